@@ -1,13 +1,20 @@
 /** `svc basestation`: runs a base station until it is told to stop. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { LocalError } from '../protocol/errors/index.ts';
+import { isHostPort } from '../protocol/records/index.ts';
 import { defaultRouteLimits } from '../protocol/relay/index.ts';
 import { isIpEntry } from '../server/administration/index.ts';
 import { defaultSettings, type ProxyHeader, type RunningBasestation, type StationSettings, startBasestation } from '../server/index.ts';
 import type { LogLevel } from '../transport/environment.ts';
 import { defaultKeepAlive } from '../transport/host/defaults.ts';
 import { stderrLog } from '../transport/node/index.ts';
-import { address, collect, integer, listenPort } from './frame/arguments.ts';
-import { UsageError } from './frame/errors.ts';
+import { parseServerUrl } from '../transport/station/index.ts';
+import { formatAddress } from './client/target.ts';
+import { sayHowToJoin } from './first-invitation.ts';
+import { address, collect, integer, listenPort, serverUrl } from './frame/arguments.ts';
+import { defaultDataDirectory } from './frame/data-directory.ts';
+import { describe, UsageError } from './frame/errors.ts';
+import { heldLog } from './frame/held-log.ts';
 import { Output } from './frame/output.ts';
 import { interruption, stopped } from './frame/signals.ts';
 
@@ -15,6 +22,8 @@ interface Options {
   data: string;
   port: number;
   host?: string;
+  /** False: none from now on. */
+  url?: string | false;
   stunPort?: number;
   stunAddress?: string;
   httpHost?: string;
@@ -38,7 +47,9 @@ interface Options {
 export function basestationCommand(): Command {
   return new Command('basestation')
     .description('run a base station: devices attach to it, clients connect through it')
-    .requiredOption('--data <directory>', 'where its key and database are; made at the first start')
+    .option('--data <directory>', 'where its key and database are; made at the first start', defaultDataDirectory('basestation'))
+    .option('--url <url>', 'https://host[:port] where devices reach it, for the strings by which they join; remembered', publicUrl)
+    .option('--no-url', 'forget --url: devices join by the address of this machine')
     .option('--port <number>', 'port for UDP and WebSockets (devices, clients) and for REST; 0 = a free one', listenPort, 4433)
     .option('--host <address>', 'numeric address to listen on, with UDP and for WebSockets; default all', address)
     .option(
@@ -93,7 +104,7 @@ export function basestationCommand(): Command {
       new Option('--log-level <level>', 'what goes to standard error').choices(['error', 'warn', 'info', 'debug', 'trace']).default('info'),
     )
     .option('--json', 'print events as JSON lines')
-    .addHelpText('after', '\nExample:\n  svc basestation --data ./data/station\n  svc admin product add --data ./data/station')
+    .addHelpText('after', '\nExample:\n  svc basestation\n  svc admin device invite')
     .action(run);
 }
 
@@ -107,9 +118,11 @@ async function run(options: Options, command: Command): Promise<void> {
   // Without certificate the signal ends the process, as ever.
   const reload = (): void => void station?.reloadCertificates();
   if (tlsCert !== undefined) process.on('SIGHUP', reload);
+  const log = heldLog(stderrLog({ level: options.logLevel }));
   try {
     station = await startBasestation({
       data: options.data,
+      ...(options.url !== undefined && { url: options.url || null }),
       port: options.port,
       ...(options.host === undefined ? {} : { host: options.host }),
       ...(options.httpHost === undefined ? {} : { httpHost: options.httpHost }),
@@ -118,13 +131,19 @@ async function run(options: Options, command: Command): Promise<void> {
       ...(options.jwksAllow === undefined ? {} : { jwksAllow: options.jwksAllow }),
       ...(options.trustedProxy === undefined ? {} : { trustedProxies: options.trustedProxy }),
       proxyHeader: options.proxyHeader,
-      log: stderrLog({ level: options.logLevel }),
+      log,
+    }).catch((error: unknown) => {
+      throw withOption(error, options);
     });
     announce(output, station);
+    log.release();
+    if (!output.json)
+      await sayHowToJoin(output, options.data, station.start, process.stdout.isTTY).catch((error: unknown) => output.warn(describe(error)));
     await stopped(interrupt.signal);
     await station.close();
     output.result({ event: 'closed' }, 'base station closed');
   } finally {
+    log.release();
     process.off('SIGHUP', reload);
     interrupt.dispose();
   }
@@ -167,8 +186,30 @@ function announce(output: Output, { port, fingerprint, http, stun }: RunningBase
   output.result({ event: 'listening', port, httpPort: http.port, httpHost: http.host, secure: http.secure, fingerprint, stun }, text);
 }
 
+/** A port that cannot be had, with the option that says another. */
+function withOption(error: unknown, { port }: Options): unknown {
+  if (!(error instanceof LocalError) || error.message.includes('--port')) return error;
+  switch (error.code) {
+    case 'PORT_IN_USE':
+      return new LocalError(error.code, `UDP port ${port} is in use: stop what uses it or choose another with --port (0 takes a free one)`);
+    case 'PRIVILEGED_PORT':
+      return new LocalError(error.code, `this user may not open UDP port ${port}: choose one above 1023 with --port`);
+    default:
+      return error;
+  }
+}
+
 function stunPlace({ address, port }: RunningBasestation['stun'][number]): string {
   return address === undefined ? String(port) : `${port} of ${address}`;
+}
+
+/** A URL that fits into a join string. */
+function publicUrl(text: string): string {
+  const url = serverUrl(text);
+  const { host, port } = parseServerUrl(url)!;
+  if (!isHostPort(formatAddress({ host, port: port ?? 4433 })))
+    throw new InvalidArgumentError('Expected https://host or https://host:port with a name of up to 249 characters.');
+  return url;
 }
 
 function stunPort(text: string): number {

@@ -9,7 +9,8 @@ import { setMaxListeners } from 'node:events';
 import { type CoapReply, MAX_MESSAGE, type RoutedRequest, Router, Status } from '../protocol/coap/index.ts';
 import { ClientPath, DevicePath, decodeRouteRelease, type StunServer } from '../protocol/control/index.ts';
 import type { PrivateKey } from '../protocol/crypto-host.ts';
-import type { Environment } from '../transport/environment.ts';
+import type { SvcError } from '../protocol/errors/index.ts';
+import type { Environment, Log } from '../transport/environment.ts';
 import { defaultParameters } from '../transport/host/defaults.ts';
 import { Host } from '../transport/host/index.ts';
 import { LogTally } from '../transport/log-tally.ts';
@@ -23,7 +24,7 @@ import { DeviceApi } from './station/device-api.ts';
 import type { DeviceIds, Directory } from './station/directory.ts';
 import { JoinApi } from './station/join-api.ts';
 import { OutboundApi, type OutboundOptions } from './station/outbound-api.ts';
-import { Presence } from './station/presence.ts';
+import { deviceName, Presence } from './station/presence.ts';
 import { BURST_SECONDS } from './station/rates.ts';
 import { Relay } from './station/relay.ts';
 import { Revocation } from './station/revocation.ts';
@@ -32,6 +33,7 @@ import { defaultSettings, type StationSettings } from './station/settings.ts';
 import { StorageHealth } from './station/storage-health.ts';
 import { checkStun, Stun } from './station/stun.ts';
 import { WebSockets } from './station/web-sockets.ts';
+import type { AttachedDevice } from './status-socket.ts';
 import type { Sealer } from './storage/sealing.ts';
 import type { Store } from './storage/store.ts';
 
@@ -89,6 +91,7 @@ export class Basestation {
   readonly #admission: Admission;
   readonly #health: StorageHealth;
   readonly #tally: LogTally;
+  readonly #log: Log;
   readonly #revocation: Revocation;
   readonly #stopping = new AbortController();
 
@@ -123,6 +126,7 @@ export class Basestation {
     const { store, resetSecret, sealer, outbound } = options;
     const { clock, crypto } = environment;
     const send: Host['send'] = (datagram, path) => host.send(datagram, path);
+    this.#log = environment.log;
     this.#tally = new LogTally(clock, environment.log);
     const tally = this.#tally;
     this.#admission = new Admission({ clock, tally, store, settings, onProved: (session) => this.webSockets.proved(session) });
@@ -199,6 +203,15 @@ export class Basestation {
     return this.#presence.size;
   }
 
+  /** Which they are, since when, and where their channels are seen. */
+  get devices(): AttachedDevice[] {
+    return [...this.#presence.all].map(({ productId, deviceId, since, session: { provenPath } }) => {
+      const { address, port } = provenPath;
+      const seen = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+      return { productId, deviceId, since: new Date(since).toISOString(), address: seen };
+    });
+  }
+
   /** The storage takes no writes; what needs none goes on. */
   get storageFailed(): boolean {
     return this.#health.failed;
@@ -244,10 +257,13 @@ export class Basestation {
     if (!this.#admission.arrived(session)) return;
     session.router = this.#arrivals;
     session.on('cancelled', (exchange) => this.#clients.cancelled(session, exchange));
-    session.on('closed', () => this.#ended(session));
+    session.on('closed', (error) => this.#ended(session, error));
   }
 
-  #ended(session: Session): void {
+  #ended(session: Session, error: SvcError | null): void {
+    const device = this.#presence.ofSession(session);
+    if (device !== null && !this.#stopping.signal.aborted)
+      this.#log.info('device detached', { device: deviceName(device), reason: error?.message ?? 'the base station closed its channel' });
     this.#admission.ended(session);
     this.#presence.remove(session);
     this.#clients.ended(session);

@@ -6,6 +6,7 @@ export { type RunningBasestation, type StartOptions, startBasestation } from './
 export type { OutboundEvent } from './station/outbound-api.ts';
 export { defaultSettings, type StationSettings } from './station/settings.ts';
 export { openStationData, openStore, type StationData } from './storage/data-directory.ts';
+export type { LastStart } from './storage/last-start.ts';
 export type { OutboundStore, PushCredential, Service } from './storage/outbound-store.ts';
 export { credentialRecord, openSealer, Sealer, serviceRecord } from './storage/sealing.ts';
 export { hashSecret, newApiKeySecret, newId, newServerKey } from './storage/secrets.ts';

@@ -11,16 +11,20 @@ import type { StunServer } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Log } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
+import { parseServerUrl } from '../transport/station/index.ts';
 import { ipAllowed, isIpEntry } from './administration/ip-list.ts';
 import { Basestation } from './basestation.ts';
 import { ClientAddresses, type ProxyHeader } from './client-address.ts';
+import { provesHost } from './rest/certificate-proof.ts';
 import { type CertificateFiles, Certificates } from './rest/certificates.ts';
 import { type HttpAddresses, isLoopback, type Listening, listenAt, servesAt } from './rest/listen.ts';
 import { restApp } from './rest/server.ts';
 import type { OutboundEvent } from './station/outbound-api.ts';
 import { defaultSettings, type StationSettings } from './station/settings.ts';
 import { checkStun } from './station/stun.ts';
+import { serveStatus } from './status-socket.ts';
 import { openStationData, type StationData } from './storage/data-directory.ts';
+import { type LastStart, readLastStart, rememberStart } from './storage/last-start.ts';
 import type { UpgradeOptions } from './websocket/index.ts';
 
 /** What a person decides about a base station. */
@@ -31,6 +35,8 @@ export interface StartOptions {
   port: number;
   /** Numeric address of the UDP socket, of WebSockets, and of REST over TLS; default all. */
   host?: string;
+  /** `https://host[:port]` where devices reach it, for invitations; remembered. Null forgets it; default: that of the last start. */
+  url?: string | null;
   /** Address of REST; default loopback, with TLS that of UDP. */
   httpHost?: string;
   /** PEM files: HTTP over TLS. They are read again when they change. */
@@ -55,6 +61,8 @@ export interface RunningBasestation {
   readonly stun: readonly StunServer[];
   /** Where REST is. */
   readonly http: { readonly host: string; readonly port: number; readonly secure: boolean };
+  /** What `svc admin device invite` goes by. */
+  readonly start: LastStart;
   stats(): Readonly<Record<string, number>>;
   /** Reads the files of certificate and key now. Nothing without TLS; what cannot be used is logged and not taken. */
   reloadCertificates(): Promise<void>;
@@ -132,7 +140,9 @@ async function attemptStart(
     const listening = await listenAt(app, addresses, station.port);
     certificates?.follow(app.server as unknown as Server);
     const http = { host: addresses.rest ?? LOOPBACK, port: station.port, secure };
-    return running({ station, app, data, log, http, listening, certificates });
+    const start = await remember(options, station, certificates);
+    const stopStatus = await serveStatus(options.data, log, () => ({ attached: station.devices }));
+    return running({ station, app, data, log, http, start, listening, certificates, stopStatus });
   } catch (error) {
     await station.close();
     await app.close();
@@ -147,14 +157,17 @@ interface Parts {
   readonly data: StationData;
   readonly log: Log;
   readonly http: RunningBasestation['http'];
+  readonly start: LastStart;
   readonly listening: Listening;
+  readonly stopStatus: () => void;
   readonly certificates: Certificates | undefined;
 }
 
-function running({ station, app, data, log, http, listening, certificates }: Parts): RunningBasestation {
+function running({ station, app, data, log, http, start, listening, certificates, stopStatus }: Parts): RunningBasestation {
   let closing: Promise<void> | null = null;
   const close = async (): Promise<void> => {
     log.debug('base station closes', station.stats());
+    stopStatus();
     certificates?.close();
     listening.close();
     await Promise.all([station.close(), app.close()]);
@@ -165,6 +178,7 @@ function running({ station, app, data, log, http, listening, certificates }: Par
     fingerprint: station.fingerprint,
     stun: station.stunServers,
     http,
+    start,
     stats: () => station.stats(),
     reloadCertificates: async () => certificates?.reload(),
     close: () => {
@@ -172,6 +186,23 @@ function running({ station, app, data, log, http, listening, certificates }: Par
       return closing;
     },
   };
+}
+
+/** Keeps what invitations go by. A disk that is full is no reason not to run. */
+async function remember(
+  { data, host, url, log }: StartOptions,
+  { port, fingerprint }: Basestation,
+  certificates: Certificates | undefined,
+) {
+  const before = url === undefined ? await readLastStart(data).catch(() => undefined) : undefined;
+  const known = url ?? before?.url ?? null;
+  const address = known === null ? null : parseServerUrl(known);
+  const tlsProves = certificates !== undefined && address !== null && provesHost(certificates.pair.cert, address.host, Date.now());
+  const start: LastStart = { fingerprint, port, host: host ?? null, url: known, tlsProves };
+  await rememberStart(data, start).catch((error: unknown) =>
+    log.warn('svc admin device invite does not learn how this base station was started', { error: String(error) }),
+  );
+  return start;
 }
 
 /** The parts of a base station that take WebSockets. */

@@ -8,14 +8,15 @@ import { AdministrationError, type Refusal } from '../../server/administration/i
 import { CommandError, UsageError } from '../frame/errors.ts';
 
 /**
- * Runs part of a command. @throws UsageError, CommandError or LocalError in the place of an AdministrationError, with
- * one line that says what to do
+ * Runs part of a command.
+ * @param data ` --data …` of the commands that a message names, see `dataOption`
+ * @throws UsageError, CommandError or LocalError in the place of an AdministrationError, with one line that says what to do
  */
-export async function refusing<T>(run: () => T | Promise<T>): Promise<T> {
+export async function refusing<T>(run: () => T | Promise<T>, data = ''): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    throw error instanceof AdministrationError ? commandError(error) : error;
+    throw error instanceof AdministrationError ? commandError(error, data) : error;
   }
 }
 
@@ -30,7 +31,7 @@ export function argument<T>(rule: (text: string) => T): (text: string) => T {
   };
 }
 
-function commandError({ code, message, refusal }: AdministrationError): Error {
+function commandError({ code, message, refusal }: AdministrationError, data: string): Error {
   switch (refusal.kind) {
     case 'invalid':
       return new UsageError(message);
@@ -39,19 +40,19 @@ function commandError({ code, message, refusal }: AdministrationError): Error {
     case 'private-address':
       return new UsageError(`${message}: add --allow-private to allow that`);
     case 'not-found':
-      return new CommandError(`${message}: see ${listOf(refusal)}`);
+      return new CommandError(`${message}: see ${listOf(refusal)}${data}`);
     case 'not-empty':
       return new CommandError(`${message}: add --force to remove them too`);
     case 'several-organizations':
       return new LocalError(code, `${message}: name one with --org`);
     case 'several-products':
-      return new CommandError(`${message}: name one behind invite`);
+      return new CommandError(`${message}: name one, as in svc admin device invite ${refusal.productIds[0]}${data}`);
     case 'has-key':
-      return new CommandError(`${message}: choose another id, or svc admin device remove ${refusal.productId} ${refusal.deviceId}`);
+      return new CommandError(`${message}: choose another id, or svc admin device remove ${refusal.productId} ${refusal.deviceId}${data}`);
     case 'used':
-      return new CommandError(`${message}; svc admin device remove ${refusal.productId} ${refusal.deviceId} takes it away`);
+      return new CommandError(`${message}; svc admin device remove ${refusal.productId} ${refusal.deviceId}${data} takes it away`);
     case 'too-many':
-      return new CommandError(`${message}: revoke some, see svc admin device invite list`);
+      return new CommandError(`${message}: revoke some, see svc admin device invite list${data}`);
   }
 }
 

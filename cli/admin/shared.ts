@@ -2,9 +2,13 @@
 import { Command } from 'commander';
 import { type Administration, checkName, hasStore, openSealer, openStore } from '../../server/administration/index.ts';
 import { nodeCrypto } from '../../transport/node/index.ts';
+import { defaultDataDirectory } from '../frame/data-directory.ts';
 import { CommandError } from '../frame/errors.ts';
 import { Output } from '../frame/output.ts';
+import { shellWord } from '../frame/shell-word.ts';
 import { argument, refusing } from './refusal.ts';
+
+const ABSENT = 'start one with svc basestation, or name its directory with --data';
 
 export interface AdminOptions {
   data: string;
@@ -16,12 +20,17 @@ export interface AdminOptions {
 export function adminSubcommand(name: string, description: string): Command {
   return new Command(name)
     .description(description)
-    .requiredOption('--data <directory>', "the base station's data directory")
+    .option('--data <directory>', "the base station's data directory", defaultDataDirectory('basestation'))
     .option('--json', 'print JSON')
     .hook('preAction', (command) => {
       const { data } = command.opts<AdminOptions>();
-      if (name !== 'add' && !hasStore(data)) throw new CommandError(`${data} holds no data of a base station: check --data`);
+      if (name !== 'add' && !hasStore(data)) throw new CommandError(`${data} holds no data of a base station: ${ABSENT}`);
     });
+}
+
+/** ` --data` with the directory, for a command that is printed; empty where it is the default. */
+export function dataOption(data: string): string {
+  return data === defaultDataDirectory('basestation') ? '' : ` --data ${shellWord(data)}`;
 }
 
 /** Opens the store, runs, closes it whatever happens. A refusal comes out as an error of the command. */
@@ -37,7 +46,7 @@ export async function administer(
     randomBytes: (length) => nodeCrypto.randomBytes(length),
   };
   try {
-    await refusing(() => run(administration, new Output(options.json === true)));
+    await refusing(() => run(administration, new Output(options.json === true)), dataOption(options.data));
   } finally {
     await store.close();
   }

@@ -6,7 +6,9 @@
  */
 
 export { PROVIDER_URL } from '../push/account.ts';
+export { type AttachedDevice, readStatus, type StationStatus } from '../status-socket.ts';
 export { hasStore, openStore } from '../storage/data-directory.ts';
+export { type LastStart, readLastStart } from '../storage/last-start.ts';
 export { openSealer } from '../storage/sealing.ts';
 export type { ApiKey, Device, JwtIssuer, Organization, Product, Store } from '../storage/store.ts';
 export { addApiKey, admitsNoAddress, type NewApiKey, removeApiKey } from './api-keys.ts';

@@ -124,14 +124,16 @@ async function productOf(administration: Administration, { productId, organizati
   const { store } = administration;
   if (productId !== undefined) return { productId, made: await isMade(administration, productId, organizationId) };
   const products = await store.products(organizationId);
-  if (products.length > 1) {
-    const names = products.slice(0, NAMED_PRODUCTS).map((each) => each.productId);
-    const more = products.length > names.length ? ` and ${products.length - names.length} more` : '';
-    throw new AdministrationError({ kind: 'several-products' }, `there are several products: ${names.join(', ')}${more}`);
-  }
+  if (products.length > 1) throw severalProducts(products.map((each) => each.productId));
   const [only] = products;
   if (only !== undefined) return { productId: only.productId, made: false };
   return { productId: HOME_PRODUCT, made: await isMade(administration, HOME_PRODUCT, organizationId) };
+}
+
+function severalProducts(productIds: readonly string[]): AdministrationError {
+  const named = productIds.slice(0, NAMED_PRODUCTS).join(', ');
+  const more = productIds.length > NAMED_PRODUCTS ? ` and ${productIds.length - NAMED_PRODUCTS} more` : '';
+  return new AdministrationError({ kind: 'several-products', productIds }, `there are several products, ${named}${more}`);
 }
 
 /** True when it was missing, and made. */

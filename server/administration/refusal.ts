@@ -33,7 +33,7 @@ export type Refusal =
   | { readonly kind: 'not-found'; readonly record: RecordKind; readonly id: string | null }
   | { readonly kind: 'not-empty'; readonly count: number }
   | { readonly kind: 'several-organizations' }
-  | { readonly kind: 'several-products' }
+  | { readonly kind: 'several-products'; readonly productIds: readonly string[] }
   | { readonly kind: 'has-key' | 'used'; readonly productId: string; readonly deviceId: string }
   | { readonly kind: 'too-many' };
 

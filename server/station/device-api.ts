@@ -23,6 +23,7 @@ import type { Session } from '../../transport/session/index.ts';
 import { hashSecret } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
 import { checkAttach } from './checks.ts';
+import type { DeviceIds } from './directory.ts';
 import { type Attached, deviceName, type Presence } from './presence.ts';
 import { addressKey, BURST_SECONDS, tooMany } from './rates.ts';
 import type { StationSettings } from './settings.ts';
@@ -73,7 +74,7 @@ export class DeviceApi {
     }
     const tokensKnown = tokens !== null && hexOf(tokens) === (await this.#options.store.tokensDigest(productId, deviceId));
     await this.#options.stun.opened;
-    if (session.isOpen) this.#attached({ productId, deviceId, session });
+    if (session.isOpen) this.#attached({ productId, deviceId, session, since: this.#since(session, { productId, deviceId }) });
     return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload: this.#answer(session, tokensKnown) };
   }
 
@@ -89,6 +90,13 @@ export class DeviceApi {
     });
     onAttached(entry);
     if (replaced) void replaced.session.close(CloseCode.REPLACED, stationCodeMeaning(StationCode.REPLACED)!.message);
+  }
+
+  /** A device that attaches again on its own channel was there all the time. */
+  #since(session: Session, device: DeviceIds): number {
+    const { environment, presence } = this.#options;
+    const before = presence.ofSession(session);
+    return before !== null && deviceName(before) === deviceName(device) ? before.since : Math.round(environment.clock.wallTime());
   }
 
   #answer(session: Session, tokensKnown: boolean): Uint8Array {

@@ -8,6 +8,8 @@ import type { DeviceIds, Directory, Location } from './directory.ts';
 /** A device and the session it is attached over. */
 export interface Attached extends DeviceIds {
   readonly session: Session;
+  /** Unix ms. */
+  readonly since: number;
 }
 
 /** The attached devices of a base station. */

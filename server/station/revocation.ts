@@ -84,7 +84,7 @@ export class Revocation {
     if (device?.fingerprint && fingerprintsEqual(device.fingerprint, session.remoteFingerprint)) return;
     if (!session.isOpen) return;
     const reason = device === null ? 'the device was removed from the base station' : 'the base station has another key of the device';
-    log.info('device detached', { device: deviceName(entry), reason });
+    log.info('device is not admitted any more', { device: deviceName(entry), reason });
     void session.close(CloseCode.FORBIDDEN, reason);
   }
 }

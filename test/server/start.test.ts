@@ -14,6 +14,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { basestationCommand } from '../../cli/basestation.ts';
 import { runProgram } from '../../cli/frame/program.ts';
 import { encodeBinding, readBindingAnswer } from '../../protocol/stun/index.ts';
+import { readLastStart, readStatus } from '../../server/administration/index.ts';
 import { type RunningBasestation, type StartOptions, type StationSettings, startBasestation } from '../../server/index.ts';
 import { silentLog } from '../../transport/environment.ts';
 import { Host } from '../../transport/host/index.ts';
@@ -93,6 +94,23 @@ async function askStun(address: string, port: number) {
 }
 
 describe('startBasestation', () => {
+  test('says while it runs which devices are attached, and remembers how it was started', async () => {
+    const data = join(parent, 'data');
+    const station = await start({ data, host: '127.0.0.1', url: 'https://localhost:7000' });
+    expect(await readStatus(data)).toEqual({ attached: [] });
+    const expected = {
+      fingerprint: station.fingerprint,
+      port: station.port,
+      host: '127.0.0.1',
+      url: 'https://localhost:7000',
+      tlsProves: false,
+    };
+    expect(await readLastStart(data)).toEqual(expected);
+    expect(station.start).toEqual(expected);
+    await station.close();
+    expect(await readStatus(data)).toBeNull();
+  });
+
   test('UDP and HTTP answer on one port number, which the system chose', async () => {
     const station = await start();
     expect(station.http).toEqual({ host: '127.0.0.1', port: station.port, secure: false });
@@ -230,11 +248,13 @@ describe('startBasestation', () => {
 });
 
 describe('svc basestation', () => {
-  async function svc(...words: string[]): Promise<{ code: number; out: string; err: string }> {
-    const captured = { out: '', err: '' };
+  /** Both streams, and `all` as they come. */
+  async function svc(...words: string[]): Promise<{ code: number; out: string; err: string; all: string }> {
+    const captured = { out: '', err: '', all: '' };
     const spies = (['stdout', 'stderr'] as const).map((name) =>
       vi.spyOn(process[name], 'write').mockImplementation((chunk: unknown) => {
         captured[name === 'stdout' ? 'out' : 'err'] += String(chunk);
+        captured.all += String(chunk);
         if (name === 'stdout' && captured.out === String(chunk)) process.emit('SIGTERM');
         return true;
       }),
@@ -266,6 +286,35 @@ describe('svc basestation', () => {
     );
   });
 
+  test('says first that it is ready, then what it warns of, then how a device joins', async () => {
+    const data = join(parent, 'data');
+    const { all, err } = await svc('--data', data, '--port', '0', '--stun-port', '0', '--http-host', '0.0.0.0', '--log-level', 'warn');
+    expect(err).toContain('HTTP without TLS outside this machine');
+    const order = ['base station ready', 'HTTP without TLS', `svc admin device invite --data ${data}\n`, 'base station closed'];
+    expect(order.map((text) => all.indexOf(text)).toSorted((a, b) => a - b)).toEqual(order.map((text) => all.indexOf(text)));
+    expect(all.startsWith('base station ready')).toBe(true);
+  });
+
+  test('a UDP port in use names the option', async () => {
+    const taken = createSocket('udp4').bind(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address();
+    const { code, err } = await svc('--data', join(parent, 'data'), '--host', '127.0.0.1', '--port', String(port), '--stun-port', '0');
+    taken.close();
+    expect(code).toBe(1);
+    expect(err).toMatch(new RegExp(`^svc: UDP port ${port} is in use: [^\n]* --port [^\n]*\n$`));
+  });
+
+  test('--url is remembered until --no-url', async () => {
+    const data = join(parent, 'data');
+    const kept = async (...words: string[]) => {
+      expect((await svc('--data', data, '--port', '0', '--stun-port', '0', '--log-level', 'error', ...words)).code).toBe(0);
+      return (await readLastStart(data))?.url;
+    };
+    const url = 'https://station.example:7000';
+    expect([await kept(), await kept('--url', url), await kept(), await kept('--no-url')]).toEqual([null, url, url, null]);
+  });
+
   test.runIf(process.platform === 'linux')('names the ports of STUN in a line of its own', async () => {
     for (let tries = 1; ; tries++) {
       const free = await startWithStun({ stunAddress: '127.0.0.2' });
@@ -279,7 +328,8 @@ describe('svc basestation', () => {
   });
 
   test.each<[number, string[]]>([
-    [2, []],
+    [2, ['--data', 'x', '--url', 'station.example']],
+    [2, ['--data', 'x', '--url', `https://${'x'.repeat(60)}.${`${'y'.repeat(60)}.`.repeat(3)}example`]],
     [2, ['--data', 'x', '--port', '70000']],
     [2, ['--data', 'x', '--keep-alive', '10']],
     [2, ['--data', 'x', '--connects-per-device', '0']],

@@ -227,3 +227,41 @@ describe('each kind of channel has its own router', () => {
     expect(device.channel.isOpen).toBe(true);
   });
 });
+
+test('the log says when a device leaves, and why; not when another session of it took its place, or the station stops', async () => {
+  const logged: Record<string, unknown>[] = [];
+  fixture = new ProductFixture({
+    log: (_host, _level, message, fields = {}) => void (message === 'device detached' && logged.push(fields)),
+  });
+  station = await fixture.station();
+  device = await fixture.raw.client();
+  await device.open();
+  const lines = () => logged.splice(0);
+  await station.register(ids, device.host.fingerprint);
+  await device.attach();
+  const twin = await fixture.raw.client({ identity: device.identity });
+  await twin.open();
+  await twin.attach();
+  await fixture.sim.settle(device.channel.closed);
+  expect(lines()).toEqual([]);
+  await fixture.sim.settle(twin.channel.close());
+  await fixture.sim.run(1_000);
+  expect(lines()).toEqual([{ device: 'pr-1.de-1', reason: 'the other end closed the connection' }]);
+  await device.open();
+  await device.attach();
+  await fixture.sim.settle(station.basestation.close());
+  expect(lines()).toEqual([]);
+});
+
+test('the station says which devices are attached, since when, and where from', async () => {
+  await station.register(ids, device.host.fingerprint);
+  expect(station.basestation.devices).toEqual([]);
+  await device.attach();
+  const address = `${device.environment.addresses[0]}:${device.host.sockets[0]!.port}`;
+  const [first] = station.basestation.devices;
+  expect(first).toMatchObject({ ...ids, address });
+  expect(Math.abs(Date.parse(first!.since) - fixture.sim.wallTime)).toBeLessThan(1_000);
+  await fixture.sim.run(10_000);
+  await device.attach();
+  expect(station.basestation.devices).toEqual([first]);
+});

@@ -16,8 +16,8 @@ describe('Presence', () => {
   test('the newest session of a device wins, and the end of an older one changes nothing', async () => {
     const presence = new Presence();
     const [old, fresh] = [session('old'), session('fresh')];
-    expect(presence.add({ ...device, session: old })).toBeNull();
-    expect(presence.add({ ...device, session: fresh })).toMatchObject({ session: old });
+    expect(presence.add({ ...device, session: old, since: 0 })).toBeNull();
+    expect(presence.add({ ...device, session: fresh, since: 0 })).toMatchObject({ session: old, since: 0 });
     presence.remove(old);
     expect(await presence.locate(device)).toEqual({ at: 'here', session: fresh });
     expect(presence.ofSession(old)).toBeNull();
@@ -29,9 +29,9 @@ describe('Presence', () => {
   test('attaching again on the same session replaces nothing, also under another name', async () => {
     const presence = new Presence();
     const one = session('one');
-    presence.add({ ...device, session: one });
-    expect(presence.add({ ...device, session: one })).toBeNull();
-    expect(presence.add({ productId: 'pr-1', deviceId: 'de-2', session: one })).toBeNull();
+    presence.add({ ...device, session: one, since: 0 });
+    expect(presence.add({ ...device, session: one, since: 0 })).toBeNull();
+    expect(presence.add({ productId: 'pr-1', deviceId: 'de-2', session: one, since: 0 })).toBeNull();
     expect(await located(presence)).toBeNull();
     expect(presence.size).toBe(1);
   });

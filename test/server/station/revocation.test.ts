@@ -73,10 +73,10 @@ test('a device that attached beside its removal is looked at again when the stor
   const device = vi.fn<Store['device']>().mockResolvedValue(null);
   // The removal was counted, and the attached devices looked at, just before this one was among them.
   const revocation = new Revocation({ clock, log, presence, store: { device, devicesRevision: async () => 1 } });
-  presence.add({ ...ids, deviceId: 'de-other', session: (await fixture.raw.attached()).channel });
+  presence.add({ ...ids, deviceId: 'de-other', session: (await fixture.raw.attached()).channel, since: 0 });
   await fixture.sim.run(500);
   const { channel } = await fixture.raw.attached({ ...ids, deviceId: 'de-late' });
-  revocation.attached({ ...ids, deviceId: 'de-late', session: channel });
+  revocation.attached({ ...ids, deviceId: 'de-late', session: channel, since: 0 });
   device.mockRejectedValueOnce(new Error('disk I/O error'));
   await fixture.sim.run(500);
   expect(channel.isOpen).toBe(true);

@@ -73,7 +73,7 @@ function client(address: string): Session {
 /** Attaches a device that answers each `/p2p/connect` so. */
 function attach(answer: object): void {
   const session = { isOpen: true, request: () => Promise.resolve(answer) } as never;
-  presence.add({ ...ids, session });
+  presence.add({ ...ids, session, since: 0 });
   api.attached(ids);
 }
 

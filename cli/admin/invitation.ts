@@ -1,0 +1,54 @@
+/** An invitation in the hand of an operator: its join string, and what to run on the board. */
+import { userInfo } from 'node:os';
+import { encodeJoinString } from '../../protocol/records/index.ts';
+import { type Administration, inviteDevice, type LastStart, type NewInvitationRequest } from '../../server/administration/index.ts';
+import { nodeEnvironment, stderrLog } from '../../transport/node/index.ts';
+import { joinAddress } from './join-address.ts';
+
+/** What a board runs; it asks for the string, which is not for the arguments of a process. */
+export const JOIN_COMMAND = 'svc device --join -';
+
+/** An invitation with its string. */
+export interface HandedInvitation {
+  readonly invitationId: string;
+  readonly productId: string;
+  readonly deviceId: string | null;
+  /** ISO 8601 UTC. */
+  readonly expires: string;
+  readonly productMade: boolean;
+  readonly server: string;
+  readonly joinString: string;
+  readonly command: string;
+}
+
+/** Makes one. @throws as `inviteDevice` */
+export async function handInvitation(
+  administration: Administration,
+  start: LastStart,
+  request: NewInvitationRequest,
+): Promise<{ invitation: HandedInvitation; addressNote: string | undefined }> {
+  const { network } = nodeEnvironment({ log: stderrLog() });
+  const address = await joinAddress(start, network);
+  const { invitation, token, productMade } = await inviteDevice(administration, request);
+  const { invitationId, productId, deviceId, expires } = invitation;
+  const { server, serverFingerprint } = address;
+  const joinString = encodeJoinString({
+    server,
+    productId,
+    token,
+    ...(serverFingerprint !== undefined && { serverFingerprint }),
+    ...(deviceId !== null && { deviceId }),
+  });
+  const handed = { invitationId, productId, deviceId, expires, productMade, server, joinString, command: JOIN_COMMAND };
+  return { invitation: handed, addressNote: address.note };
+}
+
+/** Who makes it, for the list. */
+export function localUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A user without an entry in the list of users, as in a container.
+    return `user ${process.getuid?.() ?? '?'}`;
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * What a base station without devices says when it starts: how its first device joins. At a terminal it makes an invitation, and takes back the one that an
+ * earlier start made, which may never have been read; elsewhere, where its output is kept, it names the command that makes one.
+ */
+import { type Administration, type LastStart, revokeInvitationsOf } from '../server/administration/index.ts';
+import { handInvitation, JOIN_COMMAND } from './admin/invitation.ts';
+import { administer, dataOption } from './admin/shared.ts';
+import { minuteOf } from './frame/duration.ts';
+import type { Output } from './frame/output.ts';
+
+/** Who makes these, in the list of invitations. */
+const MAKER = 'svc basestation';
+
+/** @param isTerminal a person watches standard output */
+export function sayHowToJoin(output: Output, data: string, start: LastStart, isTerminal: boolean): Promise<void> {
+  return administer({ data }, async (administration) => {
+    const { store } = administration;
+    if ((await store.devices()).length > 0) return;
+    const products = await store.products();
+    if (isTerminal && products.length <= 1) return show(output, administration, start);
+    const [product] = products.length > 1 ? products : [];
+    const words = product === undefined ? '' : ` ${product.productId}`;
+    output.result(null, `no devices yet; a string that lets one join:  svc admin device invite${words}${dataOption(data)}`);
+  });
+}
+
+async function show(output: Output, administration: Administration, start: LastStart): Promise<void> {
+  await revokeInvitationsOf(administration, MAKER);
+  const { invitation, addressNote } = await handInvitation(administration, start, { maker: MAKER });
+  output.result(null, [
+    '',
+    `for your first device, until ${minuteOf(invitation.expires)}: run  ${JOIN_COMMAND}  on it and paste`,
+    '',
+    invitation.joinString,
+    '',
+    ...(addressNote === undefined ? [] : [addressNote]),
+  ]);
+}

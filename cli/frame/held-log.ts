@@ -1,0 +1,27 @@
+/** A log that waits: what a program has to say first goes before the warnings of its start. */
+import type { Log, LogLevel } from '../../transport/environment.ts';
+
+export interface HeldLog extends Log {
+  /** Gives out what was held back, in order; from now on nothing is. */
+  release(): void;
+}
+
+const LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
+
+/** What is logged through it is held back until `release`. @param log where it goes then */
+export function heldLog(log: Log): HeldLog {
+  let held: (() => void)[] | null = [];
+  const entries = LEVELS.map((level) => {
+    const entry: Log[LogLevel] = (message, fields) => {
+      if (held === null) log[level](message, fields);
+      else held.push(() => log[level](message, fields));
+    };
+    return [level, entry] as const;
+  });
+  const release = (): void => {
+    const all = held ?? [];
+    held = null;
+    for (const write of all) write();
+  };
+  return { ...(Object.fromEntries(entries) as unknown as Log), release };
+}

@@ -1,0 +1,58 @@
+/**
+ * How a base station was started last, as far as it says where devices reach it and by what they know it: `station.json` in its data directory, for
+ * `svc admin device invite`.
+ *
+ *     {"Version": 1, "Fingerprint": "…", "Port": 4433, "Host": "192.0.2.1", "Url": "https://station.example:4433", "TlsProves": true}
+ */
+import { join } from 'node:path';
+import { LocalError } from '../../protocol/errors/index.ts';
+import { isFingerprint } from '../../protocol/identity/index.ts';
+import { readJson, replaceJson } from '../../transport/node/index.ts';
+
+/** What is remembered. */
+export interface LastStart {
+  /** Full hex fingerprint of the base station's key. */
+  readonly fingerprint: string;
+  /** UDP and TCP. */
+  readonly port: number;
+  /** Numeric address that it listens on; null: all. */
+  readonly host: string | null;
+  /** `https://host[:port]` where its operator says that it is reached; null: not said. */
+  readonly url: string | null;
+  /** Its certificate proves the host of `url` to who trusts the roots of Node: devices need no fingerprint. */
+  readonly tlsProves: boolean;
+}
+
+/** Undefined before the first start. @throws LocalError PARSE, FAILED with one line */
+export async function readLastStart(directory: string): Promise<LastStart | undefined> {
+  const path = fileIn(directory);
+  const value = (await readJson(path)) as Record<string, unknown> | null | undefined;
+  if (value === undefined) return undefined;
+  const { Fingerprint: fingerprint, Port: port, Host: host = null, Url: url = null, TlsProves: tlsProves = false } = value ?? {};
+  const isWhole = typeof fingerprint === 'string' && isFingerprint(fingerprint) && Number.isInteger(port) && typeof tlsProves === 'boolean';
+  if (!isWhole || !isTextOrNull(host) || !isTextOrNull(url))
+    throw new LocalError('PARSE', `${path} is damaged: move it away and start the base station again`);
+  return { fingerprint, port: port as number, host, url, tlsProves };
+}
+
+/** Writes only what has changed. @throws LocalError FAILED with one line */
+export async function rememberStart(directory: string, start: LastStart): Promise<void> {
+  const document = {
+    Version: 1,
+    Fingerprint: start.fingerprint,
+    Port: start.port,
+    Host: start.host ?? undefined,
+    Url: start.url ?? undefined,
+    TlsProves: start.tlsProves,
+  };
+  const before = await readLastStart(directory).catch(() => undefined);
+  if (JSON.stringify(before) !== JSON.stringify(start)) await replaceJson(fileIn(directory), document);
+}
+
+function isTextOrNull(value: unknown): value is string | null {
+  return value === null || typeof value === 'string';
+}
+
+function fileIn(directory: string): string {
+  return join(directory, 'station.json');
+}

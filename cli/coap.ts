@@ -76,7 +76,7 @@ async function execute(
     else output.payload(text);
   }
   if (status < 300) return;
-  const advice = status === Status.FORBIDDEN ? `; ${NOT_ALLOWED}` : '';
+  const advice = status === Status.FORBIDDEN ? `; you are not allowed to ${verb} ${path}: ${NOT_ALLOWED}` : '';
   throw new CommandError(`the device answered ${formatStatus(status)}${text === undefined ? '' : `: ${text}`}${advice}`);
 }
 

@@ -43,7 +43,7 @@ export function describe(error: unknown): string {
 
 /** What to do where the device does not let this client do something. */
 export const NOT_ALLOWED =
-  'you are not allowed to: `svc iam me` shows your user and its role; ask an administrator of the device for another role, or for an invitation if you are no user; `svc device explain` on the device says why';
+  '`svc iam me` shows your user and its role; ask an administrator of the device for another role, or, if you have not paired, for an invitation; `svc device explain` on the device says why';
 
 /** What to do about the codes a person can do something about; the message of the error comes before it. */
 const HINTS: Record<string, string> = {
@@ -62,8 +62,8 @@ const HINTS: Record<string, string> = {
   WRONG_PRODUCT_ID: 'its key is registered for another product: check --product, or register it anew',
   WRONG_DEVICE_ID: 'its key is registered for another device: check --device-id, or register it anew',
   UNKNOWN_DEVICE_ID: 'register it on the base station with `svc admin device add`',
-  FORBIDDEN: NOT_ALLOWED,
-  BLOCKED_BY_DEVICE_CONFIGURATION: NOT_ALLOWED,
+  FORBIDDEN: `you are not allowed to do this: ${NOT_ALLOWED}`,
+  BLOCKED_BY_DEVICE_CONFIGURATION: `you are not allowed to do this: ${NOT_ALLOWED}`,
   PAIRING_MODE_DISABLED: '`svc iam modes` shows what the device offers over this connection',
   AUTHENTICATION_ERROR:
     'check user name and password; an invitation can be used once: an administrator of the device makes a new one with `svc iam invite`, its owner with `svc device invite`',

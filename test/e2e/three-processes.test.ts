@@ -223,9 +223,12 @@ describe('another client', () => {
     }
     expect(await svc('stream', 'send', join(folder, 'empty'), 'x', ...stranger)).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/FORBIDDEN.*not paired/),
+      stderr: expect.stringMatching(/FORBIDDEN.*you are not allowed/),
     });
-    expect(await svc('tunnel', 'web', ...stranger)).toMatchObject({ code: 1, stderr: expect.stringMatching(/FORBIDDEN.*not paired/) });
+    expect(await svc('tunnel', 'web', ...stranger)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/FORBIDDEN.*you are not allowed/),
+    });
   });
 
   test('with a wrong token does not get through the base station', async () => {

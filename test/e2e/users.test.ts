@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createIamSecrets, Device, defaultConfiguration, Iam, productionState } from '../../device/index.ts';
 import { decodePairing, encodePairingString, type PairingString } from '../../protocol/records/index.ts';
-import { ownAddress } from '../../transport/node/index.ts';
+import { ownAddresses } from '../../transport/node/index.ts';
 import { Commands, svcProcess } from './commands.ts';
 
 const { svc, svcJson } = new Commands('pair', 'iam', 'push');
@@ -66,7 +66,7 @@ test('the commands of the README run as they stand there: the first client becom
 
 test('to pair again changes nothing', async () => {
   const again = await svc('pair', 'home', ...client('admin'));
-  const said = /^paired with pr-e2e\.de-users as admin \(Administrator\), this client was paired before\n$/;
+  const said = /^connected to pr-e2e\.de-users [\s\S]*\npaired {14}before\nyou are admin \(Administrator\)\n$/;
   expect(again).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(said) });
   expect(await svcJson('iam', 'me', ...client('admin'))).toMatchObject({ username: 'admin', role: 'Administrator' });
 });
@@ -76,15 +76,16 @@ test('an invitation: string, link and QR code; used once, from standard input', 
   expect(shown.code).toBe(0);
   expect(shown.stderr).toMatch(/█{20}/);
   const [, , string = '', link = ''] = shown.stdout.split('\n');
+  expect(shown.stdout).toMatch(/^pair with {2}svc pair -$/m);
+  const pairing = decodePairing(string);
+  const { fingerprint: _, ...unpinned } = pairing;
+  expect(decodePairing(link)).toEqual(unpinned);
+  expect(link).toMatch(/^https:\/\/app\.example\/pair#~/);
   // The inviter came over loopback: to others that would be their own machine.
-  expect(shown.stdout).toMatch(
-    new RegExp(`^pair with {2}svc pair - --address ${ownAddress().replaceAll('.', '\\.')}:${device.localPort}$`, 'm'),
-  );
-  const pairing = decodePairing(link);
-  expect(pairing).toEqual(decodePairing(string));
-  expect(link).toMatch(/^https:\/\/app\.example\/pair#p=pr-e2e/);
+  const places = ownAddresses().slice(0, 3);
   expect(pairing).toMatchObject({
     ...base,
+    addresses: places.map((host) => `${host.includes(':') ? `[${host}]` : host}:${device.localPort}`),
     username: 'carol',
     sct: iam.user('carol')?.sct,
     password: expect.stringMatching(/^[A-Za-z0-9]{12}$/),
@@ -117,6 +118,72 @@ test('a first contact without a fingerprint is proved by the password, and only 
     ...stranger('dora'),
   );
   expect(right).toMatchObject({ username: 'dora', mode: 'PasswordOpen', verified: 'password', fingerprint: device.deviceFingerprint });
+});
+
+test('--no-user, and svc connect, verify and remember, and make no user', async () => {
+  const before = [...iam.usernames];
+  const looked = await svc('pair', encodePairingString(base), '--no-user', '--name', 'desk', ...stranger('looker'));
+  expect(looked).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringMatching(
+      /\nnot a user yet: `svc pair desk --state \S+` asks for a user name and the password of the device[^\n]*\n$/,
+    ),
+  });
+  expect(await svcJson('connect', 'desk', ...client('looker'))).toMatchObject({ outcome: 'not-a-user', verified: 'pinned' });
+  expect(iam.usernames).toEqual(before);
+  expect(await svcJson('connect', '--list', ...client('looker'))).toMatchObject([{ name: 'desk', fingerprint: device.deviceFingerprint }]);
+  const admin = await svc('connect', 'home', ...client('admin'));
+  expect(admin.stdout).toMatch(/\nyou are admin \(Administrator\)\n$/);
+});
+
+test('an invitation proves the device to who becomes no user by it, and can still be used', async () => {
+  const { link } = await svcJson('iam', 'invite', 'hugo', ...client('admin'));
+  const looked = await svcJson('connect', String(link), ...stranger('hugo'));
+  expect(looked).toMatchObject({ outcome: 'not-a-user', verified: 'password', fingerprint: device.deviceFingerprint });
+  expect(iam.user('hugo')?.fingerprints).toEqual([]);
+  const shown = await svc('pair', String(link), '--no-user', ...client('hugo'));
+  expect(shown.stdout).toMatch(/\nnot a user yet: `svc pair -` with the same pairing string makes this client hugo\n$/);
+  expect(await svcJson('pair', String(link), ...client('hugo'))).toMatchObject({
+    outcome: 'user',
+    username: 'hugo',
+    mode: 'PasswordInvite',
+  });
+  const used = await svc('connect', String(link), ...stranger('late-looker'));
+  expect(used).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/\nsvc: the device does not have this password.*ask for a new one/),
+  });
+  expect(await svcJson('connect', '--list', ...client('late-looker'))).toEqual([]);
+});
+
+test('who has no invitation is told to ask for one, and the device is remembered', async () => {
+  await svcJson('iam', 'settings', 'set', 'password-open-pairing', 'off', ...client('admin'));
+  const refused = await svc('pair', encodePairingString(base), ...stranger('early'));
+  await svcJson('iam', 'settings', 'set', 'password-open-pairing', 'on', ...client('admin'));
+  expect(refused).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^svc: not a user yet: ask an administrator of the device for an invitation/),
+  });
+  expect(await svcJson('connect', '--list', ...client('early'))).toHaveLength(1);
+});
+
+test('a device without access control has no users', async () => {
+  const bare = new Device({ productId: 'pr-e2e', deviceId: 'de-bare', basestationAttach: false, localPort: 0, p2pPort: 0 });
+  bare.setPrivateKey(bare.createPrivateKey());
+  await bare.start();
+  const string = encodePairingString({
+    productId: 'pr-e2e',
+    deviceId: 'de-bare',
+    addresses: [`127.0.0.1:${bare.localPort}`],
+    fingerprint: bare.deviceFingerprint,
+  });
+  for (const more of [[], ['--no-user'], ['--mode', 'LocalOpen', '--username', 'ida']]) {
+    const { code, stdout } = await svc('pair', string, '--no-local', ...more, ...client('bare'));
+    expect([more, code, stdout]).toEqual([more, 0, expect.stringMatching(/\nthis device has no users\n$/)]);
+  }
+  await bare.close();
 });
 
 test('a password in an argument is warned of, a missing name is asked for by its option', async () => {

@@ -12,6 +12,7 @@ const REPORT_LIMIT = 8;
 
 /** The values of options and the members of pairing strings that are secret. */
 const SECRET_OPTION = /^--(sct|token|secret|password)$/;
+const SECRET_LINK = /#~[\w-]+/g;
 const SECRET_MEMBER = /\b(pwd|sct|secret|password|token)(["']?[=:]\s*["']?)[^,\s"'&]+/gi;
 
 export interface ProcessOptions {
@@ -211,5 +212,5 @@ function tail(text: string): string {
 }
 
 function withoutSecrets(text: string): string {
-  return text.replace(SECRET_MEMBER, '$1$2***');
+  return text.replace(SECRET_MEMBER, '$1$2***').replace(SECRET_LINK, '#~***');
 }

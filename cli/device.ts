@@ -15,7 +15,7 @@ import { readAllowed } from './device-app/allow.ts';
 import { announce, follow, warn } from './device-app/announce.ts';
 import { type DeviceConfiguration, readDeviceConfiguration } from './device-app/configuration.ts';
 import { DeviceData } from './device-app/data.ts';
-import { installFiles, removePartialFiles } from './device-app/files.ts';
+import { installFiles } from './device-app/files.ts';
 import { type HeldLock, holdLock } from './device-app/hold-lock.ts';
 import { lockDirectory } from './device-app/lock.ts';
 import { type OpenDevice, openDevice } from './device-app/open.ts';
@@ -199,8 +199,7 @@ async function serve(
   const { device, data, state, access, environment } = opened;
   const { iam } = access;
   configure(device, configuration, options);
-  await removePartialFiles(data.filesDirectory);
-  installFiles(device, data.filesDirectory);
+  await installFiles(device, data.filesDirectory, { clock: environment.clock });
   const room = new Room({ device, iam, data, configuration, log: environment.log, output });
   const { signal, dispose } = interruption();
   try {

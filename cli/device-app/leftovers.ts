@@ -6,7 +6,7 @@
  * another who has fewer. A transfer that runs holds its leftover, which does not count then; a second one of the same client and name ends the first.
  * They survive a restart, also of a process that was killed.
  */
-import { readdir, rm, stat } from 'node:fs/promises';
+import { lstat, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Cancel, Clock } from '../../transport/environment.ts';
 
@@ -101,8 +101,9 @@ export class Leftovers {
 
   /** A time that lies ahead is that of a clock that was set back. */
   async #found(path: string, client: string): Promise<void> {
-    const { mtimeMs } = await stat(path);
-    const age = Math.max(0, this.#clock.wallTime() - mtimeMs);
+    const found = await lstat(path);
+    if (!found.isFile()) return;
+    const age = Math.max(0, this.#clock.wallTime() - found.mtimeMs);
     this.#entries.set(path, { client, path, until: this.#clock.now() + LEFTOVER_TIME - age, holder: null });
   }
 

@@ -15,7 +15,7 @@ import { readAllowed } from './device-app/allow.ts';
 import { announce, follow, warn } from './device-app/announce.ts';
 import { type DeviceConfiguration, readDeviceConfiguration } from './device-app/configuration.ts';
 import { DeviceData } from './device-app/data.ts';
-import { installFiles, removePartialFiles } from './device-app/files.ts';
+import { installFiles } from './device-app/files.ts';
 import { withInvitation } from './device-app/first-invitation.ts';
 import { type HeldLock, holdLock } from './device-app/hold-lock.ts';
 import { forgetOnceAttached, type JoinPlace, joinFirst } from './device-app/join.ts';
@@ -234,8 +234,7 @@ async function serve(
   const { iam } = access;
   const services = offered(configuration, options);
   configure(device, services, options);
-  await removePartialFiles(data.filesDirectory);
-  installFiles(device, data.filesDirectory);
+  await installFiles(device, data.filesDirectory, { clock: environment.clock });
   const room = new Room({ device, iam, data, configuration, log: environment.log, output });
   const { signal, dispose } = interruption();
   try {

@@ -1,10 +1,36 @@
 /**
- * Files over a byte stream, between `svc stream` and `svc device`: what both ends speak on FILE_PORT.
+ * Files over a byte stream, between `svc stream` and `svc device`: what both ends speak on FILE_PORT, one request per stream. Lines are JSON of at most
+ * 1024 bytes, each with a line feed at its end; O, S and n are numbers of bytes, H, W and F are SHA-256 in hex.
  *
- *     client → device   {"op":"put","name":N,"size":S}\n  S bytes            device → client   {"size":S,"sha256":H}\n
- *     client → device   {"op":"get","name":N}\n                              device → client   {"size":S}\n  S bytes  {"sha256":H}\n
+ * To the device. W is of the whole file. The device compares before it gives the file its name, and answers when that is on the disk:
  *
- * A refusal is {"error":"…"}\n in place of the first answer line. Lines are JSON of at most 1024 bytes. Each direction ends after what is shown.
+ *     client → device   {"op":"send","name":N,"size":S,"replace":true}\n
+ *     device → client   {"offset":O,"sha256":H}\n           what it has of an attempt that was interrupted; H is of these O bytes
+ *     client → device   {"offset":O}\n                      the file begins with these; {"offset":0} where it does not, or for no reason
+ *                       {"bytes":n}\n  n bytes …           the rest, in pieces
+ *                       {"sha256":W}\n
+ *     device → client   {"size":S,"sha256":W}\n
+ *
+ * Without `size` it is known at the end alone, and what was interrupted is not kept. Without `replace` a file that is there is not replaced.
+ *
+ * From the device. F is of the whole file, whatever is left out of it:
+ *
+ *     client → device   {"op":"get","name":N,"offset":O,"sha256":H}\n       what the client has
+ *     device → client   {"size":S,"offset":O}\n  S − O bytes  {"sha256":F}\n   offset 0 where the file does not begin with these bytes
+ *
+ * What is there, sorted by name; the time is that of the last change, in ms since 1970:
+ *
+ *     client → device   {"op":"list"}\n
+ *     device → client   {"files":count}\n  {"name":N,"size":S,"time":T}\n …
+ *
+ * A refusal is {"error":"…","code":"…"}\n in place of any line of the device. Each direction ends after what is shown.
+ *
+ * An earlier version knows no `list`, sends and takes whole files, and names no code. It ignores `offset` and `sha256` of a get, and answers without `offset`.
+ * In place of `send` it has
+ *
+ *     client → device   {"op":"put","name":N,"size":S}\n  S bytes            device → client   {"size":S,"sha256":F}\n
+ *
+ * which replaces a file that is there. A device answers `put` in each version; a client whose `send` or `list` is refused without a code knows the other by that.
  */
 import { SvcError } from '../protocol/errors/index.ts';
 
@@ -22,10 +48,53 @@ export interface ByteSource {
   readSome(max?: number): Promise<Uint8Array>;
 }
 
-export type FileRequest = { op: 'put'; name: string; size: number } | { op: 'get'; name: string };
+/** Bytes that one end has already, and their SHA-256. */
+export interface Prefix {
+  readonly offset: number;
+  /** Hex; of nothing it may be left out. */
+  readonly sha256?: string;
+}
+
+export interface SendRequest {
+  op: 'send';
+  name: string;
+  /** Undefined: known at the end. */
+  size?: number;
+  replace: boolean;
+}
+
+export type FileRequest = SendRequest | { op: 'put'; name: string; size: number } | ({ op: 'get'; name: string } & Prefix) | { op: 'list' };
+
+/** A file of a list. */
+export interface ListedFile {
+  readonly name: string;
+  readonly size: number;
+  /** Of the last change, ms since 1970. */
+  readonly time: number;
+}
+
+/** Why a device refuses. Versions that know no `send` give none of these. */
+export type RefusalCode =
+  /** The request, or what follows it, is not as above. */
+  | 'INVALID'
+  | 'NO_SUCH_FILE'
+  | 'EXISTS'
+  | 'NO_ROOM'
+  /** What arrived is not what was sent. */
+  | 'MISMATCH'
+  /** The same client sends the same name again. */
+  | 'SUPERSEDED'
+  | 'FAILED';
 
 /** The other end did not keep to the protocol above, or refused. The message is for a person. */
-export class FileTransferError extends Error {}
+export class FileTransferError extends Error {
+  readonly code: RefusalCode;
+
+  constructor(message: string, code: RefusalCode = 'INVALID') {
+    super(message);
+    this.code = code;
+  }
+}
 
 /** Reads lines and counted bytes from a stream. */
 export class FileReader {
@@ -87,12 +156,25 @@ export function encodeLine(value: Record<string, unknown>): Uint8Array {
 
 /** @throws FileTransferError when it is none */
 export function readRequest(line: Record<string, unknown>): FileRequest {
-  const { op, name, size } = line;
+  const { op, name, size, offset = 0, sha256, replace = false } = line;
+  if (op === 'list') return { op };
   if (typeof name !== 'string' || !isFileName(name))
     throw new FileTransferError('a file name has 1 to 128 letters, digits, ".", "-" or "_" and does not begin with "."');
-  if (op === 'get') return { op, name };
+  if (op === 'get' && isPrefix({ offset, sha256 })) return { op, name, ...readPrefix({ offset, sha256 }) };
   if (op === 'put' && isSize(size)) return { op, name, size };
-  throw new FileTransferError('the request is neither put nor get');
+  if (op === 'send' && (size === undefined || isSize(size)) && typeof replace === 'boolean')
+    return { op, name, ...(size !== undefined && { size }), replace };
+  throw new FileTransferError('the request is none of send, put, get and list, or incomplete');
+}
+
+/** What the other end has. @throws FileTransferError when the line does not say it */
+export function readPrefix({ offset, sha256 }: Record<string, unknown>): Prefix {
+  if (!isPrefix({ offset, sha256 })) throw new FileTransferError('the line does not say what is there');
+  return { offset: offset as number, ...(typeof sha256 === 'string' && { sha256 }) };
+}
+
+function isPrefix({ offset, sha256 }: Record<string, unknown>): boolean {
+  return isSize(offset) && (sha256 === undefined ? offset === 0 : typeof sha256 === 'string' && /^[0-9a-f]{64}$/.test(sha256));
 }
 
 /** True for 1 to 128 letters, digits, `.`, `-` or `_` that do not begin with `.`: a name, never a path. */

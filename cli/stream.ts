@@ -1,81 +1,205 @@
 /** `svc stream`: a file to a device, or from it, over a byte stream, checked by SHA-256. The device is one started with `svc device`. */
-import { stat } from 'node:fs/promises';
-import { basename, resolve } from 'node:path';
+import { lstat, stat } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { type Opened, withConnection } from './client/open.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
 import { showWay } from './client/way.ts';
+import { isTaken } from './file-content.ts';
+import { downloadFlow } from './file-download.ts';
+import { listFiles } from './file-list.ts';
 import { FileTransferError, isFileName } from './file-protocol.ts';
-import { downloadFile, type TransferOptions, type TransferResult, uploadFile } from './file-transfer.ts';
+import { type Progressing, resultText, runTransfer } from './file-run.ts';
+import { downloadFile, uploadFile, uploadFlow } from './file-transfer.ts';
+import { columns } from './frame/columns.ts';
 import { CommandError, UsageError } from './frame/errors.ts';
-import type { Output } from './frame/output.ts';
-import { type Progress, progress } from './frame/progress.ts';
+import { amount, amountOf } from './frame/progress.ts';
+import { stateOption } from './frame/shell-word.ts';
+import { partOf } from './part-file.ts';
+import { standardInput, standardOutput } from './standard-streams.ts';
+
+interface TransferCommandOptions extends TargetOptions {
+  force?: boolean;
+}
+
+/** Standard input or output. */
+const STANDARD = '-';
+const RESUMES =
+  '\nWhat is interrupted is resumed by the same command, for 24 hours after a send. What has changed meanwhile is transferred as a whole.';
 
 /** The command `svc stream`. */
 export function streamCommand(): Command {
   const send = new Command('send')
     .description('send a file to a device')
-    .argument('<file>', 'file to send')
-    .argument('[name]', 'its name on the device (default: that of the file); a file that is there is replaced')
+    .argument('<file>', 'file to send, - for standard input')
+    .argument('[name]', 'its name on the device (default: that of the file)')
+    .option('--force', 'replace a file that the device has by that name')
+    .addHelpText('after', RESUMES)
     .action(sendAction);
   const receive = new Command('receive')
     .description('fetch a file from a device')
     .argument('<name>', 'its name on the device')
-    .argument('[file]', 'where to put it (default: that name here); a file that is there is replaced')
+    .argument('[file]', 'where to put it, - for standard output (default: that name here)')
+    .option('--force', 'replace a file that is there')
+    .addHelpText('after', RESUMES)
     .action(receiveAction);
+  const list = new Command('list').description('list the files that a device has').action(listAction);
   return new Command('stream')
     .description('send a file to a device or fetch one, over a byte stream')
     .addCommand(withTarget(send))
-    .addCommand(withTarget(receive));
+    .addCommand(withTarget(receive))
+    .addCommand(withTarget(list));
 }
 
-async function sendAction(file: string, name: string | undefined, options: TargetOptions): Promise<void> {
+async function sendAction(file: string, name: string | undefined, options: TransferCommandOptions): Promise<void> {
+  if (file === STANDARD) return sendStandardInput(name, options);
   const remote = checkedName(name ?? basename(file));
-  if (!(await stat(file)).isFile()) throw new UsageError(`${file} is not a file`);
-  await withConnection(options, (opened) =>
-    run(opened, `sending ${remote}`, (transfer) => uploadFile(opened.connection, file, remote, transfer)),
+  if (!(await stat(file)).isFile()) throw new UsageError(`${file} is not a file; - sends standard input`);
+  await withConnection(
+    options,
+    async (opened) => {
+      const { result, seconds } = await runTransfer(opened, {
+        label: `sending ${remote}`,
+        quiet: false,
+        replace: options.force === true,
+        transfer: (transfer) => uploadFile(opened.connection, file, remote, transfer),
+        left: leftByDevice,
+        reword: (error) => rewordSend(error, remote),
+      });
+      opened.output.result({ ...result, seconds }, resultText(result, seconds));
+    },
+    { untilStopped: true },
   );
 }
 
-async function receiveAction(name: string, file: string | undefined, options: TargetOptions): Promise<void> {
-  const local = resolve(file ?? checkedName(name));
-  checkedName(name);
-  await withConnection(options, (opened) =>
-    run(opened, `receiving ${name}`, (transfer) => downloadFile(opened.connection, name, local, transfer)),
-  );
-}
-
-async function run(
-  { connection, output }: Opened,
-  label: string,
-  transfer: (options: TransferOptions) => Promise<TransferResult>,
-): Promise<void> {
-  showWay(connection, output);
-  const began = performance.now();
-  const { bytes, sha256 } = await withProgress(output, label, transfer);
-  const seconds = (performance.now() - began) / 1000;
-  const rate = (bytes / 1e6 / seconds).toFixed(1);
-  output.result({ bytes, sha256, seconds }, `${bytes} bytes in ${seconds.toFixed(2)} s (${rate} MB/s), SHA-256 ${sha256} at both ends`);
-}
-
-/** The transfer with a bar, which is gone again when it ends. */
-async function withProgress(
-  output: Output,
-  label: string,
-  transfer: (options: TransferOptions) => Promise<TransferResult>,
-): Promise<TransferResult> {
-  let bar: Progress | undefined;
-  const onProgress = (done: number, total: number): void => {
-    bar ??= progress(output, label, total);
-    bar.update(done);
-  };
+async function sendStandardInput(name: string | undefined, options: TransferCommandOptions): Promise<void> {
+  if (name === undefined) throw new UsageError('standard input has no name: say what to call it on the device, after -');
+  const remote = checkedName(name);
+  if (options.jwt === STANDARD || options.jwtFile === STANDARD) throw new UsageError('standard input can be read once: file or token');
+  const flow = standardInput();
   try {
-    return await transfer({ onProgress });
-  } catch (error) {
-    throw error instanceof FileTransferError ? new CommandError(error.message) : error;
+    await withConnection(
+      options,
+      async (opened) => {
+        const { result, seconds } = await runTransfer(opened, {
+          label: '',
+          quiet: true,
+          replace: options.force === true,
+          transfer: (transfer) => uploadFlow(opened.connection, flow, remote, transfer),
+          left: ({ done }) => `${done === 0 ? 'nothing was' : `${amount(done)} were`} sent; nothing of standard input is kept`,
+          reword: (error) => rewordSend(error, remote),
+        });
+        opened.output.result({ ...result, seconds }, resultText(result, seconds));
+      },
+      { untilStopped: true },
+    );
   } finally {
-    bar?.stop();
+    flow.stop(undefined);
   }
+}
+
+/** What the device keeps. */
+function leftByDevice({ beginning, done }: Progressing): string {
+  if (beginning?.total === undefined) return 'nothing was sent';
+  const sent = `${amountOf(done, beginning.total)} were sent`;
+  return beginning.resumable
+    ? `${sent}; the device keeps for 24 hours what arrived, and the same command resumes`
+    : `${sent}; a device of an earlier version keeps no part, so the same command starts over`;
+}
+
+function rewordSend(error: FileTransferError, remote: string): string {
+  return error.code === 'EXISTS' ? `the device has a file ${remote}: give another name, or --force to replace it` : error.message;
+}
+
+async function receiveAction(name: string, file: string | undefined, options: TransferCommandOptions): Promise<void> {
+  checkedName(name);
+  if (file === STANDARD) return receiveStandardOutput(name, options);
+  const local = resolve(file ?? name);
+  const shown = file ?? name;
+  await requireTarget(shown, local, name, options.force === true);
+  await withConnection(
+    options,
+    async (opened) => {
+      const { result, seconds } = await runTransfer(opened, {
+        label: `receiving ${name}`,
+        quiet: false,
+        replace: options.force === true,
+        transfer: (transfer) => downloadFile(opened.connection, name, local, transfer),
+        left: (where) => leftHere(where, shown, local),
+        reword: (error) => rewordReceive(error, shown, opened, options),
+      });
+      opened.output.result({ ...result, seconds }, resultText(result, seconds));
+    },
+    { untilStopped: true },
+  );
+}
+
+async function receiveStandardOutput(name: string, options: TransferCommandOptions): Promise<void> {
+  if (options.json === true) throw new UsageError('--json and - exclude each other: standard output carries the file');
+  if (options.force === true) throw new UsageError('--force has no effect with -: there is nothing to replace');
+  await withConnection(
+    options,
+    async (opened) => {
+      await runTransfer(opened, {
+        label: '',
+        quiet: true,
+        replace: true,
+        transfer: (transfer) => downloadFlow(opened.connection, name, standardOutput(), transfer),
+        left: ({ done }) => `${amount(done)} went to standard output`,
+        reword: (error) => rewordReceive(error, '', opened, options),
+      });
+    },
+    { untilStopped: true },
+  );
+}
+
+/** Before anything is transferred. @throws UsageError, CommandError */
+async function requireTarget(shown: string, local: string, name: string, force: boolean): Promise<void> {
+  const found = await stat(local).catch(() => null);
+  if (found?.isDirectory()) throw new UsageError(`${shown} is a directory: name the file in it, for example ${join(shown, name)}`);
+  if (found !== null && !found.isFile()) throw new UsageError(`${shown} is not a file; - is standard output`);
+  if (!force && (await isTaken(local))) throw new CommandError(existsHere(shown));
+}
+
+function existsHere(shown: string): string {
+  return `${shown} exists already: give another name, or --force to replace it`;
+}
+
+/** What is in the part of a file. */
+async function leftHere({ beginning }: Progressing, shown: string, local: string): Promise<string> {
+  const size = await lstat(partOf(local)).then(
+    (part) => part.size,
+    () => 0,
+  );
+  if (size === 0) return 'nothing was received';
+  const { total } = beginning ?? {};
+  return `${total === undefined ? amount(size) : amountOf(size, total)} are in ${partOf(shown)}; the same command resumes`;
+}
+
+function rewordReceive(error: FileTransferError, shown: string, { device }: Opened, { state }: TargetOptions): string {
+  if (error.code === 'EXISTS') return existsHere(shown);
+  if (error.code === 'NO_SUCH_FILE') return `${error.message}: svc stream list -d ${device}${stateOption(state)} shows what it has`;
+  return error.message;
+}
+
+async function listAction(options: TargetOptions): Promise<void> {
+  await withConnection(options, async ({ connection, output, signal }) => {
+    showWay(connection, output);
+    const files = await listFiles(connection, signal).catch((error: unknown) => {
+      throw error instanceof FileTransferError ? new CommandError(error.message) : error;
+    });
+    const rows = files.map(({ name, size, time }) => [name, String(size), dateText(time)]);
+    const document = files.map((file) => ({ ...file, time: new Date(file.time).toISOString() }));
+    output.result(document, rows.length === 0 ? 'the device has no files' : columns(['NAME', 'BYTES', 'CHANGED'], rows, [1]));
+  });
+}
+
+/** Local time to the minute, `2026-11-25 19:47`. */
+function dateText(time: number): string {
+  const date = new Date(time);
+  const two = (number: number): string => String(number).padStart(2, '0');
+  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-');
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
 function checkedName(name: string): string {

@@ -7,13 +7,13 @@
  * - Numbers only grow: the newest file stays when it is given back. A process that looked at the files long ago may still make an old number; it then
  *   sees the higher one, and takes its own back.
  *
- * `start` tells a process from a later one with the same number: on Linux boot id and start time, elsewhere `-`, where the pid alone counts. A file
- * `device.lock` without a number is that of an earlier version, and older than all others.
+ * The line is that of `../frame/process-mark.ts`. A file `device.lock` without a number is that of an earlier version, and older than all others.
  */
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createFile, fileError, readFileIfPresent, replaceFile } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
+import { livingProcess, thisProcess } from '../frame/process-mark.ts';
 
 const LOCK_FILE = /^device\.lock(?:\.(\d{1,15}))?$/;
 /** What an earlier version could leave when it was killed. */
@@ -30,7 +30,7 @@ interface LockFile {
  * @throws CommandError naming the process that has it; LocalError FAILED when the directory cannot be read or written
  */
 export async function lockDirectory(directory: string): Promise<() => Promise<void>> {
-  const own = `${process.pid} ${await startOf(process.pid)}\n`;
+  const own = await thisProcess();
   for (;;) {
     const last = await newest(directory);
     await refuseLiving(directory, last);
@@ -78,29 +78,4 @@ async function refuseLiving(directory: string, file: LockFile | undefined): Prom
 async function removeOlder(directory: string, number: number): Promise<void> {
   for (const file of await lockFiles(directory)) if (file.number < number) await rm(file.path, { force: true });
   await rm(join(directory, LEFT_OVER), { force: true });
-}
-
-/** The process that a lock names, when it is alive. */
-async function livingProcess(content: string): Promise<number | null> {
-  const match = /^(\d{1,10}) (\S+)\n$/.exec(content);
-  if (match === null) return null;
-  const pid = Number(match[1]);
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return null;
-  }
-  return (await startOf(pid)) === match[2] ? pid : null;
-}
-
-/** When a process began, as no other process with its number did. */
-async function startOf(pid: number): Promise<string> {
-  try {
-    const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8');
-    const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-    // proc(5): the name in brackets may hold anything; the start time is the 20th field after it.
-    return `${boot.trim()}/${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`;
-  } catch {
-    return '-';
-  }
 }

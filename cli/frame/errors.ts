@@ -23,8 +23,8 @@ export class CommandError extends Error {}
 
 /** SIGINT or SIGTERM arrived before the work was done. */
 export class Interrupted extends Error {
-  constructor() {
-    super('interrupted');
+  constructor(message = 'interrupted') {
+    super(message);
   }
 }
 

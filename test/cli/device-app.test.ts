@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readAllowed } from '../../cli/device-app/allow.ts';
 import { DeviceData } from '../../cli/device-app/data.ts';
-import { removePartialFiles } from '../../cli/device-app/files.ts';
 import { Thermostat, type ThermostatState } from '../../cli/device-app/thermostat.ts';
 import { encodeLine, FileReader, isFileName, readRequest } from '../../cli/file-protocol.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -119,13 +118,6 @@ describe("a device's directory", () => {
   });
 });
 
-test('what a killed process left half written is removed, and nothing else', async () => {
-  const kept = ['.hidden', '.a.part', 'report.part', 'a.0123456789ab.part', 'photo.jpg'];
-  for (const name of [...kept, '.photo.jpg.0123456789ab.part', '.x.ffffffffffff.part']) await writeFile(join(directory, name), '');
-  await removePartialFiles(directory);
-  expect((await readdir(directory)).sort()).toEqual(kept.sort());
-});
-
 describe('thermostat', () => {
   const start: ThermostatState = { Target: 20, Mode: 'heat', Temperature: 10, Time: 0, BoostUntil: 0 };
   const at = (state: Partial<ThermostatState>, now: number) =>
@@ -195,7 +187,7 @@ describe('file protocol', () => {
 
   test.each(['a', 'a.txt', '_x-1.tar.gz', 'A'.repeat(128)])('%s is a file name', (name) => {
     expect(isFileName(name)).toBe(true);
-    expect(readRequest({ op: 'get', name })).toEqual({ op: 'get', name });
+    expect(readRequest({ op: 'get', name })).toEqual({ op: 'get', name, offset: 0 });
   });
 
   test.each(['', '.', '..', '.hidden', '../x', 'a/b', 'a\\b', 'a b', 'é', 'A'.repeat(129), 'a\n'])('%j is none', (name) => {
@@ -209,6 +201,12 @@ describe('file protocol', () => {
     { op: 'put', name: 'a', size: -1 },
     { op: 'put', name: 'a', size: 1.5 },
     { op: 'rm', name: 'a' },
+    { op: 'send', name: 'a', size: -1 },
+    { op: 'send', name: 'a', replace: 'yes' },
+    { op: 'get', name: 'a', offset: 5 },
+    { op: 'get', name: 'a', offset: -1, sha256: 'ab'.repeat(32) },
+    { op: 'get', name: 'a', offset: 5, sha256: 'AB'.repeat(32) },
+    { op: 'get', name: 'a', offset: 5, sha256: 'ab'.repeat(31) },
   ])('%j is no request', (line) => {
     expect(() => readRequest(line)).toThrow();
   });

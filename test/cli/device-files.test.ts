@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { installFiles } from '../../cli/device-app/files.ts';
 import { uploadFile } from '../../cli/file-transfer.ts';
 import type { Connection } from '../../client/node.ts';
+import { nodeEnvironment } from '../../transport/node/index.ts';
 import { LoopbackFixture } from '../support/fixture/loopback.ts';
 
 const MIB = 1 << 20;
@@ -23,7 +24,8 @@ beforeEach(async () => {
   const fixture = new LoopbackFixture();
   const under = fixture.device();
   under.device.onAuthorizationRequest(() => true);
-  installFiles(under.device, directory, async () => (room.length > 1 ? room.shift()! : room[0]!));
+  const free = async (): Promise<number> => (room.length > 1 ? room.shift()! : room[0]!);
+  await installFiles(under.device, directory, { clock: nodeEnvironment().clock, free });
   await fixture.start(under);
   connection = await fixture.connected(under);
 });

@@ -17,7 +17,13 @@ import type { Target } from './target.ts';
 
 const INPUTS = 20;
 const utf8 = new TextEncoder();
-const requests = ['{"op":"put","name":"a.bin","size":10}\n0123456789', '{"op":"get","name":"a.bin"}\n', '{"error":"no"}\n'];
+const requests = [
+  '{"op":"put","name":"a.bin","size":10}\n0123456789',
+  '{"op":"get","name":"a.bin"}\n',
+  '{"error":"no"}\n',
+  '{"op":"send","name":"a.bin","size":10,"replace":true}\n{"offset":0}\n{"bytes":4}\n0123',
+  '{"op":"list"}\n',
+];
 const entries = ['10.0.0.0/8', '192.0.2.1', '2001:db8::/32', '::ffff:10.0.0.0/104', '::/0'];
 
 const fileService: Target = {
@@ -38,6 +44,7 @@ const fileService: Target = {
       });
       try {
         const request = readRequest(await reader.readLine());
+        if (request.op === 'list') continue;
         if (request.name.includes('/') || request.name.startsWith('.')) throw new Error(`the name ${request.name} was taken`);
         let size = 0;
         if (request.op === 'put') for await (const piece of reader.bytes(request.size)) size += piece.length;

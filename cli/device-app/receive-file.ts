@@ -1,0 +1,160 @@
+/**
+ * Files that clients send to `svc device`. A transfer that is interrupted leaves what arrived, so that the client can resume; one of a client of an
+ * earlier version, or of unknown size, leaves nothing. What is not as it was sent leaves nothing either, nor does a file for which the disk became too full.
+ */
+import { createHash, type Hash, randomBytes } from 'node:crypto';
+import { constants, type FileHandle, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { syncDirectory } from '../../transport/node/index.ts';
+import { digestOf, giveName, hashOf, isTaken } from '../file-content.ts';
+import { encodeLine, FileTransferError, isSize, type SendRequest } from '../file-protocol.ts';
+import type { FileCall, FileStore } from './files.ts';
+import type { HeldLeftover } from './leftovers.ts';
+import { requireLive } from './stored-files.ts';
+
+/** Bytes that files leave free on the disk: users, audit log and settings are saved there, too, and a user who fills it could not be deleted. */
+const RESERVE = 8 << 20;
+/** Bytes of a file after which the disk is looked at again. */
+const CHECKED = 1 << 20;
+
+/** Every write goes to the end, wherever it was read. */
+const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
+
+/** A request `send`: from where the client's last attempt ended, if the file still begins with what is here. */
+export async function receiveFile(call: FileCall, request: SendRequest, store: FileStore): Promise<void> {
+  const { name, size, replace } = request;
+  if (!replace && (await isTaken(join(store.directory, name)))) throw new FileTransferError('there is a file of that name', 'EXISTS');
+  const held = size === undefined ? temporary(store, name) : await store.leftovers.hold(call.client, name, call.supersede);
+  await receiveInto(held, call, { name, replace }, store, (file) => receiveRest(call, request, file, store));
+}
+
+/** A request `put`. */
+export async function receiveWhole(call: FileCall, { name, size }: { name: string; size: number }, store: FileStore): Promise<void> {
+  await requireRoom(store, size);
+  await receiveInto(temporary(store, name), call, { name, replace: true }, store, async (file) => {
+    const incoming = new Incoming(file, createHash('sha256'), 0, store);
+    await incoming.write(call.reader.bytes(size));
+    return incoming;
+  });
+}
+
+/** Opens the partial file, has it filled, gives it its name and answers. */
+async function receiveInto(
+  held: HeldLeftover,
+  { stream }: FileCall,
+  { name, replace }: { name: string; replace: boolean },
+  { directory }: FileStore,
+  fill: (file: FileHandle) => Promise<Incoming>,
+): Promise<void> {
+  let incoming: Incoming;
+  try {
+    const file = await open(held.path, PARTIAL, 0o600);
+    try {
+      incoming = await fill(file);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await giveName(held.path, join(directory, name), replace);
+    await syncDirectory(directory);
+  } finally {
+    await held.release();
+  }
+  await stream.write(encodeLine({ size: incoming.size, sha256: digestOf(incoming.hash) }));
+}
+
+function temporary({ directory }: FileStore, name: string): HeldLeftover {
+  const path = join(directory, `.${name}.${randomBytes(6).toString('hex')}.part`);
+  return { path, release: () => rm(path, { force: true }) };
+}
+
+async function receiveRest({ stream, reader }: FileCall, { size }: SendRequest, file: FileHandle, store: FileStore): Promise<Incoming> {
+  const there = (await file.stat()).size;
+  const offset = size === undefined || there > size ? 0 : there;
+  const hash = await hashOf(file, offset, () => requireLive(stream));
+  if (size !== undefined) await requireRoom(store, Math.max(0, size - there));
+  await stream.write(encodeLine({ offset, sha256: digestOf(hash) }));
+  const answer = await reader.readLine();
+  if (answer.offset !== 0 && answer.offset !== offset) throw new FileTransferError('the file begins neither here nor where it was left');
+  if (answer.offset === 0) await file.truncate(0);
+  const incoming = new Incoming(file, answer.offset === 0 ? createHash('sha256') : hash, answer.offset, store);
+  for (let line = await reader.readLine(); ; line = await reader.readLine()) {
+    const { bytes, sha256 } = line;
+    if (typeof sha256 === 'string') return checked(incoming, size, sha256);
+    if (!isSize(bytes) || (size !== undefined && incoming.size + bytes > size))
+      throw new FileTransferError('there is more than was announced');
+    await incoming.write(reader.bytes(bytes));
+  }
+}
+
+async function checked(incoming: Incoming, size: number | undefined, sha256: string): Promise<Incoming> {
+  if (size !== undefined && incoming.size !== size) throw new FileTransferError('there is less than was announced');
+  if (digestOf(incoming.hash) === sha256) return incoming;
+  await incoming.discard();
+  throw new FileTransferError('what arrived is not what was sent', 'MISMATCH');
+}
+
+/** A partial file that grows. */
+class Incoming {
+  readonly hash: Hash;
+  readonly #file: FileHandle;
+  readonly #store: FileStore;
+  #size: number;
+  #unchecked = 0;
+
+  /** @param hash of the `size` bytes that are there */
+  constructor(file: FileHandle, hash: Hash, size: number, store: FileStore) {
+    this.#file = file;
+    this.hash = hash;
+    this.#size = size;
+    this.#store = store;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** @throws FileTransferError NO_ROOM, and then nothing is left: what others need of the disk may not be kept for a file in part */
+  async write(pieces: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const piece of pieces) {
+      this.hash.update(piece);
+      await this.#append(piece);
+      this.#size += piece.length;
+      this.#unchecked += piece.length;
+      // Others write at the same time.
+      if (this.#unchecked < CHECKED) continue;
+      await this.#orDiscard(requireRoom(this.#store, 0));
+      this.#unchecked = 0;
+    }
+  }
+
+  discard(): Promise<void> {
+    return this.#file.truncate(0);
+  }
+
+  async #append(piece: Uint8Array): Promise<void> {
+    await this.#orDiscard(
+      this.#file.writeFile(piece).catch((error: NodeJS.ErrnoException) => {
+        throw error.code === 'ENOSPC' || error.code === 'EDQUOT' ? noRoom() : error;
+      }),
+    );
+  }
+
+  async #orDiscard(work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      if (error instanceof FileTransferError) await this.discard();
+      throw error;
+    }
+  }
+}
+
+/** @throws FileTransferError when `size` bytes more would leave less than the reserve */
+async function requireRoom({ directory, free }: FileStore, size: number): Promise<void> {
+  if ((await free(directory)) - size < RESERVE) throw noRoom();
+}
+
+function noRoom(): FileTransferError {
+  return new FileTransferError('the device has no room for the file', 'NO_ROOM');
+}

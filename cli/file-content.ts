@@ -1,0 +1,63 @@
+/** Content of a file in pieces, its SHA-256, and its final name: what the sending and the receiving end of a transfer share. */
+import { createHash, type Hash } from 'node:crypto';
+import { type FileHandle, link, lstat, rename, rm } from 'node:fs/promises';
+import { CHUNK, FileTransferError } from './file-protocol.ts';
+
+/** The bytes from `start` to `end`, wherever the handle stands. @throws FileTransferError when the file is shorter */
+export async function* piecesOf(file: FileHandle, start: number, end: number): AsyncGenerator<Uint8Array> {
+  for (let at = start; at < end; ) {
+    const buffer = new Uint8Array(Math.min(CHUNK, end - at));
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, at);
+    if (bytesRead === 0) throw new FileTransferError('the file became shorter while it was read', 'FAILED');
+    at += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+/** The hash of the first `length` bytes, to be continued. @param check called for each piece; throws to stop @throws as piecesOf */
+export async function hashOf(file: FileHandle, length: number, check: () => void = () => {}): Promise<Hash> {
+  const hash = createHash('sha256');
+  for await (const piece of piecesOf(file, 0, length)) {
+    check();
+    hash.update(piece);
+  }
+  return hash;
+}
+
+/** The digest so far, in hex; the hash can be continued. */
+export function digestOf(hash: Hash): string {
+  return hash.copy().digest('hex');
+}
+
+/** Whether something has that name, be it a link that leads nowhere. */
+export async function isTaken(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** Where the file system has no links. */
+const NO_LINKS: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+
+/**
+ * Gives a whole file its final name.
+ * @param replace false: what has that name stays
+ * @throws FileTransferError EXISTS; system errors
+ */
+export async function giveName(partial: string, path: string, replace: boolean): Promise<void> {
+  if (replace) return rename(partial, path);
+  try {
+    // In one step, as others may make a file of that name now.
+    await link(partial, path);
+    await rm(partial);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'EEXIST' && !NO_LINKS.includes(code)) throw error;
+    if (await isTaken(path)) throw new FileTransferError('there is a file of that name', 'EXISTS');
+    await rename(partial, path);
+  }
+}

@@ -1,0 +1,43 @@
+/** The files that a device has for its clients (`file-protocol.ts`). */
+import type { Connection } from '../client/node.ts';
+import { encodeLine, FileReader, FileTransferError, isFileName, isSize, type ListedFile } from './file-protocol.ts';
+import { checkRefusal, FileRefusal, withFileStream } from './file-stream.ts';
+
+/** A device that has more would fill the memory of this process. */
+const MAX_FILES = 100_000;
+
+/** All of them, sorted by name. @throws FileTransferError, also for a device of an earlier version; SvcError */
+export async function listFiles(connection: Connection, signal?: AbortSignal): Promise<ListedFile[]> {
+  try {
+    return await withFileStream(connection, signal, async (stream) => {
+      await stream.write(encodeLine({ op: 'list' }));
+      await stream.close();
+      return readList(new FileReader(stream));
+    });
+  } catch (error) {
+    if (error instanceof FileRefusal && error.older)
+      throw new FileTransferError('the device is of an earlier version, which cannot list its files', 'FAILED');
+    throw error;
+  }
+}
+
+async function readList(reader: FileReader): Promise<ListedFile[]> {
+  const head = await reader.readLine();
+  checkRefusal(head);
+  const { files: count } = head;
+  if (!isSize(count)) throw new FileTransferError('the device does not say how many files it has');
+  if (count > MAX_FILES) throw new FileTransferError(`the device has ${count} files, and more than ${MAX_FILES} are not listed`);
+  const files: ListedFile[] = [];
+  while (files.length < count) files.push(readListed(await reader.readLine()));
+  return files;
+}
+
+function readListed({ name, size, time }: Record<string, unknown>): ListedFile {
+  if (typeof name === 'string' && isFileName(name) && isSize(size) && isTime(time)) return { name, size, time };
+  throw new FileTransferError('the device names a file without size or time');
+}
+
+/** ECMAScript's Date goes no further. */
+function isTime(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Math.abs(value as number) <= 8.64e15;
+}

@@ -1,0 +1,69 @@
+/** A transfer of `svc stream` as a person sees it: a progress bar, and when it does not come to its end one line that says how far it came and what follows. */
+import type { Opened } from './client/open.ts';
+import { showWay } from './client/way.ts';
+import { FileTransferError } from './file-protocol.ts';
+import type { Beginning, TransferOptions, TransferResult } from './file-stream.ts';
+import { CommandError, describe, Interrupted, UsageError } from './frame/errors.ts';
+import { amount, type Progress, progress } from './frame/progress.ts';
+
+/** Where a transfer is. */
+export interface Progressing {
+  /** Undefined: no content has moved. */
+  readonly beginning: Beginning | undefined;
+  readonly done: number;
+}
+
+export interface Run {
+  readonly label: string;
+  /** Neither a bar nor words about the way: standard output or input is the file. */
+  readonly quiet: boolean;
+  readonly replace: boolean;
+  readonly transfer: (options: TransferOptions) => Promise<TransferResult>;
+  /** What is left of a transfer that did not come to its end, and what to do. */
+  readonly left: (where: Progressing) => Promise<string> | string;
+  /** The words of a person for what failed, if there are better ones. */
+  readonly reword: (error: FileTransferError) => string;
+}
+
+/** Runs a transfer to its end. @throws CommandError, Interrupted: one line */
+export async function runTransfer({ connection, output, signal }: Opened, run: Run): Promise<{ result: TransferResult; seconds: number }> {
+  if (!run.quiet) showWay(connection, output);
+  const began = performance.now();
+  let bar: Progress | undefined;
+  let beginning: Beginning | undefined;
+  let done = 0;
+  const onBegin = (given: Beginning): void => {
+    beginning = given;
+    done = given.offset;
+    bar?.stop();
+    if (!run.quiet && given.total !== undefined) bar = progress(output, run.label, given.total, given.offset);
+  };
+  const onProgress = (bytes: number): void => {
+    done = bytes;
+    bar?.update(bytes);
+  };
+  try {
+    const result = await run.transfer({ onBegin, onProgress, signal, replace: run.replace });
+    return { result, seconds: (performance.now() - began) / 1000 };
+  } catch (error) {
+    throw await ended(error, run, { beginning, done });
+  } finally {
+    bar?.stop();
+  }
+}
+
+/** What a transfer that failed comes down to. */
+async function ended(error: unknown, run: Run, where: Progressing): Promise<unknown> {
+  if (error instanceof UsageError || error instanceof CommandError) return error;
+  if (error instanceof FileTransferError && error.code !== 'INVALID') return new CommandError(run.reword(error));
+  const left = await run.left(where);
+  if (error instanceof Interrupted) return new Interrupted(`interrupted: ${left}`);
+  return new CommandError(`${error instanceof FileTransferError ? error.message : describe(error)}; ${left}`);
+}
+
+/** The result for a person. */
+export function resultText({ bytes, sha256, resumedFrom }: TransferResult, seconds: number): string {
+  const rate = ((bytes - resumedFrom) / 1e6 / seconds).toFixed(1);
+  const resumed = resumedFrom === 0 ? '' : `, resumed at ${amount(resumedFrom)}`;
+  return `${bytes} bytes in ${seconds.toFixed(2)} s (${rate} MB/s${resumed}), SHA-256 ${sha256} at both ends`;
+}

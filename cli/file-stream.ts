@@ -1,0 +1,114 @@
+/** The client's end of a file's stream: one request to the file service of a device, and what it refuses. */
+import type { Connection, Stream } from '../client/node.ts';
+import { SvcError } from '../protocol/errors/index.ts';
+import { FILE_PORT, FileTransferError, type RefusalCode } from './file-protocol.ts';
+
+export interface TransferOptions {
+  /** Told when content begins to move, and again where it starts over. */
+  onBegin?: (beginning: Beginning) => void;
+  /** Told after every step: bytes done, bytes in all. */
+  onProgress?: (done: number, total: number | undefined) => void;
+  /** Of an upload: waited for before each further chunk is sent. */
+  pace?: (done: number) => Promise<void>;
+  /** Ends the transfer, which fails with its reason. */
+  signal?: AbortSignal;
+  /** False: a file that is there stays, and the transfer is refused. Default true. */
+  replace?: boolean;
+}
+
+export interface Beginning {
+  /** Bytes that an earlier attempt brought. */
+  readonly offset: number;
+  /** Undefined: known at the end. */
+  readonly total: number | undefined;
+  /** Another attempt can resume from here. */
+  readonly resumable: boolean;
+}
+
+export interface TransferResult {
+  readonly bytes: number;
+  /** Hex. */
+  readonly sha256: string;
+  /** Bytes of it that an earlier attempt brought. */
+  readonly resumedFrom: number;
+}
+
+/** The device refused. The message is its own. */
+export class FileRefusal extends FileTransferError {
+  /** Of a version that names no codes, and neither sends files in part nor lists them. */
+  readonly older: boolean;
+
+  constructor(message: string, code: RefusalCode | undefined) {
+    super(`the device refused: ${message}`, code ?? 'FAILED');
+    this.older = code === undefined;
+  }
+}
+
+/**
+ * Does `work` over a stream of its own, whose request may travel with the opening, and waits for the device's end.
+ * @throws as openFileStream
+ */
+export function withFileStream<T>(
+  connection: Connection,
+  signal: AbortSignal | undefined,
+  work: (stream: Stream) => Promise<T>,
+): Promise<T> {
+  return openFileStream(connection, signal, async (stream) => {
+    const result = await work(stream);
+    await ended(stream);
+    return result;
+  });
+}
+
+/** The same, when what else the device sends does not matter. @throws FileTransferError, SvcError, the reason of `signal`, what `work` throws */
+export async function openFileStream<T>(
+  connection: Connection,
+  signal: AbortSignal | undefined,
+  work: (stream: Stream) => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted();
+  const stream = connection.createStream();
+  const abort = (): void => stream.abort();
+  signal?.addEventListener('abort', abort, { once: true });
+  const opened = stream.open(FILE_PORT);
+  const working = work(stream);
+  try {
+    const [, result] = await Promise.all([opened, working]);
+    return result;
+  } catch (error) {
+    stream.abort();
+    // It may be writing to a file that the caller is about to close.
+    await Promise.allSettled([working]);
+    throw signal?.aborted ? signal.reason : error;
+  } finally {
+    signal?.removeEventListener('abort', abort);
+    stream.abort();
+  }
+}
+
+/** Waits for the device's end of the stream, so that its own close is not cut off by ours. */
+async function ended(stream: Stream): Promise<void> {
+  try {
+    await stream.readSome();
+  } catch (error) {
+    if (error instanceof SvcError && error.code === 'END_OF_FILE') return;
+    throw error;
+  }
+  throw new FileTransferError('the device sent more than the file');
+}
+
+/** @throws FileRefusal when the line is one */
+export function checkRefusal(line: Record<string, unknown>): void {
+  const { error, code } = line;
+  if (error !== undefined) throw new FileRefusal(String(error), code === undefined ? undefined : (String(code) as RefusalCode));
+}
+
+/** @throws FileRefusal; FileTransferError MISMATCH */
+export function checkDigest(line: Record<string, unknown>, sha256: string): void {
+  checkRefusal(line);
+  if (line.sha256 !== sha256)
+    throw new FileTransferError(
+      'the SHA-256 at the two ends differs: the file was damaged on a disk or changed while it was sent',
+      'MISMATCH',
+    );
+}

@@ -1,0 +1,140 @@
+/** A file to a device, on one stream (`file-protocol.ts`). */
+import { createHash, type Hash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import type { Connection, Stream } from '../client/node.ts';
+import { SvcError } from '../protocol/errors/index.ts';
+import { digestOf, hashOf, piecesOf } from './file-content.ts';
+import { encodeLine, FileReader, FileTransferError, type Prefix, readPrefix } from './file-protocol.ts';
+import {
+  checkDigest,
+  checkRefusal,
+  FileRefusal,
+  openFileStream,
+  type TransferOptions,
+  type TransferResult,
+  withFileStream,
+} from './file-stream.ts';
+
+/** A file to be sent. */
+export interface OpenFile {
+  readonly handle: FileHandle;
+  readonly size: number;
+}
+
+/** Content that can be read once, of unknown length. */
+export interface Flow {
+  readonly pieces: AsyncIterable<Uint8Array>;
+  /** Nothing more is wanted: `pieces` fails with this. */
+  stop(error: unknown): void;
+}
+
+type Source = OpenFile | Flow;
+
+/** A request `send`. @throws FileRefusal, FileTransferError, SvcError, system errors */
+export function send(connection: Connection, source: Source, name: string, options: TransferOptions): Promise<TransferResult> {
+  const { signal, replace = true } = options;
+  const size = 'handle' in source ? source.size : undefined;
+  return withFileStream(connection, signal, async (stream) => {
+    const reader = new FileReader(stream);
+    await stream.write(encodeLine({ op: 'send', name, ...(size !== undefined && { size }), replace }));
+    const head = await reader.readLine();
+    checkRefusal(head);
+    const { offset, hash } = await commonPrefix(source, readPrefix(head), signal);
+    options.onBegin?.({ offset, total: size, resumable: size !== undefined });
+    await stream.write(encodeLine({ offset }));
+    const reply = new Reply(reader, source);
+    const bytes = await reply.unlessRefused(sendPieces(stream, source, { offset, hash, framed: true }, options));
+    const sha256 = digestOf(hash);
+    await reply.unlessRefused(stream.write(encodeLine({ sha256 })).then(() => stream.close()));
+    checkDigest(await reply.line, sha256);
+    return { bytes, sha256, resumedFrom: offset };
+  });
+}
+
+/** For a device of an earlier version: a request `put`. @throws as send */
+export async function sendWhole(connection: Connection, source: OpenFile, name: string, options: TransferOptions): Promise<TransferResult> {
+  const { signal, replace = true } = options;
+  if (!replace && (await isThere(connection, name, signal))) throw new FileRefusal('there is a file of that name', 'EXISTS');
+  const { size } = source;
+  return withFileStream(connection, signal, async (stream) => {
+    options.onBegin?.({ offset: 0, total: size, resumable: false });
+    const reply = new Reply(new FileReader(stream), source);
+    const hash = createHash('sha256');
+    const sent = async (): Promise<void> => {
+      await stream.write(encodeLine({ op: 'put', name, size }));
+      await sendPieces(stream, source, { offset: 0, hash, framed: false }, options);
+      await stream.close();
+    };
+    await reply.unlessRefused(sent());
+    const sha256 = digestOf(hash);
+    checkDigest(await reply.line, sha256);
+    return { bytes: size, sha256, resumedFrom: 0 };
+  });
+}
+
+/** A request `get` whose content is not taken. */
+function isThere(connection: Connection, name: string, signal: AbortSignal | undefined): Promise<boolean> {
+  return openFileStream(connection, signal, async (stream) => {
+    await stream.write(encodeLine({ op: 'get', name }));
+    return (await new FileReader(stream).readLine()).error === undefined;
+  });
+}
+
+/** How much of what the device has the file begins with: all or nothing. */
+async function commonPrefix(
+  source: Source,
+  { offset, sha256 }: Prefix,
+  signal: AbortSignal | undefined,
+): Promise<{ offset: number; hash: Hash }> {
+  if ('handle' in source && offset > 0 && offset <= source.size) {
+    const hash = await hashOf(source.handle, offset, () => signal?.throwIfAborted());
+    if (digestOf(hash) === sha256) return { offset, hash };
+  }
+  return { offset: 0, hash: createHash('sha256') };
+}
+
+/** The answer of the device, which may come before all is sent: it refuses then, or the stream has ended. */
+class Reply {
+  readonly line: Promise<Record<string, unknown>>;
+  #settled = false;
+
+  constructor(reader: FileReader, source: Source) {
+    this.line = reader.readLine();
+    const settle = (error: unknown): void => {
+      this.#settled = true;
+      if ('stop' in source) source.stop(error);
+    };
+    this.line.then(() => settle(new FileTransferError('the device has answered before the end')), settle);
+  }
+
+  /** What `work` gives. Where it fails since the device has answered, a refusal is the error. */
+  async unlessRefused<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      const stopped = error instanceof SvcError && error.code === 'STOPPED';
+      if (stopped || this.#settled) checkRefusal(await this.line.catch(() => ({})));
+      throw error;
+    }
+  }
+}
+
+async function sendPieces(
+  stream: Stream,
+  source: Source,
+  { offset, hash, framed }: { offset: number; hash: Hash; framed: boolean },
+  { onProgress, pace }: TransferOptions,
+): Promise<number> {
+  const total = 'handle' in source ? source.size : undefined;
+  const pieces = 'handle' in source ? piecesOf(source.handle, offset, source.size) : source.pieces;
+  let done = offset;
+  for await (const piece of pieces) {
+    hash.update(piece);
+    if (framed) await stream.write(encodeLine({ bytes: piece.length }));
+    await stream.write(piece);
+    done += piece.length;
+    onProgress?.(done, total);
+    await pace?.(done);
+  }
+  return done;
+}

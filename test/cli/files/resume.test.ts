@@ -1,0 +1,398 @@
+/** Files that are interrupted, resumed, changed meanwhile and damaged, in both directions and with both versions of the protocol. */
+import { createHash } from 'node:crypto';
+import { appendFile, mkdir, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { installFiles } from '../../../cli/device-app/files.ts';
+import { downloadFlow } from '../../../cli/file-download.ts';
+import { listFiles } from '../../../cli/file-list.ts';
+import { encodeLine, FILE_PORT, FileReader } from '../../../cli/file-protocol.ts';
+import type { Beginning, TransferOptions, TransferResult } from '../../../cli/file-stream.ts';
+import { downloadFile, uploadFile, uploadFlow } from '../../../cli/file-transfer.ts';
+import { PartFile } from '../../../cli/part-file.ts';
+import { nodeEnvironment } from '../../../transport/node/index.ts';
+import { seeds } from '../../support/size.ts';
+import { MemoryDevice } from './memory-streams.ts';
+import { installOlderFiles, olderGet, olderPut } from './older-peers.ts';
+
+const SIZE = 300_000;
+const OTHER = 'b'.repeat(64);
+const { clock } = nodeEnvironment();
+
+let folder: string;
+let directory: string;
+let source: string;
+let target: string;
+let memory: MemoryDevice;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-resume-'));
+  [directory, source, target] = [join(folder, 'device'), join(folder, 'source'), join(folder, 'target')];
+  await mkdir(directory);
+  memory = new MemoryDevice();
+  await installFiles(memory.device, directory, { clock });
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+/** The same for a seed; no two pieces of it are equal. */
+function content(seed: number, size = SIZE): Buffer {
+  const words = new Uint32Array(Math.ceil(size / 4));
+  for (let at = 0, state = seed | 1; at < words.length; at++) words[at] = state = Math.imul(state, 0x915f77f5) + 0x3039;
+  return Buffer.from(words.buffer, 0, size);
+}
+
+const stored = (name = 'file'): Promise<Buffer> => readFile(join(directory, name));
+const message = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'done',
+    (error: Error) => error.message,
+  );
+
+/** Moves the file in one direction. */
+interface Way {
+  /** The end that has it. */
+  from: () => string;
+  to: () => string;
+  move(options?: TransferOptions, cutAfter?: number): Promise<TransferResult>;
+  /** What an interrupted attempt left, bytes; 0: nothing. */
+  left(): Promise<number>;
+}
+const sizeOf = (path: string): Promise<number> =>
+  stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
+const ways: Record<'send' | 'receive', Way> = {
+  send: {
+    from: () => source,
+    to: () => join(directory, 'file'),
+    move: (options, cutAfter) => uploadFile(memory.connection(undefined, cutAfter), source, 'file', options),
+    left: async () => {
+      await memory.settled();
+      return sizeOf(join(directory, `.file.${'a'.repeat(64)}.part`));
+    },
+  },
+  receive: {
+    from: () => join(directory, 'file'),
+    to: () => target,
+    move: (options, cutAfter) => downloadFile(memory.connection(undefined, cutAfter), 'file', target, options),
+    left: () => sizeOf(`${target}.part`),
+  },
+};
+
+describe.each(Object.entries(ways))('%s', (_, way) => {
+  test('a transfer that broke is resumed where it ended, and leaves nothing but the file', async () => {
+    await writeFile(way.from(), content(1));
+    const beginnings: Beginning[] = [];
+    expect(await message(way.move({}, 220_000))).toMatch(/aborted/);
+    const left = await way.left();
+    expect(left).toBeGreaterThan(30_000);
+    const result = await way.move({ onBegin: (beginning) => beginnings.push(beginning) });
+    expect(beginnings).toEqual([{ offset: left, total: SIZE, resumable: true }]);
+    expect(result).toMatchObject({ bytes: SIZE, resumedFrom: left });
+    expect((await readFile(way.to())).equals(content(1))).toBe(true);
+    expect(await way.left()).toBe(0);
+    expect((await readdir(directory)).filter((name) => name !== 'file')).toEqual([]);
+    expect((await readdir(folder)).filter((name) => name.includes('part'))).toEqual([]);
+  });
+
+  test('a signal ends it with its reason, and it can be resumed', async () => {
+    await writeFile(way.from(), content(2));
+    const stop = new AbortController();
+    const onProgress = (done: number): void => void (done > 220_000 && stop.abort(new Error('enough')));
+    expect(await message(way.move({ signal: stop.signal, onProgress }))).toBe('enough');
+    expect(await way.left()).toBeGreaterThan(0);
+    expect((await way.move()).resumedFrom).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ['other content', (path: string) => writeFile(path, content(4)), 4, SIZE, false],
+    ['one byte of it is another one', (path: string) => poke(path, 1000), undefined, SIZE, false],
+    ['it is shorter than what is there', (path: string) => truncate(path, 5000), 3, 5000, false],
+    ['it has grown', (path: string) => appendFile(path, 'more'), undefined, SIZE + 4, true],
+    ['it is just what is there', (path: string, left: number) => truncate(path, left), 3, undefined, true],
+  ] as const)('a file that changed meanwhile: %s', async (_name, change, seed, size, resumed) => {
+    await writeFile(way.from(), content(3));
+    await message(way.move({}, 220_000));
+    const left = await way.left();
+    await change(way.from(), left);
+    const result = await way.move();
+    expect(result.resumedFrom).toBe(resumed ? left : 0);
+    expect(result.bytes).toBe(size ?? left);
+    expect((await readFile(way.to())).equals(await readFile(way.from()))).toBe(true);
+    if (seed !== undefined) expect((await readFile(way.to())).equals(content(seed).subarray(0, result.bytes))).toBe(true);
+  });
+
+  test('what is there stays without replace, and nothing moves', async () => {
+    await writeFile(way.from(), content(5));
+    await writeFile(way.to(), 'mine');
+    let began = 0;
+    const refused = way.move({ replace: false, onBegin: () => began++ });
+    if (way === ways.send) {
+      expect(await message(refused)).toMatch(/there is a file of that name/);
+      expect(began).toBe(0);
+    } else await expect(refused).rejects.toMatchObject({ code: 'EXISTS' });
+    expect(await readFile(way.to(), 'utf8')).toBe('mine');
+    await way.move({ replace: true });
+    expect((await readFile(way.to())).equals(content(5))).toBe(true);
+  });
+
+  test.each([0, 1, 65_536, 262_145])('a file of %i bytes', async (size) => {
+    await writeFile(way.from(), content(6, size));
+    expect(await way.move({ replace: false })).toMatchObject({ bytes: size, resumedFrom: 0 });
+    expect((await readFile(way.to())).equals(content(6, size))).toBe(true);
+    expect(await way.left()).toBe(0);
+  });
+});
+
+test('cut at any byte and resumed until it is whole, both ways, from a device that starts again', async () => {
+  for (const seed of seeds(6, 200)) {
+    const size = 1 + (content(seed, 4).readUInt32LE() % 200_000);
+    await writeFile(source, content(seed, size));
+    await rm(join(directory, 'file'), { force: true });
+    await rm(target, { force: true });
+    for (const way of [ways.send, ways.receive]) {
+      for (let attempt = 0; ; attempt++) {
+        const cut = attempt < 3 ? content(seed * 7 + attempt, 4).readUInt32LE() % size : Number.POSITIVE_INFINITY;
+        const outcome = await message(way.move({ replace: false }, cut));
+        await memory.settled();
+        if (outcome === 'done') break;
+        expect(await sizeOf(way.to()), `seed ${seed}`).toBe(0);
+        memory = new MemoryDevice();
+        await installFiles(memory.device, directory, { clock });
+      }
+      expect((await readFile(way.to())).equals(content(seed, size)), `seed ${seed}`).toBe(true);
+    }
+  }
+});
+
+describe('what arrives is not what was sent', () => {
+  /** A device that damages each file, as long as it is told to. */
+  function damaging(times: number): MemoryDevice {
+    const device = new MemoryDevice();
+    let left = times;
+    device.device.addStreamListener(FILE_PORT, async (incoming) => {
+      const stream = incoming.accept();
+      const { offset } = await new FileReader(stream).readLine();
+      const whole = await stored();
+      await stream.write(encodeLine({ size: whole.length, offset: left === times ? (offset ?? 0) : 0 }));
+      const rest = Buffer.from(whole.subarray(left === times ? Number(offset ?? 0) : 0));
+      if (left-- > 0) rest[0]! ^= 1;
+      await stream.write(rest);
+      await stream.write(encodeLine({ sha256: createHash('sha256').update(whole).digest('hex') }));
+      await stream.close();
+    });
+    return device;
+  }
+
+  test('it is fetched once more, as a whole', async () => {
+    await writeFile(join(directory, 'file'), content(7));
+    await writeFile(`${target}.part`, content(7).subarray(0, 1000));
+    expect(await downloadFile(damaging(1).connection(), 'file', target)).toMatchObject({ resumedFrom: 0, bytes: SIZE });
+    expect((await readFile(target)).equals(content(7))).toBe(true);
+  });
+
+  test('when it is so again, it fails, and nothing is left', async () => {
+    await writeFile(join(directory, 'file'), content(7));
+    expect(await message(downloadFile(damaging(2).connection(), 'file', target))).toMatch(/SHA-256 at the two ends differs/);
+    expect(await readdir(folder)).toEqual(['device']);
+  });
+
+  test.each([
+    [1, 'done'],
+    [2, /the device refused: what arrived is not what was sent/],
+  ])('a device that gets %i attempts with another hash', async (times, outcome) => {
+    await writeFile(source, content(8));
+    let left = times;
+    const connection = memory.connection();
+    const createStream = connection.createStream.bind(connection);
+    connection.createStream = () => {
+      const stream = createStream();
+      const write = stream.write.bind(stream);
+      stream.write = (data) => {
+        const text = new TextDecoder().decode(data);
+        return text.startsWith('{"sha256"') && left-- > 0 ? write(encodeLine({ sha256: '0'.repeat(64) })) : write(data);
+      };
+      return stream;
+    };
+    expect(await message(uploadFile(connection, source, 'file', { replace: false }))).toMatch(outcome);
+    await memory.settled();
+    expect(await readdir(directory)).toEqual(times === 1 ? ['file'] : []);
+  });
+});
+
+describe('the same name at the same time', () => {
+  test('of one client: the later transfer takes over, and the earlier one says so', async () => {
+    await writeFile(source, content(9));
+    let second: Promise<TransferResult> | undefined;
+    const pace = async (): Promise<void> => {
+      second ??= uploadFile(memory.connection(), source, 'file');
+      await second;
+    };
+    expect(await message(uploadFile(memory.connection(), source, 'file', { pace }))).toMatch(
+      /another transfer of this name by the same client took over/,
+    );
+    expect((await stored()).equals(content(9))).toBe(true);
+    await memory.settled();
+    expect(await readdir(directory)).toEqual(['file']);
+  });
+
+  test('of two clients: each has its own part, and the later one does not replace what the other has brought', async () => {
+    await writeFile(source, content(10));
+    await writeFile(`${source}2`, content(11));
+    let second: Promise<TransferResult> | undefined;
+    const pace = async (): Promise<void> => {
+      second ??= uploadFile(memory.connection(OTHER), `${source}2`, 'file', { replace: false });
+      await second;
+    };
+    expect(await message(uploadFile(memory.connection(), source, 'file', { pace, replace: false }))).toMatch(
+      /there is a file of that name/,
+    );
+    expect((await stored()).equals(content(11))).toBe(true);
+  });
+
+  test('here: the second one is refused', async () => {
+    await writeFile(join(directory, 'file'), content(12));
+    const part = await PartFile.open(target);
+    expect(await message(downloadFile(memory.connection(), 'file', target))).toBe(
+      `${target}.part is being written by this process, which receives into it: wait for that, or end it`,
+    );
+    await part.close();
+    expect(await message(downloadFile(memory.connection(), 'file', target))).toBe('done');
+  });
+
+  test('here: the lock of a process that was killed does not count', async () => {
+    await writeFile(join(directory, 'file'), content(12));
+    for (const lock of ['', '1 never\n', `${2 ** 22 + 7} -\n`]) {
+      await writeFile(`${target}.part.lock`, lock);
+      await downloadFile(memory.connection(), 'file', target);
+      await expect(stat(`${target}.part.lock`)).rejects.toMatchObject({ code: 'ENOENT' });
+    }
+  });
+});
+
+describe('content of unknown length', () => {
+  async function* pieces(data: Uint8Array, fail = Number.POSITIVE_INFINITY) {
+    for (let at = 0; at < data.length; at += 10_000) {
+      if (at >= fail) throw new Error('the pipe broke');
+      yield data.subarray(at, at + 10_000);
+    }
+  }
+  const flow = (data: Uint8Array, fail?: number) => ({ pieces: pieces(data, fail), stop: () => {} });
+
+  test('is sent as it comes; what breaks leaves nothing', async () => {
+    expect(await uploadFlow(memory.connection(), flow(content(13)), 'file')).toMatchObject({ bytes: SIZE, resumedFrom: 0 });
+    expect((await stored()).equals(content(13))).toBe(true);
+    expect(await message(uploadFlow(memory.connection(), flow(content(13), 220_000), 'other'))).toBe('the pipe broke');
+    await memory.settled();
+    expect(await readdir(directory)).toEqual(['file']);
+  });
+
+  test('is not read when the device has the name', async () => {
+    await writeFile(join(directory, 'file'), 'mine');
+    let stopped = 0;
+    const unread = {
+      pieces: {
+        // biome-ignore lint/correctness/useYield: it must not be read
+        async *[Symbol.asyncIterator]() {
+          stopped = Number.NaN;
+        },
+      },
+      stop: () => stopped++,
+    };
+    expect(await message(uploadFlow(memory.connection(), unread, 'file', { replace: false }))).toMatch(/there is a file of that name/);
+    expect(stopped).toBe(0);
+  });
+
+  test('a device that refuses stops what waits for more', async () => {
+    const small = new MemoryDevice();
+    await installFiles(small.device, directory, { clock, free: async () => 0 });
+    let stop = (_error: unknown): void => {};
+    const never = new Promise<never>((_, reject) => (stop = reject));
+    never.catch(() => {});
+    const waiting = async function* () {
+      yield content(14, (1 << 20) + 1);
+      await never;
+    };
+    const sent = uploadFlow(small.connection(), { pieces: waiting(), stop: (error) => stop(error) }, 'file');
+    expect(await message(sent)).toMatch(/the device has no room for the file/);
+  });
+
+  test('is handed on as it comes', async () => {
+    await writeFile(join(directory, 'file'), content(16));
+    const taken: Uint8Array[] = [];
+    await downloadFlow(memory.connection(), 'file', async (piece) => void taken.push(piece.slice()));
+    expect(Buffer.concat(taken).equals(content(16))).toBe(true);
+  });
+});
+
+describe('the disk of the device', () => {
+  test('room is asked for what is missing alone, and what could be resumed stays when there is none', async () => {
+    const RESERVE = 8 << 20;
+    await writeFile(source, content(17));
+    await message(uploadFile(memory.connection(undefined, 220_000), source, 'file'));
+    const left = await ways.send.left();
+    const small = new MemoryDevice();
+    let room = RESERVE + SIZE - left - 1;
+    await installFiles(small.device, directory, { clock, free: async () => room });
+    expect(await message(uploadFile(small.connection(), source, 'file'))).toMatch(/no room/);
+    await small.settled();
+    expect(await ways.send.left()).toBe(left);
+    room++;
+    expect((await uploadFile(small.connection(), source, 'file')).resumedFrom).toBe(left);
+  });
+});
+
+describe('a peer of the version before', () => {
+  test('a device gets and gives whole files, and what is there is looked for', async () => {
+    const older = new MemoryDevice();
+    installOlderFiles(older, directory);
+    await writeFile(source, content(18));
+    const beginnings: Beginning[] = [];
+    const onBegin = (beginning: Beginning): void => void beginnings.push(beginning);
+    await uploadFile(older.connection(), source, 'file', { replace: false, onBegin });
+
+    expect((await stored()).equals(content(18))).toBe(true);
+    await expect(uploadFile(older.connection(), source, 'file', { replace: false, onBegin })).rejects.toMatchObject({ code: 'EXISTS' });
+    await uploadFile(older.connection(), source, 'file', { onBegin });
+    expect(beginnings).toEqual(Array(2).fill({ offset: 0, total: SIZE, resumable: false }));
+    await writeFile(`${target}.part`, content(18).subarray(0, 1000));
+    expect(await downloadFile(older.connection(), 'file', target)).toMatchObject({ resumedFrom: 0, bytes: SIZE });
+    expect((await readFile(target)).equals(content(18))).toBe(true);
+    expect(await message(listFiles(older.connection()))).toMatch(/earlier version, which cannot list/);
+    const flow = { pieces: (async function* () {})(), stop: () => {} };
+    expect(await message(uploadFlow(older.connection(), flow, 'x'))).toMatch(/earlier version, which takes nothing of unknown length/);
+    expect(await message(uploadFile(older.connection(), source, 'a b'))).toMatch(/a file name has/);
+  });
+
+  test('a client sends and fetches whole files, and replaces', async () => {
+    for (const seed of [19, 20]) {
+      expect(await olderPut(memory.connection(), 'file', content(seed))).toMatchObject({ size: SIZE });
+      expect((await olderGet(memory.connection(), 'file')).equals(content(seed))).toBe(true);
+    }
+    await message(olderPut(memory.connection(undefined, 220_000), 'other', content(21)));
+    await memory.settled();
+    expect(await readdir(directory)).toEqual(['file']);
+  });
+});
+
+test('the list has files alone, sorted', async () => {
+  await writeFile(join(directory, 'b'), 'two');
+  await writeFile(join(directory, 'a.txt'), '');
+  await writeFile(join(directory, `.b.${OTHER}.part`), 'x');
+  await writeFile(join(directory, 'with blank'), 'x');
+  await mkdir(join(directory, 'folder'));
+  const { mtimeMs } = await stat(join(directory, 'b'));
+  expect(await listFiles(memory.connection())).toEqual([
+    { name: 'a.txt', size: 0, time: expect.any(Number) },
+    { name: 'b', size: 3, time: Math.trunc(mtimeMs) },
+  ]);
+});
+
+/** Changes one byte. */
+async function poke(path: string, at: number): Promise<void> {
+  const file = await open(path, 'r+');
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, at);
+  await file.write(Buffer.of(buffer[0]! ^ 1), 0, 1, at);
+  await file.close();
+}

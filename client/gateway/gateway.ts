@@ -13,7 +13,7 @@ import { BlockTransfers, type DatagramRequest, MessageLayer } from '../../protoc
 import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
 import type { BoundSocket, Cancel, Environment } from '../../transport/environment.ts';
 import type { Connection } from '../connection.ts';
-import { DeviceLink } from './device-link.ts';
+import { DeviceLink } from '../device-link.ts';
 import { Observations, type Observer } from './observations.ts';
 import { asSvcError, busyReply, errorReply, notConnectedReply, responseReply } from './replies.ts';
 import { deviceRequest, unrecognizedOption } from './request.ts';

@@ -10,6 +10,7 @@ export {
   type ForwardedPort,
   type ForwardedService,
   type ForwardingEvent,
+  LocalPortError,
   PortForwarding,
   type PortForwardingOptions,
 } from './forwarding/node-port-forwarding.ts';

@@ -8,7 +8,7 @@
  * A TCP connection does not outlive the connection that carries it; one that comes meanwhile waits (`node-tcp-port.ts`). Datagrams are dropped meanwhile.
  * The gateway does the same for CoAP endpoints.
  */
-import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
+import { asSvcError, LocalError, SvcError } from '../../protocol/errors/index.ts';
 import type { TunnelServiceRecord } from '../../protocol/records/index.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { Session } from '../../transport/session/index.ts';
@@ -28,6 +28,16 @@ export interface ForwardedService {
   readonly id: string;
   /** 0, the default, takes a free one. */
   readonly localPort?: number;
+}
+
+/** The local port of a service could not be opened: PORT_IN_USE, PRIVILEGED_PORT or INVALID_ARGUMENT. */
+export class LocalPortError extends SvcError {
+  readonly service: ForwardedService;
+
+  constructor(service: ForwardedService, { code, message }: SvcError) {
+    super(code, message);
+    this.service = service;
+  }
 }
 
 /** A service whose local port is open. */
@@ -83,8 +93,7 @@ export class PortForwarding {
 
   /**
    * Asks for the services and opens the ports.
-   * @throws NOT_FOUND (no such service); FORBIDDEN; PORT_IN_USE; PRIVILEGED_PORT; INVALID_ARGUMENT (too many services, or an address of another host);
-   * STOPPED, NOT_CONNECTED when the connection is lost meanwhile. Nothing is open then but the connection.
+   * @throws NOT_FOUND (no such service); FORBIDDEN; LocalPortError; INVALID_ARGUMENT (too many services); STOPPED, NOT_CONNECTED when the connection is lost meanwhile. Nothing is open then but the connection.
    */
   static async open(options: PortForwardingOptions): Promise<PortForwarding> {
     const forwarding = new PortForwarding(options);
@@ -125,12 +134,20 @@ export class PortForwarding {
       throw new LocalError('INVALID_ARGUMENT', `at most ${MAX_SERVICES} services of a device can be forwarded at a time`);
     this.#found = await this.#ask(connection);
     try {
-      for (const service of services) this.#ports.push(await this.#listen(service));
+      for (const service of services) this.#ports.push(await this.#listenFor(service));
     } catch (error) {
       await this.#closePorts();
       throw error;
     }
     this.#link.start(connection);
+  }
+
+  async #listenFor(service: ForwardedService): Promise<LocalPort> {
+    try {
+      return await this.#listen(service);
+    } catch (error) {
+      throw new LocalPortError(service, asSvcError(error));
+    }
   }
 
   #listen(service: ForwardedService): Promise<LocalPort> {

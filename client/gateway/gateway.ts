@@ -31,7 +31,7 @@ export interface GatewayOptions {
   readonly port?: number;
   /** How long the device may take, ms; default 60,000. */
   readonly requestTimeout?: number;
-  /** Told when the connection to the device stands, is lost (it is opened again), or has ended for good because the device has another key. */
+  /** Told when the connection to the device stands, is lost (it is opened again), or has ended for good, see `device-link.ts`. */
   readonly onState?: (state: GatewayState, error: SvcError | null) => void;
 }
 

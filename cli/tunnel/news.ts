@@ -22,6 +22,7 @@ export class TunnelNews {
   readonly #refused = new Map<ForwardedService, { toldAt: number; untold: number }>();
   /** Times that the connection was lost, or not made, since it stood. -1: it has not stood yet. */
   #losses = -1;
+  #rests = false;
 
   constructor(output: Output, device: string, clock: Pick<Clock, 'now'>) {
     this.#output = output;
@@ -33,8 +34,15 @@ export class TunnelNews {
     if (event.kind === 'connected') this.#connected(event.connection);
     else if (event.kind === 'lost') this.#lost(event.error);
     else if (event.kind === 'refused') this.#tellRefused(event.service, event.error);
-    else if (event.kind === 'resumed') this.#say({ event: 'resumed' }, 'the connection goes on');
-    else this.#say({ event: 'resting', error: event.error?.code }, `the connection rests: ${reasonOf(event.error)}`);
+    else this.#tellRest(event);
+  }
+
+  /** A rest may have another reason after the first one, and is the same rest. */
+  #tellRest(event: Extract<News, { kind: 'resting' | 'resumed' }>): void {
+    const rests = event.kind === 'resting';
+    if (rests && !this.#rests) this.#say({ event: 'resting', error: event.error?.code }, `the connection rests: ${reasonOf(event.error)}`);
+    if (!rests) this.#say({ event: 'resumed' }, 'the connection goes on');
+    this.#rests = rests;
   }
 
   #connected(connection: Connection): void {
@@ -48,6 +56,7 @@ export class TunnelNews {
   }
 
   #lost(error: SvcError | null): void {
+    this.#rests = false;
     this.#losses = Math.max(0, this.#losses) + 1;
     if (this.#losses === 1)
       this.#say({ event: 'lost', error: error?.code }, `the connection to ${this.#device} ended: ${reasonOf(error)}; connecting again`);

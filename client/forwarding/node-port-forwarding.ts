@@ -79,6 +79,8 @@ export interface PortForwardingOptions {
 interface LocalPort {
   readonly port: number;
   attach(session: Session, streamPort: number): void;
+  /** The connection was resting, and goes on. */
+  resume?(): void;
   detach(): void;
   close(): Promise<void>;
 }
@@ -178,11 +180,16 @@ export class PortForwarding {
     connection.addConnectionEventsListener({
       onEvent: (event) => {
         if (event === 'RESTING') this.#tell({ kind: 'resting', error: connection.restReason });
-        else if (event === 'RESUMED') this.#tell({ kind: 'resumed' });
+        else if (event === 'RESUMED') this.#resumed();
       },
     });
     for (const [index, { session, record }] of this.#found.entries()) this.#ports[index]?.attach(session, record.streamPort);
     this.#tell({ kind: 'connected', connection });
+  }
+
+  #resumed(): void {
+    for (const port of this.#ports) port.resume?.();
+    this.#tell({ kind: 'resumed' });
   }
 
   #lost(event: ForwardingEvent): void {

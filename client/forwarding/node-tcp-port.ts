@@ -1,7 +1,7 @@
 /**
  * A local TCP port that stays open while connections to the device come and go.
  *
- * While there is none, local connections wait for it, some seconds and a bounded number of them; what waits in vain is reset. When the connection is lost those
+ * While there is none, or it rests, local connections wait for it, some seconds and a bounded number of them; what waits in vain is reset. When the connection is lost those
  * that were carried are reset, too: what they had sent may or may not have arrived.
  */
 import type { Socket } from 'node:net';
@@ -28,7 +28,7 @@ export interface TcpPortOptions {
 }
 
 interface Target {
-  readonly session: Pick<Session, 'isOpen' | 'startStream'>;
+  readonly session: Pick<Session, 'isOpen' | 'restReason' | 'startStream'>;
   readonly streamPort: number;
 }
 
@@ -63,6 +63,12 @@ export class TcpPort {
   /** From now on it leads to a stream port of the device; those that wait go on. */
   attach(session: Target['session'], streamPort: number): void {
     this.#target = { session, streamPort };
+    this.resume();
+  }
+
+  /** The connection goes on, and so do those that wait. */
+  resume(): void {
+    if (this.#target === null) return;
     for (const socket of [...this.#waiting.keys()]) {
       this.#leave(socket);
       this.#carry(socket, this.#target);
@@ -85,7 +91,7 @@ export class TcpPort {
     this.#closing = closing;
     // One that is reset, or ends badly while it waits, has nobody else to tell.
     socket.on('error', () => {});
-    if (this.#target?.session.isOpen === true) this.#carry(socket, this.#target);
+    if (this.#target?.session.isOpen === true && this.#target.session.restReason === null) this.#carry(socket, this.#target);
     else if (this.#waiting.size < MAX_WAITING) this.#wait(socket);
     else this.#refuse(socket, `${MAX_WAITING} connections wait for the device already`);
   }

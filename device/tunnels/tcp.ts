@@ -19,7 +19,7 @@ export function connectTcp({ port }: Pick<TcpTunnelService, 'port'>, host: strin
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE });
     const timer = setTimeout(() => socket.destroy(timedOut(host, port)), CONNECT_TIMEOUT);
-    const fail = (error: Error): void => reject(refusal(error));
+    const fail = (error: Error): void => reject(serviceRefusal(error));
     socket.once('close', () => clearTimeout(timer));
     socket.once('error', fail);
     socket.once('connect', () => {
@@ -36,7 +36,8 @@ function timedOut(host: string, port: number): Error {
   return Object.assign(new Error(`${host}:${port} does not accept a TCP connection`), { code: 'ETIMEDOUT' });
 }
 
-function refusal(error: NodeJS.ErrnoException): StreamRefusal {
+/** What a client is told of an error of the system. */
+export function serviceRefusal(error: NodeJS.ErrnoException): StreamRefusal {
   if (error.code === 'ECONNREFUSED') return new StreamRefusal(StreamCode.SERVICE_REFUSED, error);
   return new StreamRefusal(UNREACHABLE.includes(error.code) ? StreamCode.SERVICE_UNREACHABLE : StreamCode.SERVICE_FAILED, error);
 }

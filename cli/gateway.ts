@@ -4,7 +4,8 @@ import { Gateway, type GatewayState, nodeEnvironment, type SvcError } from '../c
 import { type Opened, withConnection } from './client/open.ts';
 import { formatAddress, type TargetOptions, withTarget } from './client/target.ts';
 import { address, integer, listenPort } from './frame/arguments.ts';
-import { CommandError } from './frame/errors.ts';
+import { CommandError, describe } from './frame/errors.ts';
+import { isLoopback } from './frame/loopback.ts';
 import type { Output } from './frame/output.ts';
 import { stopped } from './frame/signals.ts';
 
@@ -19,7 +20,8 @@ Every process that reaches the port acts at the device with the rights of this c
 that is every process of this machine. --listen with another address than loopback opens the device to a network.
 
 Methods, content formats, Observe (RFC 7641) and blocks (RFC 7959) pass; a query is refused as the device refuses it. While the
-connection to the device is lost, requests are answered 5.03; it is opened again by itself.
+connection to the device is lost, requests are answered 5.03; it is opened again by itself, until the device has another key, or the base
+station refuses this client.
 
   coap-client -m get coap://127.0.0.1:<port>/thermostat/temperature
   coap-client -m get -s 60 coap://127.0.0.1:<port>/thermostat/temperature     observe for a minute`;
@@ -70,7 +72,7 @@ async function serve({ connection, connectAgain, output, signal, device }: Opene
     if (!isLoopback(options.listen)) output.warn(`everybody who reaches ${url} may use ${device} with the rights of this client`);
     output.result({ event: 'listening', device, host: options.listen, port }, `${url} is ${device}; Ctrl-C ends it`);
     const error = await Promise.race([stopped(signal), ended]);
-    if (!signal.aborted) throw new CommandError(`${device} does not have the key it is known by any more: ${error?.message ?? ''}`);
+    if (!signal.aborted) throw new CommandError(`the gateway to ${device} ended: ${describe(error)}`);
   } finally {
     await gateway.close();
   }
@@ -88,8 +90,4 @@ function teller(output: Output, device: string): (state: GatewayState, error: Sv
     if (output.json) output.result({ event: state, device, ...(error !== null && { error: error.code }) }, text);
     else output.note(text);
   };
-}
-
-function isLoopback(host: string): boolean {
-  return host === '::1' || /^127\./.test(host);
 }

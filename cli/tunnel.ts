@@ -1,73 +1,85 @@
-/** `svc tunnel`: a port on 127.0.0.1 that leads to a TCP or UDP service of a device, until Ctrl-C. Without a service it lists what the device offers. */
+/** `svc tunnel`: local ports, or standard input and output, that lead to TCP and UDP services of a device. Without a service it lists what the device offers. */
 import { Command, Option } from 'commander';
-import { SvcError } from '../client/node.ts';
-import { formatStatus } from '../protocol/coap/index.ts';
-import { decodeTunnelService, decodeTunnelServiceIds } from '../protocol/records/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { formatAddress, type TargetOptions, withTarget } from './client/target.ts';
-import { followWay, wayOf } from './client/way.ts';
-import { listenPort } from './frame/arguments.ts';
-import { CommandError } from './frame/errors.ts';
-import { stopped } from './frame/signals.ts';
+import { address, collect, listenPort } from './frame/arguments.ts';
+import { UsageError } from './frame/errors.ts';
+import { forward } from './tunnel/forward.ts';
+import { offeredServices } from './tunnel/offered.ts';
+import { givenServices } from './tunnel/services.ts';
+import { carryStandardStreams } from './tunnel/stdio.ts';
 
 interface TunnelOptions extends TargetOptions {
-  localPort: number;
-  udp?: boolean;
+  localPort?: number;
+  listen?: string;
+  stdio?: boolean;
+  udp?: string[];
 }
+
+const LOOPBACK = '127.0.0.1';
+
+const NOTE = `
+  svc tunnel                                      list the TCP services; --udp: the UDP services
+  svc tunnel web:8081 ssh:2222 --udp dns:5353     each service on a local port of its own; without one: a free port
+  ssh -o ProxyCommand='svc tunnel --stdio ssh -d home' user@home
+
+Every process that reaches a local port uses the service with the rights of this client: on 127.0.0.1, the default, that is every process of
+this machine. The ports stay open when the connection to the device is lost: it is made again, and TCP connections that come meanwhile wait
+10 s for it. Those that were open end.
+
+It ends with 0 at Ctrl-C (130 before the ports are open); with 1 when the first connect fails, and later when the device has another key, or
+this client or a service is refused. With --stdio: 0 when both directions have ended, 1 when the service cannot be reached or the connection is lost.`;
 
 /** The command `svc tunnel`. */
 export function tunnelCommand(): Command {
   const command = new Command('tunnel')
-    .description('open a local TCP or UDP port to a service of a device; without a service: list them')
-    .argument('[service]', 'id of the service')
-    .option('--udp', 'a UDP service instead of a TCP service')
-    .addOption(new Option('--local-port <port>', 'port on 127.0.0.1, 0 for a free one').argParser(listenPort).default(0, '0'));
-  command.addHelpText('after', '\nIt ends when the connection to the device ends, with exit code 1: start it again then.');
-  return withTarget(command).action((service: string | undefined, options: TunnelOptions) =>
-    service === undefined
-      ? withConnection(options, (opened) => list(opened, options))
-      : withConnection(options, (opened) => open(opened, service, options), { untilStopped: true }),
-  );
+    .description('open local TCP and UDP ports to services of a device; without a service: list them')
+    .argument('[services...]', 'service, or service:port with the local port')
+    .addOption(
+      new Option('--udp [service]', 'a UDP service, or service:port; repeatable. Without one: the services that are given are UDP services')
+        .argParser(collect((text) => text))
+        .preset(''),
+    )
+    .addOption(new Option('--local-port <port>', 'local port of a single service, 0 for a free one (default: 0)').argParser(listenPort))
+    .addOption(
+      new Option(
+        '--listen <address>',
+        'numeric address to listen on; beyond loopback everybody there may use the services (default: 127.0.0.1)',
+      ).argParser(address),
+    )
+    .option('--stdio', 'one TCP service over standard input and output, for the ProxyCommand of ssh')
+    .addHelpText('after', NOTE);
+  return withTarget(command).action(run);
 }
 
-async function open({ connection, output, signal }: Opened, service: string, { localPort, udp }: TunnelOptions): Promise<void> {
-  const tunnel = udp === true ? connection.createUdpTunnel() : connection.createTcpTunnel();
-  await tunnel.open(service, localPort).catch((error: unknown) => {
-    if (!(error instanceof SvcError) || error.code !== 'NOT_FOUND') throw error;
-    const other = udp === true ? 'TCP services are opened without --udp' : 'UDP services need --udp';
-    throw new CommandError(`${error.message} (${error.code}): svc tunnel lists them; ${other}`);
-  });
-  const port = tunnel.getLocalPort();
-  const { over, text } = wayOf(connection);
-  output.result(
-    { event: 'listening', service, host: '127.0.0.1', port, over },
-    `${udp === true ? 'UDP ' : ''}127.0.0.1:${port} leads to ${service}, ${text}; Ctrl-C ends it`,
-  );
-  followWay(connection, (change) => output.note(change));
-  const closed = new Promise<void>((resolve) =>
-    connection.addConnectionEventsListener({ onEvent: (event) => event === 'CLOSED' && resolve() }),
-  );
-  await Promise.race([stopped(signal), closed]);
-  if (!signal.aborted) throw new CommandError(`the connection to the device ended: ${connection.closeReason?.message ?? 'closed'}`);
+async function run(given: string[], options: TunnelOptions): Promise<void> {
+  const { udp = [], localPort, listen, stdio } = options;
+  const services = givenServices({ services: given, udp, localPort });
+  if (stdio === true) {
+    requireStdio(options, given);
+    return withConnection(options, ({ connection }) => carryStandardStreams(connection, services[0]!));
+  }
+  if (services.length > 0) {
+    const how = { services, listen: listen ?? LOOPBACK, renewsToken: options.jwtFile !== undefined };
+    return withConnection(options, (opened) => forward(opened, how), { untilStopped: true });
+  }
+  if (listen !== undefined) throw new UsageError('--listen has no effect without a service: name one, or leave it out');
+  return withConnection(options, (opened) => list(opened, udp.length > 0 ? 'udp' : 'tcp'));
 }
 
-async function list({ connection, output }: Opened, { udp }: TunnelOptions): Promise<void> {
-  const path = udp === true ? '/udp-tunnels/services' : '/tcp-tunnels/services';
-  const ids = decodeTunnelServiceIds(await get(connection, path));
-  const services = [];
-  for (const id of ids) services.push(decodeTunnelService(await get(connection, `${path}/${encodeURIComponent(id)}`)));
+/** Standard input and output belong to the service. */
+function requireStdio({ udp = [], localPort, listen, json, jwt, jwtFile }: TunnelOptions, given: readonly string[]): void {
+  if (udp.length > 0) throw new UsageError('--stdio carries a TCP connection: leave --udp out');
+  if (given.length !== 1) throw new UsageError('--stdio carries one service: name one, as in svc tunnel --stdio ssh');
+  if (localPort !== undefined || listen !== undefined || given[0]!.includes(':'))
+    throw new UsageError('--stdio opens no local port: leave the port, --local-port and --listen out');
+  if (json === true) throw new UsageError('--json has no effect with --stdio, where standard output carries the service: leave it out');
+  if (jwt === '-' || jwtFile === '-')
+    throw new UsageError('with --stdio standard input belongs to the service: give the token with --jwt-file');
+}
+
+async function list({ connection, output }: Opened, kind: 'tcp' | 'udp'): Promise<void> {
+  const services = await offeredServices(connection, kind);
   const text = services.map(({ id, type, host, port }) => `${id}  ${type}  ${formatAddress({ host, port })}`);
-  output.result(services, text.length === 0 ? `the device offers no ${udp === true ? 'UDP' : 'TCP'} service` : text);
-}
-
-async function get(connection: Opened['connection'], path: string): Promise<Uint8Array> {
-  const coap = connection.createCoap('GET', path);
-  await coap.execute();
-  const status = coap.getResponseStatusCode();
-  if (status === 403)
-    throw new CommandError(
-      'the device does not allow this client to see its services: pair with it (svc pair) as a user whose role allows it, see svc iam me',
-    );
-  if (status !== 205) throw new CommandError(`the device answered ${formatStatus(status)} when asked for ${path}`);
-  return coap.getResponsePayload();
+  output.result(services, text.length === 0 ? `the device offers no ${kind.toUpperCase()} service` : text);
 }

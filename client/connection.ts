@@ -20,6 +20,7 @@ import type { ListenTunnel } from './host.ts';
 import { type ConnectionOptions, effectiveOptions, keepAliveWish, mergeOptions, publicOptions, serverAddress } from './options.ts';
 import { PasswordAuthentication } from './password.ts';
 import { Stream } from './stream.ts';
+import { askService, type FoundService, type TunnelKind } from './tunnels/ask-service.ts';
 import { TcpTunnel } from './tunnels/tcp.ts';
 import { UdpTunnel } from './tunnels/udp.ts';
 
@@ -28,9 +29,10 @@ export type ConnectionType = 'RELAY' | 'DIRECT';
 
 /**
  * CHANNEL_CHANGED: the type or path changed while connected. WAITING_FOR_ATTACH: while connecting, with the option IgnoreDeviceNotAttached: the device is not
- * attached to the base station, and the connect waits for it.
+ * attached to the base station, and the connect waits for it. RESTING: no path carries anything any more (`restReason`); it goes on when one is found
+ * (RESUMED), or has CLOSED a minute later.
  */
-export type ConnectionEvent = 'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED' | 'WAITING_FOR_ATTACH';
+export type ConnectionEvent = 'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED' | 'WAITING_FOR_ATTACH' | 'RESTING' | 'RESUMED';
 
 /** Told of the events of a connection. */
 export interface ConnectionEventsCallback {
@@ -219,6 +221,11 @@ export class Connection {
     return this.#closeReason;
   }
 
+  /** Why no path carries anything now; null while one does, and when it is not connected. */
+  get restReason(): SvcError | null {
+    return this.#state === 'connected' ? (this.#session?.restReason ?? null) : null;
+  }
+
   /** Figures of the connection: round-trip time, bytes, packets. @throws LocalError as getType */
   stats(): Readonly<Record<string, number>> {
     return this.#connected().stats();
@@ -279,6 +286,11 @@ export class Connection {
     return new UdpTunnel(this.#live, this.#context.hasUdpPorts ? this.#context.environment : undefined);
   }
 
+  /** For what outlives a connection, as `PortForwarding`. @throws as TcpTunnel.open */
+  async findService(kind: TunnelKind, id: string): Promise<FoundService> {
+    return askService(this.#connected(), kind, id);
+  }
+
   addConnectionEventsListener(callback: ConnectionEventsCallback): void {
     this.#listeners.add(callback);
   }
@@ -310,6 +322,8 @@ export class Connection {
       else this.#search.moved(path);
       if (this.#state === 'connected') this.#emit('CHANNEL_CHANGED');
     });
+    session.on('resting', () => this.#state === 'connected' && this.#emit('RESTING'));
+    session.on('resumed', () => this.#state === 'connected' && this.#emit('RESUMED'));
     if (canAskAgain(effectiveOptions(this.#options), this.#context.environment)) {
       session.on('suspected', () => void this.#noteAsked(session));
       session.on('resting', (reason) => void this.#rests(session, reason));

@@ -6,6 +6,14 @@ import { listenTunnel } from './tunnels/node-listener.ts';
 
 export { type NodeEnvironmentOptions, nodeEnvironment } from '../transport/node/index.ts';
 export * from './exports.ts';
+export {
+  type ForwardedPort,
+  type ForwardedService,
+  type ForwardingEvent,
+  LocalPortError,
+  PortForwarding,
+  type PortForwardingOptions,
+} from './forwarding/node-port-forwarding.ts';
 export { Gateway, type GatewayOptions, type GatewayState } from './gateway/gateway.ts';
 
 /** The client SDK in Node. */

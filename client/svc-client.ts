@@ -1,7 +1,7 @@
 /**
  * The client SDK's root: makes private keys and connections, and owns what its connections share: one UDP socket, one core, and the channels
  * to base stations. All of it is opened when the first connection needs it and closed with the client. The sockets for discovery are open while somebody
- * listens, or a connection looks for its device.
+ * listens, or a connection looks for its device. What is open between connections keeps no process alive (`process-hold.ts`).
  */
 import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { LocalError } from '../protocol/errors/index.ts';
@@ -19,6 +19,7 @@ import { DirectPaths } from './direct-paths.ts';
 import type { ClientHost } from './host.ts';
 import { ClientLog, type LogCallback } from './log.ts';
 import { MdnsListeners, type MdnsResultReceiver, MdnsScanner } from './mdns.ts';
+import { ProcessHold, withoutSocketHold } from './process-hold.ts';
 
 /** What a client may be told when it is made. */
 export interface ClientOptions {
@@ -52,6 +53,7 @@ export class SvcClient {
   readonly #taken = new Set<Connection>();
   readonly #connectors = new Map<string, StationConnector>();
   readonly #blocked = new BlockedNetworks();
+  readonly #hold: ProcessHold;
   readonly #browser: MdnsBrowser;
   readonly #mdnsListeners: MdnsListeners;
   #host: Promise<Host> | null = null;
@@ -70,7 +72,8 @@ export class SvcClient {
     this.#maxConnections = maxConnections;
     this.#localEnd = { excluded: noCandidatesOn, mapsPort };
     this.#log = new ClientLog(host.environment.log);
-    this.#clientHost = { ...host, environment: withLog(host.environment, this.#log.log) };
+    this.#clientHost = { ...host, environment: withoutSocketHold(withLog(host.environment, this.#log.log)) };
+    this.#hold = new ProcessHold(host.environment);
     this.#browser = new MdnsBrowser(this.#clientHost.environment);
     this.#mdnsListeners = new MdnsListeners(this.#browser);
     this.#context = this.#contextOfConnections();
@@ -132,9 +135,22 @@ export class SvcClient {
     return new MdnsScanner(this.#browser, subtype);
   }
 
-  /** Closes every connection, the channels to base stations and the sockets, and ends discovery. May be called again. */
+  /**
+   * Closes every connection, the channels to base stations and the sockets, and ends discovery. May be called again. A program that ends without it leaves the
+   * base stations to notice by themselves that it is gone.
+   */
   async stop(): Promise<void> {
     this.#stopped = true;
+    const stopping = {};
+    this.#hold.add(stopping);
+    try {
+      await this.#stop();
+    } finally {
+      this.#hold.remove(stopping);
+    }
+  }
+
+  async #stop(): Promise<void> {
     await Promise.all([this.#browser.close(), ...[...this.#connections].map((connection) => connection.close())]);
     for (const connector of this.#connectors.values()) void connector.close();
     const host = await this.#host?.catch(() => null);
@@ -160,6 +176,7 @@ export class SvcClient {
       onClosed: (ended) => {
         this.#taken.delete(ended);
         this.#connections.delete(ended);
+        this.#hold.remove(ended);
       },
     };
   }
@@ -173,6 +190,7 @@ export class SvcClient {
       );
     }
     this.#taken.add(connection);
+    this.#hold.add(connection);
   }
 
   #openHost(): Promise<Host> {

@@ -20,6 +20,16 @@ export interface DeviceStream {
   refuse(code?: number): void;
 }
 
+/** An error of a handler that names the code with which its stream is refused. */
+export class StreamRefusal extends Error {
+  readonly streamCode: number;
+
+  constructor(streamCode: number, cause: Error) {
+    super(cause.message, { cause });
+    this.streamCode = streamCode;
+  }
+}
+
 /** Gets every stream to its port; an error ends the stream. */
 export type StreamHandler = (stream: DeviceStream) => void | Promise<void>;
 
@@ -71,7 +81,7 @@ export class StreamListeners {
       await handler({ port: stream.port, connection, accept, refuse: (code) => stream.refuse(code) });
     } catch (error) {
       this.#log.warn('a stream ended with an error', { port: stream.port, error: String(error) });
-      if (accepted === null) stream.refuse(StreamCode.SERVICE_FAILED);
+      if (accepted === null) stream.refuse(error instanceof StreamRefusal ? error.streamCode : StreamCode.SERVICE_FAILED);
       else (accepted as SessionStream).abort(StreamCode.SERVICE_FAILED);
     }
   }

@@ -23,6 +23,8 @@ export interface Environment {
   readonly mdns?: MdnsNetwork;
   /** By https, where the host has it: without it a base station is proved by its fingerprint alone. */
   readonly getHttps?: HttpsGet;
+  /** Keeps the process alive until the result is called, which may be called again. Absent where there is no process to end (a browser, the simulator). */
+  readonly keepProcess?: () => () => void;
   /** A core of its own for each host: a core that failed is replaced without touching another product in the same process. */
   createCore(options: CoreOptions): Promise<Core>;
 }
@@ -118,6 +120,8 @@ export type HttpsGet = (request: HttpsRequest) => Promise<HttpsAnswer>;
 export interface ConnectedSocket {
   /** Sends. The bytes may not be changed afterwards. @returns false when it was dropped: closed, or too much is waiting to leave. Never throws. */
   send(datagram: Uint8Array): boolean;
+  /** As {@link DatagramSocket.unref}. */
+  unref?(): void;
   /** Frees the port. May be called again. */
   close(): void;
 }
@@ -155,6 +159,8 @@ export interface MessagePipe {
    * message has left this process, or never will. Never throws.
    */
   send(message: Uint8Array, sent: () => void): void;
+  /** As {@link DatagramSocket.unref}. */
+  unref?(): void;
   /** Closes with a status code (RFC 6455 §7.4; default 1000), without waiting for the peer. May be called again. */
   close(code?: number): void;
 }
@@ -225,6 +231,8 @@ export interface DatagramSocket {
    * afterwards. Dropped when the socket is closed or too many wait. Never throws. Absent where paths have no hops (a WebSocket).
    */
   sendWithHopLimit?(datagram: Uint8Array, path: Path, hopLimit: number): void;
+  /** From now on it keeps no process alive: it receives while something else does. Absent where there is no process to end. */
+  unref?(): void;
   /** Stops receiving: nothing is delivered once it has returned. What was sent before is released as always. May be called again. */
   close(): void;
 }
@@ -253,7 +261,11 @@ function discard(): void {}
 
 /** The same environment with another log. */
 export function withLog(environment: Environment, log: Log): Environment {
-  const { clock, crypto, network, mdns, getHttps } = environment;
-  const optional = { ...(mdns !== undefined && { mdns }), ...(getHttps !== undefined && { getHttps }) };
+  const { clock, crypto, network, mdns, getHttps, keepProcess } = environment;
+  const optional = {
+    ...(mdns !== undefined && { mdns }),
+    ...(getHttps !== undefined && { getHttps }),
+    ...(keepProcess !== undefined && { keepProcess }),
+  };
   return { clock, crypto, network, log, ...optional, createCore: (options) => environment.createCore(options) };
 }

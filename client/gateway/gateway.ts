@@ -13,7 +13,7 @@ import { BlockTransfers, type DatagramRequest, MessageLayer } from '../../protoc
 import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
 import type { BoundSocket, Cancel, Environment } from '../../transport/environment.ts';
 import type { Connection } from '../connection.ts';
-import { DeviceLink } from './device-link.ts';
+import { DeviceLink } from '../device-link.ts';
 import { Observations, type Observer } from './observations.ts';
 import { asSvcError, busyReply, errorReply, notConnectedReply, responseReply } from './replies.ts';
 import { deviceRequest, unrecognizedOption } from './request.ts';
@@ -31,7 +31,7 @@ export interface GatewayOptions {
   readonly port?: number;
   /** How long the device may take, ms; default 60,000. */
   readonly requestTimeout?: number;
-  /** Told when the connection to the device stands, is lost (it is opened again), or has ended for good because the device has another key. */
+  /** Told when the connection to the device stands, is lost (it is opened again), or has ended for good, see `device-link.ts`. */
   readonly onState?: (state: GatewayState, error: SvcError | null) => void;
 }
 

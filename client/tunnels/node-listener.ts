@@ -1,4 +1,4 @@
-/** The TCP side of a tunnel on a client in Node: a server on 127.0.0.1 whose connections are carried over streams. */
+/** The TCP side of a tunnel on a client in Node: a server whose connections are carried over streams. */
 import { setMaxListeners } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -7,19 +7,28 @@ import type { SessionStream } from '../../transport/session/index.ts';
 import type { TunnelListener } from '../host.ts';
 
 /** See ListenTunnel. */
-export async function listenTunnel(port: number, startStream: () => SessionStream): Promise<TunnelListener> {
+export function listenTunnel(port: number, startStream: () => SessionStream): Promise<TunnelListener> {
+  return listenTcp({ port, address: '127.0.0.1' }, (socket, signal) => carry(socket, startStream, signal));
+}
+
+/**
+ * Listens on a numeric address; port 0 takes a free one. `take` gets each TCP connection, not read yet, and the signal that closes the listener.
+ * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (an address that this host does not have)
+ */
+export async function listenTcp(
+  { port, address }: { readonly port: number; readonly address: string },
+  take: (socket: Socket, signal: AbortSignal) => void,
+): Promise<TunnelListener> {
   const closing = new AbortController();
   // Each connection listens for the end; their number is the device's to bound.
   setMaxListeners(0, closing.signal);
-  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (socket) =>
-    carry(socket, startStream, closing.signal),
-  );
-  await listen(server, port);
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (socket) => take(socket, closing.signal));
+  await listen(server, address, port);
   // A connection that cannot be accepted, for want of descriptors above all, is lost; the next one may be taken again.
   server.on('error', () => {});
-  const address = server.address();
+  const bound = server.address();
   return {
-    port: typeof address === 'object' && address !== null ? address.port : port,
+    port: typeof bound === 'object' && bound !== null ? bound.port : port,
     close() {
       closing.abort();
       return new Promise((resolve) => server.close(() => resolve()));
@@ -38,21 +47,23 @@ function carry(socket: Socket, startStream: () => SessionStream, signal: AbortSi
   }
 }
 
-function listen(server: Server, port: number): Promise<void> {
+function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, port)));
-    server.listen({ host: '127.0.0.1', port }, resolve);
+    server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, host, port)));
+    server.listen({ host, port }, resolve);
   });
 }
 
-function listenError(error: NodeJS.ErrnoException, port: number): LocalError {
+function listenError(error: NodeJS.ErrnoException, host: string, port: number): LocalError {
   if (error.code === 'EADDRINUSE') {
-    const message = `TCP port ${port} on 127.0.0.1 is in use: choose another port, or 0 for a free one`;
+    const message = `TCP port ${port} on ${host} is in use: choose another port, or 0 for a free one`;
     return new LocalError('PORT_IN_USE', message, { cause: error });
   }
   if (error.code === 'EACCES') {
     const message = `this user may not open TCP port ${port}: choose a port of 1024 or above, or 0 for a free one`;
     return new LocalError('PRIVILEGED_PORT', message, { cause: error });
   }
+  if (error.code === 'EADDRNOTAVAIL')
+    return new LocalError('INVALID_ARGUMENT', `${host} is no address of this host: listen on one that it has`, { cause: error });
   return new LocalError('UNKNOWN', error.message, { cause: error });
 }

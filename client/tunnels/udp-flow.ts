@@ -3,7 +3,7 @@
  *
  * Datagrams leave with the opening of the stream, without waiting for the device. Only while the peer grants no stream a few wait.
  */
-import { SvcError } from '../../protocol/errors/index.ts';
+import { asSvcError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Cancel, Clock } from '../../transport/environment.ts';
 import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../../transport/session/index.ts';
 
@@ -21,8 +21,8 @@ export interface LocalFlowOptions {
   /** Kept up to date. */
   readonly counts: DatagramCounts;
   readonly receive: (payload: Uint8Array) => void;
-  /** Once. `failed`: refused or reset by the device. */
-  readonly onEnd: (failed: boolean) => void;
+  /** Once. @param failure refused or reset by the device, for this reason; null: it ended well */
+  readonly onEnd: (failure: SvcError | null) => void;
 }
 
 export class LocalFlow {
@@ -72,13 +72,13 @@ export class LocalFlow {
 
   /** Ends it; the device is told. */
   end(): void {
-    this.#stop(false);
+    this.#stop(null);
     this.#stream?.close().catch(() => {});
   }
 
   /** Ends it at once. */
   abort(): void {
-    this.#stop(false);
+    this.#stop(null);
     this.#stream?.abort();
   }
 
@@ -98,11 +98,12 @@ export class LocalFlow {
   async #readToEnd(stream: SessionStream): Promise<void> {
     try {
       for (;;) await stream.readSome();
-    } catch (error) {
-      const failed = !(error instanceof SvcError && error.code === 'END_OF_FILE');
-      this.#stop(failed);
-      if (failed) stream.abort();
-      else stream.close().catch(() => {});
+    } catch (thrown) {
+      const error = asSvcError(thrown);
+      const isEnd = error.code === 'END_OF_FILE';
+      this.#stop(isEnd ? null : error);
+      if (isEnd) stream.close().catch(() => {});
+      else stream.abort();
     }
   }
 
@@ -113,12 +114,12 @@ export class LocalFlow {
     else this.end();
   }
 
-  #stop(failed: boolean): void {
+  #stop(failure: SvcError | null): void {
     if (this.#state !== 'open') return;
-    this.#state = failed ? 'failed' : 'ended';
+    this.#state = failure === null ? 'ended' : 'failed';
     this.#cancelTimer();
     this.#datagrams?.close();
     this.#options.counts.dropped += this.#waiting.splice(0).length;
-    this.#options.onEnd(failed);
+    this.#options.onEnd(failure);
   }
 }

@@ -1,12 +1,14 @@
 /**
- * The local side of a UDP tunnel: a socket on 127.0.0.1, and a flow for each address that sends to it (`udp-flow.ts`).
+ * The local side of a UDP tunnel: a socket, by default on 127.0.0.1, and a flow for each address that sends to it (`udp-flow.ts`).
  *
+ * - It leads to a session, or to none: then what programs send is dropped.
  * - Flows stand in the order of their last datagram. Is there no place for another, the one that was silent longest ends: programs such as resolvers
  *   use another port for each question.
  * - A flow that failed (refused, service unreachable) stays, deaf, for `REST`: what its program sends meanwhile is dropped, so that no program makes us
  *   ask the device once for each datagram.
  */
 
+import type { SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import type { BoundSocket, Environment } from '../../transport/environment.ts';
 import { type DatagramCounts, noDatagrams, type Session } from '../../transport/session/index.ts';
@@ -41,9 +43,17 @@ export interface UdpTunnelStats extends Readonly<DatagramCounts> {
   readonly flowsReplaced: number;
 }
 
-/** Where the listener lives and where it leads. */
+/** Where the listener lives. */
 export interface UdpTunnelParts {
   readonly host: Pick<Environment, 'clock' | 'network'>;
+  /** Numeric address to listen on; default 127.0.0.1. */
+  readonly address?: string;
+  /** The device refused or reset a flow. */
+  readonly onRefused?: (error: SvcError) => void;
+}
+
+/** Where it leads. */
+interface Target {
   readonly session: Session;
   readonly streamPort: number;
 }
@@ -56,19 +66,18 @@ export class UdpTunnelListener implements TunnelListener {
   /** By path, which is one object for one address as long as it is held here; the one used last is last. */
   readonly #flows = new Map<Path, LocalFlow>();
   #socket: BoundSocket | null = null;
+  #target: Target | null = null;
   #leaving = 0;
   #opened = 0;
   #failed = 0;
   #replaced = 0;
 
-  /** @param port 0 takes a free one. @throws LocalError PORT_IN_USE, PRIVILEGED_PORT */
+  /** It leads nowhere yet. @param port 0 takes a free one. @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (the address) */
   static async listen(parts: UdpTunnelParts, port: number, options: UdpTunnelOptions): Promise<UdpTunnelListener> {
     const listener = new UdpTunnelListener(parts, options);
-    const { session } = parts;
-    session.onDatagram = (datagram) => session.flows.receive(datagram);
     listener.#socket = await parts.host.network.bind({
       port,
-      host: '127.0.0.1',
+      host: parts.address ?? '127.0.0.1',
       receive: (datagram, path) => listener.#receive(datagram, path),
     });
     return listener;
@@ -89,10 +98,23 @@ export class UdpTunnelListener implements TunnelListener {
     return { flows, flowsOpened: this.#opened, flowsFailed: this.#failed, flowsReplaced: this.#replaced, ...this.#counts };
   }
 
-  async close(): Promise<void> {
-    this.#socket?.close();
+  /** From now on it leads there. Flows of before end. */
+  attach(session: Session, streamPort: number): void {
+    this.detach();
+    session.onDatagram = (datagram) => session.flows.receive(datagram);
+    this.#target = { session, streamPort };
+  }
+
+  /** It leads nowhere; its flows end. */
+  detach(): void {
+    this.#target = null;
     for (const flow of this.#flows.values()) flow.abort();
     this.#flows.clear();
+  }
+
+  async close(): Promise<void> {
+    this.#socket?.close();
+    this.detach();
   }
 
   /** A local program sent something. */
@@ -107,20 +129,18 @@ export class UdpTunnelListener implements TunnelListener {
   }
 
   #begin(path: Path): LocalFlow | null {
-    const { host, session, streamPort } = this.#parts;
-    if (!session.isOpen) return null;
+    if (this.#target === null || !this.#target.session.isOpen) return null;
     if (this.#flows.size >= this.#maxFlows) this.#replaceOldest();
     const flow = new LocalFlow({
-      clock: host.clock,
-      session,
-      streamPort,
+      ...this.#target,
+      clock: this.#parts.host.clock,
       idleTimeout: this.#idleTimeout,
       counts: this.#counts,
       receive: (payload) => {
         this.#used(path, flow);
         this.#toProgram(payload, path);
       },
-      onEnd: (failed) => this.#ended(path, flow, failed),
+      onEnd: (failure) => this.#ended(path, flow, failure),
     });
     this.#opened++;
     this.#flows.set(path, flow);
@@ -143,13 +163,14 @@ export class UdpTunnelListener implements TunnelListener {
     this.#flows.set(path, flow);
   }
 
-  #ended(path: Path, flow: LocalFlow, failed: boolean): void {
+  #ended(path: Path, flow: LocalFlow, failure: SvcError | null): void {
     if (this.#flows.get(path) !== flow) return;
-    if (!failed) {
+    if (failure === null) {
       this.#flows.delete(path);
       return;
     }
     this.#failed++;
+    if (this.#target?.session.isOpen === true) this.#parts.onRefused?.(failure);
     this.#parts.host.clock.schedule(REST, () => this.#flows.get(path) === flow && this.#flows.delete(path));
   }
 

@@ -33,7 +33,12 @@ export class UdpTunnel {
     await this.#tunnel.open(
       serviceId,
       localPort,
-      host && ((session, streamPort, port) => UdpTunnelListener.listen({ host, session, streamPort }, port, options)),
+      host &&
+        (async (session, streamPort, port) => {
+          const listener = await UdpTunnelListener.listen({ host }, port, options);
+          listener.attach(session, streamPort);
+          return listener;
+        }),
     );
   }
 

@@ -1,7 +1,9 @@
 /** The TCP side of a tunnel on a device: connects to the service, then carries bytes between it and the client's stream. */
 import { connect, type Socket } from 'node:net';
+import { StreamCode } from '../../protocol/errors/index.ts';
 import { pump } from '../../transport/node/index.ts';
 import type { SessionStream } from '../../transport/session/index.ts';
+import { StreamRefusal } from '../streams.ts';
 import type { TcpTunnelService, TunnelConnection } from './tunnels.ts';
 
 /** How long a service may take to accept, ms. */
@@ -9,21 +11,35 @@ const CONNECT_TIMEOUT = 10_000;
 /** How long a connection is silent before the system asks whether the service's host still has it, ms: one that vanished resets the stream. */
 const KEEP_ALIVE = 60_000;
 
-/** Connects; the promise rejects with the system's error when nobody accepts within 10 s. */
+/** What the system says of a host or port that does not answer. */
+const UNREACHABLE: readonly (string | undefined)[] = ['EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'EHOSTDOWN'];
+
+/** Connects. @throws StreamRefusal that says why, also when nobody accepts within 10 s */
 export function connectTcp({ port }: Pick<TcpTunnelService, 'port'>, host: string): Promise<TunnelConnection> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE });
-    const timer = setTimeout(() => socket.destroy(new Error(`${host}:${port} does not accept a TCP connection`)), CONNECT_TIMEOUT);
+    const timer = setTimeout(() => socket.destroy(timedOut(host, port)), CONNECT_TIMEOUT);
+    const fail = (error: Error): void => reject(serviceRefusal(error));
     socket.once('close', () => clearTimeout(timer));
-    socket.once('error', reject);
+    socket.once('error', fail);
     socket.once('connect', () => {
       clearTimeout(timer);
-      socket.off('error', reject);
+      socket.off('error', fail);
       // Whatever comes before join must find its listeners, an immediate end above all.
       socket.pause();
       resolve(tcpConnection(socket));
     });
   });
+}
+
+function timedOut(host: string, port: number): Error {
+  return Object.assign(new Error(`${host}:${port} does not accept a TCP connection`), { code: 'ETIMEDOUT' });
+}
+
+/** What a client is told of an error of the system. */
+export function serviceRefusal(error: NodeJS.ErrnoException): StreamRefusal {
+  if (error.code === 'ECONNREFUSED') return new StreamRefusal(StreamCode.SERVICE_REFUSED, error);
+  return new StreamRefusal(UNREACHABLE.includes(error.code) ? StreamCode.SERVICE_UNREACHABLE : StreamCode.SERVICE_FAILED, error);
 }
 
 function tcpConnection(socket: Socket): TunnelConnection {

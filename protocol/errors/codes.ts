@@ -68,6 +68,10 @@ export const StreamCode = {
   SERVICE_FAILED: 0x2006,
   /** The caller is not allowed to use the service behind the stream. */
   FORBIDDEN: 0x2007,
+  /** The host of the service behind the stream refused the connection. */
+  SERVICE_REFUSED: 0x2008,
+  /** The service behind the stream, or its host, does not answer. */
+  SERVICE_UNREACHABLE: 0x2009,
 } as const;
 
 interface CodeMeaning {
@@ -96,6 +100,8 @@ const streamMeanings: ReadonlyMap<number, CodeMeaning> = new Map([
   [StreamCode.BAD_PREFACE, { error: 'STOPPED', text: 'the stream began with an invalid preface' }],
   [StreamCode.SERVICE_FAILED, { error: 'STOPPED', text: 'the service behind the stream failed' }],
   [StreamCode.FORBIDDEN, { error: 'FORBIDDEN', text: 'the other end does not allow this stream' }],
+  [StreamCode.SERVICE_REFUSED, { error: 'STOPPED', text: 'the service refuses connections (ECONNREFUSED)' }],
+  [StreamCode.SERVICE_UNREACHABLE, { error: 'STOPPED', text: 'the service does not answer' }],
 ]);
 
 /**

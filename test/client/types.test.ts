@@ -31,7 +31,9 @@ describe('the type', () => {
   });
 
   test('ConnectionEvent', () => {
-    expectTypeOf<ConnectionEvent>().toEqualTypeOf<'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED' | 'WAITING_FOR_ATTACH'>();
+    expectTypeOf<ConnectionEvent>().toEqualTypeOf<
+      'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED' | 'WAITING_FOR_ATTACH' | 'RESTING' | 'RESUMED'
+    >();
   });
 
   test('MdnsAction', () => {

@@ -46,6 +46,7 @@ it('runs the device and the client of the README', async () => {
     }),
   ]);
   expect(await client.line()).toBe('205 21.5');
+  expect(await client.ended).toMatchObject({ code: 0, stderr: '' });
 });
 
 /** The README's device has the default ports, which another process of this machine may have taken. */
@@ -64,7 +65,7 @@ async function script(
   const readme = await readFile(join(root, 'README.md'), 'utf8');
   const block = new RegExp(`\`\`\`js ${name}\n([\\s\\S]*?)\`\`\``).exec(readme)?.[1] as string;
   const statements = block.trim().split('\n');
-  expect(statements).toHaveLength(6);
+  expect(statements).toHaveLength(name === 'client' ? 8 : 6);
   const imported = name === 'client' ? "import { SvcClient } from 'svc-connect/client';" : '';
   const defined = Object.entries(values).map(([key, value]) => `const ${key} = ${JSON.stringify(value)};`);
   await mkdir(scratch, { recursive: true });

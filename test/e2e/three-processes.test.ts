@@ -9,7 +9,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ProcessFixture, type SvcProcess } from '../support/fixture/processes.ts';
+import { MAIN, ProcessFixture, type SvcProcess } from '../support/fixture/processes.ts';
 import { TestProcess } from '../support/process.ts';
 import { size, slice } from '../support/size.ts';
 import { Commands, svcProcess } from './commands.ts';
@@ -74,6 +74,16 @@ afterAll(() => {
   web?.close();
   names?.close();
 });
+
+/** To a name server at a UDP port here. @returns its answer */
+async function question(port: number): Promise<string> {
+  const resolver = createSocket('udp4');
+  const answer = once(resolver, 'message');
+  resolver.send('svc.example', port, '127.0.0.1');
+  const [text] = await answer;
+  resolver.close();
+  return String(text);
+}
 
 async function target(): Promise<string> {
   return (await svc('coap', 'GET', '/thermostat/target', ...client)).stdout.trim();
@@ -143,6 +153,17 @@ test('a tunnel leads to the HTTP server behind the device, until Ctrl-C', async 
   expect(tunnel.stderr).toBe('');
 });
 
+test('a service over standard input and output: the end of one direction passes, the other goes on', async () => {
+  const tunnel = new TestProcess(process.execPath, [MAIN, 'tunnel', '--stdio', 'web', ...client], { interactive: true });
+  tunnel.write('GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  await tunnel.outputEnded;
+  expect(tunnel.running).toBe(true);
+  tunnel.endInput();
+  const { code, stdout, stderr } = await tunnel.ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*you asked for \/a$/);
+});
+
 test('a UDP service that is opened as a TCP service, and the other way round, says what is missing', async () => {
   expect(await svc('tunnel', 'names', ...client)).toMatchObject({
     code: 1,
@@ -158,11 +179,7 @@ test('a UDP tunnel leads to the name server behind the device, until Ctrl-C', as
   expect(await svcJson('tunnel', '--udp', ...client)).toMatchObject([{ id: 'names', type: 'dns', host: '127.0.0.1' }]);
   const tunnel = processes.client('tunnel', '--udp', 'names', ...client);
   const { port } = await tunnel.event('listening');
-  const resolver = createSocket('udp4');
-  const answer = once(resolver, 'message');
-  resolver.send('svc.example', Number(port), '127.0.0.1');
-  expect(String((await answer)[0])).toBe('svc.example: 192.0.2.1');
-  resolver.close();
+  expect(await question(Number(port))).toBe('svc.example: 192.0.2.1');
   expect(await tunnel.end('SIGINT')).toBe(0);
   expect(tunnel.stderr).toBe('');
 });
@@ -257,11 +274,21 @@ describe('after the base station went away', () => {
 
 describe('after the device went away', () => {
   test('killed right after an answer: what it acknowledged is still there', async () => {
+    const tunnel = processes.client('tunnel', 'web', '--udp', 'names', '--relay-only', ...client);
     expect(await svc('coap', 'PUT', '/thermostat/target', '--payload', '24', ...client)).toMatchObject({ code: 0 });
+    const [{ url }, { port }] = [await tunnel.event('listening'), await tunnel.event('listening', 2)];
     await device.end('SIGKILL');
     device = processes.device(...deviceArguments);
     await device.event('attached');
     expect(await target()).toBe('24.0');
+
+    // A tunnel that was open leads there again, on its ports.
+    await tunnel.event('connected');
+    expect(await (await fetch(`${url}/again`)).text()).toBe('you asked for /again');
+    expect(await question(Number(port))).toBe('svc.example: 192.0.2.1');
+    expect(await tunnel.end('SIGINT')).toBe(0);
+    expect(tunnel.stderr).toBe('');
+    expect(tunnel.events.map(({ event }) => event)).toEqual(expect.arrayContaining(['resting', 'lost', 'connected']));
   });
 
   test('stopped: it says so to the base station, and a client hears that it is not attached', async () => {

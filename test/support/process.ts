@@ -39,6 +39,8 @@ export class TestProcess {
   readonly lines: string[] = [];
   /** When it has ended and all it wrote has arrived. Never rejects. */
   readonly ended: Promise<Ended>;
+  /** When its standard output has ended, which may be before it. Never rejects. */
+  readonly outputEnded: Promise<void>;
   readonly #child: ChildProcess;
   readonly #command: readonly string[];
   #signalled: NodeJS.Signals | undefined;
@@ -60,6 +62,7 @@ export class TestProcess {
     });
     this.#child.on('error', ({ message }) => (this.stderr += message));
     if (stdout !== null) createInterface({ input: stdout }).on('line', (line) => this.#line(line));
+    this.outputEnded = new Promise((resolve) => stdout?.once('end', () => resolve()));
     this.ended = this.#closed();
     track(this);
   }
@@ -105,6 +108,10 @@ export class TestProcess {
   /** Writes to standard input. */
   write(text: string): void {
     this.#child.stdin?.write(text);
+  }
+
+  endInput(): void {
+    this.#child.stdin?.end();
   }
 
   /** Sends a signal and waits for the end. */

@@ -6,6 +6,12 @@ const MAX_DELAY = 2 ** 31 - 1;
 
 const settled = Promise.resolve();
 
+/** As `Environment.keepProcess`: a timer that never does anything. */
+export function keepProcess(): () => void {
+  const timer = setInterval(() => {}, MAX_DELAY);
+  return () => clearInterval(timer);
+}
+
 export const clock: Clock = {
   now: () => performance.now(),
   wallTime: () => Date.now(),

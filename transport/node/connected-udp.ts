@@ -42,6 +42,7 @@ export async function connectUdp({ address, port, receive, failed }: ConnectOpti
       socket.send(datagram, onError);
       return true;
     },
+    unref: () => void socket.unref(),
     close,
   };
 }

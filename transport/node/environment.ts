@@ -9,7 +9,7 @@ import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { canonicalAddress } from '../address.ts';
 import { type Environment, type Log, type MessagePipe, type Network, silentLog, type WebSocketOptions } from '../environment.ts';
 import { checkLinkMtu, packetSizeFor } from '../udp-path.ts';
-import { clock } from './clock.ts';
+import { clock, keepProcess } from './clock.ts';
 import { connectUdp } from './connected-udp.ts';
 import { nodeCrypto } from './crypto.ts';
 import { gatewaysOf, readDefaultRoutes, readInterfaces, recentInterfaces } from './host-interfaces.ts';
@@ -58,6 +58,7 @@ export function nodeEnvironment(options: NodeEnvironmentOptions = {}): Environme
     network: nodeNetwork(options, log),
     mdns: nodeMdns(options.mdnsInterfaces),
     getHttps: async (request) => (await import('./https.ts')).getHttps(request),
+    keepProcess,
     log,
     createCore: (core) => Core.load(core),
   };

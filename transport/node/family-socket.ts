@@ -79,6 +79,10 @@ export class FamilySocket {
     return this.#sender.sendWithHopLimit(datagram, address, port, hopLimit);
   }
 
+  unref(): void {
+    this.#socket.unref();
+  }
+
   close(): void {
     if (this.#closed) return;
     this.#closed = true;

@@ -97,6 +97,11 @@ class NodeUdpSocket implements BoundSocket {
     this.#socketFor(path)?.sendWithHopLimit(datagram, path.address, path.port, hopLimit);
   }
 
+  unref(): void {
+    this.#v4?.unref();
+    this.#v6?.unref();
+  }
+
   close(): void {
     this.#closed = true;
     this.#v4?.close();

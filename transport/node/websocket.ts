@@ -107,7 +107,7 @@ function upgraded(options: WebSocketOptions, way: Way): Promise<MessagePipe> {
     webSocket.on('open', () => {
       signal.removeEventListener('abort', stop);
       webSocket.off('error', fail);
-      resolve(new Pipe(webSocket, (way.tunnel as Socket | null) ?? peer, options, way));
+      resolve(new Pipe(webSocket, peer, options, way));
     });
     signal.addEventListener('abort', stop, { once: true });
   });
@@ -169,13 +169,19 @@ class Pipe implements MessagePipe {
   readonly port: number;
   readonly proxy: string | null;
   readonly #webSocket: WebSocket;
+  readonly #unref: () => void;
   readonly #closed: (error: SvcError) => void;
   #isOpen = true;
 
-  constructor(webSocket: WebSocket, peer: Socket | null, { receive, closed }: WebSocketOptions, { url, index, proxy }: Way) {
+  /** @param socket on which the upgrade came: TLS, or what is below */
+  constructor(webSocket: WebSocket, socket: Socket | null, { receive, closed }: WebSocketOptions, { url, index, tunnel, proxy }: Way) {
+    const peer = (tunnel as Socket | null) ?? socket;
     this.index = index;
     this.address = canonicalAddress(peer?.remoteAddress ?? '') ?? '';
     this.port = peer?.remotePort ?? 0;
+    this.#unref = () => {
+      for (const each of [socket, peer]) each?.unref();
+    };
     this.proxy = proxy;
     this.#webSocket = webSocket;
     this.#closed = closed;
@@ -194,6 +200,10 @@ class Pipe implements MessagePipe {
   send(message: Uint8Array, sent: () => void): void {
     // Called for a closed one as well.
     this.#webSocket.send(message, { binary: true }, sent);
+  }
+
+  unref(): void {
+    this.#unref();
   }
 
   close(code: number = NORMAL_CLOSURE): void {

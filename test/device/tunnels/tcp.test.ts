@@ -6,6 +6,8 @@ import { networkInterfaces } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Connection } from '../../../client/node.ts';
 import { type AuthorizationRequest, type Device, type Environment, nodeEnvironment, RemoteError } from '../../../device/index.ts';
+import { serviceRefusal } from '../../../device/tunnels/tcp.ts';
+import { StreamCode } from '../../../protocol/errors/index.ts';
 import { LoopbackFixture } from '../../support/fixture/loopback.ts';
 
 let device: Device;
@@ -208,6 +210,25 @@ describe('services by name and over IPv6', () => {
       code: 'BAD_RESPONSE',
       message: 'the device answered 5.03 ("The host of the service does not resolve") when asked for a tunnel',
     });
+  });
+
+  test('a service that is not there: the client hears that it refuses connections', async () => {
+    const { decodeTunnelService } = await import('../../../protocol/records/index.ts');
+    const { streamPort } = decodeTunnelService((await get('/tcp-tunnels/services/echo')).getResponsePayload());
+    service.close();
+    await expect(connection.createStream().open(streamPort)).rejects.toMatchObject({
+      code: 'STOPPED',
+      message: 'the service refuses connections (ECONNREFUSED)',
+    });
+  });
+
+  test.each([
+    ['ECONNREFUSED', StreamCode.SERVICE_REFUSED],
+    ['ETIMEDOUT', StreamCode.SERVICE_UNREACHABLE],
+    ['EHOSTUNREACH', StreamCode.SERVICE_UNREACHABLE],
+    ['EMFILE', StreamCode.SERVICE_FAILED],
+  ])('%s of the system is told as %i', (code, streamCode) => {
+    expect(serviceRefusal(Object.assign(new Error('no'), { code }))).toMatchObject({ streamCode, message: 'no' });
   });
 
   test.each(['', '.', '..', 'a/b', 'x'.repeat(65)])('an id that no path can hold is refused: %j', (id) => {

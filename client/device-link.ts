@@ -1,21 +1,23 @@
 /**
- * The gateway's connection to its device: one at a time, and another when it is lost, after a wait that doubles.
+ * The connection of what outlives connections, a gateway or forwarded ports: one at a time, and another when it is lost, after a wait that doubles.
  *
  *   connected ── lost ──▶ waiting ── back-off ──▶ connecting ── done ──▶ connected
- *                            ▲──────── failed ────────┘└─ another key ──▶ ended
+ *                            ▲──────── failed ────────┘└─ refused ──▶ ended
+ *
+ * What ends it for good: the device has another key, the base station refuses a client that it let through before (its user was deleted, the device is not
+ * registered any more), or what the owner says.
  */
-import type { SvcError } from '../../protocol/errors/index.ts';
-import type { Cancel, Environment } from '../../transport/environment.ts';
-import { Backoff } from '../../transport/station/backoff.ts';
-import type { Connection } from '../connection.ts';
-import { asSvcError } from './replies.ts';
+import { asSvcError, type ErrorCode, NoChannelsError, type SvcError } from '../protocol/errors/index.ts';
+import type { Cancel, Environment } from '../transport/environment.ts';
+import { Backoff } from '../transport/station/backoff.ts';
+import type { Connection } from './connection.ts';
 
 /** What becomes of the connection. */
 export interface LinkEvents {
   connected(connection: Connection): void;
   /** It is tried again. */
   lost(error: SvcError | null): void;
-  /** It is not tried again: the device has another key than it is known by. */
+  /** It is not tried again, see above. */
   ended(error: SvcError): void;
 }
 
@@ -24,7 +26,19 @@ export interface DeviceLinkOptions {
   /** Opens a connection; stops when `signal` fires. */
   readonly connect: (signal: AbortSignal) => Promise<Connection>;
   readonly events: LinkEvents;
+  /** What else ends it: asked of what `connect` fails with. */
+  readonly isFinal?: (error: SvcError) => boolean;
+  /** The next connect may have another token: that one is rejected ends nothing. Default false. */
+  readonly renewsToken?: boolean;
 }
+
+/** What the base station says of a client or a device for as long as a person does nothing about it. */
+const REFUSALS: ReadonlySet<string> = new Set<ErrorCode>([
+  'TOKEN_REJECTED',
+  'UNKNOWN_DEVICE_ID',
+  'UNKNOWN_PRODUCT_ID',
+  'UNKNOWN_SERVER_KEY',
+]);
 
 /** A connection that stood that long begins the waits anew, ms. */
 const STEADY = 30_000;
@@ -36,6 +50,8 @@ export class DeviceLink {
   #connection: Connection | null = null;
   #since = 0;
   #retryAt = 0;
+  /** The latest connection was made through the base station. */
+  #isRelayed = false;
   #cancelTimer: Cancel = () => {};
 
   constructor(options: DeviceLinkOptions) {
@@ -74,8 +90,9 @@ export class DeviceLink {
       const connection = await this.#options.connect(signal);
       if (signal.aborted) await connection.close();
       else this.#opened(connection);
-    } catch (error) {
-      if (!signal.aborted) this.#failed(asSvcError(error));
+    } catch (thrown) {
+      const error = asSvcError(thrown);
+      if (!signal.aborted) this.#failed(error, this.#options.isFinal?.(error));
     }
   }
 
@@ -86,6 +103,7 @@ export class DeviceLink {
       return;
     }
     this.#connection = connection;
+    this.#isRelayed = connection.stationVerified !== null;
     this.#since = this.#options.environment.clock.now();
     connection.addConnectionEventsListener({ onEvent: (event) => event === 'CLOSED' && this.#lost(connection) });
     this.#options.events.connected(connection);
@@ -98,9 +116,9 @@ export class DeviceLink {
     this.#failed(connection.closeReason);
   }
 
-  #failed(error: SvcError | null): void {
+  #failed(error: SvcError | null, isFinal = false): void {
     const { clock } = this.#options.environment;
-    if (error?.code === 'FINGERPRINT_MISMATCH') {
+    if (error !== null && (isFinal || this.#isRefusal(error))) {
       this.#options.events.ended(error);
       return;
     }
@@ -108,5 +126,13 @@ export class DeviceLink {
     this.#retryAt = clock.now() + wait;
     this.#cancelTimer = clock.schedule(wait, () => void this.#connect());
     this.#options.events.lost(error);
+  }
+
+  /** The base station's word counts where the way leads through it: on the local network a device may do without. */
+  #isRefusal(error: SvcError): boolean {
+    if (error.code === 'FINGERPRINT_MISMATCH') return true;
+    const code = error instanceof NoChannelsError ? error.remoteChannelErrorCode : error.code;
+    if (code === 'TOKEN_REJECTED' && this.#options.renewsToken === true) return false;
+    return this.#isRelayed && REFUSALS.has(code);
   }
 }

@@ -1,0 +1,91 @@
+/**
+ * `svc tunnel --stdio`: one connection to a TCP service over standard input and output, as the ProxyCommand of ssh wants it. Standard output carries its bytes and
+ * nothing else. The end of one direction is passed on, and the other goes on; it is over when both have ended.
+ */
+import { closeSync, openSync } from 'node:fs';
+import { devNull } from 'node:os';
+import type { Readable, Writable } from 'node:stream';
+import { type Connection, type ForwardedService, SvcError } from '../../client/node.ts';
+import { CommandError } from '../frame/errors.ts';
+import { missingService } from './offered.ts';
+
+/** What a connection to a service needs of a stream. */
+export interface ServiceStream {
+  /** At least one byte. @throws SvcError END_OF_FILE after the last */
+  readSome(): Promise<Uint8Array>;
+  write(data: Uint8Array): Promise<void>;
+  /** Ends our direction. */
+  close(): Promise<void>;
+  abort(): void;
+}
+
+/** Carries until both directions have ended. @throws CommandError when the device refuses or the service breaks off */
+export async function carryStandardStreams(connection: Connection, service: ForwardedService): Promise<void> {
+  const { record } = await connection.findService('tcp', service.id).catch(async (error: unknown) => {
+    if (!(error instanceof SvcError) || error.code !== 'NOT_FOUND') throw error;
+    throw await missingService(connection, [service], error.message);
+  });
+  const stream = connection.createStream();
+  const opened = stream.open(record.streamPort);
+  try {
+    await Promise.all([opened, carry(stream, { input: process.stdin, output: process.stdout, end: endStandardOutput })]);
+  } catch (error) {
+    // What is carried fails with what opening fails with, or with what follows from it.
+    const reason = await opened.then(
+      () => error,
+      (first: unknown) => first,
+    );
+    throw new CommandError(`${service.id}: ${reason instanceof Error ? reason.message : String(reason)}`);
+  }
+}
+
+/** The end of `input` ends the stream's direction to the device; that of the other one calls `end`. @throws what either side fails with; both are over then */
+export async function carry(
+  stream: ServiceStream,
+  { input, output, end }: { readonly input: Readable; readonly output: Writable; readonly end: () => void | Promise<void> },
+): Promise<void> {
+  try {
+    await Promise.all([toDevice(stream, input), toOutput(stream, output).then(end)]);
+  } catch (error) {
+    stream.abort();
+    input.destroy();
+    throw error;
+  }
+}
+
+async function toDevice(stream: ServiceStream, input: Readable): Promise<void> {
+  for await (const chunk of input) await stream.write(chunk as Buffer);
+  await stream.close();
+}
+
+async function toOutput(stream: ServiceStream, output: Writable): Promise<void> {
+  for (;;) {
+    const data = await next(stream);
+    if (data === null) return;
+    await written(output, data);
+  }
+}
+
+async function next(stream: ServiceStream): Promise<Uint8Array | null> {
+  try {
+    return await stream.readSome();
+  } catch (error) {
+    if (error instanceof SvcError && error.code === 'END_OF_FILE') return null;
+    throw error;
+  }
+}
+
+/** Resolves when it has left this process, so that no more is held than one piece. */
+function written(output: Writable, data: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => output.write(data, (error) => (error ? reject(error) : resolve())));
+}
+
+/**
+ * Whoever reads it sees the end, while standard input goes on: Node keeps the descriptor open as long as the process lives. Its number is taken again at once: no
+ * socket may get that of standard output.
+ */
+function endStandardOutput(): void {
+  if (process.stdout.isTTY === true) return;
+  closeSync(1);
+  openSync(devNull, 'w');
+}

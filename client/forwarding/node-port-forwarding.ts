@@ -1,0 +1,207 @@
+/**
+ * Local ports that lead to services of a device for as long as they are wanted (compare RFC 4254 §7): they stay open while the connection is lost and made again.
+ *
+ * 1. Each service is asked for over the connection; its port is opened.
+ * 2. When the connection is lost, `DeviceLink` makes another, the services are asked for again, and the ports lead there.
+ * 3. It ends for good when the device has another key, refuses a service or has it no more, or when the base station refuses the client.
+ *
+ * A TCP connection does not outlive the connection that carries it; one that comes meanwhile waits (`node-tcp-port.ts`). Datagrams are dropped meanwhile.
+ * The gateway does the same for CoAP endpoints.
+ */
+import { asSvcError, LocalError, SvcError } from '../../protocol/errors/index.ts';
+import type { TunnelServiceRecord } from '../../protocol/records/index.ts';
+import type { Environment } from '../../transport/environment.ts';
+import type { Session } from '../../transport/session/index.ts';
+import type { Connection } from '../connection.ts';
+import { DeviceLink } from '../device-link.ts';
+import type { FoundService, TunnelKind } from '../tunnels/ask-service.ts';
+import { UdpTunnelListener } from '../tunnels/udp-listener.ts';
+import { TcpPort } from './node-tcp-port.ts';
+
+/** Our constant: services of one forwarding. */
+export const MAX_SERVICES = 32;
+
+/** A service and where it is to be. */
+export interface ForwardedService {
+  readonly kind: TunnelKind;
+  /** Id of the service on the device. */
+  readonly id: string;
+  /** 0, the default, takes a free one. */
+  readonly localPort?: number;
+}
+
+/** The local port of a service could not be opened: PORT_IN_USE, PRIVILEGED_PORT or INVALID_ARGUMENT. */
+export class LocalPortError extends SvcError {
+  readonly service: ForwardedService;
+
+  constructor(service: ForwardedService, { code, message }: SvcError) {
+    super(code, message);
+    this.service = service;
+  }
+}
+
+/** A service whose local port is open. */
+export interface ForwardedPort {
+  readonly kind: TunnelKind;
+  readonly port: number;
+  /** What the device says of the service. */
+  readonly service: TunnelServiceRecord;
+}
+
+export type ForwardingEvent =
+  /** There is a connection again. */
+  | { readonly kind: 'connected'; readonly connection: Connection }
+  /** The connection was lost, or could not be made; it is tried again. */
+  | { readonly kind: 'lost'; readonly error: SvcError | null }
+  /** No path of the connection carries anything; what is under way waits. */
+  | { readonly kind: 'resting'; readonly error: SvcError | null }
+  | { readonly kind: 'resumed' }
+  /** A local connection or flow was refused: by the device, or NOT_CONNECTED when it waited in vain. */
+  | { readonly kind: 'refused'; readonly service: ForwardedService; readonly error: SvcError }
+  /** It has ended for good. */
+  | { readonly kind: 'ended'; readonly error: SvcError };
+
+export interface PortForwardingOptions {
+  /** Where it runs; the connections come from elsewhere. */
+  readonly environment: Environment;
+  /** Connected. The forwarding closes it. */
+  readonly connection: Connection;
+  /** Opens a further connection to the same device. */
+  readonly connect: (signal: AbortSignal) => Promise<Connection>;
+  readonly services: readonly ForwardedService[];
+  /** Numeric address to listen on; default 127.0.0.1. */
+  readonly address?: string;
+  /** The next connect may have another token: that one is rejected does not end it. Default false. */
+  readonly renewsToken?: boolean;
+  readonly onEvent?: (event: ForwardingEvent) => void;
+}
+
+interface LocalPort {
+  readonly port: number;
+  attach(session: Session, streamPort: number): void;
+  /** The connection was resting, and goes on. */
+  resume?(): void;
+  detach(): void;
+  close(): Promise<void>;
+}
+
+/** Ports that are open. */
+export class PortForwarding {
+  readonly #options: PortForwardingOptions;
+  readonly #link: DeviceLink;
+  readonly #ports: LocalPort[] = [];
+  /** In the order of the services, over the newest connection. */
+  #found: readonly FoundService[] = [];
+
+  /**
+   * Asks for the services and opens the ports.
+   * @throws NOT_FOUND (no such service); FORBIDDEN; LocalPortError; INVALID_ARGUMENT (too many services); STOPPED, NOT_CONNECTED when the connection is lost meanwhile. Nothing is open then but the connection.
+   */
+  static async open(options: PortForwardingOptions): Promise<PortForwarding> {
+    const forwarding = new PortForwarding(options);
+    await forwarding.#open();
+    return forwarding;
+  }
+
+  private constructor(options: PortForwardingOptions) {
+    this.#options = options;
+    this.#link = new DeviceLink({
+      environment: options.environment,
+      connect: (signal) => this.#connect(signal),
+      // What the device answers when it is asked for a service; a way that fails has other codes.
+      isFinal: ({ code }) => code === 'NOT_FOUND' || code === 'FORBIDDEN',
+      renewsToken: options.renewsToken ?? false,
+      events: {
+        connected: (connection) => this.#connected(connection),
+        lost: (error) => this.#lost({ kind: 'lost', error }),
+        ended: (error) => this.#lost({ kind: 'ended', error }),
+      },
+    });
+  }
+
+  /** In the order of the services. */
+  get ports(): readonly ForwardedPort[] {
+    const { services } = this.#options;
+    return this.#ports.map(({ port }, index) => ({ kind: services[index]!.kind, port, service: this.#found[index]!.record }));
+  }
+
+  /** Closes ports and connection. Harmless when closed before. */
+  async close(): Promise<void> {
+    await Promise.all([this.#closePorts(), this.#link.close()]);
+  }
+
+  async #open(): Promise<void> {
+    const { services, connection } = this.#options;
+    if (services.length > MAX_SERVICES)
+      throw new LocalError('INVALID_ARGUMENT', `at most ${MAX_SERVICES} services of a device can be forwarded at a time`);
+    this.#found = await this.#ask(connection);
+    try {
+      for (const service of services) this.#ports.push(await this.#listenFor(service));
+    } catch (error) {
+      await this.#closePorts();
+      throw error;
+    }
+    this.#link.start(connection);
+  }
+
+  async #listenFor(service: ForwardedService): Promise<LocalPort> {
+    try {
+      return await this.#listen(service);
+    } catch (error) {
+      throw new LocalPortError(service, asSvcError(error));
+    }
+  }
+
+  #listen(service: ForwardedService): Promise<LocalPort> {
+    const { environment, address = '127.0.0.1' } = this.#options;
+    const { kind, localPort = 0 } = service;
+    const onRefused = (error: SvcError): void => this.#options.onEvent?.({ kind: 'refused', service, error });
+    return kind === 'tcp'
+      ? TcpPort.listen({ clock: environment.clock, port: localPort, address, onRefused })
+      : UdpTunnelListener.listen({ host: environment, address, onRefused }, localPort, {});
+  }
+
+  async #connect(signal: AbortSignal): Promise<Connection> {
+    const connection = await this.#options.connect(signal);
+    try {
+      this.#found = await this.#ask(connection);
+      return connection;
+    } catch (error) {
+      await connection.close();
+      throw error;
+    }
+  }
+
+  #ask(connection: Connection): Promise<FoundService[]> {
+    return Promise.all(this.#options.services.map(({ kind, id }) => connection.findService(kind, id)));
+  }
+
+  #connected(connection: Connection): void {
+    connection.addConnectionEventsListener({
+      onEvent: (event) => {
+        if (event === 'RESTING') this.#tell({ kind: 'resting', error: connection.restReason });
+        else if (event === 'RESUMED') this.#resumed();
+      },
+    });
+    for (const [index, { session, record }] of this.#found.entries()) this.#ports[index]?.attach(session, record.streamPort);
+    this.#tell({ kind: 'connected', connection });
+  }
+
+  #resumed(): void {
+    for (const port of this.#ports) port.resume?.();
+    this.#tell({ kind: 'resumed' });
+  }
+
+  #lost(event: ForwardingEvent): void {
+    for (const port of this.#ports) port.detach();
+    this.#tell(event);
+  }
+
+  #tell(event: ForwardingEvent): void {
+    this.#options.onEvent?.(event);
+  }
+
+  async #closePorts(): Promise<void> {
+    await Promise.all(this.#ports.splice(0).map((port) => port.close()));
+  }
+}

@@ -1,0 +1,33 @@
+/** Asks a device whether this client may use a service (`GET /tcp-tunnels/connect/:id` or `/udp-tunnels/connect/:id`); the answer names its stream port. */
+import { diagnosticText, formatStatus, Status } from '../../protocol/coap/index.ts';
+import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { decodeTunnelService, type TunnelServiceRecord } from '../../protocol/records/index.ts';
+import type { Session } from '../../transport/session/index.ts';
+import { whileConnected } from '../while-connected.ts';
+
+export type TunnelKind = 'tcp' | 'udp';
+
+/** A service of the device at the other end of a session. */
+export interface FoundService {
+  readonly session: Session;
+  readonly record: TunnelServiceRecord;
+}
+
+/** Bytes of what a device says that are shown. */
+const MAX_DIAGNOSTIC = 256;
+
+/** @throws NOT_FOUND (no such service); FORBIDDEN; BAD_RESPONSE; INVALID_ARGUMENT; STOPPED (the connection was lost); TIMEOUT; PARSE */
+export async function askService(session: Session, kind: TunnelKind, id: string): Promise<FoundService> {
+  if (id === '' || id.includes('/')) throw new LocalError('INVALID_ARGUMENT', 'a service id is a text without "/"');
+  const request = { method: 'GET', path: `/${kind}-tunnels/connect/${encodeURIComponent(id)}` } as const;
+  const response = await whileConnected(session, () => session.request(request));
+  if (response.status === Status.NOT_FOUND) throw new RemoteError('NOT_FOUND', `the device has no tunnel service ${JSON.stringify(id)}`);
+  if (response.status === Status.FORBIDDEN)
+    throw new RemoteError('FORBIDDEN', `the device does not allow this client to use the tunnel service ${JSON.stringify(id)}`);
+  if (response.status !== Status.CONTENT) {
+    const said = diagnosticText(response, MAX_DIAGNOSTIC);
+    const answer = `${formatStatus(response.status)}${said === '' ? '' : ` ("${said}")`}`;
+    throw new RemoteError('BAD_RESPONSE', `the device answered ${answer} when asked for a tunnel`);
+  }
+  return { session, record: decodeTunnelService(response.payload) };
+}

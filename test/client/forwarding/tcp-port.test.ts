@@ -1,0 +1,199 @@
+/** A local TCP port on loopback whose connection to the device comes and goes: a scripted session, and a clock that the test moves. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { MAX_WAITING, TcpPort, WAIT } from '../../../client/forwarding/node-tcp-port.ts';
+import { RemoteError, type SvcError } from '../../../protocol/errors/index.ts';
+import { Deferred } from '../../../transport/deferred.ts';
+import type { Clock } from '../../../transport/environment.ts';
+import type { SessionStream } from '../../../transport/session/index.ts';
+
+/** A stream that keeps what is written, and says nothing. */
+class Stream {
+  readonly opened: Promise<void>;
+  written = '';
+  readonly #opening = Deferred.quiet<void>();
+  readonly #end = Deferred.quiet<Uint8Array>();
+
+  constructor() {
+    this.opened = this.#opening.promise;
+  }
+
+  refuse(error: SvcError): void {
+    this.#opening.reject(error);
+    this.#end.reject(error);
+  }
+
+  readSome(): Promise<Uint8Array> {
+    return this.#end.promise;
+  }
+
+  async write(data: Uint8Array): Promise<void> {
+    this.written += new TextDecoder().decode(data);
+  }
+
+  async close(): Promise<void> {}
+
+  abort(): void {
+    this.#end.reject(new RemoteError('STOPPED', 'aborted'));
+  }
+}
+
+class ScriptedSession {
+  isOpen = true;
+  restReason: SvcError | null = null;
+  readonly streams: Stream[] = [];
+
+  startStream(port: number): SessionStream {
+    expect(port).toBe(7);
+    if (!this.isOpen) throw new RemoteError('NOT_CONNECTED', 'ended');
+    const stream = new Stream();
+    this.streams.push(stream);
+    return stream as unknown as SessionStream;
+  }
+}
+
+let now: number;
+let timers: { at: number; run: () => void }[];
+let refused: SvcError[];
+let port: TcpPort;
+let session: ScriptedSession;
+let programs: Socket[];
+
+const clock = {
+  schedule(delay: number, run: () => void) {
+    const timer = { at: now + delay, run };
+    timers.push(timer);
+    return () => {
+      timers = timers.filter((each) => each !== timer);
+    };
+  },
+} as Clock;
+
+beforeEach(async () => {
+  [now, timers, refused, programs] = [0, [], [], []];
+  session = new ScriptedSession();
+  port = await TcpPort.listen({ clock, port: 0, address: '127.0.0.1', onRefused: (error) => refused.push(error) });
+});
+afterEach(async () => {
+  for (const program of programs) program.destroy();
+  await port.close();
+});
+
+function pass(ms: number): void {
+  now += ms;
+  for (const { run } of timers.filter(({ at }) => at <= now)) run();
+}
+
+/** A local program that has sent something. */
+async function program(text = 'hello'): Promise<Socket> {
+  const socket = connect({ port: port.port, host: '127.0.0.1' });
+  programs.push(socket);
+  socket.on('error', () => {});
+  // One that is reset at once may never have been open.
+  await Promise.race([once(socket, 'connect'), once(socket, 'close')]).catch(() => {});
+  socket.write(text);
+  return socket;
+}
+
+const until = (condition: () => boolean): Promise<void> => vi.waitFor(() => expect(condition()).toBe(true), { interval: 2 });
+const isReset = (socket: Socket): Promise<void> => until(() => socket.destroyed);
+
+describe('without a connection to the device', () => {
+  test('local connections wait, and go on when there is one, with what they have sent', async () => {
+    await program('one');
+    await program('two');
+    await until(() => port.waiting === 2);
+    port.attach(session, 7);
+    await until(() => session.streams.map(({ written }) => written).join() === 'one,two');
+    expect([port.waiting, timers.length]).toEqual([0, 0]);
+  });
+
+  test(`each waits ${WAIT / 1000} s, then it is reset, and told`, async () => {
+    const early = await program();
+    await until(() => port.waiting === 1);
+    pass(WAIT - 1);
+    await program();
+    await until(() => port.waiting === 2);
+    pass(1);
+    await isReset(early);
+    expect(port.waiting).toBe(1);
+    expect(refused).toMatchObject([{ code: 'NOT_CONNECTED', message: expect.stringContaining('10 s') }]);
+  });
+
+  test(`${MAX_WAITING} wait at a time; one more is reset at once, until they make room`, async () => {
+    const waiting = await Promise.all(Array.from({ length: MAX_WAITING }, () => program()));
+    await until(() => port.waiting === MAX_WAITING);
+    await isReset(await program());
+    expect(refused).toMatchObject([{ code: 'NOT_CONNECTED', message: expect.stringContaining('64 connections wait') }]);
+    pass(WAIT);
+    await Promise.all(waiting.map(isReset));
+    await program();
+    await until(() => port.waiting === 1);
+  });
+
+  test('closing resets those that wait', async () => {
+    const socket = await program();
+    await until(() => port.waiting === 1);
+    await port.close();
+    await isReset(socket);
+    expect([timers.length, refused.length]).toEqual([0, 0]);
+  });
+});
+
+describe('with a connection to the device', () => {
+  test('a connection is carried at once', async () => {
+    port.attach(session, 7);
+    await program();
+    await until(() => session.streams[0]?.written === 'hello');
+  });
+
+  test('that rests: new ones wait until it goes on', async () => {
+    port.attach(session, 7);
+    session.restReason = new RemoteError('TIMEOUT', 'silent');
+    await program();
+    await until(() => port.waiting === 1);
+    session.restReason = null;
+    port.resume();
+    await until(() => session.streams[0]?.written === 'hello');
+  });
+
+  test('that was lost: new ones wait for the next, and nothing goes on over the one before', async () => {
+    port.attach(session, 7);
+    port.detach();
+    await program();
+    await until(() => port.waiting === 1);
+    port.resume();
+    expect(session.streams).toHaveLength(0);
+    const next = new ScriptedSession();
+    port.attach(next, 7);
+    await until(() => next.streams[0]?.written === 'hello');
+  });
+
+  test('that ends before anybody said so: new ones wait', async () => {
+    port.attach(session, 7);
+    session.isOpen = false;
+    await program();
+    await until(() => port.waiting === 1);
+  });
+
+  test('what the device refuses is reset and told; what a program gives up is not', async () => {
+    port.attach(session, 7);
+    const [first, second] = [await program(), await program()];
+    await until(() => session.streams.length === 2);
+    session.streams[0]!.refuse(new RemoteError('STOPPED', 'the service refuses connections (ECONNREFUSED)'));
+    await isReset(first);
+    second.resetAndDestroy();
+    expect(refused).toMatchObject([{ message: expect.stringContaining('ECONNREFUSED') }]);
+  });
+
+  test('what fails because the connection ended is reset and not told', async () => {
+    port.attach(session, 7);
+    const socket = await program();
+    await until(() => session.streams.length === 1);
+    session.isOpen = false;
+    session.streams[0]!.refuse(new RemoteError('CLOSED', 'the device has gone'));
+    await isReset(socket);
+    expect(refused).toEqual([]);
+  });
+});

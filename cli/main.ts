@@ -5,23 +5,25 @@
  */
 import { join } from 'node:path';
 import { VERSION } from '../protocol/records/version.ts';
-import { commandOf } from './commands.ts';
+import { type BundleName, commandOf } from './commands.ts';
 import { cacheDirectory, cacheFor, runBundle } from './frame/code-cache.ts';
-import { keepYoungGenerationSmall } from './frame/young-generation.ts';
+
+/** Of each bundle, by the build (`bundle.mjs`). */
+declare const BUNDLE_DIGESTS: Readonly<Record<BundleName | 'help', string>>;
 
 const argv = process.argv.slice(2);
 if (argv[0] === '--version' || argv[0] === '-V') process.stdout.write(`${VERSION}\n`);
-else start();
+else void start();
 
-function start(): void {
+async function start(): Promise<void> {
   const row = commandOf(argv);
   // What is loaded makes it grow, so this comes before.
-  if (row?.stays) keepYoungGenerationSmall();
-  const bundle = join(__dirname, `${row?.bundle ?? 'help'}.cjs`);
+  if (row?.stays) (await import('./frame/young-generation.ts')).keepYoungGenerationSmall();
+  const name = row?.bundle ?? 'help';
   const directory = cacheDirectory();
-  const cache = directory === undefined ? undefined : cacheFor(bundle, nameOfRun(row?.name), directory);
-  const { run } = runBundle(bundle, cache) as { run: (argv: readonly string[]) => Promise<number> };
-  void run(argv);
+  const cache = directory === undefined ? undefined : cacheFor(BUNDLE_DIGESTS[name], nameOfRun(row?.name), directory);
+  const { run } = runBundle(join(__dirname, `${name}.cjs`), cache) as { run: (argv: readonly string[]) => Promise<number> };
+  await run(argv);
 }
 
 /** A command that shows its help runs through little of itself, and what is kept of a run has to be of use to the next one. */

@@ -1,14 +1,13 @@
 /**
  * Runs a bundle with the code that V8 made of it at an earlier run: compiling is a third of what a short command takes, and Node 20 keeps none of it.
  *
- * 1. The cache is a folder of the user's own. One file per bundle and command holds what that command ran through; its name holds a digest of all that
- *    V8 needs to be the same: version, flags and processor, and size and time of the bundle.
+ * 1. The cache is a folder of the user's own. One file per bundle and command holds what that command ran through; its name says of which bundle, by its
+ *    digest, and for which Node.
  * 2. V8 believes what it is given. So folder and file must belong to this user, and no other user may write to them; else they are not read.
- * 3. After a run that went well and read nothing, the code is kept. `KEPT` files at most: the oldest go first.
+ * 3. After a run that went well without one, the code is kept. `KEPT` files at most: the oldest go first.
  *
  * A cache that cannot be read or written costs time and nothing else, so no failure is told. NODE_DISABLE_COMPILE_CACHE=1 turns it off, as Node's own.
  */
-import { createHash } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -20,12 +19,10 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { cachedDataVersionTag } from 'node:v8';
 import { Script } from 'node:vm';
 
 /** Files in the folder: those of all commands for one version and one Node, and of some more. Each has 0.2 to 2 MB. */
@@ -48,12 +45,9 @@ export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env): st
   return home?.startsWith('/') ? join(home, '.cache', 'svc') : undefined;
 }
 
-/** The entry of a bundle for one command. @param bundle a file that exists */
-export function cacheFor(bundle: string, command: string, directory: string): CodeCache {
-  const { size, mtimeMs } = statSync(bundle);
-  const key = [bundle, size, mtimeMs, process.version, process.arch, cachedDataVersionTag()].join('\0');
-  const digest = createHash('sha256').update(key).digest('hex').slice(0, 16);
-  return { directory, file: join(directory, `${command}-${digest}`) };
+/** The entry of a bundle for one command. @param digest of the bundle: V8 itself compares no more than its length, its own version and flags */
+export function cacheFor(digest: string, command: string, directory: string): CodeCache {
+  return { directory, file: join(directory, `${command}-${digest}-${process.version}-${process.arch}`) };
 }
 
 /** The code of an earlier run, or undefined. */
@@ -91,9 +85,9 @@ export function writeCode({ directory, file }: CodeCache, code: Buffer): void {
 export function runBundle(bundle: string, cache: CodeCache | undefined): unknown {
   const cachedData = cache === undefined ? undefined : readCode(cache);
   // Bundles are ASCII: so a character is a byte, and nothing has to be decoded.
-  const source = `(function (exports, require, module, __filename, __dirname) {${readFileSync(bundle, 'latin1')}\n})`;
-  const script = new Script(source, { filename: bundle, ...(cachedData !== undefined && { cachedData }) });
+  const script = new Script(readFileSync(bundle, 'latin1'), { filename: bundle, ...(cachedData !== undefined && { cachedData }) });
   const module = { exports: {} };
+  // A bundle is a function, see `bundle.mjs`.
   script.runInThisContext()(module.exports, createRequire(bundle), module, bundle, dirname(bundle));
   if (cache !== undefined && (cachedData === undefined || script.cachedDataRejected === true))
     process.once('exit', (code) => code === 0 && writeCode(cache, script.createCachedData()));

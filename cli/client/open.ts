@@ -26,7 +26,7 @@ import {
   type TargetStation,
 } from './target.ts';
 
-type Target = ResolvedTarget & { readonly jwt: ConnectionOptions['ServerJwtToken']; readonly near: boolean };
+type Target = ResolvedTarget & { readonly jwt: ConnectionOptions['ServerJwtToken']; readonly near: boolean; readonly brief: boolean };
 
 /** ms for the search on the local network. */
 const SEARCH = 2_000;
@@ -81,6 +81,8 @@ export interface OpenSettings {
   replace?: boolean;
   /** The base station does not do: what is wanted is possible on the device's local network only. */
   near?: boolean;
+  /** It is over before a direct path beside the base station would be found, so none is looked for. On the local network the device is. */
+  brief?: boolean;
   /** The work ends by itself, and well, when the signal fires. */
   untilStopped?: boolean;
   /** Name to remember the device by. */
@@ -100,7 +102,8 @@ export async function withConnection(
 ): Promise<void> {
   const output = settings.frame?.output ?? new Output(options.json === true);
   const known = await Known.open(stateDirectory(options.state));
-  const target = { ...resolveTarget(options, known, settings), jwt: await givenJwt(options, output), near: settings.near === true };
+  const { near = false, brief = false } = settings;
+  const target = { ...resolveTarget(options, known, settings), jwt: await givenJwt(options, output), near, brief };
   if (target.near) requireNear(target);
   requireServerKey(target);
   requireTrust(target, output, settings);
@@ -154,7 +157,7 @@ async function connectionTo(client: SvcClient, known: Known, target: Target): Pr
     MdnsTimeout: Math.min(SEARCH, Math.ceil(target.timeout / 2)),
     DtlsHelloTimeout: Math.min(DIAL, Math.floor(DIAL_SHARE * target.timeout)),
     Remote: target.server !== undefined && !target.near,
-    Rendezvous: !target.relayOnly,
+    Rendezvous: !target.relayOnly && !target.brief,
     HardNat: target.hardNat,
     IgnoreDeviceNotAttached: target.wait,
     ...(target.keepAliveProfile !== undefined && { KeepAliveProfile: target.keepAliveProfile }),

@@ -34,6 +34,10 @@ const SEARCH = 2_000;
 const DIAL = 10_000;
 const DIAL_SHARE = 0.8;
 
+/** Of a brief command. A message has 64 KiB at most, and memory of 32 MiB, the default, is as much as makes V8 mark its whole heap at once. */
+const BRIEF_MEMORY = 8 << 20;
+const BRIEF_CONNECTIONS = 4;
+
 /** Where a command runs and writes, and what ends it. */
 export interface Frame {
   readonly environment: Environment;
@@ -109,10 +113,10 @@ export async function withConnection(
   requireTrust(target, output, settings);
   tellOfUnused(target, output);
   const { signal, dispose } = settings.frame === undefined ? interruption() : { signal: settings.frame.signal, dispose: () => {} };
-  const environment = settings.frame?.environment ?? clientEnvironment(options);
+  const environment = settings.frame?.environment ?? (brief ? small(clientEnvironment(options)) : clientEnvironment(options));
   const { candidatesOn = [] } = options;
   warnOfInterfaces(output, candidatesOn, environment);
-  const client = SvcClient.create({ environment, noCandidatesOn: candidatesOn });
+  const client = SvcClient.create({ environment, noCandidatesOn: candidatesOn, ...(brief && { maxConnections: BRIEF_CONNECTIONS }) });
   try {
     const connection = await connectFirst(client, known, target, { signal, output, failed: settings.failed });
     if (connection.stationVerified === 'tls' && target.server !== undefined && known.tlsStation(target.server.url) === undefined)
@@ -138,6 +142,10 @@ export function clientEnvironment({ linkMtu }: Pick<TargetOptions, 'linkMtu'>): 
     ...(process.env.SVC_DEBUG && { log: stderrLog({ level: 'debug' }) }),
     ...(linkMtu !== undefined && { linkMtu }),
   });
+}
+
+function small(environment: Environment): Environment {
+  return { ...environment, createCore: (options) => environment.createCore({ ...options, memory: BRIEF_MEMORY }) };
 }
 
 async function connect(client: SvcClient, known: Known, target: Target, signal: AbortSignal): Promise<Connection> {

@@ -13,7 +13,7 @@ import { build } from 'esbuild';
 import { licencesOf } from './licences.mjs';
 
 /** Packages that are looked for when they are needed: native code, and what a user may install beside us. */
-export const EXTERNAL = ['@achingbrain/nat-port-mapper', 'koffi', 'libsql'];
+export const EXTERNAL = ['@achingbrain/nat-port-mapper', '@koromix/*', 'libsql'];
 
 /** A bundle is run by `frame/code-cache.ts`, which gives this function what Node's loader gives a module. */
 const WRAPPED = { banner: { js: '(function (exports, require, module, __filename, __dirname) {' }, footer: { js: '})' } };

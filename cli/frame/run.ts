@@ -5,8 +5,8 @@
 import { Command } from 'commander';
 import { VERSION } from '../../protocol/records/version.ts';
 import { COMMANDS, commandOf } from '../commands.ts';
-import type { ExitCode } from './errors.ts';
-import { runProgram } from './program.ts';
+import { CommandError, type ExitCode } from './errors.ts';
+import { report, runProgram } from './program.ts';
 
 /** Name of a command → loads and makes it. */
 export type Loaders = Readonly<Record<string, () => Promise<Command>>>;
@@ -17,7 +17,7 @@ export async function programOf(commands: Loaders, argv: readonly string[]): Pro
     .description('Reach a device: end-to-end encrypted connections by product id and device id, through a base station or directly.')
     .version(VERSION, '-V, --version');
   const row = commandOf(argv);
-  return row === undefined ? withTable(program) : program.addCommand(await commands[row.name]!());
+  return row === undefined ? withTable(program) : program.addCommand(await load(commands, row.name));
 }
 
 /** Runs this process as `svc` with `argv` and sets its exit code. Never rejects. */
@@ -27,9 +27,33 @@ export async function run(commands: Loaders, argv: readonly string[]): Promise<E
     if (error.code !== 'EPIPE') throw error;
     process.exit(0);
   });
-  const code = await runProgram(await programOf(commands, argv), argv);
+  const code = await programOf(commands, argv).then(
+    (program) => runProgram(program, argv),
+    (error: unknown) => report(error, process),
+  );
   process.exitCode = code;
   return code;
+}
+
+/** @throws CommandError for a package that is not installed: some are optional */
+async function load(commands: Loaders, name: string): Promise<Command> {
+  try {
+    return await commands[name]!();
+  } catch (error) {
+    const missing = missingPackage(error);
+    if (missing === undefined) throw error;
+    throw new CommandError(
+      `svc ${name} needs the package ${missing}, which is optional and not installed: add it with npm install ${missing}, or install svc-connect without --omit=optional`,
+      { cause: error },
+    );
+  }
+}
+
+/** The package that Node did not find; undefined for any other error. */
+export function missingPackage(error: unknown): string | undefined {
+  const { code, message = '' } = error as { code?: unknown; message?: string };
+  if (code !== 'MODULE_NOT_FOUND' && code !== 'ERR_MODULE_NOT_FOUND') return undefined;
+  return /^Cannot find (?:module|package) '((?:@[\w.-]+\/)?[\w.-]+)/.exec(message)?.[1];
 }
 
 function withTable(program: Command): Command {

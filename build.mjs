@@ -5,6 +5,7 @@
  *   2. wasm       core-as/**                  → dist/core.wasm, build/core.test.wasm (unit tests of the core), with --debug build/core.debug.wasm
  *   3. embed      dist/core.wasm              → bindings/core-wasm.generated.ts
  *   4. TypeScript every project of tsconfig.json → dist/**  (incremental, `tsc -b`)
+ *   5. command    cli/bundles/*.ts and all they import → dist/svc/**  (esbuild, `cli/bundle.mjs`)
  *
  * A step is skipped when the digest of its inputs equals the one kept in build/stamps.json. `--force` forgets the digests,
  * `--wasm` stops after step 3, `--wasm=release` and `--wasm=test` do that and leave the other module out.
@@ -29,26 +30,27 @@ mkdirSync('dist', { recursive: true });
 
 generateCodes();
 const core = [...files('core-as'), 'asconfig.json', require.resolve('assemblyscript/package.json')];
-if (!flags.has('--wasm=test')) step('wasm release', core, ['dist/core.wasm'], () => asc('release'));
-if (!flags.has('--wasm=release')) step('wasm test', core, ['build/core.test.wasm'], () => asc('test'));
-if (flags.has('--debug')) step('wasm debug', core, ['build/core.debug.wasm'], () => asc('debug'));
-step('embed', ['dist/core.wasm'], ['bindings/core-wasm.generated.ts'], embedCore);
+if (!flags.has('--wasm=test')) await step('wasm release', core, ['dist/core.wasm'], () => asc('release'));
+if (!flags.has('--wasm=release')) await step('wasm test', core, ['build/core.test.wasm'], () => asc('test'));
+if (flags.has('--debug')) await step('wasm debug', core, ['build/core.debug.wasm'], () => asc('debug'));
+await step('embed', ['dist/core.wasm'], ['bindings/core-wasm.generated.ts'], embedCore);
 if (!['--wasm', '--wasm=release', '--wasm=test'].some((flag) => flags.has(flag))) {
   const projects = ['bindings', 'protocol', 'transport', 'device', 'client', 'server', 'cli', 'bench'];
   const sources = projects.flatMap((folder) => files(folder));
-  step('TypeScript', [...sources, 'tsconfig.base.json', 'package.json'], ['dist/cli/main.js'], () =>
+  await step('TypeScript', [...sources, 'tsconfig.base.json', 'package.json'], ['dist/cli/program.js'], () =>
     node('typescript/bin/tsc', ['-b', ...projects]),
   );
+  await step('command', [...sources, 'package-lock.json'], ['dist/svc/main.cjs'], bundle);
 }
 
 /** Runs `action` when an output is missing or the digest of the inputs has changed since the last success. */
-function step(name, inputs, outputs, action) {
+async function step(name, inputs, outputs, action) {
   const hash = createHash('sha256');
   for (const file of inputs) hash.update(`${relative(root, file)}\0`).update(readFileSync(file));
   const digest = hash.digest('hex');
   if (stamps[name] === digest && outputs.every((file) => existsSync(file))) return;
   const start = performance.now();
-  action();
+  await action();
   stamps[name] = digest;
   writeFileSync(stampFile, `${JSON.stringify(stamps, null, 2)}\n`);
   process.stderr.write(`build: ${name} ${((performance.now() - start) / 1000).toFixed(1)} s\n`);
@@ -61,6 +63,12 @@ function step(name, inputs, outputs, action) {
 function asc(target) {
   const entry = target === 'test' ? 'core-as/testing.ts' : 'core-as/index.ts';
   node('assemblyscript/bin/asc.js', [entry, '--config', 'asconfig.json', '--target', target, '--disableWarning', '112']);
+}
+
+/** esbuild is loaded when it is needed. */
+async function bundle() {
+  const { bundleCommand } = await import('./cli/bundle.mjs');
+  await bundleCommand(root);
 }
 
 /** Runs a package's script with this very Node; stops the build with the tool's own messages when it fails. */

@@ -7,10 +7,9 @@
  *
  * Memory grows exactly once, before any view of it exists, so views never detach.
  */
-import { base64 } from '@scure/base';
 import { ABI_VERSION, Status } from './codes.generated.ts';
 import type { CoreExports } from './core-exports.ts';
-import { CORE_WASM } from './core-wasm.generated.ts';
+import { embedded } from './embedded.ts';
 import { LocalError } from './error.ts';
 import type { CoreOptions, WasmSource } from './options.ts';
 
@@ -84,18 +83,6 @@ function prepare(instance: WebAssembly.Instance, options: CoreOptions): CoreExpo
   if (status !== Status.OK)
     throw new LocalError('INVALID_ARGUMENT', 'core options: connections ≥ 1, streams ≥ 16, maxPacketSize 1200 to 65000');
   return exports;
-}
-
-/**
- * `atob` and a loop where the host has it, 7 ms on a cold start where the library takes 17 and `Uint8Array.from` with a function 43; a bare
- * JavaScript context has none.
- */
-function embedded(): Uint8Array<ArrayBuffer> {
-  if (typeof atob !== 'function') return base64.decode(CORE_WASM) as Uint8Array<ArrayBuffer>;
-  const letters = atob(CORE_WASM);
-  const bytes = new Uint8Array(letters.length);
-  for (let index = 0; index < letters.length; index++) bytes[index] = letters.charCodeAt(index);
-  return bytes;
 }
 
 /** A host without SIMD and a page whose policy forbids it refuse to compile; a host without memory refuses to grow. */

@@ -49,7 +49,7 @@ export function coapCommand(): Command {
     const verb = method(given);
     if (!path.startsWith('/')) throw new UsageError(`the path must start with "/": ${JSON.stringify(path)}`);
     const payload = await requestPayload(options);
-    await withConnection(options, (opened) => execute(opened, verb, path, payload, options.contentFormat));
+    await withConnection(options, (opened) => execute(opened, verb, path, payload, options.contentFormat), { brief: true });
   });
 }
 

@@ -20,13 +20,17 @@ import { stationOptions, type TargetStation } from './station.ts';
 import { formatAddress, nameOf, type Target as ResolvedTarget, resolveTarget, type TargetOptions } from './target.ts';
 import { placeOfActive } from './way.ts';
 
-type Target = ResolvedTarget & { readonly jwt: ConnectionOptions['ServerJwtToken']; readonly near: boolean };
+type Target = ResolvedTarget & { readonly jwt: ConnectionOptions['ServerJwtToken']; readonly near: boolean; readonly brief: boolean };
 
 /** ms for the search on the local network. */
 const SEARCH = 2_000;
 /** ms for one dial, and the most of the whole time that it may take. */
 const DIAL = 10_000;
 const DIAL_SHARE = 0.8;
+
+/** Of a brief command. A message has 64 KiB at most, and memory of 32 MiB, the default, is as much as makes V8 mark its whole heap at once. */
+const BRIEF_MEMORY = 8 << 20;
+const BRIEF_CONNECTIONS = 4;
 
 /** Where a command runs and writes, and what ends it. */
 export interface Frame {
@@ -75,6 +79,8 @@ export interface OpenSettings {
   replace?: boolean;
   /** The base station does not do: what is wanted is possible on the device's local network only. */
   near?: boolean;
+  /** It is over before a direct path beside the base station would be found, so none is looked for. On the local network the device is. */
+  brief?: boolean;
   /** The work ends by itself, and well, when the signal fires. */
   untilStopped?: boolean;
   /** Name to remember the device by. */
@@ -94,16 +100,17 @@ export async function withConnection(
 ): Promise<void> {
   const output = settings.frame?.output ?? new Output(options.json === true);
   const known = await Known.open(stateDirectory(options.state));
-  const target = { ...resolveTarget(options, known, settings), jwt: await givenJwt(options, output), near: settings.near === true };
+  const { near = false, brief = false } = settings;
+  const target = { ...resolveTarget(options, known, settings), jwt: await givenJwt(options, output), near, brief };
   if (target.near) requireNear(target);
   requireServerKey(target);
   requireTrust(target, output, settings);
   tellOfUnused(target, output);
   const { signal, dispose } = settings.frame === undefined ? interruption() : { signal: settings.frame.signal, dispose: () => {} };
-  const environment = settings.frame?.environment ?? clientEnvironment(options);
+  const environment = settings.frame?.environment ?? (brief ? small(clientEnvironment(options)) : clientEnvironment(options));
   const { candidatesOn = [] } = options;
   warnOfInterfaces(output, candidatesOn, environment);
-  const client = SvcClient.create({ environment, noCandidatesOn: candidatesOn });
+  const client = SvcClient.create({ environment, noCandidatesOn: candidatesOn, ...(brief && { maxConnections: BRIEF_CONNECTIONS }) });
   try {
     const connection = await connectFirst(client, known, target, { signal, output, failed: settings.failed });
     if (connection.stationVerified === 'tls' && target.server !== undefined && known.tlsStation(target.server.url) === undefined)
@@ -131,6 +138,10 @@ export function clientEnvironment({ linkMtu }: Pick<TargetOptions, 'linkMtu'>): 
   });
 }
 
+function small(environment: Environment): Environment {
+  return { ...environment, createCore: (options) => environment.createCore({ ...options, memory: BRIEF_MEMORY }) };
+}
+
 async function connect(client: SvcClient, known: Known, target: Target, signal: AbortSignal): Promise<Connection> {
   const connection = await connectionTo(client, known, target);
   await unlessInterrupted(signal, connection.connect({ signal }));
@@ -148,7 +159,7 @@ async function connectionTo(client: SvcClient, known: Known, target: Target): Pr
     MdnsTimeout: Math.min(SEARCH, Math.ceil(target.timeout / 2)),
     DtlsHelloTimeout: Math.min(DIAL, Math.floor(DIAL_SHARE * target.timeout)),
     Remote: target.server !== undefined && !target.near,
-    Rendezvous: !target.relayOnly,
+    Rendezvous: !target.relayOnly && !target.brief,
     HardNat: target.hardNat,
     IgnoreDeviceNotAttached: target.wait,
     ...(target.keepAliveProfile !== undefined && { KeepAliveProfile: target.keepAliveProfile }),

@@ -11,7 +11,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-const svc = fileURLToPath(new URL('../main.js', import.meta.url));
+const svc = fileURLToPath(new URL('../../svc/main.cjs', import.meta.url));
 
 /** One JSON line of a `svc … --json` command. */
 export type Line = { readonly event?: string } & Record<string, unknown>;

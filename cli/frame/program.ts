@@ -47,7 +47,8 @@ function refuseUnknown(program: Command, argv: readonly string[]): void {
   }
 }
 
-function report(error: unknown, streams: Streams): ExitCode {
+/** Tells what a command threw, and gives its exit code. */
+export function report(error: unknown, streams: Streams): ExitCode {
   const code = exitCode(error);
   if (code === ExitCode.OK) return code;
   if (error instanceof CommanderError && error.code === 'commander.help') return code;

@@ -8,7 +8,7 @@ import { nodePost } from '../../server/outbound/http.ts';
 import { fetchToken, parseServiceAccount, signAssertion } from '../../server/push/account.ts';
 import { TestProcess } from '../support/process.ts';
 
-const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../dist/svc/main.cjs', import.meta.url));
 let directory: string;
 
 beforeEach(() => {

@@ -43,7 +43,7 @@ describe('the tarball', () => {
   });
 
   it('starts the command', async () => {
-    const stdout = await run(folder, process.execPath, 'node_modules/svc-connect/dist/cli/main.js', '--version');
+    const stdout = await run(folder, process.execPath, 'node_modules/svc-connect/dist/svc/main.cjs', '--version');
     expect(stdout.trim()).toContain(manifest.version);
   });
 

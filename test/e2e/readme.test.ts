@@ -12,7 +12,7 @@ import { Commands } from './commands.ts';
 
 const { svcJson } = new Commands();
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const svc = join(root, 'dist/cli/main.js');
+const svc = join(root, 'dist/svc/main.cjs');
 /** Inside the package, so that `svc-connect/…` resolves to it. */
 const scratch = join(root, 'build', `readme-${process.pid}`);
 const data = await mkdtemp(join(tmpdir(), 'svc-readme-'));

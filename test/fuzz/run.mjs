@@ -17,7 +17,6 @@ await build({
   format: 'esm',
   target: 'node20',
   packages: 'external',
-  external: ['#cbor-x'],
   sourcemap: true,
   logLevel: 'warning',
 });

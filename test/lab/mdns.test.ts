@@ -144,7 +144,7 @@ describe.skipIf(missing !== undefined)(`avahi-browse${missing === undefined ? ''
   );
 
   function discovered(namespace: Namespace, ...options: string[]): { deviceId: string }[] {
-    return JSON.parse(namespace.run(process.execPath, 'dist/cli/main.js', 'discover', '--json', ...options)).devices;
+    return JSON.parse(namespace.run(process.execPath, 'dist/svc/main.cjs', 'discover', '--json', ...options)).devices;
   }
 
   it(

@@ -28,7 +28,6 @@ const packages: Record<string, RegExp> = {
   'core-as': /^$/,
   bindings: /^@scure\/base$/,
   protocol: /^(@noble\/(curves|hashes)|@scure\/base)(\/|$)/,
-  'protocol/cbor': /^#cbor-x$/,
   transport: /^(@noble\/(curves|hashes)|@scure\/base)(\/|$)/,
   'transport/node': /^(node:.+|@achingbrain\/nat-port-mapper|koffi|multicast-dns|proxy-from-env|ws)$/,
   'transport/browser': /^@noble\/(curves|hashes)(\/|$)/,
@@ -194,6 +193,5 @@ function violation(file: string, specifier: string): string[] {
     const allowed = to === from || (mayImport[from] ?? []).includes(to);
     return allowed ? [] : [`${file} → ${target}`];
   }
-  const special = file.startsWith('protocol/cbor/') ? packages['protocol/cbor'] : undefined;
-  return packages[from]?.test(specifier) || special?.test(specifier) ? [] : [`${file} → ${specifier}`];
+  return packages[from]?.test(specifier) ? [] : [`${file} → ${specifier}`];
 }

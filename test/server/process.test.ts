@@ -8,7 +8,7 @@ import { Commands } from '../e2e/commands.ts';
 import { endProcesses, TestProcess } from '../support/process.ts';
 import { slice } from '../support/size.ts';
 
-const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const main = fileURLToPath(new URL('../../dist/svc/main.cjs', import.meta.url));
 let data: string;
 
 beforeEach(() => {

@@ -4,6 +4,10 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+/** Code that `svc` keeps for its next start: for all tests, and not where the user keeps things. */
+const CACHE = fileURLToPath(new URL('../../build/cache', import.meta.url));
 
 /** Characters of each output in a report, of an argument in it, and processes. */
 const OUTPUT_LIMIT = 4_096;
@@ -50,7 +54,7 @@ export class TestProcess {
   constructor(command: string, args: readonly string[], { input, interactive = false, cwd, variables }: ProcessOptions = {}) {
     this.#command = [command, ...args];
     const stdio = [interactive || input !== undefined ? 'pipe' : 'ignore', 'pipe', 'pipe'] as const;
-    this.#child = spawn(command, args, { stdio: [...stdio], cwd, env: { ...process.env, ...variables } });
+    this.#child = spawn(command, args, { stdio: [...stdio], cwd, env: { ...process.env, XDG_CACHE_HOME: CACHE, ...variables } });
     const { stdin, stdout, stderr } = this.#child;
     // A command that reads nothing may have ended.
     stdin?.on('error', () => {});

@@ -3,7 +3,6 @@
  *
  * Timers keep no process alive, open sockets do: a running device stays, and one that closed its sockets lets the process end at once.
  */
-import { lookup } from 'node:dns/promises';
 import { Core } from '../../bindings/index.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { canonicalAddress } from '../address.ts';
@@ -107,6 +106,8 @@ async function resolve(host: string): Promise<string[]> {
   const numeric = canonicalAddress(host);
   if (numeric !== null) return [numeric];
   try {
+    // Loaded for names alone.
+    const { lookup } = await import('node:dns/promises');
     const answers = await lookup(host, { all: true, verbatim: true });
     return [...new Set(answers.map(({ address }) => canonicalAddress(address) ?? address))];
   } catch (error) {

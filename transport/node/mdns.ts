@@ -11,6 +11,7 @@ import makeMdns, { type MulticastDNS } from 'multicast-dns';
 import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
 import { canonicalAddress, inPrefix, parseAddress, parsePrefix } from '../address.ts';
 import type { MdnsHandlers, MdnsLink, MdnsNetwork, MdnsSocket } from '../mdns.ts';
+import { numericLookup } from './family-socket.ts';
 import { fromPacket, type MdnsPacket, toPacket } from './mdns-packets.ts';
 
 const GROUPS = { 4: '224.0.0.251', 6: 'ff02::fb' } as const;
@@ -69,7 +70,7 @@ class NodeMdnsSocket implements MdnsSocket {
     this.#handlers = handlers;
     const { family } = link;
     this.#mdns = makeMdns({
-      socket: createSocket({ type: `udp${family}`, reuseAddr: true, ...(family === 6 && { ipv6Only: true }) }),
+      socket: createSocket({ type: `udp${family}`, reuseAddr: true, lookup: laterNumericLookup, ...(family === 6 && { ipv6Only: true }) }),
       type: `udp${family}`,
       ip: GROUPS[family],
       bind: family === 4 ? '0.0.0.0' : '::',
@@ -120,6 +121,11 @@ class NodeMdnsSocket implements MdnsSocket {
     void this.close();
     this.#handlers.failed(error);
   }
+}
+
+/** As Node's own, whose first look at an IPv6 address takes 6 ms: an error of a socket has to come when somebody listens, so not at once. */
+function laterNumericLookup(...[address, options, callback]: Parameters<typeof numericLookup>): void {
+  process.nextTick(numericLookup, address, options, callback);
 }
 
 function plain(address: string): string | null {

@@ -12,7 +12,7 @@ import { nodeEnvironment } from '../../../transport/node/environment.ts';
 import { descriptorOf } from '../../../transport/node/native/descriptor.ts';
 import { loadSystemCalls, type SystemCalls } from '../../../transport/node/native/system-calls.ts';
 
-const missing = process.platform !== 'linux' ? 'Linux' : isInstalled('koffi') ? undefined : 'koffi';
+const missing = process.platform !== 'linux' ? 'Linux' : isInstalled(`@koromix/koffi-linux-${process.arch}`) ? undefined : 'koffi';
 const calls = await loadSystemCalls(silentLog);
 const hasIpv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === '::1'));
 const loopbacks = ['127.0.0.1', ...(hasIpv6 ? ['::1'] : [])];

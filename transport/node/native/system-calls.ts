@@ -2,7 +2,7 @@
  * The system calls of Linux for UDP that `dgram` does not make: one call that sends many datagrams (UDP_SEGMENT, udp(7)), and reading
  * without a buffer and a callback from C++ for each of them.
  *
- * They are called through koffi, an optional dependency. Numbers are those of asm-generic, which all Linux systems that Node and koffi run on
+ * They are called through koffi, of which the part for this processor is an optional dependency: the whole has an install script. Numbers are those of asm-generic, which all Linux systems that Node and koffi run on
  * share.
  */
 import type { Log } from '../../environment.ts';
@@ -45,7 +45,7 @@ export interface SystemCalls {
 export async function loadSystemCalls(log: Log): Promise<SystemCalls | null> {
   if (process.platform !== 'linux') return null;
   try {
-    const { default: koffi } = await import('koffi');
+    const { default: koffi } = (await import(`@koromix/koffi-linux-${process.arch}`)) as typeof import('koffi');
     const libc = koffi.load(null);
     const nameOf = libc.func('void *if_indextoname(uint32_t, void *)');
     return {

@@ -1,0 +1,71 @@
+/**
+ * Makes the command `svc` out of its sources: `dist/svc/main.cjs`, which starts it, one bundle for each file of `bundles/`, and `LICENSES.txt` of the packages in
+ * them.
+ *
+ * CommonJS, because it loads faster and V8's code for it can be kept (`frame/code-cache.ts`). With that code `import()` fails, so none is left: esbuild turns it
+ * into `require`. Node's own modules and packages with native code stay outside.
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { licencesOf } from './licences.mjs';
+
+/** Packages that are looked for when they are needed: native code, and what a user may install beside us. */
+export const EXTERNAL = ['@achingbrain/nat-port-mapper', '@koromix/*', 'libsql'];
+
+/** A bundle is run by `frame/code-cache.ts`, which gives this function what Node's loader gives a module. */
+const WRAPPED = { banner: { js: '(function (exports, require, module, __filename, __dirname) {' }, footer: { js: '})' } };
+const CORE_FILE = {
+  name: 'core from its file',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /\/embedded\.ts$/ }, () => ({ path: fileURLToPath(new URL('frame/embedded.ts', import.meta.url)) })),
+};
+
+/** Builds `dist/svc`. @param root of the repository */
+export async function bundleCommand(root) {
+  const folder = join(root, 'dist/svc');
+  rmSync(folder, { recursive: true, force: true });
+  const entries = readdirSync(join(root, 'cli/bundles')).map((file) => basename(file, '.ts'));
+  const metafiles = await Promise.all([
+    ...entries.map((name) => bundle(root, join(folder, `${name}.cjs`), { stdin: entry(root, name), ...WRAPPED })),
+  ]);
+  const digests = Object.fromEntries(entries.map((name) => [name, digestOf(join(folder, `${name}.cjs`))]));
+  const define = { BUNDLE_DIGESTS: JSON.stringify(digests) };
+  metafiles.push(await bundle(root, join(folder, 'main.cjs'), { entryPoints: ['cli/main.ts'], define }));
+  writeFileSync(join(folder, 'LICENSES.txt'), licencesOf(root, metafiles));
+}
+
+function entry(root, name) {
+  const contents = `
+    import { commands } from './cli/bundles/${name}.ts';
+    import { run as runOne } from './cli/frame/run.ts';
+    export const run = (argv) => runOne(commands, argv);`;
+  return { contents, resolveDir: root, sourcefile: `${name}.entry.ts`, loader: 'ts' };
+}
+
+/** Of its content: what V8 makes of it is kept by that. */
+function digestOf(file) {
+  return createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, 16);
+}
+
+async function bundle(root, outfile, source) {
+  const { metafile } = await build({
+    ...source,
+    absWorkingDir: root,
+    outfile,
+    bundle: true,
+    metafile: true,
+    platform: 'node',
+    format: 'cjs',
+    target: 'node20',
+    supported: { 'dynamic-import': false },
+    external: EXTERNAL,
+    plugins: [CORE_FILE],
+    minify: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  return metafile;
+}

@@ -1,0 +1,17 @@
+/** Commands of a client. Only the one that is asked for is run through; its row in `commands.ts` leads here. */
+import type { Loaders } from '../frame/run.ts';
+
+export const commands: Loaders = {
+  discover: async () => (await import('../discover.ts')).discoverCommand(),
+  doctor: async () => (await import('../doctor.ts')).doctorCommand(),
+  connect: async () => (await import('../connect.ts')).connectCommand(),
+  pair: async () => (await import('../pair.ts')).pairCommand(),
+  iam: async () => (await import('../iam/index.ts')).iamCommand(),
+  push: async () => (await import('../push.ts')).pushCommand(),
+  coap: async () => (await import('../coap.ts')).coapCommand(),
+  stream: async () => (await import('../stream.ts')).streamCommand(),
+  tunnel: async () => (await import('../tunnel.ts')).tunnelCommand(),
+  gateway: async () => (await import('../gateway.ts')).gatewayCommand(),
+  key: async () => (await import('../key.ts')).keyCommand(),
+  status: async () => (await import('../status.ts')).statusCommand(),
+};

@@ -1,0 +1,99 @@
+/**
+ * What there is below `svc`, without loading any of it: `svc --help` shows this table, and `main.ts` finds here which bundle holds a command.
+ *
+ * A new command needs a row here, in the order of the help, and a line in its bundle's file in `bundles/`; test/cli/commands.test.ts compares the
+ * two, and the rows with what the commands say of themselves.
+ */
+
+/** A file of `bundles/`; the build makes `dist/svc/<name>.cjs` of it. */
+export type BundleName = 'station' | 'device' | 'client' | 'dev';
+
+/** A command as the help shows it. */
+export interface CommandRow {
+  readonly name: string;
+  /** What follows the name in the help. */
+  readonly usage: string;
+  readonly description: string;
+  readonly bundle: BundleName;
+  /** It runs until it is told to end, and its memory counts. */
+  readonly stays?: true;
+}
+
+export const COMMANDS: readonly CommandRow[] = [
+  {
+    name: 'basestation',
+    usage: '[options]',
+    description: 'run a base station: devices attach to it, clients connect through it',
+    bundle: 'station',
+    stays: true,
+  },
+  {
+    name: 'admin',
+    usage: '',
+    description: 'manage products, devices, keys, push credentials and services of a base station, also while it runs',
+    bundle: 'station',
+  },
+  {
+    name: 'device',
+    usage: '[options]',
+    description: 'run a device: a thermostat, a file store, TCP and UDP tunnels, its users and state in a directory',
+    bundle: 'device',
+    stays: true,
+  },
+  {
+    name: 'discover',
+    usage: '[options]',
+    description: 'list the devices on the local network, by mDNS, without connecting',
+    bundle: 'client',
+  },
+  {
+    name: 'doctor',
+    usage: '[options] [device]',
+    description: 'explain which path a connection to a device takes, and why it is not direct; without a device: look at the base station',
+    bundle: 'client',
+  },
+  {
+    name: 'connect',
+    usage: '[options] [pairing-string]',
+    description: 'pair with a device: connect to it, check its key, remember it',
+    bundle: 'client',
+  },
+  { name: 'pair', usage: '[options] [device]', description: 'become a user of a device, in the way it offers', bundle: 'client' },
+  { name: 'iam', usage: '', description: 'users, roles and pairing of a device', bundle: 'client' },
+  { name: 'push', usage: '', description: 'push notifications of a user', bundle: 'client' },
+  {
+    name: 'coap',
+    usage: '[options] <method> <path>',
+    description: 'send one CoAP request to a device and print the response',
+    bundle: 'client',
+  },
+  { name: 'stream', usage: '', description: 'send a file to a device or fetch one, over a byte stream', bundle: 'client' },
+  {
+    name: 'tunnel',
+    usage: '[options] [service]',
+    description: 'open a local TCP or UDP port to a service of a device; without a service: list them',
+    bundle: 'client',
+    stays: true,
+  },
+  {
+    name: 'gateway',
+    usage: '[options]',
+    description: "offer a device's CoAP endpoints on a local UDP port, for any CoAP tool",
+    bundle: 'client',
+    stays: true,
+  },
+  { name: 'dev', usage: '', description: 'helpers for development', bundle: 'dev' },
+  { name: 'key', usage: '', description: 'create or show the key of this client', bundle: 'client' },
+  {
+    name: 'status',
+    usage: '[options]',
+    description: 'show the key of this client, the base stations and the devices it knows, without connecting',
+    bundle: 'client',
+  },
+];
+
+/** The row of what is to be run or explained: `coap …`, `help coap`. Undefined for options of `svc` itself, its help, and names that do not exist. */
+export function commandOf(argv: readonly string[]): CommandRow | undefined {
+  const name = argv[0] === 'help' ? argv[1] : argv[0];
+  return COMMANDS.find((row) => row.name === name);
+}

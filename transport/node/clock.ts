@@ -11,6 +11,7 @@ export function keepProcess(): () => void {
   const timer = setInterval(() => {}, MAX_DELAY);
   return () => clearInterval(timer);
 }
+
 /** Seconds of the machine's clock when this was loaded, so that times are small numbers. */
 const [ORIGIN] = process.hrtime();
 

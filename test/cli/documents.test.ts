@@ -48,8 +48,8 @@ describe('docs/pairing.md', () => {
   test.each(lines)('%s', async (line) => {
     const { ran, options, args } = await parsed(line);
     expect(line.startsWith(`svc ${ran}`)).toBe(true);
-    // A pairing string names the device, which is then looked for on the local network.
-    const named = args.find((each) => each.startsWith('p='));
+    // A pairing string, here or on standard input, names the device.
+    const named = args.find((each) => each.startsWith('p=') || each === '-');
     expect(options.device ?? options.address ?? options.server ?? named).toBeDefined();
   });
 

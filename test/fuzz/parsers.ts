@@ -1,5 +1,6 @@
 /** Every parser of bytes or text from outside, but for those of the control plane (control-parsers.ts); and the handshake. */
 import { rootCertificates } from 'node:tls';
+import { base64urlnopad } from '@scure/base';
 import { parseServerUrl } from '../../device/settings.ts';
 import { type CborValue, decode, encode } from '../../protocol/cbor/index.ts';
 import { decodeMessage, encodeMessage } from '../../protocol/coap/message.ts';
@@ -34,6 +35,11 @@ const bytes = (length: number) => crypto.randomBytes(length);
 const fingerprint = 'ab'.repeat(32);
 const offer = { parameters: defaultParameters, id: bytes(8), resetToken: bytes(16) };
 const ids = { productId: 'pr-1', deviceId: 'de-1' };
+
+const pairings: readonly records.PairingString[] = [
+  { ...ids, server: 'a.example:4433', serverFingerprint: fingerprint, password: 'a', sct: 'x', username: 'user' },
+  { ...ids, addresses: ['192.168.1.7:5592', '[2001:db8::1]:5592', 'host:1'], fingerprint },
+];
 
 const NEW_YEAR_2030 = Date.UTC(2030, 0, 1);
 
@@ -267,9 +273,28 @@ const parsers: readonly Target[] = [
   }),
   parser({
     name: 'records.pairing-string',
-    samples: [`p=pr-1,d=de-1,pwd=a%2Cb,sct=x,u=user,fp=${fingerprint}`, 'd=de-1,p=pr-1,new=1'].map((pairing) => utf8.encode(pairing)),
+    samples: [
+      `p=pr-1,d=de-1,pwd=a%2Cb,sct=x,u=user,fp=${fingerprint}`,
+      'd=de-1,p=pr-1,new=1',
+      `p=pr-1,d=de-1,s=a.example:4433,sf=${fingerprint}`,
+      'p=pr-1,d=de-1,a=192.168.1.7:5592;[fe80::1]:5592',
+    ].map((pairing) => utf8.encode(pairing)),
     parse: (input) => records.decodePairingString(text.decode(input)),
     encode: (pairing) => utf8.encode(records.encodePairingString(pairing)),
+    raises: 'local',
+  }),
+  parser({
+    name: 'records.pairing-link',
+    // What the checksum lets pass is damaged behind it.
+    samples: pairings.map((pairing) => base64urlnopad.decode(records.encodePairingBytes(pairing).slice(1)).slice(0, -2)),
+    parse: (input) => {
+      const crc = records.crc16(input);
+      const form = `~${base64urlnopad.encode(Uint8Array.from([...input, crc >> 8, crc & 0xff]))}`;
+      const { fingerprint: pin, ...pairing } = records.decodePairingBytes(form);
+      // A writer leaves it out beside a password.
+      return pin === undefined || pairing.password !== undefined ? pairing : { ...pairing, fingerprint: pin };
+    },
+    encode: (pairing) => base64urlnopad.decode(records.encodePairingBytes(pairing).slice(1)).slice(0, -2),
     raises: 'local',
   }),
   parser({

@@ -20,7 +20,7 @@ export function sayHowToJoin(output: Output, data: string, start: LastStart, isT
     if (isTerminal && products.length <= 1) return show(output, administration, start);
     const [product] = products.length > 1 ? products : [];
     const words = product === undefined ? '' : ` ${product.productId}`;
-    output.result(null, `no devices yet; a string that lets one join:  svc admin device invite${words}${dataOption(data)}`);
+    output.result(null, `no devices yet; this prints a string by which one joins:  svc admin device invite${words}${dataOption(data)}`);
   });
 }
 

@@ -69,6 +69,7 @@ const HINTS: Record<string, string> = {
     'check user name and password; an invitation can be used once: an administrator of the device makes a new one with `svc iam invite`, its owner with `svc device invite`',
   USER_DOES_NOT_EXIST: '`svc iam users list` shows the users, `svc pair` makes this client one',
   ROLE_DOES_NOT_EXIST: '`svc iam roles` shows the roles',
+  SQLITE_FULL: 'make room on the disk of the data directory, then try again; nothing was changed',
   TIMEOUT: 'check that the other side runs and that UDP, or TCP for https, reaches it',
 };
 

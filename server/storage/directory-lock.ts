@@ -27,7 +27,9 @@ export function lockDirectory(directory: string): () => void {
       database.close();
     };
   } catch (error) {
-    if ((error as { code?: string }).code === 'SQLITE_BUSY') {
+    const { code } = error as { code?: string };
+    if (code === 'SQLITE_FULL') throw new LocalError('FAILED', `cannot lock ${file}: no space left on the disk`);
+    if (code === 'SQLITE_BUSY') {
       throw new LocalError('IN_USE', `another base station runs on ${directory}: stop it, or use another data directory`);
     }
     throw new LocalError('FAILED', `cannot lock ${file}: no permission, or not a lock file`);

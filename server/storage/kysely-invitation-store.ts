@@ -88,7 +88,7 @@ export class KyselyInvitationStore implements InvitationStore {
     }
     if (device.fingerprint === fingerprint) return;
     // An operator who has added a device without a key, and invites it by name, means this one.
-    if (device.fingerprint !== null || named === null) throw new Taken();
+    if (named === null) throw new Taken();
     const update = transaction.updateTable('devices').set({ fingerprint }).where('fingerprint', 'is', null);
     const { numUpdatedRows } = await update.where((is) => is.and({ productId, deviceId })).executeTakeFirst();
     if (numUpdatedRows === 0n) throw new Taken();

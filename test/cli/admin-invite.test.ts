@@ -178,7 +178,7 @@ describe('a base station without devices', () => {
   });
 
   test('elsewhere names the command, and makes nothing', async () => {
-    expect(await said(false)).toBe(`no devices yet; a string that lets one join:  svc admin device invite --data ${data}\n`);
+    expect(await said(false)).toBe(`no devices yet; this prints a string by which one joins:  svc admin device invite --data ${data}\n`);
     expect(await inStore((store) => store.products())).toEqual([]);
   });
 

@@ -135,6 +135,7 @@ describe('POST /device/join', () => {
     expect((await join(device, fixed)).status).toBe(201);
     expect(refusal(await join(device, fixed, { deviceId: 'de-3' }))).toEqual([400, StationCode.WRONG_DEVICE_ID]);
     expect((await join(device, token)).status).toBe(201);
+    expect(refusal(await join(device, token, { deviceId: 'de-4' }))).toEqual([400, StationCode.WRONG_DEVICE_ID]);
   });
 
   test('a device that an operator has added without a key gets this one, where the invitation names it', async () => {

@@ -53,6 +53,8 @@ describe.each<[string, () => Promise<Store>]>([
     await store.invitations.add(invitation('a'), 5);
     expect(await store.invitations.redeem({ tokenHash: 'a', ...use })).toBe('taken');
     expect((await store.invitations.find('a'))?.use).toBeNull();
+    await store.invitations.add(invitation('b', { deviceId: 'de-1' }), 5);
+    expect(await store.invitations.redeem({ tokenHash: 'b', ...use })).toBe('taken');
     expect((await store.device('pr-1', 'de-1'))?.fingerprint).toBe(other);
     expect(await store.invitations.redeem({ tokenHash: 'a', ...use, deviceId: 'de-2' })).toBe('joined');
   });

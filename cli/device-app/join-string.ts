@@ -42,12 +42,20 @@ export function parseJoin(given: string): GivenJoin {
 
 async function textOf(where: string, output: Output): Promise<string> {
   if (where === '-') return readSecretLine('join string: ', output);
-  if (!SCHEME.test(where) && !isPairing(where)) return new TextDecoder().decode(await readGivenFile(where));
+  if (!SCHEME.test(where) && !isPairing(where)) return contentOf(where);
   if (where.startsWith(JOIN_PREFIX))
     output.warn(
       'the join string was in the arguments, where other users of this machine can see it: give it with --join - on standard input',
     );
   return where;
+}
+
+async function contentOf(path: string): Promise<string> {
+  try {
+    return new TextDecoder().decode(await readGivenFile(path));
+  } catch (error) {
+    throw new UsageError(`--join: ${(error as Error).message}; - reads the join string from standard input`);
+  }
 }
 
 function isPairing(text: string): boolean {

@@ -51,7 +51,7 @@ export function listenFirst(device: Pick<Device, 'onDeviceEvent'>): (environment
 
 /** Shows it. @param opened started */
 export async function showStartScreen(output: Output, opened: OpenDevice, services: Services, heard: Heard | null): Promise<void> {
-  const { device, state, access } = opened;
+  const { device, data, state, access } = opened;
   const { iam } = access;
   const pairings = await pairingsOf(device, access, placeOf(state, device.localPort));
   const code = hasUsers(iam) ? undefined : codeOf(pairings, iam);
@@ -60,7 +60,7 @@ export async function showStartScreen(output: Output, opened: OpenDevice, servic
     `state        ${stateLine(state, heard)}`,
     `fingerprint  ${device.deviceFingerprint}`,
     `reached at   ${placesLine(device)}`,
-    `services     ${servicesLine(services)}`,
+    `services     ${servicesLine(services, data.directory)}`,
     `users        ${usersLine(iam)}`,
     ...nextLines(opened, services, heard, code),
   ]);
@@ -80,9 +80,11 @@ function placesLine({ localPort, p2pPort }: Device): string {
   return `${local} on the local network; UDP port ${p2pPort} towards the base station`;
 }
 
-function servicesLine({ tcpTunnels, udpTunnels }: Services): string {
+function servicesLine({ tcpTunnels, udpTunnels }: Services, directory: string): string {
   const names = [...tcpTunnels.map(({ id, type }) => `${id} (${type})`), ...udpTunnels.map(({ id, type }) => `${id} (${type} over UDP)`)];
-  return names.length === 0 ? 'none; one is offered by --tunnel web=http:127.0.0.1:8080, for example' : shortened(names);
+  return names.length === 0
+    ? `none; to offer one:  svc device --tunnel web=http:127.0.0.1:8080${deviceDataOption(directory)}`
+    : shortened(names);
 }
 
 function usersLine({ users }: Iam): string {

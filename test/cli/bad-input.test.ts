@@ -164,8 +164,14 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a bad file name on the device', 'stream send {dir}/file ../x', /cannot be a name/],
     ['a directory to send', 'stream send {dir} x', /not a file/],
     ['no stream command', 'stream', /Usage|unknown|missing/],
-    ['a device without --data', 'device', /--data/],
-    ['a first start without ids', 'device --data {dir}/d1', /--product and --device-id/],
+    ['a first start without ids', 'device --data {dir}/d1', /--join - .* or --product and --device-id/],
+    ['a join string of which nothing is made', 'device --data {dir}/d4 --join svc://join#~ --init', /--join.*cannot be used with.*--init/],
+    ['a join string that is cut', 'device --data {dir}/d4 --join svc://join#~AQEP', /not a join string: it is cut or mistyped/],
+    [
+      'a join string in a file that is not there',
+      'device --data {dir}/d4 --join {dir}/nowhere',
+      /--join: cannot read .*nowhere: no such file or directory; - reads/,
+    ],
     ['ids that are too long together', `device --data {dir}/d2 --product ${'p'.repeat(40)} --device-id ${'d'.repeat(40)}`, /together/],
     [
       'a fingerprint of no base station',

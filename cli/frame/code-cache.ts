@@ -38,9 +38,12 @@ export interface CodeCache {
 }
 
 /** The folder in which code may be kept; undefined without one, where files have no owner, and where the user wants none. */
-export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env): string | undefined {
+export function cacheDirectory(
+  environment: NodeJS.ProcessEnv = process.env,
+  filesHaveOwners = process.getuid !== undefined,
+): string | undefined {
   const { NODE_DISABLE_COMPILE_CACHE: disabled, XDG_CACHE_HOME: cache, HOME: home } = environment;
-  if (process.getuid === undefined || (disabled !== undefined && disabled !== '')) return undefined;
+  if (!filesHaveOwners || (disabled !== undefined && disabled !== '')) return undefined;
   if (cache?.startsWith('/')) return join(cache, 'svc');
   return home?.startsWith('/') ? join(home, '.cache', 'svc') : undefined;
 }
@@ -77,7 +80,7 @@ export function writeCode({ directory, file }: CodeCache, code: Buffer): void {
     renameSync(unfinished, file);
     removeOldest(directory);
   } catch {
-    rmSync(unfinished, { force: true });
+    discard(unfinished);
   }
 }
 
@@ -96,6 +99,14 @@ export function runBundle(bundle: string, cache: CodeCache | undefined): unknown
 
 function isOurs({ uid, mode }: { readonly uid: number; readonly mode: number }): boolean {
   return uid === process.getuid?.() && (mode & OTHERS_MAY_WRITE) === 0;
+}
+
+function discard(file: string): void {
+  try {
+    rmSync(file);
+  } catch {
+    // It was never made.
+  }
 }
 
 function removeOldest(directory: string): void {

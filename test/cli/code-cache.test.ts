@@ -1,0 +1,169 @@
+/** V8's code for a bundle, kept between runs: it is used, it is bounded, and what another user could have written is not believed. */
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { cacheDirectory, cacheFor, readCode, runBundle, writeCode } from '../../cli/frame/code-cache.ts';
+
+let folder: string;
+let directory: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-code-'));
+  directory = join(folder, 'cache', 'svc');
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(folder, { recursive: true });
+});
+
+describe('the folder', () => {
+  test.each([
+    [{ XDG_CACHE_HOME: '/c', HOME: '/h' }, '/c/svc'],
+    [{ HOME: '/h' }, '/h/.cache/svc'],
+    [{ XDG_CACHE_HOME: 'relative', HOME: '/h' }, '/h/.cache/svc'],
+    [{ XDG_CACHE_HOME: '', HOME: '' }, undefined],
+    [{}, undefined],
+    [{ HOME: '/h', NODE_DISABLE_COMPILE_CACHE: '1' }, undefined],
+    [{ HOME: '/h', NODE_DISABLE_COMPILE_CACHE: '' }, '/h/.cache/svc'],
+  ])('of %j is %s', (environment, expected) => {
+    expect(cacheDirectory(environment)).toBe(expected);
+  });
+
+  test('there is none where files have no owner', () => {
+    expect(cacheDirectory({ HOME: '/h' }, false)).toBeUndefined();
+  });
+});
+
+describe('what is kept', () => {
+  const cache = () => cacheFor('digest', 'coap', directory);
+
+  test('is read again, and belongs to the user alone', () => {
+    expect(readCode(cache())).toBeUndefined();
+    writeCode(cache(), Buffer.from('code'));
+    expect(readCode(cache())?.toString()).toBe('code');
+    expect(statSync(directory).mode & 0o777).toBe(0o700);
+    expect(statSync(cache().file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(directory)).toHaveLength(1);
+  });
+
+  test('belongs to one bundle, command and Node', () => {
+    const files = [cache(), cacheFor('other', 'coap', directory), cacheFor('digest', 'iam', directory)].map(({ file }) => file);
+    expect(new Set(files).size).toBe(3);
+    expect(files[0]).toContain(process.version);
+  });
+
+  test.each([0o720, 0o702])('is neither read nor written in a folder of mode %o', (mode) => {
+    writeCode(cache(), Buffer.from('code'));
+    chmodSync(directory, mode);
+    expect(readCode(cache())).toBeUndefined();
+    writeCode(cache(), Buffer.from('newer'));
+    expect(readFileSync(cache().file, 'utf8')).toBe('code');
+  });
+
+  test.each([0o620, 0o602])('is not read with the mode %o', (mode) => {
+    writeCode(cache(), Buffer.from('code'));
+    chmodSync(cache().file, mode);
+    expect(readCode(cache())).toBeUndefined();
+  });
+
+  test('is not read through a link', () => {
+    writeCode(cache(), Buffer.from('code'));
+    const link = cacheFor('link', 'coap', directory);
+    symlinkSync(cache().file, link.file);
+    expect(readCode(link)).toBeUndefined();
+    mkdirSync(join(folder, 'elsewhere'));
+    symlinkSync(join(folder, 'elsewhere'), join(folder, 'linked'));
+    const through = cacheFor('digest', 'coap', join(folder, 'linked'));
+    writeCode(through, Buffer.from('code'));
+    expect(readdirSync(join(folder, 'elsewhere'))).toEqual([]);
+  });
+
+  test('of another user is neither read nor written', () => {
+    writeCode(cache(), Buffer.from('code'));
+    vi.spyOn(process, 'getuid').mockReturnValue(process.getuid!() + 1);
+    expect(readCode(cache())).toBeUndefined();
+    writeCode(cache(), Buffer.from('newer'));
+    expect(readFileSync(cache().file, 'utf8')).toBe('code');
+  });
+
+  test('makes room for the next one: of 24 files the oldest goes', () => {
+    const nth = (n: number) => cacheFor(`digest${n}`, 'coap', directory);
+    for (let n = 0; n < 24; n++) {
+      writeCode(nth(n), Buffer.from('code'));
+      utimesSync(nth(n).file, 1_000 + ((n + 12) % 24), 1_000 + ((n + 12) % 24));
+    }
+    expect(readdirSync(directory)).toHaveLength(24);
+    writeCode(nth(24), Buffer.from('code'));
+    expect(readdirSync(directory)).toHaveLength(24);
+    expect(existsSync(nth(12).file)).toBe(false);
+    expect(existsSync(nth(24).file)).toBe(true);
+  });
+
+  test('is nothing where nothing can be written, and nobody hears of it', () => {
+    writeFileSync(join(folder, 'cache'), 'a file');
+    writeCode(cache(), Buffer.from('code'));
+    expect(readCode(cache())).toBeUndefined();
+  });
+});
+
+describe('a bundle', () => {
+  const bundle = (text = 'exports.sum = (a, b) => a + b; exports.require = typeof require; exports.folder = __dirname;') => {
+    const file = join(folder, 'bundle.cjs');
+    writeFileSync(file, `(function (exports, require, module, __filename, __dirname) {${text}\n})`);
+    return file;
+  };
+  type Bundle = { sum(a: number, b: number): number };
+  /** What was to be done at the exit of this process. */
+  const exits = () => {
+    const listeners: ((code: number) => void)[] = [];
+    vi.spyOn(process, 'once').mockImplementation(((_event: string, listener: (code: number) => void) => listeners.push(listener)) as never);
+    return listeners;
+  };
+
+  test('has what Node gives a module', () => {
+    expect(runBundle(bundle(), undefined)).toMatchObject({ require: 'function', folder });
+  });
+
+  test('runs, leaves its code at an exit that went well, and runs with it', () => {
+    const listeners = exits();
+    const cache = cacheFor('digest', 'coap', directory);
+    expect((runBundle(bundle(), cache) as Bundle).sum(1, 2)).toBe(3);
+    listeners[0]!(1);
+    expect(readCode(cache)).toBeUndefined();
+    listeners[0]!(0);
+    expect(readCode(cache)!.length).toBeGreaterThan(100);
+    expect((runBundle(bundle(), cache) as Bundle).sum(1, 2)).toBe(3);
+    expect(listeners).toHaveLength(1);
+  });
+
+  test.each([
+    ['garbage', () => Buffer.from('garbage')],
+    ['nothing', () => Buffer.alloc(0)],
+  ])('runs with %s in the place of its code, and leaves its own', (_, wrong) => {
+    const listeners = exits();
+    const cache = cacheFor('digest', 'coap', directory);
+    writeCode(cache, wrong());
+    expect((runBundle(bundle(), cache) as Bundle).sum(1, 2)).toBe(3);
+    listeners[0]!(0);
+    expect(readCode(cache)!.length).toBeGreaterThan(100);
+  });
+
+  test('without a cache leaves nothing', () => {
+    const listeners = exits();
+    runBundle(bundle(), undefined);
+    expect(listeners).toEqual([]);
+  });
+});

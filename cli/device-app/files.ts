@@ -11,27 +11,10 @@ import { StreamCode } from '../../protocol/errors/index.ts';
 import type { Clock } from '../../transport/environment.ts';
 import { unlessAborted } from '../../transport/unless-aborted.ts';
 import { encodeLine, FILE_PORT, FileReader, FileTransferError, readRequest } from '../file-protocol.ts';
+import type { FileCall, FileStore } from './file-store.ts';
 import { Leftovers } from './leftovers.ts';
 import { receiveFile, receiveWhole } from './receive-file.ts';
 import { giveFile, giveList } from './stored-files.ts';
-
-/** Where files are. */
-export interface FileStore {
-  readonly directory: string;
-  readonly leftovers: Leftovers;
-  /** Bytes that the disk of a directory has left. */
-  readonly free: (directory: string) => Promise<number>;
-}
-
-/** One request on its stream. */
-export interface FileCall {
-  readonly stream: SessionStream;
-  readonly reader: FileReader;
-  /** Fingerprint. */
-  readonly client: string;
-  /** Ends the call: the same client has sent a later one of that name. */
-  readonly supersede: () => void;
-}
 
 export interface FilesOptions {
   readonly clock: Clock;

@@ -8,9 +8,8 @@ import { join } from 'node:path';
 import { syncDirectory } from '../../transport/node/index.ts';
 import { digestOf, giveName, hashOf, isTaken } from '../file-content.ts';
 import { encodeLine, FileTransferError, isSize, type SendRequest } from '../file-protocol.ts';
-import type { FileCall, FileStore } from './files.ts';
+import { type FileCall, type FileStore, requireLive } from './file-store.ts';
 import type { HeldLeftover } from './leftovers.ts';
-import { requireLive } from './stored-files.ts';
 
 /** Bytes that files leave free on the disk: users, audit log and settings are saved there, too, and a user who fills it could not be deleted. */
 const RESERVE = 8 << 20;
@@ -72,7 +71,7 @@ async function receiveRest({ stream, reader }: FileCall, { size }: SendRequest, 
   const there = (await file.stat()).size;
   const offset = size === undefined || there > size ? 0 : there;
   const hash = await hashOf(file, offset, () => requireLive(stream));
-  if (size !== undefined) await requireRoom(store, Math.max(0, size - there));
+  await requireRoom(store, size === undefined ? 0 : Math.max(0, size - there));
   await stream.write(encodeLine({ offset, sha256: digestOf(hash) }));
   const answer = await reader.readLine();
   if (answer.offset !== 0 && answer.offset !== offset) throw new FileTransferError('the file begins neither here nor where it was left');

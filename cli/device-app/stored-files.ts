@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { SessionStream } from '../../device/index.ts';
 import { digestOf, hashOf, piecesOf } from '../file-content.ts';
 import { encodeLine, FileTransferError, isFileName, type ListedFile, type Prefix } from '../file-protocol.ts';
+import { requireLive } from './file-store.ts';
 
 /** Sends what the client does not have of a file: all of it, where it begins otherwise. */
 export async function giveFile(stream: SessionStream, { name, ...has }: { name: string } & Prefix, directory: string): Promise<void> {
@@ -23,11 +24,6 @@ export async function giveFile(stream: SessionStream, { name, ...has }: { name: 
   } finally {
     await file.close();
   }
-}
-
-/** Reading a long file for a client that is gone would be in vain. @throws FileTransferError */
-export function requireLive(stream: SessionStream): void {
-  if (stream.ended) throw new FileTransferError('the client is gone', 'FAILED');
 }
 
 /** Only a file that lies here: a link could lead anywhere, and what is no file might never end. */

@@ -306,7 +306,8 @@ describe('content of unknown length', () => {
 
   test('a device that refuses stops what waits for more', async () => {
     const small = new MemoryDevice();
-    await installFiles(small.device, directory, { clock, free: async () => 0 });
+    let asked = 0;
+    await installFiles(small.device, directory, { clock, free: async () => (asked++ === 0 ? 2 ** 30 : 0) });
     let stop = (_error: unknown): void => {};
     const never = new Promise<never>((_, reject) => (stop = reject));
     never.catch(() => {});
@@ -374,6 +375,29 @@ describe('a peer of the version before', () => {
     await memory.settled();
     expect(await readdir(directory)).toEqual(['file']);
   });
+});
+
+test.each([
+  ['more than was announced', '{"offset":0}\n{"bytes":4}\n', /more than was announced/],
+  [
+    'less than was announced',
+    `{"offset":0}\n{"bytes":2}\nab{"sha256":"${createHash('sha256').update('ab').digest('hex')}"}\n`,
+    /less than/,
+  ],
+  ['from elsewhere', '{"offset":2}\n', /neither here nor/],
+  ['neither pieces nor an end', '{"offset":0}\n{"bytes":-1}\n', /more than was announced/],
+  ['no line', '{"offset":0}\nabc\n', /not JSON/],
+])('a client that sends %s is refused, and makes no file', async (_, sent, refusal) => {
+  const stream = memory.connection().createStream();
+  await stream.open(FILE_PORT);
+  const reader = new FileReader(stream);
+  await stream.write(encodeLine({ op: 'send', name: 'file', size: 3 }));
+  expect(await reader.readLine()).toMatchObject({ offset: 0 });
+  await stream.write(new TextEncoder().encode(sent));
+  expect(await reader.readLine()).toEqual({ error: expect.stringMatching(refusal), code: 'INVALID' });
+  stream.abort();
+  await memory.settled();
+  expect(await readdir(directory)).not.toContain('file');
 });
 
 test('the list has files alone, sorted', async () => {

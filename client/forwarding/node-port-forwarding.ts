@@ -81,7 +81,6 @@ interface LocalPort {
   attach(session: Session, streamPort: number): void;
   /** The connection was resting, and goes on. */
   resume?(): void;
-  detach(): void;
   close(): Promise<void>;
 }
 
@@ -113,8 +112,8 @@ export class PortForwarding {
       renewsToken: options.renewsToken ?? false,
       events: {
         connected: (connection) => this.#connected(connection),
-        lost: (error) => this.#lost({ kind: 'lost', error }),
-        ended: (error) => this.#lost({ kind: 'ended', error }),
+        lost: (error) => this.#tell({ kind: 'lost', error }),
+        ended: (error) => this.#tell({ kind: 'ended', error }),
       },
     });
   }
@@ -190,11 +189,6 @@ export class PortForwarding {
   #resumed(): void {
     for (const port of this.#ports) port.resume?.();
     this.#tell({ kind: 'resumed' });
-  }
-
-  #lost(event: ForwardingEvent): void {
-    for (const port of this.#ports) port.detach();
-    this.#tell(event);
   }
 
   #tell(event: ForwardingEvent): void {

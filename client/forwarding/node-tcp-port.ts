@@ -60,7 +60,7 @@ export class TcpPort {
     return this.#waiting.size;
   }
 
-  /** From now on it leads to a stream port of the device; those that wait go on. */
+  /** From now on it leads to a stream port of the device, until the session ends; those that wait go on. */
   attach(session: Target['session'], streamPort: number): void {
     this.#target = { session, streamPort };
     this.resume();
@@ -75,14 +75,9 @@ export class TcpPort {
     }
   }
 
-  /** It leads nowhere: local connections wait. */
-  detach(): void {
-    this.#target = null;
-  }
-
   /** Resets every local connection. Resolves when the port is free. */
   async close(): Promise<void> {
-    this.detach();
+    this.#target = null;
     for (const socket of [...this.#waiting.keys()]) this.#reset(socket);
     await this.#listener?.close();
   }

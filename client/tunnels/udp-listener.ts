@@ -98,23 +98,21 @@ export class UdpTunnelListener implements TunnelListener {
     return { flows, flowsOpened: this.#opened, flowsFailed: this.#failed, flowsReplaced: this.#replaced, ...this.#counts };
   }
 
-  /** From now on it leads there. Flows of before end. */
+  /** From now on it leads there, until the session ends. Flows of before end. */
   attach(session: Session, streamPort: number): void {
-    this.detach();
+    this.#endFlows();
     session.onDatagram = (datagram) => session.flows.receive(datagram);
     this.#target = { session, streamPort };
   }
 
-  /** It leads nowhere; its flows end. */
-  detach(): void {
-    this.#target = null;
-    for (const flow of this.#flows.values()) flow.abort();
-    this.#flows.clear();
-  }
-
   async close(): Promise<void> {
     this.#socket?.close();
-    this.detach();
+    this.#endFlows();
+  }
+
+  #endFlows(): void {
+    for (const flow of this.#flows.values()) flow.abort();
+    this.#flows.clear();
   }
 
   /** A local program sent something. */

@@ -160,21 +160,13 @@ describe('with a connection to the device', () => {
 
   test('that was lost: new ones wait for the next, and nothing goes on over the one before', async () => {
     port.attach(session, 7);
-    port.detach();
+    session.isOpen = false;
     await program();
     await until(() => port.waiting === 1);
-    port.resume();
     expect(session.streams).toHaveLength(0);
     const next = new ScriptedSession();
     port.attach(next, 7);
     await until(() => next.streams[0]?.written === 'hello');
-  });
-
-  test('that ends before anybody said so: new ones wait', async () => {
-    port.attach(session, 7);
-    session.isOpen = false;
-    await program();
-    await until(() => port.waiting === 1);
   });
 
   test('what the device refuses is reset and told; what a program gives up is not', async () => {

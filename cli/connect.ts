@@ -4,12 +4,12 @@
  */
 import { Argument, Command } from 'commander';
 import type { Connection } from '../client/node.ts';
-import { checkName, documentOf, idOf, Known, type KnownDevice, stateDirectory } from './client/known.ts';
+import { checkName } from './client/known.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { readPairingString, type TargetOptions, withTarget } from './client/target.ts';
 import { wayOf } from './client/way.ts';
+import { forgetDevice, listDevices } from './devices.ts';
 import { UsageError } from './frame/errors.ts';
-import { Output } from './frame/output.ts';
 import { shellWord, stateOption } from './frame/shell-word.ts';
 
 interface ConnectOptions extends TargetOptions {
@@ -26,11 +26,11 @@ export function connectCommand(): Command {
     .addArgument(new Argument('[pairing-string]', 'p=…,d=…,sct=…,fp=…, as svc device prints it at its start'))
     .option('--name <name>', 'remember the device by this name')
     .option('--replace', 'accept the fingerprint given now in place of the known one')
-    .option('--list', 'show the known devices and connect to none')
-    .option('--forget <name>', 'forget a device and connect to none');
+    .option('--list', 'as svc devices')
+    .option('--forget <name>', 'as svc forget');
   return withTarget(command).action(async (pairing: string | undefined, options: ConnectOptions) => {
-    if (options.list === true) return list(options);
-    if (options.forget !== undefined) return forget(options.forget, options);
+    if (options.list === true) return listDevices(options);
+    if (options.forget !== undefined) return forgetDevice(options.forget, options);
     const { name } = options;
     if (name !== undefined) checkName(name);
     if (pairing !== undefined && options.device !== undefined)
@@ -77,24 +77,4 @@ export function stationLines(station: Connection['stationVerified'], url: string
 
 function doctor(url: string, state: string | undefined): string {
   return `svc doctor --server ${shellWord(url)}${stateOption(state)}`;
-}
-
-async function list(options: ConnectOptions): Promise<void> {
-  const known = await Known.open(stateDirectory(options.state));
-  const text = known.devices.length === 0 ? `no device is known yet in ${known.directory}` : known.devices.map(line);
-  new Output(options.json === true).result(known.devices.map(documentOf), text);
-}
-
-async function forget(name: string, options: ConnectOptions): Promise<void> {
-  const known = await Known.open(stateDirectory(options.state));
-  const device = known.byName(name);
-  if (device === undefined) throw new UsageError(`there is no device ${JSON.stringify(name)}: see svc connect --list`);
-  known.forget(device);
-  await known.save();
-  new Output(options.json === true).result({ forgotten: idOf(device) }, `forgot ${idOf(device)}`);
-}
-
-function line(device: KnownDevice): string {
-  const where = device.ServerUrl ?? device.Address ?? 'local network';
-  return [device.Name ?? idOf(device), idOf(device), device.Fingerprint, where].join('  ');
 }

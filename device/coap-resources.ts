@@ -20,7 +20,6 @@ import {
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Clock, Log } from '../transport/environment.ts';
 import type { Session } from '../transport/session/index.ts';
-import type { Authorization } from './authorization.ts';
 import { type Answer, type CoapResource, Observers } from './coap-observers.ts';
 import type { Connections, DeviceConnection } from './connections.ts';
 import { type ListedResource, ResourceList } from './resource-list.ts';
@@ -60,6 +59,11 @@ export type CoapHandler = (request: DeviceCoapRequest) => DeviceCoapResponse | u
 /** Paths the SDK keeps for itself, and what lies below them. */
 const RESERVED = ['/p2p', '/tcp-tunnels', '/udp-tunnels', '/iam', CORE_PATH];
 
+/** Who decides for whom a resource is listed. */
+export interface Verdicts {
+  wouldAllow(connection: DeviceConnection, action: string): Promise<boolean>;
+}
+
 /** Every resource of a device, with the limit on requests. */
 export class CoapResources {
   readonly router = new Router<Session>();
@@ -74,12 +78,12 @@ export class CoapResources {
   /** Requests worked on, by connection; those without are not in it. */
   readonly #serving = new Map<DeviceConnection, number>();
 
-  constructor(connections: Connections, log: Log, clock: Clock, authorization: Pick<Authorization, 'wouldAllow'>) {
+  constructor(connections: Connections, log: Log, clock: Clock, verdicts: Verdicts) {
     this.#connections = connections;
     this.#log = log;
     this.observers = new Observers({ hasRoom: () => this.#running < this.limit, defer: (run) => clock.defer(run) });
     const describe = async (connection: DeviceConnection, query: readonly string[]): Promise<DeviceCoapResponse> => {
-      const payload = await this.#list.describe((action) => authorization.wouldAllow(connection, action), query);
+      const payload = await this.#list.describe((action) => verdicts.wouldAllow(connection, action), query);
       return { status: 205, contentFormat: ContentFormat.LINK_FORMAT, payload };
     };
     const answer: Answer = (request) => this.#serve('GET', ({ connection }) => describe(connection, request.query), request);

@@ -68,7 +68,7 @@ export class ResourceList {
 
 const TYPES = /^[a-z][a-z0-9.-]*(?: [a-z][a-z0-9.-]*)*$/;
 const MAX_TITLE = 100;
-const TITLE = /^[^\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]{1,100}$/u;
+const TITLE = new RegExp(`^[^\\p{Cc}\\p{Zl}\\p{Zp}\\p{Surrogate}]{1,${MAX_TITLE}}$`, 'u');
 
 /** All methods of a path are one resource: the first that says something of it counts. */
 function linkOf(path: string, entries: readonly Entry[]): CoreLink {

@@ -16,6 +16,7 @@ import { interruption, unlessInterrupted } from '../frame/signals.ts';
 import { explained } from './failure.ts';
 import { givenJwt } from './jwt.ts';
 import { idOf, Known, type KnownDevice, stateDirectory } from './known.ts';
+import { noteUse } from './last-used.ts';
 import {
   formatAddress,
   nameOf,
@@ -46,6 +47,7 @@ export interface Opened {
   readonly connection: Connection;
   readonly known: Known;
   readonly output: Output;
+  readonly environment: Environment;
   /** Fires at SIGINT or SIGTERM. */
   readonly signal: AbortSignal;
   /** `product.device`. */
@@ -118,10 +120,11 @@ export async function withConnection(
     if (prove !== undefined) await unlessInterrupted(signal, prove(connection));
     const device = await trust(connection, output);
     await remember(known, target, device, { name: settings.name, proved: connection.stationVerified !== null });
+    await noteUse(known.directory, idOf(device), known.devices.map(idOf), environment.clock.wallTime());
     const again = { ...target, productId: device.ProductId, deviceId: device.DeviceId, pin: device.Fingerprint };
     const connectAgain = (stop: AbortSignal): Promise<Connection> => connect(client, known, again, stop);
     const { server, webSocket } = target;
-    const working = work({ connection, known, output, signal, device: idOf(device), server, webSocket, connectAgain });
+    const working = work({ connection, known, output, environment, signal, device: idOf(device), server, webSocket, connectAgain });
     await (settings.untilStopped === true ? working : unlessInterrupted(signal, working));
   } finally {
     await client.stop();

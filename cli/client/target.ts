@@ -58,6 +58,14 @@ export interface TargetOptions {
   json?: boolean;
 }
 
+/** The options with a device that was given as argument. @throws UsageError for one that is given twice, or for no pairing string */
+export function oneDevice<Options extends Pick<TargetOptions, 'device'>>(argument: string | undefined, options: Options): Options {
+  if (argument === undefined) return options;
+  if (options.device !== undefined) throw new UsageError('give the device once: as argument or with --device');
+  if (argument.includes('=')) readPairingString(argument);
+  return { ...options, device: argument };
+}
+
 /** Everything a connect needs. */
 export interface Target {
   readonly productId: string | undefined;

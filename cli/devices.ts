@@ -1,8 +1,7 @@
 /** `svc devices` and `svc forget`: the devices that this client knows, from its state directory alone. They connect to none. */
 import { Command } from 'commander';
-import { idOf, Known, type KnownDevice, stateDirectory } from './client/known.ts';
+import { documentOf, idOf, Known, type KnownDevice, stateDirectory } from './client/known.ts';
 import { lastUsed } from './client/last-used.ts';
-import { documentOf } from './client/known.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 import { table } from './frame/table.ts';

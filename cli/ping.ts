@@ -42,15 +42,16 @@ async function pingDevice({ connection, environment: { clock }, output, signal, 
     ask: () => roundTrip(connection, clock, ANSWER, signal),
     way: () => wayOf(connection),
     isConnected: () => connection.isConnected,
-    pause: (ms) => new Promise((resolve) => {
-      const cancel = clock.schedule(ms, done);
-      function done(): void {
-        cancel();
-        signal.removeEventListener('abort', done);
-        resolve();
-      }
-      signal.addEventListener('abort', done, { once: true });
-    }),
+    pause: (ms) =>
+      new Promise((resolve) => {
+        const cancel = clock.schedule(ms, done);
+        function done(): void {
+          cancel();
+          signal.removeEventListener('abort', done);
+          resolve();
+        }
+        signal.addEventListener('abort', done, { once: true });
+      }),
   });
 }
 

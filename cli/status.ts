@@ -28,7 +28,9 @@ export function statusCommand(): Command {
   return withTarget(command).action(async (device: string | undefined, options: TargetOptions, self: Command) => {
     const target = oneDevice(device, options);
     if (namesDevice(target)) return withConnection(target, showDevice);
-    const unused = self.options.find((option) => self.getOptionValueSource(option.attributeName()) === 'cli' && !ALONE.includes(option.attributeName()));
+    const unused = self.options.find(
+      (option) => self.getOptionValueSource(option.attributeName()) === 'cli' && !ALONE.includes(option.attributeName()),
+    );
     if (unused !== undefined) throw new UsageError(`${unused.long} counts only with a device: name one, or leave it out`);
     return overview(options);
   });
@@ -50,7 +52,16 @@ async function showDevice({ connection, known, output, environment, signal, devi
   const { over, text } = wayOf(connection);
   const active = connection.paths().paths.find((path) => path.active);
   const place = active === undefined ? '' : `, ${placeOf(active)}`;
-  const document = { device, name: kept?.Name, user: who.username ?? null, role: who.role ?? null, path: over, address: active && placeOf(active), rtt: time, server: server?.url };
+  const document = {
+    device,
+    name: kept?.Name,
+    user: who.username ?? null,
+    role: who.role ?? null,
+    path: over,
+    address: active && placeOf(active),
+    rtt: time,
+    server: server?.url,
+  };
   output.result(document, [
     `device      ${device}${kept?.Name === undefined ? '' : ` (${kept.Name})`}`,
     `user        ${who.text}`,
@@ -65,14 +76,25 @@ function overWebSocket(connection: Connection): string {
 
 /** Who this client is to the device. */
 async function userOf(connection: Connection): Promise<{ username?: string; role?: string; text: string }> {
+  const iam = new IamUtil(connection);
   try {
-    const { username, role } = await new IamUtil(connection).getCurrentUser();
+    const { username, role } = await iam.getCurrentUser();
     return { username, ...(role !== undefined && { role }), text: `${username} (${role ?? 'without a role: everything is denied'})` };
   } catch (error) {
-    const text = error instanceof SvcError ? NOBODY[error.code] : undefined;
+    const code = error instanceof SvcError ? error.code : '';
+    const text = NOBODY[code === 'USER_DOES_NOT_EXIST' && !(await hasUsers(iam)) ? 'IAM_NOT_SUPPORTED' : code];
     if (text === undefined) throw error;
     return { text };
   }
+}
+
+/** A device without access control answers as one to which this client is nobody. */
+async function hasUsers(iam: IamUtil): Promise<boolean> {
+  const problem = await iam.getDeviceDetails().then(
+    () => '',
+    (error: unknown) => (error instanceof SvcError ? error.code : ''),
+  );
+  return problem !== 'IAM_NOT_SUPPORTED';
 }
 
 const NOBODY: Readonly<Record<string, string>> = {

@@ -8,7 +8,10 @@ const NOTHING = '-';
  * @param headings of the columns @param rows cells in that order; empty or undefined ones are shown as `-`
  */
 export function table(headings: readonly string[], rows: readonly (readonly (string | undefined)[])[]): string[] {
-  const cells = [headings.map((heading) => heading.toUpperCase()), ...rows.map((row) => headings.map((_, column) => row[column] || NOTHING))];
+  const cells = [
+    headings.map((heading) => heading.toUpperCase()),
+    ...rows.map((row) => headings.map((_, column) => row[column] || NOTHING)),
+  ];
   const widths = headings.map((_, column) => Math.max(...cells.map((row) => lengthOf(row[column]!))));
   return cells.map((row) =>
     row

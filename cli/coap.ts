@@ -49,7 +49,6 @@ export function coapCommand(): Command {
     .option('--observe', 'print each answer as it changes, until Ctrl-C')
     .addOption(new Option('--count <n>', 'with --observe: end after so many answers').argParser(count))
     .option('--raw', 'the payload as it comes, byte for byte; else CBOR is shown as JSON, and at a terminal bytes as hexadecimal digits')
-    .enablePositionalOptions()
     .addCommand(coapDiscoverCommand());
   return withTarget(command).action(async (given: string, place: string, options: CoapOptions) => {
     const verb = method(given);

@@ -147,6 +147,10 @@ describe('coap', () => {
       ['/cbor', 'GET', '-', '-', '-'],
       ['/count', 'GET POST', 'yes', 'count', 'A counter'],
     ]);
+    expect(await svc('coap', 'discover', '--observe')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--observe has no effect'),
+    });
     expect((await svc('coap', 'discover', 'home', '--href', '/secret')).stdout).toBe('no such resource\n');
     expect((await svc('coap', 'discover', '--href', '/iam/users/*')).stdout).toMatch(/^\/iam\/users\/\{username\} /m);
     expect(JSON.parse((await svc('coap', 'discover', '--rt', 'count', '--json')).stdout)).toEqual([

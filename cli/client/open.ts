@@ -17,6 +17,7 @@ import { explained } from './failure.ts';
 import { givenJwt } from './jwt.ts';
 import { idOf, Known, type KnownDevice, stateDirectory } from './known.ts';
 import { noteUse } from './last-used.ts';
+import { withSecrets } from './secrets.ts';
 import {
   formatAddress,
   nameOf,
@@ -96,11 +97,12 @@ export interface OpenSettings {
 
 /** Connects, runs `work`, closes. The connection is closed on every way out. */
 export async function withConnection(
-  options: TargetOptions,
+  given: TargetOptions,
   work: (opened: Opened) => Promise<void>,
   settings: OpenSettings = {},
 ): Promise<void> {
-  const output = settings.frame?.output ?? new Output(options.json === true);
+  const output = settings.frame?.output ?? new Output(given.json === true);
+  const options = await withSecrets(given, output);
   const known = await Known.open(stateDirectory(options.state));
   const target = { ...resolveTarget(options, known, settings), jwt: await givenJwt(options, output), near: settings.near === true };
   if (target.near) requireNear(target);

@@ -37,7 +37,9 @@ export interface TargetOptions {
   rootCerts?: string;
   serverWebsocket?: string;
   sct?: string;
+  sctFile?: string;
   serverKey?: string;
+  serverKeyFile?: string;
   jwt?: string;
   jwtFile?: string;
   address?: HostPort;
@@ -119,8 +121,10 @@ export function withTarget(command: Command): Command {
     )
     .addOption(new Option('--root-certs <file>', ROOT_CERTS_HELP).argParser(rootCerts))
     .addOption(new Option('--server-websocket <url>', `${SERVER_WEBSOCKET_HELP}; remembered`).argParser(webSocketUrl))
-    .option('--sct <token>', 'server connect token; remembered')
-    .option('--server-key <key>', 'server key')
+    .option('--sct <token>', 'server connect token; remembered; - reads it from standard input')
+    .option('--sct-file <file>', 'the same from a file')
+    .option('--server-key <key>', 'server key; - reads it from standard input')
+    .option('--server-key-file <file>', 'the same from a file')
     .option('--jwt <token>', 'token of an issuer (JWT), beside a --server-key that asks for one; - reads it from standard input')
     .option('--jwt-file <file>', 'the same from a file, which is read for each connect')
     .addOption(new Option('--address <host:port>', 'straight to the device, its local port').argParser(hostPort))

@@ -180,3 +180,25 @@ test('forget: a wrong name lists the known ones', async () => {
   await writeFile(join(state, 'used.json'), 'damaged');
   expect((await svc('devices')).code).toBe(0);
 });
+
+test('a port that is taken is PORT_IN_USE, and the option that chose it is named', async () => {
+  const port = String(device.localPort);
+  const taken = (option: string) => ({
+    code: 1,
+    stderr: expect.stringMatching(
+      new RegExp(`^svc: UDP port ${port} is in use: .* with ${option}, 0 for a free one \\(PORT_IN_USE\\)$`, 'm'),
+    ),
+  });
+  const another = ['device', '--data', join(folder, 'another'), '--product', 'pr', '--device-id', 'de', '--no-mdns'];
+  expect(await svcInProcess([...another, '--local-port', port, '--p2p-port', '0'])).toMatchObject(taken('--local-port'));
+  expect(await svcInProcess([...another, '--local-port', '0', '--p2p-port', port])).toMatchObject(taken('--p2p-port'));
+  expect(await svcInProcess(['basestation', '--data', join(folder, 'station'), '--port', port, '--log-level', 'error'])).toMatchObject(
+    taken('--port'),
+  );
+  expect(await svcInProcess(['device', 'explain', '--data', join(folder, 'another'), '--action', 'Thermostat:Sett'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(
+      /the device asks for no such action; there are .*File:Transfer, .*IAM:PairingLocalOpen, .*Thermostat:Set, UdpTunnel:Connect/,
+    ),
+  });
+});

@@ -74,7 +74,11 @@ function issuerOf({ jwtIssuer, jwtAudience, jwtJwksUri, jwtClaim }: JwtOptions):
 function add(): Command {
   return withJwt(
     adminSubcommand('add', 'add a server key and print it; it cannot be shown again')
-      .argument('[key]', 'the key, sk- and 16 to 125 letters, digits, - or _; - reads it from standard input; made up when left out')
+      .argument(
+        '[key]',
+        'the key, sk- and 16 to 125 letters, digits, - or _; - reads it from standard input; made up when left out',
+        keyOrInput,
+      )
       .option('--product <id>', 'only for this product; may be given again. Default: all products of the organization', collect(id))
       .option('--name <name>', 'a friendly name', label)
       .option('--org <id>', 'its organization; not needed while there is only one', id),
@@ -102,6 +106,9 @@ function addKey(serverKey: string | undefined, jwt: Partial<JwtIssuer> | undefin
     output.note(`its id is ${added.record.appId}, by which svc admin key list, show, set and remove know it`);
   });
 }
+
+/** What is wrong use is said before anything else. */
+const keyOrInput = argument((text) => (text === '-' ? text : checkServerKey(text)));
 
 function list(): Command {
   return adminSubcommand('list', 'list the server keys, without the keys themselves')

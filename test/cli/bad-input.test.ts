@@ -70,7 +70,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a path without slash', 'coap GET x', /must start with/],
     ['a secret twice', 'coap GET /x --sct a --sct-file b', /--sct and --sct-file exclude each other/],
     ['two secrets from standard input', 'coap GET /x --sct - --server-key-file -', /standard input can be read once/],
-    ['a server key that is none', 'admin key add short --data {dir}/k9', /a server key is sk-/],
+    ['a server key that is none', 'admin key add short --data {dir}/k9', /A server key is sk-/],
     ['a payload twice', 'coap PUT /x --payload a --payload-file b', /exclude each other/],
     ['a content format that is none', 'coap PUT /x --payload a --content-format nice', /content format/i],
     ['a content format without payload', 'coap PUT /x --content-format json', /needs --payload/],

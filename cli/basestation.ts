@@ -8,6 +8,7 @@ import { defaultKeepAlive } from '../transport/host/defaults.ts';
 import { stderrLog } from '../transport/node/index.ts';
 import { address, collect, integer, listenPort } from './frame/arguments.ts';
 import { UsageError } from './frame/errors.ts';
+import { namingPorts, reachableHost } from './frame/listening.ts';
 import { Output } from './frame/output.ts';
 import { interruption, stopped } from './frame/signals.ts';
 
@@ -108,18 +109,20 @@ async function run(options: Options, command: Command): Promise<void> {
   const reload = (): void => void station?.reloadCertificates();
   if (tlsCert !== undefined) process.on('SIGHUP', reload);
   try {
-    station = await startBasestation({
-      data: options.data,
-      port: options.port,
-      ...(options.host === undefined ? {} : { host: options.host }),
-      ...(options.httpHost === undefined ? {} : { httpHost: options.httpHost }),
-      ...(tlsCert === undefined || tlsKey === undefined ? {} : { tls: { certFile: tlsCert, keyFile: tlsKey } }),
-      settings: settingsOf(options),
-      ...(options.jwksAllow === undefined ? {} : { jwksAllow: options.jwksAllow }),
-      ...(options.trustedProxy === undefined ? {} : { trustedProxies: options.trustedProxy }),
-      proxyHeader: options.proxyHeader,
-      log: stderrLog({ level: options.logLevel }),
-    });
+    station = await namingPorts({ '--port': options.port }, () =>
+      startBasestation({
+        data: options.data,
+        port: options.port,
+        ...(options.host === undefined ? {} : { host: options.host }),
+        ...(options.httpHost === undefined ? {} : { httpHost: options.httpHost }),
+        ...(tlsCert === undefined || tlsKey === undefined ? {} : { tls: { certFile: tlsCert, keyFile: tlsKey } }),
+        settings: settingsOf(options),
+        ...(options.jwksAllow === undefined ? {} : { jwksAllow: options.jwksAllow }),
+        ...(options.trustedProxy === undefined ? {} : { trustedProxies: options.trustedProxy }),
+        proxyHeader: options.proxyHeader,
+        log: stderrLog({ level: options.logLevel }),
+      }),
+    );
     announce(output, station);
     await stopped(interrupt.signal);
     await station.close();
@@ -161,7 +164,8 @@ function settingsOf(options: Options): Partial<StationSettings> {
 }
 
 function announce(output: Output, { port, fingerprint, http, stun }: RunningBasestation): void {
-  const host = http.host.includes(':') ? `[${http.host}]` : http.host;
+  const reached = reachableHost(http.host);
+  const host = reached.includes(':') ? `[${reached}]` : reached;
   const ready = `base station ready on UDP port ${port} and ${http.secure ? 'https' : 'http'}://${host}:${http.port}, fingerprint ${fingerprint}`;
   const text = stun.length === 0 ? ready : `${ready}\nSTUN on UDP port ${stun.map(stunPlace).join(' and ')}`;
   output.result({ event: 'listening', port, httpPort: http.port, httpHost: http.host, secure: http.secure, fingerprint, stun }, text);

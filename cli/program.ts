@@ -11,6 +11,8 @@ const SUBCOMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   basestation: async () => (await import('./basestation.ts')).basestationCommand(),
   admin: async () => (await import('./admin/index.ts')).adminCommand(),
   device: async () => (await import('./device.ts')).deviceCommand(),
+  devices: async () => (await import('./devices.ts')).devicesCommand(),
+  forget: async () => (await import('./devices.ts')).forgetCommand(),
   discover: async () => (await import('./discover.ts')).discoverCommand(),
   doctor: async () => (await import('./doctor.ts')).doctorCommand(),
   connect: async () => (await import('./connect.ts')).connectCommand(),
@@ -23,6 +25,7 @@ const SUBCOMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   gateway: async () => (await import('./gateway.ts')).gatewayCommand(),
   dev: async () => (await import('./dev/index.ts')).devCommand(),
   key: async () => (await import('./key.ts')).keyCommand(),
+  ping: async () => (await import('./ping.ts')).pingCommand(),
   status: async () => (await import('./status.ts')).statusCommand(),
 };
 

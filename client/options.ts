@@ -10,7 +10,7 @@ import { checkCertificates, isFingerprint } from '../protocol/identity/index.ts'
 
 import { defaultProfile, isKeepAliveProfile, type KeepAliveProfile, keepAliveProfiles } from '../protocol/keep-alive/index.ts';
 import type { KeepAliveWish } from '../transport/keep-alive/index.ts';
-import { parseServerUrl, parseWebSocketUrl } from '../transport/station/index.ts';
+import { DEFAULT_SERVER_PORT, parseServerUrl, parseWebSocketUrl } from '../transport/station/index.ts';
 
 /** Keys and types are the specification's; from DeviceFingerprint on they are ours. */
 export interface ConnectionOptions {
@@ -19,7 +19,7 @@ export interface ConnectionOptions {
   /** Which device. Required together with DeviceId for the local and the remote channel; direct candidates do without. */
   ProductId?: string;
   DeviceId?: string;
-  /** `https://host[:port]` of the base station; with ServerFingerprint the port is that of UDP. Default port 443. */
+  /** `https://host[:port]` of the base station; with ServerFingerprint the port is that of UDP. Default port 4433. */
   ServerUrl?: string;
   /** Admission at the base station: one of the three is required for the remote channel. */
   ServerKey?: string;
@@ -100,9 +100,6 @@ const DEFAULTS = {
   MdnsTimeout: 2_000,
   ServerWebSocketVerify: false,
 } as const satisfies ConnectionOptions;
-
-/** That of https, of which ServerUrl is one. */
-const DEFAULT_SERVER_PORT = 443;
 
 type Check = (value: unknown) => boolean;
 

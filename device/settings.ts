@@ -9,15 +9,17 @@ import { decodePrivateKey, encodePrivateKey, isFingerprint } from '../protocol/i
 import { defaultProfile, isKeepAliveProfile, type KeepAliveProfile, keepAliveProfiles } from '../protocol/keep-alive/index.ts';
 import { checkIds, isId } from '../protocol/records/index.ts';
 import type { Environment } from '../transport/environment.ts';
-import { type ConfiguredStation, parseWebSocketUrl, parseServerUrl as stationAddress } from '../transport/station/index.ts';
+import {
+  type ConfiguredStation,
+  DEFAULT_SERVER_PORT,
+  parseWebSocketUrl,
+  parseServerUrl as stationAddress,
+} from '../transport/station/index.ts';
 import { defaultRendezvous, type RendezvousSettings } from './rendezvous-options.ts';
 
 /** Ports of the specification's systems (reference §5.1). */
 const DEFAULT_LOCAL_PORT = 5592;
 const DEFAULT_P2P_PORT = 5593;
-
-/** Port of a base station whose address names none. */
-const DEFAULT_SERVER_PORT = 443;
 
 export class Settings {
   productId: string | null = null;

@@ -9,6 +9,7 @@ import { join, resolve } from 'node:path';
 import type { SvcClient } from '../../client/node.ts';
 import { areCertificates, isFingerprint } from '../../protocol/identity/index.ts';
 import { createFile, prepareDirectory, readJson, replaceJson } from '../../transport/node/index.ts';
+import { keptServerUrl } from '../../transport/station/index.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
 import { readPrivateKey } from '../frame/private-key.ts';
 
@@ -26,6 +27,8 @@ export interface KnownDevice {
   ServerWebSocketUrl?: string;
   /** host:port where it was reached directly. */
   Address?: string;
+  /** The user that this client was when it last asked. */
+  User?: string;
 }
 
 interface KnownFile {
@@ -63,7 +66,7 @@ export class Known {
     const content = await readJson(path);
     if (content === undefined) return new Known(directory, { Version: 1, Devices: [], Stations: {} });
     if (!isKnownFile(content)) throw new CommandError(`${path} is damaged: repair it, or move it away and pair again`);
-    return new Known(directory, content);
+    return new Known(directory, withPorts(content));
   }
 
   get devices(): readonly KnownDevice[] {
@@ -186,6 +189,23 @@ export function documentOf({
 /** A name to remember a device by can be told from ids and pairing strings. @throws UsageError */
 export function checkName(name: string): void {
   if (!/^[^=,\s.]{1,64}$/.test(name)) throw new UsageError('a name has 1 to 64 characters and none of "=", ",", "." or space');
+}
+
+/** Its URLs with their ports. */
+function withPorts(file: KnownFile): KnownFile {
+  const byPort = (record: Record<string, string>): Record<string, string> =>
+    Object.fromEntries(Object.entries(record).map(([url, value]) => [keptServerUrl(url), value]));
+  const { Devices, Stations, UnseenStations, TlsStations } = file;
+  return {
+    ...file,
+    Devices: Devices.map(({ ServerUrl, ...device }) => ({
+      ...device,
+      ...(ServerUrl !== undefined && { ServerUrl: keptServerUrl(ServerUrl) }),
+    })),
+    Stations: byPort(Stations),
+    ...(UnseenStations !== undefined && { UnseenStations: UnseenStations.map(keptServerUrl) }),
+    ...(TlsStations !== undefined && { TlsStations: byPort(TlsStations) }),
+  };
 }
 
 function isKnownFile(value: unknown): value is KnownFile {

@@ -16,7 +16,7 @@
 import { join } from 'node:path';
 import { areCertificates } from '../../protocol/identity/index.ts';
 import { createFile, makeDirectory, prepareDirectory, readJson, refuseForeignDirectory, replaceJson } from '../../transport/node/index.ts';
-import { parseWebSocketUrl } from '../../transport/station/index.ts';
+import { keptServerUrl, parseWebSocketUrl } from '../../transport/station/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { readPrivateKey } from '../frame/private-key.ts';
 import { CONFIGURATION_FILE } from './configuration.ts';
@@ -63,7 +63,7 @@ export class DeviceData {
     const content = await readJson(path);
     if (content !== undefined && !isDeviceState(content))
       throw new CommandError(`${path} is damaged: repair it, or move it away to start anew`);
-    return new DeviceData(directory, content ?? null);
+    return new DeviceData(directory, content === undefined ? null : withPort(content));
   }
 
   /** Null before the first `adopt` or `update`. */
@@ -105,6 +105,10 @@ export class DeviceData {
     if (await createFile(path, pem)) return pem;
     return this.privateKey(create);
   }
+}
+
+function withPort({ ServerUrl, ...state }: DeviceState): DeviceState {
+  return { ...state, ...(ServerUrl !== undefined && { ServerUrl: keptServerUrl(ServerUrl) }) };
 }
 
 function isDeviceState(value: unknown): value is DeviceState {

@@ -2,7 +2,7 @@
 import { StationMismatch } from '../../client/connect/relay.ts';
 import type { ErrorCode, NotDirectCode, SvcError } from '../../client/node.ts';
 import { errorMeaning } from '../../protocol/errors/index.ts';
-import { parseServerUrl } from '../../transport/station/index.ts';
+import { DEFAULT_SERVER_PORT, parseServerUrl } from '../../transport/station/index.ts';
 import { hint } from '../frame/errors.ts';
 
 /** What the advice names. */
@@ -65,8 +65,9 @@ const ADVICE: Readonly<Record<NotDirectCode, (facts: AdviceFacts) => string>> = 
 
 /** Where UDP to the base station gets no answer. @param url of the base station */
 export function udpAdvice(url: string | null): string {
-  const { host = 'the base station', port = null } = parseServerUrl(url ?? '') ?? {};
-  return `Allow UDP out to ${host}${port === null ? '' : `, port ${port},`} in the firewall of this network, and the answers in. Until then everything goes over the WebSocket, and there is no direct path but on the local network.`;
+  const { host, port } = parseServerUrl(url ?? '') ?? {};
+  const place = host === undefined ? 'the base station' : `${host}, port ${port ?? DEFAULT_SERVER_PORT},`;
+  return `Allow UDP out to ${place} in the firewall of this network, and the answers in. Until then everything goes over the WebSocket, and there is no direct path but on the local network.`;
 }
 
 /** Every code. */

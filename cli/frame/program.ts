@@ -39,6 +39,8 @@ function refuseUnknown(program: Command, argv: readonly string[]): void {
   for (const word of argv) {
     if (word.startsWith('-') || word === 'help' || command.commands.length === 0) return;
     const next = command.commands.find((each) => each.name() === word);
+    // What follows may be its arguments.
+    if (next === undefined && command.registeredArguments.length > 0) return;
     if (next === undefined)
       throw new UsageError(`unknown command '${word}': there are ${command.commands.map((each) => each.name()).join(', ')}`);
     command = next;

@@ -36,8 +36,12 @@ describe('option values', () => {
   });
 
   test.each([
-    ['https://station.example', 'https://station.example'],
-    ['https://station.example/', 'https://station.example'],
+    ['https://station.example', 'https://station.example:4433'],
+    ['https://station.example/', 'https://station.example:4433'],
+    ['HTTPS://Station.example:443', 'https://station.example:443'],
+    [' https://station.example:443/', 'https://station.example:443'],
+    ['https://[2001:DB8::1]', 'https://[2001:db8::1]:4433'],
+    ['https://station.example:0443', 'https://station.example:443'],
     ['https://STATION.example:4433', 'https://station.example:4433'],
     ['https://[::1]:4433', 'https://[::1]:4433'],
   ])('base station %s', (text, url) => {

@@ -46,9 +46,9 @@ describe("a device's directory", () => {
     const first = await DeviceData.open(path);
     expect(first.state).toBeNull();
     expect(await first.privateKey(() => pem)).toBe(pem);
-    await Promise.all([first.update(state), first.update({ ServerUrl: 'https://a' }), first.update({ ServerUrl: 'https://b' })]);
+    await Promise.all([first.update(state), first.update({ ServerUrl: 'https://a:1' }), first.update({ ServerUrl: 'https://b:1' })]);
     const second = await DeviceData.open(path);
-    expect(second.state).toEqual({ Version: 1, ...state, ServerUrl: 'https://b' });
+    expect(second.state).toEqual({ Version: 1, ...state, ServerUrl: 'https://b:1' });
     expect(await second.privateKey(() => other)).toBe(pem);
     for (const file of ['key.pem', 'state.json', '']) expect((await stat(join(path, file))).mode & 0o077).toBe(0);
   });

@@ -273,7 +273,7 @@ describe('target', () => {
 
   test('a base station without a fingerprint is to be proved by TLS, with the roots that were given', async () => {
     const state = await known(lamp);
-    const url = 'https://other';
+    const url = 'https://other:4433';
     const server = (given: Partial<TargetOptions> = {}) => resolveTarget(options({ device: 'desk', server: url, ...given }), state).server;
     expect(server()).toEqual({ url, fingerprint: null, roots: '' });
     state.rememberTlsStation(url, PEM_OF_ROOT);
@@ -288,10 +288,10 @@ describe('target', () => {
 
   test('a fingerprint takes the place of TLS, and stays', async () => {
     const state = await known(lamp);
-    state.rememberTlsStation('https://other', '');
-    state.rememberStation('https://other', FP, true);
-    expect(state.tlsStation('https://other')).toBeUndefined();
-    expect(resolveTarget(options({ device: 'desk', server: 'https://other' }), state).server).toMatchObject({ fingerprint: FP });
+    state.rememberTlsStation('https://other:4433', '');
+    state.rememberStation('https://other:4433', FP, true);
+    expect(state.tlsStation('https://other:4433')).toBeUndefined();
+    expect(resolveTarget(options({ device: 'desk', server: 'https://other:4433' }), state).server).toMatchObject({ fingerprint: FP });
   });
 
   test('with several devices one must be chosen, with none one must be paired', async () => {

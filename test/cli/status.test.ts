@@ -35,11 +35,11 @@ test('shows key, base stations with their proof, and devices', async () => {
   const client = SvcClient.create();
   const connection = client.createConnection();
   connection.updateOptions({ PrivateKey: await known.privateKey(client) });
-  known.rememberStation('https://pinned.example', OTHER, true);
-  known.rememberStation('https://new.example', FP, false);
-  known.rememberTlsStation('https://tls.example', '');
+  known.rememberStation('https://pinned.example:4433', OTHER, true);
+  known.rememberStation('https://new.example:4433', FP, false);
+  known.rememberTlsStation('https://tls.example:443', '');
   known.rememberTlsStation('https://own.example:4433', PEM_OF_ROOT);
-  known.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP, Name: 'desk', ServerUrl: 'https://tls.example' });
+  known.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP, Name: 'desk', ServerUrl: 'https://tls.example:443' });
   known.remember({ ProductId: 'pr', DeviceId: 'bell', Fingerprint: OTHER, Address: '192.0.2.7:5592' });
   await known.save();
   const files = await readdir(state);
@@ -48,20 +48,22 @@ test('shows key, base stations with their proof, and devices', async () => {
     `client         ${connection.getClientFingerprint()}`,
     `remembered in  ${state}`,
     'base stations:',
-    `  https://pinned.example  pinned to ${OTHER}`,
-    `  https://new.example  pinned to ${FP}, not reached yet`,
-    '  https://tls.example  by TLS, with the roots of Node',
-    '  https://own.example:4433  by TLS, with the roots of --root-certs',
+    '  URL                          PROVED',
+    `  https://pinned.example:4433  pinned to ${OTHER}`,
+    `  https://new.example:4433     pinned to ${FP}, not reached yet`,
+    '  https://tls.example:443      by TLS, with the roots of Node',
+    '  https://own.example:4433     by TLS, with the roots of --root-certs',
     'devices:',
-    `  desk  pr.lamp  ${FP}  https://tls.example`,
-    `  pr.bell  ${OTHER}  192.0.2.7:5592`,
+    `  NAME  DEVICE   ${'FINGERPRINT'.padEnd(64)}  WAY`,
+    `  desk  pr.lamp  ${FP}  https://tls.example:443`,
+    `  -     pr.bell  ${OTHER}  192.0.2.7:5592`,
   ]);
   expect(JSON.parse((await status('--json')).stdout)).toMatchObject({
     client: connection.getClientFingerprint(),
     stations: [
-      { url: 'https://pinned.example', verified: 'pinned', fingerprint: OTHER, reached: true },
-      { url: 'https://new.example', verified: 'pinned', fingerprint: FP, reached: false },
-      { url: 'https://tls.example', verified: 'tls', roots: 'platform' },
+      { url: 'https://pinned.example:4433', verified: 'pinned', fingerprint: OTHER, reached: true },
+      { url: 'https://new.example:4433', verified: 'pinned', fingerprint: FP, reached: false },
+      { url: 'https://tls.example:443', verified: 'tls', roots: 'platform' },
       { url: 'https://own.example:4433', verified: 'tls', roots: 'own' },
     ],
     devices: [

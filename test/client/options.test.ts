@@ -75,7 +75,8 @@ describe('connection options', () => {
   });
 
   test.each([
-    ['https://station.example', { host: 'station.example', port: 443 }],
+    ['https://station.example', { host: 'station.example', port: 4433 }],
+    ['https://station.example:443', { host: 'station.example', port: 443 }],
     ['https://station.example:4433', { host: 'station.example', port: 4433 }],
     ['https://[2001:db8::1]:4433', { host: '2001:db8::1', port: 4433 }],
   ])('%s names host and UDP port', (url, address) => {

@@ -115,6 +115,8 @@ describe('device settings', () => {
 
 test.each([
   ['https://station.example', { host: 'station.example' }],
+  ['https://station.example:443', { host: 'station.example', port: 443 }],
+  ['station.example:443', { host: 'station.example', port: 443 }],
   ['https://station.example:4433', { host: 'station.example', port: 4433 }],
   ['station.example', { host: 'station.example' }],
   ['station.example:4433', { host: 'station.example', port: 4433 }],

@@ -1,0 +1,27 @@
+/** Lists for a person to read: a line of headings, and a line for each entry, in columns. */
+
+/** A cell that has nothing to show. */
+const NOTHING = '-';
+
+/**
+ * Lines of a table; each column as wide as its longest cell.
+ * @param headings of the columns @param rows cells in that order; empty or undefined ones are shown as `-`
+ */
+export function table(headings: readonly string[], rows: readonly (readonly (string | undefined)[])[]): string[] {
+  const cells = [
+    headings.map((heading) => heading.toUpperCase()),
+    ...rows.map((row) => headings.map((_, column) => row[column] || NOTHING)),
+  ];
+  const widths = headings.map((_, column) => Math.max(...cells.map((row) => lengthOf(row[column]!))));
+  return cells.map((row) =>
+    row
+      .map((cell, column) => cell + ' '.repeat(widths[column]! - lengthOf(cell)))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+/** Characters, not units of UTF-16. */
+function lengthOf(cell: string): number {
+  return [...cell].length;
+}

@@ -1,0 +1,26 @@
+/** URLs of base stations: which port one means that names none, and one that names the port of https, which a URL leaves out. */
+import { expect, test } from 'vitest';
+import { keptServerUrl, parseServerUrl } from '../../../transport/station/index.ts';
+
+test.each([
+  ['https://station', null, 'https://station:4433'],
+  ['https://station/', null, 'https://station:4433'],
+  ['https://station:', null, 'https://station:4433'],
+  ['https://station:4433', 4433, 'https://station:4433'],
+  ['https://station:443', 443, 'https://station:443'],
+  ['\thttps://station:0443/', 443, 'https://station:443'],
+  ['HTTPS:\\\\Station:443', 443, 'https://station:443'],
+  ['https://station:80', 80, 'https://station:80'],
+  ['https://[2001:db8::443]', null, 'https://[2001:db8::443]:4433'],
+  ['https://[2001:db8::1]:443', 443, 'https://[2001:db8::1]:443'],
+])('%j', (text, port, origin) => {
+  expect(parseServerUrl(text)).toMatchObject({ port, origin });
+});
+
+test('what an earlier version kept without a port meant that of https', () => {
+  expect(keptServerUrl('https://station')).toBe('https://station:443');
+  expect(keptServerUrl('https://[2001:db8::1]')).toBe('https://[2001:db8::1]:443');
+  expect(keptServerUrl('https://station:4433')).toBe('https://station:4433');
+  expect(keptServerUrl('https://station:443')).toBe('https://station:443');
+  expect(keptServerUrl('not a URL')).toBe('not a URL');
+});

@@ -15,6 +15,7 @@ import { address, collect, integer, listenPort, serverUrl } from './frame/argume
 import { defaultDataDirectory } from './frame/data-directory.ts';
 import { describe, UsageError } from './frame/errors.ts';
 import { heldLog } from './frame/held-log.ts';
+import { namingPorts, reachableHost } from './frame/listening.ts';
 import { Output } from './frame/output.ts';
 import { interruption, stopped } from './frame/signals.ts';
 
@@ -120,19 +121,21 @@ async function run(options: Options, command: Command): Promise<void> {
   if (tlsCert !== undefined) process.on('SIGHUP', reload);
   const log = heldLog(stderrLog({ level: options.logLevel }));
   try {
-    station = await startBasestation({
-      data: options.data,
-      ...(options.url !== undefined && { url: options.url || null }),
-      port: options.port,
-      ...(options.host === undefined ? {} : { host: options.host }),
-      ...(options.httpHost === undefined ? {} : { httpHost: options.httpHost }),
-      ...(tlsCert === undefined || tlsKey === undefined ? {} : { tls: { certFile: tlsCert, keyFile: tlsKey } }),
-      settings: settingsOf(options),
-      ...(options.jwksAllow === undefined ? {} : { jwksAllow: options.jwksAllow }),
-      ...(options.trustedProxy === undefined ? {} : { trustedProxies: options.trustedProxy }),
-      proxyHeader: options.proxyHeader,
-      log,
-    }).catch((error: unknown) => {
+    station = await namingPorts({ '--port': options.port }, () =>
+      startBasestation({
+        data: options.data,
+        ...(options.url !== undefined && { url: options.url || null }),
+        port: options.port,
+        ...(options.host === undefined ? {} : { host: options.host }),
+        ...(options.httpHost === undefined ? {} : { httpHost: options.httpHost }),
+        ...(tlsCert === undefined || tlsKey === undefined ? {} : { tls: { certFile: tlsCert, keyFile: tlsKey } }),
+        settings: settingsOf(options),
+        ...(options.jwksAllow === undefined ? {} : { jwksAllow: options.jwksAllow }),
+        ...(options.trustedProxy === undefined ? {} : { trustedProxies: options.trustedProxy }),
+        proxyHeader: options.proxyHeader,
+        log,
+      }),
+    ).catch((error: unknown) => {
       throw withOption(error, options);
     });
     announce(output, station);
@@ -180,7 +183,8 @@ function settingsOf(options: Options): Partial<StationSettings> {
 }
 
 function announce(output: Output, { port, fingerprint, http, stun }: RunningBasestation): void {
-  const host = http.host.includes(':') ? `[${http.host}]` : http.host;
+  const reached = reachableHost(http.host);
+  const host = reached.includes(':') ? `[${reached}]` : reached;
   const ready = `base station ready on UDP port ${port} and ${http.secure ? 'https' : 'http'}://${host}:${http.port}, fingerprint ${fingerprint}`;
   const text = stun.length === 0 ? ready : `${ready}\nSTUN on UDP port ${stun.map(stunPlace).join(' and ')}`;
   output.result({ event: 'listening', port, httpPort: http.port, httpHost: http.host, secure: http.secure, fingerprint, stun }, text);

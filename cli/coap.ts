@@ -1,10 +1,14 @@
 /** `svc coap`: one CoAP request to a device. The payload of the response goes to standard output; a status of 4.xx or 5.xx is a failure. */
 import { Command, Option } from 'commander';
-import { ContentFormat } from '../client/node.ts';
-import { formatStatus, MethodCode, Status } from '../protocol/coap/index.ts';
+import { type Coap, ContentFormat } from '../client/node.ts';
+import { checkQuery, formatStatus, MethodCode, Status } from '../protocol/coap/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
+import { roundTrip } from './client/round-trip.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
 import { showWay } from './client/way.ts';
+import { coapDiscoverCommand } from './coap/discover.ts';
+import { observe } from './coap/observe.ts';
+import { payloadDocument, payloadText, printPayload } from './coap/payload.ts';
 import { integer } from './frame/arguments.ts';
 import { CommandError, NOT_ALLOWED, UsageError } from './frame/errors.ts';
 import { readGivenFile } from './frame/given-file.ts';
@@ -13,7 +17,13 @@ interface CoapOptions extends TargetOptions {
   payload?: string;
   payloadFile?: string;
   contentFormat?: number;
+  observe?: boolean;
+  count?: number;
+  raw?: boolean;
 }
+
+/** ms for the device to hear that no more is wanted. */
+const FAREWELL = 1_000;
 
 const FORMAT_NAMES: Readonly<Record<string, number>> = {
   text: ContentFormat.TEXT_PLAIN,
@@ -23,61 +33,71 @@ const FORMAT_NAMES: Readonly<Record<string, number>> = {
   cbor: ContentFormat.APPLICATION_CBOR,
 };
 
-/** Formats whose payload a person can read. */
-const READABLE: readonly (number | undefined)[] = [
-  undefined,
-  ContentFormat.TEXT_PLAIN,
-  ContentFormat.APPLICATION_LINK_FORMAT,
-  ContentFormat.APPLICATION_XML,
-  ContentFormat.APPLICATION_JSON,
-];
-
 /** The command `svc coap`. */
 export function coapCommand(): Command {
   const command = new Command('coap')
     .description('send one CoAP request to a device and print the response')
     .argument('<method>', 'GET, POST, PUT or DELETE')
-    .argument('<path>', 'for example /thermostat/target')
+    .argument('<path>', 'for example /thermostat/target; a query may follow: /path?name=value')
     .option('--payload <text>', 'payload of the request')
     .option('--payload-file <file>', 'payload of the request from a file')
     .addOption(
       new Option('--content-format <format>', 'of the payload: text (default), json, xml, cbor, bytes or a number').argParser(
         contentFormat,
       ),
-    );
-  return withTarget(command).action(async (given: string, path: string, options: CoapOptions) => {
+    )
+    .option('--observe', 'print each answer as it changes, until Ctrl-C')
+    .addOption(new Option('--count <n>', 'with --observe: end after so many answers').argParser(count))
+    .option('--raw', 'the payload as it comes, byte for byte; else CBOR is shown as JSON, and at a terminal bytes as hexadecimal digits')
+    .addCommand(coapDiscoverCommand());
+  return withTarget(command).action(async (given: string, place: string, options: CoapOptions) => {
     const verb = method(given);
-    if (!path.startsWith('/')) throw new UsageError(`the path must start with "/": ${JSON.stringify(path)}`);
+    const { path, query } = placeOf(place);
+    checkOptions(verb, options);
     const payload = await requestPayload(options);
-    await withConnection(options, (opened) => execute(opened, verb, path, payload, options.contentFormat), { brief: true });
+    const work = (opened: Opened): Promise<void> => {
+      showWay(opened.connection, opened.output);
+      const coap = opened.connection.createCoap(verb, path);
+      coap.setRequestQuery(query);
+      if (payload !== undefined) coap.setRequestPayload(options.contentFormat ?? ContentFormat.TEXT_PLAIN, payload);
+      return options.observe === true ? follow(opened, coap, options) : execute(opened, coap, options);
+    };
+    await withConnection(options, work, { untilStopped: options.observe === true, brief: options.observe !== true });
   });
 }
 
-async function execute(
-  { connection, output, signal }: Opened,
-  verb: string,
-  path: string,
-  payload: Uint8Array | undefined,
-  format: number | undefined,
-): Promise<void> {
-  showWay(connection, output);
-  const coap = connection.createCoap(verb, path);
-  if (payload !== undefined) coap.setRequestPayload(format ?? ContentFormat.TEXT_PLAIN, payload);
+async function execute({ output, signal }: Opened, coap: Coap, { raw = false }: CoapOptions): Promise<void> {
   await coap.execute({ signal });
-  const { status, contentFormat: responseFormat, payload: bytes } = coap.getResponse();
-  const body = bytes.length === 0 ? undefined : bytes;
-  const text = body !== undefined && READABLE.includes(responseFormat) ? new TextDecoder().decode(body) : undefined;
-  if (output.json) {
-    const encoded =
-      body === undefined ? {} : text !== undefined ? { payload: text } : { payloadBase64: Buffer.from(body).toString('base64') };
-    output.result({ status, contentFormat: responseFormat, ...encoded }, '');
-  } else if (status < 300 && body !== undefined) {
-    if (text === undefined) output.bytes(body);
-    else output.payload(text);
-  }
+  const response = coap.getResponse();
+  const { status, contentFormat: format } = response;
+  if (output.json) output.result({ status, contentFormat: format, ...payloadDocument(response) }, '');
+  else if (status < 300) printPayload(response, output, raw);
   if (status < 300) return;
-  const advice = status === Status.FORBIDDEN ? `; you are not allowed to ${verb} ${path}: ${NOT_ALLOWED}` : '';
+  const text = payloadText(response);
+  const advice = status === Status.FORBIDDEN ? `; you are not allowed to do this: ${NOT_ALLOWED}` : '';
   throw new CommandError(`the device answered ${formatStatus(status)}${text === undefined ? '' : `: ${text}`}${advice}`);
+}
+
+function follow({ connection, environment, output, signal }: Opened, coap: Coap, { count, raw = false }: CoapOptions): Promise<void> {
+  return observe(coap, { output, signal, count, raw, settled: () => roundTrip(connection, environment.clock, FAREWELL) });
+}
+
+function checkOptions(verb: string, { observe: observed, count, raw, json }: CoapOptions): void {
+  if (observed === true && verb !== 'GET' && verb !== 'POST') throw new UsageError(`only GET and POST can be observed, not ${verb}`);
+  if (count !== undefined && observed !== true) throw new UsageError('--count needs --observe');
+  if (raw === true && json === true) throw new UsageError('--raw and --json exclude each other');
+}
+
+/** Path and query of what was given (RFC 7252 §6.4). @throws UsageError */
+function placeOf(text: string): { path: string; query: readonly string[] } {
+  if (!text.startsWith('/')) throw new UsageError(`the path must start with "/": ${JSON.stringify(text)}`);
+  const [path = '', ...rest] = text.split('?');
+  if (rest.length === 0) return { path, query: [] };
+  try {
+    return { path, query: checkQuery(rest.join('?').split('&').map(decodeURIComponent)) };
+  } catch {
+    throw new UsageError(`the query of ${JSON.stringify(text)} cannot be sent: it is name=value, with & between them, at most 512 bytes`);
+  }
 }
 
 async function requestPayload({ payload, payloadFile, contentFormat }: CoapOptions): Promise<Uint8Array | undefined> {
@@ -96,4 +116,8 @@ function method(text: string): string {
 
 function contentFormat(text: string): number {
   return FORMAT_NAMES[text] ?? integer(text, 0, 65535, 'a content format is text, json, xml, cbor, bytes or a number from 0 to 65535');
+}
+
+function count(text: string): number {
+  return integer(text, 1, 1_000_000_000, 'expected a number from 1');
 }

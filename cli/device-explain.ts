@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Caller, createIamSecrets } from '../device/index.ts';
 import { readAccess } from './device-app/access.ts';
+import { deviceActions } from './device-app/actions.ts';
 import { collect } from './frame/arguments.ts';
 import { CommandError, UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
@@ -39,6 +40,8 @@ async function run({ data, json, as, action, attribute, local = false }: Explain
   const directory = resolve(data);
   const key = await readPrivateKey(join(directory, 'key.pem'));
   if (key === undefined) throw new CommandError(`${directory} is not the directory of a device: there is no key.pem`);
+  if (!deviceActions().includes(action))
+    throw new UsageError(`--action ${JSON.stringify(action)}: the device asks for no such action; there are ${deviceActions().join(', ')}`);
   const iam = await readAccess(directory, createIamSecrets(key));
   if (as !== undefined && iam.user(as) === undefined) throw new UsageError(`--as ${as}: the device has no such user`);
   const caller: Caller = { fingerprint: '', isLocal: local, ...(as !== undefined && { boundUsername: as }) };

@@ -47,6 +47,7 @@ import { collectAfterStart } from './frame/collect.ts';
 import { defaultDataDirectory } from './frame/data-directory.ts';
 import { describe, UsageError } from './frame/errors.ts';
 import { warnOfInterfaces } from './frame/interfaces.ts';
+import { namingPorts } from './frame/listening.ts';
 import { Output } from './frame/output.ts';
 import { interruption, stopped } from './frame/signals.ts';
 
@@ -75,6 +76,9 @@ interface DeviceCommandOptions extends RendezvousFlags {
   json?: boolean;
 }
 
+/** Of the SDK. */
+const DEFAULT_LOCAL_PORT = 5592;
+const DEFAULT_P2P_PORT = 5593;
 const APP_NAME = 'svc device';
 /** Looked for by those who want thermostats only. */
 const MDNS_SUBTYPE = 'thermostat';
@@ -240,7 +244,8 @@ async function serve(
   try {
     forgetOnceAttached(device, data, output);
     const show = output.isScreen ? screen(output, opened, services) : lines(output, opened);
-    await device.start();
+    const { localPort = DEFAULT_LOCAL_PORT, p2pPort = DEFAULT_P2P_PORT } = options;
+    await namingPorts({ '--local-port': localPort, '--p2p-port': p2pPort }, () => device.start());
     try {
       await saveIdentity(data, output);
       await show();

@@ -8,6 +8,7 @@ import { seconds } from './frame/arguments.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 import { interruption, stopped, unlessInterrupted } from './frame/signals.ts';
+import { table } from './frame/table.ts';
 
 export interface DiscoverOptions {
   subtype?: string;
@@ -90,7 +91,8 @@ async function list(
   const devices = [...found.values()].sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
   if (devices.length === 0)
     output.note(`no device answered within ${timeout / 1000} s: check that it runs, announces itself, and is in this network`);
-  if (devices.length > 0 || output.json) output.result({ devices: devices.map(documentOf) }, devices.map(line));
+  if (devices.length > 0 || output.json)
+    output.result({ devices: devices.map(documentOf) }, table(['device', 'name', 'addresses'], devices.map(cells)));
 }
 
 async function watch(client: SvcClient, options: DiscoverOptions, output: Output, signal: AbortSignal): Promise<void> {
@@ -122,9 +124,15 @@ function documentOf({ serviceInstanceName, productId, deviceId, txtItems, addres
   };
 }
 
-function line(result: MdnsResult): string {
+function cells(result: MdnsResult): [string, string, string] {
   const { name, addresses } = documentOf(result);
-  return [nameOf(result), ...(name === '' ? [] : [name]), addresses.join(' ')].join('  ');
+  return [nameOf(result), name, addresses.join(' ')];
+}
+
+function line(result: MdnsResult): string {
+  return cells(result)
+    .filter((cell) => cell !== '')
+    .join('  ');
 }
 
 /** A service that does not say its ids is shown by its instance. */

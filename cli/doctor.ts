@@ -93,14 +93,16 @@ function namesDevice({ device, product, deviceId, address }: DoctorOptions): boo
 
 /** @throws UsageError for options that say how a device is reached */
 function refuseUnused(options: DoctorOptions): void {
-  const { relayOnly, wait, hardNat, local, sct, serverKey, jwt, jwtFile, fingerprint, keepAliveProfile } = options;
+  const { relayOnly, wait, hardNat, local, sct, sctFile, serverKey, serverKeyFile, jwt, jwtFile, fingerprint, keepAliveProfile } = options;
   const given = Object.entries({
     '--relay-only': relayOnly,
     '--wait': wait,
     '--no-hard-nat': hardNat === false,
     '--no-local': local === false,
     '--sct': sct,
+    '--sct-file': sctFile,
     '--server-key': serverKey,
+    '--server-key-file': serverKeyFile,
     '--jwt': jwt,
     '--jwt-file': jwtFile,
     '--fingerprint': fingerprint,

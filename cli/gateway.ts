@@ -5,6 +5,7 @@ import { type Opened, withConnection } from './client/open.ts';
 import { formatAddress, type TargetOptions, withTarget } from './client/target.ts';
 import { address, integer, listenPort } from './frame/arguments.ts';
 import { CommandError, describe } from './frame/errors.ts';
+import { namingPorts, reachableHost } from './frame/listening.ts';
 import { isLoopback } from './frame/loopback.ts';
 import type { Output } from './frame/output.ts';
 import { stopped } from './frame/signals.ts';
@@ -57,18 +58,20 @@ async function serve({ connection, connectAgain, output, signal, device }: Opene
     if (state === 'ended') end(error);
     else tell(state, error);
   };
-  const gateway = await Gateway.open({
-    environment: nodeEnvironment(),
-    connection,
-    connect: connectAgain,
-    host: options.listen,
-    port: options.port,
-    requestTimeout: options.requestTimeout,
-    onState,
-  });
+  const gateway = await namingPorts({ '--port': options.port }, () =>
+    Gateway.open({
+      environment: nodeEnvironment(),
+      connection,
+      connect: connectAgain,
+      host: options.listen,
+      port: options.port,
+      requestTimeout: options.requestTimeout,
+      onState,
+    }),
+  );
   try {
     const { port } = gateway;
-    const url = `coap://${formatAddress({ host: options.listen, port })}`;
+    const url = `coap://${formatAddress({ host: reachableHost(options.listen), port })}`;
     if (!isLoopback(options.listen)) output.warn(`everybody who reaches ${url} may use ${device} with the rights of this client`);
     output.result({ event: 'listening', device, host: options.listen, port }, `${url} is ${device}; Ctrl-C ends it`);
     const error = await Promise.race([stopped(signal), ended]);

@@ -82,6 +82,7 @@ export async function pair(argument: string | undefined, options: PairCommandOpt
     const prove = password === undefined ? undefined : (connection: Connection) => authenticate(connection, pairing, password);
     const look = async (opened: Opened): Promise<void> => {
       const standing = await standingOf(new IamUtil(opened.connection), opened.connection.getClientFingerprint());
+      await remember(opened, { standing });
       report(opened, { standing }, { pairing, state: options.state });
     };
     return withConnection(target, look, { ...settings, prove });
@@ -110,6 +111,9 @@ function check(argument: string | undefined, options: PairCommandOptions): void 
   if (argument !== undefined && device !== undefined) throw new UsageError('give the device once: as argument or with --device');
   if ((argument ?? device) === '-' && passwordFile === '-')
     throw new UsageError('standard input can be read once: pairing string or password');
+  const { sct, sctFile, serverKey, serverKeyFile, jwt, jwtFile } = options;
+  if ((argument ?? device) === '-' && [sct, sctFile, serverKey, serverKeyFile, jwt, jwtFile].includes('-'))
+    throw new UsageError('standard input can be read once: give the pairing string by it, and other secrets by files');
   if (user !== false) return;
   for (const [option, value] of Object.entries({ '--mode': mode, '--username': username, '--key-name': keyName }))
     if (value !== undefined) throw new UsageError(`${option} has no effect with --no-user: leave one of them out`);
@@ -182,10 +186,12 @@ async function authenticate(connection: Connection, pairing: PairingString | und
   }
 }
 
-async function remember({ connection, known }: Opened, { sct }: Outcome): Promise<void> {
-  if (sct === undefined) return;
+/** The user that this client is, with its token. */
+async function remember({ connection, known }: Opened, { standing, sct }: Outcome): Promise<void> {
+  if (standing.kind !== 'user') return;
   const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
-  known.remember({ ProductId, DeviceId, Fingerprint: connection.getDeviceFingerprint(), ServerConnectToken: sct });
+  const device = { ProductId, DeviceId, Fingerprint: connection.getDeviceFingerprint(), User: standing.username };
+  known.remember({ ...device, ...(sct !== undefined && { ServerConnectToken: sct }) });
   await known.save();
 }
 

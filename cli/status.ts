@@ -1,24 +1,109 @@
-/** `svc status`: what this client is and knows, from its state directory alone. It connects to nobody and makes nothing. */
-import { Command } from 'commander';
-import { SvcClient } from '../client/node.ts';
-import { documentOf, idOf, Known, type KnownDevice, stateDirectory } from './client/known.ts';
+/**
+ * `svc status`: what this client is and knows, from its state directory alone; it connects to nobody and makes nothing. With a device it connects, and shows who
+ * this client is there, the path and the round trip.
+ */
+import { Argument, Command } from 'commander';
+import { type Connection, IamUtil, SvcClient, SvcError } from '../client/node.ts';
+import { documentOf, idOf, Known, stateDirectory } from './client/known.ts';
+import { type Opened, withConnection } from './client/open.ts';
+import { roundTrip } from './client/round-trip.ts';
+import { oneDevice, type TargetOptions, withTarget } from './client/target.ts';
+import { placeOf, wayOf } from './client/way.ts';
+import { wayTo } from './devices.ts';
+import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
+import { table } from './frame/table.ts';
+import { milliseconds } from './ping.ts';
 
-interface StatusOptions {
-  state?: string;
-  json?: boolean;
-}
+/** ms for one answer. */
+const ANSWER = 10_000;
+/** Options of a look at the state directory alone. */
+const ALONE: readonly string[] = ['state', 'json'];
 
 /** The command `svc status`. */
 export function statusCommand(): Command {
-  return new Command('status')
-    .description('show the key of this client, the base stations and the devices it knows, without connecting')
-    .option('--state <dir>', 'where key and known devices are kept (default: $XDG_STATE_HOME/svc or ~/.local/state/svc)')
-    .option('--json', 'the result as JSON on standard output')
-    .action(status);
+  const command = new Command('status')
+    .description('show what this client is and knows, without connecting; with a device: connect, and show user, path and round trip')
+    .addArgument(new Argument('[device]', 'as --device'));
+  return withTarget(command).action(async (device: string | undefined, options: TargetOptions, self: Command) => {
+    const target = oneDevice(device, options);
+    if (namesDevice(target)) return withConnection(target, showDevice);
+    const unused = self.options.find(
+      (option) => self.getOptionValueSource(option.attributeName()) === 'cli' && !ALONE.includes(option.attributeName()),
+    );
+    if (unused !== undefined) throw new UsageError(`${unused.long} counts only with a device: name one, or leave it out`);
+    return overview(options);
+  });
 }
 
-async function status(options: StatusOptions): Promise<void> {
+function namesDevice({ device, product, deviceId, address }: TargetOptions): boolean {
+  return [device, product, deviceId, address].some((name) => name !== undefined);
+}
+
+async function showDevice({ connection, known, output, environment, signal, device, server }: Opened): Promise<void> {
+  const time = await roundTrip(connection, environment.clock, ANSWER, signal);
+  const who = await userOf(connection);
+  const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
+  const kept = known.byId(ProductId, DeviceId);
+  if (kept !== undefined && who.username !== undefined) {
+    known.remember({ ...kept, User: who.username });
+    await known.save();
+  }
+  const { over, text } = wayOf(connection);
+  const active = connection.paths().paths.find((path) => path.active);
+  const place = active === undefined ? '' : `, ${placeOf(active)}`;
+  const document = {
+    device,
+    name: kept?.Name,
+    user: who.username ?? null,
+    role: who.role ?? null,
+    path: over,
+    address: active && placeOf(active),
+    rtt: time,
+    server: server?.url,
+  };
+  output.result(document, [
+    `device      ${device}${kept?.Name === undefined ? '' : ` (${kept.Name})`}`,
+    `user        ${who.text}`,
+    `path        ${text}${place}${overWebSocket(connection)}`,
+    `round trip  ${milliseconds(time)}`,
+  ]);
+}
+
+function overWebSocket(connection: Connection): string {
+  return connection.getType() === 'RELAY' && connection.paths().station?.over === 'websocket' ? ', over a WebSocket' : '';
+}
+
+/** Who this client is to the device. */
+async function userOf(connection: Connection): Promise<{ username?: string; role?: string; text: string }> {
+  const iam = new IamUtil(connection);
+  try {
+    const { username, role } = await iam.getCurrentUser();
+    return { username, ...(role !== undefined && { role }), text: `${username} (${role ?? 'without a role: everything is denied'})` };
+  } catch (error) {
+    const code = error instanceof SvcError ? error.code : '';
+    const text = NOBODY[code === 'USER_DOES_NOT_EXIST' && !(await hasUsers(iam)) ? 'IAM_NOT_SUPPORTED' : code];
+    if (text === undefined) throw error;
+    return { text };
+  }
+}
+
+/** A device without access control answers as one to which this client is nobody. */
+async function hasUsers(iam: IamUtil): Promise<boolean> {
+  const problem = await iam.getDeviceDetails().then(
+    () => '',
+    (error: unknown) => (error instanceof SvcError ? error.code : ''),
+  );
+  return problem !== 'IAM_NOT_SUPPORTED';
+}
+
+const NOBODY: Readonly<Record<string, string>> = {
+  USER_DOES_NOT_EXIST: 'none: this client is no user of the device; svc pair makes it one',
+  IAM_NOT_SUPPORTED: 'none: the device has no users',
+  BLOCKED_BY_DEVICE_CONFIGURATION: 'unknown: the device does not tell this client',
+};
+
+async function overview(options: TargetOptions): Promise<void> {
   const known = await Known.open(stateDirectory(options.state));
   const pem = await known.existingPrivateKey();
   const client = pem === undefined ? null : fingerprintOf(pem);
@@ -39,9 +124,14 @@ async function status(options: StatusOptions): Promise<void> {
     `remembered in  ${directory}`,
     ...section(
       'base stations',
-      stations.map(({ url, verified }) => `${url}  ${proof(known, url, verified)}`),
+      ['url', 'proved'],
+      stations.map(({ url, verified }) => [url, proof(known, url, verified)]),
     ),
-    ...section('devices', devices.map(line)),
+    ...section(
+      'devices',
+      ['name', 'device', 'fingerprint', 'way'],
+      devices.map((device) => [device.Name, idOf(device), device.Fingerprint, wayTo(device)]),
+    ),
   ]);
 }
 
@@ -56,12 +146,6 @@ function proof(known: Known, url: string, verified: 'pinned' | 'tls'): string {
   return `by TLS, with the roots ${known.tlsStation(url) === '' ? 'of Node' : 'of --root-certs'}`;
 }
 
-function section(title: string, entries: readonly string[]): string[] {
-  return entries.length === 0 ? [`${title}: none`] : [`${title}:`, ...entries.map((entry) => `  ${entry}`)];
-}
-
-function line(device: KnownDevice): string {
-  const name = device.Name === undefined ? [] : [device.Name];
-  const webSocket = device.ServerWebSocketUrl === undefined ? [] : [`or ${device.ServerWebSocketUrl}`];
-  return [...name, idOf(device), device.Fingerprint, device.ServerUrl ?? device.Address ?? 'local network', ...webSocket].join('  ');
+function section(title: string, headings: readonly string[], rows: readonly (readonly (string | undefined)[])[]): string[] {
+  return rows.length === 0 ? [`${title}: none`] : [`${title}:`, ...table(headings, rows).map((entry) => `  ${entry}`)];
 }

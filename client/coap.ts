@@ -4,7 +4,7 @@
  * Any response is a result, 4.xx and 5.xx included; only the absence of one is an error. An object serves one request at a time and may be
  * executed again; the getters show the latest response. `observe` is a request whose resource goes on answering (RFC 7641).
  */
-import { type CoapMethod, type CoapResponse, DEFAULT_TIMEOUT, MethodCode } from '../protocol/coap/index.ts';
+import { type CoapMethod, type CoapResponse, checkQuery, DEFAULT_TIMEOUT, MethodCode } from '../protocol/coap/index.ts';
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
 import type { Observation, Session, SessionRequest } from '../transport/session/index.ts';
 import { lossAsStopped, whileConnected } from './while-connected.ts';
@@ -36,6 +36,7 @@ export class Coap {
   readonly #method: CoapMethod;
   readonly #path: string;
   #payload: { contentFormat?: number; payload: Uint8Array } | null = null;
+  #query: readonly string[] = [];
   #response: CoapResponse | null = null;
   #executing = false;
 
@@ -66,6 +67,14 @@ export class Coap {
       throw new LocalError('INVALID_ARGUMENT', 'a content format is a number from 0 to 65535');
     }
     this.#payload = { contentFormat, payload };
+  }
+
+  /**
+   * Arguments of the query (RFC 7252 §6.4), decoded, `name=value` by custom; without a call there are none. A resource that takes no query answers 4.00.
+   * @throws LocalError INVALID_ARGUMENT for more than 512 bytes, an argument of more than 255, or what is not text
+   */
+  setRequestQuery(query: readonly string[]): void {
+    this.#query = [...checkQuery(query)];
   }
 
   /**
@@ -122,7 +131,7 @@ export class Coap {
   }
 
   #request(options: { signal?: AbortSignal }): SessionRequest {
-    return { method: this.#method, path: this.#path, ...this.#payload, timeout: DEFAULT_TIMEOUT, ...options };
+    return { method: this.#method, path: this.#path, query: this.#query, ...this.#payload, timeout: DEFAULT_TIMEOUT, ...options };
   }
 
   #latest(): CoapResponse {

@@ -71,6 +71,11 @@ export class Authorization {
     return allowed;
   }
 
+  /** The same for a question alone: nobody is refused anything, and nobody is told. */
+  wouldAllow(connection: DeviceConnection, action: string): Promise<boolean> {
+    return this.#verdict({ action, attributes: {}, connection });
+  }
+
   /**
    * The same for what goes on: `onRevoked` is called once, when it is no longer allowed or the connection has ended. Null when it is denied. Never throws.
    */

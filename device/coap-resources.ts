@@ -6,9 +6,11 @@
  * resource is told of changes by `coap-observers.ts`.
  */
 import {
+  CORE_PATH,
   type CoapMethod,
   type CoapReply,
   ContentFormat,
+  type HandlerOptions,
   MethodCode,
   type RoutedRequest,
   Router,
@@ -20,6 +22,7 @@ import type { Clock, Log } from '../transport/environment.ts';
 import type { Session } from '../transport/session/index.ts';
 import { type Answer, type CoapResource, Observers } from './coap-observers.ts';
 import type { Connections, DeviceConnection } from './connections.ts';
+import { type ListedResource, ResourceList } from './resource-list.ts';
 
 /** A client's request, as a handler gets it. */
 export interface DeviceCoapRequest {
@@ -44,8 +47,8 @@ export interface DeviceCoapResponse {
   readonly maxAge?: number;
 }
 
-/** What else holds for a resource. */
-export interface CoapResourceOptions {
+/** What else holds for a resource. What several methods of a path say of it once is enough. */
+export interface CoapResourceOptions extends ListedResource {
   /** Clients may observe it (RFC 7641); only with GET. Say so only of a resource that is then notified. */
   readonly observable?: boolean;
 }
@@ -54,7 +57,12 @@ export interface CoapResourceOptions {
 export type CoapHandler = (request: DeviceCoapRequest) => DeviceCoapResponse | undefined | Promise<DeviceCoapResponse | undefined>;
 
 /** Paths the SDK keeps for itself, and what lies below them. */
-const RESERVED = ['/p2p', '/tcp-tunnels', '/udp-tunnels', '/iam'];
+const RESERVED = ['/p2p', '/tcp-tunnels', '/udp-tunnels', '/iam', CORE_PATH];
+
+/** Who decides for whom a resource is listed. */
+export interface Verdicts {
+  wouldAllow(connection: DeviceConnection, action: string): Promise<boolean>;
+}
 
 /** Every resource of a device, with the limit on requests. */
 export class CoapResources {
@@ -63,42 +71,61 @@ export class CoapResources {
   /** Requests worked on at a time, over all connections. */
   limit = Number.POSITIVE_INFINITY;
   readonly #connections: Connections;
+  readonly #list = new ResourceList();
   readonly #log: Log;
   readonly #taken = new Set<string>();
   #running = 0;
   /** Requests worked on, by connection; those without are not in it. */
   readonly #serving = new Map<DeviceConnection, number>();
 
-  constructor(connections: Connections, log: Log, clock: Clock) {
+  constructor(connections: Connections, log: Log, clock: Clock, verdicts: Verdicts) {
     this.#connections = connections;
     this.#log = log;
     this.observers = new Observers({ hasRoom: () => this.#running < this.limit, defer: (run) => clock.defer(run) });
+    const describe = async (connection: DeviceConnection, query: readonly string[]): Promise<DeviceCoapResponse> => {
+      const payload = await this.#list.describe((action) => verdicts.wouldAllow(connection, action), query);
+      return { status: 205, contentFormat: ContentFormat.LINK_FORMAT, payload };
+    };
+    const answer: Answer = (request) => this.#serve('GET', ({ connection }) => describe(connection, request.query), request);
+    this.#route('GET', CORE_PATH, answer, { takesQuery: true });
   }
 
   /**
    * A resource of the application. `path` starts with `/` and may have `{name}` segments.
-   * @throws LocalError INVALID_ARGUMENT (method, path, a path below /p2p, /tcp-tunnels, /udp-tunnels, /iam, or observable and not GET); IN_USE when method and
-   * path have a handler
+   * @throws LocalError INVALID_ARGUMENT (method, path, a path below /p2p, /tcp-tunnels, /udp-tunnels, /iam, /.well-known/core, observable and not GET, or a type or
+   * title that cannot be listed); IN_USE when method and path have a handler
    */
-  add(method: string, path: string, handler: CoapHandler, { observable = false }: CoapResourceOptions = {}): CoapResource {
+  add(method: string, path: string, handler: CoapHandler, options: CoapResourceOptions = {}): CoapResource {
+    const { observable = false } = options;
     if (!Object.hasOwn(MethodCode, method)) throw new LocalError('INVALID_ARGUMENT', 'the CoAP method must be GET, POST, PUT or DELETE');
     if (!path.startsWith('/')) throw new LocalError('INVALID_ARGUMENT', 'the path of a CoAP resource starts with "/"');
     if (RESERVED.some((prefix) => path === prefix || path.startsWith(`${prefix}/`))) {
       throw new LocalError(
         'INVALID_ARGUMENT',
-        `the CoAP path ${path} is reserved: /p2p, /tcp-tunnels, /udp-tunnels and /iam belong to the SDK`,
+        `the CoAP path ${path} is reserved: ${RESERVED.slice(0, -1).join(', ')} and ${RESERVED.at(-1)} belong to the SDK`,
       );
     }
     if (observable && method !== 'GET') throw new LocalError('INVALID_ARGUMENT', `only GET can be observed, not ${method}`);
     const resource = this.observers.resource((request) => this.#serve(method as CoapMethod, handler, request));
     const answer: Answer = (request) => (observable ? this.observers.serve(resource, request) : resource.answer(request));
-    resource.removed = this.#route(method as CoapMethod, path, answer);
+    const unlist = this.#list.add(method, path, options);
+    try {
+      const unroute = this.#route(method as CoapMethod, path, answer);
+      resource.removed = () => {
+        unroute();
+        unlist();
+      };
+    } catch (error) {
+      unlist();
+      throw error;
+    }
     return resource;
   }
 
   /** One of the SDK's own endpoints. */
   addOwn(method: CoapMethod, path: string, handler: CoapHandler): void {
     this.#route(method, path, (request) => this.#serve(method, handler, request));
+    if (!path.startsWith('/p2p/')) this.#list.add(method, path, {});
   }
 
   /** A resource of the protocol: it sees the session and the exchange, and does not count as a request that is worked on. */
@@ -107,10 +134,10 @@ export class CoapResources {
   }
 
   /** Returns the function that removes it. */
-  #route(method: CoapMethod, path: string, answer: Answer): () => void {
+  #route(method: CoapMethod, path: string, answer: Answer, options: HandlerOptions = {}): () => void {
     const key = `${method} ${path}`;
     if (this.#taken.has(key)) throw new LocalError('IN_USE', `the CoAP resource ${key} has a handler`);
-    this.router.on(method, path, answer);
+    this.router.on(method, path, answer, options);
     this.#taken.add(key);
     let added = true;
     return () => {

@@ -61,7 +61,7 @@ export class Device {
       this.#events.emit('denied', { caller: callerOf(connection), action, attributes }),
     );
     this.#connections = new Connections(log, this.#environment.clock);
-    this.#resources = new CoapResources(this.#connections, told, this.#environment.clock);
+    this.#resources = new CoapResources(this.#connections, told, this.#environment.clock, this.#authorization);
     this.#streams = new StreamListeners(told);
     const parts = { authorization: this.#authorization, streams: this.#streams, resources: this.#resources, places: new TunnelPlaces() };
     const resolve = (host: string): Promise<string[]> => this.#environment.network.resolve(host);
@@ -210,7 +210,7 @@ export class Device {
    * Serves a CoAP method and path; `{name}` segments match one segment and reach the handler as parameters. A GET that is observable: call
    * `notify` of the returned resource when it changed, and its observers get a new answer of the handler. `remove` takes it away; requests that are being
    * worked on are answered all the same.
-   * @throws LocalError INVALID_ARGUMENT (also for paths below /p2p, /tcp-tunnels, /udp-tunnels and /iam, and for observable without GET); IN_USE
+   * @throws LocalError INVALID_ARGUMENT (also for /.well-known/core and paths below /p2p, /tcp-tunnels, /udp-tunnels and /iam, and for observable without GET); IN_USE
    */
   addCoapResource(method: string, path: string, handler: CoapHandler, options: CoapResourceOptions = {}): CoapResource {
     return this.#resources.add(method, path, handler, options);

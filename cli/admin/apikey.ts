@@ -11,7 +11,7 @@ import {
 } from '../../server/administration/index.ts';
 import { collect, id } from '../frame/arguments.ts';
 import { argument } from './refusal.ts';
-import { type AdminOptions, administer, adminSubcommand, label, printList } from './shared.ts';
+import { type AdminOptions, administer, adminSubcommand, label, printTable } from './shared.ts';
 
 interface AddOptions extends AdminOptions {
   name?: string;
@@ -53,11 +53,12 @@ function list(): Command {
     .option('--org <id>', 'only those of this organization', id)
     .action((options: AdminOptions) =>
       administer(options, async ({ store }, output) => {
-        const line = (each: ApiKey): string => {
+        const row = (each: ApiKey) => {
           const addresses = each.enforceIpWhitelist ? each.ipWhiteList.map(({ ip }) => ip).join(' ') || 'no address' : 'any address';
-          return [each.apikeyId, each.organizationId, each.name, each.actions.join(' ') || 'no actions', addresses].join('\t');
+          return [each.apikeyId, each.organizationId, each.name, each.actions.join(' ') || 'no actions', addresses];
         };
-        printList(output, await store.apiKeys(options.org), line, 'no API keys');
+        const headings = ['key', 'organization', 'name', 'actions', 'from'];
+        printTable(output, await store.apiKeys(options.org), { headings, row, none: 'no API keys' });
       }),
     );
 }

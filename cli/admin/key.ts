@@ -15,8 +15,10 @@ import {
 } from '../../server/administration/index.ts';
 import { collect, id } from '../frame/arguments.ts';
 import { UsageError } from '../frame/errors.ts';
-import { argument } from './refusal.ts';
-import { type AdminOptions, administer, adminSubcommand, label, printList } from './shared.ts';
+import { Output } from '../frame/output.ts';
+import { givenSecret } from '../frame/secret.ts';
+import { argument, refusing } from './refusal.ts';
+import { type AdminOptions, administer, adminSubcommand, label, printTable } from './shared.ts';
 
 interface JwtOptions {
   jwtIssuer?: string;
@@ -72,7 +74,11 @@ function issuerOf({ jwtIssuer, jwtAudience, jwtJwksUri, jwtClaim }: JwtOptions):
 function add(): Command {
   return withJwt(
     adminSubcommand('add', 'add a server key and print it; it cannot be shown again')
-      .argument('[key]', 'the key, sk- and 16 to 125 letters, digits, - or _; made up when left out', argument(checkServerKey))
+      .argument(
+        '[key]',
+        'the key, sk- and 16 to 125 letters, digits, - or _; - reads it from standard input; made up when left out',
+        keyOrInput,
+      )
       .option('--product <id>', 'only for this product; may be given again. Default: all products of the organization', collect(id))
       .option('--name <name>', 'a friendly name', label)
       .option('--org <id>', 'its organization; not needed while there is only one', id),
@@ -81,22 +87,43 @@ function add(): Command {
     const { jwtIssuer, jwtAudience, jwtJwksUri } = options;
     if (jwt !== undefined && [jwtIssuer, jwtAudience, jwtJwksUri].includes(undefined))
       throw new UsageError('--jwt-issuer, --jwt-audience and --jwt-jwks-uri belong together: give all three');
-    return administer(options, async (administration, output) => {
-      const { org, product, name } = options;
-      const added = await addServerKey(administration, { serverKey: given, organizationId: org, productIds: product, name, jwt });
-      output.result({ ...added.record, serverKey: added.serverKey }, added.serverKey);
+    return refusing(async () => {
+      // Before a store is made.
+      const secret = await givenSecret(
+        { what: 'the server key', option: 'svc admin key add', value: given },
+        new Output(options.json === true),
+      );
+      await addKey(secret === undefined ? undefined : checkServerKey(secret), jwt, options);
     });
   });
 }
+
+function addKey(serverKey: string | undefined, jwt: Partial<JwtIssuer> | undefined, options: AddOptions): Promise<void> {
+  return administer(options, async (administration, output) => {
+    const { org, product, name } = options;
+    const added = await addServerKey(administration, { serverKey, organizationId: org, productIds: product, name, jwt });
+    output.result({ ...added.record, serverKey: added.serverKey }, added.serverKey);
+    output.note(`its id is ${added.record.appId}, by which svc admin key list, show, set and remove know it`);
+  });
+}
+
+/** What is wrong use is said before anything else. */
+const keyOrInput = argument((text) => (text === '-' ? text : checkServerKey(text)));
 
 function list(): Command {
   return adminSubcommand('list', 'list the server keys, without the keys themselves')
     .option('--org <id>', 'only those of this organization', id)
     .action((options: AdminOptions) =>
       administer(options, async (administration, output) => {
-        const line = (each: ServerKeyRecord): string =>
-          [each.appId, each.organizationId, products(each), each.jwt?.issuer ?? 'key alone', each.name ?? ''].join('\t');
-        printList(output, await serverKeys(administration, options.org), line, 'no server keys');
+        const row = (each: ServerKeyRecord) => [
+          each.appId,
+          each.organizationId,
+          products(each),
+          each.jwt?.issuer ?? 'key alone',
+          each.name ?? undefined,
+        ];
+        const headings = ['id', 'organization', 'products', 'token', 'name'];
+        printTable(output, await serverKeys(administration, options.org), { headings, row, none: 'no server keys' });
       }),
     );
 }

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { addOrganization, type Organization, removeOrganization } from '../../server/administration/index.ts';
 import { id } from '../frame/arguments.ts';
-import { type AdminOptions, administer, adminSubcommand, label, printList } from './shared.ts';
+import { type AdminOptions, administer, adminSubcommand, label, printTable } from './shared.ts';
 
 /** `svc admin org add|list|remove`. */
 export function adminOrganization(): Command {
@@ -24,8 +24,8 @@ function add(): Command {
 function list(): Command {
   return adminSubcommand('list', 'list the organizations').action((options: AdminOptions) =>
     administer(options, async ({ store }, output) => {
-      const line = (each: Organization): string => [each.organizationId, each.name ?? ''].join('\t');
-      printList(output, await store.organizations(), line, 'no organizations');
+      const row = ({ organizationId, name }: Organization) => [organizationId, name ?? undefined];
+      printTable(output, await store.organizations(), { headings: ['organization', 'name'], row, none: 'no organizations' });
     }),
   );
 }

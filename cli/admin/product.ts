@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { addProduct, type Product, removeProduct } from '../../server/administration/index.ts';
 import { id } from '../frame/arguments.ts';
-import { type AdminOptions, administer, adminSubcommand, label, printList } from './shared.ts';
+import { type AdminOptions, administer, adminSubcommand, label, printTable } from './shared.ts';
 
 /** `svc admin product add|list|remove`. */
 export function adminProduct(): Command {
@@ -27,8 +27,8 @@ function list(): Command {
     .option('--org <id>', 'only those of this organization', id)
     .action((options: AdminOptions) =>
       administer(options, async ({ store }, output) => {
-        const line = (each: Product): string => [each.productId, each.organizationId, each.name ?? ''].join('\t');
-        printList(output, await store.products(options.org), line, 'no products');
+        const row = ({ productId, organizationId, name }: Product) => [productId, organizationId, name ?? undefined];
+        printTable(output, await store.products(options.org), { headings: ['product', 'organization', 'name'], row, none: 'no products' });
       }),
     );
 }

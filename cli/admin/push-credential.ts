@@ -10,9 +10,10 @@ import {
 } from '../../server/administration/index.ts';
 import { readJson } from '../../transport/node/index.ts';
 import { id } from '../frame/arguments.ts';
+import { readStandardInput } from '../frame/ask.ts';
 import { CommandError } from '../frame/errors.ts';
 import { argument } from './refusal.ts';
-import { type AdminOptions, administer, adminSubcommand, printList } from './shared.ts';
+import { type AdminOptions, administer, adminSubcommand, printTable } from './shared.ts';
 
 /** `svc admin push-credential add|list|remove`. */
 export function adminPushCredential(): Command {
@@ -28,12 +29,12 @@ function add(): Command {
     'add',
     "add a service account of the push provider; devices of the organization may then push to the account's project",
   )
-    .argument('<file>', "the service account's JSON file")
+    .argument('<file>', "the service account's JSON file, - for standard input")
     .option('--base-url <url>', "where the provider's HTTP v1 interface is", argument(checkProviderUrl), PROVIDER_URL)
     .option('--org <id>', 'its organization; not needed while there is only one', id)
     .action((file: string, options: AdminOptions & { baseUrl: string }) =>
       administer(options, async (administration, output) => {
-        const account = await readJson(file);
+        const account = file === '-' ? parsed(await readStandardInput()) : await readJson(file);
         if (account === undefined) throw new CommandError(`${file}: no such file or directory`);
         const { baseUrl, org } = options;
         const record = await addPushCredential(administration, { account, baseUrl, organizationId: org });
@@ -47,9 +48,14 @@ function list(): Command {
     .option('--org <id>', 'only those of this organization', id)
     .action((options: AdminOptions) =>
       administer(options, async (administration, output) => {
-        const line = (each: PushCredentialRecord): string =>
-          [each.projectId, each.organizationId, each.clientEmail, each.baseUrl].join('\t');
-        printList(output, await pushCredentials(administration, options.org), line, 'no push credentials');
+        const row = ({ projectId, organizationId, clientEmail, baseUrl }: PushCredentialRecord) => [
+          projectId,
+          organizationId,
+          clientEmail,
+          baseUrl,
+        ];
+        const headings = ['project', 'organization', 'account', 'provider'];
+        printTable(output, await pushCredentials(administration, options.org), { headings, row, none: 'no push credentials' });
       }),
     );
 }
@@ -64,4 +70,13 @@ function remove(): Command {
         output.result({ removed: projectId }, `removed ${projectId}`);
       }),
     );
+}
+
+/** @throws CommandError for what is no JSON */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new CommandError('standard input holds no JSON');
+  }
 }

@@ -15,7 +15,7 @@ import {
 } from '../../server/administration/index.ts';
 import { collect, id, integer } from '../frame/arguments.ts';
 import { argument, refusing } from './refusal.ts';
-import { type AdminOptions, administer, adminSubcommand, label, printList } from './shared.ts';
+import { type AdminOptions, administer, adminSubcommand, label, printTable } from './shared.ts';
 
 interface AddOptions extends AdminOptions {
   name?: string;
@@ -66,9 +66,15 @@ function list(): Command {
     .option('--org <id>', 'only those of this organization', id)
     .action((options: AdminOptions) =>
       administer(options, async (administration, output) => {
-        const line = (each: ServiceRecord): string =>
-          [each.serviceId, each.organizationId, each.url, each.allowPrivate ? 'private addresses allowed' : '', each.name ?? ''].join('\t');
-        printList(output, await services(administration, options.org), line, 'no services');
+        const row = ({ serviceId, organizationId, url, allowPrivate, name }: ServiceRecord) => [
+          serviceId,
+          organizationId,
+          url,
+          allowPrivate ? 'allowed' : 'refused',
+          name ?? undefined,
+        ];
+        const headings = ['service', 'organization', 'url', 'private addresses', 'name'];
+        printTable(output, await services(administration, options.org), { headings, row, none: 'no services' });
       }),
     );
 }

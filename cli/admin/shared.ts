@@ -6,6 +6,7 @@ import { defaultDataDirectory } from '../frame/data-directory.ts';
 import { CommandError } from '../frame/errors.ts';
 import { Output } from '../frame/output.ts';
 import { shellWord } from '../frame/shell-word.ts';
+import { table } from '../frame/table.ts';
 import { argument, refusing } from './refusal.ts';
 
 const ABSENT = 'start one with svc basestation, or name its directory with --data';
@@ -55,6 +56,15 @@ export async function administer(
 /** Prints records: JSON as one array, else a line each. */
 export function printList<Item>(output: Output, items: readonly Item[], line: (item: Item) => string, none: string): void {
   output.result(items, items.length === 0 ? none : items.map(line));
+}
+
+/** Prints records: JSON as one array, else a table. @param none where there are no records */
+export function printTable<Item>(
+  output: Output,
+  items: readonly Item[],
+  { headings, row, none }: { headings: readonly string[]; row: (item: Item) => readonly (string | undefined)[]; none: string },
+): void {
+  output.result(items, items.length === 0 ? none : table(headings, items.map(row)));
 }
 
 /** A free text of 1 to 100 characters without line breaks. */

@@ -2,6 +2,8 @@
 import type { Loaders } from '../frame/run.ts';
 
 export const commands: Loaders = {
+  devices: async () => (await import('../devices.ts')).devicesCommand(),
+  forget: async () => (await import('../devices.ts')).forgetCommand(),
   discover: async () => (await import('../discover.ts')).discoverCommand(),
   doctor: async () => (await import('../doctor.ts')).doctorCommand(),
   connect: async () => (await import('../connect.ts')).connectCommand(),
@@ -13,5 +15,6 @@ export const commands: Loaders = {
   tunnel: async () => (await import('../tunnel.ts')).tunnelCommand(),
   gateway: async () => (await import('../gateway.ts')).gatewayCommand(),
   key: async () => (await import('../key.ts')).keyCommand(),
+  ping: async () => (await import('../ping.ts')).pingCommand(),
   status: async () => (await import('../status.ts')).statusCommand(),
 };

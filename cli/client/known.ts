@@ -27,6 +27,8 @@ export interface KnownDevice {
   ServerWebSocketUrl?: string;
   /** host:port where it was reached directly. */
   Address?: string;
+  /** The user that this client was when it last asked. */
+  User?: string;
 }
 
 interface KnownFile {

@@ -16,6 +16,8 @@ import { interruption, unlessInterrupted } from '../frame/signals.ts';
 import { explained } from './failure.ts';
 import { givenJwt } from './jwt.ts';
 import { idOf, Known, type KnownDevice, stateDirectory } from './known.ts';
+import { noteUse } from './last-used.ts';
+import { withSecrets } from './secrets.ts';
 import { stationOptions, type TargetStation } from './station.ts';
 import { formatAddress, nameOf, type Target as ResolvedTarget, resolveTarget, type TargetOptions } from './target.ts';
 import { placeOfActive } from './way.ts';
@@ -44,6 +46,7 @@ export interface Opened {
   readonly connection: Connection;
   readonly known: Known;
   readonly output: Output;
+  readonly environment: Environment;
   /** Fires at SIGINT or SIGTERM. */
   readonly signal: AbortSignal;
   /** `product.device`. */
@@ -94,11 +97,12 @@ export interface OpenSettings {
 
 /** Connects, runs `work`, closes. The connection is closed on every way out. */
 export async function withConnection(
-  options: TargetOptions,
+  given: TargetOptions,
   work: (opened: Opened) => Promise<void>,
   settings: OpenSettings = {},
 ): Promise<void> {
-  const output = settings.frame?.output ?? new Output(options.json === true);
+  const output = settings.frame?.output ?? new Output(given.json === true);
+  const options = await withSecrets(given, output);
   const known = await Known.open(stateDirectory(options.state));
   const { near = false, brief = false } = settings;
   const target = { ...resolveTarget(options, known, settings), jwt: await givenJwt(options, output), near, brief };
@@ -119,10 +123,11 @@ export async function withConnection(
     if (prove !== undefined) await unlessInterrupted(signal, prove(connection));
     const device = await trust(connection, output);
     await remember(known, target, device, { name: settings.name, connection });
+    await noteUse(known.directory, idOf(device), known.devices.map(idOf), environment.clock.wallTime());
     const again = { ...target, productId: device.ProductId, deviceId: device.DeviceId, pin: device.Fingerprint };
     const connectAgain = (stop: AbortSignal): Promise<Connection> => connect(client, known, again, stop);
     const { server, webSocket } = target;
-    const working = work({ connection, known, output, signal, device: idOf(device), server, webSocket, connectAgain });
+    const working = work({ connection, known, output, environment, signal, device: idOf(device), server, webSocket, connectAgain });
     await (settings.untilStopped === true ? working : unlessInterrupted(signal, working));
   } finally {
     await client.stop();

@@ -34,7 +34,9 @@ export interface TargetOptions extends StationFlags {
   deviceId?: string;
   serverWebsocket?: string;
   sct?: string;
+  sctFile?: string;
   serverKey?: string;
+  serverKeyFile?: string;
   jwt?: string;
   jwtFile?: string;
   address?: HostPort;
@@ -53,6 +55,14 @@ export interface TargetOptions extends StationFlags {
   timeout: number;
   linkMtu?: number;
   json?: boolean;
+}
+
+/** The options with a device that was given as argument. @throws UsageError for one that is given twice, or for no pairing string */
+export function oneDevice<Options extends Pick<TargetOptions, 'device'>>(argument: string | undefined, options: Options): Options {
+  if (argument === undefined) return options;
+  if (options.device !== undefined) throw new UsageError('give the device once: as argument or with --device');
+  if (argument.includes('=')) readPairingString(argument);
+  return { ...options, device: argument };
 }
 
 /** Everything a connect needs. */
@@ -104,8 +114,10 @@ export function withTarget(command: Command): Command {
     )
     .addOption(new Option('--root-certs <file>', ROOT_CERTS_HELP).argParser(rootCerts))
     .addOption(new Option('--server-websocket <url>', `${SERVER_WEBSOCKET_HELP}; remembered`).argParser(webSocketUrl))
-    .option('--sct <token>', 'server connect token; remembered')
-    .option('--server-key <key>', 'server key')
+    .option('--sct <token>', 'server connect token; remembered; - reads it from standard input')
+    .option('--sct-file <file>', 'the same from a file')
+    .option('--server-key <key>', 'server key; - reads it from standard input')
+    .option('--server-key-file <file>', 'the same from a file')
     .option('--jwt <token>', 'token of an issuer (JWT), beside a --server-key that asks for one; - reads it from standard input')
     .option('--jwt-file <file>', 'the same from a file, which is read for each connect')
     .addOption(new Option('--address <host:port>', 'straight to the device, its local port').argParser(hostPort))

@@ -9,6 +9,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type CryptoKey, errors, exportPKCS8, generateKeyPair, jwtVerify } from 'jose';
+import { PortInUseError } from '../../protocol/errors/index.ts';
 import { notFound, type ProviderAnswer, type PushError, permissionDenied, pushError, pushErrors, unauthenticated } from './push-errors.ts';
 import { checkMessage } from './push-message.ts';
 
@@ -52,13 +53,15 @@ export class PushEmulator {
   readonly #next: ProviderAnswer[] = [];
   #always: ProviderAnswer | null = null;
 
-  /** @throws the system's error when the port cannot be had */
+  /** @throws LocalError PORT_IN_USE, else the system's error when the port cannot be had */
   static async start(options: PushEmulatorOptions): Promise<PushEmulator> {
     const { publicKey, privateKey } = await generateKeyPair('RS256', { extractable: true });
     const keys = { publicKey, pem: await exportPKCS8(privateKey), keyId: randomBytes(20).toString('hex') };
     const emulator = new PushEmulator(options, keys);
     await new Promise<void>((resolve, reject) => {
-      emulator.#server.once('error', reject).listen(options.port ?? 0, LOOPBACK, resolve);
+      emulator.#server
+        .once('error', (error) => reject(isPortTaken(error) ? new PortInUseError('TCP', options.port ?? 0, { cause: error }) : error))
+        .listen(options.port ?? 0, LOOPBACK, resolve);
     });
     return emulator;
   }
@@ -217,4 +220,8 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
     return null;
   }
   return Buffer.concat(chunks).toString('utf8');
+}
+
+function isPortTaken(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
 }

@@ -2,6 +2,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { replaceJson } from '../../transport/node/index.ts';
 import { integer, listenPort } from '../frame/arguments.ts';
+import { namingPorts } from '../frame/listening.ts';
 import { Output } from '../frame/output.ts';
 import { interruption, stopped } from '../frame/signals.ts';
 import { PushEmulator } from './push-emulator.ts';
@@ -39,11 +40,13 @@ async function run(options: Options): Promise<void> {
   const output = new Output(options.json === true);
   const interrupt = interruption();
   try {
-    const emulator = await PushEmulator.start({
-      projectId: options.project,
-      port: options.port,
-      onReceived: (push) => output.result({ event: 'message', ...push }, `${push.name}  ${JSON.stringify(push.message)}`),
-    });
+    const emulator = await namingPorts({ '--port': options.port }, () =>
+      PushEmulator.start({
+        projectId: options.project,
+        port: options.port,
+        onReceived: (push) => output.result({ event: 'message', ...push }, `${push.name}  ${JSON.stringify(push.message)}`),
+      }),
+    );
     if (options.answer !== undefined) emulator.answerAlways(pushError(options.answer, options.retryAfter ?? null));
     try {
       if (options.account !== undefined) await replaceJson(options.account, emulator.account);

@@ -88,7 +88,7 @@ export class Thermostat {
     this.#readable(device, '/thermostat/target', ({ target }) => target.toFixed(1));
     this.#readable(device, '/thermostat/mode', ({ mode }) => mode);
     const changing = (method: string, path: string, handler: CoapHandler) =>
-      device.addCoapResource(method, path, guarded(device, 'Thermostat:Set', handler));
+      device.addCoapResource(method, path, guarded(device, 'Thermostat:Set', handler), { type: typeOf(path), action: 'Thermostat:Set' });
     changing('PUT', '/thermostat/target', (request) => this.#setTarget(request));
     changing('PUT', '/thermostat/mode', (request) => this.#setMode(request));
     changing('POST', '/thermostat/boost', (request) => this.#boost(request));
@@ -121,7 +121,10 @@ export class Thermostat {
     contentFormat: number = ContentFormat.TEXT_PLAIN,
   ): void {
     const handler = guarded(device, 'Thermostat:Get', () => ({ status: 205, contentFormat, payload: shows(this.snapshot()) }));
-    this.#resources.push({ resource: device.addCoapResource('GET', path, handler, { observable: true }), shows });
+    this.#resources.push({
+      resource: device.addCoapResource('GET', path, handler, { observable: true, type: typeOf(path), action: 'Thermostat:Get' }),
+      shows,
+    });
   }
 
   async #setTarget({ payload }: DeviceCoapRequest): Promise<DeviceCoapResponse> {
@@ -175,6 +178,11 @@ export class Thermostat {
   #approach(from: number, to: number, elapsed: number): number {
     return to + (from - to) * Math.exp(-elapsed / this.#timeConstant);
   }
+}
+
+/** `thermostat.target` for `/thermostat/target`. */
+function typeOf(path: string): string {
+  return path.slice(1).replaceAll('/', '.');
 }
 
 /** A handler for those only who may do `action`. */

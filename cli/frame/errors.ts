@@ -55,7 +55,7 @@ const HINTS: Record<string, string> = {
     'check the name and port, that it runs there, and that firewalls let UDP through to its port, or TCP where it is reached by https or over a WebSocket',
   NOT_ATTACHED: 'the device is known but not connected to the base station now: check that it runs',
   TOKEN_REJECTED:
-    'give the server connect token of the pairing string with --sct, or a server key with --server-key; where the key asks for a token of an issuer, give a fresh token with --jwt-file; or your user was deleted: ask for a new invitation',
+    'give the server connect token of the pairing string with --sct-file, or a server key with --server-key-file; where the key asks for a token of an issuer, give a fresh token with --jwt-file; or your user was deleted: ask for a new invitation',
   UNKNOWN_SERVER_KEY: 'create a key on the base station with `svc admin key add`',
   UNKNOWN_PRODUCT_ID: 'register it on the base station with `svc admin product add`',
   UNKNOWN_FINGERPRINT: 'register the device on the base station with `svc admin device add`, as printed at its start',

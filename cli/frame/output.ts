@@ -34,6 +34,11 @@ export class Output {
     stdout.write(`${stdout.isTTY === true ? lines(text) : text}\n`);
   }
 
+  /** Whether a person sees standard output. */
+  get isTerminal(): boolean {
+    return this.#streams.stdout.isTTY === true;
+  }
+
   /** Raw bytes to standard output, for payloads. */
   bytes(data: Uint8Array): void {
     this.#streams.stdout.write(data);

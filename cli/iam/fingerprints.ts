@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import type { TargetOptions } from '../client/target.ts';
 import { fingerprint } from '../frame/arguments.ts';
+import { table } from '../frame/table.ts';
 import { type ForceOptions, forceOption, keepAdministrator } from './only-administrator.ts';
 import { type IamOpened, iamSubcommand, withIam } from './shared.ts';
 
@@ -20,8 +21,8 @@ function list(): Command {
     .action((username: string, options: TargetOptions) =>
       withIam(options, async ({ iam, output }) => {
         const { fingerprints } = await iam.getUser(username);
-        const lines = fingerprints.map(({ fingerprint: hex, name }) => (name === undefined ? hex : `${hex}  ${name}`));
-        output.result(fingerprints, lines.length === 0 ? 'no fingerprints: nobody is this user yet' : lines);
+        const rows = fingerprints.map(({ fingerprint: hex, name }) => [hex, name]);
+        output.result(fingerprints, rows.length === 0 ? 'no fingerprints: nobody is this user yet' : table(['fingerprint', 'name'], rows));
       }),
     );
 }

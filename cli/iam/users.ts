@@ -4,9 +4,12 @@ import { SvcError, type UserRecord } from '../../client/node.ts';
 import type { TargetOptions } from '../client/target.ts';
 import { collect } from '../frame/arguments.ts';
 import { CommandError, describe, UsageError } from '../frame/errors.ts';
+import { Output } from '../frame/output.ts';
 import { givenPassword, type PasswordOptions, withPassword } from '../frame/password.ts';
+import { givenSecret } from '../frame/secret.ts';
+import { table } from '../frame/table.ts';
 import { type ForceOptions, forceOption, isAdministratorRole, keepAdministrator } from './only-administrator.ts';
-import { type IamOpened, iamSubcommand, printNames, table, userLines, withIam } from './shared.ts';
+import { type IamOpened, iamSubcommand, printNames, userLines, withIam } from './shared.ts';
 
 interface UserOptions extends TargetOptions, PasswordOptions, ForceOptions {
   role?: string;
@@ -58,11 +61,13 @@ async function printUsers({ iam, output }: IamOpened, names: readonly string[]):
     });
     if (user !== null) users.push(user);
   }
-  const rows = users.map(({ username, role, displayName, sctOmitted }): [string, string] => [
+  const rows = users.map(({ username, role, displayName, sctOmitted }) => [
     username,
-    [role ?? 'no role', displayName, sctOmitted && 'local only: no room for its token'].filter(Boolean).join(', '),
+    role ?? 'no role',
+    displayName,
+    sctOmitted ? 'local only: no room for its token' : undefined,
   ]);
-  output.result(users, rows.length === 0 ? 'no users' : table(rows));
+  output.result(users, rows.length === 0 ? 'no users' : table(['username', 'role', 'display name', 'base station'], rows));
 }
 
 function show(): Command {
@@ -95,16 +100,18 @@ function set(): Command {
     .argument('<username>')
     .option('--role <id>', 'its role')
     .option('--display-name <text>', 'what to call it')
-    .option('--token <token>', 'the server connect token of its clients')
+    .option('--token <token>', 'the server connect token of its clients; - reads it from standard input')
     .option('--oauth-subject <subject>', 'who it is to an OAuth provider')
     .addOption(new Option('--clear <setting>', `take a setting away: ${clearable.join(', ')}; repeatable`).argParser(collect(clearing)))
     .addOption(forceOption());
   return withPassword(command).action(async (username: string, options: UserOptions) => {
+    if (options.token === '-' && options.passwordFile === '-') throw new UsageError('standard input can be read once: token or password');
     const password = await givenPassword(options);
+    const token = await givenSecret({ what: 'the token', option: '--token', value: options.token }, new Output(options.json === true));
     const given = {
       role: options.role,
       'display-name': options.displayName,
-      token: options.token,
+      token,
       'oauth-subject': options.oauthSubject,
       password,
     };

@@ -60,8 +60,8 @@ export async function connectRemote(
 
 function requireAdmission({ ServerKey, ServerConnectToken, ServerJwtToken }: EffectiveOptions): void {
   if (ServerKey !== undefined || ServerConnectToken !== undefined) return;
-  const missing = ServerJwtToken === undefined ? 'a server key or a server connect token' : 'the server key that belongs to the JWT';
-  throw new LocalError('INVALID_STATE', `${missing} is missing`);
+  const missing = ServerJwtToken === undefined ? 'ServerConnectToken or ServerKey' : 'ServerKey, which belongs to ServerJwtToken,';
+  throw new LocalError('INVALID_STATE', `the connection option ${missing} is missing`);
 }
 
 async function connectOnce(host: Host, connector: StationConnector, options: EffectiveOptions, target: RemoteTarget): Promise<Session> {

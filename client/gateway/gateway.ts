@@ -176,12 +176,13 @@ export class Gateway {
   }
 
   async #ask(observer: Observer, connection: Connection): Promise<void> {
-    const { method, path, contentFormat, payload, accept } = observer.request;
+    const { method, path, query, contentFormat, payload, accept } = observer.request;
     const stop = new AbortController();
     this.#await(observer, () => stop.abort());
     let reply: CoapReply;
     try {
       const coap = connection.createCoap(method, path);
+      coap.setRequestQuery(query);
       if (payload.length > 0 || contentFormat !== null) coap.setRequestPayload(contentFormat, payload);
       await coap.execute({ signal: stop.signal });
       reply = responseReply(coap.getResponse(), accept);

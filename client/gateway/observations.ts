@@ -113,7 +113,9 @@ export class Observations {
 
   #observe(entry: Entry, connection: Connection): void {
     try {
-      entry.observation = connection.createCoap('GET', entry.request.path).observe({
+      const coap = connection.createCoap('GET', entry.request.path);
+      coap.setRequestQuery(entry.request.query);
+      entry.observation = coap.observe({
         onResponse: (response) => this.#response(entry, response),
         onEnd: (error) => this.#observationEnded(entry, error),
       });

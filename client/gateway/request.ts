@@ -3,10 +3,9 @@
  * in for the device (§5.7.3).
  *
  *     Uri-Host, Uri-Port             read over: there is one device here
- *     Uri-Path, Content-Format       pass
+ *     Uri-Path, Uri-Query, Content-Format   pass; where the device takes no query it answers 4.00
  *     Observe, Block1, Block2, Size  are the gateway's own business, on either side apart
  *     Accept                         a GET whose answer has another format is answered 4.06; unrecognized with methods that act before they answer
- *     Uri-Query                      4.00, as the device has it
  *     Proxy-Uri, Proxy-Scheme        5.05
  *     ETag, No-Response              read over; an answer is never wrong (RFC 7967 §2)
  *     others                         unrecognized if critical; 4.02 if elective and unsafe to forward unknown (§5.7.1); else read over
@@ -18,6 +17,7 @@ import {
   type CoapMessage,
   type CoapMethod,
   type CoapReply,
+  checkQuery,
   methodOfCode,
   OptionNumber,
   Status,
@@ -30,6 +30,8 @@ import { acceptedInRequests, readRequest } from '../../protocol/coap/request.ts'
 export interface DeviceRequest {
   readonly method: CoapMethod;
   readonly path: string;
+  /** Decoded arguments. */
+  readonly query: readonly string[];
   readonly contentFormat: number | null;
   readonly payload: Uint8Array;
   /** The only content format that is taken. */
@@ -38,10 +40,10 @@ export interface DeviceRequest {
   readonly observe: number | undefined;
 }
 
-const accepted: ReadonlySet<number> = new Set([...acceptedInRequests, OptionNumber.ACCEPT]);
+const accepted: ReadonlySet<number> = new Set([...acceptedInRequests, OptionNumber.ACCEPT, OptionNumber.URI_QUERY]);
 const known: ReadonlySet<number> = new Set(Object.values(OptionNumber));
 /** Those that are refused are recognized, too. */
-const recognized: ReadonlySet<number> = new Set([...accepted, OptionNumber.URI_QUERY, OptionNumber.PROXY_URI, OptionNumber.PROXY_SCHEME]);
+const recognized: ReadonlySet<number> = new Set([...accepted, OptionNumber.PROXY_URI, OptionNumber.PROXY_SCHEME]);
 const recognizedByActing: ReadonlySet<number> = new Set([...recognized].filter((number) => number !== OptionNumber.ACCEPT));
 
 /** What a confirmable request with an unrecognized critical option is answered; undefined when it has none. Never throws. */
@@ -59,9 +61,11 @@ export function deviceRequest(message: CoapMessage): DeviceRequest | CoapReply {
   if (refused !== undefined) return refused;
   const head = readRequest(message, accepted);
   if ('refused' in head) return textReply(head.refused, head.text);
+  if (!isQuery(head.query)) return textReply(Status.BAD_REQUEST, 'The query is too long');
   return {
     method,
     path: head.path,
+    query: head.query,
     contentFormat: head.contentFormat ?? null,
     payload: message.payload,
     accept: uintOption(sortOptions(message.options, accepted), OptionNumber.ACCEPT),
@@ -73,11 +77,20 @@ function refusal({ options }: CoapMessage): CoapReply | undefined {
   for (const { number } of options) {
     if (number === OptionNumber.PROXY_URI || number === OptionNumber.PROXY_SCHEME)
       return textReply(Status.PROXYING_NOT_SUPPORTED, 'This gateway reaches one device only');
-    if (number === OptionNumber.URI_QUERY) return textReply(Status.BAD_REQUEST, `Critical option ${number} is not supported`);
     if (!isCritical(number) && isUnsafe(number) && !known.has(number))
       return textReply(Status.BAD_OPTION, `Option ${number} is not supported`);
   }
   return undefined;
+}
+
+/** Whether the device can be asked with it. */
+function isQuery(query: readonly string[]): boolean {
+  try {
+    checkQuery(query);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** RFC 7252 §5.4.6. */

@@ -1,7 +1,7 @@
 /** The TCP side of a tunnel on a client in Node: a server whose connections are carried over streams. */
 import { setMaxListeners } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { LocalError } from '../../protocol/errors/index.ts';
+import { LocalError, PortInUseError } from '../../protocol/errors/index.ts';
 import { pump } from '../../transport/node/index.ts';
 import type { SessionStream } from '../../transport/session/index.ts';
 import type { TunnelListener } from '../host.ts';
@@ -55,10 +55,7 @@ function listen(server: Server, host: string, port: number): Promise<void> {
 }
 
 function listenError(error: NodeJS.ErrnoException, host: string, port: number): LocalError {
-  if (error.code === 'EADDRINUSE') {
-    const message = `TCP port ${port} on ${host} is in use: choose another port, or 0 for a free one`;
-    return new LocalError('PORT_IN_USE', message, { cause: error });
-  }
+  if (error.code === 'EADDRINUSE') return new PortInUseError('TCP', port, { cause: error });
   if (error.code === 'EACCES') {
     const message = `this user may not open TCP port ${port}: choose a port of 1024 or above, or 0 for a free one`;
     return new LocalError('PRIVILEGED_PORT', message, { cause: error });

@@ -1,12 +1,14 @@
 /**
  * Finds the handler of a request by method and path. Patterns are paths whose segments may be `{name}`, which matches any one segment
- * and hands it over decoded; a literal segment goes before a `{name}`. An unknown path or method is 404, never 405.
+ * and hands it over decoded; a literal segment goes before a `{name}`. An unknown path or method is 404, never 405. A query is refused as a critical option
+ * that is not supported, but where a route takes one.
  *
  * Each kind of channel has its own router, and `Context` is what its handlers learn of the channel. A router never throws because of a
  * request: an error of the catalogue becomes its status with its message, anything else 5.00 without a word about its cause.
  */
 import { LocalError, SvcError } from '../errors/index.ts';
 import { type CoapMethod, MethodCode, Status } from './codes.ts';
+import { OptionNumber, refusalText } from './options.ts';
 import { parsePath } from './path.ts';
 import type { IncomingRequest } from './request.ts';
 import { type CoapReply, textReply } from './response.ts';
@@ -20,6 +22,12 @@ export interface RoutedRequest<Context> extends IncomingRequest {
 
 /** Answers a request; nothing (the request was dropped) becomes 5.00 "Request unhandled". */
 export type Handler<Context> = (request: RoutedRequest<Context>) => CoapReply | undefined | Promise<CoapReply | undefined>;
+
+/** What else holds for a route. */
+export interface HandlerOptions {
+  /** Its handler reads the query; elsewhere one is answered 4.00. */
+  readonly takesQuery?: boolean;
+}
 
 /** What a router tells its owner. */
 export interface RouterOptions {
@@ -41,14 +49,14 @@ export class Router<Context> {
    * @param pattern e.g. `/iam/users/{username}`
    * @throws LocalError INVALID_ARGUMENT for a bad pattern, OPERATION_IN_PROGRESS when the method and pattern are taken
    */
-  on(method: CoapMethod, pattern: string, handler: Handler<Context>): this {
+  on(method: CoapMethod, pattern: string, handler: Handler<Context>, { takesQuery = false }: HandlerOptions = {}): this {
     if (!Object.hasOwn(MethodCode, method)) throw new LocalError('INVALID_ARGUMENT', `the method ${method} cannot be routed`);
     const segments = parsePath(pattern);
     const names = segments.map(parameterName).filter((name) => name !== undefined);
     if (new Set(names).size < names.length) throw new LocalError('INVALID_ARGUMENT', `the pattern ${pattern} has a name twice`);
     const routes = segments.reduce((node, segment) => node.child(segment), this.#root).routes;
     if (routes.has(method)) throw new LocalError('OPERATION_IN_PROGRESS', `${method} ${pattern} has a handler`);
-    routes.set(method, { names, handler });
+    routes.set(method, { names, handler, takesQuery });
     return this;
   }
 
@@ -62,6 +70,7 @@ export class Router<Context> {
   /** The reply to a request. Never rejects. */
   async handle(request: IncomingRequest, context: Context): Promise<CoapReply> {
     const found = this.#root.find(request.segments, 0, request.method, []);
+    if (request.query.length > 0 && found?.route.takesQuery !== true) return textReply(Status.BAD_REQUEST, NO_QUERY);
     if (found === undefined) return textReply(Status.NOT_FOUND, 'Not found');
     const { route, values } = found;
     const parameters = Object.fromEntries(route.names.map((name, i) => [name, values[i]!]));
@@ -85,7 +94,10 @@ interface Route<Context> {
   /** Names of the `{name}` segments in order. */
   readonly names: readonly string[];
   readonly handler: Handler<Context>;
+  readonly takesQuery: boolean;
 }
+
+const NO_QUERY = `Critical ${refusalText({ number: OptionNumber.URI_QUERY, problem: 'unsupported' })}`;
 
 interface Found<Context> {
   readonly route: Route<Context>;

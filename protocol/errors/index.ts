@@ -4,4 +4,5 @@ export { asSvcError } from './as-svc-error.ts';
 export { type CatalogueEntry, catalogue, type ErrorCode, errorMeaning, isErrorCode, type Raiser } from './catalogue.ts';
 export { CloseCode, closeCodeName, closeError, StreamCode, streamCodeName, streamError, TransportCode } from './codes.ts';
 export { type ChannelErrors, NoChannelsError } from './no-channels.ts';
+export { PortInUseError } from './port-in-use.ts';
 export { StationCode, type StationCodeMeaning, stationCodeMeaning } from './station-codes.ts';

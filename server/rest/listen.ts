@@ -6,7 +6,7 @@
  */
 import { createServer, type Server, type Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { LocalError } from '../../protocol/errors/index.ts';
+import { LocalError, PortInUseError } from '../../protocol/errors/index.ts';
 import { canonicalAddress } from '../../transport/address.ts';
 
 /** The addresses of a server, numeric. */
@@ -118,7 +118,7 @@ function listenBeside(app: FastifyInstance, host: string, port: number): Promise
 function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
   switch (error.code) {
     case 'EADDRINUSE':
-      return new LocalError('PORT_IN_USE', `TCP port ${port} is in use: stop what uses it or choose another with --port`);
+      return new PortInUseError('TCP', port, { cause: error });
     case 'EACCES':
       return new LocalError('PRIVILEGED_PORT', `this user may not listen on TCP port ${port}: choose one above 1023 with --port`);
     case 'EADDRNOTAVAIL':

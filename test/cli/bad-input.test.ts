@@ -73,6 +73,9 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['help for an unknown command of a group', 'admin fly -h', /unknown command 'fly': there are product, device/],
     ['help for an unknown command of the device', 'device fly --help', /unknown command 'fly': there are invite, explain, audit/],
     ['a path without slash', 'coap GET x', /must start with/],
+    ['a secret twice', 'coap GET /x --sct a --sct-file b', /--sct and --sct-file exclude each other/],
+    ['two secrets from standard input', 'coap GET /x --sct - --server-key-file -', /standard input can be read once/],
+    ['a server key that is none', 'admin key add short --data {dir}/k9', /A server key is sk-/],
     ['a payload twice', 'coap PUT /x --payload a --payload-file b', /exclude each other/],
     ['a content format that is none', 'coap PUT /x --payload a --content-format nice', /content format/i],
     ['a content format without payload', 'coap PUT /x --content-format json', /needs --payload/],
@@ -110,12 +113,13 @@ describe('wrong use ends with exit code 2 and one line', () => {
       /no effect beside/,
     ],
     ['a name that is none', `connect ${PAIRING} --name a.b --state {dir}/s7`, /A name|a name/],
-    ['forgetting what is not known', 'connect --forget moon --state {dir}/s8', /--list/],
+    ['forgetting what is not known', 'connect --forget moon --state {dir}/s8', /there is no device "moon" \(none is known\)/],
     ['first contact without a fingerprint', 'coap GET /x --address 127.0.0.1:9 --state {dir}/s9', /--fingerprint/],
     ['a pairing with a device nobody knows', 'pair moon --state {dir}/p1', /no device "moon"/],
     ['a pairing with a broken link', 'pair svc://pair#p=pr --state {dir}/p2', /pairing string/],
     ['a device to pair with twice', `pair ${PAIRING} -d ${PAIRING} --state {dir}/p3`, /once/],
     ['standard input for two things', 'pair - --password-file - --state {dir}/p4', /standard input can be read once/],
+    ['standard input for a pairing string and a token', 'pair - --sct -', /standard input can be read once: .*other secrets by files/],
     ['an unknown pairing mode', `pair ${PAIRING} --mode Telepathy --state {dir}/p5`, /PasswordOpen, LocalOpen/],
     ['a name that is none to pair under', `pair ${PAIRING} --name a.b --state {dir}/p6`, /a name has/],
     ['an empty password', `pair ${PAIRING} --password-file {dir}/empty --state {dir}/p7`, /empty is empty/],
@@ -278,13 +282,15 @@ describe('what cannot be done ends with exit code 1 and one line', () => {
 test.each([
   [
     `--server https://127.0.0.1:9 --server-fingerprint ${FP} --server-key k`,
-    /^warning: --server-key is not looked at: the server connect token/,
+    /^warning: --server-key is not looked at: the server connect token/m,
   ],
   [
     `--server https://127.0.0.1:9 --server-fingerprint ${FP} --server-key k --jwt a.b.c`,
     /^warning: --server-key and the token of an issuer are not looked at/m,
   ],
   ['--address 127.0.0.1:9 --jwt a.b.c', /^warning: the token of an issuer is not looked at: .*straight to the device/m],
+  ['--address 127.0.0.1:9 --sct s', /^warning: the server connect token was in the arguments, .*--sct-file, or --sct -/m],
+  ['--address 127.0.0.1:9 --server-key s', /^warning: the server key was in the arguments, .*--server-key-file/m],
   ['--address 127.0.0.1:9 --jwt a.b.c', /^warning: the token was in the arguments, .*--jwt-file/m],
 ])('an option without effect is told: %s', async (options, message) => {
   const { stderr } = await svcInProcess(`connect ${PAIRING} --timeout 1 --state ${directory}/unused ${options}`.split(' '));

@@ -60,7 +60,7 @@ describe('the list', () => {
     expect([lan.stdout, lan.result]).toEqual(['', 'runs']);
     await lan.sim.run(100);
     expect(lan).toMatchObject({
-      stdout: 'pr-1.de-1  Boiler [2K  192.0.2.2:5592\npr-1.de-2  192.0.2.1:5592\n',
+      stdout: 'DEVICE     NAME        ADDRESSES\npr-1.de-1  Boiler [2K  192.0.2.2:5592\npr-1.de-2  -           192.0.2.1:5592\n',
       stderr: '',
       result: 'done',
     });
@@ -115,7 +115,7 @@ describe('the list', () => {
     socket.send(dnsResponse({ answers }), null);
     await lan.sim.settle(device.close());
     await lan.sim.run(5_000);
-    expect(lan.stdout).toBe('printer._svc._udp.local  [fd00::9]:9\n');
+    expect(lan.stdout).toBe('DEVICE                   NAME  ADDRESSES\nprinter._svc._udp.local  -     [fd00::9]:9\n');
   });
 
   test('ends early at Ctrl-C, which is no success', async () => {

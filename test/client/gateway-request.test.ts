@@ -18,7 +18,7 @@ describe('refused', () => {
   test.each<[string, CoapMessage, number]>([
     ['FETCH', message(5), 405],
     ['a method nobody knows', message(31), 405],
-    ['Uri-Query, as the device has it', message(GET, option(15, 'a=b')), 400],
+    ['a query of more than 512 bytes', message(GET, ...Array.from({ length: 3 }, () => option(15, 'a'.repeat(200)))), 400],
     ['Proxy-Uri', message(GET, option(35, 'coap://elsewhere/x')), 505],
     ['Proxy-Scheme', message(GET, option(39, 'http')), 505],
     ['If-Match', message(PUT, option(1)), 402],
@@ -54,7 +54,13 @@ describe('read over', () => {
   });
 });
 
-const asked = { path: '/x', contentFormat: null, payload: bytes('body'), accept: undefined, observe: undefined };
+test('Uri-Query passes', () => {
+  const given = message(GET, option(15, 'rt=light'), option(15, 'a'));
+  expect(unrecognizedOption(given)).toBeUndefined();
+  expect(deviceRequest(given)).toEqual({ ...asked, method: 'GET', query: ['rt=light', 'a'] });
+});
+
+const asked = { path: '/x', query: [], contentFormat: null, payload: bytes('body'), accept: undefined, observe: undefined };
 
 test.each([
   [1, 'GET'],

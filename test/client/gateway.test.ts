@@ -148,7 +148,7 @@ describe('requests', () => {
 
 describe('what does not pass', () => {
   test.each<[string, Parameters<Tool['send']>[0], string]>([
-    ['.well-known/core, which the device has not', { code: 'GET', options: path('.well-known', 'core') }, '4.04'],
+    ['a path that the device has not', { code: 'GET', options: path('.well-known', 'nothing') }, '4.04'],
     ['a query', { code: 'GET', options: [...path('x'), { name: 'Uri-Query', value: Buffer.from('a=b') }] }, '4.00'],
     ['Accept of another format', { code: 'GET', options: [...path('x'), { name: 'Accept', value: Buffer.from([50]) }] }, '4.06'],
   ])('%s', async (_, packet, code) => {

@@ -1,5 +1,5 @@
 /** What the system says when a UDP socket cannot be opened, as errors of ours with one line that says what to do. */
-import { LocalError } from '../../protocol/errors/index.ts';
+import { LocalError, PortInUseError } from '../../protocol/errors/index.ts';
 import type { BindOptions } from '../environment.ts';
 
 const UNREACHABLE: ReadonlySet<string> = new Set(['ENETUNREACH', 'EHOSTUNREACH', 'EADDRNOTAVAIL', 'ENETDOWN', 'EHOSTDOWN']);
@@ -22,11 +22,7 @@ export function bindError(error: unknown, { port, host }: BindOptions): Error {
   const cause = { cause: error };
   switch (code) {
     case 'EADDRINUSE':
-      return new LocalError(
-        'PORT_IN_USE',
-        `UDP port ${port} is in use: stop the other program or choose another port (0 takes a free one)`,
-        cause,
-      );
+      return new PortInUseError('UDP', port, cause);
     case 'EACCES':
     case 'EPERM':
       return new LocalError('PRIVILEGED_PORT', `this user may not open UDP port ${port}: choose a port of 1024 or above`, cause);

@@ -12,6 +12,7 @@ import {
   Exchanges,
   type ExchangesEvent,
   type IncomingRequest,
+  OptionNumber,
 } from '../../protocol/coap/index.ts';
 import type { Connection } from '../../protocol/connection/index.ts';
 import { LocalError, type RemoteError, type SvcError } from '../../protocol/errors/index.ts';
@@ -65,6 +66,9 @@ interface Waiting {
   fail(error: SvcError): void;
 }
 
+/** The router refuses queries where they would have no effect. */
+const QUERIES: readonly number[] = [OptionNumber.URI_QUERY];
+
 /** Requests of one session. */
 export class SessionRequests {
   readonly #owner: RequestsOwner;
@@ -82,7 +86,8 @@ export class SessionRequests {
     const { random, maxRequests, bodyRoom } = shared;
     this.#owner = owner;
     this.#shared = shared;
-    this.#exchanges = new Exchanges({ randomToken: (length) => random.take(length), maxRequests, bodyRoom, firstExchange });
+    const randomToken = (length: number): Uint8Array => random.take(length);
+    this.#exchanges = new Exchanges({ randomToken, maxRequests, bodyRoom, firstExchange, criticalOptions: QUERIES });
   }
 
   /** Nothing is under way and nothing is remembered: the next request may have others, which go on from `nextExchange`. */

@@ -6,7 +6,7 @@ import { scrypt } from '@noble/hashes/scrypt.js';
 import { Core, type CoreOptions } from '../../bindings/index.ts';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
-import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { LocalError, PortInUseError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../address.ts';
 import type {
@@ -196,7 +196,7 @@ export class SimulatedHost implements Environment {
       throw new LocalError('INVALID_ARGUMENT', `${options.host} is not an address of ${this.name}`);
     const port = options.port === 0 ? this.#freePort() : options.port;
     if (this.#sockets.some((socket) => socket.port === port && (socket.host === undefined || host === undefined || socket.host === host)))
-      throw new LocalError('PORT_IN_USE', `UDP port ${port} is in use on ${this.name}`);
+      throw new PortInUseError('UDP', port);
     const near = options.local === true ? (address: string) => isNear(address, this.#place.prefixes) : null;
     const socket = new SimulatedSocket({
       index: this.nextSocketIndex(),

@@ -54,7 +54,7 @@ test.each<[string, ConnectionOptions, string, RegExp]>([
 test('alone it is refused before the base station is asked', async () => {
   expect(await refusal({ ServerJwtToken: GOOD })).toMatchObject({
     code: 'INVALID_STATE',
-    message: 'the server key that belongs to the JWT is missing',
+    message: 'the connection option ServerKey, which belongs to ServerJwtToken, is missing',
   });
 });
 

@@ -29,7 +29,7 @@ beforeEach(() => {
   streams = new StreamListeners(silentLog);
   const { clock } = nodeEnvironment();
   authorization = new Authorization({ clock, log: silentLog }, () => {});
-  const resources = new CoapResources(new Connections(silentLog, { wallTime: () => 0 }), silentLog, clock);
+  const resources = new CoapResources(new Connections(silentLog, { wallTime: () => 0 }), silentLog, clock, authorization);
   const resolve = async (): Promise<string[]> => ['192.0.2.1'];
   const places = new TunnelPlaces();
   tunnels = new Tunnels({ kind: 'TCP', authorization, streams, resources, places, connect: async () => tcp(), resolve });

@@ -1,6 +1,6 @@
 /** The router: patterns, precedence, and what becomes of a handler's errors. */
 import { describe, expect, test } from 'vitest';
-import { type CoapMethod, type IncomingRequest, parsePath, Router } from '../../../protocol/coap/index.ts';
+import { type CoapMethod, type Handler, type IncomingRequest, parsePath, Router } from '../../../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
 
 const request = (method: CoapMethod, path: string, rest: Partial<IncomingRequest> = {}): IncomingRequest => ({
@@ -94,10 +94,11 @@ describe('the endpoints of the specification', () => {
 
 describe('a router', () => {
   test('handlers may be asynchronous and see the whole request', async () => {
-    const router = new Router<number>().on('POST', '/echo', async ({ payload, contentFormat, query, observe, exchange, context }) => {
+    const handler: Handler<number> = async ({ payload, contentFormat, query, observe, exchange, context }) => {
       await Promise.resolve();
       return { status: 201 + context, contentFormat: contentFormat!, payload, maxAge: query.length, observe: observe && exchange === 7 };
-    });
+    };
+    const router = new Router<number>().on('POST', '/echo', handler, { takesQuery: true });
     const incoming = request('POST', '/echo', { payload: Uint8Array.of(1), contentFormat: 42, query: ['a'], observe: true, exchange: 7 });
     expect(await router.handle(incoming, 3)).toEqual({
       status: 204,
@@ -106,6 +107,15 @@ describe('a router', () => {
       maxAge: 1,
       observe: true,
     });
+  });
+
+  test('a query is refused where no handler reads it', async () => {
+    const router = new Router<number>().on('GET', '/x', () => ({ status: 205 }));
+    expect((await router.handle(request('GET', '/x'), 0)).status).toBe(205);
+    for (const path of ['/x', '/nothing']) {
+      const refused = await router.handle(request('GET', path, { query: ['a=b'] }), 0);
+      expect([refused.status, textOf(refused.payload!)]).toEqual([400, 'Critical option 15 is not supported']);
+    }
   });
 
   test.each([

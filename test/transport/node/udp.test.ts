@@ -181,7 +181,7 @@ describe('UDP in Node', () => {
       const { port } = (await hold(type)).address();
       await expect(bind({ port })).rejects.toMatchObject({
         code: 'PORT_IN_USE',
-        message: `UDP port ${port} is in use: stop the other program or choose another port (0 takes a free one)`,
+        message: `UDP port ${port} is in use: stop what uses it, or choose another one (0 takes a free one)`,
       });
       // nothing is left open of the other family
       if (type === 'udp6') await tryPort('udp4', port);

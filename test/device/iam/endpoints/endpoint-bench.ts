@@ -137,7 +137,7 @@ export class EndpointBench {
     this.iam.onChange((change) => this.changes.push(change));
     const log = { error: (...line: unknown[]) => void this.errors.push(line), warn() {}, info() {}, debug() {}, trace() {} };
     const connections = new Connections(log, { wallTime: () => 0 });
-    this.#resources = new CoapResources(connections, log, CLOCK);
+    this.#resources = new CoapResources(connections, log, CLOCK, { wouldAllow: async () => false });
     installIamEndpoints(this.#resources, this.iam, this.#host(push));
     for (const name of Object.keys(callers) as CallerName[]) this.#sessions.set(name, this.#connect(connections, name));
   }

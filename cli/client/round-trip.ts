@@ -1,0 +1,31 @@
+/** How long a device takes to answer: one small request and its answer, over whatever path the connection has. */
+import { type Connection, LocalError } from '../../client/node.ts';
+import type { Clock } from '../../transport/environment.ts';
+
+/** Below what a device keeps for itself, and no device has it: it answers 4.04, without asking anybody. */
+const NOWHERE = '/p2p/ping';
+
+/**
+ * Milliseconds until any answer.
+ * @throws TIMEOUT after `timeout` ms; STOPPED by `signal`, or when the connection ends; NOT_CONNECTED
+ */
+export async function roundTrip(
+  connection: Pick<Connection, 'createCoap'>,
+  clock: Clock,
+  timeout: number,
+  signal?: AbortSignal,
+): Promise<number> {
+  const late = new AbortController();
+  const cancel = clock.schedule(timeout, () => late.abort());
+  const began = clock.now();
+  try {
+    await connection
+      .createCoap('GET', NOWHERE)
+      .execute({ signal: signal === undefined ? late.signal : AbortSignal.any([late.signal, signal]) });
+    return clock.now() - began;
+  } catch (error) {
+    throw late.signal.aborted && signal?.aborted !== true ? new LocalError('TIMEOUT', `no answer within ${timeout / 1000} s`) : error;
+  } finally {
+    cancel();
+  }
+}

@@ -1,0 +1,74 @@
+/** `svc coap discover`: the resources of a device, as it lists them at `/.well-known/core` (RFC 6690). */
+import { Argument, Command, Option } from 'commander';
+import { ContentFormat } from '../../client/node.ts';
+import { attributeOf, CORE_PATH, type CoreLink, decodeLinks, formatStatus } from '../../protocol/coap/index.ts';
+import { type Opened, withConnection } from '../client/open.ts';
+import { oneDevice, type TargetOptions, withTarget } from '../client/target.ts';
+import { CommandError, UsageError } from '../frame/errors.ts';
+import { table } from '../frame/table.ts';
+
+interface DiscoverOptions extends TargetOptions {
+  href?: string;
+  rt?: string;
+}
+
+const HEADINGS = ['path', 'methods', 'observe', 'type', 'title'];
+
+/** The command `svc coap discover`. */
+export function coapDiscoverCommand(): Command {
+  const command = new Command('discover')
+    .description('list the CoAP resources of a device that this client may see')
+    .addArgument(new Argument('[device]', 'as --device'))
+    .addOption(new Option('--href <path>', 'only this path; * at its end stands for anything'))
+    .addOption(new Option('--rt <type>', 'only resources of this type; * at its end stands for anything'));
+  return withTarget(command).action((device: string | undefined, _own: DiscoverOptions, self: Command) => {
+    refuseForeign(self);
+    const options = self.optsWithGlobals<DiscoverOptions>();
+    return withConnection(oneDevice(device, options), (opened) => discover(opened, options));
+  });
+}
+
+/** `svc coap` reads what both have, and what it has alone. @throws UsageError for the latter */
+function refuseForeign({ options, parent }: Command): void {
+  const own = options.map((option) => option.attributeName());
+  const foreign = parent?.options.find(
+    (option) => parent.getOptionValueSource(option.attributeName()) === 'cli' && !own.includes(option.attributeName()),
+  );
+  if (foreign !== undefined) throw new UsageError(`${foreign.long} has no effect with svc coap discover: leave it out`);
+}
+
+async function discover({ connection, output, signal, device }: Opened, { href, rt }: DiscoverOptions): Promise<void> {
+  const coap = connection.createCoap('GET', CORE_PATH);
+  coap.setRequestQuery(Object.entries({ href, rt }).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`])));
+  await coap.execute({ signal });
+  const { status, contentFormat, payload } = coap.getResponse();
+  if (status !== 205 || contentFormat !== ContentFormat.APPLICATION_LINK_FORMAT)
+    throw new CommandError(`${device} does not list its resources (${formatStatus(status)}): its SDK is older, or no SDK of this kind`);
+  const links = decodeLinks(new TextDecoder().decode(payload));
+  const rows = links.map((link) => [
+    pathOf(link),
+    attributeOf(link, 'methods'),
+    isObservable(link) ? 'yes' : '',
+    attributeOf(link, 'rt'),
+    attributeOf(link, 'title'),
+  ]);
+  output.result(links.map(documentOf), rows.length === 0 ? 'no such resource' : table(HEADINGS, rows));
+}
+
+/** As `svc coap` takes it, with the `{…}` of a path that stands for many. */
+function pathOf({ href }: CoreLink): string {
+  return href.replace(/%7B/gi, '{').replace(/%7D/gi, '}');
+}
+
+function isObservable(link: CoreLink): boolean {
+  return attributeOf(link, 'obs') !== undefined;
+}
+
+function documentOf(link: CoreLink): Record<string, unknown> {
+  return {
+    href: link.href,
+    methods: attributeOf(link, 'methods')?.split(' '),
+    observable: isObservable(link),
+    ...Object.fromEntries(link.attributes.filter(([name]) => !['methods', 'obs'].includes(name))),
+  };
+}

@@ -1,0 +1,92 @@
+/**
+ * What a CoAP answer holds, as a command shows it: text as text, JSON and CBOR as JSON, with line breaks for a person at a terminal, anything else as bytes, at a
+ * terminal as hexadecimal digits.
+ */
+import { type CoapResponse, ContentFormat } from '../../client/node.ts';
+import { decode } from '../../protocol/cbor/index.ts';
+import type { Output } from '../frame/output.ts';
+
+export type Payload = Pick<CoapResponse, 'contentFormat' | 'payload'>;
+
+/** Formats that are text. */
+const TEXTS: readonly (number | undefined)[] = [
+  undefined,
+  ContentFormat.TEXT_PLAIN,
+  ContentFormat.APPLICATION_LINK_FORMAT,
+  ContentFormat.APPLICATION_XML,
+  ContentFormat.APPLICATION_JSON,
+];
+/** Bytes in a line of digits. */
+const LINE = 32;
+
+type Content = { readonly text: string } | { readonly value: unknown } | { readonly bytes: Uint8Array };
+
+/** For `--json`: `payload` is the text, or the value of CBOR, whose byte strings are hexadecimal digits; `payloadBase64` what is neither. */
+export function payloadDocument(payload: Payload): { payload?: unknown; payloadBase64?: string } {
+  if (payload.payload.length === 0) return {};
+  const content = contentOf(payload);
+  if ('text' in content) return { payload: content.text };
+  if ('value' in content) return { payload: content.value };
+  return { payloadBase64: Buffer.from(content.bytes).toString('base64') };
+}
+
+/** Writes it to standard output. @param raw the bytes as they came */
+export function printPayload(payload: Payload, output: Output, raw: boolean): void {
+  if (payload.payload.length === 0) return;
+  const content = raw ? { bytes: payload.payload } : contentOf(payload);
+  if ('bytes' in content && (raw || !output.isTerminal)) output.bytes(content.bytes);
+  else output.payload(shown(payload, content, output.isTerminal));
+}
+
+/** Text of an answer, for a message; undefined where it is none. */
+export function payloadText(payload: Payload): string | undefined {
+  if (payload.payload.length === 0) return undefined;
+  const content = contentOf(payload);
+  if ('text' in content) return content.text;
+  return 'value' in content ? JSON.stringify(content.value) : undefined;
+}
+
+function shown({ contentFormat }: Payload, content: Content, pretty: boolean): string {
+  if ('value' in content) return JSON.stringify(content.value, null, pretty ? 2 : 0);
+  if ('bytes' in content) return hexLines(content.bytes);
+  return pretty && contentFormat === ContentFormat.APPLICATION_JSON ? prettyJson(content.text) : content.text;
+}
+
+function contentOf({ contentFormat, payload }: Payload): Content {
+  if (contentFormat === ContentFormat.APPLICATION_CBOR) return cbor(payload);
+  if (!TEXTS.includes(contentFormat)) return { bytes: payload };
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(payload) };
+  } catch {
+    return { bytes: payload };
+  }
+}
+
+/** What is outside our part of CBOR is bytes. */
+function cbor(payload: Uint8Array): Content {
+  try {
+    return { value: withoutBytes(decode(payload)) };
+  } catch {
+    return { bytes: payload };
+  }
+}
+
+function withoutBytes(value: unknown): unknown {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('hex');
+  if (Array.isArray(value)) return value.map(withoutBytes);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, withoutBytes(entry)]));
+}
+
+function prettyJson(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+function hexLines(bytes: Uint8Array): string {
+  const digits = Buffer.from(bytes).toString('hex');
+  return (digits.match(new RegExp(`.{1,${2 * LINE}}`, 'g')) ?? []).join('\n');
+}

@@ -1,0 +1,71 @@
+/** `svc devices` and `svc forget`: the devices that this client knows, from its state directory alone. They connect to none. */
+import { Command } from 'commander';
+import { documentOf, idOf, Known, type KnownDevice, stateDirectory } from './client/known.ts';
+import { lastUsed } from './client/last-used.ts';
+import { UsageError } from './frame/errors.ts';
+import { Output } from './frame/output.ts';
+import { table } from './frame/table.ts';
+
+export interface DevicesOptions {
+  state?: string;
+  json?: boolean;
+}
+
+const HEADINGS = ['name', 'device', 'way', 'user', 'last used', 'fingerprint'];
+
+/** The command `svc devices`. */
+export function devicesCommand(): Command {
+  return withState(new Command('devices').description('list the devices this client knows, without connecting')).action(listDevices);
+}
+
+/** The command `svc forget`. */
+export function forgetCommand(): Command {
+  return withState(new Command('forget').description('forget a device, without connecting; the device keeps its users'))
+    .argument('<device>', 'a name or product.device that svc devices lists')
+    .action(forgetDevice);
+}
+
+function withState(command: Command): Command {
+  return command
+    .option('--state <dir>', 'where known devices are kept (default: $XDG_STATE_HOME/svc or ~/.local/state/svc)')
+    .option('--json', 'the result as JSON on standard output');
+}
+
+/** Prints what is known. */
+export async function listDevices(options: DevicesOptions): Promise<void> {
+  const known = await Known.open(stateDirectory(options.state));
+  const days = await lastUsed(known.directory);
+  const rows = known.devices.map((device) => [
+    device.Name,
+    idOf(device),
+    wayTo(device),
+    device.User,
+    days[idOf(device)],
+    device.Fingerprint,
+  ]);
+  const document = known.devices.map((device) => ({ ...documentOf(device), user: device.User, lastUsed: days[idOf(device)] }));
+  new Output(options.json === true).result(
+    document,
+    rows.length === 0 ? `no device is known yet in ${known.directory}: svc pair makes one known` : table(HEADINGS, rows),
+  );
+}
+
+/** Forgets one. @throws UsageError for a name that is not known, with those that are */
+export async function forgetDevice(name: string, options: DevicesOptions): Promise<void> {
+  const known = await Known.open(stateDirectory(options.state));
+  const device = known.byName(name);
+  if (device === undefined) throw new UsageError(`there is no device ${JSON.stringify(name)} (${namesOf(known.devices)})`);
+  known.forget(device);
+  await known.save();
+  new Output(options.json === true).result({ forgotten: idOf(device) }, `forgot ${idOf(device)}`);
+}
+
+/** Where a device is looked for, besides the local network. */
+export function wayTo({ ServerUrl, Address, ServerWebSocketUrl }: KnownDevice): string {
+  const webSocket = ServerWebSocketUrl === undefined ? '' : ` or ${ServerWebSocketUrl}`;
+  return `${ServerUrl ?? Address ?? 'local network'}${webSocket}`;
+}
+
+function namesOf(devices: readonly KnownDevice[]): string {
+  return devices.length === 0 ? 'none is known' : `known: ${devices.map((device) => device.Name ?? idOf(device)).join(', ')}`;
+}

@@ -1,0 +1,29 @@
+/** What a command that listens says of where: a port that is taken, in the words of its option, and an address that others can use. */
+import { PortInUseError } from '../../protocol/errors/index.ts';
+import { ownAddress } from '../../transport/node/index.ts';
+import { CommandError } from './errors.ts';
+
+/**
+ * Runs part of a command that listens.
+ * @param ports by option, such as `--port`; as they count where the option is not given
+ * @throws CommandError in the place of PORT_IN_USE, also where it is the cause of another error
+ */
+export async function namingPorts<T>(ports: Readonly<Record<string, number>>, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    const taken = error instanceof PortInUseError ? error : (error as Error).cause;
+    if (!(taken instanceof PortInUseError)) throw error;
+    const { transport, port } = taken;
+    const [option] = Object.entries(ports).find(([, each]) => each === port) ?? [];
+    if (option === undefined) throw error;
+    throw new CommandError(
+      `${transport} port ${port} is in use: stop what uses it, or choose another one with ${option}, 0 for a free one (PORT_IN_USE)`,
+    );
+  }
+}
+
+/** What others can ask where a host listens at `host`: one of its addresses where that is all of them. */
+export function reachableHost(host: string): string {
+  return host === '0.0.0.0' || /^[0:]+$/.test(host) ? ownAddress() : host;
+}

@@ -1,0 +1,117 @@
+/**
+ * Every command that is printed or documented is one that `svc` takes: lines of documents and helps as a whole, mentions in text and messages with what they name. In a
+ * document that keeps data or state somewhere else than by default each line says so. `docs/commands.md` has an example of every command.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { svc } from '../../cli/program.ts';
+import { leavesOf, problemOf, wordsOf } from './command-lines.ts';
+
+const root = new URL('../../', import.meta.url);
+const read = (name: string): string => readFileSync(new URL(name, root), 'utf8');
+const below = (folder: string, ending: string): string[] =>
+  readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith(ending))
+    .map((name) => `${folder}/${name}`);
+
+const documents = [...below('docs', '.md'), 'README.md', 'SECURITY.md', 'PROTOCOL.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md'];
+const sources = ['cli', 'client', 'device', 'server', 'transport'].flatMap((folder) => below(folder, '.ts'));
+
+let program: Command;
+beforeAll(async () => {
+  program = await svc([]);
+});
+
+/** Lines that are there to be run: in shell blocks, and indented. */
+function linesOf(text: string): string[] {
+  const blocks = [...text.matchAll(/^ *```sh[^\n]*\n(.*?)^ *```/gms)].map(([, block = '']) => block);
+  const indented = [...text.matchAll(/^ {4}(svc .*)$/gm)].map(([, line = '']) => line);
+  const shell = blocks.flatMap((block) => [...block.matchAll(/^ *(?:npx --no -- )?(svc .*)$/gm)].map(([, line = '']) => line));
+  return [...shell, ...indented];
+}
+
+/** `svc …` in backticks. */
+function mentionsOf(text: string): string[] {
+  return [...text.matchAll(/`(svc [^`\n]*?)\\?`/g)].map(([, line = '']) => line);
+}
+
+function problems(lines: readonly string[], whole: boolean): string[] {
+  return lines.flatMap((line) => {
+    const problem = problemOf(program, line, { whole });
+    return problem === undefined ? [] : [`${line}: ${problem}`];
+  });
+}
+
+test.each(documents)('%s: lines to be run, and commands in its text', (name) => {
+  const text = read(name);
+  expect(problems(linesOf(text), true)).toEqual([]);
+  expect(problems(mentionsOf(text), false)).toEqual([]);
+});
+
+test('messages and comments name commands and options that there are', () => {
+  const found = sources.flatMap((name) => problems(mentionsOf(read(name)), false).map((problem) => `${name}: ${problem}`));
+  expect(found).toEqual([]);
+});
+
+test('what follows "svc" in a message is a command, and then its options', () => {
+  const names = program.commands.map((command) => command.name());
+  const found = below('cli', '.ts').flatMap((name) =>
+    [...read(name).matchAll(/(?<![/\w])svc ([a-z]+)((?: --?[a-z-]+)*)/g)].flatMap(([line, command = '']) =>
+      !names.includes(command) ? [`${name}: ${line}`] : problems([line], false).map((problem) => `${name}: ${problem}`),
+    ),
+  );
+  expect(found).toEqual([]);
+});
+
+test('the examples of --help', () => {
+  const helps: string[] = [];
+  for (const { command } of leavesOf(program)) {
+    command.configureOutput({ writeOut: (text) => void helps.push(text) }).outputHelp();
+  }
+  const text = helps.join('\n');
+  expect(
+    problems(
+      [...text.matchAll(/^ {2}(svc .*)$/gm)].map(([, line = '']) => line),
+      true,
+    ),
+  ).toEqual([]);
+  expect(problems(mentionsOf(text), false)).toEqual([]);
+});
+
+describe('directories', () => {
+  const optionValue = (words: readonly string[], option: string): string | undefined =>
+    words.includes(option) ? words[words.indexOf(option) + 1] : undefined;
+
+  test.each(documents)('%s: who says --data or --state once says it each time', (name) => {
+    const lines = linesOf(read(name)).map(wordsOf);
+    for (const commands of [['basestation', 'admin'], ['device']]) {
+      const data = lines.filter(([, command = '']) => commands.includes(command)).map((words) => optionValue(words, '--data'));
+      expect([...new Set(data)].length).toBeLessThan(2);
+    }
+    const clients = lines.filter((words) => words.includes('-d') || words[1] === 'pair' || words[1] === 'connect');
+    const states = clients.map((words) => optionValue(words, '--state') !== undefined);
+    expect([...new Set(states)].length).toBeLessThan(2);
+  });
+});
+
+test('docs/commands.md has an example of each command', () => {
+  const examples = linesOf(read('docs/commands.md')).map((line) => wordsOf(line).slice(1).join(' '));
+  const without = leavesOf(program).filter(({ name }) => !examples.some((line) => line === name || line.startsWith(`${name} `)));
+  expect(without.map(({ name }) => name)).toEqual([]);
+});
+
+test('a line that does not run is found', () => {
+  const wrong: [string, boolean][] = [
+    ['svc fly', false],
+    ['svc admin fly add', false],
+    ['svc coap GET /x --fly', false],
+    ['svc coap GET', true],
+    ['svc admin device add', true],
+    ['svc coap GET /x --timeout', true],
+    ['svc coap GET /x --timeout never', true],
+    ['svc iam settings set local-open-pairing maybe -d home', true],
+    ['svc forget a b', false],
+  ];
+  expect(wrong.map(([line, whole]) => problemOf(program, line, { whole }) === undefined)).toEqual(wrong.map(() => false));
+});

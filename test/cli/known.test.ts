@@ -1,8 +1,8 @@
 /** The client's state directory, and how options, pairing string and state make a target. */
 import { writeFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Known, type KnownDevice, stateDirectory } from '../../cli/client/known.ts';
 import { resolveServer } from '../../cli/client/station.ts';
@@ -300,4 +300,23 @@ describe('target', () => {
     const empty = await Known.open(join(directory, 'empty'));
     expect(() => resolveTarget(options({}), empty)).toThrow(/`svc pair -` reads a pairing string/);
   });
+});
+
+test('URLs that an earlier version kept without a port get that of https', async () => {
+  const path = join(await mkdtemp(join(tmpdir(), 'svc-known-')), 'state');
+  await mkdir(path);
+  const Devices = [{ ProductId: 'pr', DeviceId: 'de', Fingerprint: FP, ServerUrl: 'https://a' }];
+  const file = {
+    Version: 1,
+    Devices,
+    Stations: { 'https://a': FP },
+    UnseenStations: ['https://a'],
+    TlsStations: { 'https://b': '', 'https://c:4433': '' },
+  };
+  await writeFile(join(path, 'known.json'), JSON.stringify(file));
+  const known = await Known.open(path);
+  expect(known.devices[0]?.ServerUrl).toBe('https://a:443');
+  expect(known.stations.map(({ url }) => url)).toEqual(['https://a:443', 'https://b:443', 'https://c:4433']);
+  expect(known.hasSeenStation('https://a:443')).toBe(false);
+  await rm(dirname(path), { recursive: true });
 });

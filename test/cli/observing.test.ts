@@ -1,0 +1,196 @@
+/** `svc ping` and `svc coap --observe` without a device: what they print and how they end; what a payload looks like at a terminal and in a pipe. */
+import { Writable } from 'node:stream';
+import { describe, expect, test } from 'vitest';
+import { observe } from '../../cli/coap/observe.ts';
+import { printPayload } from '../../cli/coap/payload.ts';
+import { Output } from '../../cli/frame/output.ts';
+import { table } from '../../cli/frame/table.ts';
+import { ping } from '../../cli/ping.ts';
+import type { CoapObserver, CoapResponse } from '../../client/node.ts';
+import { encode } from '../../protocol/cbor/index.ts';
+import { LocalError } from '../../protocol/errors/index.ts';
+
+/** An output and what it wrote. */
+function written(isTTY = false): { output: Output; text: () => string } {
+  let text = '';
+  const sink = Object.assign(
+    new Writable({
+      write: (chunk, _encoding, done) => {
+        text += chunk;
+        done();
+      },
+    }),
+    { isTTY },
+  );
+  return { output: new Output(false, { stdout: sink, stderr: sink }), text: () => text };
+}
+
+describe('ping', () => {
+  const late = () => Promise.reject(new LocalError('TIMEOUT', 'no answer'));
+
+  async function run(
+    asks: (() => Promise<number>)[],
+    { count = asks.length, connected = (): boolean => true, onPause = (_ms: number, _stop: AbortController) => {} } = {},
+  ) {
+    const { output, text } = written();
+    const stop = new AbortController();
+    const way = () => ({ over: 'relay', text: 'through the base station' });
+    const next = [...asks];
+    const ended = ping({
+      count,
+      interval: 1000,
+      device: 'pr.de',
+      output,
+      signal: stop.signal,
+      ask: () => next.shift()!(),
+      way,
+      isConnected: connected,
+      pause: async (ms) => onPause(ms, stop),
+    });
+    return {
+      error: await ended.then(
+        () => null,
+        (error: Error) => error.message,
+      ),
+      lines: text().trimEnd().split('\n'),
+    };
+  }
+
+  test('one that is lost is said, and counts in the summary', async () => {
+    const pauses: number[] = [];
+    const { error, lines } = await run([async () => 10, late, async () => 130.25], { onPause: (ms) => pauses.push(ms) });
+    expect(error).toBeNull();
+    expect(lines).toEqual([
+      '1  10.0 ms  through the base station',
+      expect.stringMatching(/^2 {2}no answer \(TIMEOUT\)/),
+      '3  130 ms  through the base station',
+      '3 sent, 2 answered; round trip min 10.0 ms, avg 70.1 ms, max 130 ms',
+    ]);
+    expect(pauses).toEqual([990, 1000]);
+  });
+
+  test('without an answer it fails', async () => {
+    expect(await run([late, late])).toMatchObject({
+      error: 'pr.de did not answer',
+      lines: [expect.anything(), expect.anything(), '2 sent, none answered'],
+    });
+  });
+
+  test('Ctrl-C prints the summary, and what waits for its answer does not count', async () => {
+    const stopping = (_ms: number, stop: AbortController): void => stop.abort();
+    expect(await run([async () => 5], { count: 9, onPause: stopping })).toEqual({
+      error: null,
+      lines: ['1  5.0 ms  through the base station', '1 sent, 1 answered; round trip min 5.0 ms, avg 5.0 ms, max 5.0 ms'],
+    });
+  });
+
+  test('it ends with its connection', async () => {
+    let connected = true;
+    const lost = async (): Promise<number> => {
+      connected = false;
+      throw new LocalError('STOPPED', 'the connection is lost');
+    };
+    expect(await run([async () => 5, lost], { count: 9, connected: () => connected })).toMatchObject({
+      error: expect.stringMatching(/^the connection to pr\.de ended: the connection is lost/),
+      lines: ['1  5.0 ms  through the base station', expect.anything(), expect.stringMatching(/^2 sent, 1 answered/)],
+    });
+  });
+});
+
+describe('observe', () => {
+  const answer = (text: string, more: Partial<CoapResponse> = {}): CoapResponse => ({
+    status: 205,
+    payload: new TextEncoder().encode(text),
+    observe: 1,
+    ...more,
+  });
+
+  function watch(count?: number) {
+    const { output, text } = written();
+    const stop = new AbortController();
+    let observer: CoapObserver | undefined;
+    const told: string[] = [];
+    const coap = {
+      observe: (given: CoapObserver) => {
+        observer = given;
+        return { cancel: () => void told.push('cancelled') };
+      },
+    };
+    const settled = async (): Promise<void> => void told.push('settled');
+    const ended = observe(coap, { output, signal: stop.signal, count, raw: false, settled }).then(
+      () => 'done',
+      (error: Error) => error.message,
+    );
+    return { observer: observer!, stop, told, text, ended };
+  }
+
+  test('Ctrl-C tells the device, and waits until that has arrived', async () => {
+    const { observer, stop, told, text, ended } = watch();
+    observer.onResponse(answer('one'));
+    observer.onResponse(answer('two'));
+    stop.abort();
+    expect(await ended).toBe('done');
+    expect([text(), told]).toEqual(['one\ntwo\n', ['cancelled', 'settled']]);
+  });
+
+  test('after so many answers no more are printed', async () => {
+    const { observer, told, text, ended } = watch(1);
+    observer.onResponse(answer('one'));
+    observer.onResponse(answer('two'));
+    expect(await ended).toBe('done');
+    expect([text(), told]).toEqual(['one\n', ['cancelled', 'settled']]);
+  });
+
+  test('an error that ends it fails, as does a connection that is lost', async () => {
+    const refused = watch();
+    refused.observer.onResponse(answer('one'));
+    refused.observer.onResponse({ status: 403, payload: new TextEncoder().encode('Access denied') } as CoapResponse);
+    refused.observer.onEnd?.(null);
+    expect(await refused.ended).toBe('the device answered 4.03: Access denied');
+    expect(refused.text()).toBe('one\n');
+    const lost = watch();
+    lost.observer.onEnd?.(new LocalError('STOPPED', 'the connection is lost'));
+    expect(await lost.ended).toBe('the connection is lost');
+  });
+});
+
+describe('a payload', () => {
+  const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
+  test.each([
+    ['JSON', 50, utf8('{"a":1}'), '{"a":1}\n', '{\n  "a": 1\n}\n'],
+    ['what says that it is JSON', 50, utf8('{"a"'), '{"a"\n', '{"a"\n'],
+    ['CBOR', 60, encode({ a: 1 }), '{"a":1}\n', '{\n  "a": 1\n}\n'],
+    ['what says that it is CBOR', 60, Uint8Array.of(0x7f, 0x7f), '\x7f\x7f', '7f7f\n'],
+    ['text', 0, utf8('21.5'), '21.5\n', '21.5\n'],
+    ['what says that it is text', 0, Uint8Array.of(0xff), '\ufffd', 'ff\n'],
+    ['bytes', 42, new Uint8Array(33), '\0'.repeat(33), `${'00'.repeat(32)}\n00\n`],
+    ['nothing', 0, new Uint8Array(0), '', ''],
+  ])('%s, in a pipe and at a terminal', (_, contentFormat, payload, piped, shown) => {
+    for (const [isTTY, expected] of [
+      [false, piped],
+      [true, shown],
+    ] as const) {
+      const { output, text } = written(isTTY);
+      printPayload({ contentFormat, payload }, output, false);
+      expect(text()).toBe(expected);
+    }
+  });
+
+  test('as it comes, at a terminal too', () => {
+    const { output, text } = written(true);
+    printPayload({ contentFormat: 60, payload: Uint8Array.of(0x61, 0x41) }, output, true);
+    expect(text()).toBe('aA');
+  });
+});
+
+test('columns are as wide as their longest cell, and what is empty has a dash', () => {
+  expect(
+    table(
+      ['id', 'name'],
+      [
+        ['a', undefined],
+        ['𝕏𝕏𝕏', ''],
+      ],
+    ),
+  ).toEqual(['ID   NAME', 'a    -', '𝕏𝕏𝕏  -']);
+});

@@ -1,10 +1,12 @@
-/** What of a client keeps its process alive, over loopback. That a process ends: test/e2e/client-exit.test.ts. */
+/** What of a client keeps its process alive, in virtual time. That a process ends: test/e2e/client-exit.test.ts. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type Connection, type Environment, nodeEnvironment, type SvcClient } from '../../client/node.ts';
+import type { Connection, Environment, SvcClient } from '../../client/node.ts';
+import type { BoundSocket } from '../../transport/environment.ts';
+import type { SimulatedHost } from '../../transport/sim/index.ts';
 import type { DeviceUnderTest } from '../support/fixture/devices-and-clients.ts';
-import { LoopbackFixture } from '../support/fixture/loopback.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
 
-let fixture: LoopbackFixture;
+let fixture: ProductFixture;
 let under: DeviceUnderTest;
 let client: SvcClient;
 /** Of the client: how often something holds the process, sockets that were opened, and those of them that let it go. */
@@ -13,38 +15,37 @@ let sockets: { opened: number; unreferenced: number };
 
 beforeEach(async () => {
   [held, sockets] = [0, { opened: 0, unreferenced: 0 }];
-  fixture = new LoopbackFixture();
-  under = fixture.device();
-  await fixture.start(under);
-  client = fixture.client(watched());
+  fixture = new ProductFixture();
+  await fixture.station();
+  under = await fixture.attached();
+  client = fixture.client(withProcess(fixture.host('client')));
 });
 
-function watched(): Environment {
-  const environment = nodeEnvironment();
-  const { network } = environment;
-  const bind: typeof network.bind = async (options) => {
-    const socket = await network.bind(options);
-    const unref = socket.unref?.bind(socket);
+/** A host of the simulation that has a process to end. */
+function withProcess({ clock, crypto, network, log, createCore }: SimulatedHost): Environment {
+  const counted = async (opening: Promise<BoundSocket>): Promise<BoundSocket> => {
+    const socket = await opening;
     sockets.opened++;
-    socket.unref = () => {
-      sockets.unreferenced++;
-      unref?.();
-    };
-    return socket;
+    return Object.assign(socket, { unref: () => void sockets.unreferenced++ });
   };
   const keepProcess = (): (() => void) => {
     held++;
     return () => void held--;
   };
-  return { ...environment, keepProcess, network: { ...network, bind } };
+  return {
+    ...{ clock, crypto, log, createCore, keepProcess },
+    network: {
+      bind: (options) => counted(network.bind(options)),
+      connect: (options) => network.connect(options),
+      resolve: (host) => network.resolve(host),
+    },
+  };
 }
 
-function connection(port = under.device.localPort): Connection {
-  return fixture.directConnection('127.0.0.1', port, { DeviceFingerprint: under.device.deviceFingerprint }, client);
-}
+const connection = (DeviceId = under.device.deviceId ?? ''): Connection => fixture.connection({ DeviceId }, client);
 
 test('its sockets do not', async () => {
-  await connection().connect();
+  await fixture.settle(connection().connect());
   expect(sockets.opened).toBeGreaterThan(0);
   expect(sockets.unreferenced).toBe(sockets.opened);
 });
@@ -52,43 +53,41 @@ test('its sockets do not', async () => {
 describe('a connection does', () => {
   test('while it connects and while it is open, together with others once', async () => {
     const [first, second] = [connection(), connection()];
-    const connecting = first.connect();
+    const connecting = Promise.all([first.connect(), second.connect()]);
     expect(held).toBe(1);
-    await Promise.all([connecting, second.connect()]);
+    await fixture.settle(connecting);
     expect(held).toBe(1);
-    await first.close();
+    await fixture.settle(first.close());
     expect(held).toBe(1);
-    await second.close();
+    await fixture.settle(second.close());
     expect(held).toBe(0);
   });
 
   test('not when it could not connect, or was closed while it did', async () => {
-    const failing = connection();
-    const stopped = failing.connect();
-    await failing.close();
-    await expect(stopped).rejects.toMatchObject({ code: 'STOPPED' });
+    expect(await fixture.code(connection('de-none').connect())).toBe('NO_CHANNELS');
     expect(held).toBe(0);
-    const other = fixture.directConnection('127.0.0.1', under.device.localPort, { DeviceFingerprint: 'ab'.repeat(32) }, client);
-    await expect(other.connect()).rejects.toMatchObject({ code: 'FINGERPRINT_MISMATCH' });
+    const stopped = connection();
+    const connecting = stopped.connect();
+    void stopped.close();
+    expect(await fixture.code(connecting)).toBe('STOPPED');
     expect(held).toBe(0);
   });
 
   test('not when the device has ended it', async () => {
     const ended = connection();
-    await ended.connect();
-    const closed = new Promise((resolve) =>
-      ended.addConnectionEventsListener({ onEvent: (event) => event === 'CLOSED' && resolve(event) }),
-    );
-    await under.device.close();
-    await closed;
+    await fixture.settle(ended.connect());
+    // The device knows of it when a packet of it has come.
+    await fixture.sim.run(100);
+    void under.device.connection(1).close();
+    await fixture.sim.run(() => !ended.isConnected, 10_000);
     expect(held).toBe(0);
   });
 });
 
 test('stopping does, until it is done', async () => {
-  await connection().connect();
+  await fixture.settle(connection().connect());
   const stopping = client.stop();
   expect(held).toBe(1);
-  await stopping;
+  await fixture.settle(stopping);
   expect(held).toBe(0);
 });

@@ -41,26 +41,43 @@ export const COMMANDS: readonly CommandRow[] = [
     stays: true,
   },
   {
+    name: 'pair',
+    usage: '[options] [device]',
+    description: 'verify a device, remember it, and become a user of it in the way it offers',
+    bundle: 'client',
+  },
+  {
+    name: 'connect',
+    usage: '[options] [device]',
+    description: 'verify a device and remember it, as svc pair --no-user does',
+    bundle: 'client',
+  },
+  { name: 'devices', usage: '[options]', description: 'list the devices this client knows, without connecting', bundle: 'client' },
+  {
+    name: 'forget',
+    usage: '[options] <device>',
+    description: 'forget a device, without connecting; the device keeps its users',
+    bundle: 'client',
+  },
+  {
     name: 'discover',
     usage: '[options]',
     description: 'list the devices on the local network, by mDNS, without connecting',
     bundle: 'client',
   },
   {
+    name: 'status',
+    usage: '[options] [device]',
+    description: 'show what this client is and knows, without connecting; with a device: connect, and show user, path and round trip',
+    bundle: 'client',
+  },
+  { name: 'ping', usage: '[options] [device]', description: 'show how long a device takes to answer, over which path', bundle: 'client' },
+  {
     name: 'doctor',
     usage: '[options] [device]',
     description: 'explain which path a connection to a device takes, and why it is not direct; without a device: look at the base station',
     bundle: 'client',
   },
-  {
-    name: 'connect',
-    usage: '[options] [pairing-string]',
-    description: 'pair with a device: connect to it, check its key, remember it',
-    bundle: 'client',
-  },
-  { name: 'pair', usage: '[options] [device]', description: 'become a user of a device, in the way it offers', bundle: 'client' },
-  { name: 'iam', usage: '', description: 'users, roles and pairing of a device', bundle: 'client' },
-  { name: 'push', usage: '', description: 'push notifications of a user', bundle: 'client' },
   {
     name: 'coap',
     usage: '[options] <method> <path>',
@@ -70,8 +87,8 @@ export const COMMANDS: readonly CommandRow[] = [
   { name: 'stream', usage: '', description: 'send a file to a device or fetch one, over a byte stream', bundle: 'client' },
   {
     name: 'tunnel',
-    usage: '[options] [service]',
-    description: 'open a local TCP or UDP port to a service of a device; without a service: list them',
+    usage: '[options] [services...]',
+    description: 'open local TCP and UDP ports to services of a device; without a service: list them',
     bundle: 'client',
     stays: true,
   },
@@ -82,14 +99,10 @@ export const COMMANDS: readonly CommandRow[] = [
     bundle: 'client',
     stays: true,
   },
-  { name: 'dev', usage: '', description: 'helpers for development', bundle: 'dev' },
+  { name: 'iam', usage: '', description: 'users, roles and pairing of a device', bundle: 'client' },
+  { name: 'push', usage: '', description: 'push notifications of a user', bundle: 'client' },
   { name: 'key', usage: '', description: 'create or show the key of this client', bundle: 'client' },
-  {
-    name: 'status',
-    usage: '[options]',
-    description: 'show the key of this client, the base stations and the devices it knows, without connecting',
-    bundle: 'client',
-  },
+  { name: 'dev', usage: '', description: 'helpers for development', bundle: 'dev' },
 ];
 
 /** The row of what is to be run or explained: `coap …`, `help coap`. Undefined for options of `svc` itself, its help, and names that do not exist. */

@@ -147,4 +147,6 @@ test('a start takes over what is not too old or too much, and removes what canno
   );
   await advance(5001);
   expect((await readdir(directory)).filter((name) => name.includes(B))).toEqual([`.ahead.${B}.part`]);
+  await advance(LEFTOVER_TIME - 5001);
+  expect((await readdir(directory)).filter((name) => name.includes(B))).toEqual([]);
 });

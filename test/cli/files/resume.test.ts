@@ -116,7 +116,10 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     await message(way.move({}, 220_000));
     const left = await way.left();
     await change(way.from(), left);
-    const result = await way.move();
+    let beginnings = 0;
+    const result = await way.move({ onBegin: () => beginnings++ });
+    // That it begins otherwise is known before anything moves.
+    expect(beginnings).toBe(1);
     expect(result.resumedFrom).toBe(resumed ? left : 0);
     expect(result.bytes).toBe(size ?? left);
     expect((await readFile(way.to())).equals(await readFile(way.from()))).toBe(true);

@@ -1,5 +1,5 @@
 /** `svc doctor` in a simulation with NATs: what it finds, what it says, and the advice for each code. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
@@ -18,6 +18,8 @@ import { homeOf, type NatKind } from '../support/nat-kinds.ts';
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-doctor-'));
+  await writeFile(join(folder, 'sct'), SCT);
+  await writeFile(join(folder, 'wrong-sct'), 'wrong');
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -44,7 +46,7 @@ class Clinic {
     Object.assign(this.options, server, {
       product: ids.productId,
       deviceId: ids.deviceId,
-      sct: SCT,
+      sctFile: join(folder, 'sct'),
       fingerprint: under.device.deviceFingerprint,
     });
     return {
@@ -204,7 +206,7 @@ describe('a connect that fails', () => {
   test('to a person the same', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'port');
-    await run({ sct: 'wrong', json: false, local: true });
+    await run({ sctFile: join(folder, 'wrong-sct'), json: false, local: true });
     expect(clinic.stdout).toMatch(/^not connected to pr-1\.de-1\n/);
     expect(clinic.stdout).toMatch(
       /^ways {16}local network {2}NOT_FOUND: [\s\S]*`svc discover`[\s\S]*base station {2}TOKEN_REJECTED: [\s\S]*--sct[\s\S]*address {2}NONE: not tried/m,
@@ -275,7 +277,7 @@ describe('a connect that fails', () => {
 });
 
 describe('without a device', () => {
-  const none = { product: undefined, deviceId: undefined, sct: undefined, fingerprint: undefined, local: undefined };
+  const none = { product: undefined, deviceId: undefined, sctFile: undefined, fingerprint: undefined, local: undefined };
   const nobody = none as unknown as Partial<DoctorOptions>;
 
   test('it looks at the base station, its STUN and this host', async () => {
@@ -381,7 +383,7 @@ describe('where UDP to the base station gets no answer', () => {
 
   test('a base station alone as well; for a person in lines', async () => {
     const { clinic, run } = await blocked();
-    const none = { product: undefined, deviceId: undefined, sct: undefined, fingerprint: undefined, local: true };
+    const none = { product: undefined, deviceId: undefined, sctFile: undefined, fingerprint: undefined, local: true };
     expect(await run({ ...none, json: false } as unknown as Partial<DoctorOptions>)).toBe('done');
     const lines = clinic.stdout.split('\n');
     expect(lines).toContainEqual(expect.stringMatching(/^ {20}over a WebSocket at 10\.0\.1\.1:4433, as UDP to it gets no answer$/));

@@ -115,10 +115,12 @@ describe('svc connect', () => {
   test('takes a token from a file, and from standard input', async () => {
     const file = join(processes.folder, 'token');
     await writeFile(file, `${await token({ svc_ids: 'pr-1.de-1' })}\n`);
-    const { code, stderr } = await svc(...words('--server-key', options.ServerKey, '--jwt-file', file));
+    const key = join(processes.folder, 'server-key');
+    await writeFile(key, `${options.ServerKey}\n`);
+    const { code, stderr } = await svc(...words('--server-key-file', key, '--jwt-file', file));
     expect([code, stderr]).toEqual([0, '']);
     const input = await token({ svc_ids: 'pr-1.de-2' });
-    const other = await svcProcess({ input }, ...words('--server-key', options.ServerKey, '--jwt', '-'));
+    const other = await svcProcess({ input }, ...words('--server-key-file', key, '--jwt', '-'));
     expect(other).toMatchObject({ code: 1, stderr: expect.stringMatching(/does not name this device \(TOKEN_REJECTED\).*--jwt-file/) });
   });
 

@@ -252,7 +252,8 @@ describe('another client', () => {
   });
 
   test('with a wrong token does not get through the base station', async () => {
-    const refused = await svc('coap', 'GET', '/thermostat', ...client, '--sct', 'wrong', '--no-local');
+    await writeFile(join(folder, 'wrong-token'), 'wrong\n');
+    const refused = await svc('coap', 'GET', '/thermostat', ...client, '--sct-file', join(folder, 'wrong-token'), '--no-local');
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/TOKEN_REJECTED/) });
     expect(refused.stderr.trim().split('\n')).toHaveLength(1);
   });

@@ -1,5 +1,6 @@
 /** Questions to a person at a terminal, on standard error, so that a pipe carries only results. */
 import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
 import { type Readable, Writable } from 'node:stream';
 import { CommandError, Interrupted } from './errors.ts';
 import type { Output } from './output.ts';
@@ -26,8 +27,6 @@ export async function ask(
   { hidden = false, input = process.stdin, output = process.stderr }: AskOptions = {},
 ): Promise<string> {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // For those who are asked alone.
-  const { createInterface } = await import('node:readline/promises');
   const terminal = createInterface({ input, output: hidden ? silent : output, terminal: true, historySize: 0 });
   if (hidden) output.write(question);
   // Ctrl-C does not become a signal while the terminal asks.

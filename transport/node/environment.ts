@@ -41,7 +41,7 @@ export interface NodeEnvironmentOptions {
   sendBuffer?: number;
   /**
    * Datagrams that a UDP socket carries through Node before it makes system calls of its own, several times cheaper for each: Linux, with the
-   * optional dependency `koffi` installed. 0: from the start, Infinity: never. Default 1,000.
+   * optional dependency `@koromix/koffi-linux-…` installed. 0: from the start, Infinity: never. Default 1,000.
    */
   systemCallsAfter?: number;
   /** Names of the interfaces that take part in multicast DNS; default all but loopback, or that if there is no other. */

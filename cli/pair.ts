@@ -111,8 +111,7 @@ function check(argument: string | undefined, options: PairCommandOptions): void 
   if (argument !== undefined && device !== undefined) throw new UsageError('give the device once: as argument or with --device');
   if ((argument ?? device) === '-' && passwordFile === '-')
     throw new UsageError('standard input can be read once: pairing string or password');
-  const { sct, sctFile, serverKey, serverKeyFile, jwt, jwtFile } = options;
-  if ((argument ?? device) === '-' && [sct, sctFile, serverKey, serverKeyFile, jwt, jwtFile].includes('-'))
+  if ((argument ?? device) === '-' && secretsFromInput(options) > 0)
     throw new UsageError('standard input can be read once: give the pairing string by it, and other secrets by files');
   if (user !== false) return;
   for (const [option, value] of Object.entries({ '--mode': mode, '--username': username, '--key-name': keyName }))

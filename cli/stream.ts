@@ -3,6 +3,7 @@ import { lstat, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { type Opened, withConnection } from './client/open.ts';
+import { secretsFromInput } from './client/secrets.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
 import { showWay } from './client/way.ts';
 import { isTaken } from './file-content.ts';
@@ -11,10 +12,10 @@ import { listFiles } from './file-list.ts';
 import { FileTransferError, isFileName } from './file-protocol.ts';
 import { type Progressing, resultText, runTransfer } from './file-run.ts';
 import { downloadFile, uploadFile, uploadFlow } from './file-transfer.ts';
-import { columns } from './frame/columns.ts';
 import { CommandError, UsageError } from './frame/errors.ts';
 import { amount, amountOf } from './frame/progress.ts';
 import { stateOption } from './frame/shell-word.ts';
+import { table } from './frame/table.ts';
 import { partOf } from './part-file.ts';
 import { standardInput, standardOutput } from './standard-streams.ts';
 
@@ -75,7 +76,7 @@ async function sendAction(file: string, name: string | undefined, options: Trans
 async function sendStandardInput(name: string | undefined, options: TransferCommandOptions): Promise<void> {
   if (name === undefined) throw new UsageError('standard input has no name: say what to call it on the device, after -');
   const remote = checkedName(name);
-  if (options.jwt === STANDARD || options.jwtFile === STANDARD) throw new UsageError('standard input can be read once: file or token');
+  if (secretsFromInput(options) > 0) throw new UsageError('standard input can be read once: give the file by it, and secrets by files');
   const flow = standardInput();
   try {
     await withConnection(
@@ -190,7 +191,7 @@ async function listAction(options: TargetOptions): Promise<void> {
     });
     const rows = files.map(({ name, size, time }) => [name, String(size), dateText(time)]);
     const document = files.map((file) => ({ ...file, time: new Date(file.time).toISOString() }));
-    output.result(document, rows.length === 0 ? 'the device has no files' : columns(['NAME', 'BYTES', 'CHANGED'], rows, [1]));
+    output.result(document, rows.length === 0 ? 'the device has no files' : table(['name', 'bytes', 'changed'], rows, [1]));
   });
 }
 

@@ -53,11 +53,6 @@ export async function administer(
   }
 }
 
-/** Prints records: JSON as one array, else a line each. */
-export function printList<Item>(output: Output, items: readonly Item[], line: (item: Item) => string, none: string): void {
-  output.result(items, items.length === 0 ? none : items.map(line));
-}
-
 /** Prints records: JSON as one array, else a table. @param none where there are no records */
 export function printTable<Item>(
   output: Output,

@@ -7,8 +7,8 @@ import type { TargetOptions } from './target.ts';
 /** The options with the secrets themselves. @throws UsageError, CommandError */
 export async function withSecrets<Options extends TargetOptions>(options: Options, output: Output): Promise<Options> {
   const { sct, sctFile, serverKey, serverKeyFile, jwt, jwtFile, ...rest } = options;
-  const fromInput = [sct, sctFile, serverKey, serverKeyFile, jwt, jwtFile].filter((given) => given === '-');
-  if (fromInput.length > 1) throw new UsageError('standard input can be read once: give one of the secrets by it, and the others by files');
+  if (secretsFromInput(options) > 1)
+    throw new UsageError('standard input can be read once: give one of the secrets by it, and the others by files');
   const token = await givenSecret(
     { what: 'the server connect token', option: '--sct', value: sct, fileOption: '--sct-file', file: sctFile },
     output,
@@ -24,4 +24,9 @@ export async function withSecrets<Options extends TargetOptions>(options: Option
     ...(token !== undefined && { sct: token }),
     ...(key !== undefined && { serverKey: key }),
   } as Options;
+}
+
+/** How many of the secrets standard input is to give. */
+export function secretsFromInput({ sct, sctFile, serverKey, serverKeyFile, jwt, jwtFile }: TargetOptions): number {
+  return [sct, sctFile, serverKey, serverKeyFile, jwt, jwtFile].filter((given) => given === '-').length;
 }

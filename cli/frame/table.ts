@@ -5,9 +5,13 @@ const NOTHING = '-';
 
 /**
  * Lines of a table; each column as wide as its longest cell.
- * @param headings of the columns @param rows cells in that order; empty or undefined ones are shown as `-`
+ * @param headings of the columns @param rows cells in that order; empty or undefined ones are shown as `-` @param right columns of numbers, from 0
  */
-export function table(headings: readonly string[], rows: readonly (readonly (string | undefined)[])[]): string[] {
+export function table(
+  headings: readonly string[],
+  rows: readonly (readonly (string | undefined)[])[],
+  right: readonly number[] = [],
+): string[] {
   const cells = [
     headings.map((heading) => heading.toUpperCase()),
     ...rows.map((row) => headings.map((_, column) => row[column] || NOTHING)),
@@ -15,7 +19,10 @@ export function table(headings: readonly string[], rows: readonly (readonly (str
   const widths = headings.map((_, column) => Math.max(...cells.map((row) => lengthOf(row[column]!))));
   return cells.map((row) =>
     row
-      .map((cell, column) => cell + ' '.repeat(widths[column]! - lengthOf(cell)))
+      .map((cell, column) => {
+        const blanks = ' '.repeat(widths[column]! - lengthOf(cell));
+        return right.includes(column) ? blanks + cell : cell + blanks;
+      })
       .join('  ')
       .trimEnd(),
   );

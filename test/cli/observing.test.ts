@@ -194,3 +194,16 @@ test('columns are as wide as their longest cell, and what is empty has a dash', 
     ),
   ).toEqual(['ID   NAME', 'a    -', '𝕏𝕏𝕏  -']);
 });
+
+test('columns of numbers end at the same place', () => {
+  expect(
+    table(
+      ['name', 'bytes'],
+      [
+        ['a', '1234567'],
+        ['longer', '1'],
+      ],
+      [1],
+    ),
+  ).toEqual(['NAME      BYTES', 'a       1234567', 'longer        1']);
+});

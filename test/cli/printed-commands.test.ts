@@ -3,9 +3,12 @@
  * document that keeps data or state somewhere else than by default each line says so. `docs/commands.md` has an example of every command.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Command } from 'commander';
+import { Command } from 'commander';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { svc } from '../../cli/program.ts';
+import { commands as client } from '../../cli/bundles/client.ts';
+import { commands as dev } from '../../cli/bundles/dev.ts';
+import { commands as device } from '../../cli/bundles/device.ts';
+import { commands as station } from '../../cli/bundles/station.ts';
 import { leavesOf, problemOf, wordsOf } from './command-lines.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -18,9 +21,9 @@ const below = (folder: string, ending: string): string[] =>
 const documents = [...below('docs', '.md'), 'README.md', 'SECURITY.md', 'PROTOCOL.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md'];
 const sources = ['cli', 'client', 'device', 'server', 'transport'].flatMap((folder) => below(folder, '.ts'));
 
-let program: Command;
+const program = new Command('svc').version('0');
 beforeAll(async () => {
-  program = await svc([]);
+  for (const load of Object.values({ ...station, ...device, ...client, ...dev })) program.addCommand(await load());
 });
 
 /** Lines that are there to be run: in shell blocks, and indented. */

@@ -1,7 +1,6 @@
 /** Standard input and output as a file, and the table of the list. */
 import { PassThrough, Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { columns } from '../../../cli/frame/columns.ts';
 import { amount, amountOf } from '../../../cli/frame/progress.ts';
 import { standardInput, standardOutput } from '../../../cli/standard-streams.ts';
 
@@ -39,19 +38,6 @@ test('a write that fails is the error', async () => {
   const broken = new Writable({ write: (_chunk, _encoding, done) => done(new Error('EPIPE')) });
   broken.on('error', () => {});
   await expect(standardOutput(broken)(Uint8Array.of(1))).rejects.toThrow('EPIPE');
-});
-
-test('columns are as wide as their widest cell, numbers to the right', () => {
-  expect(
-    columns(
-      ['NAME', 'BYTES'],
-      [
-        ['a', '1234567'],
-        ['longer', '1'],
-      ],
-      [1],
-    ),
-  ).toEqual(['NAME      BYTES', 'a       1234567', 'longer        1']);
 });
 
 test('amounts', () => {

@@ -11,6 +11,7 @@ import { type Connection, IamUtil, type PairingInput, type PairingMode, type Pai
 import { type PairingString, pairingModes } from '../protocol/records/index.ts';
 import { checkName, idOf } from './client/known.ts';
 import { type Opened, withConnection } from './client/open.ts';
+import { secretsFromInput } from './client/secrets.ts';
 import { ASK_FOR_INVITATION, nextStep, type Standing, standingLine, standingOf } from './client/standing.ts';
 import { givenPairing, readPairingString, type TargetOptions, withTarget } from './client/target.ts';
 import { wayOf } from './client/way.ts';

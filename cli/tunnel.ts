@@ -19,7 +19,7 @@ interface TunnelOptions extends TargetOptions {
 const LOOPBACK = '127.0.0.1';
 
 const NOTE = `
-  svc tunnel                                      list the TCP services; --udp: the UDP services
+  svc tunnel                                      list the TCP services, with --udp the UDP services
   svc tunnel web:8081 ssh:2222 --udp dns:5353     each service on a local port of its own; without one: a free port
   ssh -o ProxyCommand='svc tunnel --stdio ssh -d home' user@home
 

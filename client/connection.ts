@@ -322,8 +322,7 @@ export class Connection {
       else this.#search.moved(path);
       if (this.#state === 'connected') this.#emit('CHANNEL_CHANGED');
     });
-    session.on('resting', () => this.#state === 'connected' && this.#emit('RESTING'));
-    session.on('resumed', () => this.#state === 'connected' && this.#emit('RESUMED'));
+    this.#announceRests(session);
     if (canAskAgain(effectiveOptions(this.#options), this.#context.environment)) {
       session.on('suspected', () => void this.#noteAsked(session));
       session.on('resting', (reason) => void this.#rests(session, reason));
@@ -339,6 +338,18 @@ export class Connection {
     if (!Rendezvous || session.type !== 'RELAY') return;
     const stationName = ServerUrl === undefined ? null : serverAddress(ServerUrl).host;
     this.#search = this.#context.directPaths().search(session, { hardNat: HardNat, stationName });
+  }
+
+  /** A rest begins again with each route that is tried in vain; the application hears of it once. */
+  #announceRests(session: Session): void {
+    let rests = false;
+    const becomes = (now: boolean, event: 'RESTING' | 'RESUMED'): void => {
+      if (this.#state !== 'connected' || rests === now) return;
+      rests = now;
+      this.#emit(event);
+    };
+    session.on('resting', () => becomes(true, 'RESTING'));
+    session.on('resumed', () => becomes(false, 'RESUMED'));
   }
 
   async #rests(session: Session, reason: SvcError): Promise<void> {

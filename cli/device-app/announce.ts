@@ -21,8 +21,6 @@ export interface Pairings {
   readonly invitation?: PairingString;
 }
 
-/** Where the documents keep the data of a base station. */
-const STATION_DATA = './data/station';
 const DEFAULT_LOCAL_PORT = 5592;
 
 /** What the device is called by others, and how they become its users. Every command runs as it is printed. */
@@ -96,10 +94,7 @@ export function inviteCommand(directory: string): string {
 
 /** What registers the device at its base station. */
 export function registration({ ProductId, DeviceId }: DeviceState, fingerprint: string): readonly [product: string, device: string] {
-  return [
-    `svc admin product add ${ProductId} --data ${STATION_DATA}`,
-    `svc admin device add ${ProductId} ${DeviceId} --fingerprint ${fingerprint} --data ${STATION_DATA}`,
-  ];
+  return [`svc admin product add ${ProductId}`, `svc admin device add ${ProductId} ${DeviceId} --fingerprint ${fingerprint}`];
 }
 
 /**

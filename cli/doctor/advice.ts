@@ -28,19 +28,19 @@ const STUN_PORTS = [3478, 4434] as const;
 
 /** The device with a forwarded port. */
 function forward({ outside = '203.0.113.7', devicePort = DEVICE_PORT }: AdviceFacts): string {
-  return `svc device --data ./data/device --candidate ${outside}:${devicePort}`;
+  return `svc device --candidate ${outside}:${devicePort}`;
 }
 
 /** The base station with another STUN port than the one that is shut. */
 function otherStun(shut: number): string {
-  return `svc basestation --data ./data/station --stun-port ${STUN_PORTS.find((port) => port !== shut)}`;
+  return `svc basestation --stun-port ${STUN_PORTS.find((port) => port !== shut)}`;
 }
 
 const ADVICE: Readonly<Record<NotDirectCode, (facts: AdviceFacts) => string>> = {
   DISABLED: ({ relayOnly, device }) =>
     relayOnly
       ? `Leave out --relay-only: \`svc doctor ${device}\`.`
-      : `Pair with the device, \`svc pair ${device} --username <name>\`: it may look for direct paths with paired clients only. Where this client is paired, start the device with \`svc device --data ./data/device --rendezvous anyone\`.`,
+      : `Pair with the device, \`svc pair ${device} --username <name>\`: it may look for direct paths with paired clients only. Where this client is paired, start the device with \`svc device --rendezvous anyone\`.`,
   IN_PROGRESS: ({ device }) => `Wait a moment and ask again: \`svc doctor ${device}\`.`,
   PEER_TOO_OLD: () => 'Update the program on the device. Until then the connection stays relayed.',
   NO_CANDIDATES: (facts) =>

@@ -1,5 +1,5 @@
 /** Command lines as documents and messages have them, and whether `svc` takes them: commands, options, their values, and arguments. Nothing is run. */
-import type { Argument, Command, Option } from 'commander';
+import { type Argument, type Command, Option } from 'commander';
 
 /** In the place of what a person, or the program, fills in. */
 const FILLED = '\u0001';
@@ -57,7 +57,7 @@ function problemOfRest(command: Command, words: readonly string[], whole: boolea
 /** An option of the command, or of those above it; `svc --option` stands for the commands that have it. */
 function optionOf(command: Command, word: string): Option | undefined {
   const all: Option[] = [];
-  for (let each: Command | null = command; each !== null; each = each.parent) all.push(...each.options);
+  for (let each: Command | null = command; each !== null; each = each.parent) all.push(...each.options, new Option('-h, --help'));
   if (command.parent === null) for (const child of command.commands) all.push(...child.options);
   return all.find(({ long, short }) => long === word || short === word);
 }

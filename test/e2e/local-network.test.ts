@@ -59,7 +59,7 @@ describe.skipIf(links.length === 0)('in a network that carries multicast (none h
       verified: 'pinned',
       station: null,
     });
-    expect((await svc('connect', '--list', ...client)).stdout).toMatch(/^home .* local network\n$/);
+    expect((await svc('connect', '--list', ...client)).stdout).toMatch(/^home .* local network /m);
   });
 
   test.concurrent('a request and a tunnel, with the base station switched off', async () => {

@@ -97,7 +97,7 @@ describe('a base station restarts under a transfer', () => {
       await station.restart(how, down);
       expect(await fixture.settle(transfer)).toBeLessThan(down + 5_000);
       expect(connection.isConnected).toBe(true);
-      expect(events).toEqual(['CHANNEL_CHANGED']);
+      expect(events).toEqual(['RESTING', 'CHANNEL_CHANGED', 'RESUMED']);
       expect(connection.stats()).toMatchObject({ rests: 1 });
       expect(connection.stats().restTime).toBeGreaterThan(0);
     },

@@ -91,7 +91,7 @@ async function target(): Promise<string> {
 
 test('the device was paired: its key is as expected, the way leads through the base station', async () => {
   const shown = await svcJson('connect', '-d', 'lamp', ...client);
-  expect(shown).toMatchObject({ device: `${PRODUCT}.${DEVICE}`, type: 'RELAY', verified: 'pinned' });
+  expect(shown).toMatchObject({ device: `${PRODUCT}.${DEVICE}`, station: 'pinned', verified: 'pinned' });
   const [known] = (await svcJson('connect', '--list', ...client)) as unknown as Record<string, unknown>[];
   expect(known).toMatchObject({ name: 'lamp', fingerprint: shown.fingerprint });
 });

@@ -302,7 +302,7 @@ describe('svc basestation', () => {
     const { code, err } = await svc('--data', join(parent, 'data'), '--host', '127.0.0.1', '--port', String(port), '--stun-port', '0');
     taken.close();
     expect(code).toBe(1);
-    expect(err).toMatch(new RegExp(`^svc: UDP port ${port} is in use: [^\n]* --port [^\n]*\n$`));
+    expect(err).toMatch(new RegExp(`^svc: UDP port ${port} is in use: [^\n]* --port, [^\n]*\n$`));
   });
 
   test('--url is remembered until --no-url', async () => {

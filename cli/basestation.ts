@@ -1,15 +1,14 @@
 /** `svc basestation`: runs a base station until it is told to stop. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { LocalError } from '../protocol/errors/index.ts';
-import { isHostPort } from '../protocol/records/index.ts';
+import { formatHostPort, isHostPort } from '../protocol/records/index.ts';
 import { defaultRouteLimits } from '../protocol/relay/index.ts';
 import { isIpEntry } from '../server/administration/index.ts';
 import { defaultSettings, type ProxyHeader, type RunningBasestation, type StationSettings, startBasestation } from '../server/index.ts';
 import type { LogLevel } from '../transport/environment.ts';
 import { defaultKeepAlive } from '../transport/host/defaults.ts';
 import { stderrLog } from '../transport/node/index.ts';
-import { parseServerUrl } from '../transport/station/index.ts';
-import { formatAddress } from './client/target.ts';
+import { DEFAULT_SERVER_PORT, parseServerUrl } from '../transport/station/index.ts';
 import { sayHowToJoin } from './first-invitation.ts';
 import { address, collect, integer, listenPort, serverUrl } from './frame/arguments.ts';
 import { defaultDataDirectory } from './frame/data-directory.ts';
@@ -51,7 +50,12 @@ export function basestationCommand(): Command {
     .option('--data <directory>', 'where its key and database are; made at the first start', defaultDataDirectory('basestation'))
     .option('--url <url>', 'https://host[:port] where devices reach it, for the strings by which they join; remembered', publicUrl)
     .option('--no-url', 'forget --url: devices join by the address of this machine')
-    .option('--port <number>', 'port for UDP and WebSockets (devices, clients) and for REST; 0 = a free one', listenPort, 4433)
+    .option(
+      '--port <number>',
+      'port for UDP and WebSockets (devices, clients) and for REST; 0 = a free one',
+      listenPort,
+      DEFAULT_SERVER_PORT,
+    )
     .option('--host <address>', 'numeric address to listen on, with UDP and for WebSockets; default all', address)
     .option(
       '--stun-port <number>',
@@ -141,7 +145,7 @@ async function run(options: Options, command: Command): Promise<void> {
     announce(output, station);
     log.release();
     if (!output.json)
-      await sayHowToJoin(output, options.data, station.start, process.stdout.isTTY).catch((error: unknown) => output.warn(describe(error)));
+      await sayHowToJoin(output, options.data, station.start, output.isTerminal).catch((error: unknown) => output.warn(describe(error)));
     await stopped(interrupt.signal);
     await station.close();
     output.result({ event: 'closed' }, 'base station closed');
@@ -183,24 +187,16 @@ function settingsOf(options: Options): Partial<StationSettings> {
 }
 
 function announce(output: Output, { port, fingerprint, http, stun }: RunningBasestation): void {
-  const reached = reachableHost(http.host);
-  const host = reached.includes(':') ? `[${reached}]` : reached;
-  const ready = `base station ready on UDP port ${port} and ${http.secure ? 'https' : 'http'}://${host}:${http.port}, fingerprint ${fingerprint}`;
+  const place = formatHostPort({ host: reachableHost(http.host), port: http.port });
+  const ready = `base station ready on UDP port ${port} and ${http.secure ? 'https' : 'http'}://${place}, fingerprint ${fingerprint}`;
   const text = stun.length === 0 ? ready : `${ready}\nSTUN on UDP port ${stun.map(stunPlace).join(' and ')}`;
   output.result({ event: 'listening', port, httpPort: http.port, httpHost: http.host, secure: http.secure, fingerprint, stun }, text);
 }
 
-/** A port that cannot be had, with the option that says another. */
+/** A UDP port that needs rights, with the option that chooses another; `namingPorts` names one that is taken. */
 function withOption(error: unknown, { port }: Options): unknown {
-  if (!(error instanceof LocalError) || error.message.includes('--port')) return error;
-  switch (error.code) {
-    case 'PORT_IN_USE':
-      return new LocalError(error.code, `UDP port ${port} is in use: stop what uses it or choose another with --port (0 takes a free one)`);
-    case 'PRIVILEGED_PORT':
-      return new LocalError(error.code, `this user may not open UDP port ${port}: choose one above 1023 with --port`);
-    default:
-      return error;
-  }
+  if (!(error instanceof LocalError) || error.code !== 'PRIVILEGED_PORT' || error.message.includes('--port')) return error;
+  return new LocalError(error.code, `this user may not open UDP port ${port}: choose one above 1023 with --port`);
 }
 
 function stunPlace({ address, port }: RunningBasestation['stun'][number]): string {
@@ -211,7 +207,7 @@ function stunPlace({ address, port }: RunningBasestation['stun'][number]): strin
 function publicUrl(text: string): string {
   const url = serverUrl(text);
   const { host, port } = parseServerUrl(url)!;
-  if (!isHostPort(formatAddress({ host, port: port ?? 4433 })))
+  if (!isHostPort(formatHostPort({ host, port: port ?? DEFAULT_SERVER_PORT })))
     throw new InvalidArgumentError('Expected https://host or https://host:port with a name of up to 249 characters.');
   return url;
 }

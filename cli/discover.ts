@@ -2,8 +2,8 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Environment, MdnsAction, type MdnsResult, type MdnsResultReceiver, SvcClient } from '../client/node.ts';
 import { isSubtype } from '../protocol/discovery/index.ts';
+import { formatHostPort } from '../protocol/records/index.ts';
 import { nodeEnvironment, stderrLog } from '../transport/node/index.ts';
-import { formatAddress } from './client/target.ts';
 import { seconds } from './frame/arguments.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
@@ -118,7 +118,7 @@ function documentOf({ serviceInstanceName, productId, deviceId, txtItems, addres
     productId,
     deviceId,
     name: txtItems.fn ?? '',
-    addresses: addresses.map(({ address, port }) => formatAddress({ host: address, port })),
+    addresses: addresses.map(({ address, port }) => formatHostPort({ host: address, port })),
     instance: serviceInstanceName,
     txt: txtItems,
   };

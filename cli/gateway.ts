@@ -1,8 +1,9 @@
 /** `svc gateway`: a device's CoAP endpoints on a local UDP port, for any CoAP tool, until Ctrl-C. */
 import { Command, Option } from 'commander';
 import { Gateway, type GatewayState, nodeEnvironment, type SvcError } from '../client/node.ts';
+import { formatHostPort } from '../protocol/records/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
-import { formatAddress, type TargetOptions, withTarget } from './client/target.ts';
+import { type TargetOptions, withTarget } from './client/target.ts';
 import { address, integer, listenPort } from './frame/arguments.ts';
 import { CommandError, describe } from './frame/errors.ts';
 import { namingPorts, reachableHost } from './frame/listening.ts';
@@ -71,7 +72,7 @@ async function serve({ connection, connectAgain, output, signal, device }: Opene
   );
   try {
     const { port } = gateway;
-    const url = `coap://${formatAddress({ host: reachableHost(options.listen), port })}`;
+    const url = `coap://${formatHostPort({ host: reachableHost(options.listen), port })}`;
     if (!isLoopback(options.listen)) output.warn(`everybody who reaches ${url} may use ${device} with the rights of this client`);
     output.result({ event: 'listening', device, host: options.listen, port }, `${url} is ${device}; Ctrl-C ends it`);
     const error = await Promise.race([stopped(signal), ended]);

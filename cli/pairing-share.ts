@@ -1,6 +1,6 @@
 /** How a pairing is handed to a person: as string, as link, and as QR code of the link; and what it says of where the device is. */
 import { InvalidArgumentError, Option } from 'commander';
-import { encodePairingLink, encodePairingString, isLinkBase, type PairingString } from '../protocol/records/index.ts';
+import { encodePairingLink, encodePairingString, formatHostPort, isLinkBase, type PairingString } from '../protocol/records/index.ts';
 import { ownAddresses } from '../transport/node/index.ts';
 import type { Output } from './frame/output.ts';
 import { qrCode } from './qr.ts';
@@ -25,7 +25,7 @@ const MAX_ADDRESSES = 3;
 /** Where a device on this host is reached on the local network. @param port its local port */
 export function ownPlaces(port: number): Pick<PairingString, 'addresses'> {
   const addresses = ownAddresses().slice(0, MAX_ADDRESSES);
-  return addresses.length === 0 ? {} : { addresses: addresses.map((host) => `${host.includes(':') ? `[${host}]` : host}:${port}`) };
+  return addresses.length === 0 ? {} : { addresses: addresses.map((host) => formatHostPort({ host, port })) };
 }
 
 /** String and link; the QR code goes to standard error, on a terminal or when it is asked for. */

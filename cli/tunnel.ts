@@ -1,7 +1,8 @@
 /** `svc tunnel`: local ports, or standard input and output, that lead to TCP and UDP services of a device. Without a service it lists what the device offers. */
 import { Command, Option } from 'commander';
+import { formatHostPort } from '../protocol/records/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
-import { formatAddress, type TargetOptions, withTarget } from './client/target.ts';
+import { type TargetOptions, withTarget } from './client/target.ts';
 import { address, collect, listenPort } from './frame/arguments.ts';
 import { UsageError } from './frame/errors.ts';
 import { forward } from './tunnel/forward.ts';
@@ -80,6 +81,6 @@ function requireStdio({ udp = [], localPort, listen, json, jwt, jwtFile }: Tunne
 
 async function list({ connection, output }: Opened, kind: 'tcp' | 'udp'): Promise<void> {
   const services = await offeredServices(connection, kind);
-  const text = services.map(({ id, type, host, port }) => `${id}  ${type}  ${formatAddress({ host, port })}`);
+  const text = services.map(({ id, type, host, port }) => `${id}  ${type}  ${formatHostPort({ host, port })}`);
   output.result(services, text.length === 0 ? `the device offers no ${kind.toUpperCase()} service` : text);
 }

@@ -10,6 +10,7 @@ import { type CoapReply, MAX_MESSAGE, type RoutedRequest, Router, Status } from 
 import { ClientPath, DevicePath, decodeRouteRelease, type StunServer } from '../protocol/control/index.ts';
 import type { PrivateKey } from '../protocol/crypto-host.ts';
 import type { SvcError } from '../protocol/errors/index.ts';
+import { formatHostPort } from '../protocol/records/host-port.ts';
 import type { Environment, Log } from '../transport/environment.ts';
 import { defaultParameters } from '../transport/host/defaults.ts';
 import { Host } from '../transport/host/index.ts';
@@ -206,9 +207,8 @@ export class Basestation {
   /** Which they are, since when, and where their channels are seen. */
   get devices(): AttachedDevice[] {
     return [...this.#presence.all].map(({ productId, deviceId, since, session: { provenPath } }) => {
-      const { address, port } = provenPath;
-      const seen = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
-      return { productId, deviceId, since: new Date(since).toISOString(), address: seen };
+      const { address: host, port } = provenPath;
+      return { productId, deviceId, since: new Date(since).toISOString(), address: formatHostPort({ host, port }) };
     });
   }
 

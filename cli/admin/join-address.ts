@@ -1,13 +1,12 @@
 /** Where a board reaches a base station, as join strings say it. */
-import { isHostPort } from '../../protocol/records/index.ts';
+import { formatHostPort, isHostPort } from '../../protocol/records/index.ts';
 import type { LastStart } from '../../server/administration/index.ts';
 import type { Network } from '../../transport/environment.ts';
-import { parseServerUrl } from '../../transport/station/index.ts';
-import { formatAddress } from '../client/target.ts';
+import { DEFAULT_SERVER_PORT, parseServerUrl } from '../../transport/station/index.ts';
 import { CommandError } from '../frame/errors.ts';
 
 /** A base station as a join string names it. */
-export interface JoinAddress {
+interface JoinAddress {
   /** `host:port`. */
   readonly server: string;
   /** Undefined where TLS proves it. */
@@ -16,8 +15,6 @@ export interface JoinAddress {
   readonly note: string | undefined;
 }
 
-/** Port of a URL that names none. */
-const DEFAULT_PORT = 4433;
 /** Addresses of documentation (RFC 5737, RFC 3849): the way there is the way to the internet. Nothing is sent. */
 const FAR = ['192.0.2.1', '2001:db8::1'];
 const LOOPBACK = '127.0.0.1';
@@ -31,12 +28,12 @@ export async function joinAddress(
 ): Promise<JoinAddress> {
   const stated = url === null ? null : parseServerUrl(url);
   if (stated !== null) {
-    const server = formatAddress({ host: stated.host, port: stated.port ?? DEFAULT_PORT });
+    const server = formatHostPort({ host: stated.host, port: stated.port ?? DEFAULT_SERVER_PORT });
     return { server, serverFingerprint: tlsProves ? undefined : fingerprint, note: undefined };
   }
   const isOne = host !== null && !WILDCARDS.includes(host);
   const address = isOne ? host : await lanAddress(network);
-  const server = formatAddress({ host: address ?? LOOPBACK, port });
+  const server = formatHostPort({ host: address ?? LOOPBACK, port });
   // A zone, as in fe80::1%eth0, means something on this machine only.
   if (!isHostPort(server)) throw new CommandError(`the address ${server} does not lead here from another machine: ${STATE_ANOTHER}`);
   const what =

@@ -1,9 +1,10 @@
 /** What a connect that failed comes down to for a person, where the error alone does not say it, and what to do. */
 import { type ErrorCode, NoChannelsError, SvcError } from '../../client/node.ts';
+import { formatHostPort } from '../../protocol/records/index.ts';
 import { CommandError, describe } from '../frame/errors.ts';
 import type { Known } from './known.ts';
 import type { TargetStation } from './station.ts';
-import { formatAddress, nameOf, type Target } from './target.ts';
+import { nameOf, type Target } from './target.ts';
 
 /** What comes of asking by https where there is none: a base station without a certificate answers it on its own host alone. */
 const NO_TLS: readonly string[] = ['BAD_RESPONSE', 'CONNECTION_REFUSED', 'TIMEOUT'];
@@ -35,7 +36,7 @@ function elsewhere(error: NoChannelsError, { server, serverFrom, addresses, pair
     remedies.push('the pairing string is an old one, or of another base station or device: ask for a new one');
   if (pairing && addresses.length > 0 && direct !== 'OK' && direct !== 'NONE')
     remedies.push(
-      `the device was tried at ${addresses.map(formatAddress).join(' and ')}: if it is reached at another address, state that with --address`,
+      `the device was tried at ${addresses.map(formatHostPort).join(' and ')}: if it is reached at another address, state that with --address`,
     );
   return remedies;
 }

@@ -7,6 +7,7 @@
  * one) is needed, or a password that the device proves to know, and nothing is sent to the device without it. A changed key ends the command.
  */
 import { type Connection, type ConnectionEvent, type ConnectionOptions, type Environment, SvcClient } from '../../client/node.ts';
+import { formatHostPort } from '../../protocol/records/index.ts';
 import { nodeEnvironment, stderrLog } from '../../transport/node/index.ts';
 import { ask, canAsk } from '../frame/ask.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
@@ -19,7 +20,7 @@ import { idOf, Known, type KnownDevice, stateDirectory } from './known.ts';
 import { noteUse } from './last-used.ts';
 import { withSecrets } from './secrets.ts';
 import { stationOptions, type TargetStation } from './station.ts';
-import { formatAddress, nameOf, type Target as ResolvedTarget, resolveTarget, type TargetOptions } from './target.ts';
+import { nameOf, type Target as ResolvedTarget, resolveTarget, type TargetOptions } from './target.ts';
 import { placeOfActive } from './way.ts';
 
 type Target = ResolvedTarget & { readonly jwt: ConnectionOptions['ServerJwtToken']; readonly near: boolean; readonly brief: boolean };
@@ -284,7 +285,7 @@ async function remember(
 
 /** The address that led to the device, of those that were tried; the first one where another way did. */
 function reachedOf({ addresses }: Target, connection: Connection): string | undefined {
-  const [first, ...others] = addresses.map(formatAddress);
+  const [first, ...others] = addresses.map(formatHostPort);
   const active = placeOfActive(connection);
   return others.find((each) => each === active) ?? first;
 }

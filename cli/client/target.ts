@@ -6,7 +6,7 @@
  */
 import { type Command, Option } from 'commander';
 import type { KeepAliveProfile } from '../../client/node.ts';
-import { decodePairing, type PairingString } from '../../protocol/records/index.ts';
+import { decodePairing, formatHostPort, type PairingString } from '../../protocol/records/index.ts';
 import {
   fingerprint,
   HARD_NAT_HELP,
@@ -199,12 +199,7 @@ function addressesOf(options: TargetOptions, pairing: PairingString | undefined,
 /** How a target is called in messages. */
 export function nameOf({ productId, deviceId, addresses: [address] }: Pick<Target, 'productId' | 'deviceId' | 'addresses'>): string {
   if (productId !== undefined && deviceId !== undefined) return `device ${productId}.${deviceId}`;
-  return address === undefined ? 'the device' : `the device at ${formatAddress(address)}`;
-}
-
-/** `host:port`, an IPv6 address in brackets. */
-export function formatAddress({ host, port }: HostPort): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  return address === undefined ? 'the device' : `the device at ${formatHostPort(address)}`;
 }
 
 /** Characters of the name of a device. */
@@ -235,7 +230,7 @@ function knownDevice(options: TargetOptions, pairing: PairingString | undefined,
     if (options.product === undefined || options.deviceId === undefined) throw new UsageError('--product and --device-id belong together');
     return known.byId(options.product, options.deviceId);
   }
-  if (options.address !== undefined) return known.byAddress(formatAddress(options.address));
+  if (options.address !== undefined) return known.byAddress(formatHostPort(options.address));
   if (known.devices.length === 1) return known.devices[0];
   if (known.devices.length === 0)
     throw new UsageError('which device? None is known yet: `svc pair -` reads a pairing string and remembers its device');

@@ -1,7 +1,7 @@
 /** Which way a connection goes, in words: at its start, and each time it changes. */
 import type { Connection, PathClass, PathReport } from '../../client/node.ts';
+import { formatHostPort } from '../../protocol/records/index.ts';
 import type { Output } from '../frame/output.ts';
-import { formatAddress } from './target.ts';
 
 const OVER: Readonly<Record<PathClass, string>> = {
   lan: 'directly over the local network',
@@ -17,7 +17,7 @@ export function overText(over: PathClass): string {
 
 /** `address:port` of the other end of a path. */
 export function placeOf({ address, port }: Pick<PathReport, 'address' | 'port'>): string {
-  return formatAddress({ host: address, port });
+  return formatHostPort({ host: address, port });
 }
 
 /** `address:port` of the device on the path in use; undefined where that is not known. */

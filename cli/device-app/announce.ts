@@ -1,6 +1,6 @@
 /** What `svc device` prints: who it is, how to pair with it, and what happens. */
 import type { Device, DeviceEvent, Iam, SvcError } from '../../device/index.ts';
-import { encodePairingString, type IamUser, type PairingString } from '../../protocol/records/index.ts';
+import { encodePairingString, formatHostPort, type IamUser, type PairingString } from '../../protocol/records/index.ts';
 import { ownAddress } from '../../transport/node/index.ts';
 import { hint } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
@@ -118,8 +118,7 @@ export function optionsToPair({
 }
 
 function directly(localPort: number): string {
-  const host = ownAddress();
-  return ` --address ${host.includes(':') ? `[${host}]` : host}:${localPort}`;
+  return ` --address ${formatHostPort({ host: ownAddress(), port: localPort })}`;
 }
 
 type StationState = Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts' | 'ServerWebSocketUrl'>;

@@ -50,9 +50,7 @@ function webSocketOption(webSocket: string | undefined): string {
   return webSocket === undefined ? '' : ` --server-websocket ${shellWord(webSocket)}`;
 }
 
-/** @param url `https://host[:port]` */
+/** @param url as options and state directories have it: `https://host:port` */
 function hostPortOf(url: string): string {
-  const place = url.replace(/^https:\/\//, '');
-  // A URL drops the port of https.
-  return isHostPort(place) ? place : `${place}:443`;
+  return url.replace(/^https:\/\//, '');
 }

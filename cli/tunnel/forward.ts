@@ -8,8 +8,8 @@ import {
   PortForwarding,
   SvcError,
 } from '../../client/node.ts';
+import { formatHostPort } from '../../protocol/records/index.ts';
 import type { Opened } from '../client/open.ts';
-import { formatAddress } from '../client/target.ts';
 import { wayOf } from '../client/way.ts';
 import { CommandError, describe } from '../frame/errors.ts';
 import { isLoopback, reachedAt } from '../frame/loopback.ts';
@@ -73,7 +73,7 @@ function announce(ports: readonly ForwardedPort[], { connection, output, device 
   const way = connection.isConnected ? wayOf(connection) : undefined;
   for (const { kind, port, service } of ports) {
     const { id, type } = service;
-    const place = formatAddress({ host: reachedAt(listen), port });
+    const place = formatHostPort({ host: reachedAt(listen), port });
     const url = kind === 'tcp' && (type === 'http' || type === 'https') ? `${type}://${place}` : undefined;
     const document = { event: 'listening', service: id, protocol: kind, host: listen, port, ...(url !== undefined && { url }) };
     output.result({ ...document, over: way?.over }, `${id}  ${url ?? place}${kind === 'udp' ? ' (UDP)' : ''}`);

@@ -8,6 +8,7 @@ import { hex } from '@scure/base';
 import { formatAddress, parseAddress } from '../address.ts';
 import { LocalError } from '../errors/index.ts';
 import { type BinaryField, decodeBinaryForm, encodeBinaryForm } from './binary-form.ts';
+import { formatHostPort } from './host-port.ts';
 import { checkPairing, type PairingString } from './pairing-string.ts';
 
 const VERSION = 1;
@@ -95,8 +96,7 @@ function unpackHostPorts(bytes: Uint8Array, most: number): string[] {
 }
 
 function hostPortOf(address: Uint8Array, port: number): string {
-  const text = formatAddress(address);
-  return `${text.includes(':') ? `[${text}]` : text}:${port}`;
+  return formatHostPort({ host: formatAddress(address), port });
 }
 
 function decodeText(bytes: Uint8Array): string {

@@ -7,6 +7,7 @@
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { Device, type KeepAliveProfile, nodeEnvironment, type TcpTunnelService, type UdpTunnelService } from '../device/index.ts';
+import { DEFAULT_LOCAL_PORT, DEFAULT_P2P_PORT } from '../device/settings.ts';
 import { type PairingMode, pairingModes } from '../protocol/records/index.ts';
 import type { LogLevel } from '../transport/environment.ts';
 import { stderrLog, takesNoWrites } from '../transport/node/index.ts';
@@ -76,9 +77,6 @@ interface DeviceCommandOptions extends RendezvousFlags {
   json?: boolean;
 }
 
-/** Of the SDK. */
-const DEFAULT_LOCAL_PORT = 5592;
-const DEFAULT_P2P_PORT = 5593;
 const APP_NAME = 'svc device';
 /** Looked for by those who want thermostats only. */
 const MDNS_SUBTYPE = 'thermostat';
@@ -147,9 +145,16 @@ export function deviceCommand(): Command {
         .default([], 'none'),
     )
     .addOption(
-      new Option('--local-port <port>', 'UDP port for clients that come directly, 0 for a free one (default: 5592)').argParser(listenPort),
+      new Option(
+        '--local-port <port>',
+        `UDP port for clients that come directly, 0 for a free one (default: ${DEFAULT_LOCAL_PORT})`,
+      ).argParser(listenPort),
     )
-    .addOption(new Option('--p2p-port <port>', 'UDP port towards the base station, 0 for a free one (default: 5593)').argParser(listenPort))
+    .addOption(
+      new Option('--p2p-port <port>', `UDP port towards the base station, 0 for a free one (default: ${DEFAULT_P2P_PORT})`).argParser(
+        listenPort,
+      ),
+    )
     .addOption(keepAliveProfile('the device'))
     .addOption(new Option('--link-mtu <bytes>', LINK_MTU_HELP).argParser(linkMtu))
     .option('--no-mdns', 'do not announce the device on the local network')

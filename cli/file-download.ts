@@ -1,6 +1,7 @@
 /** A file of a device, into a file here or piece by piece (`file-protocol.ts`). */
 import { createHash } from 'node:crypto';
 import type { Connection } from '../client/node.ts';
+import { digestOf } from './file-content.ts';
 import { encodeLine, FileReader, FileTransferError, isSize, type Prefix } from './file-protocol.ts';
 import { checkDigest, checkRefusal, type TransferOptions, type TransferResult, withFileStream } from './file-stream.ts';
 import { PartFile } from './part-file.ts';
@@ -48,7 +49,7 @@ export function downloadFlow(
   const sink: Sink = {
     prefix: { offset: 0 },
     get digest() {
-      return hash.copy().digest('hex');
+      return digestOf(hash);
     },
     append: async (piece) => {
       hash.update(piece);

@@ -4,9 +4,10 @@
  */
 import { type Administration, type LastStart, revokeInvitationsOf } from '../server/administration/index.ts';
 import { handInvitation, JOIN_COMMAND } from './admin/invitation.ts';
-import { administer, dataOption } from './admin/shared.ts';
+import { administer } from './admin/shared.ts';
 import { minuteOf } from './frame/duration.ts';
 import type { Output } from './frame/output.ts';
+import { dataOption } from './frame/shell-word.ts';
 
 /** Who makes these, in the list of invitations. */
 const MAKER = 'svc basestation';
@@ -20,7 +21,10 @@ export function sayHowToJoin(output: Output, data: string, start: LastStart, isT
     if (isTerminal && products.length <= 1) return show(output, administration, start);
     const [product] = products.length > 1 ? products : [];
     const words = product === undefined ? '' : ` ${product.productId}`;
-    output.result(null, `no devices yet; this prints a string by which one joins:  svc admin device invite${words}${dataOption(data)}`);
+    output.result(
+      null,
+      `no devices yet; this prints a string by which one joins:  svc admin device invite${words}${dataOption('basestation', data)}`,
+    );
   });
 }
 

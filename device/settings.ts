@@ -18,8 +18,8 @@ import {
 import { defaultRendezvous, type RendezvousSettings } from './rendezvous-options.ts';
 
 /** Ports of the specification's systems (reference §5.1). */
-const DEFAULT_LOCAL_PORT = 5592;
-const DEFAULT_P2P_PORT = 5593;
+export const DEFAULT_LOCAL_PORT = 5592;
+export const DEFAULT_P2P_PORT = 5593;
 
 export class Settings {
   productId: string | null = null;

@@ -10,9 +10,10 @@ import {
 import { id } from '../frame/arguments.ts';
 import { duration, minuteOf } from '../frame/duration.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
+import { dataOption } from '../frame/shell-word.ts';
 import { table } from '../frame/table.ts';
 import { type HandedInvitation, handInvitation, JOIN_COMMAND, localUser } from './invitation.ts';
-import { type AdminOptions, administer, adminSubcommand, dataOption } from './shared.ts';
+import { type AdminOptions, administer, adminSubcommand } from './shared.ts';
 
 interface InviteOptions extends AdminOptions {
   deviceId?: string;
@@ -35,7 +36,9 @@ export function adminDeviceInvite(): Command {
 async function invite(productId: string | undefined, { deviceId, expires: lifetime, ...options }: InviteOptions): Promise<void> {
   const start = await readLastStart(options.data);
   if (start === undefined)
-    throw new CommandError(`the base station was never started: start it once with svc basestation${dataOption(options.data)}`);
+    throw new CommandError(
+      `the base station was never started: start it once with svc basestation${dataOption('basestation', options.data)}`,
+    );
   await administer(options, async (administration, output) => {
     const request = { productId, deviceId, lifetime, organizationId: options.org, maker: localUser() };
     const { invitation, addressNote } = await handInvitation(administration, start, request);

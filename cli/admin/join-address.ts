@@ -4,6 +4,7 @@ import type { LastStart } from '../../server/administration/index.ts';
 import type { Network } from '../../transport/environment.ts';
 import { DEFAULT_SERVER_PORT, parseServerUrl } from '../../transport/station/index.ts';
 import { CommandError } from '../frame/errors.ts';
+import { isWildcard } from '../frame/loopback.ts';
 
 /** A base station as a join string names it. */
 interface JoinAddress {
@@ -18,7 +19,6 @@ interface JoinAddress {
 /** Addresses of documentation (RFC 5737, RFC 3849): the way there is the way to the internet. Nothing is sent. */
 const FAR = ['192.0.2.1', '2001:db8::1'];
 const LOOPBACK = '127.0.0.1';
-const WILDCARDS = ['0.0.0.0', '::'];
 const STATE_ANOTHER = 'state another with svc basestation --url https://host:port';
 
 /** @param start how the base station was started last @throws CommandError for an address that leads nowhere from another machine */
@@ -31,7 +31,7 @@ export async function joinAddress(
     const server = formatHostPort({ host: stated.host, port: stated.port ?? DEFAULT_SERVER_PORT });
     return { server, serverFingerprint: tlsProves ? undefined : fingerprint, note: undefined };
   }
-  const isOne = host !== null && !WILDCARDS.includes(host);
+  const isOne = host !== null && !isWildcard(host);
   const address = isOne ? host : await lanAddress(network);
   const server = formatHostPort({ host: address ?? LOOPBACK, port });
   // A zone, as in fe80::1%eth0, means something on this machine only.

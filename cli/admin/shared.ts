@@ -5,7 +5,7 @@ import { nodeCrypto } from '../../transport/node/index.ts';
 import { defaultDataDirectory } from '../frame/data-directory.ts';
 import { CommandError } from '../frame/errors.ts';
 import { Output } from '../frame/output.ts';
-import { shellWord } from '../frame/shell-word.ts';
+import { dataOption } from '../frame/shell-word.ts';
 import { table } from '../frame/table.ts';
 import { argument, refusing } from './refusal.ts';
 
@@ -29,11 +29,6 @@ export function adminSubcommand(name: string, description: string): Command {
     });
 }
 
-/** ` --data` with the directory, for a command that is printed; empty where it is the default. */
-export function dataOption(data: string): string {
-  return data === defaultDataDirectory('basestation') ? '' : ` --data ${shellWord(data)}`;
-}
-
 /** Opens the store, runs, closes it whatever happens. A refusal comes out as an error of the command. */
 export async function administer(
   options: AdminOptions,
@@ -47,7 +42,7 @@ export async function administer(
     randomBytes: (length) => nodeCrypto.randomBytes(length),
   };
   try {
-    await refusing(() => run(administration, new Output(options.json === true)), dataOption(options.data));
+    await refusing(() => run(administration, new Output(options.json === true)), dataOption('basestation', options.data));
   } finally {
     await store.close();
   }

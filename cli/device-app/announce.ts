@@ -1,11 +1,12 @@
 /** What `svc device` prints: who it is, how to pair with it, and what happens. */
 import type { Device, DeviceEvent, Iam, SvcError } from '../../device/index.ts';
+import { DEFAULT_LOCAL_PORT } from '../../device/settings.ts';
 import { encodePairingString, formatHostPort, type IamUser, type PairingString } from '../../protocol/records/index.ts';
 import { ownAddress } from '../../transport/node/index.ts';
 import { hint } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
 import { optionsBeside, rootsNote, stationOfPairing } from '../frame/server-options.ts';
-import { deviceDataOption } from '../frame/shell-word.ts';
+import { dataOption } from '../frame/shell-word.ts';
 import { ownPlaces, share } from '../pairing-share.ts';
 import { type Access, ADMIN, hasUsers, isAdministered, pairingOf } from './access.ts';
 import type { DeviceState } from './data.ts';
@@ -20,8 +21,6 @@ export interface Pairings {
   /** For the user `admin`, when its password was made just now. */
   readonly invitation?: PairingString;
 }
-
-const DEFAULT_LOCAL_PORT = 5592;
 
 /** What the device is called by others, and how they become its users. Every command runs as it is printed. */
 export async function announce(output: Output, { device, data, state, access }: OpenDevice, started: boolean): Promise<void> {
@@ -89,7 +88,7 @@ export async function announce(output: Output, { device, data, state, access }: 
 
 /** Invites the first administrator again. */
 export function inviteCommand(directory: string): string {
-  return `svc device invite ${ADMIN}${deviceDataOption(directory)}`;
+  return `svc device invite ${ADMIN}${dataOption('device', directory)}`;
 }
 
 /** What registers the device at its base station. */

@@ -3,10 +3,10 @@
  * earlier version, or of unknown size, leaves nothing. What is not as it was sent leaves nothing either, nor does a file for which the disk became too full.
  */
 import { createHash, type Hash, randomBytes } from 'node:crypto';
-import { constants, type FileHandle, open, rm } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncDirectory } from '../../transport/node/index.ts';
-import { digestOf, giveName, hashOf, isTaken } from '../file-content.ts';
+import { digestOf, giveName, hashOf, isTaken, PARTIAL } from '../file-content.ts';
 import { encodeLine, FileTransferError, isSize, type SendRequest } from '../file-protocol.ts';
 import { type FileCall, type FileStore, requireLive } from './file-store.ts';
 import type { HeldLeftover } from './leftovers.ts';
@@ -15,9 +15,6 @@ import type { HeldLeftover } from './leftovers.ts';
 const RESERVE = 8 << 20;
 /** Bytes of a file after which the disk is looked at again. */
 const CHECKED = 1 << 20;
-
-/** Every write goes to the end, wherever it was read. */
-const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
 
 /** A request `send`: from where the client's last attempt ended, if the file still begins with what is here. */
 export async function receiveFile(call: FileCall, request: SendRequest, store: FileStore): Promise<void> {

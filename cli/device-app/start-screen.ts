@@ -6,7 +6,7 @@ import type { Device, DeviceEvent, Environment, Iam, SvcError } from '../../devi
 import { encodePairingString, type PairingString } from '../../protocol/records/index.ts';
 import type { Output } from '../frame/output.ts';
 import { rootsNote } from '../frame/server-options.ts';
-import { deviceDataOption, shellWord } from '../frame/shell-word.ts';
+import { dataOption, shellWord } from '../frame/shell-word.ts';
 import { ownPlaces, share } from '../pairing-share.ts';
 import { hasUsers, isAdministered, pairingOf } from './access.ts';
 import { eventText, inviteCommand, optionsToPair, type Pairings, pairingsOf, placeOf, registration } from './announce.ts';
@@ -83,7 +83,7 @@ function placesLine({ localPort, p2pPort }: Device): string {
 function servicesLine({ tcpTunnels, udpTunnels }: Services, directory: string): string {
   const names = [...tcpTunnels.map(({ id, type }) => `${id} (${type})`), ...udpTunnels.map(({ id, type }) => `${id} (${type} over UDP)`)];
   return names.length === 0
-    ? `none; to offer one:  svc device --tunnel web=http:127.0.0.1:8080${deviceDataOption(directory)}`
+    ? `none; to offer one:  svc device --tunnel web=http:127.0.0.1:8080${dataOption('device', directory)}`
     : shortened(names);
 }
 
@@ -117,7 +117,7 @@ function nextLines(opened: OpenDevice, services: Services, heard: Heard | null, 
   if (hasUsers(access.iam)) return [...next, `next         nobody manages its users: stop it, and  ${inviteCommand(data.directory)}`];
   return [
     ...next,
-    `next         no way to pair is on: stop it, and  svc device --pairing PasswordInvite${deviceDataOption(data.directory)}`,
+    `next         no way to pair is on: stop it, and  svc device --pairing PasswordInvite${dataOption('device', data.directory)}`,
   ];
 }
 

@@ -2,6 +2,7 @@
 import { PortInUseError } from '../../protocol/errors/index.ts';
 import { ownAddress } from '../../transport/node/index.ts';
 import { CommandError } from './errors.ts';
+import { isWildcard } from './loopback.ts';
 
 /**
  * Runs part of a command that listens.
@@ -25,5 +26,5 @@ export async function namingPorts<T>(ports: Readonly<Record<string, number>>, ru
 
 /** What others can ask where a host listens at `host`: one of its addresses where that is all of them. */
 export function reachableHost(host: string): string {
-  return host === '0.0.0.0' || /^[0:]+$/.test(host) ? ownAddress() : host;
+  return isWildcard(host) ? ownAddress() : host;
 }

@@ -1,5 +1,4 @@
-/** A word of a command that a program prints: a person pastes the line into a shell, and it runs as it stands. */
-
+/** Words of a command that a program prints: a person pastes the line into a shell, and it runs as it stands. */
 import { defaultDataDirectory } from './data-directory.ts';
 
 /** ` --state` with the directory as it was given; empty where it was not. */
@@ -7,9 +6,9 @@ export function stateOption(state: string | undefined): string {
   return state === undefined ? '' : ` --state ${shellWord(state)}`;
 }
 
-/** ` --data` with the directory of a device; empty for the default one. */
-export function deviceDataOption(directory: string): string {
-  return directory === defaultDataDirectory('device') ? '' : ` --data ${shellWord(directory)}`;
+/** ` --data` with the directory, for a command that is printed; empty where it is the default one. */
+export function dataOption(party: 'basestation' | 'device', directory: string): string {
+  return directory === defaultDataDirectory(party) ? '' : ` --data ${shellWord(directory)}`;
 }
 
 /** The word in quotes where a shell would take it apart. */

@@ -7,6 +7,7 @@ export { cutText } from './cut-text.ts';
 export * from './errors.ts';
 export * from './join.ts';
 export {
+  JOIN_TOKEN,
   MAX_APP_TEXT,
   MAX_CANDIDATES,
   MAX_JWT,

@@ -3,6 +3,7 @@
  * prove it, which product and device the board becomes, and holds the token of one invitation. It always has the binary form.
  */
 import { hex } from '@scure/base';
+import { JOIN_TOKEN } from '../control/limits.ts';
 import { LocalError } from '../errors/index.ts';
 import { isFingerprint } from '../identity/index.ts';
 import { BINARY_MARK, type BinaryField, decodeBinaryForm, encodeBinaryForm } from './binary-form.ts';
@@ -21,9 +22,6 @@ export interface JoinString {
   /** 16 random bytes. */
   readonly token: Uint8Array;
 }
-
-/** Bytes of a token: 128 bits. */
-export const JOIN_TOKEN_BYTES = 16;
 
 /** What every join string begins with. */
 export const JOIN_PREFIX = `svc://join#${BINARY_MARK}`;
@@ -66,7 +64,7 @@ function check({ server, serverFingerprint, productId, deviceId, token }: JoinSt
   if (!isHostPort(server)) reject('the base station must be host:port');
   if (serverFingerprint !== undefined && !isFingerprint(serverFingerprint)) reject('the fingerprint of the base station is not 32 bytes');
   if (deviceId === undefined ? !isId(productId) : !areIds(productId, deviceId)) reject('its product id or device id is not an id');
-  if (token.length !== JOIN_TOKEN_BYTES) reject(`the token must have ${JOIN_TOKEN_BYTES} bytes`);
+  if (token.length !== JOIN_TOKEN) reject(`the token must have ${JOIN_TOKEN} bytes`);
 }
 
 function ascii(text: string): Uint8Array {

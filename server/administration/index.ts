@@ -8,6 +8,7 @@
 export { PROVIDER_URL } from '../push/account.ts';
 export { type AttachedDevice, readStatus, type StationStatus } from '../status-socket.ts';
 export { hasStore, openStore } from '../storage/data-directory.ts';
+export { InvitationLifetime } from '../storage/invitation-store.ts';
 export { type LastStart, readLastStart } from '../storage/last-start.ts';
 export { openSealer } from '../storage/sealing.ts';
 export type { ApiKey, Device, JwtIssuer, Organization, Product, Store } from '../storage/store.ts';
@@ -15,7 +16,6 @@ export { addApiKey, admitsNoAddress, type NewApiKey, removeApiKey } from './api-
 export type { Administration } from './context.ts';
 export { type AddedDevice, addDevice, type NewDevice, removeDevice, setFingerprint } from './devices.ts';
 export {
-  InvitationLifetime,
   type InvitationRecord,
   invitations,
   inviteDevice,

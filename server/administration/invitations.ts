@@ -1,16 +1,13 @@
 /** Invitations: each lets one device join a product by itself. The token is shown once and kept only as a hash, whose first digits name the invitation. */
 import { LocalError } from '../../protocol/errors/index.ts';
 import { MAX_DEVICE_NAME } from '../../protocol/records/ids.ts';
-import type { Invitation } from '../storage/invitation-store.ts';
+import { type Invitation, InvitationLifetime } from '../storage/invitation-store.ts';
 import { hashToken, newInvitationToken } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
 import { type Administration, creationTime } from './context.ts';
 import { addProduct } from './products.ts';
 import { AdministrationError, expectFound, invalid } from './refusal.ts';
 import { checkDeviceIds, checkId, checkName } from './rules.ts';
-
-/** ms an invitation may count, and counts when nothing is said. */
-export const InvitationLifetime = { MIN: 60_000, MAX: 30 * 86_400_000, DEFAULT: 86_400_000 } as const;
 
 /** Open invitations of one product: those who may make them fill it, and it is free again as they are used, revoked or expire. */
 const OPEN_PER_PRODUCT = 1_000;

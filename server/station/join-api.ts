@@ -19,7 +19,7 @@ import { areIds } from '../../protocol/records/ids.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { LogTally } from '../../transport/log-tally.ts';
 import type { Session } from '../../transport/session/index.ts';
-import type { Invitation } from '../storage/invitation-store.ts';
+import { type Invitation, InvitationLifetime } from '../storage/invitation-store.ts';
 import { hashToken, newId } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
 import { deviceName } from './presence.ts';
@@ -36,9 +36,6 @@ export interface JoinApiOptions {
 /** Joins that fail a minute from one address (IPv4) or /64 (IPv6). */
 const FAILURES = 10;
 const MINUTE = 60;
-
-/** Longest time that an invitation may have left, ms: one that has more was made while the clock was wrong. */
-const MAX_LIFETIME = 30 * 86_400_000;
 
 /** Of what a refusal of a token says, whatever is wrong with it. */
 const REJECTED = 'the invitation is not valid: it is unknown, expired, revoked, or another key has used it';
@@ -92,7 +89,8 @@ export class JoinApi {
     if (invitation === null) return rejected('unknown');
     const { expires, revoked, use } = invitation;
     const left = Date.parse(expires) - clock.wallTime();
-    if (!(left > 0 && left <= MAX_LIFETIME)) return rejected('expired');
+    // One that has longer was made while the clock was wrong.
+    if (!(left > 0 && left <= InvitationLifetime.MAX)) return rejected('expired');
     if (revoked) return rejected('revoked');
     if (use !== null && !fingerprintsEqual(use.fingerprint, session.remoteFingerprint)) return rejected('used');
     const { productId, deviceId } = invitation;

@@ -5,8 +5,11 @@
  * compare as texts.
  */
 
+/** ms an invitation may count, and counts when nothing is said. */
+export const InvitationLifetime = { MIN: 60_000, MAX: 30 * 86_400_000, DEFAULT: 86_400_000 } as const;
+
 /** Which device used an invitation. */
-export interface InvitationUse {
+interface InvitationUse {
   deviceId: string;
   /** Full hex of its key. */
   fingerprint: string;

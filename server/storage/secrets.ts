@@ -5,6 +5,7 @@
  * 128 bits and more, so a fast hash without salt is enough. Randomness is an argument, by default the system's.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { JOIN_TOKEN } from '../../protocol/control/index.ts';
 
 /** So many random bytes. */
 export type RandomBytes = (length: number) => Uint8Array;
@@ -41,7 +42,7 @@ export function hashSecret(text: string): string {
 
 /** Token of an invitation: 128 random bits. */
 export function newInvitationToken(random: RandomBytes = randomBytes): Uint8Array {
-  return random(16);
+  return random(JOIN_TOKEN);
 }
 
 /** SHA-256 of an invitation's token, 64 lower-case hex. */

@@ -75,7 +75,7 @@ export async function pair(argument: string | undefined, options: PairCommandOpt
   check(argument, options);
   const output = new Output(options.json === true);
   const { device, pairing, typed } = await deviceOf(argument ?? options.device, output);
-  const password = (await givenPassword(options)) ?? (process.env[VARIABLE] || undefined) ?? pairing?.password;
+  const password = (await givenPassword(options, output)) ?? (process.env[VARIABLE] || undefined) ?? pairing?.password;
   if (pairing?.password !== undefined && typed) warnOfArgument(output, 'svc pair - reads a pairing string from standard input');
   const target = { ...options, ...(device !== undefined && { device }) };
   const settings = { replace: options.replace === true, name: options.name };

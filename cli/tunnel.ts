@@ -2,6 +2,7 @@
 import { Command, Option } from 'commander';
 import { formatHostPort } from '../protocol/records/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
+import { secretsFromInput } from './client/secrets.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
 import { address, collect, listenPort } from './frame/arguments.ts';
 import { UsageError } from './frame/errors.ts';
@@ -69,14 +70,14 @@ async function run(given: string[], options: TunnelOptions): Promise<void> {
 }
 
 /** Standard input and output belong to the service. */
-function requireStdio({ udp = [], localPort, listen, json, jwt, jwtFile }: TunnelOptions, given: readonly string[]): void {
+function requireStdio(options: TunnelOptions, given: readonly string[]): void {
+  const { udp = [], localPort, listen, json } = options;
   if (udp.length > 0) throw new UsageError('--stdio carries a TCP connection: leave --udp out');
   if (given.length !== 1) throw new UsageError('--stdio carries one service: name one, as in svc tunnel --stdio ssh');
   if (localPort !== undefined || listen !== undefined || given[0]!.includes(':'))
     throw new UsageError('--stdio opens no local port: leave the port, --local-port and --listen out');
   if (json === true) throw new UsageError('--json has no effect with --stdio, where standard output carries the service: leave it out');
-  if (jwt === '-' || jwtFile === '-')
-    throw new UsageError('with --stdio standard input belongs to the service: give the token with --jwt-file');
+  if (secretsFromInput(options) > 0) throw new UsageError('with --stdio standard input belongs to the service: give secrets by files');
 }
 
 async function list({ connection, output }: Opened, kind: 'tcp' | 'udp'): Promise<void> {

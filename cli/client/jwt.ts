@@ -3,10 +3,9 @@
  * machine: so a file or standard input is the way, and an argument is warned of.
  */
 import type { ConnectionOptions } from '../../client/node.ts';
-import { readStandardInput } from '../frame/ask.ts';
 import { UsageError } from '../frame/errors.ts';
-import { readGivenFile } from '../frame/given-file.ts';
 import type { Output } from '../frame/output.ts';
+import { secretText } from '../frame/secret.ts';
 
 export interface JwtOptions {
   jwt?: string;
@@ -16,11 +15,11 @@ export interface JwtOptions {
 /** A file is read for each connect: who renews its token there need not start the command again. */
 export async function givenJwt({ jwt, jwtFile }: JwtOptions, output: Output): Promise<ConnectionOptions['ServerJwtToken']> {
   if (jwt !== undefined && jwtFile !== undefined) throw new UsageError('--jwt and --jwt-file exclude each other');
-  if (jwt === '-' || jwtFile === '-') return checked(await readStandardInput(), 'standard input holds');
+  if (jwt === '-' || jwtFile === '-') return fromSource('-', output);
   if (jwtFile !== undefined) {
     // What is wrong with it is said before anything is connected.
-    await fromFile(jwtFile);
-    return () => fromFile(jwtFile);
+    await fromSource(jwtFile, output);
+    return () => fromSource(jwtFile, output);
   }
   if (jwt === undefined) return undefined;
   output.warn(
@@ -29,8 +28,9 @@ export async function givenJwt({ jwt, jwtFile }: JwtOptions, output: Output): Pr
   return checked(jwt, '--jwt is');
 }
 
-async function fromFile(path: string): Promise<string> {
-  return checked(new TextDecoder().decode(await readGivenFile(path)).replace(/[\r\n]+$/, ''), `${path} holds`);
+/** @param where a file, or `-` for standard input */
+async function fromSource(where: string, output: Output): Promise<string> {
+  return checked(await secretText(where, 'the token', output), `${where === '-' ? 'standard input' : where} holds`);
 }
 
 function checked(token: string, where: string): string {

@@ -25,7 +25,7 @@ export async function givenJoin(where: string, output: Output): Promise<GivenJoi
 
 /** @throws UsageError */
 export function parseJoin(given: string): GivenJoin {
-  // A terminal breaks a long line, and so does whoever copies it from there.
+  // A terminal breaks a long line, and a copy of it keeps the breaks.
   const text = given.replace(/\s+/g, '');
   if (text === '') throw new UsageError(`no join string was given: svc admin device invite prints one at the base station`);
   try {
@@ -41,7 +41,7 @@ export function parseJoin(given: string): GivenJoin {
 }
 
 async function textOf(where: string, output: Output): Promise<string> {
-  if (where === '-') return readSecretLine('join string: ', output);
+  if (where === '-') return readSecretLine('Join string: ', output);
   if (!SCHEME.test(where) && !isPairing(where)) return contentOf(where);
   if (where.startsWith(JOIN_PREFIX))
     output.warn(

@@ -3,10 +3,8 @@
  * history: so there is no option that takes one, only a file, standard input and the environment.
  */
 import type { Command } from 'commander';
-import { readStandardInput } from './ask.ts';
-import { UsageError } from './errors.ts';
-import { readGivenFile } from './given-file.ts';
 import type { Output } from './output.ts';
+import { secretFrom } from './secret.ts';
 
 export interface PasswordOptions {
   passwordFile?: string;
@@ -17,13 +15,9 @@ export function withPassword(command: Command, description = 'file with the pass
   return command.option('--password-file <file>', description);
 }
 
-/** The password, if one is given. @throws UsageError when it is empty */
-export async function givenPassword({ passwordFile }: PasswordOptions): Promise<string | undefined> {
-  if (passwordFile === undefined) return undefined;
-  const text =
-    passwordFile === '-' ? await readStandardInput() : new TextDecoder().decode(await readGivenFile(passwordFile)).replace(/[\r\n]+$/, '');
-  if (text === '') throw new UsageError(`the password ${passwordFile === '-' ? 'from standard input' : `in ${passwordFile}`} is empty`);
-  return text;
+/** The password, if one is given. @throws as `secretFrom` */
+export async function givenPassword({ passwordFile }: PasswordOptions, output: Output): Promise<string | undefined> {
+  return passwordFile === undefined ? undefined : secretFrom(passwordFile, 'the password', output);
 }
 
 /** For a password that was part of an argument. */

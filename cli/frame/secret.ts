@@ -1,13 +1,13 @@
 /**
- * A secret that an option or argument takes: `-` reads it from standard input, a file from there. As it is, it is seen by everybody who may list the processes
- * of this machine, and stays in the shell's history: that is warned of.
+ * A secret that an option or argument takes: `-` reads it from standard input, at a terminal unseen, a file from there. As it is, it is seen by everybody who may list
+ * the processes of this machine, and stays in the shell's history: that is warned of.
  */
-import { readStandardInput } from './ask.ts';
+import { readSecretLine } from './ask.ts';
 import { UsageError } from './errors.ts';
 import { readGivenFile } from './given-file.ts';
 import type { Output } from './output.ts';
 
-export interface GivenSecret {
+interface GivenSecret {
   /** What it is, in messages: "the server key". */
   readonly what: string;
   /** The option or argument that takes it, such as `--server-key`. */
@@ -21,12 +21,29 @@ export interface GivenSecret {
 /** The secret; undefined where none is given. @throws UsageError when it is given twice, or empty; CommandError when a file cannot be read */
 export async function givenSecret({ what, option, value, fileOption, file }: GivenSecret, output: Output): Promise<string | undefined> {
   if (value !== undefined && file !== undefined) throw new UsageError(`${option} and ${fileOption} exclude each other`);
-  if (value === '-' || file === '-') return checked(await readStandardInput(), `${what} from standard input`);
-  if (file !== undefined) return checked(new TextDecoder().decode(await readGivenFile(file)).replace(/[\r\n]+$/, ''), `${what} in ${file}`);
+  if (value === '-' || file === '-') return secretFrom('-', what, output);
+  if (file !== undefined) return secretFrom(file, what, output);
   if (value === undefined) return undefined;
   const others = fileOption === undefined ? `${option} - and standard input` : `${fileOption}, or ${option} - and standard input`;
   output.warn(`${what} was in the arguments, where other users of this machine can see it: give it with ${others}`);
   return checked(value, what);
+}
+
+/** One line from a file, or from standard input for `-`. @throws UsageError when it is empty or longer; CommandError when the file cannot be read */
+export async function secretFrom(where: string, what: string, output: Output): Promise<string> {
+  return checked(await secretText(where, what, output), where === '-' ? `${what} from standard input` : `${what} in ${where}`);
+}
+
+/** The same, whatever it is: for a caller that has a check of its own. @throws CommandError when the file cannot be read */
+export async function secretText(where: string, what: string, output: Output): Promise<string> {
+  if (where === '-') return readSecretLine(question(what), output);
+  return new TextDecoder().decode(await readGivenFile(where)).replace(/[\r\n]+$/, '');
+}
+
+/** "the server key" as a question: "Server key: ". */
+function question(what: string): string {
+  const name = what.replace(/^the /, '');
+  return `${name[0]?.toUpperCase()}${name.slice(1)}: `;
 }
 
 function checked(text: string, what: string): string {

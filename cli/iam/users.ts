@@ -16,7 +16,7 @@ interface UserOptions extends TargetOptions, PasswordOptions, ForceOptions {
   displayName?: string;
   oauthSubject?: string;
   /** Of the user; `sct` is the target's. */
-  token?: string;
+  token?: string | undefined;
   clear?: Clearable[];
 }
 
@@ -87,7 +87,7 @@ function create(): Command {
     .option('--role <id>', 'its role; without one it is denied everything');
   return withPassword(command).action((username: string, options: UserOptions) =>
     withIam(options, async ({ iam, output }) => {
-      const password = await givenPassword(options);
+      const password = await givenPassword(options, output);
       const { role } = options;
       const user = await iam.createUser(username, { ...(password !== undefined && { password }), ...(role !== undefined && { role }) });
       output.result(user, `created ${username}`);
@@ -106,39 +106,46 @@ function set(): Command {
     .addOption(forceOption());
   return withPassword(command).action(async (username: string, options: UserOptions) => {
     if (options.token === '-' && options.passwordFile === '-') throw new UsageError('standard input can be read once: token or password');
-    const password = await givenPassword(options);
-    const token = await givenSecret({ what: 'the token', option: '--token', value: options.token }, new Output(options.json === true));
-    const given = {
-      role: options.role,
-      'display-name': options.displayName,
-      token,
-      'oauth-subject': options.oauthSubject,
-      password,
-    };
-    const changes = Object.entries(given).filter(([, value]) => value !== undefined);
-    const cleared = (options.clear ?? []).map((name): [string, null] => [name, null]);
-    if (changes.length + cleared.length === 0) throw new UsageError('nothing to change: give a setting, or one to --clear');
-    const twice = cleared.find(([name]) => changes.some(([changed]) => changed === name));
-    if (twice !== undefined) throw new UsageError(`${twice[0]} is given and cleared`);
+    const output = new Output(options.json === true);
+    const password = await givenPassword(options, output);
+    const token = await givenSecret({ what: 'the token', option: '--token', value: options.token }, output);
+    const changes = changesOf({ ...options, token }, password);
     await withIam(options, async (opened) => {
-      const { iam, output } = opened;
       await keepRole(opened, username, options);
-      const apply: Record<string, (value: string | null) => Promise<void>> = {
-        role: (value) => iam.updateUserRole(username, value ?? ''),
-        'display-name': (value) => iam.updateUserDisplayName(username, value),
-        token: (value) => iam.updateUserSct(username, value ?? ''),
-        'oauth-subject': (value) => iam.updateUserOauthSubject(username, value),
-        password: (value) => iam.updateUserPassword(username, value),
-      };
-      const all = [...changes, ...cleared] as [string, string | null][];
-      const changed: string[] = [];
-      for (const [name, value] of all) {
-        await apply[name]!(value).catch((error: unknown) => refused(error, name, changed));
-        changed.push(name);
-      }
+      await apply(opened, username, changes);
+      const changed = changes.map(([name]) => name);
       output.result({ username, changed }, `changed ${changed.join(', ')} of ${username}`);
     });
   });
+}
+
+/** A setting, and its new value: null takes it away. */
+type Change = readonly [name: string, value: string | null];
+
+/** @throws UsageError where there is none, or two of one setting */
+function changesOf({ role, displayName, token, oauthSubject, clear = [] }: UserOptions, password: string | undefined): Change[] {
+  const given = { role, 'display-name': displayName, token, 'oauth-subject': oauthSubject, password };
+  const changes = Object.entries(given).flatMap(([name, value]): Change[] => (value === undefined ? [] : [[name, value]]));
+  if (changes.length + clear.length === 0) throw new UsageError('nothing to change: give a setting, or one to --clear');
+  const twice = clear.find((name) => changes.some(([changed]) => changed === name));
+  if (twice !== undefined) throw new UsageError(`${twice} is given and cleared`);
+  return [...changes, ...clear.map((name): Change => [name, null])];
+}
+
+/** One after the other. @throws CommandError that says which were changed before one was refused */
+async function apply({ iam }: IamOpened, username: string, changes: readonly Change[]): Promise<void> {
+  const setters: Record<string, (value: string | null) => Promise<void>> = {
+    role: (value) => iam.updateUserRole(username, value ?? ''),
+    'display-name': (value) => iam.updateUserDisplayName(username, value),
+    token: (value) => iam.updateUserSct(username, value ?? ''),
+    'oauth-subject': (value) => iam.updateUserOauthSubject(username, value),
+    password: (value) => iam.updateUserPassword(username, value),
+  };
+  const changed: string[] = [];
+  for (const [name, value] of changes) {
+    await setters[name]!(value).catch((error: unknown) => refused(error, name, changed));
+    changed.push(name);
+  }
 }
 
 /** Before anything is changed. */

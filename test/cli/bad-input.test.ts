@@ -30,6 +30,7 @@ beforeAll(async () => {
   await writeFile(join(directory, 'remembered', 'known.json'), JSON.stringify({ Version: 1, Devices: [device], Stations: {} }));
   await writeFile(join(directory, 'file'), 'content');
   await writeFile(join(directory, 'empty'), '\n');
+  await writeFile(join(directory, 'two-lines'), 'one\ntwo\n');
   await writeFile(join(directory, 'root.pem'), rootCertificates[0] ?? '');
   await writeFile(join(directory, 'damaged.pem'), `${rootCertificates[0]}\n${PEM_OF_ROOT}`);
   await mkdir(join(directory, 'key'));
@@ -122,6 +123,11 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['standard input for a pairing string and a token', 'pair - --sct -', /standard input can be read once: .*other secrets by files/],
     ['an unknown pairing mode', `pair ${PAIRING} --mode Telepathy --state {dir}/p5`, /PasswordOpen, LocalOpen/],
     ['a name that is none to pair under', `pair ${PAIRING} --name a.b --state {dir}/p6`, /a name has/],
+    [
+      'a password of two lines',
+      `pair ${PAIRING} --password-file {dir}/two-lines --state {dir}/p7`,
+      /the password in .*two-lines is more than one line/,
+    ],
     ['an empty password', `pair ${PAIRING} --password-file {dir}/empty --state {dir}/p7`, /empty is empty/],
     ['no first contact without fingerprint or password', 'pair p=pr,d=de --address 127.0.0.1:9 --state {dir}/p8', /--fingerprint/],
     [

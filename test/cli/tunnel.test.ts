@@ -60,6 +60,7 @@ test.each([
   ['tunnel a --stdio --listen 127.0.0.1', /opens no local port/],
   ['tunnel a --stdio --json', /--json has no effect with --stdio/],
   ['tunnel a --stdio --server-key k --jwt -', /standard input belongs to the service/],
+  ['tunnel a --stdio --sct -', /standard input belongs to the service/],
   ['tunnel --listen 127.0.0.1', /--listen has no effect without a service/],
   ['tunnel a --listen localhost', /numeric/],
 ])('%s is refused before anything is connected', async (line, message) => {

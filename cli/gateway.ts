@@ -67,6 +67,7 @@ async function serve({ connection, connectAgain, output, signal, device }: Opene
       host: options.listen,
       port: options.port,
       requestTimeout: options.requestTimeout,
+      renewsToken: options.jwtFile !== undefined,
       onState,
     }),
   );

@@ -10,12 +10,12 @@
  */
 import type { CoapReply } from '../../protocol/coap/index.ts';
 import { BlockTransfers, type DatagramRequest, MessageLayer } from '../../protocol/coap-udp/index.ts';
-import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
+import { asSvcError, LocalError, type SvcError } from '../../protocol/errors/index.ts';
 import type { BoundSocket, Cancel, Environment } from '../../transport/environment.ts';
 import type { Connection } from '../connection.ts';
 import { DeviceLink } from '../device-link.ts';
 import { Observations, type Observer } from './observations.ts';
-import { asSvcError, busyReply, errorReply, notConnectedReply, responseReply } from './replies.ts';
+import { busyReply, errorReply, notConnectedReply, responseReply } from './replies.ts';
 import { deviceRequest, unrecognizedOption } from './request.ts';
 
 export interface GatewayOptions {
@@ -31,6 +31,8 @@ export interface GatewayOptions {
   readonly port?: number;
   /** How long the device may take, ms; default 60,000. */
   readonly requestTimeout?: number;
+  /** The next connect may have another token: that one is rejected does not end it. Default false. */
+  readonly renewsToken?: boolean;
   /** Told when the connection to the device stands, is lost (it is opened again), or has ended for good, see `device-link.ts`. */
   readonly onState?: (state: GatewayState, error: SvcError | null) => void;
 }
@@ -78,6 +80,7 @@ export class Gateway {
     this.#link = new DeviceLink({
       environment: options.environment,
       connect: options.connect,
+      renewsToken: options.renewsToken ?? false,
       events: {
         connected: (connection) => this.#connected(connection),
         lost: (error) => this.#tell('lost', error),

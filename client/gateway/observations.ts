@@ -17,10 +17,10 @@ import type {
   SentMessage,
   WholeRequest,
 } from '../../protocol/coap-udp/index.ts';
-import type { SvcError } from '../../protocol/errors/index.ts';
+import { asSvcError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Observation } from '../../transport/session/index.ts';
 import type { Connection } from '../connection.ts';
-import { asSvcError, errorReply, responseReply } from './replies.ts';
+import { errorReply, responseReply } from './replies.ts';
 import type { DeviceRequest } from './request.ts';
 
 export interface ObservationsOptions {

@@ -1,6 +1,6 @@
 /** What the gateway answers a CoAP tool: the device's response as it is, or why there is none. */
 import { type CoapReply, type CoapResponse, Status, textReply } from '../../protocol/coap/index.ts';
-import { LocalError, SvcError } from '../../protocol/errors/index.ts';
+import type { SvcError } from '../../protocol/errors/index.ts';
 
 /** The device's response. @param accept the only content format that is taken (RFC 7252 §5.10.4) */
 export function responseReply({ status, contentFormat, payload, maxAge }: CoapResponse, accept: number | undefined): CoapReply {
@@ -25,9 +25,4 @@ export function notConnectedReply(retryIn: number): CoapReply {
 /** Too much is under way here. */
 export function busyReply(): CoapReply {
   return { ...textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'), maxAge: 1 };
-}
-
-/** An error as one of the catalogue. */
-export function asSvcError(error: unknown): SvcError {
-  return error instanceof SvcError ? error : new LocalError('UNKNOWN', String(error), { cause: error });
 }

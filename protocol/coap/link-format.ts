@@ -22,13 +22,13 @@ export const CORE_PATH = '/.well-known/core';
 
 /** Links of a document; more are refused. */
 const MAX_LINKS = 4096;
-/** RFC 2616 token, without `*`, which ends a name that is encoded (RFC 5987). */
+/** RFC 2616 token; `*` only at its end, where it marks a value that is encoded (RFC 5987). */
 const NAME = /^[!#$&+\-.^_`|~0-9A-Za-z]+\*?$/;
 /** Values that are numbers and stand without quotes (RFC 6690 §3.3, RFC 7252 §7.2.1). */
 const NUMBERS: ReadonlySet<string> = new Set(['sz', 'ct']);
 /** Attributes that hold several values with blanks between them. */
 const LISTS: ReadonlySet<string> = new Set(['rt', 'if', 'rel', 'rev', 'ct']);
-/** What ends a value without quotes. */
+/** A character of a value without quotes. */
 const UNQUOTED = /[^\s",;<>\\]/;
 
 /** @throws LocalError INVALID_ARGUMENT for a URI, name or value that the format cannot hold */

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Connection, Gateway, type GatewayOptions, type SvcClient } from '../../client/node.ts';
 import type { CoapResource, Device, DeviceCoapRequest } from '../../device/index.ts';
+import { RemoteError } from '../../protocol/errors/index.ts';
 import type { SimulatedHost } from '../../transport/sim/index.ts';
 import type { DeviceUnderTest } from '../support/fixture/devices-and-clients.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
@@ -470,6 +471,20 @@ describe('limits and loss', () => {
     expect(states).toEqual(['connected', 'lost', 'ended']);
     device.addCoapResource('GET', '/x', () => ({ status: 205 }));
     expect((await tool.ask({ code: 'GET', options: path('x') })).code).toBe('5.03');
+  });
+
+  test.each([
+    [false, 'ended'],
+    [true, 'lost'],
+  ])('a token that the base station rejects ends it, unless the next connect may have another one (%s)', async (renewsToken, state) => {
+    const connection = await fixture.settle(connect());
+    await fixture.settle(gateway.close());
+    tool.close();
+    const rejected = () => Promise.reject(new RemoteError('TOKEN_REJECTED', 'no'));
+    await open({ connection, connect: rejected, renewsToken });
+    void connection.close();
+    await run(60_000);
+    expect(states.at(-1)).toBe(state);
   });
 
   test('closed, it answers nothing, and the device has neither connection nor observer', async () => {

@@ -3,10 +3,11 @@
  * this client is there, the path and the round trip.
  */
 import { Argument, Command } from 'commander';
-import { type Connection, IamUtil, SvcClient, SvcError } from '../client/node.ts';
+import { type Connection, IamUtil, SvcClient } from '../client/node.ts';
 import { documentOf, idOf, Known, stateDirectory } from './client/known.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { roundTrip } from './client/round-trip.ts';
+import { nextStep, type Standing, standingOf, userText } from './client/standing.ts';
 import { oneDevice, type TargetOptions, withTarget } from './client/target.ts';
 import { placeOf, wayOf } from './client/way.ts';
 import { wayTo } from './devices.ts';
@@ -27,7 +28,7 @@ export function statusCommand(): Command {
     .addArgument(new Argument('[device]', 'as --device'));
   return withTarget(command).action(async (device: string | undefined, options: TargetOptions, self: Command) => {
     const target = oneDevice(device, options);
-    if (namesDevice(target)) return withConnection(target, showDevice);
+    if (namesDevice(target)) return withConnection(target, (opened) => showDevice(opened, options.state));
     const unused = self.options.find(
       (option) => self.getOptionValueSource(option.attributeName()) === 'cli' && !ALONE.includes(option.attributeName()),
     );
@@ -40,13 +41,16 @@ function namesDevice({ device, product, deviceId, address }: TargetOptions): boo
   return [device, product, deviceId, address].some((name) => name !== undefined);
 }
 
-async function showDevice({ connection, known, output, environment, signal, device, server }: Opened): Promise<void> {
+/** @param state directory, as it was given */
+async function showDevice(opened: Opened, state: string | undefined): Promise<void> {
+  const { connection, known, output, environment, signal, device, server } = opened;
   const time = await roundTrip(connection, environment.clock, ANSWER, signal);
-  const who = await userOf(connection);
+  const standing = await standingOf(new IamUtil(connection), connection.getClientFingerprint());
+  const user = standing.kind === 'user' ? standing : undefined;
   const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
   const kept = known.byId(ProductId, DeviceId);
-  if (kept !== undefined && who.username !== undefined) {
-    known.remember({ ...kept, User: who.username });
+  if (kept !== undefined && user !== undefined) {
+    known.remember({ ...kept, User: user.username });
     await known.save();
   }
   const { over, text } = wayOf(connection);
@@ -55,16 +59,17 @@ async function showDevice({ connection, known, output, environment, signal, devi
   const document = {
     device,
     name: kept?.Name,
-    user: who.username ?? null,
-    role: who.role ?? null,
+    user: user?.username ?? null,
+    role: user?.role ?? null,
     path: over,
     address: active && placeOf(active),
     rtt: time,
     server: server?.url,
   };
+  const next = standing.kind === 'not-a-user' ? nextStep(standing.modes, { name: kept?.Name ?? device, state, pairing: undefined }) : '';
   output.result(document, [
     `device      ${device}${kept?.Name === undefined ? '' : ` (${kept.Name})`}`,
-    `user        ${who.text}`,
+    `user        ${userLine(standing, next)}`,
     `path        ${text}${place}${overWebSocket(connection)}`,
     `round trip  ${milliseconds(time)}`,
   ]);
@@ -74,34 +79,11 @@ function overWebSocket(connection: Connection): string {
   return connection.getType() === 'RELAY' && connection.paths().station?.over === 'websocket' ? ', over a WebSocket' : '';
 }
 
-/** Who this client is to the device. */
-async function userOf(connection: Connection): Promise<{ username?: string; role?: string; text: string }> {
-  const iam = new IamUtil(connection);
-  try {
-    const { username, role } = await iam.getCurrentUser();
-    return { username, ...(role !== undefined && { role }), text: `${username} (${role ?? 'without a role: everything is denied'})` };
-  } catch (error) {
-    const code = error instanceof SvcError ? error.code : '';
-    const text = NOBODY[code === 'USER_DOES_NOT_EXIST' && !(await hasUsers(iam)) ? 'IAM_NOT_SUPPORTED' : code];
-    if (text === undefined) throw error;
-    return { text };
-  }
+/** Who this client is to the device. @param next what to do to become a user */
+function userLine(standing: Standing, next: string): string {
+  if (standing.kind === 'user') return userText(standing);
+  return standing.kind === 'no-users' ? 'none: the device has no users' : `none yet: ${next}`;
 }
-
-/** A device without access control answers as one to which this client is nobody. */
-async function hasUsers(iam: IamUtil): Promise<boolean> {
-  const problem = await iam.getDeviceDetails().then(
-    () => '',
-    (error: unknown) => (error instanceof SvcError ? error.code : ''),
-  );
-  return problem !== 'IAM_NOT_SUPPORTED';
-}
-
-const NOBODY: Readonly<Record<string, string>> = {
-  USER_DOES_NOT_EXIST: 'none: this client is no user of the device; svc pair makes it one',
-  IAM_NOT_SUPPORTED: 'none: the device has no users',
-  BLOCKED_BY_DEVICE_CONFIGURATION: 'unknown: the device does not tell this client',
-};
 
 async function overview(options: TargetOptions): Promise<void> {
   const known = await Known.open(stateDirectory(options.state));

@@ -37,8 +37,19 @@ export async function standingOf(iam: IamUtil, key: string): Promise<Standing> {
 
 /** What a person is told of it at the end. @param next what to do to become a user */
 export function standingLine(standing: Standing, next: string): string {
-  if (standing.kind === 'user') return `you are ${standing.username} (${standing.role ?? 'no role: everything is denied'})`;
+  if (standing.kind === 'user') return `you are ${userText(standing)}`;
   return standing.kind === 'no-users' ? 'this device has no users' : `not a user yet: ${next}`;
+}
+
+/** A user with its role. */
+export function userText({
+  username,
+  role = 'no role: everything is denied',
+}: {
+  readonly username: string;
+  readonly role?: string;
+}): string {
+  return `${username} (${role})`;
 }
 
 /** How this client becomes a user. @param name of the device, as commands take it */

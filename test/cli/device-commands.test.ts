@@ -57,7 +57,7 @@ test('an unknown client: status and ping say what it is', async () => {
   expect(status).toMatchObject({ code: 0, stderr: '' });
   expect(lines(status)).toEqual([
     'device      pr-cmd.de-1',
-    'user        none: this client is no user of the device; svc pair makes it one',
+    'user        none yet: `svc pair pr-cmd.de-1 --state STATE` makes this client the first one'.replace('STATE', state),
     expect.stringMatching(/^path {8}directly over IPv4, 127\.0\.0\.1:\d+$/),
     expect.stringMatching(/^round trip {2}\d+\.\d ms$/),
   ]);

@@ -117,7 +117,7 @@ export function deviceCommand(): Command {
     .addOption(new Option('--server-websocket <url>', `${SERVER_WEBSOCKET_HELP}; remembered`).argParser(webSocketUrl))
     .option('--config <file>', 'what the device offers, as JSON (default: device.json in its directory, if there is one)')
     .addOption(
-      new Option('--iam <kind>', 'users it begins with: an invited administrator, or whoever comes first')
+      new Option('--iam <kind>', 'users it begins with: an invited administrator, or the first client that comes')
         .choices(['production', 'demo'])
         .default('production'),
     )
@@ -213,7 +213,7 @@ async function initialLock(directory: string): Promise<HeldLock> {
   return { lost: new AbortController().signal, release: await lockDirectory(directory) };
 }
 
-/** Ends with Ctrl-C; the next start goes on. */
+/** Ctrl-C ends it; the next start continues. */
 async function joinWhereAsked(
   place: Omit<JoinPlace, 'signal'>,
   given: GivenJoin | undefined,

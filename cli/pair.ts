@@ -10,7 +10,7 @@ import { Argument, Command, Option } from 'commander';
 import { type Connection, IamUtil, type PairingInput, type PairingMode, type PairOptions, SvcError } from '../client/node.ts';
 import { type PairingString, pairingModes } from '../protocol/records/index.ts';
 import { checkName, idOf } from './client/known.ts';
-import { type Opened, withConnection } from './client/open.ts';
+import { type Opened, type OpenSettings, withConnection } from './client/open.ts';
 import { secretsFromInput } from './client/secrets.ts';
 import { ASK_FOR_INVITATION, nextStep, type Standing, standingLine, standingOf } from './client/standing.ts';
 import { givenPairing, readPairingString, type TargetOptions, withTarget } from './client/target.ts';
@@ -77,32 +77,49 @@ export async function pair(argument: string | undefined, options: PairCommandOpt
   const { device, pairing, typed } = await deviceOf(argument ?? options.device, output);
   const password = (await givenPassword(options, output)) ?? (process.env[VARIABLE] || undefined) ?? pairing?.password;
   if (pairing?.password !== undefined && typed) warnOfArgument(output, 'svc pair - reads a pairing string from standard input');
-  const target = { ...options, ...(device !== undefined && { device }) };
-  const settings = { replace: options.replace === true, name: options.name };
-  if (options.user === false) {
-    const prove = password === undefined ? undefined : (connection: Connection) => authenticate(connection, pairing, password);
-    const look = async (opened: Opened): Promise<void> => {
-      const standing = await standingOf(new IamUtil(opened.connection), opened.connection.getClientFingerprint());
-      await remember(opened, { standing });
-      report(opened, { standing }, { pairing, state: options.state });
-    };
-    return withConnection(target, look, { ...settings, prove });
-  }
+  const given = { options: { ...options, ...(device !== undefined && { device }) }, pairing, password };
+  await (options.user === false ? look(given) : become(given, requestOf(options, pairing, password, output)));
+}
+
+/** What the command was given. */
+interface Given {
+  readonly options: PairCommandOptions;
+  readonly pairing: PairingString | undefined;
+  readonly password: string | undefined;
+}
+
+/** Verifies and remembers the device, and becomes nobody there. */
+function look({ options, pairing, password }: Given): Promise<void> {
+  const prove = password === undefined ? undefined : (connection: Connection) => authenticate(connection, pairing, password);
+  const work = async (opened: Opened): Promise<void> => {
+    const standing = await standingOf(new IamUtil(opened.connection), opened.connection.getClientFingerprint());
+    await finish(opened, { standing }, { options, pairing });
+  };
+  return withConnection(options, work, { ...settingsOf(options), prove });
+}
+
+/** The same, and becomes a user. */
+function become({ options, pairing, password }: Given, request: PairOptions): Promise<void> {
   let outcome: Outcome | undefined;
-  const request = requestOf(options, pairing, password, output);
-  const become = async (connection: Connection): Promise<void> => {
+  const prove = async (connection: Connection): Promise<void> => {
     outcome = await pairWith(connection, request);
   };
+  const work = async (opened: Opened): Promise<void> =>
+    finish(opened, outcome ?? (await pairWith(opened.connection, request)), { options, pairing });
   // The local ways take no password: then the device has proved nothing, whatever is given.
   const isLocal = options.mode?.startsWith('Local') === true;
-  const work = async (opened: Opened): Promise<void> => {
-    if (outcome === undefined) await become(opened.connection);
-    await remember(opened, outcome as Outcome);
-    report(opened, outcome as Outcome, { pairing, state: options.state });
-  };
   // The local ways: through a base station only where that is insisted on, to be told that it does not work.
   const near = isLocal && options.server === undefined;
-  await withConnection(target, work, { ...settings, near, ...(password !== undefined && !isLocal && { prove: become }) });
+  return withConnection(options, work, { ...settingsOf(options), near, ...(password !== undefined && !isLocal && { prove }) });
+}
+
+function settingsOf({ replace, name }: PairCommandOptions): Pick<OpenSettings, 'replace' | 'name'> {
+  return { replace: replace === true, name };
+}
+
+async function finish(opened: Opened, outcome: Outcome, { options, pairing }: Pick<Given, 'options' | 'pairing'>): Promise<void> {
+  await remember(opened, outcome);
+  report(opened, outcome, { pairing, state: options.state });
 }
 
 /** @throws UsageError */

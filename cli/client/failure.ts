@@ -77,6 +77,6 @@ function changedKey(target: FailedTarget, known: Known): CommandError {
       `${nameOf(target)} does not have the fingerprint that was given (${pin}): compare it with the one that svc device prints. Somebody may be in between`,
     );
   return new CommandError(
-    `${nameOf(target)} does not have the key it is known by (${pin}): connection refused. Somebody may be in between; if the device was set up anew, pair it again with svc pair --replace`,
+    `${nameOf(target)} does not have the key it is known by (${pin}): connection refused. Somebody may be in between; if the device was set up again, pair it again with svc pair --replace`,
   );
 }

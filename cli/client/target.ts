@@ -253,7 +253,7 @@ function resolvePin(given: string | undefined, device: KnownDevice | undefined, 
   if (device === undefined || replace) return given ?? device?.Fingerprint;
   if (given !== undefined && given !== device.Fingerprint) {
     throw new CommandError(
-      `device ${idOf(device)} is known with another fingerprint (${device.Fingerprint}): if it was set up anew on purpose, pair it again with svc pair --replace`,
+      `device ${idOf(device)} is known with another fingerprint (${device.Fingerprint}): if it was set up again on purpose, pair with it again with svc pair --replace`,
     );
   }
   return device.Fingerprint;

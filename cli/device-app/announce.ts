@@ -153,7 +153,7 @@ export async function pairingsOf(device: Device, { iam, adminPassword }: Access,
 export function warn(output: Output, iam: Iam, state: DeviceState): void {
   const { localOpenPairing, passwordOpenPairing, openPairingRole } = iam.state;
   if ((localOpenPairing || passwordOpenPairing) && iam.administers(openPairingRole))
-    output.warn('whoever pairs by open pairing becomes an administrator of this device: switch it off when you are done');
+    output.warn('everybody who pairs by open pairing becomes an administrator of this device: switch it off when you are done');
   if (state.ServerUrl === undefined && !output.isScreen)
     output.note('no base station: only clients that come directly (--address) reach this device');
 }

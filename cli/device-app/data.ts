@@ -64,7 +64,7 @@ export class DeviceData {
     const path = join(directory, 'state.json');
     const content = await readJson(path);
     if (content !== undefined && !isDeviceState(content))
-      throw new CommandError(`${path} is damaged: repair it, or move it away to start anew`);
+      throw new CommandError(`${path} is damaged: repair it, or move it away to start afresh`);
     return new DeviceData(directory, content === undefined ? null : withPort(content));
   }
 

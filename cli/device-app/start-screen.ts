@@ -69,7 +69,7 @@ export async function showStartScreen(output: Output, opened: OpenDevice, servic
 
 function stateLine({ ServerUrl, ServerFingerprint }: DeviceState, heard: Heard | null): string {
   if (ServerUrl === undefined) return 'running without a base station: reached on the local network alone';
-  if (heard === null) return `not attached yet: ${ServerUrl} has not answered so far; it goes on trying`;
+  if (heard === null) return `not attached yet: ${ServerUrl} has not answered so far; the device keeps trying`;
   if (heard.event !== 'ATTACHED') return `not attached to ${ServerUrl}: ${eventText(heard.event, heard.reason)}`;
   return `attached to ${ServerUrl}, ${ServerFingerprint === undefined ? 'proved by TLS' : 'pinned by its fingerprint'}`;
 }

@@ -107,7 +107,7 @@ const NOT_TRIED: Readonly<Record<ChannelName, string>> = {
 const NOT_ANNOUNCED =
   '`svc discover` lists what is announced here; the device has to run in this network, with mDNS, and UDP port 5353 open. Guest networks often keep their hosts apart';
 const OTHER_KEY =
-  'somebody may be in between; if the device was set up anew, pair it again with `svc pair --replace` and the fingerprint that it prints at its start';
+  'somebody may be in between; if the device was set up again, pair it again with `svc pair --replace` and the fingerprint that it prints at its start';
 
 /** What to do about the result of a channel; undefined where nothing is known. */
 export function channelAdvice(channel: ChannelName, { code, error, waited }: ChannelResult): string | undefined {

@@ -50,7 +50,7 @@ const HINTS: Record<string, string> = {
   CERTIFICATE_VALIDATION_FAILED:
     'give the fingerprint of its key with --server-fingerprint, which svc basestation prints at its start, or the roots of its certificate with --root-certs FILE',
   FINGERPRINT_MISMATCH:
-    'somebody may be in between, or it was set up anew: check --server-fingerprint, or, where TLS proves the base station, what its /.well-known/svc says',
+    'somebody may be in between, or it was set up again: check --server-fingerprint, or, where TLS proves the base station, what its /.well-known/svc says',
   CONNECTION_REFUSED:
     'check the name and port, that it runs there, and that firewalls let UDP through to its port, or TCP where it is reached by https or over a WebSocket',
   NOT_ATTACHED: 'the device is known but not connected to the base station now: check that it runs',
@@ -59,8 +59,8 @@ const HINTS: Record<string, string> = {
   UNKNOWN_SERVER_KEY: 'create a key on the base station with `svc admin key add`',
   UNKNOWN_PRODUCT_ID: 'register it on the base station with `svc admin product add`',
   UNKNOWN_FINGERPRINT: 'register the device on the base station with `svc admin device add`, as printed at its start',
-  WRONG_PRODUCT_ID: 'its key is registered for another product: check --product, or register it anew',
-  WRONG_DEVICE_ID: 'its key is registered for another device: check --device-id, or register it anew',
+  WRONG_PRODUCT_ID: 'its key is registered for another product: check --product, or register it again',
+  WRONG_DEVICE_ID: 'its key is registered for another device: check --device-id, or register it again',
   UNKNOWN_DEVICE_ID: 'register it on the base station with `svc admin device add`',
   FORBIDDEN: `you are not allowed to do this: ${NOT_ALLOWED}`,
   BLOCKED_BY_DEVICE_CONFIGURATION: `you are not allowed to do this: ${NOT_ALLOWED}`,

@@ -61,7 +61,7 @@ async function invite(opened: IamOpened, username: string, options: InviteOption
     options,
   );
   output.result({ device, username, role: user.role, ...shared }, [
-    `${username} is invited to ${device} as ${user.role ?? 'a user without a role'}. This works once: whoever uses it first becomes ${username}.`,
+    `${username} is invited to ${device} as ${user.role ?? 'a user without a role'}. This works once: the first client that uses it becomes ${username}.`,
     '',
     shared.pairingString,
     shared.link,

@@ -41,7 +41,7 @@ export class TunnelNews {
   #tellRest(event: Extract<News, { kind: 'resting' | 'resumed' }>): void {
     const rests = event.kind === 'resting';
     if (rests && !this.#rests) this.#say({ event: 'resting', error: event.error?.code }, `the connection rests: ${reasonOf(event.error)}`);
-    if (!rests) this.#say({ event: 'resumed' }, 'the connection goes on');
+    if (!rests) this.#say({ event: 'resumed' }, 'the connection continues');
     this.#rests = rests;
   }
 

@@ -130,7 +130,7 @@ describe('what is told', () => {
     news.tell({ kind: 'resting', error: gone });
     expect(lines().map((line) => line.split(':')[0])).toEqual([
       'the connection rests',
-      'the connection goes on',
+      'the connection continues',
       'the connection rests',
       'the connection to pr.de ended',
       'connected to pr.de again, through the base station',

@@ -64,7 +64,7 @@ export async function readJson(path: string): Promise<unknown> {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
-    throw new LocalError('PARSE', `${path}${jsonProblem(bytes)}: repair it, or move it away to start anew`, { cause: error });
+    throw new LocalError('PARSE', `${path}${jsonProblem(bytes)}: repair it, or move it away to start afresh`, { cause: error });
   }
 }
 

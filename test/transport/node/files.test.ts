@@ -120,7 +120,7 @@ describe('reading', () => {
     await writeFile(at('bad.json'), content);
     await expect(readJson(at('bad.json'))).rejects.toMatchObject({
       code: 'PARSE',
-      message: `${at('bad.json')}${problem}: repair it, or move it away to start anew`,
+      message: `${at('bad.json')}${problem}: repair it, or move it away to start afresh`,
     });
   });
 

@@ -1,9 +1,9 @@
 /**
  * docs/walkthrough.md as it stands: its commands run one after the other as a new user would type them, and what keeps running is a process. What
- * differs is the ports, and that every command that keeps running gets --json.
+ * differs is the ports, that every command that keeps running gets --json, and that the join string comes from a file, not from a terminal.
  */
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -135,7 +135,9 @@ async function start(given: string[]): Promise<void> {
     await stopDevice();
     // Clients remember the address: the device keeps its port over restarts.
     const port = known.get('127.0.0.1:5592')?.split(':')[1] ?? '0';
-    device = processes.device(...args, '--local-port', port, '--p2p-port', '0', '--no-mdns');
+    await writeFile(join(folder, 'join-string'), known.get('<join string>') ?? '');
+    const words = args.map((each) => (each === '-' ? join(folder, 'join-string') : each));
+    device = processes.device(...words, '--local-port', port, '--p2p-port', '0', '--no-mdns');
     const { localPort, pairingString, openPairing } = await device.event('started');
     known.set('127.0.0.1:5592', `127.0.0.1:${localPort}`).set('<pairing string>', String(pairingString));
     if (openPairing !== undefined) known.set('<open pairing>', String(openPairing));
@@ -149,8 +151,8 @@ async function start(given: string[]): Promise<void> {
 
 /** Takes from what was printed what a person would copy. */
 function learn(given: readonly string[], { stdout }: Finished): void {
-  if (given.includes('--init')) known.set('<of the device>', /^fingerprint +([0-9a-f]{64})$/m.exec(stdout)?.[1] ?? '');
-  if (given.includes('invite')) known.set('<invitation>', /^p=\S+$/m.exec(stdout)?.[0] ?? '');
+  if (given.includes('admin')) known.set('<join string>', /^svc:\S+$/m.exec(stdout)?.[0] ?? '');
+  else if (given.includes('invite')) known.set('<invitation>', /^p=\S+$/m.exec(stdout)?.[0] ?? '');
 }
 
 /** Writes what an owner would, while the device is stopped. */
@@ -158,6 +160,7 @@ async function edit(name: string, block: string): Promise<void> {
   if (name === 'device.json') {
     let text = block;
     for (const [written, here] of known) text = text.replaceAll(written, here);
+    await mkdir(join(folder, DEVICE), { recursive: true });
     return writeFile(join(folder, DEVICE, name), text);
   }
   await stopDevice();

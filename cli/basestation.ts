@@ -9,7 +9,6 @@ import type { LogLevel } from '../transport/environment.ts';
 import { defaultKeepAlive } from '../transport/host/defaults.ts';
 import { stderrLog } from '../transport/node/index.ts';
 import { DEFAULT_SERVER_PORT, parseServerUrl } from '../transport/station/index.ts';
-import { sayHowToJoin } from './first-invitation.ts';
 import { address, collect, integer, listenPort, serverUrl } from './frame/arguments.ts';
 import { defaultDataDirectory } from './frame/data-directory.ts';
 import { describe, UsageError } from './frame/errors.ts';
@@ -17,6 +16,7 @@ import { heldLog } from './frame/held-log.ts';
 import { namingPorts, reachableHost } from './frame/listening.ts';
 import { Output } from './frame/output.ts';
 import { interruption, stopped } from './frame/signals.ts';
+import { sayHowToJoin } from './how-to-join.ts';
 
 interface Options {
   data: string;

@@ -2,7 +2,7 @@
 import { Argument, Command, Option } from 'commander';
 import { asSvcError } from '../protocol/errors/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
-import { roundTrip } from './client/round-trip.ts';
+import { milliseconds, roundTrip } from './client/round-trip.ts';
 import { oneDevice, type TargetOptions, withTarget } from './client/target.ts';
 import { followWay, wayOf } from './client/way.ts';
 import { integer, seconds } from './frame/arguments.ts';
@@ -110,11 +110,6 @@ function summarize(output: Output, sent: number, times: readonly number[]): void
     { ...document, min: rounded(min), avg: rounded(avg), max: rounded(max) },
     `${sent} sent, ${times.length} answered; round trip min ${milliseconds(min)}, avg ${milliseconds(avg)}, max ${milliseconds(max)}`,
   );
-}
-
-/** `12.3 ms`. */
-export function milliseconds(time: number): string {
-  return `${time.toFixed(time < 100 ? 1 : 0)} ms`;
 }
 
 function rounded(time: number): number {

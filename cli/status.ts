@@ -6,7 +6,7 @@ import { Argument, Command } from 'commander';
 import { type Connection, IamUtil, SvcClient } from '../client/node.ts';
 import { documentOf, idOf, Known, stateDirectory } from './client/known.ts';
 import { type Opened, withConnection } from './client/open.ts';
-import { roundTrip } from './client/round-trip.ts';
+import { milliseconds, roundTrip } from './client/round-trip.ts';
 import { nextStep, type Standing, standingOf, userText } from './client/standing.ts';
 import { oneDevice, type TargetOptions, withTarget } from './client/target.ts';
 import { placeOf, wayOf } from './client/way.ts';
@@ -14,7 +14,6 @@ import { wayTo } from './devices.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 import { table } from './frame/table.ts';
-import { milliseconds } from './ping.ts';
 
 /** ms for one answer. */
 const ANSWER = 10_000;

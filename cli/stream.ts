@@ -6,18 +6,18 @@ import { type Opened, withConnection } from './client/open.ts';
 import { secretsFromInput } from './client/secrets.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
 import { showWay } from './client/way.ts';
-import { isTaken } from './file-content.ts';
-import { downloadFlow } from './file-download.ts';
-import { listFiles } from './file-list.ts';
-import { FileTransferError, isFileName } from './file-protocol.ts';
-import { type Progressing, resultText, runTransfer } from './file-run.ts';
-import { downloadFile, uploadFile, uploadFlow } from './file-transfer.ts';
+import { isTaken } from './files/content.ts';
+import { downloadFlow } from './files/download.ts';
+import { listFiles } from './files/list.ts';
+import { partOf } from './files/part-file.ts';
+import { FileTransferError, isFileName } from './files/protocol.ts';
+import { type Progressing, resultText, runTransfer } from './files/run.ts';
+import { standardInput, standardOutput } from './files/standard-streams.ts';
+import { downloadFile, uploadFile, uploadFlow } from './files/transfer.ts';
 import { CommandError, UsageError } from './frame/errors.ts';
 import { amount, amountOf } from './frame/progress.ts';
 import { stateOption } from './frame/shell-word.ts';
 import { table } from './frame/table.ts';
-import { partOf } from './part-file.ts';
-import { standardInput, standardOutput } from './standard-streams.ts';
 
 interface TransferCommandOptions extends TargetOptions {
   force?: boolean;

@@ -29,3 +29,8 @@ export async function roundTrip(
     cancel();
   }
 }
+
+/** `12.3 ms`. */
+export function milliseconds(time: number): string {
+  return `${time.toFixed(time < 100 ? 1 : 0)} ms`;
+}

@@ -1,6 +1,6 @@
 /** What the parts of the file service of `svc device` share: where files are, and one request. */
 import type { SessionStream } from '../../device/index.ts';
-import { type FileReader, FileTransferError } from '../file-protocol.ts';
+import { type FileReader, FileTransferError } from '../files/protocol.ts';
 import type { Leftovers } from './leftovers.ts';
 
 /** Where files are. */

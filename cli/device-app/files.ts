@@ -1,5 +1,5 @@
 /**
- * The file service of `svc device`: keeps files that clients send and gives them back (`../file-protocol.ts`). Needs the permission
+ * The file service of `svc device`: keeps files that clients send and gives them back (`../files/protocol.ts`). Needs the permission
  * `File:Transfer`.
  *
  * A file is written beside its place, hashed on the way, flushed to the disk and renamed, which is flushed, too: there is the whole file or none,
@@ -10,7 +10,7 @@ import type { Device, DeviceStream, SessionStream } from '../../device/index.ts'
 import { StreamCode } from '../../protocol/errors/index.ts';
 import type { Clock } from '../../transport/environment.ts';
 import { unlessAborted } from '../../transport/unless-aborted.ts';
-import { encodeLine, FILE_PORT, FileReader, FileTransferError, readRequest } from '../file-protocol.ts';
+import { encodeLine, FILE_PORT, FileReader, FileTransferError, readRequest } from '../files/protocol.ts';
 import type { FileCall, FileStore } from './file-store.ts';
 import { Leftovers } from './leftovers.ts';
 import { receiveFile, receiveWhole } from './receive-file.ts';

@@ -6,8 +6,8 @@ import { createHash, type Hash, randomBytes } from 'node:crypto';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncDirectory } from '../../transport/node/index.ts';
-import { digestOf, giveName, hashOf, isTaken, PARTIAL } from '../file-content.ts';
-import { encodeLine, FileTransferError, isSize, type SendRequest } from '../file-protocol.ts';
+import { digestOf, giveName, hashOf, isTaken, PARTIAL } from '../files/content.ts';
+import { encodeLine, FileTransferError, isSize, type SendRequest } from '../files/protocol.ts';
 import { type FileCall, type FileStore, requireLive } from './file-store.ts';
 import type { HeldLeftover } from './leftovers.ts';
 

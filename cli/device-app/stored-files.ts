@@ -2,8 +2,8 @@
 import { constants, type FileHandle, lstat, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SessionStream } from '../../device/index.ts';
-import { digestOf, hashOf, piecesOf } from '../file-content.ts';
-import { encodeLine, FileTransferError, isFileName, type ListedFile, type Prefix } from '../file-protocol.ts';
+import { digestOf, hashOf, piecesOf } from '../files/content.ts';
+import { encodeLine, FileTransferError, isFileName, type ListedFile, type Prefix } from '../files/protocol.ts';
 import { requireLive } from './file-store.ts';
 
 /** Sends what the client does not have of a file: all of it, where it begins otherwise. */

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readAllowed } from '../../cli/device-app/allow.ts';
 import { DeviceData } from '../../cli/device-app/data.ts';
 import { Thermostat, type ThermostatState } from '../../cli/device-app/thermostat.ts';
-import { encodeLine, FileReader, isFileName, readRequest } from '../../cli/file-protocol.ts';
+import { encodeLine, FileReader, isFileName, readRequest } from '../../cli/files/protocol.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { encodePrivateKey } from '../../protocol/identity/index.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { installFiles } from '../../cli/device-app/files.ts';
-import { uploadFile } from '../../cli/file-transfer.ts';
+import { uploadFile } from '../../cli/files/transfer.ts';
 import type { Connection } from '../../client/node.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
 import { LoopbackFixture } from '../support/fixture/loopback.ts';

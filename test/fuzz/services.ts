@@ -3,7 +3,7 @@
  * provider answer.
  */
 import { checkMessage } from '../../cli/dev/push-message.ts';
-import { FileReader, FileTransferError, readRequest } from '../../cli/file-protocol.ts';
+import { FileReader, FileTransferError, readRequest } from '../../cli/files/protocol.ts';
 import { entriesOf, wholeLength } from '../../device/audit/chain.ts';
 import { auditHash, auditVerifier } from '../../device/audit/signing.ts';
 import { verifyEntries } from '../../device/audit/verify.ts';

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FILE_PORT, FileReader } from '../../../cli/file-protocol.ts';
+import { FILE_PORT, FileReader } from '../../../cli/files/protocol.ts';
 import type { Connection } from '../../../client/node.ts';
 import type { MemoryDevice } from './memory-streams.ts';
 

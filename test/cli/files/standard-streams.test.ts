@@ -1,8 +1,8 @@
 /** Standard input and output as a file, and the table of the list. */
 import { PassThrough, Writable } from 'node:stream';
 import { expect, test } from 'vitest';
+import { standardInput, standardOutput } from '../../../cli/files/standard-streams.ts';
 import { amount, amountOf } from '../../../cli/frame/progress.ts';
-import { standardInput, standardOutput } from '../../../cli/standard-streams.ts';
 
 test('standard input that is stopped ends what waits for it, and one that nobody reads raises nothing', async () => {
   const input = new PassThrough() as unknown as NodeJS.ReadStream;

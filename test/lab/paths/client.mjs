@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { serve } from '../../../dist/bench/processes/child.js';
-import { downloadFile, uploadFile } from '../../../dist/cli/file-transfer.js';
+import { downloadFile, uploadFile } from '../../../dist/cli/files/transfer.js';
 import { SvcClient } from '../../../dist/client/node.js';
 import { EchoTransfer } from './echo-transfer.mjs';
 

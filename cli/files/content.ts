@@ -1,7 +1,7 @@
 /** Content of a file in pieces, its SHA-256, and its final name: what the sending and the receiving end of a transfer share. */
 import { createHash, type Hash } from 'node:crypto';
 import { constants, type FileHandle, link, lstat, rename, rm } from 'node:fs/promises';
-import { CHUNK, FileTransferError } from './file-protocol.ts';
+import { CHUNK, FileTransferError } from './protocol.ts';
 
 /** How a partial file is opened: every write goes to the end, wherever it was read, and a link in its place is refused. */
 export const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;

@@ -1,10 +1,10 @@
-/** A file to a device, on one stream (`file-protocol.ts`). */
+/** A file to a device, on one stream (`protocol.ts`). */
 import { createHash, type Hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import type { Connection, Stream } from '../client/node.ts';
-import { SvcError } from '../protocol/errors/index.ts';
-import { digestOf, hashOf, piecesOf } from './file-content.ts';
-import { encodeLine, FileReader, FileTransferError, type Prefix, readPrefix } from './file-protocol.ts';
+import type { Connection, Stream } from '../../client/node.ts';
+import { SvcError } from '../../protocol/errors/index.ts';
+import { digestOf, hashOf, piecesOf } from './content.ts';
+import { encodeLine, FileReader, FileTransferError, type Prefix, readPrefix } from './protocol.ts';
 import {
   checkDigest,
   checkRefusal,
@@ -13,7 +13,7 @@ import {
   type TransferOptions,
   type TransferResult,
   withFileStream,
-} from './file-stream.ts';
+} from './stream.ts';
 
 /** A file to be sent. */
 export interface OpenFile {

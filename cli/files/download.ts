@@ -1,10 +1,10 @@
-/** A file of a device, into a file here or piece by piece (`file-protocol.ts`). */
+/** A file of a device, into a file here or piece by piece (`protocol.ts`). */
 import { createHash } from 'node:crypto';
-import type { Connection } from '../client/node.ts';
-import { digestOf } from './file-content.ts';
-import { encodeLine, FileReader, FileTransferError, isSize, type Prefix } from './file-protocol.ts';
-import { checkDigest, checkRefusal, type TransferOptions, type TransferResult, withFileStream } from './file-stream.ts';
+import type { Connection } from '../../client/node.ts';
+import { digestOf } from './content.ts';
 import { PartFile } from './part-file.ts';
+import { encodeLine, FileReader, FileTransferError, isSize, type Prefix } from './protocol.ts';
+import { checkDigest, checkRefusal, type TransferOptions, type TransferResult, withFileStream } from './stream.ts';
 
 /** Where content goes. */
 interface Sink {

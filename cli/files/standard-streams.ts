@@ -1,7 +1,7 @@
 /** Standard input and output as a file that is sent or received. */
 import type { Writable } from 'node:stream';
-import { blanked } from '../protocol/printable.ts';
-import type { Flow } from './file-upload.ts';
+import { blanked } from '../../protocol/printable.ts';
+import type { Flow } from './upload.ts';
 
 /** What comes on standard input. To be stopped when it is not wanted to its end: the process would wait for it. */
 export function standardInput(input: NodeJS.ReadStream = process.stdin): Flow {

@@ -1,10 +1,10 @@
 /** A transfer of `svc stream` as a person sees it: a progress bar, and when it does not come to its end one line that says how far it came and what follows. */
-import type { Opened } from './client/open.ts';
-import { showWay } from './client/way.ts';
-import { FileTransferError } from './file-protocol.ts';
-import type { Beginning, TransferOptions, TransferResult } from './file-stream.ts';
-import { CommandError, describe, Interrupted, UsageError } from './frame/errors.ts';
-import { amount, type Progress, progress } from './frame/progress.ts';
+import type { Opened } from '../client/open.ts';
+import { showWay } from '../client/way.ts';
+import { CommandError, describe, Interrupted, UsageError } from '../frame/errors.ts';
+import { amount, type Progress, progress } from '../frame/progress.ts';
+import { FileTransferError } from './protocol.ts';
+import type { Beginning, TransferOptions, TransferResult } from './stream.ts';
 
 /** Where a transfer is. */
 export interface Progressing {

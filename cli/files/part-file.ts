@@ -6,11 +6,11 @@
 import { createHash, type Hash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
-import { fileError, readFileIfPresent } from '../transport/node/index.ts';
-import { digestOf, giveName, hashOf, PARTIAL } from './file-content.ts';
-import { FileTransferError, type Prefix } from './file-protocol.ts';
-import { CommandError } from './frame/errors.ts';
-import { livingProcess, thisProcess } from './frame/process-mark.ts';
+import { fileError, readFileIfPresent } from '../../transport/node/index.ts';
+import { CommandError } from '../frame/errors.ts';
+import { livingProcess, thisProcess } from '../frame/process-mark.ts';
+import { digestOf, giveName, hashOf, PARTIAL } from './content.ts';
+import { FileTransferError, type Prefix } from './protocol.ts';
 
 /** Where the part of a file is. */
 export function partOf(target: string): string {

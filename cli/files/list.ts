@@ -1,7 +1,7 @@
-/** The files that a device has for its clients (`file-protocol.ts`). */
-import type { Connection } from '../client/node.ts';
-import { encodeLine, FileReader, FileTransferError, isFileName, isSize, type ListedFile } from './file-protocol.ts';
-import { checkRefusal, FileRefusal, withFileStream } from './file-stream.ts';
+/** The files that a device has for its clients (`protocol.ts`). */
+import type { Connection } from '../../client/node.ts';
+import { encodeLine, FileReader, FileTransferError, isFileName, isSize, type ListedFile } from './protocol.ts';
+import { checkRefusal, FileRefusal, withFileStream } from './stream.ts';
 
 /** A device that has more would fill the memory of this process. */
 const MAX_FILES = 100_000;

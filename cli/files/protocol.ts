@@ -32,7 +32,7 @@
  *
  * which replaces a file that is there. A device answers `put` in each version; a client whose `send` or `list` is refused without a code knows the other by that.
  */
-import { SvcError } from '../protocol/errors/index.ts';
+import { SvcError } from '../../protocol/errors/index.ts';
 
 /** Stream port of the file service. */
 export const FILE_PORT = 2001;

@@ -1,7 +1,7 @@
 /** The client's end of a file's stream: one request to the file service of a device, and what it refuses. */
-import type { Connection, Stream } from '../client/node.ts';
-import { SvcError } from '../protocol/errors/index.ts';
-import { FILE_PORT, FileTransferError, type RefusalCode } from './file-protocol.ts';
+import type { Connection, Stream } from '../../client/node.ts';
+import { SvcError } from '../../protocol/errors/index.ts';
+import { FILE_PORT, FileTransferError, type RefusalCode } from './protocol.ts';
 
 export interface TransferOptions {
   /** Told when content begins to move, and again where it starts over. */

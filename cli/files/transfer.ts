@@ -1,16 +1,16 @@
 /**
- * A file to a device and back, checked by SHA-256 at both ends (`file-protocol.ts`). For `svc stream` and the demo.
+ * A file to a device and back, checked by SHA-256 at both ends (`protocol.ts`). For `svc stream` and the demo.
  *
  * What an attempt that was interrupted has moved need not be moved again, if the file still begins with it: the device keeps it for a day, and here it lies
  * beside its target. Where the result is not what was sent, all of it is moved once more. A device of an earlier version sends and gets whole files.
  */
 import { open } from 'node:fs/promises';
-import type { Connection } from '../client/node.ts';
-import { FileTransferError } from './file-protocol.ts';
-import { FileRefusal, type TransferOptions, type TransferResult } from './file-stream.ts';
-import { type Flow, type OpenFile, send, sendWhole } from './file-upload.ts';
+import type { Connection } from '../../client/node.ts';
+import { FileTransferError } from './protocol.ts';
+import { FileRefusal, type TransferOptions, type TransferResult } from './stream.ts';
+import { type Flow, type OpenFile, send, sendWhole } from './upload.ts';
 
-export { downloadFile } from './file-download.ts';
+export { downloadFile } from './download.ts';
 
 /**
  * Sends a file, to be kept under `name`. Resolves when the device has it on its disk with the same hash.

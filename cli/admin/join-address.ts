@@ -2,6 +2,7 @@
 import { formatHostPort, isHostPort } from '../../protocol/records/index.ts';
 import type { LastStart } from '../../server/administration/index.ts';
 import type { Network } from '../../transport/environment.ts';
+import { reachableAddresses } from '../../transport/node/index.ts';
 import { DEFAULT_SERVER_PORT, parseServerUrl } from '../../transport/station/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { isWildcard } from '../frame/loopback.ts';
@@ -47,7 +48,5 @@ async function lanAddress({ sourceAddress, interfaces }: Pick<Network, 'interfac
     const source = (await sourceAddress?.(destination)) ?? null;
     if (source !== null) return source;
   }
-  const addresses = (interfaces?.() ?? []).filter(({ kind }) => kind !== 'virtual').flatMap((each) => each.addresses);
-  const [first] = [...addresses.filter((each) => !each.includes(':')), ...addresses];
-  return first?.split('/')[0] ?? null;
+  return reachableAddresses(interfaces?.() ?? [])[0] ?? null;
 }

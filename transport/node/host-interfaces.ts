@@ -59,6 +59,13 @@ export function hostInterfaces(facts: HostFacts): HostInterface[] {
     .sort((a, b) => ORDER[a.kind] - ORDER[b.kind] || rank(a) - rank(b));
 }
 
+/** The addresses by which others on the network reach this host, IPv4 first; those of container bridges and VPNs only where there are no others. */
+export function reachableAddresses(interfaces: readonly HostInterface[]): string[] {
+  const real = interfaces.filter(({ kind }) => kind !== 'virtual');
+  const addresses = (real.length > 0 ? real : interfaces).flatMap((each) => each.addresses).map((cidr) => cidr.split('/')[0]!);
+  return [...addresses.filter((each) => !each.includes(':')), ...addresses.filter((each) => each.includes(':'))];
+}
+
 /** As Network.gateways. */
 export function gatewaysOf(routes: readonly DefaultRoute[]): string[] {
   return [...new Set(routes.flatMap(({ gateway }) => gateway ?? []))];

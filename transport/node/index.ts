@@ -15,6 +15,7 @@ export {
   syncDirectory,
   takesNoWrites,
 } from './files.ts';
+export { reachableAddresses } from './host-interfaces.ts';
 export { ownAddress, ownAddresses } from './interfaces.ts';
 export { stderrLog } from './log.ts';
 export { checkRootCertificates } from './root-certificates.ts';

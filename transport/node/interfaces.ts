@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { isNear, type Prefix, parsePrefix } from '../address.ts';
 import { LEAST_MTU } from '../udp-path.ts';
+import { reachableAddresses, readInterfaces } from './host-interfaces.ts';
 
 /** ms. Reading the interfaces costs far more than a look at them and they seldom change. */
 const REFRESH = 3_000;
@@ -38,12 +39,9 @@ export function ownAddress(): string {
   return ownAddresses()[0] ?? '127.0.0.1';
 }
 
-/** All such addresses, IPv4 first; none without a network. */
+/** All such addresses, see `reachableAddresses`; none without a network. */
 export function ownAddresses(): string[] {
-  const outward = Object.values(networkInterfaces()).flatMap((list) =>
-    (list ?? []).filter(({ internal, address }) => !internal && !address.startsWith('fe80:')),
-  );
-  return [...outward].sort((a, b) => Number(b.family === 'IPv4') - Number(a.family === 'IPv4')).map(({ address }) => address);
+  return reachableAddresses(readInterfaces([]));
 }
 
 /** @param name with the label of an alias, as in `eth0:1` */

@@ -3,9 +3,17 @@ import { Socket } from 'node:dgram';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parsePrefix } from '../../../transport/address.ts';
+import type { HostInterface } from '../../../transport/environment.ts';
 import { type DefaultRoute, ipv4DefaultRoutes, ipv6DefaultRoutes } from '../../../transport/node/default-routes.ts';
 import { nodeEnvironment } from '../../../transport/node/environment.ts';
-import { gatewaysOf, type HostFacts, hostInterfaces, recentInterfaces, type Traits } from '../../../transport/node/host-interfaces.ts';
+import {
+  gatewaysOf,
+  type HostFacts,
+  hostInterfaces,
+  reachableAddresses,
+  recentInterfaces,
+  type Traits,
+} from '../../../transport/node/host-interfaces.ts';
 import { OutwardAddresses, sourceFor } from '../../../transport/node/outward-addresses.ts';
 
 /** A laptop on Wi-Fi and cable, with Docker, and a VPN whose link has no router. */
@@ -164,6 +172,20 @@ describe('interfaces', () => {
       expect(parsePrefix(address)).not.toBeNull();
     }
     for (const gateway of gateways!()) expect(parsePrefix(gateway)).not.toBeNull();
+  });
+});
+
+describe('addresses by which others reach this host', () => {
+  const docker: HostInterface = { name: 'docker0', kind: 'virtual', addresses: ['172.17.0.1/16'] };
+  const cable: HostInterface = { name: 'eth0', kind: 'default', addresses: ['2001:db8::9/64', '10.0.0.9/8'] };
+
+  it('are IPv4 first, and none of a container bridge beside others', () => {
+    expect(reachableAddresses([docker, cable])).toEqual(['10.0.0.9', '2001:db8::9']);
+  });
+
+  it('are those of a virtual interface where there is no other', () => {
+    expect(reachableAddresses([docker])).toEqual(['172.17.0.1']);
+    expect(reachableAddresses([])).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
 /** What `svc device` prints: who it is, how to pair with it, and what happens. */
 import type { Device, DeviceEvent, Iam, SvcError } from '../../device/index.ts';
 import { DEFAULT_LOCAL_PORT } from '../../device/settings.ts';
-import { encodePairingString, formatHostPort, type IamUser, type PairingString } from '../../protocol/records/index.ts';
+import { encodePairingString, formatHostPort, type IamUser, type PairingMode, type PairingString } from '../../protocol/records/index.ts';
 import { ownAddress } from '../../transport/node/index.ts';
 import { hint } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
@@ -26,64 +26,80 @@ export interface Pairings {
 export async function announce(output: Output, { device, data, state, access }: OpenDevice, started: boolean): Promise<void> {
   const { ProductId, DeviceId } = state;
   const fingerprint = device.deviceFingerprint;
-  const pairings = await pairingsOf(device, access, placeOf(state, started ? device.localPort : undefined));
-  const plain = encodePairingString(pairings.plain);
-  const open = pairings.open && encodePairingString(pairings.open);
-  const invitation = pairings.invitation && encodePairingString(pairings.invitation);
+  const localPort = started ? device.localPort : undefined;
+  const pairings = await pairingsOf(device, access, placeOf(state, localPort));
   const modes = pairingOf(access.iam);
   const [productCommand, adminCommand] = registration(state, fingerprint);
-  const ports = started ? { localPort: device.localPort, p2pPort: device.p2pPort } : {};
-  const beside = optionsToPair(state);
   output.result(
     {
       event: 'started',
       productId: ProductId,
       deviceId: DeviceId,
       fingerprint,
-      ...ports,
+      ...(started && { localPort: device.localPort, p2pPort: device.p2pPort }),
       station: stationProof(state),
       sct: access.iam.state.openPairingSct,
       pairingModes: modes,
-      pairingString: plain,
-      openPairing: open,
-      invitation,
+      pairingString: encodePairingString(pairings.plain),
+      openPairing: pairings.open && encodePairingString(pairings.open),
+      invitation: pairings.invitation && encodePairingString(pairings.invitation),
       productCommand,
       adminCommand,
     },
     [
       `device ${ProductId}.${DeviceId}${started ? `, UDP port ${device.localPort} for direct clients` : ''}`,
       `fingerprint        ${fingerprint}`,
-      ...(state.ServerUrl === undefined
-        ? []
-        : [
-            `base station       ${state.ServerUrl}, ${stationProof(state) === 'pinned' ? 'pinned by its fingerprint' : 'to be proved by TLS'}`,
-            ...rootsNote(state.ServerRootCerts).map((note) => `                   ${note}`),
-          ]),
-      ...(state.ServerUrl === undefined || state.Joined === true
-        ? []
-        : [
-            `register it with   ${productCommand}`,
-            `                   ${adminCommand}`,
-            '                   (at the base station, with its data directory; the product once, if it is not there)',
-          ]),
+      ...stationLines(state, fingerprint),
       `pairing modes      ${modes.length === 0 ? 'none' : modes.join(', ')}`,
-      ...(started && modes.some((mode) => mode.startsWith('Local'))
-        ? [`pair locally with  svc pair '${plain}'${directly(device.localPort)}`]
-        : []),
-      `connect with       svc connect '${plain}'${beside}`,
-      ...(open === undefined
-        ? []
-        : [`pair with          svc pair '${open}'${beside}`, '                   (it asks for a user name, or give one with --username)']),
-      ...(invitation === undefined
-        ? []
-        : [`become ${ADMIN} with  svc pair '${invitation}'${beside}`, '                   (shown only now; it can be used once)']),
+      ...pairingLines(pairings, { beside: optionsToPair(state), localPort: modes.some(isLocal) ? localPort : undefined }),
     ],
   );
   if (!hasUsers(access.iam)) share(output, pairings.invitation ?? pairings.open ?? pairings.plain, {});
-  if (invitation === undefined && modes.includes('PasswordInvite') && !isAdministered(access.iam))
+  if (pairings.invitation === undefined && modes.includes('PasswordInvite') && !isAdministered(access.iam))
     output.note(
       ['nobody administers this device yet; while it is stopped, this makes a new invitation:', inviteCommand(data.directory)].join('\n'),
     );
+}
+
+function stationLines(state: DeviceState, fingerprint: string): string[] {
+  const { ServerUrl, ServerRootCerts, Joined } = state;
+  if (ServerUrl === undefined) return [];
+  const [productCommand, deviceCommand] = registration(state, fingerprint);
+  const register = [
+    `register it with   ${productCommand}`,
+    `                   ${deviceCommand}`,
+    '                   (at the base station, with its data directory; the product once, if it is not there)',
+  ];
+  return [
+    `base station       ${ServerUrl}, ${stationProof(state) === 'pinned' ? 'pinned by its fingerprint' : 'to be proved by TLS'}`,
+    ...rootsNote(ServerRootCerts).map((note) => `                   ${note}`),
+    ...(Joined === true ? [] : register),
+  ];
+}
+
+/** @param beside options that a client needs @param localPort where the local ways of pairing are possible; undefined: nowhere */
+function pairingLines(
+  { plain, open, invitation }: Pairings,
+  { beside, localPort }: { beside: string; localPort: number | undefined },
+): string[] {
+  const string = encodePairingString(plain);
+  const lines = [`connect with       svc connect '${string}'${beside}`];
+  if (localPort !== undefined) lines.unshift(`pair locally with  svc pair '${string}'${directly(localPort)}`);
+  if (open !== undefined)
+    lines.push(
+      `pair with          svc pair '${encodePairingString(open)}'${beside}`,
+      '                   (it asks for a user name, or give one with --username)',
+    );
+  if (invitation !== undefined)
+    lines.push(
+      `become ${ADMIN} with  svc pair '${encodePairingString(invitation)}'${beside}`,
+      '                   (shown only now; it can be used once)',
+    );
+  return lines;
+}
+
+function isLocal(mode: PairingMode): boolean {
+  return mode.startsWith('Local');
 }
 
 /** Invites the first administrator again. */

@@ -54,9 +54,10 @@ async function print(output: Output, { device, access, secrets, state }: OpenDev
   const { pairingString } = share(output, invitationOf(base, user, password), {});
   output.result({ user: user.username, role: user.role, invitation: pairingString }, [
     `${user.username} is invited${user.role === undefined ? ' and has no role' : ` as ${user.role}`}`,
-    `pair with  svc pair '${pairingString}'${optionsToPair(state)}`,
-    '           (shown only now; it can be used once)',
+    `pair with  svc pair -${optionsToPair(state)}`,
     ...rootsNote(state.ServerRootCerts).map((note) => `           ${note}`),
+    '           (it asks for this line, which is shown only now and can be used once)',
+    pairingString,
   ]);
   if (user.role === undefined)
     output.warn(`without a role everything is denied to ${username}: give it one with --role, of ${iam.roles.join(', ')}`);

@@ -77,7 +77,7 @@ function stationLines(state: DeviceState, fingerprint: string): string[] {
   ];
 }
 
-/** @param beside options that a client needs @param localPort where the local ways of pairing are possible; undefined: nowhere */
+/** Those with a password stand on a line of their own: in the arguments of a command others would see it. @param beside options that a client needs @param localPort where the local ways of pairing are possible; undefined: nowhere */
 function pairingLines(
   { plain, open, invitation }: Pairings,
   { beside, localPort }: { beside: string; localPort: number | undefined },
@@ -87,13 +87,15 @@ function pairingLines(
   if (localPort !== undefined) lines.unshift(`pair locally with  svc pair '${string}'${directly(localPort)}`);
   if (open !== undefined)
     lines.push(
-      `pair with          svc pair '${encodePairingString(open)}'${beside}`,
-      '                   (it asks for a user name, or give one with --username)',
+      `pair with          svc pair -${beside}`,
+      '                   (it asks for this line, and for a user name where --username gives none)',
+      encodePairingString(open),
     );
   if (invitation !== undefined)
     lines.push(
-      `become ${ADMIN} with  svc pair '${encodePairingString(invitation)}'${beside}`,
-      '                   (shown only now; it can be used once)',
+      `become ${ADMIN} with  svc pair -${beside}`,
+      '                   (it asks for this line, which is shown only now and can be used once)',
+      encodePairingString(invitation),
     );
   return lines;
 }

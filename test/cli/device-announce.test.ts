@@ -34,10 +34,11 @@ function commands(printed: string): string[][] {
   });
 }
 
-/** What the commands that pair are given. */
+/** What the commands that pair are given; one that asks for it, the line below that has it. */
 function pairings(printed: string): { pairing: PairingString; options: string[] }[] {
   const reach = commands(printed).filter(([name]) => name === 'connect' || name === 'pair');
-  return reach.map(([, string = '', ...options]) => ({ pairing: decodePairing(string), options }));
+  const below = [...printed.matchAll(/^p=\S+$/gm)].map(([line]) => line);
+  return reach.map(([, string = '', ...options]) => ({ pairing: decodePairing(string === '-' ? (below.shift() ?? '') : string), options }));
 }
 
 const NOTE = /nobody administers this device yet/;
@@ -62,6 +63,12 @@ test('a device without a base station is reached at its addresses, and registere
     expect(pairing.addresses ?? []).toEqual(addresses);
     expect([pairing.server, options]).toEqual([undefined, []]);
   }
+});
+
+test('no command has a password among its arguments', async () => {
+  const { stdout } = await init('--iam', 'demo');
+  expect(stdout).toMatch(/pwd=/);
+  for (const words of commands(stdout)) expect(words.join(' ')).not.toMatch(/pwd=/);
 });
 
 test('a device with a base station is reached there, without an option', async () => {
@@ -94,7 +101,7 @@ test('while nobody administers the device, it says how somebody is invited, and 
   const invited = await svcInProcess(words);
   expect(invited).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^admin is invited as Administrator\npair with {2}svc pair 'p=pr,/),
+    stdout: expect.stringMatching(/^admin is invited as Administrator\npair with {2}svc pair -\n.*\np=pr,/),
   });
   expect(commands(invited.stdout)).toHaveLength(1);
 });

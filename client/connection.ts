@@ -29,8 +29,8 @@ export type ConnectionType = 'RELAY' | 'DIRECT';
 
 /**
  * CHANNEL_CHANGED: the type or path changed while connected. WAITING_FOR_ATTACH: while connecting, with the option IgnoreDeviceNotAttached: the device is not
- * attached to the base station, and the connect waits for it. RESTING: no path carries anything any more (`restReason`); it goes on when one is found
- * (RESUMED), or has CLOSED a minute later.
+ * attached to the base station, and the connect waits for it. RESTING: no path carries anything any longer (`restReason`); the connection continues when
+ * one is found (RESUMED), else it ends a minute later (CLOSED).
  */
 export type ConnectionEvent = 'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED' | 'WAITING_FOR_ATTACH' | 'RESTING' | 'RESUMED';
 

@@ -40,7 +40,7 @@ const REFUSALS: ReadonlySet<string> = new Set<ErrorCode>([
   'UNKNOWN_SERVER_KEY',
 ]);
 
-/** A connection that stood that long begins the waits anew, ms. */
+/** A connection that stood that long begins the waits again, ms. */
 const STEADY = 30_000;
 
 export class DeviceLink {

@@ -2,7 +2,7 @@
  * Joins a base station: a device that the station does not know yet shows the token of a join string, and its key becomes that of a device.
  *
  * The channel is proved first, by the fingerprint of the join string or by TLS, so that no one else sees the token. The station binds the key that this
- * channel's handshake proved. Keep the key before: whoever has it repeats a join whose answer was lost, until the invitation expires.
+ * channel's handshake proved. Keep the key before you join: with it a join whose answer was lost can be repeated until the invitation expires.
  */
 import { CONTENT_FORMAT_CBOR, DevicePath, decodeJoinAnswer, encodeJoinRequest, stationError } from '../protocol/control/index.ts';
 import { LocalError, RemoteError } from '../protocol/errors/index.ts';

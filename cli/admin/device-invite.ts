@@ -51,7 +51,7 @@ function notesOf({ invitationId, productId, deviceId, expires, productMade }: Ha
   const device = deviceId === null ? `for one device of ${productId}` : `for device ${deviceId} of ${productId}`;
   return [
     ...(productMade ? [`product ${productId} was missing and has been made`] : []),
-    `${device}, until ${minuteOf(expires)} (invitation ${invitationId}); who has it first can use it, once`,
+    `${device}, until ${minuteOf(expires)} (invitation ${invitationId}); the first device that shows it uses it up`,
     `on the board run  ${JOIN_COMMAND}  and paste it`,
   ];
 }

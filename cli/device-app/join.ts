@@ -2,7 +2,7 @@
  * `svc device --join`: a board becomes a device of a base station by a join string. The steps, each on the disk before the next:
  *
  * 1. `key.pem`, so that a join whose answer is lost can be repeated with the same key;
- * 2. `join.json`, the join string, so that a start without --join goes on;
+ * 2. `join.json`, the join string, so that a start without --join continues;
  * 3. the join at the base station;
  * 4. `state.json`, who the device is from now on;
  * 5. once the device is attached, `join.json` is removed (`forgetOnceAttached`).
@@ -47,7 +47,7 @@ export async function joinFirst(place: JoinPlace, given: GivenJoin | undefined, 
   await join(place, { ...waiting, choices: chosen(waiting, before, options) });
 }
 
-/** The token is of no use any more, and a secret. */
+/** Removes the join string once the device is attached: its token is a secret, and no longer of use. */
 export function forgetOnceAttached(device: Device, data: DeviceData, output: Output): void {
   const stop = device.onDeviceEvent((event) => {
     if (event !== 'ATTACHED') return;

@@ -1,6 +1,6 @@
 /**
  * `join.json` in the directory of a device: a join string and how it was to be used, from before the join until the device is attached. A device that is killed
- * meanwhile goes on by it at its next start. It holds a secret: it is for its owner only, like everything beside it.
+ * meanwhile continues by it at its next start. It holds a secret: it is for its owner only, like everything beside it.
  */
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';

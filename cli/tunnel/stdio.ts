@@ -1,6 +1,6 @@
 /**
  * `svc tunnel --stdio`: one connection to a TCP service over standard input and output, as the ProxyCommand of ssh wants it. Standard output carries its bytes and
- * nothing else. The end of one direction is passed on, and the other goes on; it is over when both have ended.
+ * nothing else. The end of one direction is passed on, and the other continues; it is over when both have ended.
  */
 import { closeSync, openSync } from 'node:fs';
 import { devNull } from 'node:os';
@@ -81,7 +81,7 @@ function written(output: Writable, data: Uint8Array): Promise<void> {
 }
 
 /**
- * Whoever reads it sees the end, while standard input goes on: Node keeps the descriptor open as long as the process lives. Its number is taken again at once: no
+ * The reader sees the end while standard input continues: Node keeps the descriptor open as long as the process lives. Its number is taken again at once: no
  * socket may get that of standard output.
  */
 function endStandardOutput(): void {

@@ -3,7 +3,7 @@
  *
  * 1. Each service is asked for over the connection; its port is opened.
  * 2. When the connection is lost, `DeviceLink` makes another, the services are asked for again, and the ports lead there.
- * 3. It ends for good when the device has another key, refuses a service or has it no more, or when the base station refuses the client.
+ * 3. It ends for good when the device has another key, refuses a service or no longer has it, or when the base station refuses the client.
  *
  * A TCP connection does not outlive the connection that carries it; one that comes meanwhile waits (`node-tcp-port.ts`). Datagrams are dropped meanwhile.
  * The gateway does the same for CoAP endpoints.
@@ -79,7 +79,7 @@ export interface PortForwardingOptions {
 interface LocalPort {
   readonly port: number;
   attach(session: Session, streamPort: number): void;
-  /** The connection was resting, and goes on. */
+  /** The connection was resting, and continues. */
   resume?(): void;
   close(): Promise<void>;
 }

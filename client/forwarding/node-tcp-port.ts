@@ -60,13 +60,13 @@ export class TcpPort {
     return this.#waiting.size;
   }
 
-  /** From now on it leads to a stream port of the device, until the session ends; those that wait go on. */
+  /** From now on it leads to a stream port of the device, until the session ends; local connections that wait are carried now. */
   attach(session: Target['session'], streamPort: number): void {
     this.#target = { session, streamPort };
     this.resume();
   }
 
-  /** The connection goes on, and so do those that wait. */
+  /** The connection no longer rests: local connections that wait are carried now. */
   resume(): void {
     if (this.#target === null) return;
     for (const socket of [...this.#waiting.keys()]) {

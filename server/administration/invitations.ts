@@ -53,6 +53,7 @@ export interface InvitationRecord extends Omit<Invitation, 'tokenHash'> {
 }
 
 /**
+ * Makes an invitation, and its product where that is missing.
  * @throws AdministrationError invalid, several-products, has-key, too-many; as `addProduct` where one is made
  */
 export async function inviteDevice(administration: Administration, request: NewInvitationRequest): Promise<MadeInvitation> {
@@ -80,7 +81,7 @@ export async function invitations(administration: Administration): Promise<Invit
 }
 
 /**
- * An open invitation counts no more.
+ * Revokes an open invitation: it no longer counts.
  * @param id its first digits, 6 or more
  * @returns its id in full
  * @throws AdministrationError invalid, not-found, used
@@ -105,7 +106,7 @@ export async function revokeInvitation({ store }: Administration, id: string): P
   return recordOf(invitation!).invitationId;
 }
 
-/** Takes back all open invitations of a maker. */
+/** Revokes all open invitations of a maker. */
 export async function revokeInvitationsOf({ store }: Administration, maker: string): Promise<void> {
   for (const { tokenHash, use, maker: each } of await store.invitations.all())
     if (use === null && each === maker) await store.invitations.revoke(tokenHash);

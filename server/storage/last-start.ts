@@ -19,7 +19,7 @@ export interface LastStart {
   readonly host: string | null;
   /** `https://host[:port]` where its operator says that it is reached; null: not said. */
   readonly url: string | null;
-  /** Its certificate proves the host of `url` to who trusts the roots of Node: devices need no fingerprint. */
+  /** Its certificate proves the host of `url` to a device that trusts the roots of Node, which then needs no fingerprint. */
   readonly tlsProves: boolean;
 }
 

@@ -27,7 +27,7 @@ export const userEndpoints: readonly IamEndpoint[] = [
   endpoint({
     method: 'GET',
     path: '/iam/me',
-    // No action: whoever is nobody learns that, and nothing else.
+    // No action: a caller that is no user learns that, and nothing else.
     checks: [],
     answer: ({ iam, host, caller }) => found({ iam, host }, iam.resolveCaller(caller), 'This client is not paired'),
   }),

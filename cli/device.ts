@@ -104,7 +104,7 @@ export function deviceCommand(): Command {
     .addOption(
       new Option(
         '--server <url>',
-        'base station to attach to, https://host[:port]; remembered. Without one only --address reaches the device',
+        'base station to attach to, https://host[:port]; remembered. Without one the device is reached on the local network alone',
       ).argParser(serverUrl),
     )
     .addOption(

@@ -173,7 +173,7 @@ export function warn(output: Output, iam: Iam, state: DeviceState): void {
   if ((localOpenPairing || passwordOpenPairing) && iam.administers(openPairingRole))
     output.warn('everybody who pairs by open pairing becomes an administrator of this device: switch it off when you are done');
   if (state.ServerUrl === undefined && !output.isScreen)
-    output.note('no base station: only clients that come directly (--address) reach this device');
+    output.note('no base station: clients reach this device on the local network alone');
 }
 
 /** Prints what happens, from now on. */

@@ -8,7 +8,7 @@ import { Known } from '../../cli/client/known.ts';
 import { resolveTarget, type TargetOptions } from '../../cli/client/target.ts';
 import { describe } from '../../cli/frame/errors.ts';
 import type { ErrorCode } from '../../client/node.ts';
-import { NoChannelsError } from '../../protocol/errors/index.ts';
+import { NoChannelsError, RemoteError } from '../../protocol/errors/index.ts';
 
 const FP = 'ab'.repeat(32);
 const STATION = `p=pr,d=lamp,s=station.example:4433,sf=${FP},pwd=secret,sct=token`;
@@ -60,4 +60,11 @@ test('a device without a base station that does not answer: where it was looked 
   expect(await said({ device: ALONE }, 'NONE', 'NOT_FOUND')).toMatch(
     /the device was tried at 192\.168\.1\.7:5592 and 192\.168\.2\.7:5592: if it is reached at another address, state that with --address$/,
   );
+});
+
+test.each<[ErrorCode, RegExp]>([
+  ['AUTHENTICATION_ERROR', /`svc iam invite NAME --again`.*`svc device invite NAME`$/],
+  ['USERNAME_EXISTS', /take another name, or invite that user again with `svc iam invite NAME --again`$/],
+])('%s: the printed commands have the arguments they need', (code, text) => {
+  expect(describe(new RemoteError(code, 'refused'))).toMatch(text);
 });

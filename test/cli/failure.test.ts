@@ -20,10 +20,17 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-async function said(given: Partial<TargetOptions>, remote: ErrorCode, direct: ErrorCode = 'NONE', remembered = false): Promise<string> {
+async function said(
+  given: Partial<TargetOptions>,
+  remote: ErrorCode,
+  direct: ErrorCode = 'NONE',
+  remembered = false,
+  pinned?: string,
+): Promise<string> {
   const known = await Known.open(directory);
   if (remembered)
     known.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP, ServerUrl: 'https://old.example:4433', ServerConnectToken: 't' });
+  if (pinned !== undefined) known.rememberStation('https://old.example:4433', pinned, true);
   const target = { ...resolveTarget({ timeout: 1000, ...given }, known), near: false };
   return describe(explained(new NoChannelsError({ local: 'NOT_FOUND', remote, direct }), target, known));
 }
@@ -42,8 +49,12 @@ test.each<ErrorCode>(['TIMEOUT', 'CONNECTION_REFUSED', 'DNS'])(
 test('at an address that was typed, that is known; one that is remembered is named', async () => {
   expect(await said({ device: STATION, server: 'https://192.0.2.7:4433' }, 'TIMEOUT')).not.toMatch(/was tried at/);
   expect(await said({ device: 'pr.lamp' }, 'TIMEOUT', 'NONE', true)).toMatch(
-    /tried at https:\/\/old\.example:4433, the address that is remembered/,
+    /tried at https:\/\/old\.example:4433, the address that is remembered: .* with --server$/,
   );
+});
+
+test('a base station that is known by its key, at another address: both options are needed', async () => {
+  expect(await said({ device: 'pr.lamp' }, 'TIMEOUT', 'NONE', true, FP)).toMatch(/with --server and --server-fingerprint$/);
 });
 
 test.each<ErrorCode>(['FINGERPRINT_MISMATCH', 'TOKEN_REJECTED', 'UNKNOWN_PRODUCT_ID', 'UNKNOWN_DEVICE_ID'])(

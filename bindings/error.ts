@@ -11,15 +11,21 @@ export class SvcError extends Error {
   /** Stable name from the catalogue, e.g. `INVALID_ARGUMENT`. */
   readonly code: string;
 
+  /** Written out in each class: the bundles of the command shorten the names of classes, and logs show this one. */
+  override name = 'SvcError';
+
   constructor(code: string, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = new.target.name;
     this.code = code;
   }
 }
 
 /** Our caller's mistake or our own state. */
-export class LocalError extends SvcError {}
+export class LocalError extends SvcError {
+  override name = 'LocalError';
+}
 
 /** Caused by what the other end sent, or did not send. */
-export class RemoteError extends SvcError {}
+export class RemoteError extends SvcError {
+  override name = 'RemoteError';
+}

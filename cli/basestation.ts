@@ -207,6 +207,10 @@ function stunPlace({ address, port }: RunningBasestation['stun'][number]): strin
 function publicUrl(text: string): string {
   const url = serverUrl(text);
   const { host, port } = parseServerUrl(url)!;
+  if (host === '0.0.0.0' || host === '::')
+    throw new InvalidArgumentError(
+      `${host} stands for all addresses of this machine: expected a name or the one address where devices reach it.`,
+    );
   if (!isHostPort(formatHostPort({ host, port: port ?? DEFAULT_SERVER_PORT })))
     throw new InvalidArgumentError('Expected https://host or https://host:port with a name of up to 249 characters.');
   return url;

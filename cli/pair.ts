@@ -143,7 +143,8 @@ async function deviceOf(
 ): Promise<{ device: string | undefined; pairing: PairingString | undefined; typed: boolean }> {
   if (given !== '-') return { device: given, pairing: givenPairing(given), typed: true };
   const device = await readSecretLine('Pairing string or link: ', output);
-  if (device.trim() === '') throw new UsageError('no pairing string was given');
+  if (device.trim() === '')
+    throw new UsageError('no pairing string was given: svc device prints one at its start, svc iam invite NAME another');
   return { device, pairing: readPairingString(device), typed: false };
 }
 

@@ -6,6 +6,7 @@ import { secretsFromInput } from './client/secrets.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
 import { address, collect, listenPort } from './frame/arguments.ts';
 import { UsageError } from './frame/errors.ts';
+import { table } from './frame/table.ts';
 import { forward } from './tunnel/forward.ts';
 import { offeredServices } from './tunnel/offered.ts';
 import { givenServices } from './tunnel/services.ts';
@@ -82,6 +83,9 @@ function requireStdio(options: TunnelOptions, given: readonly string[]): void {
 
 async function list({ connection, output }: Opened, kind: 'tcp' | 'udp'): Promise<void> {
   const services = await offeredServices(connection, kind);
-  const text = services.map(({ id, type, host, port }) => `${id}  ${type}  ${formatHostPort({ host, port })}`);
-  output.result(services, text.length === 0 ? `the device offers no ${kind.toUpperCase()} service` : text);
+  const rows = services.map(({ id, type, host, port }) => [id, type, formatHostPort({ host, port })]);
+  output.result(
+    services,
+    rows.length === 0 ? `the device offers no ${kind.toUpperCase()} service` : table(['service', 'type', 'leads to'], rows),
+  );
 }

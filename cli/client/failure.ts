@@ -30,8 +30,11 @@ function elsewhere(error: NoChannelsError, { server, serverFrom, addresses, pair
   const { remoteChannelErrorCode: remote, directCandidatesChannelErrorCode: direct } = error;
   const remedies: string[] = [];
   const source = serverFrom === 'state' ? 'the address that is remembered' : 'the address in the pairing string';
-  if (server !== undefined && serverFrom !== 'option' && UNREACHED.includes(remote))
-    remedies.push(`the base station was tried at ${server.url}, ${source}: if it is reached at another one, state that with --server`);
+  if (server !== undefined && serverFrom !== 'option' && UNREACHED.includes(remote)) {
+    // What is remembered of the key belongs to the address; a pairing string brings it along.
+    const options = serverFrom === 'state' && server.fingerprint !== null ? '--server and --server-fingerprint' : '--server';
+    remedies.push(`the base station was tried at ${server.url}, ${source}: if it is reached at another one, state that with ${options}`);
+  }
   if (pairing && FOREIGN.includes(remote))
     remedies.push('the pairing string is an old one, or of another base station or device: ask for a new one');
   if (pairing && addresses.length > 0 && direct !== 'OK' && direct !== 'NONE')

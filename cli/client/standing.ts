@@ -11,7 +11,7 @@ export type Standing =
 
 /** What an invitation is asked for with. */
 export const ASK_FOR_INVITATION =
-  'ask an administrator of the device for an invitation (`svc iam invite`), or its owner (`svc device invite` on the device), and give it to `svc pair -`';
+  'ask an administrator of the device for an invitation (`svc iam invite NAME`), or its owner (`svc device invite NAME` on the device), and give it to `svc pair -`';
 
 /**
  * Asks the device, and changes nothing there.

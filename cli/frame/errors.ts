@@ -43,7 +43,7 @@ export function describe(error: unknown): string {
 
 /** What to do where the device does not let this client do something. */
 export const NOT_ALLOWED =
-  '`svc iam me` shows your user and its role; ask an administrator of the device for another role, or, if you have not paired, for an invitation; `svc device explain` on the device says why';
+  '`svc iam me` shows your user and its role; ask an administrator of the device for another role, or, if you have not paired, for an invitation; `svc device explain --as NAME --action ACTION` on the device says why';
 
 /** What to do about the codes a person can do something about; the message of the error comes before it. */
 const HINTS: Record<string, string> = {
@@ -66,8 +66,9 @@ const HINTS: Record<string, string> = {
   BLOCKED_BY_DEVICE_CONFIGURATION: `you are not allowed to do this: ${NOT_ALLOWED}`,
   PAIRING_MODE_DISABLED: '`svc iam modes` shows what the device offers over this connection',
   AUTHENTICATION_ERROR:
-    'check user name and password; an invitation can be used once: an administrator of the device makes a new one with `svc iam invite`, its owner with `svc device invite`',
+    'check user name and password; an invitation can be used once: an administrator of the device makes a new one with `svc iam invite NAME --again`, its owner with `svc device invite NAME`',
   USER_DOES_NOT_EXIST: '`svc iam users list` shows the users, `svc pair` makes this client one',
+  USERNAME_EXISTS: 'take another name, or invite that user again with `svc iam invite NAME --again`',
   ROLE_DOES_NOT_EXIST: '`svc iam roles` shows the roles',
   SQLITE_FULL: 'make room on the disk of the data directory, then try again; nothing was changed',
   TIMEOUT: 'check that the other side runs and that UDP, or TCP for https, reaches it',

@@ -81,6 +81,7 @@ async function connectOnce(host: Host, connector: StationConnector, options: Eff
 
 /** The base station is not the one that was to be trusted. Says nothing about the device. */
 export class StationMismatch extends RemoteError {
+  override name = 'StationMismatch';
   constructor(cause: SvcError, { ServerFingerprint }: EffectiveOptions) {
     const expected = ServerFingerprint === undefined ? 'that it announces by https' : 'of ServerFingerprint';
     super('FINGERPRINT_MISMATCH', `the base station has another key than the one ${expected}`, { cause });

@@ -32,6 +32,7 @@ export interface ForwardedService {
 
 /** The local port of a service could not be opened: PORT_IN_USE, PRIVILEGED_PORT or INVALID_ARGUMENT. */
 export class LocalPortError extends SvcError {
+  override name = 'LocalPortError';
   readonly service: ForwardedService;
 
   constructor(service: ForwardedService, { code, message }: SvcError) {

@@ -4,6 +4,7 @@ import { type ErrorCode, RemoteError } from '../../protocol/errors/index.ts';
 
 /** The device refused a request of `IamUtil`. The codes of each operation stand at the operation. */
 export class IamError extends RemoteError {
+  override name = 'IamError';
   /** Status of the answer, class × 100 + detail. */
   readonly status: number;
   /** What the device said for a person; may be empty. */

@@ -11,6 +11,7 @@ export interface ChannelErrors {
 
 /** `NO_CHANNELS`: neither the local network, nor the base station, nor a direct candidate led to the device. */
 export class NoChannelsError extends SvcError {
+  override name = 'NoChannelsError';
   readonly localChannelErrorCode: ErrorCode;
   readonly remoteChannelErrorCode: ErrorCode;
   readonly directCandidatesChannelErrorCode: ErrorCode;

@@ -3,6 +3,7 @@ import { LocalError } from '../../bindings/error.ts';
 
 /** PORT_IN_USE. */
 export class PortInUseError extends LocalError {
+  override name = 'PortInUseError';
   readonly transport: 'UDP' | 'TCP';
   readonly port: number;
 

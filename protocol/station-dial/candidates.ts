@@ -21,6 +21,7 @@ export function webSocketUrls(host: string, port: number, { url, verifyCertifica
 
 /** The answer is HTTP, and no upgrade: something speaks TLS there, or none was asked for. */
 export class NoUpgradeError extends RemoteError {
+  override name = 'NoUpgradeError';
   /** Of the answer (RFC 9110 §15). */
   readonly status: number;
 

@@ -55,6 +55,7 @@ const codes: Readonly<Record<Refusal['kind'], string>> = {
  * NOT_FOUND for a missing owner, so the code of any LocalError decides the status of an answer.
  */
 export class AdministrationError extends LocalError {
+  override name = 'AdministrationError';
   readonly refusal: Refusal;
 
   /** @param message one clause for a person, without what to do about it: that depends on the caller */

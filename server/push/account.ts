@@ -95,6 +95,7 @@ export const signAssertion: SignAssertion = async ({ clientEmail, keyId, private
 
 /** The token endpoint answered and gave no token. */
 export class TokenRefused extends RemoteError {
+  override name = 'TokenRefused';
   readonly answer: HttpAnswer;
 
   constructor(answer: HttpAnswer) {

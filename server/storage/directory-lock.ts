@@ -28,7 +28,7 @@ export function lockDirectory(directory: string): () => void {
     };
   } catch (error) {
     const { code } = error as { code?: string };
-    if (code === 'SQLITE_FULL') throw new LocalError('FAILED', `cannot lock ${file}: no space left on the disk`);
+    if (code === 'SQLITE_FULL') throw new LocalError('FAILED', `cannot lock ${file}: the disk is full: make room, and try again`);
     if (code === 'SQLITE_BUSY') {
       throw new LocalError('IN_USE', `another base station runs on ${directory}: stop it, or use another data directory`);
     }

@@ -166,6 +166,12 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ],
     ['a state of a setting that is none', 'iam settings set local-open-pairing maybe', /on, off/],
     ['a role for a user who is there', 'iam invite bob --again --role Standard', /'--again' cannot be used with option '--role/],
+    [
+      'all addresses of the machine as the one that devices reach',
+      'basestation --data {dir}/station --url https://[::]',
+      /^svc: .*:: stands for all/,
+    ],
+    ['the same by IPv4', 'basestation --data {dir}/station --url https://0.0.0.0:7000', /0\.0\.0\.0 stands for all addresses/],
     ['a base of links that is none', 'iam invite bob --link-base example.com', /absolute URL/],
     ['categories and none', 'push categories heat --clear', /not both/],
     ['a push token without project', 'push set project', /missing required argument/],

@@ -8,7 +8,7 @@ import { Known } from '../../cli/client/known.ts';
 import { resolveTarget, type TargetOptions } from '../../cli/client/target.ts';
 import { describe } from '../../cli/frame/errors.ts';
 import type { ErrorCode } from '../../client/node.ts';
-import { NoChannelsError } from '../../protocol/errors/index.ts';
+import { NoChannelsError, RemoteError } from '../../protocol/errors/index.ts';
 
 const FP = 'ab'.repeat(32);
 const STATION = `p=pr,d=lamp,s=station.example:4433,sf=${FP},pwd=secret,sct=token`;
@@ -20,10 +20,17 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-async function said(given: Partial<TargetOptions>, remote: ErrorCode, direct: ErrorCode = 'NONE', remembered = false): Promise<string> {
+async function said(
+  given: Partial<TargetOptions>,
+  remote: ErrorCode,
+  direct: ErrorCode = 'NONE',
+  remembered = false,
+  pinned?: string,
+): Promise<string> {
   const known = await Known.open(directory);
   if (remembered)
     known.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP, ServerUrl: 'https://old.example:4433', ServerConnectToken: 't' });
+  if (pinned !== undefined) known.rememberStation('https://old.example:4433', pinned, true);
   const target = { ...resolveTarget({ timeout: 1000, ...given }, known), near: false };
   return describe(explained(new NoChannelsError({ local: 'NOT_FOUND', remote, direct }), target, known));
 }
@@ -42,8 +49,12 @@ test.each<ErrorCode>(['TIMEOUT', 'CONNECTION_REFUSED', 'DNS'])(
 test('at an address that was typed, that is known; one that is remembered is named', async () => {
   expect(await said({ device: STATION, server: 'https://192.0.2.7:4433' }, 'TIMEOUT')).not.toMatch(/was tried at/);
   expect(await said({ device: 'pr.lamp' }, 'TIMEOUT', 'NONE', true)).toMatch(
-    /tried at https:\/\/old\.example:4433, the address that is remembered/,
+    /tried at https:\/\/old\.example:4433, the address that is remembered: .* with --server$/,
   );
+});
+
+test('a base station that is known by its key, at another address: both options are needed', async () => {
+  expect(await said({ device: 'pr.lamp' }, 'TIMEOUT', 'NONE', true, FP)).toMatch(/with --server and --server-fingerprint$/);
 });
 
 test.each<ErrorCode>(['FINGERPRINT_MISMATCH', 'TOKEN_REJECTED', 'UNKNOWN_PRODUCT_ID', 'UNKNOWN_DEVICE_ID'])(
@@ -60,4 +71,11 @@ test('a device without a base station that does not answer: where it was looked 
   expect(await said({ device: ALONE }, 'NONE', 'NOT_FOUND')).toMatch(
     /the device was tried at 192\.168\.1\.7:5592 and 192\.168\.2\.7:5592: if it is reached at another address, state that with --address$/,
   );
+});
+
+test.each<[ErrorCode, RegExp]>([
+  ['AUTHENTICATION_ERROR', /`svc iam invite NAME --again`.*`svc device invite NAME`$/],
+  ['USERNAME_EXISTS', /take another name, or invite that user again with `svc iam invite NAME --again`$/],
+])('%s: the printed commands have the arguments they need', (code, text) => {
+  expect(describe(new RemoteError(code, 'refused'))).toMatch(text);
 });

@@ -188,7 +188,7 @@ export function fileError(what: string, path: string, error: unknown): LocalErro
     EPERM: 'permission denied',
     // To write, the file need not be there.
     ENOENT: what === 'cannot read' ? 'no such file or directory' : 'no such directory',
-    ENOSPC: 'the disk is full',
+    ENOSPC: 'the disk is full: make room, and try again',
     EROFS: 'the file system is read-only',
     ENOTDIR: 'a part of the path is not a directory',
     EEXIST: 'there is a file of that name',

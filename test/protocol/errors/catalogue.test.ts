@@ -151,6 +151,12 @@ describe('numbers on the wire', () => {
   });
 });
 
+test('the names of the classes do not depend on what a bundler calls them', () => {
+  class Minified extends RemoteError {}
+  const errors = [new SvcError('UNKNOWN', 'x'), new LocalError('UNKNOWN', 'x'), new Minified('UNKNOWN', 'x')];
+  expect(errors.map(String)).toEqual(['SvcError: x', 'LocalError: x', 'RemoteError: x']);
+});
+
 test('NoChannelsError tells why for each channel', () => {
   const cause = new Error('first');
   const error = new NoChannelsError({ local: 'NOT_FOUND', remote: 'UNKNOWN_PRODUCT_ID', direct: 'NONE' }, { cause });

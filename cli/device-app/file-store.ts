@@ -1,14 +1,15 @@
 /** What the parts of the file service of `svc device` share: where files are, and one request. */
 import type { SessionStream } from '../../device/index.ts';
 import { type FileReader, FileTransferError } from '../file-protocol.ts';
+import type { DiskRoom } from './disk-room.ts';
 import type { Leftovers } from './leftovers.ts';
 
 /** Where files are. */
 export interface FileStore {
   readonly directory: string;
   readonly leftovers: Leftovers;
-  /** Bytes that the disk of a directory has left. */
-  readonly free: (directory: string) => Promise<number>;
+  /** On its disk. */
+  readonly room: DiskRoom;
 }
 
 /** One request on its stream. */

@@ -11,6 +11,7 @@ import { StreamCode } from '../../protocol/errors/index.ts';
 import type { Clock } from '../../transport/environment.ts';
 import { unlessAborted } from '../../transport/unless-aborted.ts';
 import { encodeLine, FILE_PORT, FileReader, FileTransferError, readRequest } from '../file-protocol.ts';
+import { DiskRoom } from './disk-room.ts';
 import type { FileCall, FileStore } from './file-store.ts';
 import { Leftovers } from './leftovers.ts';
 import { receiveFile, receiveWhole } from './receive-file.ts';
@@ -18,15 +19,15 @@ import { giveFile, giveList } from './stored-files.ts';
 
 export interface FilesOptions {
   readonly clock: Clock;
-  /** Default: as the system says. */
-  readonly free?: FileStore['free'];
+  /** Bytes that the disk of a directory has left; default: as the system says. */
+  readonly free?: (directory: string) => Promise<number>;
 }
 
 /** Serves files from and to `directory` on the stream port FILE_PORT. For the process that has the directory: partial files of an earlier one are tidied up. */
 export async function installFiles(device: Device, directory: string, { clock, free = freeBytes }: FilesOptions): Promise<void> {
   const leftovers = new Leftovers(directory, clock);
   await leftovers.open();
-  const store = { directory, leftovers, free };
+  const store = { directory, leftovers, room: new DiskRoom(() => free(directory)) };
   device.addStreamListener(FILE_PORT, async (incoming: DeviceStream) => {
     let stream: SessionStream | undefined;
     const client = incoming.connection.clientFingerprint;

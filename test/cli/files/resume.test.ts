@@ -345,6 +345,38 @@ describe('the disk of the device', () => {
     room++;
     expect((await uploadFile(small.connection(), source, 'file')).resumedFrom).toBe(left);
   });
+
+  test('many at the same time, each with less than is looked at, leave the reserve as well', async () => {
+    const [RESERVE, MIB] = [8 << 20, 1 << 20];
+    const used = async (): Promise<number> => {
+      const sizes = (await readdir(directory)).map((name) => sizeOf(join(directory, name)));
+      return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    };
+    const free = async (): Promise<number> => RESERVE + 2 * MIB - (await used());
+    const small = new MemoryDevice();
+    await installFiles(small.device, directory, { clock, free });
+    const begin = async (_: unknown, index: number) => {
+      const stream = small.connection().createStream();
+      await stream.open(FILE_PORT);
+      await stream.write(encodeLine({ op: 'send', name: `file${index}`, size: MIB, replace: true }));
+      const reader = new FileReader(stream);
+      expect(await reader.readLine()).toMatchObject({ offset: 0 });
+      return { stream, reader };
+    };
+    const all = await Promise.all(Array.from({ length: 8 }, begin));
+    // One byte is missing each time, and nothing more is sent.
+    const sent = all.map(async ({ stream, reader }) => {
+      await stream.write(encodeLine({ offset: 0 }));
+      await stream.write(encodeLine({ bytes: MIB - 1 }));
+      const refused = reader.readLine().then(({ code }) => code);
+      const taken = stream.write(new Uint8Array(MIB - 1)).then(() => 'taken');
+      return Promise.race([refused, taken.catch(() => refused)]);
+    });
+    expect(new Set(await Promise.all(sent))).toEqual(new Set(['taken', 'NO_ROOM']));
+    expect(await free()).toBeGreaterThanOrEqual(RESERVE);
+    for (const { stream } of all) stream.abort();
+    await small.settled();
+  });
 });
 
 describe('a peer of the version before', () => {

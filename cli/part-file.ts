@@ -5,15 +5,12 @@
  */
 import { createHash, type Hash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { constants, type FileHandle, open, rm } from 'node:fs/promises';
+import { type FileHandle, rm } from 'node:fs/promises';
 import { fileError, readFileIfPresent } from '../transport/node/index.ts';
-import { giveName, hashOf } from './file-content.ts';
+import { giveName, hashOf, openPart } from './file-content.ts';
 import { FileTransferError, type Prefix } from './file-protocol.ts';
 import { CommandError } from './frame/errors.ts';
 import { livingProcess, thisProcess } from './frame/process-mark.ts';
-
-/** Every write goes to the end, wherever it was read. */
-const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
 
 /** Where the part of a file is. */
 export function partOf(target: string): string {
@@ -41,7 +38,7 @@ export class PartFile {
     const lock = await lockPart(target);
     let file: FileHandle | undefined;
     try {
-      file = await open(path, FLAGS, 0o666);
+      file = await openPart(path, 0o666);
       const found = await file.stat();
       if (!found.isFile()) throw new CommandError(`${path} is not a file`);
       return new PartFile(target, file, { hash: await hashOf(file, found.size, () => signal?.throwIfAborted()), size: found.size, lock });

@@ -3,17 +3,14 @@
  * earlier version, or of unknown size, leaves nothing. What is not as it was sent leaves nothing either, nor does a file for which the disk became too full.
  */
 import { createHash, type Hash, randomBytes } from 'node:crypto';
-import { constants, type FileHandle, open, rm } from 'node:fs/promises';
+import { type FileHandle, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncDirectory } from '../../transport/node/index.ts';
-import { digestOf, giveName, hashOf, isTaken } from '../file-content.ts';
+import { digestOf, giveName, hashOf, isTaken, openPart } from '../file-content.ts';
 import { encodeLine, FileTransferError, isSize, type SendRequest } from '../file-protocol.ts';
 import type { DiskRoom } from './disk-room.ts';
 import { type FileCall, type FileStore, requireLive } from './file-store.ts';
 import type { HeldLeftover } from './leftovers.ts';
-
-/** Every write goes to the end, wherever it was read. */
-const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
 
 /** A request `send`: from where the client's last attempt ended, if the file still begins with what is here. */
 export async function receiveFile(call: FileCall, request: SendRequest, store: FileStore): Promise<void> {
@@ -43,7 +40,7 @@ async function receiveInto(
 ): Promise<void> {
   let incoming: Incoming;
   try {
-    const file = await open(held.path, PARTIAL, 0o600);
+    const file = await openPart(held.path, 0o600);
     try {
       incoming = await fill(file);
       await file.sync();

@@ -1,9 +1,9 @@
 /** Files that are interrupted, resumed, changed meanwhile and damaged, in both directions and with both versions of the protocol. */
 import { createHash } from 'node:crypto';
-import { appendFile, mkdir, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, link, mkdir, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { installFiles } from '../../../cli/device-app/files.ts';
 import { downloadFlow } from '../../../cli/file-download.ts';
 import { listFiles } from '../../../cli/file-list.ts';
@@ -54,6 +54,8 @@ interface Way {
   from: () => string;
   to: () => string;
   move(options?: TransferOptions, cutAfter?: number): Promise<TransferResult>;
+  /** Where an interrupted attempt leaves what it has. */
+  part: () => string;
   /** What an interrupted attempt left, bytes; 0: nothing. */
   left(): Promise<number>;
 }
@@ -69,14 +71,16 @@ const ways: Record<'send' | 'receive', Way> = {
     move: (options, cutAfter) => uploadFile(memory.connection(undefined, cutAfter), source, 'file', options),
     left: async () => {
       await memory.settled();
-      return sizeOf(join(directory, `.file.${'a'.repeat(64)}.part`));
+      return sizeOf(ways.send.part());
     },
+    part: () => join(directory, `.file.${'a'.repeat(64)}.part`),
   },
   receive: {
     from: () => join(directory, 'file'),
     to: () => target,
     move: (options, cutAfter) => downloadFile(memory.connection(undefined, cutAfter), 'file', target, options),
-    left: () => sizeOf(`${target}.part`),
+    part: () => `${target}.part`,
+    left: () => sizeOf(ways.receive.part()),
   },
 };
 
@@ -94,6 +98,27 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     expect(await way.left()).toBe(0);
     expect((await readdir(directory)).filter((name) => name !== 'file')).toEqual([]);
     expect((await readdir(folder)).filter((name) => name.includes('part'))).toEqual([]);
+  });
+
+  test('a part that has become the file as well, as its process was killed, is begun again: the file stays whole', async () => {
+    await writeFile(way.to(), content(1));
+    await link(way.to(), way.part());
+    await writeFile(way.from(), content(2));
+    expect(await message(way.move({}, 150_000))).toMatch(/aborted/);
+    expect(await way.left()).toBeGreaterThan(0);
+    expect((await readFile(way.to())).equals(content(1))).toBe(true);
+    await way.move();
+    expect((await readFile(way.to())).equals(content(2))).toBe(true);
+    expect(await way.left()).toBe(0);
+  });
+
+  test('a part of another user is not continued', async () => {
+    await writeFile(way.part(), content(1).subarray(0, 1000));
+    await writeFile(way.from(), content(1));
+    const getuid = vi.spyOn(process, 'getuid').mockReturnValue((process.getuid?.() ?? 0) + 1);
+    const { resumedFrom } = await way.move().finally(() => getuid.mockRestore());
+    expect(resumedFrom).toBe(0);
+    expect((await readFile(way.to())).equals(content(1))).toBe(true);
   });
 
   test('a signal ends it with its reason, and it can be resumed', async () => {

@@ -1,6 +1,7 @@
 /** What the parts of the file service of `svc device` share: where files are, and one request. */
 import type { SessionStream } from '../../device/index.ts';
 import { type FileReader, FileTransferError } from '../file-protocol.ts';
+import type { ClientTurns } from './client-turns.ts';
 import type { DiskRoom } from './disk-room.ts';
 import type { Leftovers } from './leftovers.ts';
 
@@ -10,6 +11,8 @@ export interface FileStore {
   readonly leftovers: Leftovers;
   /** On its disk. */
   readonly room: DiskRoom;
+  /** Reading what is there to compare it: a request of 130 bytes has a file of any length hashed. */
+  readonly hashing: ClientTurns;
 }
 
 /** One request on its stream. */

@@ -11,6 +11,7 @@ import { StreamCode } from '../../protocol/errors/index.ts';
 import type { Clock } from '../../transport/environment.ts';
 import { unlessAborted } from '../../transport/unless-aborted.ts';
 import { encodeLine, FILE_PORT, FileReader, FileTransferError, readRequest } from '../file-protocol.ts';
+import { ClientTurns } from './client-turns.ts';
 import { DiskRoom } from './disk-room.ts';
 import type { FileCall, FileStore } from './file-store.ts';
 import { Leftovers } from './leftovers.ts';
@@ -27,7 +28,7 @@ export interface FilesOptions {
 export async function installFiles(device: Device, directory: string, { clock, free = freeBytes }: FilesOptions): Promise<void> {
   const leftovers = new Leftovers(directory, clock);
   await leftovers.open();
-  const store = { directory, leftovers, room: new DiskRoom(() => free(directory)) };
+  const store = { directory, leftovers, room: new DiskRoom(() => free(directory)), hashing: new ClientTurns() };
   device.addStreamListener(FILE_PORT, async (incoming: DeviceStream) => {
     let stream: SessionStream | undefined;
     const client = incoming.connection.clientFingerprint;
@@ -68,7 +69,7 @@ async function serve(call: FileCall, store: FileStore): Promise<void> {
     case 'put':
       return receiveWhole(call, request, store);
     case 'get':
-      return giveFile(call.stream, request, store.directory);
+      return giveFile(call, request, store);
     case 'list':
       return giveList(call.stream, store.directory);
   }

@@ -355,6 +355,23 @@ describe('content of unknown length', () => {
   });
 });
 
+test('of what the device has, one file at a time is hashed for a client: it delays its own requests, and no other client', async () => {
+  await writeFile(join(directory, 'small'), content(1, 10));
+  await writeFile(join(directory, 'large'), '');
+  await truncate(join(directory, 'large'), 32 << 20);
+  const answered: string[] = [];
+  const ask = async (client: string, name: string, offset: number): Promise<void> => {
+    const stream = memory.connection(client).createStream();
+    await stream.open(FILE_PORT);
+    await stream.write(encodeLine({ op: 'get', name, offset, sha256: '0'.repeat(64) }));
+    await new FileReader(stream).readLine();
+    answered.push(`${name} of ${client[0]}`);
+    stream.abort();
+  };
+  await Promise.all([ask('a'.repeat(64), 'large', 32 << 20), ask('a'.repeat(64), 'small', 10), ask(OTHER, 'small', 10)]);
+  expect(answered).toEqual(['small of b', 'large of a', 'small of a']);
+});
+
 describe('the disk of the device', () => {
   test('room is asked for what is missing alone, and what could be resumed stays when there is none', async () => {
     const RESERVE = 8 << 20;

@@ -60,7 +60,7 @@ export async function announce(output: Output, { device, data, state, access }: 
             `base station       ${state.ServerUrl}, ${stationProof(state) === 'pinned' ? 'pinned by its fingerprint' : 'to be proved by TLS'}`,
             ...rootsNote(state.ServerRootCerts).map((note) => `                   ${note}`),
           ]),
-      ...(state.ServerUrl === undefined
+      ...(state.ServerUrl === undefined || state.Joined === true
         ? []
         : [
             `register it with   ${productCommand}`,

@@ -41,6 +41,8 @@ export interface DeviceState {
   ServerFingerprint?: string | undefined;
   ServerRootCerts?: string | undefined;
   ServerWebSocketUrl?: string | undefined;
+  /** It joined its base station, which therefore knows it. */
+  Joined?: boolean | undefined;
   Thermostat?: ThermostatState;
   /** What users were told last: that the room is too hot, or that it is no longer. */
   AlarmTold?: boolean;
@@ -123,8 +125,9 @@ function isDeviceState(value: unknown): value is DeviceState {
   const { Version, ProductId, DeviceId, ServerUrl = '', ServerFingerprint = '', ServerRootCerts = '', ServerConnectToken = '' } = state;
   const { ServerWebSocketUrl } = state;
   const texts = [ServerUrl, ServerFingerprint, ServerRootCerts, ServerConnectToken].every((text) => typeof text === 'string');
-  const { Thermostat, AlarmTold = false } = state;
-  const room = (Thermostat === undefined || isThermostatState(Thermostat)) && typeof AlarmTold === 'boolean';
+  const { Thermostat, AlarmTold = false, Joined = false } = state;
+  const room =
+    (Thermostat === undefined || isThermostatState(Thermostat)) && [AlarmTold, Joined].every((flag) => typeof flag === 'boolean');
   const webSocket =
     ServerWebSocketUrl === undefined || (typeof ServerWebSocketUrl === 'string' && parseWebSocketUrl(ServerWebSocketUrl) !== null);
   const roots = ServerRootCerts === '' || areCertificates(ServerRootCerts);

@@ -53,7 +53,7 @@ export async function identify(device: Device, data: DeviceData, options: Identi
 function stationOf(
   kept: Partial<DeviceState>,
   { server, serverFingerprint, rootCerts, serverWebsocket }: IdentityOptions,
-): Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts' | 'ServerWebSocketUrl'> {
+): Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts' | 'ServerWebSocketUrl' | 'Joined'> {
   if (serverFingerprint !== undefined && rootCerts !== undefined)
     throw new UsageError('--root-certs has no effect beside --server-fingerprint: give one of them');
   const ServerUrl = server ?? kept.ServerUrl;
@@ -70,7 +70,8 @@ function stationOf(
     );
   const ServerFingerprint = serverFingerprint ?? same.ServerFingerprint;
   const ServerRootCerts = ServerFingerprint === undefined ? (rootCerts ?? same.ServerRootCerts) : undefined;
-  return { ServerUrl, ServerFingerprint, ServerRootCerts, ServerWebSocketUrl: serverWebsocket ?? same.ServerWebSocketUrl };
+  const ServerWebSocketUrl = serverWebsocket ?? same.ServerWebSocketUrl;
+  return { ServerUrl, ServerFingerprint, ServerRootCerts, ServerWebSocketUrl, Joined: same.Joined };
 }
 
 /** Each id was looked at alone; together they have a limit too. */

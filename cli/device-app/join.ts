@@ -87,6 +87,7 @@ async function join(place: JoinPlace, pending: PendingJoin): Promise<void> {
     ServerFingerprint: serverFingerprint,
     ServerRootCerts: rootCerts,
     ServerWebSocketUrl: serverWebsocket,
+    Joined: true,
   });
   output.result({ event: 'joined', ...joined }, `joined ${serverUrl} as ${productId}.${joined.deviceId}`);
 }

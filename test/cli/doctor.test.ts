@@ -126,7 +126,7 @@ test('for a person it is a page of lines', async () => {
     expect.stringMatching(/^tried {15}198\.51\.100\.2:\d+ {2}reflexive {2}failed: no answer to \d+ checks$/),
     expect.stringMatching(/^ {20}198\.51\.100\.2:\d+ {2}reflexive {2}failed: no answer to \d+ checks$/),
     expect.stringMatching(/^not direct {10}BOTH_RANDOM: one NAT gives each flow a random port/),
-    expect.stringMatching(/^what to do {10}Forward a UDP port .*`svc device --data .* --candidate 198\.51\.100\.2:5593`/),
+    expect.stringMatching(/^what to do {10}Forward a UDP port .*`svc device --candidate 198\.51\.100\.2:5593`/),
     expect.stringMatching(/^next attempt {8}in \d+ s, while a connection is open$/),
     '',
   ]);

@@ -56,8 +56,9 @@ test('the commands of the README run as they stand there: the first client becom
   for (const line of lines) {
     const [command = '', file] = line.replace(/\s+#.*/, '').split(' < ');
     const words = [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain = '']) => quoted ?? plain).slice(1);
-    const args = [...words.map((word) => word.replace('192.168.1.7:5592', address())), ...client('admin')];
-    const run = await (file === undefined ? svc(...args) : svcProcess({ input: `${encodePairingString(base)}\n` }, ...args));
+    const args = [...words, ...client('admin')];
+    const input = `${encodePairingString({ ...base, addresses: [address()] })}\n`;
+    const run = await (file === undefined ? svc(...args) : svcProcess({ input }, ...args));
     expect({ line, ...run }).toMatchObject({ line, code: 0, stderr: '' });
   }
   expect(iam.usernames).toEqual(['admin']);

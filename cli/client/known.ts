@@ -169,9 +169,14 @@ export function idOf({ ProductId, DeviceId }: { ProductId: string; DeviceId: str
   return `${ProductId}.${DeviceId}`;
 }
 
-/** What stays of a device that is remembered again. */
-function kept({ ServerWebSocketUrl, ...rest }: KnownDevice, { ServerUrl }: KnownDevice): KnownDevice {
-  return ServerUrl === undefined && ServerWebSocketUrl !== undefined ? { ...rest, ServerWebSocketUrl } : rest;
+/** What stays of a device that is remembered again: no token for one base station goes to another one, unless it is given again. */
+function kept({ ServerWebSocketUrl, ServerConnectToken, ...rest }: KnownDevice, { ServerUrl }: KnownDevice): KnownDevice {
+  const moves = ServerUrl !== undefined && rest.ServerUrl !== undefined && ServerUrl !== rest.ServerUrl;
+  return {
+    ...rest,
+    ...(!moves && ServerConnectToken !== undefined && { ServerConnectToken }),
+    ...(ServerUrl === undefined && ServerWebSocketUrl !== undefined && { ServerWebSocketUrl }),
+  };
 }
 
 /** A device as commands show it with --json. */

@@ -49,8 +49,7 @@ export function resolveServer(options: StationFlags, knowledge: StationKnowledge
     }
     return undefined;
   }
-  // Also beside --server: that may be another address of the base station that the string means.
-  const stated = serverFingerprint ?? (rootCerts === undefined ? knowledge.pairing?.serverFingerprint : undefined);
+  const stated = serverFingerprint ?? (rootCerts === undefined ? fingerprintOfString(url, knowledge, known) : undefined);
   const remembered = known.stationFingerprint(url);
   const onPurpose = `remove it from ${known.directory}/known.json`;
   if (stated !== undefined && remembered !== stated && known.hasSeenStation(url)) {
@@ -65,6 +64,27 @@ export function resolveServer(options: StationFlags, knowledge: StationKnowledge
   // Roots that are given count for more than a fingerprint that was never shown.
   const fingerprint = stated ?? (rootCerts === undefined ? remembered : undefined) ?? null;
   return { url, fingerprint, roots: rootCerts ?? known.tlsStation(url) ?? '' };
+}
+
+/** Also beside --server: that may be another address of the base station that the string means. Who made up a string replaces no proof by TLS with a key of theirs. */
+function fingerprintOfString(url: string, { pairing }: StationKnowledge, known: Known): string | undefined {
+  return known.tlsStation(url) === undefined ? pairing?.serverFingerprint : undefined;
+}
+
+/**
+ * The server connect token that is remembered of a device: for the base station that it is from. A pairing string may name another one, which learns nothing of it.
+ * @param server that is to be used @param from who named it
+ */
+export function rememberedToken(
+  device: KnownDevice | undefined,
+  server: TargetStation | undefined,
+  from: StationSource,
+  known: Known,
+): string | undefined {
+  if (device === undefined || server === undefined || from !== 'pairing string') return device?.ServerConnectToken;
+  const { ServerUrl: url = server.url, ServerConnectToken: token } = device;
+  const sameKey = server.fingerprint !== null && known.hasSeenStation(url) && known.stationFingerprint(url) === server.fingerprint;
+  return url === server.url || sameKey ? token : undefined;
 }
 
 /** Who said where the base station is that {@link resolveServer} gives. */

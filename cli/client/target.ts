@@ -26,7 +26,7 @@ import {
 } from '../frame/arguments.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
 import { idOf, type Known, type KnownDevice } from './known.ts';
-import { resolveServer, type StationFlags, type StationSource, sourceOf, type TargetStation } from './station.ts';
+import { rememberedToken, resolveServer, type StationFlags, type StationSource, sourceOf, type TargetStation } from './station.ts';
 
 export interface TargetOptions extends StationFlags {
   device?: string;
@@ -151,6 +151,7 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
   const addresses = addressesOf(options, pairing, device);
   const knowledge = { pairing, device, optional: addresses.length > 0 };
   const server = resolveServer(options, knowledge, known);
+  const serverFrom = sourceOf(options, knowledge);
   if (options.serverWebsocket !== undefined && server === undefined) throw new UsageError('--server-websocket needs --server');
   // An address that is given says where the device is; one that is remembered may be an old one.
   const relayOnly = options.relayOnly === true;
@@ -165,10 +166,10 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
     productId,
     deviceId,
     pin: resolvePin(options.fingerprint ?? pairing?.fingerprint, device, replace),
-    sct: options.sct ?? pairing?.sct ?? device?.ServerConnectToken,
+    sct: options.sct ?? pairing?.sct ?? rememberedToken(device, server, serverFrom, known),
     serverKey: options.serverKey,
     server,
-    serverFrom: sourceOf(options, knowledge),
+    serverFrom,
     webSocket:
       options.serverWebsocket ?? (server !== undefined && server.url === device?.ServerUrl ? device.ServerWebSocketUrl : undefined),
     addresses: relayOnly ? [] : addresses,

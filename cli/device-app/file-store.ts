@@ -1,14 +1,18 @@
 /** What the parts of the file service of `svc device` share: where files are, and one request. */
 import type { SessionStream } from '../../device/index.ts';
 import { type FileReader, FileTransferError } from '../files/protocol.ts';
+import type { ClientTurns } from './client-turns.ts';
+import type { DiskRoom } from './disk-room.ts';
 import type { Leftovers } from './leftovers.ts';
 
 /** Where files are. */
 export interface FileStore {
   readonly directory: string;
   readonly leftovers: Leftovers;
-  /** Bytes that the disk of a directory has left. */
-  readonly free: (directory: string) => Promise<number>;
+  /** On its disk. */
+  readonly room: DiskRoom;
+  /** Reading what is there to compare it: a request of 130 bytes has a file of any length hashed. */
+  readonly hashing: ClientTurns;
 }
 
 /** One request on its stream. */

@@ -11,6 +11,8 @@ import { StreamCode } from '../../protocol/errors/index.ts';
 import type { Clock } from '../../transport/environment.ts';
 import { unlessAborted } from '../../transport/unless-aborted.ts';
 import { encodeLine, FILE_PORT, FileReader, FileTransferError, readRequest } from '../files/protocol.ts';
+import { ClientTurns } from './client-turns.ts';
+import { DiskRoom } from './disk-room.ts';
 import type { FileCall, FileStore } from './file-store.ts';
 import { Leftovers } from './leftovers.ts';
 import { receiveFile, receiveWhole } from './receive-file.ts';
@@ -18,15 +20,15 @@ import { giveFile, giveList } from './stored-files.ts';
 
 export interface FilesOptions {
   readonly clock: Clock;
-  /** Default: as the system says. */
-  readonly free?: FileStore['free'];
+  /** Bytes that the disk of a directory has left; default: as the system says. */
+  readonly free?: (directory: string) => Promise<number>;
 }
 
 /** Serves files from and to `directory` on the stream port FILE_PORT. For the process that has the directory: partial files of an earlier one are tidied up. */
 export async function installFiles(device: Device, directory: string, { clock, free = freeBytes }: FilesOptions): Promise<void> {
   const leftovers = new Leftovers(directory, clock);
   await leftovers.open();
-  const store = { directory, leftovers, free };
+  const store = { directory, leftovers, room: new DiskRoom(() => free(directory)), hashing: new ClientTurns() };
   device.addStreamListener(FILE_PORT, async (incoming: DeviceStream) => {
     let stream: SessionStream | undefined;
     const client = incoming.connection.clientFingerprint;
@@ -67,7 +69,7 @@ async function serve(call: FileCall, store: FileStore): Promise<void> {
     case 'put':
       return receiveWhole(call, request, store);
     case 'get':
-      return giveFile(call.stream, request, store.directory);
+      return giveFile(call, request, store);
     case 'list':
       return giveList(call.stream, store.directory);
   }

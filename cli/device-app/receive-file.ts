@@ -3,18 +3,14 @@
  * earlier version, or of unknown size, leaves nothing. What is not as it was sent leaves nothing either, nor does a file for which the disk became too full.
  */
 import { createHash, type Hash, randomBytes } from 'node:crypto';
-import { type FileHandle, open, rm } from 'node:fs/promises';
+import { type FileHandle, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncDirectory } from '../../transport/node/index.ts';
-import { digestOf, giveName, hashOf, isTaken, PARTIAL } from '../files/content.ts';
+import { digestOf, giveName, hashOf, isTaken, openPart } from '../files/content.ts';
 import { encodeLine, FileTransferError, isSize, type SendRequest } from '../files/protocol.ts';
+import type { DiskRoom } from './disk-room.ts';
 import { type FileCall, type FileStore, requireLive } from './file-store.ts';
 import type { HeldLeftover } from './leftovers.ts';
-
-/** Bytes that files leave free on the disk: users, audit log and settings are saved there, too, and a user who fills it could not be deleted. */
-const RESERVE = 8 << 20;
-/** Bytes of a file after which the disk is looked at again. */
-const CHECKED = 1 << 20;
 
 /** A request `send`: from where the client's last attempt ended, if the file still begins with what is here. */
 export async function receiveFile(call: FileCall, request: SendRequest, store: FileStore): Promise<void> {
@@ -26,7 +22,7 @@ export async function receiveFile(call: FileCall, request: SendRequest, store: F
 
 /** A request `put`. */
 export async function receiveWhole(call: FileCall, { name, size }: { name: string; size: number }, store: FileStore): Promise<void> {
-  await requireRoom(store, size);
+  await store.room.require(size);
   await receiveInto(temporary(store, name), call, { name, replace: true }, store, async (file) => {
     const incoming = new Incoming(file, createHash('sha256'), 0, store);
     await incoming.write(call.reader.bytes(size));
@@ -44,7 +40,7 @@ async function receiveInto(
 ): Promise<void> {
   let incoming: Incoming;
   try {
-    const file = await open(held.path, PARTIAL, 0o600);
+    const file = await openPart(held.path, 0o600);
     try {
       incoming = await fill(file);
       await file.sync();
@@ -64,11 +60,16 @@ function temporary({ directory }: FileStore, name: string): HeldLeftover {
   return { path, release: () => rm(path, { force: true }) };
 }
 
-async function receiveRest({ stream, reader }: FileCall, { size }: SendRequest, file: FileHandle, store: FileStore): Promise<Incoming> {
+async function receiveRest(
+  { stream, reader, client }: FileCall,
+  { size }: SendRequest,
+  file: FileHandle,
+  store: FileStore,
+): Promise<Incoming> {
   const there = (await file.stat()).size;
   const offset = size === undefined || there > size ? 0 : there;
-  const hash = await hashOf(file, offset, () => requireLive(stream));
-  await requireRoom(store, size === undefined ? 0 : Math.max(0, size - there));
+  const hash = await store.hashing.run(client, () => hashOf(file, offset, () => requireLive(stream)));
+  await store.room.require(size === undefined ? 0 : Math.max(0, size - there));
   await stream.write(encodeLine({ offset, sha256: digestOf(hash) }));
   const answer = await reader.readLine();
   if (answer.offset !== 0 && answer.offset !== offset) throw new FileTransferError('the file begins neither here nor where it was left');
@@ -94,16 +95,15 @@ async function checked(incoming: Incoming, size: number | undefined, sha256: str
 class Incoming {
   readonly hash: Hash;
   readonly #file: FileHandle;
-  readonly #store: FileStore;
+  readonly #room: DiskRoom;
   #size: number;
-  #unchecked = 0;
 
   /** @param hash of the `size` bytes that are there */
-  constructor(file: FileHandle, hash: Hash, size: number, store: FileStore) {
+  constructor(file: FileHandle, hash: Hash, size: number, { room }: FileStore) {
     this.#file = file;
     this.hash = hash;
     this.#size = size;
-    this.#store = store;
+    this.#room = room;
   }
 
   get size(): number {
@@ -116,11 +116,6 @@ class Incoming {
       this.hash.update(piece);
       await this.#append(piece);
       this.#size += piece.length;
-      this.#unchecked += piece.length;
-      // Others write at the same time.
-      if (this.#unchecked < CHECKED) continue;
-      await this.#orDiscard(requireRoom(this.#store, 0));
-      this.#unchecked = 0;
     }
   }
 
@@ -129,28 +124,11 @@ class Incoming {
   }
 
   async #append(piece: Uint8Array): Promise<void> {
-    await this.#orDiscard(
-      this.#file.writeFile(piece).catch((error: NodeJS.ErrnoException) => {
-        throw error.code === 'ENOSPC' || error.code === 'EDQUOT' ? noRoom() : error;
-      }),
-    );
-  }
-
-  async #orDiscard(work: Promise<void>): Promise<void> {
     try {
-      await work;
+      await this.#room.write(piece.length, () => this.#file.writeFile(piece));
     } catch (error) {
       if (error instanceof FileTransferError) await this.discard();
       throw error;
     }
   }
-}
-
-/** @throws FileTransferError when `size` bytes more would leave less than the reserve */
-async function requireRoom({ directory, free }: FileStore, size: number): Promise<void> {
-  if ((await free(directory)) - size < RESERVE) throw noRoom();
-}
-
-function noRoom(): FileTransferError {
-  return new FileTransferError('the device has no room for the file', 'NO_ROOM');
 }

@@ -4,17 +4,18 @@ import { join } from 'node:path';
 import type { SessionStream } from '../../device/index.ts';
 import { digestOf, hashOf, piecesOf } from '../files/content.ts';
 import { encodeLine, FileTransferError, isFileName, type ListedFile, type Prefix } from '../files/protocol.ts';
-import { requireLive } from './file-store.ts';
+import { type FileCall, type FileStore, requireLive } from './file-store.ts';
 
 /** Sends what the client does not have of a file: all of it, where it begins otherwise. */
-export async function giveFile(stream: SessionStream, { name, ...has }: { name: string } & Prefix, directory: string): Promise<void> {
+export async function giveFile(
+  { stream, client }: FileCall,
+  { name, ...has }: { name: string } & Prefix,
+  { directory, hashing }: FileStore,
+): Promise<void> {
   const file = await openStored(join(directory, name));
   try {
     const { size } = await file.stat();
-    const live = (): void => requireLive(stream);
-    const known = has.offset <= size ? await hashOf(file, has.offset, live) : null;
-    const same = known !== null && (has.offset === 0 || digestOf(known) === has.sha256);
-    const { hash, offset } = same ? { hash: known, offset: has.offset } : { hash: await hashOf(file, 0), offset: 0 };
+    const { hash, offset } = await hashing.run(client, () => commonPrefix(file, size, has, () => requireLive(stream)));
     await stream.write(encodeLine({ size, offset }));
     for await (const piece of piecesOf(file, offset, size)) {
       hash.update(piece);
@@ -24,6 +25,13 @@ export async function giveFile(stream: SessionStream, { name, ...has }: { name: 
   } finally {
     await file.close();
   }
+}
+
+/** How much of what the client has the file begins with, all or nothing, and the hash of that. */
+async function commonPrefix(file: FileHandle, size: number, { offset, sha256 }: Prefix, live: () => void) {
+  const known = offset <= size ? await hashOf(file, offset, live) : null;
+  const same = known !== null && (offset === 0 || digestOf(known) === sha256);
+  return same ? { hash: known, offset } : { hash: await hashOf(file, 0), offset: 0 };
 }
 
 /** Only a file that lies here: a link could lead anywhere, and what is no file might never end. */

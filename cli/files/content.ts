@@ -1,10 +1,7 @@
 /** Content of a file in pieces, its SHA-256, and its final name: what the sending and the receiving end of a transfer share. */
 import { createHash, type Hash } from 'node:crypto';
-import { constants, type FileHandle, link, lstat, rename, rm } from 'node:fs/promises';
+import { constants, type FileHandle, link, lstat, open, rename, rm } from 'node:fs/promises';
 import { CHUNK, FileTransferError } from './protocol.ts';
-
-/** How a partial file is opened: every write goes to the end, wherever it was read, and a link in its place is refused. */
-export const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
 
 /** The bytes from `start` to `end`, wherever the handle stands. @throws FileTransferError when the file is shorter */
 export async function* piecesOf(file: FileHandle, start: number, end: number): AsyncGenerator<Uint8Array> {
@@ -30,6 +27,37 @@ export async function hashOf(file: FileHandle, length: number, check: () => void
 /** The digest so far, in hex; the hash can be continued. */
 export function digestOf(hash: Hash): string {
   return hash.copy().digest('hex');
+}
+
+/** Every write goes to the end, wherever it was read. */
+const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
+
+/**
+ * Opens what an earlier transfer left, to continue it, or an empty file. Not continued is
+ *
+ * - what has a second name: the process that received it was killed while it gave it its name (`giveName`), and writing would change the whole file;
+ * - what another user owns, who could read and change what arrives.
+ * @throws system errors
+ */
+export async function openPart(path: string, mode: number): Promise<FileHandle> {
+  const made = await makePart(path, mode);
+  if (made !== null) return made;
+  const found = await open(path, PARTIAL, mode);
+  const { nlink, uid } = await found.stat();
+  if (nlink <= 1 && (process.getuid === undefined || process.getuid() === uid)) return found;
+  await found.close();
+  await rm(path);
+  return open(path, PARTIAL | constants.O_EXCL, mode);
+}
+
+/** Null where there is one. */
+async function makePart(path: string, mode: number): Promise<FileHandle | null> {
+  try {
+    return await open(path, PARTIAL | constants.O_EXCL, mode);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return null;
+    throw error;
+  }
 }
 
 /** Whether something has that name, be it a link that leads nowhere. */

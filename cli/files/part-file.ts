@@ -5,11 +5,11 @@
  */
 import { createHash, type Hash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { type FileHandle, open, rm } from 'node:fs/promises';
+import { type FileHandle, rm } from 'node:fs/promises';
 import { fileError, readFileIfPresent } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { livingProcess, thisProcess } from '../frame/process-mark.ts';
-import { digestOf, giveName, hashOf, PARTIAL } from './content.ts';
+import { digestOf, giveName, hashOf, openPart } from './content.ts';
 import { FileTransferError, type Prefix } from './protocol.ts';
 
 /** Where the part of a file is. */
@@ -38,7 +38,7 @@ export class PartFile {
     const lock = await lockPart(target);
     let file: FileHandle | undefined;
     try {
-      file = await open(path, PARTIAL, 0o666);
+      file = await openPart(path, 0o666);
       const found = await file.stat();
       if (!found.isFile()) throw new CommandError(`${path} is not a file`);
       return new PartFile(target, file, { hash: await hashOf(file, found.size, () => signal?.throwIfAborted()), size: found.size, lock });

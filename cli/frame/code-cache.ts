@@ -11,6 +11,7 @@
 import {
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   lstatSync,
   mkdirSync,
@@ -19,6 +20,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -30,6 +32,8 @@ const KEPT = 24;
 /** Bytes of one file. */
 const MAX_SIZE = 16 << 20;
 const OTHERS_MAY_WRITE = 0o022;
+/** Names of files here, and of those that were not finished. */
+const OURS = /^[a-z-]+-[\w-]+-v\d+\.\d+\.\d+[^/]*-[a-z0-9]+(?:\.\d+)?$/;
 
 /** Where and under which name the code of a run is kept. */
 export interface CodeCache {
@@ -57,7 +61,7 @@ export function cacheFor(digest: string, command: string, directory: string): Co
 export function readCode({ directory, file }: CodeCache): Buffer | undefined {
   let opened: number | undefined;
   try {
-    if (!isOurs(lstatSync(directory))) return undefined;
+    if (!isOurs(lstatSync(directory)) || !isPlaceOurs(directory)) return undefined;
     opened = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const entry = fstatSync(opened);
     return entry.isFile() && isOurs(entry) && entry.size <= MAX_SIZE ? readFileSync(opened) : undefined;
@@ -72,6 +76,7 @@ export function readCode({ directory, file }: CodeCache): Buffer | undefined {
 export function writeCode({ directory, file }: CodeCache, code: Buffer): void {
   const unfinished = `${file}.${process.pid}`;
   try {
+    if (!isPlaceOurs(directory)) return;
     mkdirSync(dirname(directory), { recursive: true });
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const folder = lstatSync(directory);
@@ -101,6 +106,13 @@ function isOurs({ uid, mode }: { readonly uid: number; readonly mode: number }):
   return uid === process.getuid?.() && (mode & OTHERS_MAY_WRITE) === 0;
 }
 
+/** Not so for root with the HOME of a user (sudo): what root made there would be in the user's way, and the user could put another folder in its place. */
+function isPlaceOurs(directory: string): boolean {
+  let place = dirname(directory);
+  while (place !== dirname(place) && !existsSync(place)) place = dirname(place);
+  return statSync(place).uid === process.getuid?.();
+}
+
 function discard(file: string): void {
   try {
     rmSync(file);
@@ -109,8 +121,9 @@ function discard(file: string): void {
   }
 }
 
+/** What is not of a bundle is the user's. */
 function removeOldest(directory: string): void {
-  const files = readdirSync(directory).map((name) => join(directory, name));
+  const files = readdirSync(directory).flatMap((name) => (OURS.test(name) ? [join(directory, name)] : []));
   if (files.length <= KEPT) return;
   const byAge = files.map((file) => ({ file, time: lstatSync(file).mtimeMs })).sort((a, b) => a.time - b.time);
   for (const { file } of byAge.slice(0, -KEPT)) rmSync(file, { force: true });

@@ -3,8 +3,11 @@
 /** A cell that has nothing to show. */
 const NOTHING = '-';
 
+/** Characters up to which a cell makes its column wider: cells may come from the other end, and each row has blanks for the longest. */
+const MAX_WIDTH = 256;
+
 /**
- * Lines of a table; each column as wide as its longest cell.
+ * Lines of a table; each column as wide as its longest cell, or 256 characters.
  * @param headings of the columns @param rows cells in that order; empty or undefined ones are shown as `-` @param right columns of numbers, from 0
  */
 export function table(
@@ -16,11 +19,16 @@ export function table(
     headings.map((heading) => heading.toUpperCase()),
     ...rows.map((row) => headings.map((_, column) => row[column] || NOTHING)),
   ];
-  const widths = headings.map((_, column) => Math.max(...cells.map((row) => lengthOf(row[column]!))));
+  const widths = headings.map((_, column) =>
+    Math.min(
+      MAX_WIDTH,
+      cells.reduce((most, row) => Math.max(most, lengthOf(row[column]!)), 0),
+    ),
+  );
   return cells.map((row) =>
     row
       .map((cell, column) => {
-        const blanks = ' '.repeat(widths[column]! - lengthOf(cell));
+        const blanks = ' '.repeat(Math.max(0, widths[column]! - lengthOf(cell)));
         return right.includes(column) ? blanks + cell : cell + blanks;
       })
       .join('  ')

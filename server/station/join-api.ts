@@ -2,7 +2,7 @@
  * Device → base station: `POST /device/join`, from a device that is not registered yet. It shows the token of an invitation, and the key that its
  * handshake proved becomes that of a device.
  *
- * 1. An address that was refused ten times in a minute waits.
+ * 1. An address that was refused ten times in a minute, or asks very often, waits.
  * 2. The token's hash is looked up. Whether it is unknown, expired, revoked or used with another key is not told, and each costs one read.
  * 3. The same key may ask again until the invitation expires: its first answer may be lost.
  * 4. Only then does the device learn what does not fit: product, device id, an id that is taken.
@@ -37,6 +37,10 @@ export interface JoinApiOptions {
 const FAILURES = 10;
 const MINUTE = 60;
 
+/** Joins a second from one address, and at once: one that succeeds may be repeated, and each has the storage asked twice. */
+const JOINS = 5;
+const JOINS_AT_ONCE = 50;
+
 /** Of what a refusal of a token says, whatever is wrong with it. */
 const REJECTED = 'the invitation is not valid: it is unknown, expired, revoked, or another key has used it';
 
@@ -46,6 +50,7 @@ type Refused = { readonly refused: StationCode; readonly message: string; readon
 /** Where devices join. */
 export class JoinApi {
   readonly #options: JoinApiOptions;
+  readonly #joins = new Rates(JOINS, JOINS_AT_ONCE);
   readonly #failures = new Rates(FAILURES / MINUTE, FAILURES);
 
   constructor(options: JoinApiOptions) {
@@ -56,8 +61,9 @@ export class JoinApi {
   async join({ payload, context: session }: RoutedRequest<Session>): Promise<CoapReply> {
     const { environment, health, tally } = this.#options;
     const address = addressKey(session.path);
+    const now = environment.clock.now();
     // Taken before it is known to fail: many at once must not be more than ten.
-    const wait = this.#failures.take(address, environment.clock.now());
+    const wait = this.#joins.take(address, now) || this.#failures.take(address, now);
     if (wait > 0) return tooMany(wait);
     const request = decodeJoinRequest(payload);
     try {

@@ -99,6 +99,28 @@ describe('what is kept', () => {
     expect(readFileSync(cache().file, 'utf8')).toBe('code');
   });
 
+  test('is nothing in the home of another user, where nothing is made', () => {
+    vi.spyOn(process, 'getuid').mockReturnValue(process.getuid!() + 1);
+    writeCode(cache(), Buffer.from('code'));
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('is not read where another user could put another folder in its place', () => {
+    writeCode(cache(), Buffer.from('code'));
+    // As root, who alone could give the folder around it away.
+    const other = process.getuid!() + 1;
+    vi.spyOn(process, 'getuid').mockReturnValueOnce(process.getuid!()).mockReturnValueOnce(other);
+    expect(readCode(cache())).toBeUndefined();
+  });
+
+  test('leaves what else is in the folder', () => {
+    writeCode(cache(), Buffer.from('code'));
+    const others = Array.from({ length: 30 }, (_, n) => join(directory, `source-${n}.c`));
+    for (const file of others) writeFileSync(file, '');
+    writeCode(cacheFor('digest2', 'coap', directory), Buffer.from('code'));
+    expect(readdirSync(directory)).toHaveLength(32);
+  });
+
   test('makes room for the next one: of 24 files the oldest goes', () => {
     const nth = (n: number) => cacheFor(`digest${n}`, 'coap', directory);
     for (let n = 0; n < 24; n++) {

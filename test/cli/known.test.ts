@@ -103,9 +103,18 @@ describe('state directory', () => {
     const device = { ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP };
     state.remember({ ...device, ServerConnectToken: 'new' });
     expect(state.devices).toEqual([{ ...lamp, ...webSocket, ServerConnectToken: 'new' }]);
-    state.remember({ ...device, ServerUrl: 'https://other:4433' });
+    state.remember({ ...device, ServerUrl: 'https://other:4433', ServerConnectToken: 'new' });
     expect(state.devices).toEqual([{ ...lamp, ServerConnectToken: 'new', ServerUrl: 'https://other:4433' }]);
     expect(resolveTarget(options({ device: 'desk' }), state).webSocket).toBeUndefined();
+  });
+
+  test('so is the token for it, unless it is given with the other one', async () => {
+    const state = await known(lamp);
+    const device = { ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP };
+    state.remember({ ...device, ServerUrl: 'https://station:4433' });
+    expect(state.devices).toEqual([lamp]);
+    state.remember({ ...device, ServerUrl: 'https://other:4433' });
+    expect(state.devices[0]?.ServerConnectToken).toBeUndefined();
   });
 
   test('of two commands that make a key at once both have that of the first', async () => {
@@ -189,6 +198,28 @@ describe('target', () => {
     expect(() => resolveTarget(options({ device: string }), state)).toThrow(refusal);
     expect(() => resolveTarget(options({ device: string, server: 'https://station:4433' }), state)).toThrow(refusal);
     expect(resolveTarget(options({ device: string.replace(FP, OTHER) }), state).server?.fingerprint).toBe(OTHER);
+  });
+
+  test('a pairing string does not replace a proof by TLS', async () => {
+    const state = await known(lamp);
+    const url = 'https://tls.example:4433';
+    state.rememberTlsStation(url, '');
+    const device = `p=pr,d=lamp,s=tls.example:4433,sf=${FP}`;
+    expect(resolveTarget(options({ device }), state).server).toEqual({ url, fingerprint: null, roots: '' });
+    expect(resolveTarget(options({ device, serverFingerprint: FP }), state).server).toMatchObject({ fingerprint: FP });
+  });
+
+  test('the remembered token goes to its own base station, not to one that a pairing string names', async () => {
+    const state = await known(lamp, { ...lamp, DeviceId: 'near', ServerUrl: undefined as never });
+    const token = (given: Partial<TargetOptions>) => resolveTarget(options(given), state).sct;
+    expect(token({ device: `p=pr,d=lamp,s=other.example:4433,sf=${FP}` })).toBeUndefined();
+    expect(token({ device: 'p=pr,d=lamp,s=other.example:4433' })).toBeUndefined();
+    expect(token({ device: `p=pr,d=lamp,s=other.example:4433,sf=${FP},sct=new` })).toBe('new');
+    // The same base station, at the same address or by its key; one that a person names; and where none is known.
+    expect(token({ device: 'p=pr,d=lamp,s=station:4433' })).toBe('tok');
+    expect(token({ device: `p=pr,d=lamp,s=other.example:4433,sf=${OTHER}` })).toBe('tok');
+    expect(token({ device: 'desk', server: 'https://other.example:4433' })).toBe('tok');
+    expect(token({ device: `p=pr,d=near,s=other.example:4433,sf=${FP}` })).toBe('tok');
   });
 
   test('addresses of a pairing string are all tried, without the base station that is remembered', async () => {

@@ -3,6 +3,7 @@ import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { CommandError, describe } from '../../cli/frame/errors.ts';
 import { Output } from '../../cli/frame/output.ts';
+import { table } from '../../cli/frame/table.ts';
 
 function shown(write: (output: Output) => void, { json = false, isTTY = false } = {}): string {
   let all = '';
@@ -62,4 +63,11 @@ test('a note is for people, a warning for everybody', () => {
   expect(shown((output) => output.note('connected'))).toBe('connected\n');
   expect(shown((output) => output.note('connected'), { json: true })).toBe('');
   expect(shown((output) => output.warn('careful'), { json: true })).toBe('warning: careful\n');
+});
+
+test('a cell of a table that is very long makes only its own row long', () => {
+  const rows = [['x'.repeat(1_000_000), 'end'], ...Array.from({ length: 1000 }, () => ['a', 'end'])];
+  const lines = table(['path', 'title'], rows);
+  expect(lines.reduce((sum, line) => sum + line.length, 0)).toBeLessThan(1_400_000);
+  expect(lines[2]).toBe(`a${' '.repeat(257)}end`);
 });

@@ -1,9 +1,9 @@
 /** Files that are interrupted, resumed, changed meanwhile and damaged, in both directions and with both versions of the protocol. */
 import { createHash } from 'node:crypto';
-import { appendFile, mkdir, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, link, mkdir, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { installFiles } from '../../../cli/device-app/files.ts';
 import { downloadFlow } from '../../../cli/files/download.ts';
 import { listFiles } from '../../../cli/files/list.ts';
@@ -54,6 +54,8 @@ interface Way {
   from: () => string;
   to: () => string;
   move(options?: TransferOptions, cutAfter?: number): Promise<TransferResult>;
+  /** Where an interrupted attempt leaves what it has. */
+  part: () => string;
   /** What an interrupted attempt left, bytes; 0: nothing. */
   left(): Promise<number>;
 }
@@ -69,14 +71,16 @@ const ways: Record<'send' | 'receive', Way> = {
     move: (options, cutAfter) => uploadFile(memory.connection(undefined, cutAfter), source, 'file', options),
     left: async () => {
       await memory.settled();
-      return sizeOf(join(directory, `.file.${'a'.repeat(64)}.part`));
+      return sizeOf(ways.send.part());
     },
+    part: () => join(directory, `.file.${'a'.repeat(64)}.part`),
   },
   receive: {
     from: () => join(directory, 'file'),
     to: () => target,
     move: (options, cutAfter) => downloadFile(memory.connection(undefined, cutAfter), 'file', target, options),
-    left: () => sizeOf(`${target}.part`),
+    part: () => `${target}.part`,
+    left: () => sizeOf(ways.receive.part()),
   },
 };
 
@@ -94,6 +98,27 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     expect(await way.left()).toBe(0);
     expect((await readdir(directory)).filter((name) => name !== 'file')).toEqual([]);
     expect((await readdir(folder)).filter((name) => name.includes('part'))).toEqual([]);
+  });
+
+  test('a part that has become the file as well, as its process was killed, is begun again: the file stays whole', async () => {
+    await writeFile(way.to(), content(1));
+    await link(way.to(), way.part());
+    await writeFile(way.from(), content(2));
+    expect(await message(way.move({}, 150_000))).toMatch(/aborted/);
+    expect(await way.left()).toBeGreaterThan(0);
+    expect((await readFile(way.to())).equals(content(1))).toBe(true);
+    await way.move();
+    expect((await readFile(way.to())).equals(content(2))).toBe(true);
+    expect(await way.left()).toBe(0);
+  });
+
+  test('a part of another user is not continued', async () => {
+    await writeFile(way.part(), content(1).subarray(0, 1000));
+    await writeFile(way.from(), content(1));
+    const getuid = vi.spyOn(process, 'getuid').mockReturnValue((process.getuid?.() ?? 0) + 1);
+    const { resumedFrom } = await way.move().finally(() => getuid.mockRestore());
+    expect(resumedFrom).toBe(0);
+    expect((await readFile(way.to())).equals(content(1))).toBe(true);
   });
 
   test('a signal ends it with its reason, and it can be resumed', async () => {
@@ -330,6 +355,23 @@ describe('content of unknown length', () => {
   });
 });
 
+test('of what the device has, one file at a time is hashed for a client: it delays its own requests, and no other client', async () => {
+  await writeFile(join(directory, 'small'), content(1, 10));
+  await writeFile(join(directory, 'large'), '');
+  await truncate(join(directory, 'large'), 32 << 20);
+  const answered: string[] = [];
+  const ask = async (client: string, name: string, offset: number): Promise<void> => {
+    const stream = memory.connection(client).createStream();
+    await stream.open(FILE_PORT);
+    await stream.write(encodeLine({ op: 'get', name, offset, sha256: '0'.repeat(64) }));
+    await new FileReader(stream).readLine();
+    answered.push(`${name} of ${client[0]}`);
+    stream.abort();
+  };
+  await Promise.all([ask('a'.repeat(64), 'large', 32 << 20), ask('a'.repeat(64), 'small', 10), ask(OTHER, 'small', 10)]);
+  expect(answered).toEqual(['small of b', 'large of a', 'small of a']);
+});
+
 describe('the disk of the device', () => {
   test('room is asked for what is missing alone, and what could be resumed stays when there is none', async () => {
     const RESERVE = 8 << 20;
@@ -344,6 +386,38 @@ describe('the disk of the device', () => {
     expect(await ways.send.left()).toBe(left);
     room++;
     expect((await uploadFile(small.connection(), source, 'file')).resumedFrom).toBe(left);
+  });
+
+  test('many at the same time, each with less than is looked at, leave the reserve as well', async () => {
+    const [RESERVE, MIB] = [8 << 20, 1 << 20];
+    const used = async (): Promise<number> => {
+      const sizes = (await readdir(directory)).map((name) => sizeOf(join(directory, name)));
+      return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    };
+    const free = async (): Promise<number> => RESERVE + 2 * MIB - (await used());
+    const small = new MemoryDevice();
+    await installFiles(small.device, directory, { clock, free });
+    const begin = async (_: unknown, index: number) => {
+      const stream = small.connection().createStream();
+      await stream.open(FILE_PORT);
+      await stream.write(encodeLine({ op: 'send', name: `file${index}`, size: MIB, replace: true }));
+      const reader = new FileReader(stream);
+      expect(await reader.readLine()).toMatchObject({ offset: 0 });
+      return { stream, reader };
+    };
+    const all = await Promise.all(Array.from({ length: 8 }, begin));
+    // One byte is missing each time, and nothing more is sent.
+    const sent = all.map(async ({ stream, reader }) => {
+      await stream.write(encodeLine({ offset: 0 }));
+      await stream.write(encodeLine({ bytes: MIB - 1 }));
+      const refused = reader.readLine().then(({ code }) => code);
+      const taken = stream.write(new Uint8Array(MIB - 1)).then(() => 'taken');
+      return Promise.race([refused, taken.catch(() => refused)]);
+    });
+    expect(new Set(await Promise.all(sent))).toEqual(new Set(['taken', 'NO_ROOM']));
+    expect(await free()).toBeGreaterThanOrEqual(RESERVE);
+    for (const { stream } of all) stream.abort();
+    await small.settled();
   });
 });
 

@@ -201,6 +201,22 @@ describe('failures', () => {
     expect((await join(device, token)).status).toBe(201);
   });
 
+  test('joins that succeed: fifty at once of one address, five a second', async () => {
+    const token = await invited();
+    const { environment } = device;
+    const tally = new LogTally(environment.clock, environment.log);
+    const api = new JoinApi({ environment, store: station.store, tally, health: { writeFailed: () => {} } });
+    const payload = encodeJoinRequest({ productId: 'pr-1', deviceId: null, token });
+    const context = (address: string) => ({ path: { address, key: `${address}:1` }, remoteFingerprint: 'ab'.repeat(32) });
+    const from = async (address: string) => (await api.join({ payload, context: context(address) } as never)).status;
+    for (let count = 0; count < 50; count++) expect(await from('192.0.2.1')).toBe(201);
+    expect(await from('192.0.2.1')).toBe(429);
+    expect(await from('192.0.2.2')).toBe(201);
+    await fixture.sim.run(1_000);
+    for (let count = 0; count < 5; count++) expect(await from('192.0.2.1')).toBe(201);
+    expect(await from('192.0.2.1')).toBe(429);
+  });
+
   test('a table full of addresses that failed forgets the oldest: the next one is served', async () => {
     const { environment } = device;
     const invitations = { ...station.store.invitations, find: async () => null };

@@ -1,0 +1,68 @@
+/**
+ * What files may take of the disk of `svc device`: all but a reserve. Users, audit log and settings are saved there, too, and a user who fills it could not be
+ * deleted.
+ *
+ * All transfers take their bytes here before they write them. If each of them looked at the disk for itself, many together could write more between two looks than
+ * the reserve has.
+ */
+import { FileTransferError } from '../files/protocol.ts';
+
+/** Bytes that files leave free. */
+export const RESERVE = 8 << 20;
+/** Bytes of all transfers together after which the disk is looked at again. */
+const CHECKED = 1 << 20;
+
+export class DiskRoom {
+  readonly #free: () => Promise<number>;
+  /** Bytes that may be written until the next look. */
+  #granted = 0;
+  /** Bytes that are being written: the disk may count them or not. */
+  #writing = 0;
+  #last: Promise<void> = Promise.resolve();
+
+  /** @param free bytes that the disk has left */
+  constructor(free: () => Promise<number>) {
+    this.#free = free;
+  }
+
+  /** @throws FileTransferError NO_ROOM when `size` bytes more would leave less than the reserve */
+  async require(size: number): Promise<void> {
+    if ((await this.#free()) - this.#writing - size < RESERVE) throw noRoom();
+  }
+
+  /** Writes `size` bytes. @throws FileTransferError NO_ROOM; what `write` throws */
+  async write(size: number, write: () => Promise<void>): Promise<void> {
+    await this.#take(size);
+    try {
+      await write();
+    } catch (error) {
+      throw FULL.includes((error as NodeJS.ErrnoException).code) ? noRoom() : error;
+    } finally {
+      this.#writing -= size;
+    }
+  }
+
+  /** One after the other: each looks at what the others have left. */
+  #take(size: number): Promise<void> {
+    const taken = this.#last.then(() => this.#grant(size));
+    this.#last = taken.catch(() => {});
+    return taken;
+  }
+
+  async #grant(size: number): Promise<void> {
+    if (this.#granted < size) {
+      const writing = this.#writing;
+      const left = (await this.#free()) - Math.max(writing, this.#writing) - RESERVE;
+      if (left < size) throw noRoom();
+      this.#granted = Math.min(CHECKED, left);
+    }
+    this.#granted -= size;
+    this.#writing += size;
+  }
+}
+
+const FULL: readonly (string | undefined)[] = ['ENOSPC', 'EDQUOT'];
+
+function noRoom(): FileTransferError {
+  return new FileTransferError('the device has no room for the file', 'NO_ROOM');
+}

@@ -7,7 +7,7 @@
 import type { Socket } from 'node:net';
 import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Cancel, Clock } from '../../transport/environment.ts';
-import { pump } from '../../transport/node/index.ts';
+import { pump, resetSocket } from '../../transport/node/index.ts';
 import type { Session, SessionStream } from '../../transport/session/index.ts';
 import type { TunnelListener } from '../host.ts';
 import { listenTcp } from '../tunnels/node-listener.ts';
@@ -111,7 +111,7 @@ export class TcpPort {
 
   #reset(socket: Socket): void {
     this.#leave(socket);
-    socket.resetAndDestroy();
+    resetSocket(socket);
   }
 
   /** Its first bytes travel with the opening of the stream. */

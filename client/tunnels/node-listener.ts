@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { LocalError, PortInUseError } from '../../protocol/errors/index.ts';
-import { pump } from '../../transport/node/index.ts';
+import { pump, resetSocket } from '../../transport/node/index.ts';
 import type { SessionStream } from '../../transport/session/index.ts';
 import type { TunnelListener } from '../host.ts';
 
@@ -43,7 +43,7 @@ function carry(socket: Socket, startStream: () => SessionStream, signal: AbortSi
   } catch {
     // The session has just ended.
     socket.on('error', () => {});
-    socket.resetAndDestroy();
+    resetSocket(socket);
   }
 }
 

@@ -19,5 +19,5 @@ export { reachableAddresses } from './host-interfaces.ts';
 export { ownAddress, ownAddresses } from './interfaces.ts';
 export { stderrLog } from './log.ts';
 export { checkRootCertificates } from './root-certificates.ts';
-export { type ByteStream, type PumpResult, pump } from './tcp.ts';
+export { type ByteStream, type PumpResult, pump, resetSocket } from './tcp.ts';
 export { nodeUpnp } from './upnp.ts';

@@ -41,7 +41,7 @@ export async function pump(stream: ByteStream, socket: Socket, { signal }: { sig
     if (broken.signal.aborted) return;
     broken.abort(error);
     stream.abort();
-    socket.resetAndDestroy();
+    resetSocket(socket);
   };
   const onSignal = () => stop(new Error('the tunnel was stopped'));
   const counts = { toSocket: 0, toStream: 0 };
@@ -53,6 +53,16 @@ export async function pump(stream: ByteStream, socket: Socket, { signal }: { sig
   await Promise.all([toSocket(stream, socket, counts).catch(stop), toStream(stream, socket, counts).catch(stop), closed(socket)]);
   signal?.removeEventListener('abort', onSignal);
   return { ...counts, error: broken.signal.aborted ? (broken.signal.reason as Error) : null };
+}
+
+/**
+ * Ends a socket at once, with RST where it can. While Node shuts its direction down a reset fails (EINVAL, `uv_tcp_close_reset`), and would leave the socket open
+ * for ever, and the process spinning at its end; all data is the kernel's by then, so a plain close loses nothing.
+ */
+export function resetSocket(socket: Socket): void {
+  const isShuttingDown = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
+  if (isShuttingDown) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 async function toSocket(stream: ByteStream, socket: Socket, counts: { toSocket: number }): Promise<void> {

@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
-import { type ByteStream, type PumpResult, pump } from '../../../transport/node/tcp.ts';
+import { type ByteStream, type PumpResult, pump, resetSocket } from '../../../transport/node/tcp.ts';
 import { Random } from '../../../transport/sim/random.ts';
 import { size } from '../../support/size.ts';
 
@@ -270,5 +270,28 @@ describe('TCP pump', () => {
     const stream = new MemoryStream(new Direction(10), new Direction(10));
     expect((await pump(stream, near)).error).not.toBeNull();
     expect(stream.aborted).toBe(1);
+  });
+});
+
+describe('a reset', () => {
+  it('closes a socket while Node shuts its direction down, and loses nothing of what was written', async () => {
+    const { near, far } = await tcpPair();
+    far.allowHalfOpen = true;
+    const closed = closing(near);
+    near.write('all of it');
+    await new Promise<void>((resolve) => void near.write('', () => resolve()));
+    near.end();
+    resetSocket(near);
+    expect(await closed).toBe(undefined);
+    const [data] = (await once(far, 'data')) as [Buffer];
+    expect(data.toString()).toBe('all of it');
+  });
+
+  it('is RST where the direction is open', async () => {
+    const { near, far } = await tcpPair();
+    const refused = closing(far);
+    far.resume();
+    resetSocket(near);
+    expect((await refused)?.code).toBe('ECONNRESET');
   });
 });

@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { appendFile, link, mkdir, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { ClientTurns } from '../../../cli/device-app/client-turns.ts';
 import { installFiles } from '../../../cli/device-app/files.ts';
 import { downloadFlow } from '../../../cli/files/download.ts';
 import { listFiles } from '../../../cli/files/list.ts';
@@ -368,7 +369,23 @@ test('of what the device has, one file at a time is hashed for a client: it dela
     answered.push(`${name} of ${client[0]}`);
     stream.abort();
   };
-  await Promise.all([ask('a'.repeat(64), 'large', 32 << 20), ask('a'.repeat(64), 'small', 10), ask(OTHER, 'small', 10)]);
+  // The large file is hashed only when the others have asked.
+  let begin = (): void => {};
+  const held = new Promise<void>((resolve) => (begin = resolve));
+  const { run } = ClientTurns.prototype;
+  const turns = vi.spyOn(ClientTurns.prototype, 'run').mockImplementationOnce(function (this: ClientTurns, client, work) {
+    return run.call(this, client, () => held.then(work)) as never;
+  });
+  onTestFinished(() => turns.mockRestore());
+  const asked = (requests: number) => vi.waitFor(() => expect(turns).toHaveBeenCalledTimes(requests));
+
+  const large = ask('a'.repeat(64), 'large', 32 << 20);
+  await asked(1);
+  await ask(OTHER, 'small', 10);
+  const small = ask('a'.repeat(64), 'small', 10);
+  await asked(3);
+  begin();
+  await Promise.all([large, small]);
   expect(answered).toEqual(['small of b', 'large of a', 'small of a']);
 });
 

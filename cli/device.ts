@@ -19,6 +19,7 @@ import { DeviceData } from './device-app/data.ts';
 import { installFiles } from './device-app/files.ts';
 import { withInvitation } from './device-app/first-invitation.ts';
 import { type HeldLock, holdLock } from './device-app/hold-lock.ts';
+import { NO_FINGERPRINT } from './device-app/identity.ts';
 import { forgetOnceAttached, type JoinPlace, joinFirst } from './device-app/join.ts';
 import { type GivenJoin, givenJoin } from './device-app/join-string.ts';
 import { lockDirectory } from './device-app/lock.ts';
@@ -110,8 +111,8 @@ export function deviceCommand(): Command {
     .addOption(
       new Option(
         '--server-fingerprint <hex>',
-        'fingerprint of the base station, which it prints at its start; remembered. Without it TLS must prove the base station',
-      ).argParser(fingerprint),
+        'fingerprint of the base station, which it prints at its start; remembered, also for another --server. Without it, or with none, TLS must prove the base station',
+      ).argParser((text) => (text === NO_FINGERPRINT ? text : fingerprint(text))),
     )
     .addOption(new Option('--root-certs <file>', ROOT_CERTS_HELP).argParser(rootCerts))
     .addOption(new Option('--server-websocket <url>', `${SERVER_WEBSOCKET_HELP}; remembered`).argParser(webSocketUrl))

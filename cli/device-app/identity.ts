@@ -9,11 +9,15 @@ export interface IdentityOptions {
   readonly product?: string;
   readonly deviceId?: string;
   readonly server?: string;
+  /** NO_FINGERPRINT: TLS proves it from now on. */
   readonly serverFingerprint?: string;
   /** PEM. */
   readonly rootCerts?: string;
   readonly serverWebsocket?: string;
 }
+
+/** As `--server-fingerprint`: the fingerprint that is kept does not count any more. */
+export const NO_FINGERPRINT = 'none';
 
 export interface Identity {
   readonly state: DeviceState;
@@ -49,13 +53,11 @@ export async function identify(device: Device, data: DeviceData, options: Identi
   return { state, privateKey };
 }
 
-/** The base station of the options, and what is kept of the one of that address. @throws UsageError */
-function stationOf(
-  kept: Partial<DeviceState>,
-  { server, serverFingerprint, rootCerts, serverWebsocket }: IdentityOptions,
-): Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts' | 'ServerWebSocketUrl' | 'Joined'> {
-  if (serverFingerprint !== undefined && rootCerts !== undefined)
-    throw new UsageError('--root-certs has no effect beside --server-fingerprint: give one of them');
+type StationState = Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts' | 'ServerWebSocketUrl' | 'Joined'>;
+
+/** The base station of the options, and what is kept of it. A fingerprint says which one it is, wherever it is; the rest belongs to an address. @throws UsageError */
+function stationOf(kept: Partial<DeviceState>, options: IdentityOptions): StationState {
+  const { server, serverFingerprint, rootCerts, serverWebsocket } = options;
   const ServerUrl = server ?? kept.ServerUrl;
   if (ServerUrl === undefined) {
     if (serverFingerprint !== undefined) throw new UsageError('--server-fingerprint needs --server');
@@ -63,15 +65,28 @@ function stationOf(
     if (serverWebsocket !== undefined) throw new UsageError('--server-websocket needs --server');
     return {};
   }
-  const same = ServerUrl === kept.ServerUrl ? kept : {};
-  if (rootCerts !== undefined && same.ServerFingerprint !== undefined)
+  const ServerFingerprint = fingerprintOf(kept, options);
+  const atPlace = ServerUrl === kept.ServerUrl ? kept : {};
+  const same = ServerFingerprint === undefined ? atPlace : ServerFingerprint === kept.ServerFingerprint ? kept : {};
+  return {
+    ServerUrl,
+    ServerFingerprint,
+    ServerRootCerts: ServerFingerprint === undefined ? (rootCerts ?? atPlace.ServerRootCerts) : undefined,
+    ServerWebSocketUrl: serverWebsocket ?? atPlace.ServerWebSocketUrl,
+    Joined: same.Joined,
+  };
+}
+
+/** Undefined: TLS proves the base station. @throws UsageError */
+function fingerprintOf(kept: Partial<DeviceState>, { serverFingerprint, rootCerts }: IdentityOptions): string | undefined {
+  if (serverFingerprint === NO_FINGERPRINT) return undefined;
+  if (rootCerts === undefined) return serverFingerprint ?? kept.ServerFingerprint;
+  if (serverFingerprint !== undefined) throw new UsageError('--root-certs has no effect beside --server-fingerprint: give one of them');
+  if (kept.ServerFingerprint !== undefined)
     throw new UsageError(
-      'the base station is known by its fingerprint, which --root-certs does not replace: remove it from state.json first',
+      'the base station is known by its fingerprint, which --root-certs does not replace: where TLS is to prove it, give --server-fingerprint none, too',
     );
-  const ServerFingerprint = serverFingerprint ?? same.ServerFingerprint;
-  const ServerRootCerts = ServerFingerprint === undefined ? (rootCerts ?? same.ServerRootCerts) : undefined;
-  const ServerWebSocketUrl = serverWebsocket ?? same.ServerWebSocketUrl;
-  return { ServerUrl, ServerFingerprint, ServerRootCerts, ServerWebSocketUrl, Joined: same.Joined };
+  return undefined;
 }
 
 /** Each id was looked at alone; together they have a limit too. */

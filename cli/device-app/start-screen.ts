@@ -69,7 +69,11 @@ export async function showStartScreen(output: Output, opened: OpenDevice, servic
 
 function stateLine({ ServerUrl, ServerFingerprint }: DeviceState, heard: Heard | null): string {
   if (ServerUrl === undefined) return 'running without a base station: reached on the local network alone';
-  if (heard === null) return `not attached yet: ${ServerUrl} has not answered so far; the device keeps trying`;
+  if (heard === null) {
+    // A base station without a certificate does not answer one that asks for it.
+    const unpinned = ServerFingerprint === undefined ? '; where TLS cannot prove it, give --server-fingerprint' : '';
+    return `not attached yet: ${ServerUrl} has not answered so far; the device keeps trying${unpinned}`;
+  }
   if (heard.event !== 'ATTACHED') return `not attached to ${ServerUrl}: ${eventText(heard.event, heard.reason)}`;
   return `attached to ${ServerUrl}, ${ServerFingerprint === undefined ? 'proved by TLS' : 'pinned by its fingerprint'}`;
 }

@@ -1,0 +1,71 @@
+/** What `svc device` keeps of its base station from one start to the next, and what it takes from the options. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { DeviceData, type DeviceState } from '../../cli/device-app/data.ts';
+import { type IdentityOptions, identify, NO_FINGERPRINT } from '../../cli/device-app/identity.ts';
+import { describe as described } from '../../cli/frame/errors.ts';
+import { Device } from '../../device/index.ts';
+import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
+
+const [OLD, NEW] = ['https://old:4433', 'https://new:4433'];
+const [KEY, OTHER_KEY] = ['ab'.repeat(32), 'cd'.repeat(32)];
+const WEB_SOCKET = 'wss://old/svc';
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'svc-identity-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+/** A start with these options, after one that left this behind. */
+async function start(kept: Partial<DeviceState>, options: IdentityOptions): Promise<DeviceState> {
+  const data = await DeviceData.open(directory);
+  data.adopt({ ProductId: 'pr', DeviceId: 'de', ...kept });
+  return (await identify(new Device(), data, options)).state;
+}
+const refusal = (kept: Partial<DeviceState>, options: IdentityOptions): Promise<string> =>
+  start(kept, options).then(() => 'taken', described);
+
+describe('a base station that is pinned', () => {
+  const kept: Partial<DeviceState> = { ServerUrl: OLD, ServerFingerprint: KEY, ServerWebSocketUrl: WEB_SOCKET, Joined: true };
+
+  test('stays pinned at another address, and what belongs to the address is left behind', async () => {
+    expect(await start(kept, { server: NEW })).toMatchObject({
+      ServerUrl: NEW,
+      ServerFingerprint: KEY,
+      ServerWebSocketUrl: undefined,
+      Joined: true,
+    });
+  });
+
+  test('is another one when another fingerprint is given: this device did not join that', async () => {
+    expect(await start(kept, { server: NEW, serverFingerprint: OTHER_KEY })).toMatchObject({
+      ServerUrl: NEW,
+      ServerFingerprint: OTHER_KEY,
+      Joined: undefined,
+    });
+  });
+
+  test.each([
+    ['at its address', {}, { ServerUrl: OLD, Joined: true }],
+    ['at another address', { server: NEW }, { ServerUrl: NEW, Joined: undefined }],
+  ])('is proved by TLS %s only when that is asked for', async (_, options, state) => {
+    const rootCerts = PEM_OF_ROOT;
+    expect(await start(kept, { ...options, serverFingerprint: NO_FINGERPRINT })).toMatchObject({ ...state, ServerFingerprint: undefined });
+    expect(await start(kept, { ...options, serverFingerprint: NO_FINGERPRINT, rootCerts })).toMatchObject({ ServerRootCerts: rootCerts });
+    expect(await refusal(kept, { ...options, rootCerts })).toMatch(/known by its fingerprint.+--server-fingerprint none/);
+  });
+});
+
+test('roots belong to an address', async () => {
+  const kept = { ServerUrl: OLD, ServerRootCerts: PEM_OF_ROOT };
+  expect(await start(kept, {})).toMatchObject({ ServerUrl: OLD, ServerRootCerts: PEM_OF_ROOT });
+  expect(await start(kept, { server: NEW })).toMatchObject({ ServerUrl: NEW, ServerRootCerts: undefined, ServerFingerprint: undefined });
+});
+
+test('without a base station, what is said of one is refused', async () => {
+  expect(await refusal({}, { serverFingerprint: KEY })).toMatch(/--server-fingerprint needs --server/);
+  expect(await refusal({}, { serverWebsocket: WEB_SOCKET })).toMatch(/--server-websocket needs --server/);
+});

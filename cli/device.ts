@@ -105,7 +105,7 @@ export function deviceCommand(): Command {
     .addOption(
       new Option(
         '--server <url>',
-        'base station to attach to, https://host[:port]; remembered. Without one the device is reached on the local network alone',
+        'base station to attach to, host:port or https://host:port; remembered. Without one the device is reached on the local network alone',
       ).argParser(serverUrl),
     )
     .addOption(
@@ -116,7 +116,7 @@ export function deviceCommand(): Command {
     )
     .addOption(new Option('--root-certs <file>', ROOT_CERTS_HELP).argParser(rootCerts))
     .addOption(new Option('--server-websocket <url>', `${SERVER_WEBSOCKET_HELP}; remembered`).argParser(webSocketUrl))
-    .option('--config <file>', 'what the device offers, as JSON (default: device.json in its directory, if there is one)')
+    .option('--config <file>', 'what the device always offers, as JSON (default: device.json in its directory, if there is one)')
     .addOption(
       new Option('--iam <kind>', 'users it begins with: an invited administrator, or the first client that comes')
         .choices(['production', 'demo'])
@@ -136,12 +136,12 @@ export function deviceCommand(): Command {
         .default([], 'nobody'),
     )
     .addOption(
-      new Option('--tunnel <id=type:host:port>', `TCP service to offer, for example ${TCP_EXAMPLE}; repeatable`)
+      new Option('--tunnel <id=type:host:port>', `TCP service to offer in this run, for example ${TCP_EXAMPLE}; repeatable`)
         .argParser(collect(tunnel(TCP_EXAMPLE)))
         .default([], 'none'),
     )
     .addOption(
-      new Option('--udp-tunnel <id=type:host:port>', `UDP service to offer, for example ${UDP_EXAMPLE}; repeatable`)
+      new Option('--udp-tunnel <id=type:host:port>', `UDP service to offer in this run, for example ${UDP_EXAMPLE}; repeatable`)
         .argParser(collect(tunnel(UDP_EXAMPLE)))
         .default([], 'none'),
     )

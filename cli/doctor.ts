@@ -76,6 +76,7 @@ export async function doctor(given: string | undefined, options: DoctorOptions, 
     }
     await requireKnown(options);
   }
+  frame.output.aside('connecting to the device');
   const settings = { frame, failed: async (failure: FailedConnect) => print(frame, await findingsWithout(failure, target, frame)) };
   await withConnection(target, async (opened) => print(frame, await findingsOf(opened, target, frame)), settings);
 }
@@ -242,6 +243,7 @@ function checkOf(
   { stunPort, candidatesOn: excluded = [], timeout }: DoctorOptions,
   frame: Frame,
 ): Promise<StationCheck> {
+  frame.output.aside(`asking the base station at ${station.url}`);
   return checkStation(frame.environment, { station, webSocket, stunPort, excluded, timeout, signal: frame.signal });
 }
 

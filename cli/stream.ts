@@ -195,12 +195,9 @@ async function listAction(options: TargetOptions): Promise<void> {
   });
 }
 
-/** Local time to the minute, `2026-11-25 19:47`. */
+/** To the minute, `2026-11-25 19:47Z`. */
 function dateText(time: number): string {
-  const date = new Date(time);
-  const two = (number: number): string => String(number).padStart(2, '0');
-  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-');
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
+  return `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')}Z`;
 }
 
 function checkedName(name: string): string {

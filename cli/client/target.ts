@@ -103,7 +103,7 @@ export function withTarget(command: Command): Command {
     .addOption(
       new Option(
         '--server <url>',
-        'base station, https://host[:port]; remembered per device. Not needed with a pairing string that names it, nor on the local network of the device',
+        'base station, host:port or https://host:port; remembered per device. Not needed with a pairing string that names it, nor on the local network of the device',
       ).argParser(serverUrl),
     )
     .addOption(

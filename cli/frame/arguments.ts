@@ -43,10 +43,10 @@ export function hostPort(text: string): HostPort {
   return { host, port: number };
 }
 
-/** `https://host[:port]` of a base station. Returns it without a trailing slash. */
+/** `https://host[:port]` of a base station, or `host[:port]`. Returns the URL without a trailing slash. */
 export function serverUrl(text: string): string {
-  const address = parseServerUrl(text);
-  if (address === null) throw new InvalidArgumentError('Expected https://host or https://host:port.');
+  const address = parseServerUrl(text.includes('://') ? text : `https://${text}`);
+  if (address === null) throw new InvalidArgumentError('Expected host, host:port or https://host:port.');
   return address.origin;
 }
 

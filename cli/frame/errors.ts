@@ -43,7 +43,7 @@ export function describe(error: unknown): string {
 
 /** What to do where the device does not let this client do something. */
 export const NOT_ALLOWED =
-  '`svc iam me` shows your user and its role; ask an administrator of the device for another role, or, if you have not paired, for an invitation; `svc device explain --as NAME --action ACTION` on the device says why';
+  '`svc iam me` shows your user and its role; ask an administrator of the device for another role, or for an invitation if you are no user';
 
 /** What to do about the codes a person can do something about; the message of the error comes before it. */
 const HINTS: Record<string, string> = {
@@ -52,7 +52,7 @@ const HINTS: Record<string, string> = {
   FINGERPRINT_MISMATCH:
     'somebody may be in between, or it was set up again: check --server-fingerprint, or, where TLS proves the base station, what its /.well-known/svc says',
   CONNECTION_REFUSED:
-    'check the name and port, that it runs there, and that firewalls let UDP through to its port, or TCP where it is reached by https or over a WebSocket',
+    'check the address, that it runs there, and that firewalls let UDP through to its port, and TCP for https and WebSockets',
   NOT_ATTACHED: 'the device is known but not connected to the base station now: check that it runs',
   TOKEN_REJECTED:
     'give the server connect token of the pairing string with --sct-file, or a server key with --server-key-file; where the key asks for a token of an issuer, give a fresh token with --jwt-file; or your user was deleted: ask for a new invitation',

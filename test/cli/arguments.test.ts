@@ -44,11 +44,14 @@ describe('option values', () => {
     ['https://station.example:0443', 'https://station.example:443'],
     ['https://STATION.example:4433', 'https://station.example:4433'],
     ['https://[::1]:4433', 'https://[::1]:4433'],
+    ['station.example', 'https://station.example:4433'],
+    ['station.example:443', 'https://station.example:443'],
+    ['[::1]:4433', 'https://[::1]:4433'],
   ])('base station %s', (text, url) => {
     expect(parse.serverUrl(text)).toBe(url);
   });
 
-  test.each(['', 'station.example:4433', 'http://x', 'https://', 'https://x/y', 'https://x?y', 'https://u@x', 'https://x#y'])(
+  test.each(['', 'http://x', 'http:x', 'x/y', 'u@x', 'a b', 'https://', 'https://x/y', 'https://x?y', 'https://u@x', 'https://x#y'])(
     'no base station: %j',
     (text) => {
       refuses(() => parse.serverUrl(text));

@@ -1,6 +1,7 @@
 /**
- * What strangers on WebSockets take from others at a base station with its numbers of places as they are: 10,000 that are idle, 1,000 that never finish the upgrade, and a
- * client with a token that begins a download over a WebSocket and never reads. Each row is a rate beside them, and its peer the rate without them, in turn.
+ * What strangers on WebSockets take from others at a base station with its numbers of places as they are: 10,000 that are idle, 1,000 that
+ * never finish the upgrade, and a client with a token that begins a download over a WebSocket and never reads. Each row is a rate beside
+ * them, and its peer the rate without them, in turn.
  *
  *   beside-relay      upload of a client to its device, both by UDP
  *   beside-websocket  the same over a WebSocket of the client

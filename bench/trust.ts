@@ -1,7 +1,8 @@
 /**
- * What a token of an issuer costs a base station: processor time of a connect and its end, with the keys of the issuer known, beside a connect with a server key
- * that admits alone. `token-fresh` is the rest beside the check of the signature, which `check` gives; `token-again` shows a token that was right before. The
- * three take turns in short rounds, in one base station with one client and one device, processes of their own. Then what the proof by TLS costs (`trust-tls.ts`).
+ * What a token of an issuer costs a base station: processor time of a connect and its end, with the keys of the issuer known, beside a
+ * connect with a server key that admits alone. `token-fresh` is the rest beside the check of the signature, which `check` gives;
+ * `token-again` shows a token that was right before. The three take turns in short rounds, in one base station with one client and one
+ * device, processes of their own. Then what the proof by TLS costs (`trust-tls.ts`).
  */
 import type { Child } from './processes/parent.ts';
 import { withChildren, withDirectory } from './processes/parent.ts';

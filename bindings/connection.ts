@@ -73,7 +73,8 @@ export class CoreConnection {
 
   /**
    * Writes up to `max` packets (32) into slots; returns how many. `Core.packetOffsets` and `packetLengths` say where they are until the
-   * next call on any connection, `transmitPath` which path all of them go to; each slot is the caller's until `Core.release`. 0: nothing now, or no slot is free.
+   * next call on any connection, `transmitPath` which path all of them go to; each slot is the caller's until `Core.release`. 0: nothing
+   * now, or no slot is free.
    */
   transmit(now: number, max = MAX_BATCH): number {
     const { exports } = this.check();

@@ -56,7 +56,8 @@ export class Core {
   /**
    * Loads the module.
    *
-   * @throws LocalError NOT_IMPLEMENTED without WebAssembly SIMD or where a Content-Security-Policy forbids it, OUT_OF_MEMORY, INVALID_ARGUMENT, INVALID_STATE for another ABI version
+   * @throws LocalError NOT_IMPLEMENTED without WebAssembly SIMD or where a Content-Security-Policy forbids it, OUT_OF_MEMORY,
+   * INVALID_ARGUMENT, INVALID_STATE for another ABI version
    */
   static async load(options: CoreOptions = {}, source: WasmSource = 'embedded'): Promise<Core> {
     return new Core(await loadCore(options, source), options);

@@ -1,9 +1,9 @@
 /**
- * Makes the command `svc` out of its sources: `dist/svc/main.cjs`, which starts it, one bundle for each file of `bundles/`, and `LICENSES.txt` of the packages in
- * them.
+ * Makes the command `svc` out of its sources: `dist/svc/main.cjs`, which starts it, one bundle for each file of `bundles/`, and
+ * `LICENSES.txt` of the packages in them.
  *
- * CommonJS, because it loads faster and V8's code for it can be kept (`frame/code-cache.ts`). With that code `import()` fails, so none is left: esbuild turns it
- * into `require`. Node's own modules and packages with native code stay outside.
+ * CommonJS, because it loads faster and V8's code for it can be kept (`frame/code-cache.ts`). With that code `import()` fails, so none is
+ * left: esbuild turns it into `require`. Node's own modules and packages with native code stay outside.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,8 +1,9 @@
 /**
  * `svc device`: a real device with a thermostat, a file store, TCP and UDP tunnels, its users and state in a directory. Runs until SIGINT or SIGTERM.
  *
- * At its first start it makes its key and its access control, and joins its base station where it is given a join string. It prints how to pair with it and, without
- * a join string, the line that registers it at the base station; with --init it does only that. The parts are in `device-app/`, the subcommands beside this file.
+ * At its first start it makes its key and its access control, and joins its base station where it is given a join string. It prints how to
+ * pair with it and, without a join string, the line that registers it at the base station; with --init it does only that. The parts are in
+ * `device-app/`, the subcommands beside this file.
  */
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';

@@ -1,6 +1,6 @@
 /**
- * `svc status`: what this client is and knows, from its state directory alone; it connects to nobody and makes nothing. With a device it connects, and shows who
- * this client is there, the path and the round trip.
+ * `svc status`: what this client is and knows, from its state directory alone; it connects to nobody and makes nothing. With a device it
+ * connects, and shows who this client is there, the path and the round trip.
  */
 import { Argument, Command } from 'commander';
 import { type Connection, IamUtil, SvcClient } from '../client/node.ts';

@@ -1,4 +1,7 @@
-/** `svc tunnel`: local ports, or standard input and output, that lead to TCP and UDP services of a device. Without a service it lists what the device offers. */
+/**
+ * `svc tunnel`: local ports, or standard input and output, that lead to TCP and UDP services of a device. Without a service it lists what
+ * the device offers.
+ */
 import { Command, Option } from 'commander';
 import { formatHostPort } from '../protocol/records/index.ts';
 import { type Opened, withConnection } from './client/open.ts';

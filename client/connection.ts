@@ -199,8 +199,8 @@ export class Connection {
   }
 
   /**
-   * How the base station was verified through which the connection was made: by its pin, or by TLS. Null before, and where it was made directly. It says nothing
-   * about the device: that is {@link verified}.
+   * How the base station was verified through which the connection was made: by its pin, or by TLS. Null before, and where it was made
+   * directly. It says nothing about the device: that is {@link verified}.
    */
   get stationVerified(): 'pinned' | 'tls' | null {
     return this.#stationVerified;
@@ -359,9 +359,9 @@ export class Connection {
   }
 
   /**
-   * Who has set the keep-alive, or wants to notice fast, has set how long a device may be silent while the base station is not. That is asked along with the device from the
-   * second question on, so it was heard after the first one that the device did not answer. Where the channel has moved meanwhile, as to a WebSocket, the questions of
-   * before did not reach the base station.
+   * Who has set the keep-alive, or wants to notice fast, has set how long a device may be silent while the base station is not. That is
+   * asked along with the device from the second question on, so it was heard after the first one that the device did not answer. Where the
+   * channel has moved meanwhile, as to a WebSocket, the questions of before did not reach the base station.
    */
   async #isDeviceGone(session: Session): Promise<boolean> {
     const { profile, explicit } = keepAliveWish(effectiveOptions(this.#options));

@@ -34,8 +34,8 @@ export interface ConnectionOptions {
   AppVersion?: string;
   /**
    * How often the connection, and this client's channel to the base station, are kept alive. `live`: each 10 s, and a lost end is noticed within 15 s.
-   * `balanced`, the default: as seldom as the NAT was found to allow, 55 s at most, and 25 s until that is known. `eco`: the same, 114 s at most. While a client
-   * has connections of several profiles the channel has that which sends most.
+   * `balanced`, the default: as seldom as the NAT was found to allow, 55 s at most, and 25 s until that is known. `eco`: the same, 114 s at
+   * most. While a client has connections of several profiles the channel has that which sends most.
    */
   KeepAliveProfile?: KeepAliveProfile;
   /** Keep-alive of the connection: ms, ms, count; each goes before that of the profile. */
@@ -70,16 +70,19 @@ export interface ConnectionOptions {
   DeviceFingerprint?: string;
   /** Pin of the base station: full hex fingerprint. Without it the base station is proved by TLS, where the host has https; a browser needs the pin. */
   ServerFingerprint?: string;
-  /** PEM: roots that prove a base station without pin, in place of those of the platform. Beside a pin `connect` refuses them, unless ServerWebSocketVerify is set. */
+  /**
+   * PEM: roots that prove a base station without pin, in place of those of the platform. Beside a pin `connect` refuses them, unless
+   * ServerWebSocketVerify is set.
+   */
   RootCerts?: string;
   /**
-   * `wss://` or `ws://` of the WebSocket to the base station, which is used where UDP is silent: behind a reverse proxy, for example. Default: `/svc/v1` at host
-   * and port of ServerUrl, with TLS or without.
+   * `wss://` or `ws://` of the WebSocket to the base station, which is used where UDP is silent: behind a reverse proxy, for example.
+   * Default: `/svc/v1` at host and port of ServerUrl, with TLS or without.
    */
   ServerWebSocketUrl?: string;
   /**
-   * The certificate of that WebSocket must be valid. Default false: the base station proves its key inside, and companies replace certificates. `connect` refuses
-   * it beside a `ws://` ServerWebSocketUrl, which has none.
+   * The certificate of that WebSocket must be valid. Default false: the base station proves its key inside, and companies replace
+   * certificates. `connect` refuses it beside a `ws://` ServerWebSocketUrl, which has none.
    */
   ServerWebSocketVerify?: boolean;
 }

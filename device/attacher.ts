@@ -1,8 +1,9 @@
 /**
  * Keeps a device attached to its base station.
  *
- * Steps on each fresh channel: `POST /device/attach` (a redirect is followed), then the server connect tokens (`token-upload.ts`). The channel itself (resolve, prove the base station's key, begin again with back-off) is the session layer's StationChannel. What
- * the base station may ask of a device is `/p2p/connect` and nothing else: it brings a client's Initiate, we answer with our Respond.
+ * Steps on each fresh channel: `POST /device/attach` (a redirect is followed), then the server connect tokens (`token-upload.ts`). The
+ * channel itself (resolve, prove the base station's key, begin again with back-off) is the session layer's StationChannel. What the base
+ * station may ask of a device is `/p2p/connect` and nothing else: it brings a client's Initiate, we answer with our Respond.
  *
  * Became known here and told to the device's listeners: ATTACHED, DETACHED, and why an attach was refused.
  */

@@ -2,8 +2,8 @@
  * CoAP on a device's client connections: the application's resources and the device's own under one router, with a limit on how many
  * requests are worked on at a time.
  *
- * A handler that fails, or returns nothing, is answered 5.00 "Request unhandled", one that could not write a file "The device could not save it"; above the limit a request is answered 5.03. Who observes a
- * resource is told of changes by `coap-observers.ts`.
+ * A handler that fails, or returns nothing, is answered 5.00 "Request unhandled", one that could not write a file "The device could not
+ * save it"; above the limit a request is answered 5.03. Who observes a resource is told of changes by `coap-observers.ts`.
  */
 import {
   CORE_PATH,
@@ -92,8 +92,8 @@ export class CoapResources {
 
   /**
    * A resource of the application. `path` starts with `/` and may have `{name}` segments.
-   * @throws LocalError INVALID_ARGUMENT (method, path, a path below /p2p, /tcp-tunnels, /udp-tunnels, /iam, /.well-known/core, observable and not GET, or a type or
-   * title that cannot be listed); IN_USE when method and path have a handler
+   * @throws LocalError INVALID_ARGUMENT (method, path, a path below /p2p, /tcp-tunnels, /udp-tunnels, /iam, /.well-known/core, observable
+   * and not GET, or a type or title that cannot be listed); IN_USE when method and path have a handler
    */
   add(method: string, path: string, handler: CoapHandler, options: CoapResourceOptions = {}): CoapResource {
     const { observable = false } = options;

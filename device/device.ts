@@ -143,7 +143,7 @@ export class Device {
     this.#life.setup().rootCerts = checkCertificates(pem);
   }
 
-  /** `wss://` or `ws://` to the base station where UDP is silent; null, the default: `/svc/v1` at host and port of its URL. @param verify its certificate must be valid @throws LocalError INVALID_ARGUMENT */
+  /** Where UDP is silent; null, the default: `/svc/v1` of the base station. @param verify its certificate must be valid @throws LocalError INVALID_ARGUMENT */
   setServerWebSocketUrl(url: string | null, verify = false): void {
     Object.assign(this.#life.setup(), settings.checkWebSocket(url, verify));
   }
@@ -210,13 +210,13 @@ export class Device {
    * Serves a CoAP method and path; `{name}` segments match one segment and reach the handler as parameters. A GET that is observable: call
    * `notify` of the returned resource when it changed, and its observers get a new answer of the handler. `remove` takes it away; requests that are being
    * worked on are answered all the same.
-   * @throws LocalError INVALID_ARGUMENT (also for /.well-known/core and paths below /p2p, /tcp-tunnels, /udp-tunnels and /iam, and for observable without GET); IN_USE
+   * @throws LocalError INVALID_ARGUMENT (also: /.well-known/core, paths below /p2p, /tcp-tunnels, /udp-tunnels and /iam, observable without GET); IN_USE
    */
   addCoapResource(method: string, path: string, handler: CoapHandler, options: CoapResourceOptions = {}): CoapResource {
     return this.#resources.add(method, path, handler, options);
   }
 
-  /** Serves streams to a port; 0 takes an ephemeral one, which the listener names. @throws LocalError OPERATION_IN_PROGRESS when it has one; INVALID_ARGUMENT */
+  /** Serves streams to a port; 0: to an ephemeral one, which the listener names. @throws LocalError OPERATION_IN_PROGRESS (it has one), INVALID_ARGUMENT */
   addStreamListener(port: number, handler: StreamHandler): StreamListener {
     return this.#streams.listen(port, handler);
   }
@@ -388,7 +388,7 @@ export class Device {
     this.#life.announcer.enable();
   }
 
-  /** Clients can look for devices of a subtype alone. Only before start. @throws LocalError INVALID_STATE; INVALID_ARGUMENT unless 1 to 63 characters without `.` */
+  /** Clients can look for a subtype alone. Only before start. @throws LocalError INVALID_STATE; INVALID_ARGUMENT unless 1 to 63 characters without `.` */
   mdnsAddSubtype(subtype: string): void {
     this.#life.setup();
     this.#life.announcer.addSubtype(subtype);

@@ -5,8 +5,8 @@ import { parseSocketAddress } from '../transport/address.ts';
 import { isPeerAddress } from '../transport/rendezvous/index.ts';
 
 /**
- * With whom a device looks for a direct path. `anyone`, the default: with every client, but it tells only paired keys the addresses of its interfaces. `paired`: only
- * with paired keys and clients that have proved a password. `off`: with nobody.
+ * With whom a device looks for a direct path. `anyone`, the default: with every client, but it tells only paired keys the addresses of its
+ * interfaces. `paired`: only with paired keys and clients that have proved a password. `off`: with nobody.
  */
 export type RendezvousMode = 'anyone' | 'paired' | 'off';
 

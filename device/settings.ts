@@ -58,8 +58,8 @@ export function requireIdentity({ productId, deviceId, identity }: Settings): Id
 
 /**
  * The base station, with its pin or to be proved by TLS.
- * @throws LocalError INVALID_STATE when its address is missing; when there are root certificates beside the pin, where they have no effect unless the certificate of a WebSocket must be valid; when there is no pin
- * and the host has no https
+ * @throws LocalError INVALID_STATE when its address is missing; when there are root certificates beside the pin, where they have no effect
+ * unless the certificate of a WebSocket must be valid; when there is no pin and the host has no https
  */
 export function requireStation(
   { serverHost, serverPort, serverFingerprint, rootCerts, serverWebSocketUrl, serverWebSocketVerify }: Settings,
@@ -129,7 +129,10 @@ export function parseServerUrl(url: string): { host: string; port?: number } {
   return port === null ? { host } : { host, port };
 }
 
-/** @param text null: none is set @throws LocalError INVALID_ARGUMENT for a URL that is none, or might hold a secret; `verify` of another type, or for `ws://` */
+/**
+ * @param text null: none is set
+ * @throws LocalError INVALID_ARGUMENT for a URL that is none, or might hold a secret; `verify` of another type, or for `ws://`
+ */
 export function checkWebSocket(text: string | null, verify: boolean): Pick<Settings, 'serverWebSocketUrl' | 'serverWebSocketVerify'> {
   if (typeof verify !== 'boolean')
     throw new LocalError('INVALID_ARGUMENT', 'whether the certificate of the WebSocket is verified is true or false');

@@ -93,7 +93,10 @@ export class TokenUpload {
     this.#endPause();
   }
 
-  /** Uploads until the base station has the list or the channel ends, which may be before the attach is through: then nobody calls `ended`. @param wait ms before the first upload */
+  /**
+   * Uploads until the base station has the list or the channel ends, which may be before the attach is through: then nobody calls `ended`.
+   * @param wait ms before the first upload
+   */
   async #continue(session: Session, wait: number): Promise<void> {
     await this.#pause(wait);
     while (this.#session === session && session.isOpen && !this.#tokens.uploaded) await this.#pause(await this.#tryUpload(session));

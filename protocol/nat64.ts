@@ -1,6 +1,6 @@
 /**
- * NAT64 (RFC 6146) as an IPv6-only host sees it: which prefix its network puts in front of IPv4 addresses (RFC 7050), and the IPv6 address of an IPv4 one under it
- * (RFC 6052). What is resolved, and when, is the caller's.
+ * NAT64 (RFC 6146) as an IPv6-only host sees it: which prefix its network puts in front of IPv4 addresses (RFC 7050), and the IPv6 address
+ * of an IPv4 one under it (RFC 6052). What is resolved, and when, is the caller's.
  */
 import { formatAddress, parseAddress } from './address.ts';
 

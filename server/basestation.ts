@@ -2,8 +2,9 @@
  * A base station over any environment: sockets, sessions, attach, connect, relay, STUN. Storage comes in from outside; the REST interface, files and
  * signals belong to `start.ts`.
  *
- * A session that arrives is neutral and may ask to join, to attach or to connect; the first that is accepted makes it a device's channel or a client's, and each
- * kind has its own router. `admission.ts` says which sessions are kept. When a session ends its device is no longer attached, its routes end, and nobody waits on it any more.
+ * A session that arrives is neutral and may ask to join, to attach or to connect; the first that is accepted makes it a device's channel or
+ * a client's, and each kind has its own router. `admission.ts` says which sessions are kept. When a session ends its device is no longer
+ * attached, its routes end, and nobody waits on it any more.
  */
 import { setMaxListeners } from 'node:events';
 import { type CoapReply, MAX_MESSAGE, type RoutedRequest, Router, Status } from '../protocol/coap/index.ts';

@@ -1,6 +1,6 @@
 /**
- * What a running base station says of itself to `svc admin` on the same machine: a socket of the file system in its data directory, `basestation.sock`, gives one
- * JSON document to each connection and closes it. Only who may enter the directory reaches it.
+ * What a running base station says of itself to `svc admin` on the same machine: a socket of the file system in its data directory,
+ * `basestation.sock`, gives one JSON document to each connection and closes it. Only who may enter the directory reaches it.
  *
  * Nothing depends on it: where the socket cannot be made (a path that is too long, a file system without sockets) the base station runs without.
  */

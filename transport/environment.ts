@@ -207,8 +207,8 @@ export interface HostInterface {
 }
 
 /**
- * An open socket for datagrams, whatever kind of path they take: UDP, a WebSocket (`transport/websocket/`), or later a WebRTC data channel. All that a driver needs; where the
- * datagrams that arrive go was said when it was opened (as {@link BindOptions.receive}).
+ * An open socket for datagrams, whatever kind of path they take: UDP, a WebSocket (`transport/websocket/`), or later a WebRTC data channel.
+ * All that a driver needs; where the datagrams that arrive go was said when it was opened (as {@link BindOptions.receive}).
  */
 export interface DatagramSocket {
   /** Number of this socket within its environment: {@link Path.socket} of its paths. Never used twice. */
@@ -216,8 +216,8 @@ export interface DatagramSocket {
   /** Bytes of datagrams that may wait to be read, as the system granted them; absent or 0 where it does not tell. */
   readonly receiveBuffer?: number;
   /**
-   * Packets that it takes now without growing a queue; at 0 it says so until a good part of what it holds has left. Read before packets are made and whenever one
-   * was released. Absent where the number of packets with it is bound enough (UDP).
+   * Packets that it takes now without growing a queue; at 0 it says so until a good part of what it holds has left. Read before packets are
+   * made and whenever one was released. Absent where the number of packets with it is bound enough (UDP).
    */
   readonly room?: number;
   /**

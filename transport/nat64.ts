@@ -45,8 +45,9 @@ export class Nat64 {
 }
 
 /**
- * The prefixes under which an IPv6-only host reaches IPv4 addresses; none where it has IPv4, where nothing translates, and where the resolver does not answer. A
- * resolver that lies gets packets for IPv4 candidates sent to an address of its choice: these are checks, which need an answer under the peer's key.
+ * The prefixes under which an IPv6-only host reaches IPv4 addresses; none where it has IPv4, where nothing translates, and where the
+ * resolver does not answer. A resolver that lies gets packets for IPv4 candidates sent to an address of its choice: these are checks, which
+ * need an answer under the peer's key.
  */
 export async function discoverNat64(network: Pick<Network, 'resolve' | 'interfaces'>): Promise<readonly Nat64Prefix[]> {
   if (hasIpv4(network.interfaces?.() ?? [])) return [];

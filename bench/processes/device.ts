@@ -1,6 +1,6 @@
 /**
- * Bench process: a device with a stream listener that reads everything and keeps nothing, one that writes without end, a CoAP resource with an answer and one without a body;
- * when asked for, under access control, and anybody may pair locally.
+ * Bench process: a device with a stream listener that reads everything and keeps nothing, one that writes without end, a CoAP resource with
+ * an answer and one without a body; when asked for, under access control, and anybody may pair locally.
  */
 import { createIamSecrets, Device, defaultConfiguration, demoState, Iam } from '../../device/index.ts';
 import { serve } from './child.ts';

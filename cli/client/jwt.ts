@@ -1,6 +1,6 @@
 /**
- * Where a client command gets a token of an issuer from. A token lets its holder connect, and arguments are seen by everybody who may list the processes of this
- * machine: so a file or standard input is the way, and an argument is warned of.
+ * Where a client command gets a token of an issuer from. A token lets its holder connect, and arguments are seen by everybody who may list
+ * the processes of this machine: so a file or standard input is the way, and an argument is warned of.
  */
 import type { ConnectionOptions } from '../../client/node.ts';
 import { UsageError } from '../frame/errors.ts';

@@ -60,7 +60,10 @@ export class Known {
     this.#saved = JSON.stringify(file);
   }
 
-  /** Reads the directory; it is made when something is kept in it: one that is mistyped leaves nothing behind. @throws with one line when it cannot be read or is damaged */
+  /**
+   * Reads the directory; it is made when something is kept in it: one that is mistyped leaves nothing behind.
+   * @throws with one line when it cannot be read or is damaged
+   */
   static async open(directory: string): Promise<Known> {
     const path = join(directory, 'known.json');
     const content = await readJson(path);

@@ -66,13 +66,17 @@ export function resolveServer(options: StationFlags, knowledge: StationKnowledge
   return { url, fingerprint, roots: rootCerts ?? known.tlsStation(url) ?? '' };
 }
 
-/** Also beside --server: that may be another address of the base station that the string means. Who made up a string replaces no proof by TLS with a key of theirs. */
+/**
+ * Also beside --server: that may be another address of the base station that the string means. Who made up a string replaces no proof by
+ * TLS with a key of theirs.
+ */
 function fingerprintOfString(url: string, { pairing }: StationKnowledge, known: Known): string | undefined {
   return known.tlsStation(url) === undefined ? pairing?.serverFingerprint : undefined;
 }
 
 /**
- * The server connect token that is remembered of a device: for the base station that it is from. A pairing string may name another one, which learns nothing of it.
+ * The server connect token that is remembered of a device: for the base station that it is from. A pairing string may name another one,
+ * which learns nothing of it.
  * @param server that is to be used @param from who named it
  */
 export function rememberedToken(

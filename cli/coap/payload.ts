@@ -1,6 +1,6 @@
 /**
- * What a CoAP answer holds, as a command shows it: text as text, JSON and CBOR as JSON, with line breaks for a person at a terminal, anything else as bytes, at a
- * terminal as hexadecimal digits.
+ * What a CoAP answer holds, as a command shows it: text as text, JSON and CBOR as JSON, with line breaks for a person at a terminal,
+ * anything else as bytes, at a terminal as hexadecimal digits.
  */
 import { type CoapResponse, ContentFormat } from '../../client/node.ts';
 import { decode } from '../../protocol/cbor/index.ts';

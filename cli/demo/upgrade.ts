@@ -11,8 +11,9 @@ const UPGRADE_SIZE = 16 << 20;
 const PATH_LIMIT = 10_000;
 
 /**
- * A transfer begins through the base station, and ends over a direct path. Loopback addresses are no candidates: both processes reach one another at the address of
- * an interface of this machine. Where there is none but loopback the transfer stays relayed, and the step says so.
+ * A transfer begins through the base station, and ends over a direct path. Loopback addresses are no candidates: both processes reach one
+ * another at the address of an interface of this machine. Where there is none but loopback the transfer stays relayed, and the step says
+ * so.
  */
 export async function upgradeStep(report: Report, { client, folder, target: { options, keyFile } }: Stage): Promise<void> {
   await report.step('from the base station to a direct path, under a transfer', async () => {

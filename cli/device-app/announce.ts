@@ -77,7 +77,11 @@ function stationLines(state: DeviceState, fingerprint: string): string[] {
   ];
 }
 
-/** Those with a password stand on a line of their own: in the arguments of a command others would see it. @param beside options that a client needs @param localPort where the local ways of pairing are possible; undefined: nowhere */
+/**
+ * Those with a password stand on a line of their own: in the arguments of a command others would see it.
+ * @param beside options that a client needs
+ * @param localPort where the local ways of pairing are possible; undefined: nowhere
+ */
 function pairingLines(
   { plain, open, invitation }: Pairings,
   { beside, localPort }: { beside: string; localPort: number | undefined },

@@ -1,5 +1,6 @@
 /**
- * Work that costs much and is asked for with little: each client has one piece of it done at a time, and its others wait. A client that asks for much delays itself.
+ * Work that costs much and is asked for with little: each client has one piece of it done at a time, and its others wait. A client that
+ * asks for much delays itself.
  */
 export class ClientTurns {
   /** What a client asked for last: it settles when the next one may begin. */

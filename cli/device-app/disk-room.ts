@@ -2,8 +2,8 @@
  * What files may take of the disk of `svc device`: all but a reserve. Users, audit log and settings are saved there, too, and a user who fills it could not be
  * deleted.
  *
- * All transfers take their bytes here before they write them. If each of them looked at the disk for itself, many together could write more between two looks than
- * the reserve has.
+ * All transfers take their bytes here before they write them. If each of them looked at the disk for itself, many together could write more
+ * between two looks than the reserve has.
  */
 import { FileTransferError } from '../files/protocol.ts';
 

@@ -55,7 +55,11 @@ export async function identify(device: Device, data: DeviceData, options: Identi
 
 type StationState = Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts' | 'ServerWebSocketUrl' | 'Joined'>;
 
-/** The base station of the options, and what is kept of it. A fingerprint says which one it is, wherever it is; the rest belongs to an address. @throws UsageError */
+/**
+ * The base station of the options, and what is kept of it. A fingerprint says which one it is, wherever it is; the rest belongs to an
+ * address.
+ * @throws UsageError
+ */
 function stationOf(kept: Partial<DeviceState>, options: IdentityOptions): StationState {
   const { server, serverFingerprint, rootCerts, serverWebsocket } = options;
   const ServerUrl = server ?? kept.ServerUrl;

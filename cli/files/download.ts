@@ -38,7 +38,10 @@ export async function downloadFile(
   }
 }
 
-/** Hands the content of the file `name` on as it comes. When it is not as it was sent, that is known at the end. @throws FileTransferError, SvcError, what `take` throws */
+/**
+ * Hands the content of the file `name` on as it comes. When it is not as it was sent, that is known at the end.
+ * @throws FileTransferError, SvcError, what `take` throws
+ */
 export function downloadFlow(
   connection: Connection,
   name: string,

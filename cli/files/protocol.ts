@@ -30,7 +30,8 @@
  *
  *     client → device   {"op":"put","name":N,"size":S}\n  S bytes            device → client   {"size":S,"sha256":F}\n
  *
- * which replaces a file that is there. A device answers `put` in each version; a client whose `send` or `list` is refused without a code knows the other by that.
+ * which replaces a file that is there. A device answers `put` in each version; a client whose `send` or `list` is refused without a code
+ * knows the other by that.
  */
 import { SvcError } from '../../protocol/errors/index.ts';
 

@@ -1,4 +1,7 @@
-/** In a bundle in place of `bindings/embedded.ts`: the release module from its file. Text of that size costs a start more than all other modules of the core. */
+/**
+ * In a bundle in place of `bindings/embedded.ts`: the release module from its file. Text of that size costs a start more than all other
+ * modules of the core.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

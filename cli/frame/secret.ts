@@ -1,6 +1,6 @@
 /**
- * A secret that an option or argument takes: `-` reads it from standard input, at a terminal unseen, a file from there. As it is, it is seen by everybody who may list
- * the processes of this machine, and stays in the shell's history: that is warned of.
+ * A secret that an option or argument takes: `-` reads it from standard input, at a terminal unseen, a file from there. As it is, it is
+ * seen by everybody who may list the processes of this machine, and stays in the shell's history: that is warned of.
  */
 import { readSecretLine } from './ask.ts';
 import { UsageError } from './errors.ts';

@@ -1,6 +1,7 @@
 /**
- * `svc tunnel --stdio`: one connection to a TCP service over standard input and output, as the ProxyCommand of ssh wants it. Standard output carries its bytes and
- * nothing else. The end of one direction is passed on, and the other continues; it is over when both have ended.
+ * `svc tunnel --stdio`: one connection to a TCP service over standard input and output, as the ProxyCommand of ssh wants it. Standard
+ * output carries its bytes and nothing else. The end of one direction is passed on, and the other continues; it is over when both have
+ * ended.
  */
 import { closeSync, openSync } from 'node:fs';
 import { devNull } from 'node:os';

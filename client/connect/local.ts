@@ -3,8 +3,8 @@
  * connection.
  *
  * Anybody on the network can announce the device. So an answer decides nothing: whoever answers must prove the device's key where the connection has a pin,
- * no address waits for another, and the other channels of the connect do not wait for this one. An answer can direct packets only to addresses nearby: to a network of
- * this host, and to private addresses, since a network may be routed behind another one.
+ * no address waits for another, and the other channels of the connect do not wait for this one. An answer can direct packets only to
+ * addresses nearby: to a network of this host, and to private addresses, since a network may be routed behind another one.
  *
  * The channel has failed when the search is over and every address has failed; the error is NOT_FOUND when nothing answered (reference §4.3).
  */
@@ -18,8 +18,9 @@ import { type AddressKind, addressKind } from '../../transport/special-addresses
 import { FIRST_TIMEOUT, raceOf } from './direct.ts';
 
 /**
- * ms for one handshake at most. An address that was announced may be a stranger's, or that of a device switched off since: it gets four Initiates, and a connect
- * that fails otherwise does not wait longer for it. A network that loses a fifth of the packets each way answers one of four in all but one of 60 handshakes.
+ * ms for one handshake at most. An address that was announced may be a stranger's, or that of a device switched off since: it gets four
+ * Initiates, and a connect that fails otherwise does not wait longer for it. A network that loses a fifth of the packets each way answers
+ * one of four in all but one of 60 handshakes.
  */
 const HANDSHAKE_TIMEOUT = 2_500;
 

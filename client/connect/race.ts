@@ -169,8 +169,8 @@ function enabledChannels(context: ChannelContext, options: EffectiveOptions): Ma
 }
 
 /**
- * Where there is no multicast DNS, as in a browser, the channel is off, and its result NONE: NOT_FOUND would say that the device is not there. Direct candidates
- * do without ids, and nothing can be looked for then.
+ * Where there is no multicast DNS, as in a browser, the channel is off, and its result NONE: NOT_FOUND would say that the device is not
+ * there. Direct candidates do without ids, and nothing can be looked for then.
  */
 function isLocalPossible({ environment, candidates }: ChannelContext, options: EffectiveOptions): boolean {
   const { Local, ProductId, DeviceId } = options;

@@ -2,8 +2,8 @@
  * The remote channel: one request to the base station carries our Initiate to the device and its Respond back, then data flows on the route.
  *
  * Steps: check that admission is possible at all, use the client's channel to that base station (made or reused, redirects followed), send
- * `POST /client/connect`, finish the handshake with what came back. The base station's refusals become the channel's errors. With IgnoreDeviceNotAttached it waits
- * for a device that is not attached (`waiting.ts`).
+ * `POST /client/connect`, finish the handshake with what came back. The base station's refusals become the channel's errors. With
+ * IgnoreDeviceNotAttached it waits for a device that is not attached (`waiting.ts`).
  */
 import {
   ClientPath,

@@ -1,5 +1,6 @@
 /**
- * Local ports that lead to services of a device for as long as they are wanted (compare RFC 4254 §7): they stay open while the connection is lost and made again.
+ * Local ports that lead to services of a device for as long as they are wanted (compare RFC 4254 §7): they stay open while the connection
+ * is lost and made again.
  *
  * 1. Each service is asked for over the connection; its port is opened.
  * 2. When the connection is lost, `DeviceLink` makes another, the services are asked for again, and the ports lead there.
@@ -95,7 +96,8 @@ export class PortForwarding {
 
   /**
    * Asks for the services and opens the ports.
-   * @throws NOT_FOUND (no such service); FORBIDDEN; LocalPortError; INVALID_ARGUMENT (too many services); STOPPED, NOT_CONNECTED when the connection is lost meanwhile. Nothing is open then but the connection.
+   * @throws NOT_FOUND (no such service); FORBIDDEN; LocalPortError; INVALID_ARGUMENT (too many services); STOPPED, NOT_CONNECTED when the
+   * connection is lost meanwhile. Nothing is open then but the connection.
    */
   static async open(options: PortForwardingOptions): Promise<PortForwarding> {
     const forwarding = new PortForwarding(options);

@@ -1,8 +1,8 @@
 /**
  * A local TCP port that stays open while connections to the device come and go.
  *
- * While there is none, or it rests, local connections wait for it, some seconds and a bounded number of them; what waits in vain is reset. When the connection is lost those
- * that were carried are reset, too: what they had sent may or may not have arrived.
+ * While there is none, or it rests, local connections wait for it, some seconds and a bounded number of them; what waits in vain is reset.
+ * When the connection is lost those that were carried are reset, too: what they had sent may or may not have arrived.
  */
 import type { Socket } from 'node:net';
 import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';

@@ -62,7 +62,10 @@ const BATCH_BYTES: u32 = 3 << 16;
 /** Index of the path they go to. */
 export let outTransmitPath: u32 = 0;
 
-/** Writes up to `most` packets, fewer large ones, at 0 none but a challenge or answer of a path; returns how many. Their places are in the tables of memory/layout.ts. */
+/**
+ * Writes up to `most` packets, fewer large ones, at 0 none but a challenge or answer of a path; returns how many. Their places are in the
+ * tables of memory/layout.ts.
+ */
 export function transmit(c: Connection, now: f64, most: u32): u32 {
   beginBatch();
   if (c.state == OPEN && c.paths) {

@@ -2,8 +2,9 @@
  * Asking a path whether the peer receives there (RFC 9000 §8.2): a PATH_CHALLENGE now, again at doubling intervals
  * (connection/path-probes.ts writes it), until an answer or the deadline; and now and then on a path that is kept warm.
  *
- * What keeps a path warm that has shown full size is small: it is there for NATs, and to know that the peer still answers. Every eighth has full size, because what a path
- * carries may change, and the host may choose it at any time. A check of failover.ts has full size, always, and no answer to a small challenge ends it.
+ * What keeps a path warm that has shown full size is small: it is there for NATs, and to know that the peer still answers. Every eighth has
+ * full size, because what a path carries may change, and the host may choose it at any time. A check of failover.ts has full size, always,
+ * and no answer to a small challenge ends it.
  *
  * What an answer or its absence means is not decided here (validation.ts, migration.ts).
  */
@@ -35,7 +36,10 @@ const INITIAL_PTO: f64 = 999;
 const VALIDATION_PTOS: f64 = 3;
 /** Our constant: the first repetition comes after half a PTO, so that three challenges fit a check of 3 PTO; not sooner than this, ms. */
 const LEAST_INTERVAL: f64 = 20;
-/** Our constants, ms: when a path that our host does not keep is forgotten. A peer that keeps one warm uses it more often; an unvalidated one may be an attacker's. */
+/**
+ * Our constants, ms: when a path that our host does not keep is forgotten. A peer that keeps one warm uses it more often; an unvalidated
+ * one may be an attacker's.
+ */
 const FORGET_AFTER: f64 = 90_000;
 const FORGET_UNPROVEN: f64 = 5_000;
 /** Our constant: of the challenges that keep a path warm one in so many has full size. */

@@ -48,8 +48,8 @@ import { dropPath } from './table';
 const CHECK_PTOS: f64 = 3;
 const LONGEST_CHECK: f64 = 3_000;
 /**
- * Our constant, ms: after the active path has won. A peer that answers from another address than the one it is reached at, as a host with several does, would have us
- * ask with each of its packets, and each question brings one.
+ * Our constant, ms: after the active path has won. A peer that answers from another address than the one it is reached at, as a host with
+ * several does, would have us ask with each of its packets, and each question brings one.
  */
 const CONTEST_PAUSE: f64 = 3_000;
 

@@ -1,8 +1,8 @@
 /**
  * PATH_CHALLENGE of the peer (RFC 9000 §8.2.2): answered once, on the path it came in on, in a datagram of full size if its own had that: then the answer
- * shows that such datagrams pass in this direction, too. A small one keeps a path warm, and costs as little in return. A path that the peer tries is validated in this
- * direction, too: then it can be used at once. An initiator tells its host of one on its active path: the peer may see it elsewhere, as after its NAT has
- * forgotten it.
+ * shows that such datagrams pass in this direction, too. A small one keeps a path warm, and costs as little in return. A path that the peer
+ * tries is validated in this direction, too: then it can be used at once. An initiator tells its host of one on its active path: the peer
+ * may see it elsewhere, as after its NAT has forgotten it.
  */
 import { ROUTE_HEADER } from '../packet/header';
 import { CHALLENGED, Connection, flagged, INITIATOR, SEND_PING } from '../records/connection';

@@ -2,7 +2,8 @@
  * An ACK frame arrived (RFC 9000 §19.3, RFC 9002 §6 and A.7).
  *
  *   1. read the ranges; refuse numbers never sent, and numbers left out on purpose
- *   2. packets it names that were given up as lost (reordering.ts); settle every newly acknowledged packet, lowest number first, so that send windows move without gaps
+ *   2. packets it names that were given up as lost (reordering.ts); settle every newly acknowledged packet, lowest number first, so that
+ *      send windows move without gaps
  *   3. RTT sample from the largest, if it is new
  *   4. losses, congestion window, timers
  */

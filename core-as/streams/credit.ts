@@ -4,8 +4,8 @@
  * What is announced is only noted here (`pending` bits); transmit writes the frame from the state it finds then, so a lost or
  * overtaken announcement is never stale.
  *
- * MAX_DATA and MAX_STREAM_DATA rise when a quarter of the window was consumed, MAX_DATA in any case when less than 2 R is left: a peer with a message of up to R
- * bytes must never wait for credit that we have and keep (PROTOCOL.md §5).
+ * MAX_DATA and MAX_STREAM_DATA rise when a quarter of the window was consumed, MAX_DATA in any case when less than 2 R is left: a peer with
+ * a message of up to R bytes must never wait for credit that we have and keep (PROTOCOL.md §5).
  */
 import { MESSAGE_LIMIT } from '../memory/layout';
 import { push } from '../memory/list';

@@ -1,6 +1,7 @@
 /**
- * Configuration and state in two files of a directory, beside them how often passwords were tried, each replaced as a whole or not at all. What cannot be read is refused with the file's
- * name, and the file stays as it is; a file that is not there is made from what the application begins with.
+ * Configuration and state in two files of a directory, beside them how often passwords were tried, each replaced as a whole or not at all.
+ * What cannot be read is refused with the file's name, and the file stays as it is; a file that is not there is made from what the
+ * application begins with.
  */
 import { join } from 'node:path';
 import { LocalError, SvcError } from '../../protocol/errors/index.ts';

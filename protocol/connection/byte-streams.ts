@@ -5,8 +5,9 @@
  *   opener    open → port written → waits for the zero byte → accepted
  *   acceptor  opened by the peer → port read → offered to the application → accepted: zero byte written, window raised
  *
- * The opener may write its data at once, up to the initial window: it then leaves with the preface, and may end its direction too. A stream nobody accepts within 30 s is reset, one over the
- * limit at once. Once accepted a stream passes through here with a map look-up at most. Nothing here is about messages.
+ * The opener may write its data at once, up to the initial window: it then leaves with the preface, and may end its direction too. A stream
+ * nobody accepts within 30 s is reset, one over the limit at once. Once accepted a stream passes through here with a map look-up at most.
+ * Nothing here is about messages.
  */
 import { type CoreConnection, EventKind } from '../../bindings/index.ts';
 import { StreamCode } from '../errors/index.ts';

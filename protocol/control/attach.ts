@@ -2,8 +2,9 @@
  * `POST /device/attach`: a device presents itself to its base station; it is attached from then on, or sent to another one.
  *
  * Request `{SvcVersion, AppName?, AppVersion?, ProductId, DeviceId, Redirected?, Tokens?}`. Answer 2.01: `{Status: 0, KeepAlive?: {Interval,
- * RetryInterval, MaxRetries}, Address?: {Ip, Port}, WallTime?, MaxTokens?, TokensKnown?, Stun?: [{Ip?, Port}]}` or `{Status: 1, Host, Port, Fingerprint}`. Then, unless the
- * base station knows the list, `PUT /device/sct` with an array of the tokens. The device's key is proved by the channel, not here.
+ * RetryInterval, MaxRetries}, Address?: {Ip, Port}, WallTime?, MaxTokens?, TokensKnown?, Stun?: [{Ip?, Port}]}` or `{Status: 1, Host, Port,
+ * Fingerprint}`. Then, unless the base station knows the list, `PUT /device/sct` with an array of the tokens. The device's key is proved by
+ * the channel, not here.
  */
 import type { KeepAlive } from '../../bindings/options.ts';
 import {

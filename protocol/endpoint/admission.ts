@@ -1,8 +1,8 @@
 /**
  * Whether a connection that others have made is accepted, beside those that are there. Some places may be kept for certain keys, whose holder takes
- * another place only while it holds no more of all than are free; of the rest, other keys hold no more from one network than their share. Counted anew each time, as a key may come to
- * be one of those, and a peer may move. For one of the certain keys a connection of another key makes way that has no path at the moment: it holds a place and
- * carries nothing.
+ * another place only while it holds no more of all than are free; of the rest, other keys hold no more from one network than their share.
+ * Counted anew each time, as a key may come to be one of those, and a peer may move. For one of the certain keys a connection of another
+ * key makes way that has no path at the moment: it holds a place and carries nothing.
  */
 import { networkOf } from '../address.ts';
 import type { Context } from './context.ts';

@@ -2,9 +2,9 @@
  * The other ends' connection ids in force, and whose each is: a Reset that names one ends its connection when it carries the token that came with the id
  * (PROTOCOL.md §2). Every idle connection has entries here, and hardly any is ever read.
  *
- * An owner keeps its ids and tokens in one packed text. The table finds owners by the first word of an id, as a number, and holds a list only where ids share one:
- * the other end chooses its ids, so each find compares the whole id. An end that chooses the same word for many of its connections fills one list: ids
- * after the sixteenth are not noted, and a Reset does not end those connections.
+ * An owner keeps its ids and tokens in one packed text. The table finds owners by the first word of an id, as a number, and holds a list
+ * only where ids share one: the other end chooses its ids, so each find compares the whole id. An end that chooses the same word for many
+ * of its connections fills one list: ids after the sixteenth are not noted, and a Reset does not end those connections.
  */
 import { equalBytes } from '../identity/index.ts';
 import { packed, unpacked } from '../packed-bytes.ts';
@@ -39,8 +39,8 @@ export class RemoteIds<T extends RemoteIdOwner> {
   }
 
   /**
-   * These and no others are in force: those that the other end took back are forgotten (RFC 9000 §10.3.1). Of one that is known its token stays: the core, which
-   * says what is in force, has none of the id of the handshake, and zeros in its place.
+   * These and no others are in force: those that the other end took back are forgotten (RFC 9000 §10.3.1). Of one that is known its token
+   * stays: the core, which says what is in force, has none of the id of the handshake, and zeros in its place.
    */
   replace(owner: T, inForce: readonly RemoteId[]): void {
     const known = entriesOf(owner);

@@ -3,7 +3,8 @@
  *
  * Three blocks. The specification's names (interface.md §7 and the codes listed with the reference's client and device) are given
  * exactly; where two of its surfaces call one thing by two names, both stand here and the note says which one we raise. Then those of
- * the wrappers around access control, and the few names of our own, marked `own`. The wire numbers that travel between ends are in `codes.ts` and `station-codes.ts`.
+ * the wrappers around access control, and the few names of our own, marked `own`. The wire numbers that travel between ends are in
+ * `codes.ts` and `station-codes.ts`.
  */
 
 /** Who raises a code: the client, the device or base station SDK, or any of them. */

@@ -1,6 +1,6 @@
 /**
- * Whether a gateway has lost its mappings, by the seconds since then that it states with each answer (RFC 6887 §8.5). NAT-PMP's rule (RFC 6886 §3.6) differs little,
- * so one serves both.
+ * Whether a gateway has lost its mappings, by the seconds since then that it states with each answer (RFC 6887 §8.5). NAT-PMP's rule (RFC
+ * 6886 §3.6) differs little, so one serves both.
  */
 
 /** s that clocks may differ without a meaning. */

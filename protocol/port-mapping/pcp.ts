@@ -1,6 +1,6 @@
 /**
- * Port Control Protocol (RFC 6887): the MAP request and response for UDP, over a table of field offsets. Options are neither sent nor read; ANNOUNCE is no answer
- * of ours.
+ * Port Control Protocol (RFC 6887): the MAP request and response for UDP, over a table of field offsets. Options are neither sent nor read;
+ * ANNOUNCE is no answer of ours.
  */
 
 /** UDP port of PCP and NAT-PMP servers (RFC 6887 §19.1). */

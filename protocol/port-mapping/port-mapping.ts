@@ -8,8 +8,8 @@
  *     │ └─── after a pause ──┐
  *     └──refused, silent──▶ resting
  *
- * 1. A request is repeated after a pause that doubles, a few times (RFC 6887 §8.1.1, RFC 6886 §3.1). A gateway that does not speak PCP, or is silent, is asked by
- *    NAT-PMP; one that refuses, or is silent again, is left alone for a while.
+ * 1. A request is repeated after a pause that doubles, a few times (RFC 6887 §8.1.1, RFC 6886 §3.1). A gateway that does not speak PCP, or
+ *    is silent, is asked by NAT-PMP; one that refuses, or is silent again, is left alone for a while.
  * 2. A mapping is renewed when half of what is left of its life is over, again and again until the gateway answers (RFC 6887 §11.2.1).
  * 3. The gateway states how long it has known its mappings. When that jumps, what was held is void (epoch.ts): a refusal then ends it at once.
  * 4. `close` deletes what the gateway may hold, with a few requests, and reports `closed`.

@@ -12,7 +12,8 @@
  *   release    an end that has no use for a route gives it back: it ends when both have, or a moment after the first
  *   timeout    routes not used for long, or given back by one end, end the same way, each with an event
  *
- * After `handleTimeout` and `release`: `nextEvent` until null; after that and `open`: `nextTimeout`. What it does not do: send, queue, keep time. The inner packet is not looked at, except that a Route inside a Route is dropped.
+ * After `handleTimeout` and `release`: `nextEvent` until null; after that and `open`: `nextTimeout`. What it does not do: send, queue, keep
+ * time. The inner packet is not looked at, except that a Route inside a Route is dropped.
  */
 import type { CryptoHost } from '../crypto-host.ts';
 import { Fifo } from '../fifo.ts';

@@ -11,7 +11,8 @@
  *
  * The client asks for it (`spray` of its update) when its own part is ready: with the openers out where it is H, else before its first check.
  *
- * Verbs: after each call `transmit` until null, `nextEvent` until null, then `nextTimeout`. That there is nothing more to send may end a stage, and so be an event.
+ * Verbs: after each call `transmit` until null, `nextEvent` until null, then `nextTimeout`. That there is nothing more to send may end a
+ * stage, and so be an event.
  */
 import type { NatReport, RendezvousState, RendezvousUpdate, SocketAddress } from '../control/index.ts';
 import { type LocalView, Round, type RoundEvent, type RoundOptions, type RoundPacket } from './round.ts';

@@ -10,8 +10,8 @@
  * Foreign flows take ports in between, therefore multiples up to {@link MAX_MULTIPLE}. A mapping on the local port says nothing of a stride: such a
  * NAT keeps ports, and gives others only where one is taken.
  *
- * Not here: which samples are taken and when (docstring of `classifyNat`), and what follows from the class (prediction.ts, spray.ts). A NAT whose mapping depends
- * on the destination's address alone looks independent until a second address was asked.
+ * Not here: which samples are taken and when (docstring of `classifyNat`), and what follows from the class (prediction.ts, spray.ts). A NAT
+ * whose mapping depends on the destination's address alone looks independent until a second address was asked.
  */
 import type { NatReport, SocketAddress } from '../control/index.ts';
 
@@ -43,9 +43,10 @@ const WRAPS = [0xffff - 1023, 0x1_0000] as const;
 /**
  * Classes the NAT in front of our sockets.
  *
- * Samples needed: the main socket asks two destinations (the station's main port is the first, its STUN port the second, a second IP the third where there is one).
- * Where they saw the same, that is all. Where they differ, three further sockets ask one destination once each, sent at once: with the second
- * sample of the main socket four new mappings, so one of them may get lost. Longer pauses let foreign flows in.
+ * Samples needed: the main socket asks two destinations (the station's main port is the first, its STUN port the second, a second IP the
+ * third where there is one). Where they saw the same, that is all. Where they differ, three further sockets ask one destination once each,
+ * sent at once: with the second sample of the main socket four new mappings, so one of them may get lost. Longer pauses let foreign flows
+ * in.
  *
  * IPv4 decides where there is a sample of it, as IPv6 is hardly ever translated. Samples from before a change of network do not belong here.
  *
@@ -121,8 +122,8 @@ function follows(before: NatSample, after: NatSample): boolean {
 }
 
 /**
- * The one stride of which all distances are small multiples, the largest there is, with its sign; 0 when there is none. One above 4,032 shows only as long as its
- * multiples do not go around the range.
+ * The one stride of which all distances are small multiples, the largest there is, with its sign; 0 when there is none. One above 4,032
+ * shows only as long as its multiples do not go around the range.
  */
 function strideOf(ports: readonly number[]): number {
   for (const wrap of WRAPS) {

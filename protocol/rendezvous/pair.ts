@@ -19,8 +19,8 @@ export const MAIN_SOCKET = 0;
 
 /**
  * Hop limits of the openers. The first passes the NAT of a home and ends at the router behind it; the further ones pass the NATs of a provider, and may reach
- * the other end's where the two are neighbours: they wait until that one has let its own first opener out (round.ts). The one opener of a predicted port has the last
- * of these, and does not wait.
+ * the other end's where the two are neighbours: they wait until that one has let its own first opener out (round.ts). The one opener of a
+ * predicted port has the last of these, and does not wait.
  */
 export const OPENER_HOPS: readonly number[] = [2, 4, 7];
 /** ms from an opener to the next one of its pair, at least. */

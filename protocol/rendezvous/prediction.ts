@@ -4,23 +4,25 @@
  * **We have one port** (no NAT, or an independent one). The other end's packet to us makes a new mapping: the k-th since its report, where k counts what it
  * opens for other candidates and foreign flows too. We try the k in the order of their probability.
  *
- * **Both NATs are sequential.** Number n of a NAT is the port `Last + n · Stride`. The client sends its i-th packet to number i of the device's NAT; it leaves from
- * number i + dA of its own, where dA flows came in between. The device sends its j-th to number j + s(j), and that leaves from number j + dB. Two packets meet where
- * i = j + dB and i + dA = j + s(j): where s(j) = dA + dB, the sum of both shifts, which neither end knows.
+ * **Both NATs are sequential.** Number n of a NAT is the port `Last + n · Stride`. The client sends its i-th packet to number i of the
+ * device's NAT; it leaves from number i + dA of its own, where dA flows came in between. The device sends its j-th to number j + s(j), and
+ * that leaves from number j + dB. Two packets meet where i = j + dB and i + dA = j + s(j): where s(j) = dA + dB, the sum of both shifts,
+ * which neither end knows.
  *
  * So the device guesses: s runs through 0, 1, 2, … 14, and through them again. Three properties make that work:
  *
  *   - no number comes twice, which takes an odd period: a packet to a port that was sent to before would make no new mapping, and all later j would be wrong;
- *   - in a pass s(j) grows by one from packet to packet, while the true sum only grows, so that s(j) cannot step over it, whatever flows come while packets leave;
+ *   - in a pass s(j) grows by one from packet to packet, while the true sum only grows, so that s(j) cannot step over it, whatever flows
+ *     come while packets leave;
  *   - a packet lost on its way to the NAT that made s(j) step over it is made up for by the second pass.
  *
- * With 5 foreign flows a second at both ends, samples 50 to 400 ms old and a packet each 10 ms a round succeeds in 99.9 of 100 (test/protocol/rendezvous/prediction.test.ts):
- * guessing 0 alone succeeds in 14 of 100, guessing 0 to 3 in four blocks of 8 ports in 40. Where samples are older, one pass of 0 to 31 reaches further: of samples 1.0 to 1.5 s
- * old 93 of 100.
+ * With 5 foreign flows a second at both ends, samples 50 to 400 ms old and a packet each 10 ms a round succeeds in 99.9 of 100
+ * (test/protocol/rendezvous/prediction.test.ts): guessing 0 alone succeeds in 14 of 100, guessing 0 to 3 in four blocks of 8 ports in 40.
+ * Where samples are older, one pass of 0 to 31 reaches further: of samples 1.0 to 1.5 s old 93 of 100.
  *
- * What the caller has to do, as each breaks the count: packets leave in the order of the list, from one socket, with few new mappings for other candidates before them
- * and none in between; both ends sample again just before a round; another round uses a further socket at both ends, because a mapping that was made once is not made
- * again.
+ * What the caller has to do, as each breaks the count: packets leave in the order of the list, from one socket, with few new mappings for
+ * other candidates before them and none in between; both ends sample again just before a round; another round uses a further socket at both
+ * ends, because a mapping that was made once is not made again.
  */
 import type { NatMapping, NatReport } from '../control/index.ts';
 
@@ -84,8 +86,8 @@ function periodFor(time: number): number {
 }
 
 /**
- * The `count` likeliest numbers of one mapping after `time` ms, likeliest first: one of the `opened` new ones of the other end, behind a Poisson number of foreign
- * flows, whose rate is anything up to FOREIGN.
+ * The `count` likeliest numbers of one mapping after `time` ms, likeliest first: one of the `opened` new ones of the other end, behind a
+ * Poisson number of foreign flows, whose rate is anything up to FOREIGN.
  */
 function likelyNumbers(time: number, opened: number, count: number): number[] {
   const seconds = Math.min(Math.max(time, 0), MAX_AGE) / 1000;

@@ -115,8 +115,8 @@ export class RoundBudget {
   }
 
   /**
-   * Takes the host's one spray, from this end or towards 256 sockets of it, for at most 15 s: once for each reason, then hourly. Only towards an address that is trusted, and only its caller
-   * knows whether the peer named it, too.
+   * Takes the host's one spray, from this end or towards 256 sockets of it, for at most 15 s: once for each reason, then hourly. Only
+   * towards an address that is trusted, and only its caller knows whether the peer named it, too.
    *
    * @param reason names what a spray would find out again: the peer, and the network at both ends
    */

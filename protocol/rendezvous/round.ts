@@ -21,14 +21,17 @@ import { predictPorts } from './prediction.ts';
 import type { RoundBudget, SendVerdict } from './round-budget.ts';
 
 /**
- * ms between two packets of a round, and after the first opener of a pair: the other end expects all of these within FURTHER_MARGIN, and where ports are predicted each
- * foreign flow in between spoils the prediction.
+ * ms between two packets of a round, and after the first opener of a pair: the other end expects all of these within FURTHER_MARGIN, and
+ * where ports are predicted each foreign flow in between spoils the prediction.
  */
 const PACE = 10;
 const PACE_FIRST = 1;
 /** ms after an opener from which a check may follow although the other end has not opened. */
 const UNOPENED_WAIT = 1_000;
-/** ms that an end with ports in sequence waits for both lists to be complete before it opens without, and that further openers wait for the other end to say what its NAT does. */
+/**
+ * ms that an end with ports in sequence waits for both lists to be complete before it opens without, and that further openers wait for the
+ * other end to say what its NAT does.
+ */
 const COMPLETE_WAIT = 1_000;
 /** ms allowed for the other end's first openers to leave. A device waits one round trip longer: MAX_RTT at most, UNKNOWN_RTT where none was measured. */
 const FURTHER_MARGIN = 20;
@@ -285,8 +288,8 @@ export class Round {
 
   /**
    * When further openers may follow the first of a pair: one that reached the NAT of an end that has not opened yet would claim the mapping there. A device
-   * opens before it says what its NAT does, but for one with ports in sequence, which opens when it knows the client's NAT; a client opens at the latest when it
-   * has heard of the device.
+   * opens before it says what its NAT does, but for one with ports in sequence, which opens when it knows the client's NAT; a client opens
+   * at the latest when it has heard of the device.
    */
   readonly #furtherBegin = (): number => {
     if (this.#hasPeerOpened) return Number.NEGATIVE_INFINITY;

@@ -1,8 +1,10 @@
 /**
  * Asks the station's STUN ports what this end's sockets look like from outside (RFC 8489 Binding, RFC 5780 §4.3), sans-IO.
  *
- * 1. The main socket asks each server, at most three: those that the station named, and one of another family. The station's main port has said already what it saw (`known`).
- * 2. Where they saw another address than the main port did, the station is asked what it sees now (event `station`): the NAT may have forgotten the channel since.
+ * 1. The main socket asks each server, at most three: those that the station named, and one of another family. The station's main port has
+ *    said already what it saw (`known`).
+ * 2. Where they saw another address than the main port did, the station is asked what it sees now (event `station`): the NAT may have
+ *    forgotten the channel since.
  * 3. Where they saw different addresses, three further sockets (event `sockets`) ask the first server once each: the distances of their mappings tell ports in
  *    sequence from random ones.
  * 4. `done`: every request was answered, or given up after three tries.
@@ -52,8 +54,8 @@ export interface StunAnswer extends SocketAddress {
 }
 
 /**
- * `station`: ask the station where it sees the main socket now, and call `stationAnswered`. `sockets`: open so many, numbered from 1, and call `socketsOpened` with
- * their ports.
+ * `station`: ask the station where it sees the main socket now, and call `stationAnswered`. `sockets`: open so many, numbered from 1, and
+ * call `socketsOpened` with their ports.
  */
 export type SamplerEvent = { readonly kind: 'station' } | { readonly kind: 'sockets'; readonly count: number } | { readonly kind: 'done' };
 

@@ -1,27 +1,28 @@
 /**
- * How many checks an end may send to an address. Nobody can flood a third party by naming it as a candidate, not even through many devices at once (SECURITY.md).
+ * How many checks an end may send to an address. Nobody can flood a third party by naming it as a candidate, not even through many devices
+ * at once (SECURITY.md).
  *
- * An address is *trusted* when the station reported it for the peer, or, at a client, when a verified device named it. It is *answering* once a check of ours was
- * answered from there: only a party that received the check knows its transaction id. For all others
+ * An address is *trusted* when the station reported it for the peer, or, at a client, when a verified device named it. It is *answering*
+ * once a check of ours was answered from there: only a party that received the check knows its transaction id. For all others
  *
- *   - a round sends 4 packets to an address at most, two of them openers: its base packets; and a check more for each of the first two valid checks from there, as the
- *     peer has the keys and can feign their source;
+ *   - a round sends 4 packets to an address at most, two of them openers: its base packets; and a check more for each of the first two
+ *     valid checks from there, as the peer has the keys and can feign their source;
  *   - a host sends base packets to 16 addresses a minute at most, whatever the number of rounds, 8 of them for strangers;
  *   - all rounds of strangers together send 6 packets to one address, and 6 more within half an hour: else a stranger could begin round after round, each
  *     of which costs it less than what is sent. Those of known peers 12, and 12 more within a minute.
  *
- * The station may lie, or work together with a stranger. So all rounds of strangers together send 2,000 packets to trusted addresses that have not answered, then
- * 5 a second: enough for the attempts of one client whose NAT gives out ports in sequence. Beyond that such an address counts as any other. And they are sprayed
- * eight times an hour.
+ * The station may lie, or work together with a stranger. So all rounds of strangers together send 2,000 packets to trusted addresses that
+ * have not answered, then 5 a second: enough for the attempts of one client whose NAT gives out ports in sequence. Beyond that such an
+ * address counts as any other. And they are sprayed eight times an hour.
  *
- * So what a stranger has one device send to a victim is less than what the stranger itself sends (the sum stands in test/protocol/rendezvous/send-budget.test.ts).
- * Everything else is pace: 10 checks a pair, 200 packets a second of a host, 100 of a spray.
+ * So what a stranger has one device send to a victim is less than what the stranger itself sends (the sum stands in
+ * test/protocol/rendezvous/send-budget.test.ts). Everything else is pace: 10 checks a pair, 200 packets a second of a host, 100 of a spray.
  *
  * Rounds of known peers and of strangers have places of their own: neither takes those of the other. A place is free again when its round is released
  * or has lived 30 s; that of the one spray after 15 s, or when a known peer needs it and a stranger has it.
  *
- * `HostBudget` is one for all connections of a host, `RoundBudget` (round-budget.ts) one for each round. Each has bounded tables; a full table refuses. Addresses are keys in
- * canonical text. Not here: which pair is checked when, and what a valid check is.
+ * `HostBudget` is one for all connections of a host, `RoundBudget` (round-budget.ts) one for each round. Each has bounded tables; a full
+ * table refuses. Addresses are keys in canonical text. Not here: which pair is checked when, and what a valid check is.
  */
 import { TokenBucket } from '../token-bucket.ts';
 import { type HostShare, type PeerClass, RoundBudget } from './round-budget.ts';

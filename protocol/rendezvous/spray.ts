@@ -1,8 +1,9 @@
 /**
  * Ports to spray at a random NAT, from an end with one port.
  *
- * The hard side opens 256 plain sockets towards us, which have 256 of the 64,512 ports of its NAT. We send to random ports, each once: one of n hits with probability
- * 1 - (1 - 256 / 64,512)^n, which is a half after 174 ports and 98 of 100 after 1,024. At 100 a second that is 1.7 s and 10.2 s.
+ * The hard side opens 256 plain sockets towards us, which have 256 of the 64,512 ports of its NAT. We send to random ports, each once: one
+ * of n hits with probability 1 - (1 - 256 / 64,512)^n, which is a half after 174 ports and 98 of 100 after 1,024. At 100 a second that is
+ * 1.7 s and 10.2 s.
  *
  * Not here: whether and towards whom (send-budget.ts), and what is sent.
  */

@@ -1,6 +1,6 @@
 /**
- * Many checks that count as one: those of 256 sockets to one address, or of one socket to 1,024 ports (PROTOCOL.md §6). They share a transaction, so that an answer
- * to any of them is known without a table.
+ * Many checks that count as one: those of 256 sockets to one address, or of one socket to 1,024 ports (PROTOCOL.md §6). They share a
+ * transaction, so that an answer to any of them is known without a table.
  */
 import { hex } from '@scure/base';
 import type { SocketAddress } from '../control/index.ts';

@@ -1,8 +1,9 @@
 /**
  * Networks in which UDP to a base station was silent and a WebSocket got through: there the WebSocket is tried at once, beside UDP.
  *
- * A network is known by what this host sees of it: the prefixes of its interfaces with a default route, and the routers. Two home networks with the same numbers
- * are one; then a WebSocket is opened that UDP would have made needless. The oldest of 16 makes room, and after a week a network counts as unknown.
+ * A network is known by what this host sees of it: the prefixes of its interfaces with a default route, and the routers. Two home networks
+ * with the same numbers are one; then a WebSocket is opened that UDP would have made needless. The oldest of 16 makes room, and after a
+ * week a network counts as unknown.
  */
 const MAX_NETWORKS = 16;
 /** ms */

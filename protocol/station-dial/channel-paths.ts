@@ -2,9 +2,9 @@
  * Which way a channel to a base station goes while it stands: UDP where it gets through, a WebSocket where it does not (PROTOCOL.md §7).
  *
  * On UDP: when nothing comes back, the path is asked. If it does not answer, a WebSocket is opened, and the channel moves there.
- * On a WebSocket: UDP is asked each minute, and the channel moves back when it answers; the WebSocket is kept a moment longer. When nothing comes back on it, it
- * is asked as well. If it does not answer, another one is opened and UDP asked; the first that answers is taken. Each takes a
- * connection id, and new ones come only while packets do: when none is left, the channel ends.
+ * On a WebSocket: UDP is asked each minute, and the channel moves back when it answers; the WebSocket is kept a moment longer. When nothing
+ * comes back on it, it is asked as well. If it does not answer, another one is opened and UDP asked; the first that answers is taken. Each
+ * takes a connection id, and new ones come only while packets do: when none is left, the channel ends.
  *
  * `now` is a number of ms. After each call: `nextEvent` until null, then `nextTimeout`.
  */

@@ -1,8 +1,8 @@
 /**
  * Who calls the REST interface: the API key in `Authorization: Bearer <API_KEY>` (interface.md §5).
  *
- * Order: key → 401, the client's address (`client-address.ts`) against the key's list → 403. What the key may read is decided by the route. The key's record is read
- * at each request, so a removed key or a changed list counts at once.
+ * Order: key → 401, the client's address (`client-address.ts`) against the key's list → 403. What the key may read is decided by the route.
+ * The key's record is read at each request, so a removed key or a changed list counts at once.
  */
 import type { FastifyRequest } from 'fastify';
 import { ipAllowed } from '../administration/ip-list.ts';

@@ -2,8 +2,8 @@
  * How many TCP connections the HTTP server holds: a share for each address, and a total. A connection above the share is closed at once; above the total
  * the oldest one goes, which is a slow one: requests are answered in milliseconds.
  *
- * Connections that may only become WebSockets have places of their own (`kindOf`), and one that has become a WebSocket has none here. Proxies that are trusted have
- * no share: all their clients come from one address.
+ * Connections that may only become WebSockets have places of their own (`kindOf`), and one that has become a WebSocket has none here.
+ * Proxies that are trusted have no share: all their clients come from one address.
  */
 import type { Server, Socket } from 'node:net';
 import { networkOf } from '../../protocol/address.ts';

@@ -1,8 +1,8 @@
 /**
  * Where the HTTP server listens: REST at one address, WebSockets at that of UDP, both on one port number.
  *
- * One address or all of them are one listener, as a port cannot be had at loopback and for all addresses of its family at a time. Which connections may make requests is then
- * decided by the address that they came in on (`servesAt`); the others may only become WebSockets.
+ * One address or all of them are one listener, as a port cannot be had at loopback and for all addresses of its family at a time. Which
+ * connections may make requests is then decided by the address that they came in on (`servesAt`); the others may only become WebSockets.
  */
 import { createServer, type Server, type Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';

@@ -26,11 +26,17 @@ export interface StationSettings {
   /** Connects and attaches a second from one address (IPv4) or /64 (IPv6), with bursts of ten seconds' worth. */
   connectsPerAddress: number;
   attachesPerAddress: number;
-  /** Tokens of issuers that are checked a second for one address (IPv4) or /64 (IPv6), with bursts of ten seconds' worth; those that were right before are not counted. */
+  /**
+   * Tokens of issuers that are checked a second for one address (IPv4) or /64 (IPv6), with bursts of ten seconds' worth; those that were
+   * right before are not counted.
+   */
   tokenChecksPerAddress: number;
   /** Uploads of tokens a second by one device, with bursts of ten seconds' worth: each waits for the disk. */
   uploadsPerDevice: number;
-  /** Pushes and service invocations a second by one device, with bursts of ten seconds' worth; under way at a time by one (one call, while half of all are), and over all. */
+  /**
+   * Pushes and service invocations a second by one device, with bursts of ten seconds' worth; under way at a time by one (one call, while
+   * half of all are), and over all.
+   */
   outboundRate: number;
   outboundPerDevice: number;
   outbound: number;

@@ -2,9 +2,9 @@
  * The WebSockets of a base station: each is a socket of its host with one path (PROTOCOL.md §2), and proves nothing but where its peer is.
  *
  * - They have places of their own: of all, and of one address (IPv4) or /64 (IPv6). Behind a proxy that is trusted the address is the one it names.
- * - When all places are taken, or all of one address, the oldest WebSocket there without a session that has shown a valid credential makes way, unless it is younger
- *   than two seconds: in that time a device or client proves who it is. So neither strangers with many addresses nor a page in a browser behind the same NAT keep
- *   others out.
+ * - When all places are taken, or all of one address, the oldest WebSocket there without a session that has shown a valid credential makes
+ *   way, unless it is younger than two seconds: in that time a device or client proves who it is. So neither strangers with many addresses
+ *   nor a page in a browser behind the same NAT keep others out.
  * - One over which no session runs for 10 s is closed with 1008: from its opening until its first authentic packet, and after its last session has ended.
  * - What they hold together is bounded (`transport/websocket/shared-queue.ts`), and in each the oldest packet of a route gives way.
  *

@@ -1,6 +1,6 @@
 /**
- * {@link Store} over Kysely. Queries are here, in `kysely-outbound-store.ts` and in `kysely-invitation-store.ts` only; nothing in them is particular to one database, and what is comes
- * with its dialect.
+ * {@link Store} over Kysely. Queries are here, in `kysely-outbound-store.ts` and in `kysely-invitation-store.ts` only; nothing in them is
+ * particular to one database, and what is comes with its dialect.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { LocalError } from '../../protocol/errors/index.ts';

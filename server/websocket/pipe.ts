@@ -1,8 +1,8 @@
 /**
  * An accepted WebSocket of the library `ws` as a pipe of binary messages (RFC 6455).
  *
- * Text ends it with 1003, a message over 65,535 bytes with 1009 and one in too many fragments with 1008, as the library does by itself, and so do control frames by the
- * dozen: each costs an answer. Nobody waits for the peer's half of the closing handshake.
+ * Text ends it with 1003, a message over 65,535 bytes with 1009 and one in too many fragments with 1008, as the library does by itself, and
+ * so do control frames by the dozen: each costs an answer. Nobody waits for the peer's half of the closing handshake.
  */
 import type { WebSocket } from 'ws';
 import { RemoteError } from '../../protocol/errors/index.ts';

@@ -1,8 +1,10 @@
 /**
- * Requests that offer an upgrade to something else than a WebSocket, as `curl --http2` does: a server may ignore the offer (RFC 9110 §7.8), and answers in HTTP/1.1.
+ * Requests that offer an upgrade to something else than a WebSocket, as `curl --http2` does: a server may ignore the offer (RFC 9110 §7.8),
+ * and answers in HTTP/1.1.
  *
- * Node's HTTP server, once it upgrades anything, hands over the connection of every such request with its body unread (`shouldUpgradeCallback` came with Node 22.21 and 24.9). The
- * request goes back into the connection, without the offer, and the connection to the server as a new one: limits, timeouts and bodies are as ever.
+ * Node's HTTP server, once it upgrades anything, hands over the connection of every such request with its body unread
+ * (`shouldUpgradeCallback` came with Node 22.21 and 24.9). The request goes back into the connection, without the offer, and the connection
+ * to the server as a new one: limits, timeouts and bodies are as ever.
  */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';

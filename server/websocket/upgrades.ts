@@ -1,6 +1,6 @@
 /**
- * Upgrades to WebSockets on the HTTP server of a base station: `GET /svc/v1` with the subprotocol `svc.1` (PROTOCOL.md §2). Whatever else the request says counts for
- * nothing: Host, Origin, cookies, tokens.
+ * Upgrades to WebSockets on the HTTP server of a base station: `GET /svc/v1` with the subprotocol `svc.1` (PROTOCOL.md §2). Whatever else
+ * the request says counts for nothing: Host, Origin, cookies, tokens.
  *
  * 1. A request that may become something else than a WebSocket, as HTTP/2 in clear (`h2c`), is an ordinary one (`reinject.ts`).
  * 2. Another path gets 404, another subprotocol 400, each with a sentence.
@@ -31,7 +31,10 @@ export interface UpgradeOptions {
 
 /** Fragments of one message: packets come in one. */
 const MAX_FRAGMENTS = 64;
-/** Pieces in which a message may arrive, each of which costs 400 bytes besides its own: enough for TCP over packets of 576 bytes, which every IPv4 host takes (RFC 791). */
+/**
+ * Pieces in which a message may arrive, each of which costs 400 bytes besides its own: enough for TCP over packets of 576 bytes, which
+ * every IPv4 host takes (RFC 791).
+ */
 const MAX_CHUNKS = 128;
 /** ms for the peer's half of the closing handshake. */
 const CLOSE_TIMEOUT = 1_000;

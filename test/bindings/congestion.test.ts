@@ -163,7 +163,8 @@ describe('BBR where it has been bad before', () => {
       const line = new Line(10e6, 0.5 * bdp(10e6, 1_500));
       const flow = new Flow({ congestion, line, rtt: 1_500 });
       flow.pair.run(15_000);
-      // The overshoot of slow start: every other packet of a round trip. Measured: 9.1, 5.4 and 8.1 Mbit/s over these 10 s; 6.5, 1.8 and 2.6 when gaps did not fit.
+      // The overshoot of slow start: every other packet of a round trip. Measured: 9.1, 5.4 and 8.1 Mbit/s over these 10 s; 6.5, 1.8 and
+      // 2.6 when gaps did not fit.
       flow.measure(10_000);
       expect(line.dropped).toBeGreaterThan(500);
       expect(flow.pair.responder.connection.stats().packetsDropped).toBe(0);

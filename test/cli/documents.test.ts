@@ -1,6 +1,6 @@
 /**
- * docs/pairing.md and docs/paths.md show only commands that exist, with options they have and the right number of arguments, and name every code. No document and
- * no help keeps keys in a folder of the sources.
+ * docs/pairing.md and docs/paths.md show only commands that exist, with options they have and the right number of arguments, and name every
+ * code. No document and no help keeps keys in a folder of the sources.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';

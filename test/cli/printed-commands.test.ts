@@ -1,6 +1,7 @@
 /**
- * Every command that is printed or documented is one that `svc` takes: lines of documents and helps as a whole, mentions in text and messages with what they name. In a
- * document that keeps data or state somewhere else than by default each line says so. `docs/commands.md` has an example of every command.
+ * Every command that is printed or documented is one that `svc` takes: lines of documents and helps as a whole, mentions in text and
+ * messages with what they name. In a document that keeps data or state somewhere else than by default each line says so. `docs/commands.md`
+ * has an example of every command.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { Command } from 'commander';

@@ -1,4 +1,7 @@
-/** A program ends when its connections are closed, or could not be opened: also without `SvcClient.stop`, whatever the client used (a process, real sockets). */
+/**
+ * A program ends when its connections are closed, or could not be opened: also without `SvcClient.stop`, whatever the client used (a
+ * process, real sockets).
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** As a vendor would: a base station with a certificate, and a device and a client that have its URL and a root, and no fingerprint. Real processes and real TLS. */
+/**
+ * As a vendor would: a base station with a certificate, and a device and a client that have its URL and a root, and no fingerprint. Real
+ * processes and real TLS.
+ */
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'node:tls';

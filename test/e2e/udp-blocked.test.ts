@@ -1,6 +1,6 @@
 /**
- * Client and device where UDP is blocked, in virtual time: they reach their base station over a WebSocket and move between both, and connections through it lose
- * nothing.
+ * Client and device where UDP is blocked, in virtual time: they reach their base station over a WebSocket and move between both, and
+ * connections through it lose nothing.
  */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';

@@ -1,5 +1,6 @@
 /**
- * A real router, miniupnpd over nftables, between a host and the outside: a port mapped by PCP, NAT-PMP and UPnP is reached from outside. And the router shows what a hop limit does: a datagram with 1 ends there, its neighbours do not.
+ * A real router, miniupnpd over nftables, between a host and the outside: a port mapped by PCP, NAT-PMP and UPnP is reached from outside.
+ * And the router shows what a hop limit does: a datagram with 1 ends there, its neighbours do not.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

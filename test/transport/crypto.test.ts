@@ -1,6 +1,6 @@
 /**
- * One suite over every implementation of `CryptoHost`, its hashes over that of the core, too: RFC 7748 §5.2 (both vectors, and the iterated one but for its million rounds)
- * and §6.1, RFC 4231 §4.2 to §4.8, FIPS 180-2 appendix B.
+ * One suite over every implementation of `CryptoHost`, its hashes over that of the core, too: RFC 7748 §5.2 (both vectors, and the iterated
+ * one but for its million rounds) and §6.1, RFC 4231 §4.2 to §4.8, FIPS 180-2 appendix B.
  */
 import { hexToBytes as fromHex, bytesToHex as toHex } from '@noble/hashes/utils.js';
 import { describe, expect, it } from 'vitest';

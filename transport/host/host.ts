@@ -150,8 +150,8 @@ export class Host {
   /**
    * Takes in a socket that was opened elsewhere; it is used as those of `bind` are, and closed as they are. Does nothing for one that the host has.
    * One whose peers have addresses is among `sockets` from now on; a WebSocket has one path, which is its own.
-   * @param ownShare its packets have a share of the slots of their own. Default: one in common with all others that were taken in so: however many they are, they
-   * take no more from the others than one socket.
+   * @param ownShare its packets have a share of the slots of their own. Default: one in common with all others that were taken in so:
+   * however many they are, they take no more from the others than one socket.
    * @returns what takes its datagrams
    * @throws LocalError STOPPED when the host is closed
    */

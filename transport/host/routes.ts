@@ -18,7 +18,10 @@ export interface Route {
   readonly since: number;
   /** Where the station says that the other end of the route is; it says so of clients that asked for a direct path. */
   readonly peerAddress: SocketAddress | undefined;
-  /** The station may free it: nothing of this host uses it any more. Called once, while the channel is open. Routes share one function: a closure for each would keep what its connect knew. */
+  /**
+   * The station may free it: nothing of this host uses it any more. Called once, while the channel is open. Routes share one function: a
+   * closure for each would keep what its connect knew.
+   */
   readonly onUnused: ((channel: Session, id: Uint8Array) => void) | undefined;
 }
 

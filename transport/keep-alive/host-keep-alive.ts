@@ -8,9 +8,9 @@
  * 3. A challenge on a channel's path says that the station may see this host elsewhere: it is asked. Another port: the NAT has lost the mapping that the
  *    keep-alive was to keep, unless this host turns out to have slept or moved. Another address: another network.
  *
- * 4. What is learned is how long a NAT keeps a flow that lasts; one that saw a single exchange it may forget sooner. So behind the first packets of a channel, on
- *    a path that is new, and after whatever may have cost the mapping, another one goes out 3 s later, and such a pair each 5 min: a router that was started
- *    again may give out the same port, and nobody notices.
+ * 4. What is learned is how long a NAT keeps a flow that lasts; one that saw a single exchange it may forget sooner. So behind the first
+ *    packets of a channel, on a path that is new, and after whatever may have cost the mapping, another one goes out 3 s later, and such a
+ *    pair each 5 min: a router that was started again may give out the same port, and nobody notices.
  *
  * What was learned counts for channels and relayed connections, whose packets pass this NAT alone. A direct connection passes that of the other end, too, of
  * which nothing is known: 25 s at most.

@@ -1,5 +1,6 @@
 /**
- * The way to a host by https or WebSocket through a proxy: `HTTPS_PROXY`, or `ALL_PROXY` (for `ws:` also `HTTP_PROXY`), unless `NO_PROXY` excepts the host, and CONNECT (RFC 9110 §9.3.6).
+ * The way to a host by https or WebSocket through a proxy: `HTTPS_PROXY`, or `ALL_PROXY` (for `ws:` also `HTTP_PROXY`), unless `NO_PROXY`
+ * excepts the host, and CONNECT (RFC 9110 §9.3.6).
  *
  * What the proxy says before the tunnel stands is no answer of the host: anything but 2xx ends the request. Node's own client sends the CONNECT: it bounds the
  * headers of the answer and ends the attempt with the signal. https-proxy-agent (9.1) does neither, and prints the proxy's password under DEBUG.

@@ -56,8 +56,8 @@ export async function pump(stream: ByteStream, socket: Socket, { signal }: { sig
 }
 
 /**
- * Ends a socket at once, with RST where it can. While Node shuts its direction down a reset fails (EINVAL, `uv_tcp_close_reset`), and would leave the socket open
- * for ever, and the process spinning at its end; all data is the kernel's by then, so a plain close loses nothing.
+ * Ends a socket at once, with RST where it can. While Node shuts its direction down a reset fails (EINVAL, `uv_tcp_close_reset`), and would
+ * leave the socket open for ever, and the process spinning at its end; all data is the kernel's by then, so a plain close loses nothing.
  */
 export function resetSocket(socket: Socket): void {
   const isShuttingDown = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;

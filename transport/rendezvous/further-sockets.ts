@@ -1,6 +1,6 @@
 /**
- * Sockets beside that of the connection, for one attempt: three that show how a NAT gives out ports, or 256 of which one meets a port that the other end guessed.
- * They are numbered from 1. All close with the attempt, except those that the host adopts.
+ * Sockets beside that of the connection, for one attempt: three that show how a NAT gives out ports, or 256 of which one meets a port that
+ * the other end guessed. They are numbered from 1. All close with the attempt, except those that the host adopts.
  *
  * IPv4 alone: where a socket is short-lived and its port random, a NAT is in play. Where the process may not open so many, fewer do.
  */

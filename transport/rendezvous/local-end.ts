@@ -1,5 +1,6 @@
 /**
- * What all rendezvous of one host share: its STUN, what is known of its network, and the port that its routers map. Made for a client's host and for a device's.
+ * What all rendezvous of one host share: its STUN, what is known of its network, and the port that its routers map. Made for a client's
+ * host and for a device's.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { isLoopback, parseAddress } from '../address.ts';

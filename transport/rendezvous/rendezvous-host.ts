@@ -1,4 +1,7 @@
-/** What the rendezvous needs of a host: the socket of its connections, to send beside the engine, to see datagrams before it, and to take in a further socket. */
+/**
+ * What the rendezvous needs of a host: the socket of its connections, to send beside the engine, to see datagrams before it, and to take in
+ * a further socket.
+ */
 import type { Path } from '../../protocol/path.ts';
 import type { Interceptor } from '../driver.ts';
 import type { BoundSocket, Environment } from '../environment.ts';

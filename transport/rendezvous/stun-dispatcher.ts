@@ -1,9 +1,9 @@
 /**
- * STUN on the socket of a host's connections: its datagrams begin with 0 to 3, which no packet does (RFC 7983, PROTOCOL.md §2). Checks go to the round whose tag
- * they name, answers to those who wait for some; nothing else gets an answer. One for each host.
+ * STUN on the socket of a host's connections: its datagrams begin with 0 to 3, which no packet does (RFC 7983, PROTOCOL.md §2). Checks go
+ * to the round whose tag they name, answers to those who wait for some; nothing else gets an answer. One for each host.
  *
- * Anyone can send STUN here. A check costs a look at a table of rounds, and one HMAC where it names a tag, which only the peer and this end know; an answer a look at
- * the transactions of each party that waits. Both tables are filled by this end alone.
+ * Anyone can send STUN here. A check costs a look at a table of rounds, and one HMAC where it names a tag, which only the peer and this end
+ * know; an answer a look at the transactions of each party that waits. Both tables are filled by this end alone.
  */
 
 import type { Path } from '../../protocol/path.ts';

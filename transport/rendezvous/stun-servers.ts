@@ -1,9 +1,10 @@
 /**
- * Where the STUN ports of a station are: at the address of the channel, at one that it names, and at one of the other family, where the station has a name and this
- * host reaches that family. Without that an end whose channel goes over IPv6 would not know what its IPv4 NAT does.
+ * Where the STUN ports of a station are: at the address of the channel, at one that it names, and at one of the other family, where the
+ * station has a name and this host reaches that family. Without that an end whose channel goes over IPv6 would not know what its IPv4 NAT
+ * does.
  *
- * A station may lie, and so may the resolver of its name: an address that no host has, or only this one or its link, is passed over, unless the station itself is
- * there.
+ * A station may lie, and so may the resolver of its name: an address that no host has, or only this one or its link, is passed over, unless
+ * the station itself is there.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { canonicalAddress } from '../address.ts';

@@ -3,7 +3,8 @@
  * whoever opened it closes it then.
  *
  * A datagram may overtake the opening of its stream, or come while the stream is being decided on. So the last `MOST_EARLY` that nobody claims
- * are kept until their flow is opened, 5 s at least (two rests of the session); which of them are in vain (their stream is refused, or over) nobody needs to know.
+ * are kept until their flow is opened, 5 s at least (two rests of the session); which of them are in vain (their stream is refused, or
+ * over) nobody needs to know.
  */
 import { decodeFlowDatagram, encodeFlowDatagram, type FlowDatagram, flowOf } from '../../protocol/datagrams/index.ts';
 

@@ -1,6 +1,6 @@
 /**
- * The byte streams of one session: those that wait for their id, those offered by the peer, those in use or being opened. Translates the connection's events for the
- * stream they belong to.
+ * The byte streams of one session: those that wait for their id, those offered by the peer, those in use or being opened. Translates the
+ * connection's events for the stream they belong to.
  *
  * When the peer grants no more streams, opens wait in a queue until it does. A stream nobody listens for is refused at once.
  */

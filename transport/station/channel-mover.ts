@@ -1,8 +1,8 @@
 /**
  * Moves a channel to a base station between UDP and a WebSocket while it stands: carries out what `protocol/station-dial/channel-paths.ts` decides.
  *
- * A WebSocket is a path of the session as an address is. It is added, challenged, and taken by migration, so routes over the channel go along. A channel whose only
- * path is gone at once, as when a WebSocket is cut, ends: its owner dials again.
+ * A WebSocket is a path of the session as an address is. It is added, challenged, and taken by migration, so routes over the channel go
+ * along. A channel whose only path is gone at once, as when a WebSocket is cut, ends: its owner dials again.
  */
 import { CloseCode, RemoteError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';

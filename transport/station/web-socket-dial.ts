@@ -39,7 +39,10 @@ interface WebSocketDial {
   readonly failed: (error: SvcError) => void;
 }
 
-/** Dials over the WebSockets that may lead to the station, one after the other, and again after a pause until the deadline. It fails with the error that says most. */
+/**
+ * Dials over the WebSockets that may lead to the station, one after the other, and again after a pause until the deadline. It fails with
+ * the error that says most.
+ */
 export function dialWebSocket(
   host: Host,
   station: StationAddress,

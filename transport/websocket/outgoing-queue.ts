@@ -1,8 +1,9 @@
 /**
- * Packets that wait for a WebSocket which takes no more at the moment: those that a base station passes on for others (Route packets), and the connection's own.
+ * Packets that wait for a WebSocket which takes no more at the moment: those that a base station passes on for others (Route packets), and
+ * the connection's own.
  *
- * The own ones leave first: they are few, and acknowledge, keep alive or end the connection. Above the limit the oldest routed packet is dropped, as old ones are
- * worth least to the two ends of a route; an own one only when no routed one is left.
+ * The own ones leave first: they are few, and acknowledge, keep alive or end the connection. Above the limit the oldest routed packet is
+ * dropped, as old ones are worth least to the two ends of a route; an own one only when no routed one is left.
  */
 import { Fifo } from '../../protocol/fifo.ts';
 import { PacketType } from '../../protocol/packet/index.ts';

@@ -1,13 +1,13 @@
 /**
  * A WebSocket as a socket for datagrams (PROTOCOL.md §2): one binary message is one packet, and all of them have one path.
  *
- * A pipe takes whatever it is given and says when it has left. So that packets do not grow old in it, no more than 64 KiB, or what leaves in 100 ms, is under way
- * at a time, but for the packet that passes the bound. What else there is to send waits where `queue` says:
+ * A pipe takes whatever it is given and says when it has left. So that packets do not grow old in it, no more than 64 KiB, or what leaves
+ * in 100 ms, is under way at a time, but for the packet that passes the bound. What else there is to send waits where `queue` says:
  *
- * - Without one, at a client or device: packets stay lent until they have left, and `room` tells the driver how many more are welcome. So the engine waits, nothing
- *   is dropped, and its acknowledgements see no queue.
- * - With one, at a base station: packets are copied at once, as a WebSocket that stalls may keep no packet slot from others. What the pipe does not take waits in a
- *   queue with the same bound, from which the oldest packet of a route is dropped first.
+ * - Without one, at a client or device: packets stay lent until they have left, and `room` tells the driver how many more are welcome. So
+ *   the engine waits, nothing is dropped, and its acknowledgements see no queue.
+ * - With one, at a base station: packets are copied at once, as a WebSocket that stalls may keep no packet slot from others. What the pipe
+ *   does not take waits in a queue with the same bound, from which the oldest packet of a route is dropped first.
  */
 import { RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { ETHERNET_PAYLOAD, type Path } from '../../protocol/path.ts';

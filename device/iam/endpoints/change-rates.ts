@@ -1,6 +1,6 @@
 /**
- * How often a user may change its own record. Each change is saved and has an entry in the audit log: without a rate the lowest role could push out what the log
- * holds within a minute. Changes of other users are for those who manage users, and have no rate.
+ * How often a user may change its own record. Each change is saved and has an entry in the audit log: without a rate the lowest role could
+ * push out what the log holds within a minute. Changes of other users are for those who manage users, and have no rate.
  */
 import { Rates } from '../../../protocol/rates.ts';
 

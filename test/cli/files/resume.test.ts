@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto';
 import { appendFile, link, mkdir, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { ClientTurns } from '../../../cli/device-app/client-turns.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { installFiles } from '../../../cli/device-app/files.ts';
 import { downloadFlow } from '../../../cli/files/download.ts';
 import { listFiles } from '../../../cli/files/list.ts';
@@ -354,39 +353,6 @@ describe('content of unknown length', () => {
     await downloadFlow(memory.connection(), 'file', async (piece) => void taken.push(piece.slice()));
     expect(Buffer.concat(taken).equals(content(16))).toBe(true);
   });
-});
-
-test('of what the device has, one file at a time is hashed for a client: it delays its own requests, and no other client', async () => {
-  await writeFile(join(directory, 'small'), content(1, 10));
-  await writeFile(join(directory, 'large'), '');
-  await truncate(join(directory, 'large'), 32 << 20);
-  const answered: string[] = [];
-  const ask = async (client: string, name: string, offset: number): Promise<void> => {
-    const stream = memory.connection(client).createStream();
-    await stream.open(FILE_PORT);
-    await stream.write(encodeLine({ op: 'get', name, offset, sha256: '0'.repeat(64) }));
-    await new FileReader(stream).readLine();
-    answered.push(`${name} of ${client[0]}`);
-    stream.abort();
-  };
-  // The large file is hashed only when the others have asked.
-  let begin = (): void => {};
-  const held = new Promise<void>((resolve) => (begin = resolve));
-  const { run } = ClientTurns.prototype;
-  const turns = vi.spyOn(ClientTurns.prototype, 'run').mockImplementationOnce(function (this: ClientTurns, client, work) {
-    return run.call(this, client, () => held.then(work)) as never;
-  });
-  onTestFinished(() => turns.mockRestore());
-  const asked = (requests: number) => vi.waitFor(() => expect(turns).toHaveBeenCalledTimes(requests));
-
-  const large = ask('a'.repeat(64), 'large', 32 << 20);
-  await asked(1);
-  await ask(OTHER, 'small', 10);
-  const small = ask('a'.repeat(64), 'small', 10);
-  await asked(3);
-  begin();
-  await Promise.all([large, small]);
-  expect(answered).toEqual(['small of b', 'large of a', 'small of a']);
 });
 
 describe('the disk of the device', () => {

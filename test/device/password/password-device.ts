@@ -1,4 +1,7 @@
-/** A device with password authentication, clients and an attacker in the middle, in virtual time over direct paths of one network. scrypt costs next to nothing. */
+/**
+ * A device with password authentication, clients and an attacker in the middle, in virtual time over direct paths of one network. scrypt
+ * costs next to nothing.
+ */
 import type { Connection } from '../../../client/node.ts';
 import type { Device } from '../../../device/index.ts';
 import type { PasswordSource } from '../../../device/password/source.ts';

@@ -61,7 +61,11 @@ function client(key = String(++clients)): { connection: DeviceConnection; close:
   return { connection: new Connections(silentLog, { wallTime: () => 0 }).add(session, noPaths), close };
 }
 
-/** A stream to the service arrives. @param gaveUp the client aborts it before it is accepted @returns what became of it: undefined while undecided, 0 accepted, else the code of the refusal */
+/**
+ * A stream to the service arrives.
+ * @param gaveUp the client aborts it before it is accepted
+ * @returns what became of it: undefined while undecided, 0 accepted, else the code of the refusal
+ */
 function arrive(connection: DeviceConnection, gaveUp = false): () => number | undefined {
   let fate: number | undefined;
   const accept = (): SessionStream => {

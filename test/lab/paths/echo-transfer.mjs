@@ -1,4 +1,7 @@
-/** Part of the lab process `client.mjs`: bytes that go through a TCP tunnel to an echo service beside the device, and back, at a pace. Each that comes back is compared, and when is noted. */
+/**
+ * Part of the lab process `client.mjs`: bytes that go through a TCP tunnel to an echo service beside the device, and back, at a pace. Each
+ * that comes back is compared, and when is noted.
+ */
 import { connect } from 'node:net';
 
 /** Bytes that are repeated: a prime number, so that no part of a transfer looks like another one nearby. */

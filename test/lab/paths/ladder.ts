@@ -1,9 +1,10 @@
 /**
- * A ladder of links from good to awful, each with a client at its near end; base station and device are behind the far end. On every rung, relayed or direct: the
- * connection stands, every byte of a transfer arrives there and back, and requests beside it are answered.
+ * A ladder of links from good to awful, each with a client at its near end; base station and device are behind the far end. On every rung,
+ * relayed or direct: the connection stands, every byte of a transfer arrives there and back, and requests beside it are answered.
  *
- * Bursts are counted in packets: when 40 in a row are lost and a sender only probes, the silence takes half a minute. A connection that was made directly, to an
- * address, and has no base station to ask may then end for want of a sign of life, as PROTOCOL.md §5 says: on the last rung is none.
+ * Bursts are counted in packets: when 40 in a row are lost and a sender only probes, the silence takes half a minute. A connection that was
+ * made directly, to an address, and has no base station to ask may then end for want of a sign of life, as PROTOCOL.md §5 says: on the last
+ * rung is none.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';

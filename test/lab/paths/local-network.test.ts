@@ -1,6 +1,6 @@
 /**
- * Client and device behind one box, in one network: found by multicast DNS or by a rendezvous, in a crowd of other services; with the cable to the internet pulled,
- * and with the base station switched off.
+ * Client and device behind one box, in one network: found by multicast DNS or by a rendezvous, in a crowd of other services; with the cable
+ * to the internet pulled, and with the base station switched off.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

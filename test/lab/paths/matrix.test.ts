@@ -1,6 +1,6 @@
 /**
- * Every kind of NAT before the client against every kind before the device, with `svc basestation`, `svc device` and clients as processes: relayed at once, and then
- * direct, or relayed with a reason. The table is printed, and kept in docs/paths.md.
+ * Every kind of NAT before the client against every kind before the device, with `svc basestation`, `svc device` and clients as processes:
+ * relayed at once, and then direct, or relayed with a reason. The table is printed, and kept in docs/paths.md.
  *
  * Meanwhile the routers count hop limits: openers end before the other side's boxes, and nothing else has a small hop limit.
  *

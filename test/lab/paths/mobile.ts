@@ -1,6 +1,6 @@
 /**
- * A host with three uplinks, of which one is up at a time: a cable at home, the Wi-Fi of another house, and a phone. Each leads to another network, with another
- * NAT and another address outside.
+ * A host with three uplinks, of which one is up at a time: a cable at home, the Wi-Fi of another house, and a phone. Each leads to another
+ * network, with another NAT and another address outside.
  */
 import type { Namespace } from '../namespaces.ts';
 import { connect, type Home, type Internet, type Side, STATION_ADDRESS } from './internet.ts';

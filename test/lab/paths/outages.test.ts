@@ -1,7 +1,7 @@
 /**
- * Links that are down for 5 or 60 s, on real stacks: the client's or the device's, at the host, which sees it, or behind its router, where packets vanish. A relayed and a
- * direct connection of the default keep-alive pause, under transfers, and go on; every byte arrives once, in order. And links that are bad: `ladder.ts`, while a
- * minute goes by.
+ * Links that are down for 5 or 60 s, on real stacks: the client's or the device's, at the host, which sees it, or behind its router, where
+ * packets vanish. A relayed and a direct connection of the default keep-alive pause, under transfers, and go on; every byte arrives once,
+ * in order. And links that are bad: `ladder.ts`, while a minute goes by.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it, vi } from 'vitest';

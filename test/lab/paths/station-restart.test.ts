@@ -1,6 +1,6 @@
 /**
- * A base station that is killed under a transfer, and one that is restarted under fifty: relayed connections pause and go on, a direct one does not notice and has a relay
- * behind it again. Every byte arrives once, in order.
+ * A base station that is killed under a transfer, and one that is restarted under fifty: relayed connections pause and go on, a direct one
+ * does not notice and has a relay behind it again. Every byte arrives once, in order.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it, vi } from 'vitest';

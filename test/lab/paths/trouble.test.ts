@@ -1,6 +1,6 @@
 /**
- * Direct paths in trouble: ways that carry one direction, or small packets only; addresses that lead nowhere; a host full of container bridges. The connection lives,
- * every byte arrives, and it says what is wrong.
+ * Direct paths in trouble: ways that carry one direction, or small packets only; addresses that lead nowhere; a host full of container
+ * bridges. The connection lives, every byte arrives, and it says what is wrong.
  */
 import { beforeAll, expect, it, vi } from 'vitest';
 import type { Child } from '../../../bench/processes/parent.ts';

@@ -1,6 +1,6 @@
 /**
- * A client or a device that changes its uplink under transfers, on real stacks: nine changes among a cable, a Wi-Fi and a phone, each with another NAT. A relayed and a
- * direct connection go through them side by side; every byte arrives once, in order.
+ * A client or a device that changes its uplink under transfers, on real stacks: nine changes among a cable, a Wi-Fi and a phone, each with
+ * another NAT. A relayed and a direct connection go through them side by side; every byte arrives once, in order.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';

@@ -1,6 +1,7 @@
 /**
- * Where a firewall drops UDP: clients and devices reach the base station over a WebSocket, straight, through nginx or through an HTTP proxy that is the only way out;
- * they say what is wrong where that fails, and go back to UDP when it gets through again. Real programs, on real stacks.
+ * Where a firewall drops UDP: clients and devices reach the base station over a WebSocket, straight, through nginx or through an HTTP proxy
+ * that is the only way out; they say what is wrong where that fails, and go back to UDP when it gets through again. Real programs, on real
+ * stacks.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';

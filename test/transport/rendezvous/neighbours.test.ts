@@ -1,6 +1,6 @@
 /**
- * Homes whose boxes take UDP from outside for themselves, as Linux masquerades without a firewall, and are few routers apart: an opener that goes too far reaches
- * the other box before it has opened, and the end behind it gets another port.
+ * Homes whose boxes take UDP from outside for themselves, as Linux masquerades without a firewall, and are few routers apart: an opener
+ * that goes too far reaches the other box before it has opened, and the end behind it gets another port.
  */
 import { describe, expect, it } from 'vitest';
 import { runScene } from '../../../bench/nat/scene.ts';

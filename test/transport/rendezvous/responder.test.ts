@@ -1,4 +1,7 @@
-/** The device's side of the rendezvous and what stands before it: requests that are malformed, replayed or too many, candidates that nobody may name, STUN of strangers. */
+/**
+ * The device's side of the rendezvous and what stands before it: requests that are malformed, replayed or too many, candidates that nobody
+ * may name, STUN of strangers.
+ */
 import { describe, expect, it } from 'vitest';
 import { PlainHost } from '../../../bench/nat/plain-host.ts';
 import { DeviceEnd } from '../../../bench/nat/signalling.ts';

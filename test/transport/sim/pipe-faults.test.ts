@@ -1,4 +1,7 @@
-/** WebSockets under whatever passes: links that lose, stalls, sleep, moves and back, proxies. Each message arrives once, in order, and `sent` is called once each. */
+/**
+ * WebSockets under whatever passes: links that lose, stalls, sleep, moves and back, proxies. Each message arrives once, in order, and
+ * `sent` is called once each.
+ */
 import { describe, expect, it } from 'vitest';
 import { type MessagePipe, Random, type SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
 import { seeds } from '../../support/size.ts';

@@ -2,8 +2,8 @@
  * The system calls of Linux for UDP that `dgram` does not make: one call that sends many datagrams (UDP_SEGMENT, udp(7)), and reading
  * without a buffer and a callback from C++ for each of them.
  *
- * They are called through koffi, of which the part for this processor is an optional dependency: the whole has an install script. Numbers are those of asm-generic, which all Linux systems that Node and koffi run on
- * share.
+ * They are called through koffi, of which the part for this processor is an optional dependency: the whole has an install script. Numbers
+ * are those of asm-generic, which all Linux systems that Node and koffi run on share.
  */
 import type { Log } from '../../environment.ts';
 

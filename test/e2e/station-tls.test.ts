@@ -59,7 +59,7 @@ test('a client with the root connects, is told that TLS proved it, and remembers
   const first = await svc('connect', pairing, '--server', server, '--root-certs', file('root.pem'), '--name', 'home', ...state('client'));
   expect([first.code, first.stdout]).toEqual([0, expect.stringContaining('proved by TLS')]);
   expect(first.stderr).toContain(`${server}: proved by TLS`);
-  expect(await svcJson('connect', '--device', 'home', ...state('client'))).toMatchObject({ station: 'tls', type: 'RELAY' });
+  expect(await svcJson('connect', '--device', 'home', '--relay-only', ...state('client'))).toMatchObject({ station: 'tls', type: 'RELAY' });
 });
 
 test('a client with the fingerprint fetches nothing: the name in its URL need not be that of the certificate', async () => {

@@ -1,0 +1,152 @@
+/** The options of `svc device`. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { KeepAliveProfile, TcpTunnelService, UdpTunnelService } from '../../device/index.ts';
+import { DEFAULT_LOCAL_PORT, DEFAULT_P2P_PORT } from '../../device/settings.ts';
+import { type PairingMode, pairingModes } from '../../protocol/records/index.ts';
+import type { LogLevel } from '../../transport/environment.ts';
+import {
+  collect,
+  fingerprint,
+  hostPort,
+  id,
+  keepAliveProfile,
+  LINK_MTU_HELP,
+  linkMtu,
+  listenPort,
+  ROOT_CERTS_HELP,
+  rootCerts,
+  SERVER_WEBSOCKET_HELP,
+  serverUrl,
+  webSocketUrl,
+} from '../frame/arguments.ts';
+import { defaultDataDirectory } from '../frame/data-directory.ts';
+import type { FirstAccess } from './access.ts';
+import { NO_FINGERPRINT } from './identity.ts';
+import { type RendezvousFlags, withRendezvous } from './rendezvous.ts';
+
+/** As commander gives them. */
+export interface DeviceCommandOptions extends RendezvousFlags {
+  data: string;
+  join?: string;
+  product?: string;
+  deviceId?: string;
+  server?: string;
+  serverFingerprint?: string;
+  rootCerts?: string;
+  serverWebsocket?: string;
+  config?: string;
+  iam: FirstAccess;
+  pairing?: PairingMode[];
+  allow: string[];
+  tunnel: TcpTunnelService[];
+  udpTunnel: UdpTunnelService[];
+  localPort?: number;
+  p2pPort?: number;
+  linkMtu?: number;
+  keepAliveProfile?: KeepAliveProfile;
+  mdns: boolean;
+  logLevel?: LogLevel;
+  init?: boolean;
+  json?: boolean;
+}
+
+const TCP_EXAMPLE = 'web=http:127.0.0.1:8080';
+const UDP_EXAMPLE = 'names=dns:127.0.0.1:53';
+const LOG_LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
+
+/** Adds them. */
+export function withDeviceOptions(command: Command): Command {
+  command
+    .addOption(
+      new Option('--data <dir>', 'directory of key, users and state, made at first start; each device on a machine has its own').default(
+        defaultDataDirectory('device'),
+      ),
+    )
+    .addOption(
+      new Option(
+        '--join <file>',
+        'at first start: become a device of a base station by a join string, which svc admin device invite prints there; - reads it from standard input, or asks for it at a terminal',
+      ).conflicts('init'),
+    )
+    .addOption(new Option('--product <id>', 'product id; needed at first start without --join').argParser(id))
+    .addOption(new Option('--device-id <id>', 'device id; needed at first start, but where a join string has one').argParser(id))
+    .addOption(
+      new Option(
+        '--server <url>',
+        'base station to attach to, host:port or https://host:port; remembered. Without one the device is reached on the local network alone',
+      ).argParser(serverUrl),
+    )
+    .addOption(
+      new Option(
+        '--server-fingerprint <hex>',
+        'fingerprint of the base station, which it prints at its start, or none; remembered, also when --server changes. Without one TLS must prove the base station',
+      ).argParser((text) => (text === NO_FINGERPRINT ? text : fingerprint(text))),
+    )
+    .addOption(new Option('--root-certs <file>', ROOT_CERTS_HELP).argParser(rootCerts))
+    .addOption(new Option('--server-websocket <url>', `${SERVER_WEBSOCKET_HELP}; remembered`).argParser(webSocketUrl))
+    .option('--config <file>', 'what the device always offers, as JSON (default: device.json in its directory, if there is one)')
+    .addOption(
+      new Option('--iam <kind>', 'users it begins with: an invited administrator, or the first client that comes')
+        .choices(['production', 'demo'])
+        .default('production'),
+    )
+    .addOption(
+      new Option('--pairing <modes>', `pairing modes that are on from now on, the others off: ${pairingModes.join(',')} or none`).argParser(
+        modes,
+      ),
+    )
+    .addOption(
+      new Option(
+        '--allow <who>',
+        'clients that are administrators without pairing: a fingerprint of svc key show, or a file of them; repeatable',
+      )
+        .argParser(collect((text) => text))
+        .default([], 'nobody'),
+    )
+    .addOption(
+      new Option('--tunnel <id=type:host:port>', `TCP service to offer in this run, for example ${TCP_EXAMPLE}; repeatable`)
+        .argParser(collect(tunnel(TCP_EXAMPLE)))
+        .default([], 'none'),
+    )
+    .addOption(
+      new Option('--udp-tunnel <id=type:host:port>', `UDP service to offer in this run, for example ${UDP_EXAMPLE}; repeatable`)
+        .argParser(collect(tunnel(UDP_EXAMPLE)))
+        .default([], 'none'),
+    )
+    .addOption(
+      new Option(
+        '--local-port <port>',
+        `UDP port for clients that come directly, 0 for a free one (default: ${DEFAULT_LOCAL_PORT})`,
+      ).argParser(listenPort),
+    )
+    .addOption(
+      new Option('--p2p-port <port>', `UDP port towards the base station, 0 for a free one (default: ${DEFAULT_P2P_PORT})`).argParser(
+        listenPort,
+      ),
+    )
+    .addOption(keepAliveProfile('the device'))
+    .addOption(new Option('--link-mtu <bytes>', LINK_MTU_HELP).argParser(linkMtu))
+    .option('--no-mdns', 'do not announce the device on the local network')
+    .addOption(new Option('--log-level <level>', 'least important messages on standard error (default: warn)').choices(LOG_LEVELS))
+    .option('--init', 'make key and users, print how to register and pair the device, and end')
+    .option('--json', 'events as JSON lines on standard output');
+  return withRendezvous(command);
+}
+
+function tunnel(example: string): (text: string) => TcpTunnelService {
+  return (text) => {
+    const match = /^([^=/\s]{1,64})=([^:\s]{1,64}):(.+)$/.exec(text);
+    if (match === null) throw new InvalidArgumentError(`Expected id=type:host:port, for example ${example}.`);
+    const [, serviceId = '', type = '', address = ''] = match;
+    return { id: serviceId, type, ...hostPort(address) };
+  };
+}
+
+function modes(text: string): PairingMode[] {
+  const names = text === 'none' ? [] : text.split(',');
+  return names.map((name) => {
+    const mode = pairingModes.find((each) => each === name);
+    if (mode === undefined) throw new InvalidArgumentError(`Expected none, or some of ${pairingModes.join(',')}.`);
+    return mode;
+  });
+}

@@ -7,7 +7,7 @@ import { handInvitation, JOIN_COMMAND } from './admin/invitation.ts';
 import { administer } from './admin/shared.ts';
 import { minuteOf } from './frame/duration.ts';
 import type { Output } from './frame/output.ts';
-import { dataOption } from './frame/shell-word.ts';
+import { commandLine, dataOption } from './frame/shell-word.ts';
 
 /** Who makes these, in the list of invitations. */
 const MAKER = 'svc basestation';
@@ -20,11 +20,9 @@ export function sayHowToJoin(output: Output, data: string, start: LastStart, isT
     const products = await store.products();
     if (isTerminal && products.length <= 1) return show(output, administration, start);
     const [product] = products.length > 1 ? products : [];
-    const words = product === undefined ? '' : ` ${product.productId}`;
-    output.result(
-      null,
-      `no devices yet; this prints a string by which one joins:  svc admin device invite${words}${dataOption('basestation', data)}`,
-    );
+    const operands = product === undefined ? [] : [product.productId];
+    const invite = commandLine('svc admin device invite', operands, dataOption('basestation', data));
+    output.result(null, `no devices yet; this prints a string by which one joins:  ${invite}`);
   });
 }
 

@@ -6,6 +6,7 @@ import { InvalidArgumentError } from 'commander';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { AdministrationError, type Refusal } from '../../server/administration/index.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
+import { commandLine } from '../frame/shell-word.ts';
 
 /**
  * Runs part of a command.
@@ -46,14 +47,20 @@ function commandError({ code, message, refusal }: AdministrationError, data: str
     case 'several-organizations':
       return new LocalError(code, `${message}: name one with --org`);
     case 'several-products':
-      return new CommandError(`${message}: name one, as in svc admin device invite ${refusal.productIds[0]}${data}`);
+      return new CommandError(
+        `${message}: name one, as in ${commandLine('svc admin device invite', refusal.productIds.slice(0, 1), data)}`,
+      );
     case 'has-key':
-      return new CommandError(`${message}: choose another id, or svc admin device remove ${refusal.productId} ${refusal.deviceId}${data}`);
+      return new CommandError(`${message}: choose another id, or ${removal(refusal, data)}`);
     case 'used':
-      return new CommandError(`${message}; svc admin device remove ${refusal.productId} ${refusal.deviceId}${data} takes it away`);
+      return new CommandError(`${message}; ${removal(refusal, data)} takes it away`);
     case 'too-many':
       return new CommandError(`${message}: revoke some, see svc admin device invite list${data}`);
   }
+}
+
+function removal({ productId, deviceId }: { readonly productId: string; readonly deviceId: string }, data: string): string {
+  return commandLine('svc admin device remove', [productId, deviceId], data);
 }
 
 /** The command that shows which records there are. */

@@ -6,7 +6,7 @@ import { ownAddress } from '../../transport/node/index.ts';
 import { hint } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
 import { optionsBeside, rootsNote, stationOfPairing } from '../frame/server-options.ts';
-import { dataOption } from '../frame/shell-word.ts';
+import { commandLine, dataOption } from '../frame/shell-word.ts';
 import { ownPlaces, share } from '../pairing-share.ts';
 import { type Access, ADMIN, hasUsers, isAdministered, pairingOf } from './access.ts';
 import type { DeviceState } from './data.ts';
@@ -115,7 +115,10 @@ export function inviteCommand(directory: string): string {
 
 /** What registers the device at its base station. */
 export function registration({ ProductId, DeviceId }: DeviceState, fingerprint: string): readonly [product: string, device: string] {
-  return [`svc admin product add ${ProductId}`, `svc admin device add ${ProductId} ${DeviceId} --fingerprint ${fingerprint}`];
+  return [
+    commandLine('svc admin product add', [ProductId]),
+    commandLine('svc admin device add', [ProductId, DeviceId], ` --fingerprint ${fingerprint}`),
+  ];
 }
 
 /**

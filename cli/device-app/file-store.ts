@@ -8,6 +8,8 @@ import type { Leftovers } from './leftovers.ts';
 /** Where files are. */
 export interface FileStore {
   readonly directory: string;
+  /** How many it may be for one that is new, parts included. */
+  readonly maxFiles: number;
   readonly leftovers: Leftovers;
   /** On its disk. */
   readonly room: DiskRoom;

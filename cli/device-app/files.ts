@@ -22,13 +22,21 @@ export interface FilesOptions {
   readonly clock: Clock;
   /** Bytes that the disk of a directory has left; default: as the system says. */
   readonly free?: (directory: string) => Promise<number>;
+  /** Files of all clients together. */
+  readonly maxFiles?: number;
 }
 
+const MAX_FILES = 10_000;
+
 /** Serves files from and to `directory` on the stream port FILE_PORT. For the process that has the directory: partial files of an earlier one are tidied up. */
-export async function installFiles(device: Device, directory: string, { clock, free = freeBytes }: FilesOptions): Promise<void> {
+export async function installFiles(
+  device: Device,
+  directory: string,
+  { clock, free = freeBytes, maxFiles = MAX_FILES }: FilesOptions,
+): Promise<void> {
   const leftovers = new Leftovers(directory, clock);
   await leftovers.open();
-  const store = { directory, leftovers, room: new DiskRoom(() => free(directory)), hashing: new ClientTurns() };
+  const store = { directory, maxFiles, leftovers, room: new DiskRoom(() => free(directory)), hashing: new ClientTurns() };
   device.addStreamListener(FILE_PORT, async (incoming: DeviceStream) => {
     let stream: SessionStream | undefined;
     const client = incoming.connection.clientFingerprint;

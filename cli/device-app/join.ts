@@ -12,6 +12,7 @@
 import { type Device, type Environment, type Joined, joinBaseStation, SvcError } from '../../device/index.ts';
 import { CommandError, describe, UsageError } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
+import { commandLine } from '../frame/shell-word.ts';
 import type { DeviceData, DeviceState } from './data.ts';
 import type { IdentityOptions } from './identity.ts';
 import type { GivenJoin } from './join-string.ts';
@@ -129,7 +130,7 @@ const UNREACHABLE: readonly string[] = ['CONNECTION_REFUSED', 'DNS', 'TIMEOUT'];
 /** What went wrong, and what to do. */
 function explanation(error: SvcError, { join, choices: { server, deviceId } }: PendingJoin): string {
   const address = server ?? `https://${join.server}`;
-  const invite = `svc admin device invite ${join.productId}`;
+  const invite = commandLine('svc admin device invite', [join.productId]);
   const again = 'the join string is kept, so the next start needs no --join';
   if (UNREACHABLE.includes(error.code))
     return `${error.message}: ${address} was tried. Check that the base station runs and that UDP reaches it, or state another address with --server (${again})`;

@@ -3,7 +3,7 @@
  * earlier version, or of unknown size, leaves nothing. What is not as it was sent leaves nothing either, nor does a file for which the disk became too full.
  */
 import { createHash, type Hash, randomBytes } from 'node:crypto';
-import { type FileHandle, rm } from 'node:fs/promises';
+import { type FileHandle, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncDirectory } from '../../transport/node/index.ts';
 import { digestOf, giveName, hashOf, isTaken, openPart } from '../files/content.ts';
@@ -15,19 +15,27 @@ import type { HeldLeftover } from './leftovers.ts';
 /** A request `send`: from where the client's last attempt ended, if the file still begins with what is here. */
 export async function receiveFile(call: FileCall, request: SendRequest, store: FileStore): Promise<void> {
   const { name, size, replace } = request;
-  if (!replace && (await isTaken(join(store.directory, name)))) throw new FileTransferError('there is a file of that name', 'EXISTS');
+  const taken = await isTaken(join(store.directory, name));
+  if (taken && !replace) throw new FileTransferError('there is a file of that name', 'EXISTS');
+  if (!taken) await requirePlace(store);
   const held = size === undefined ? temporary(store, name) : await store.leftovers.hold(call.client, name, call.supersede);
   await receiveInto(held, call, { name, replace }, store, (file) => receiveRest(call, request, file, store));
 }
 
 /** A request `put`. */
 export async function receiveWhole(call: FileCall, { name, size }: { name: string; size: number }, store: FileStore): Promise<void> {
+  if (!(await isTaken(join(store.directory, name)))) await requirePlace(store);
   await store.room.require(size);
   await receiveInto(temporary(store, name), call, { name, replace: true }, store, async (file) => {
     const incoming = new Incoming(file, createHash('sha256'), 0, store);
     await incoming.write(call.reader.bytes(size));
     return incoming;
   });
+}
+
+/** Files without content take no room on a disk, but the names there are bounded, too. */
+async function requirePlace({ directory, maxFiles }: FileStore): Promise<void> {
+  if ((await readdir(directory)).length >= maxFiles) throw new FileTransferError('the device takes no more files', 'NO_ROOM');
 }
 
 /** Opens the partial file, has it filled, gives it its name and answers. */

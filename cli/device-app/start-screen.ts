@@ -6,7 +6,7 @@ import type { Device, DeviceEvent, Environment, Iam, SvcError } from '../../devi
 import { encodePairingString, type PairingString } from '../../protocol/records/index.ts';
 import type { Output } from '../frame/output.ts';
 import { rootsNote } from '../frame/server-options.ts';
-import { dataOption, shellWord } from '../frame/shell-word.ts';
+import { commandLine, dataOption } from '../frame/shell-word.ts';
 import { ownPlaces, share } from '../pairing-share.ts';
 import { hasUsers, isAdministered, pairingOf } from './access.ts';
 import { eventText, inviteCommand, optionsToPair, type Pairings, pairingsOf, placeOf, registration } from './announce.ts';
@@ -137,9 +137,9 @@ function pairLines(state: DeviceState, code: PairingString): string[] {
 }
 
 function useLine({ ProductId, DeviceId }: DeviceState, { tcpTunnels, udpTunnels }: Services): string {
-  const to = `-d ${ProductId}.${DeviceId}`;
+  const to = ` -d ${ProductId}.${DeviceId}`;
   const [tcp] = tcpTunnels;
   const [udp] = udpTunnels;
-  if (tcp !== undefined) return `svc tunnel ${shellWord(tcp.id)} ${to}`;
-  return udp === undefined ? `svc coap GET /thermostat ${to}` : `svc tunnel ${shellWord(udp.id)} --udp ${to}`;
+  if (tcp !== undefined) return commandLine('svc tunnel', [tcp.id], to);
+  return udp === undefined ? `svc coap GET /thermostat${to}` : commandLine('svc tunnel', [udp.id], ` --udp${to}`);
 }

@@ -15,3 +15,9 @@ export function dataOption(party: 'basestation' | 'device', directory: string): 
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
+
+/** The operands of a command with its options, quoted where that is needed: after them, behind `--`, where one looks like an option. */
+export function commandLine(command: string, operands: readonly string[], options = ''): string {
+  const words = operands.map((word) => ` ${shellWord(word)}`).join('');
+  return operands.some((word) => word.startsWith('-')) ? `${command}${options} --${words}` : `${command}${words}${options}`;
+}

@@ -43,12 +43,12 @@ function pairings(printed: string): { pairing: PairingString; options: string[] 
 
 const NOTE = /nobody administers this device yet/;
 
-test('product and device are registered by the lines as they are', async () => {
-  const { stdout } = await init(...STATION);
+test.each(['pr', '-pr'])('product and device are registered by the lines as they are: product %s', async (product) => {
+  const { stdout } = await init(...STATION, '--product', product);
   const register = commands(stdout).filter(([name]) => name === 'admin');
   expect(register.map(([, record, add]) => `${record} ${add}`)).toEqual(['product add', 'device add']);
   for (const words of register) {
-    expect(await svcInProcess([...words, '--data', join(folder, 'station')])).toMatchObject({ code: 0 });
+    expect(await svcInProcess([...words.slice(0, 3), '--data', join(folder, 'station'), ...words.slice(3)])).toMatchObject({ code: 0 });
   }
 });
 

@@ -404,6 +404,20 @@ describe('the disk of the device', () => {
   });
 });
 
+test('a device that has as many files as it takes gets no new one, not even an empty one, until one is removed', async () => {
+  const full = new MemoryDevice();
+  await installFiles(full.device, directory, { clock, maxFiles: 2 });
+  await writeFile(source, '');
+  const send = (name: string) => message(uploadFile(full.connection(), source, name));
+  expect([await send('one'), await send('two')]).toEqual(['done', 'done']);
+  expect(await send('three')).toMatch(/the device takes no more files/);
+  expect(await message(olderPut(full.connection(), 'three', content(1)))).not.toBe('done');
+  expect((await readdir(directory)).sort()).toEqual(['one', 'two']);
+  expect(await send('two')).toBe('done');
+  await rm(join(directory, 'one'));
+  expect(await send('three')).toBe('done');
+});
+
 describe('a peer of the version before', () => {
   test('a device gets and gives whole files, and what is there is looked for', async () => {
     const older = new MemoryDevice();

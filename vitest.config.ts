@@ -1,11 +1,14 @@
 /** The test runner: which files, and how long each test may take. */
 import { defineConfig } from 'vitest/config';
+import { sizedFiles } from './test/support/sized-files.ts';
 
 const long = process.env.SVC_TEST_LONG !== undefined;
+/** A long run after a short one: the files that are the same in both are left out. */
+const rest = process.env.SVC_TEST_LONG === 'rest';
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    include: rest ? sizedFiles(import.meta.dirname) : ['test/**/*.test.ts'],
     exclude: ['test/lab/**', 'test/cluster/**', 'test/browser/**'],
     testTimeout: long ? 900_000 : 60_000,
     hookTimeout: 60_000,

@@ -58,7 +58,9 @@ export async function main(root: string, args: readonly string[]): Promise<numbe
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
   try {
-    const baseline = await runTests(copies[0]!.root, [...new Set(mutants.flatMap(({ tests }) => tests))].sort(), BASELINE_LIMIT, false);
+    const tests = [...new Set(mutants.flatMap((mutant) => mutant.tests))].sort();
+    // Nothing else runs meanwhile.
+    const baseline = await runTests(copies[0]!.root, tests, { limit: BASELINE_LIMIT, stopEarly: false, workers: copies.length });
     if (baseline.outcome !== 'survived') return refuse([`the tests do not pass without a mutation: ${baseline.by}`]);
     say(`${baseline.times.size} test files pass without a mutation`);
     const results = await runAll(mutants, copies, baseline.times, (result) =>
@@ -95,7 +97,9 @@ async function runOne(mutant: Mutant, copy: Copy, times: ReadonlyMap<string, num
   const start = performance.now();
   const usual = mutant.tests.reduce((sum, test) => sum + (times.get(test) ?? 0), 0);
   const limit = START_LIMIT + Math.round(PATIENCE * usual);
-  const tested: Pick<TestRun, 'outcome' | 'by'> = (await copy.with(mutant, () => runTests(copy.root, mutant.tests, limit, true))) ?? {
+  const tested: Pick<TestRun, 'outcome' | 'by'> = (await copy.with(mutant, () =>
+    runTests(copy.root, mutant.tests, { limit, stopEarly: true, workers: 1 }),
+  )) ?? {
     outcome: 'invalid',
     by: 'the core does not compile',
   };

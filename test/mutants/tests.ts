@@ -36,12 +36,21 @@ export interface TestRun {
   readonly times: ReadonlyMap<string, number>;
 }
 
-/** Runs `tests` in the copy at `root`; `stopEarly` at the first test that fails. @param limit ms */
-export async function runTests(root: string, tests: readonly string[], limit: number, stopEarly: boolean): Promise<TestRun> {
+export interface RunSettings {
+  /** ms. */
+  readonly limit: number;
+  /** At the first test that fails. */
+  readonly stopEarly: boolean;
+  /** Processes side by side. */
+  readonly workers: number;
+}
+
+/** Runs `tests` in the copy at `root`. */
+export async function runTests(root: string, tests: readonly string[], { limit, stopEarly, workers }: RunSettings): Promise<TestRun> {
   const file = join(root, 'build/mutant-report.json');
   rmSync(file, { force: true });
   const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...tests, '--reporter=json', `--outputFile=${file}`];
-  args.push('--maxWorkers=1', `--testTimeout=${TEST_LIMIT}`, `--hookTimeout=${TEST_LIMIT}`, ...(stopEarly ? ['--bail=1'] : []));
+  args.push(`--maxWorkers=${workers}`, `--testTimeout=${TEST_LIMIT}`, `--hookTimeout=${TEST_LIMIT}`, ...(stopEarly ? ['--bail=1'] : []));
   const env = { ...process.env, NODE_OPTIONS: `--max-old-space-size=${HEAP}`, SVC_TEST_LONG: undefined };
   const { status, output } = await run(args, root, limit, env);
   if (status === null) return { outcome: 'killed', by: `not done after ${limit / 1000} s`, times: new Map() };

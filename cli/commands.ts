@@ -107,6 +107,7 @@ export const COMMANDS: readonly CommandRow[] = [
 
 /** The row of what is to be run or explained: `coap …`, `help coap`. Undefined for options of `svc` itself, its help, and names that do not exist. */
 export function commandOf(argv: readonly string[]): CommandRow | undefined {
-  const name = argv[0] === 'help' ? argv[1] : argv[0];
+  const words = argv[0] === '--' ? argv.slice(1) : argv;
+  const name = words[0] === 'help' ? words[1] : words[0];
   return COMMANDS.find((row) => row.name === name);
 }

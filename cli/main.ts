@@ -7,16 +7,18 @@ import { join } from 'node:path';
 import { VERSION } from '../protocol/records/version.ts';
 import { type BundleName, commandOf } from './commands.ts';
 import { cacheDirectory, cacheFor, runBundle } from './frame/code-cache.ts';
+import { guardOutput } from './frame/lost-output.ts';
 
 /** Of each bundle, by the build (`bundle.mjs`). */
 declare const BUNDLE_DIGESTS: Readonly<Record<BundleName | 'help', string>>;
 
 const argv = process.argv.slice(2);
+const row = commandOf(argv);
+guardOutput(process, row?.stays === true);
 if (argv[0] === '--version' || argv[0] === '-V') process.stdout.write(`${VERSION}\n`);
 else void start();
 
 async function start(): Promise<void> {
-  const row = commandOf(argv);
   // What is loaded makes it grow, so this comes before.
   if (row?.stays) (await import('./frame/young-generation.ts')).keepYoungGenerationSmall();
   const name = row?.bundle ?? 'help';

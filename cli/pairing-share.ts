@@ -31,7 +31,7 @@ export function ownPlaces(port: number): Pick<PairingString, 'addresses'> {
 /** String and link; the QR code goes to standard error, on a terminal or when it is asked for. */
 export function share(output: Output, pairing: PairingString, { linkBase, qr }: ShareOptions): { pairingString: string; link: string } {
   const link = encodePairingLink(pairing, linkBase);
-  if (qr ?? output.interactive) output.note(qrCode(link, { colours: output.interactive }).join('\n'));
+  if (qr ?? output.interactive) output.drawing(qrCode(link, { colours: output.interactive }));
   return { pairingString: encodePairingString(pairing), link };
 }
 

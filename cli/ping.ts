@@ -23,7 +23,7 @@ export function pingCommand(): Command {
   const command = new Command('ping')
     .description('show how long a device takes to answer, over which path')
     .addArgument(new Argument('[device]', 'as --device'))
-    .addOption(new Option('--count <n>', 'end after so many; default: at Ctrl-C').argParser(count))
+    .addOption(new Option('--count <n>', 'end after so many; default: at Ctrl-C').argParser(number))
     .addOption(new Option('--interval <seconds>', 'from one to the next').argParser(seconds).default(1_000, '1'));
   command.addHelpText('after', '\nExit code 0 when the device answered at least once.');
   return withTarget(command).action((device: string | undefined, options: PingOptions) =>
@@ -73,7 +73,7 @@ export interface PingFrame {
 
 /** @throws CommandError without any answer, and when the connection ended */
 export async function ping({ count, interval, device, output, signal, ask, way, isConnected, pause }: PingFrame): Promise<void> {
-  const times: number[] = [];
+  const times = new Times();
   let sent = 0;
   let problem = '';
   while (!signal.aborted && sent < (count ?? Number.POSITIVE_INFINITY) && isConnected()) {
@@ -85,7 +85,7 @@ export async function ping({ count, interval, device, output, signal, ask, way, 
       return undefined;
     });
     if (taken !== undefined) {
-      times.push(taken);
+      times.add(taken);
       const { over, text } = way();
       output.result({ event: 'answer', sequence: sent, ms: rounded(taken), over }, `${sent}  ${milliseconds(taken)}  ${text}`);
     } else if (signal.aborted) {
@@ -95,20 +95,34 @@ export async function ping({ count, interval, device, output, signal, ask, way, 
   }
   summarize(output, sent, times);
   if (!isConnected() && !signal.aborted) throw new CommandError(`the connection to ${device} ended${problem === '' ? '' : `: ${problem}`}`);
-  if (times.length === 0) throw new CommandError(`${device} did not answer`);
+  if (times.count === 0) throw new CommandError(`${device} did not answer`);
 }
 
-function summarize(output: Output, sent: number, times: readonly number[]): void {
-  const document = { event: 'summary', sent, answered: times.length };
-  if (times.length === 0) {
+/** Round trips of a run that may take days. */
+class Times {
+  count = 0;
+  sum = 0;
+  min = Number.POSITIVE_INFINITY;
+  max = 0;
+
+  add(time: number): void {
+    this.count++;
+    this.sum += time;
+    this.min = Math.min(this.min, time);
+    this.max = Math.max(this.max, time);
+  }
+}
+
+function summarize(output: Output, sent: number, { count, sum, min, max }: Times): void {
+  const document = { event: 'summary', sent, answered: count };
+  if (count === 0) {
     output.result(document, `${sent} sent, none answered`);
     return;
   }
-  const [min, max] = [Math.min(...times), Math.max(...times)];
-  const avg = times.reduce((sum, time) => sum + time, 0) / times.length;
+  const avg = sum / count;
   output.result(
     { ...document, min: rounded(min), avg: rounded(avg), max: rounded(max) },
-    `${sent} sent, ${times.length} answered; round trip min ${milliseconds(min)}, avg ${milliseconds(avg)}, max ${milliseconds(max)}`,
+    `${sent} sent, ${count} answered; round trip min ${milliseconds(min)}, avg ${milliseconds(avg)}, max ${milliseconds(max)}`,
   );
 }
 
@@ -116,6 +130,6 @@ function rounded(time: number): number {
   return Math.round(time * 1000) / 1000;
 }
 
-function count(text: string): number {
+function number(text: string): number {
   return integer(text, 1, 1_000_000, 'expected a number from 1 to 1000000');
 }

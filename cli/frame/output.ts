@@ -49,6 +49,11 @@ export class Output {
     if (!this.json) this.#streams.stderr.write(`${lines(text)}\n`);
   }
 
+  /** A drawing of this program for a person, with its colours: nothing of it may come from the other end. Not shown with --json. */
+  drawing(rows: readonly string[]): void {
+    if (!this.json) this.#streams.stderr.write(`${rows.join('\n')}\n`);
+  }
+
   /** Something to know by the way, for a person at a terminal alone. A progress bar that is drawn there makes room, and is drawn again below. */
   aside(text: string): void {
     if (this.interactive) this.#streams.stderr.write(`\r\u001b[K${lines(text)}\n`);

@@ -22,11 +22,6 @@ export async function programOf(commands: Loaders, argv: readonly string[]): Pro
 
 /** Runs this process as `svc` with `argv` and sets its exit code. Never rejects. */
 export async function run(commands: Loaders, argv: readonly string[]): Promise<ExitCode> {
-  // Whoever reads our output may stop reading: `svc … | head`.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    process.exit(0);
-  });
   const code = await programOf(commands, argv).then(
     (program) => runProgram(program, argv),
     (error: unknown) => report(error, process),

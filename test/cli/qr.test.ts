@@ -1,5 +1,8 @@
 /** QR codes in a terminal, read back as modules. That readers take them was tried with one; here their shape is held. */
+import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
+import { Output } from '../../cli/frame/output.ts';
+import { share } from '../../cli/pairing-share.ts';
 import { qrCode } from '../../cli/qr.ts';
 
 const LINK = `svc://pair#p=pr-home,d=de-1,pwd=abcdefghij12,sct=abcdefghij12,u=bob,fp=${'0123456789abcdef'.repeat(4)}`;
@@ -48,4 +51,13 @@ test('both ways show the same code, another text another one', () => {
   const coloured = modules(qrCode(LINK, { colours: true }).map(uncoloured), true);
   expect(modules(qrCode(LINK), false)).toEqual(coloured);
   expect(qrCode(`${LINK}x`)).not.toEqual(qrCode(LINK));
+});
+
+test('a terminal gets the code as it is drawn, colours included', () => {
+  let shown = '';
+  const screen = Object.assign(new PassThrough(), { isTTY: true });
+  screen.on('data', (data) => (shown += data));
+  const output = new Output(false, { stdout: screen, stderr: screen });
+  const { link } = share(output, { productId: 'pr', deviceId: 'de', fingerprint: 'ab'.repeat(32) }, {});
+  expect(shown).toBe(`${qrCode(link, { colours: true }).join('\n')}\n`);
 });

@@ -1,0 +1,52 @@
+/** A command that cannot write what it prints. */
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { describe, expect, test, vi } from 'vitest';
+import { guardOutput } from '../../cli/frame/lost-output.ts';
+
+const MAIN = join(import.meta.dirname, '../../dist/svc/main.cjs');
+
+function guarded(stays: boolean) {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const exit = vi.fn();
+  guardOutput({ stdout, stderr, exit } as unknown as NodeJS.Process, stays);
+  return { stdout, stderr, exit };
+}
+const failure = (code: string) => Object.assign(new Error(code), { code });
+
+describe('a process', () => {
+  test('goes on without its standard error', () => {
+    const { stderr, exit } = guarded(true);
+    stderr.emit('error', failure('ENOSPC'));
+    stderr.emit('error', failure('EPIPE'));
+    expect(exit).not.toHaveBeenCalled();
+  });
+
+  test('that stays goes on while the disk behind its standard output is full', () => {
+    const { stdout, exit } = guarded(true);
+    stdout.emit('error', failure('ENOSPC'));
+    expect(exit).not.toHaveBeenCalled();
+  });
+
+  test('that does not fails, and says why', () => {
+    const { stdout, stderr, exit } = guarded(false);
+    stdout.emit('error', failure('ENOSPC'));
+    expect(exit).toHaveBeenCalledWith(1);
+    expect(String(stderr.read())).toBe('svc: cannot write to standard output: ENOSPC\n');
+  });
+
+  test.each([true, false])('ends when nothing reads its standard output any longer (stays: %s)', (stays) => {
+    const { stdout, exit } = guarded(stays);
+    stdout.emit('error', failure('EPIPE'));
+    expect(exit).toHaveBeenCalledWith(0);
+  });
+});
+
+test.skipIf(process.platform !== 'linux')('a full disk behind standard output is one line', () => {
+  const full = openSync('/dev/full', 'w');
+  const { status, stderr } = spawnSync(process.execPath, [MAIN, '--version'], { stdio: ['ignore', full, 'pipe'], encoding: 'utf8' });
+  closeSync(full);
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/^svc: cannot write to standard output: ENOSPC.*\n$/)]);
+});

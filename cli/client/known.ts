@@ -1,46 +1,36 @@
 /**
- * What the `svc` client remembers, in one directory: its private key (key.pem) and the devices and base stations it knows with the
- * fingerprints of their keys (known.json), as ssh keeps known_hosts.
+ * What the `svc` client remembers, in one directory: its private key (key.pem) and the devices and base stations it knows (`known-file.ts`).
  *
- * A fingerprint that is known is never replaced silently: `checkPin` refuses a different one. Files are replaced as a whole.
+ * A fingerprint that is known is never replaced silently: `resolveTarget` refuses a different one. Files are replaced as a whole; what two processes remember at
+ * the same time both stays.
  */
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { SvcClient } from '../../client/node.ts';
-import { areCertificates, isFingerprint } from '../../protocol/identity/index.ts';
-import { createFile, prepareDirectory, readJson, replaceJson } from '../../transport/node/index.ts';
-import { keptServerUrl } from '../../transport/station/index.ts';
+import { createFile, prepareDirectory, replaceJson } from '../../transport/node/index.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
+import { FileLock } from '../frame/file-lock.ts';
 import { readPrivateKey } from '../frame/private-key.ts';
+import {
+  forgetDevice,
+  hasSeenStation,
+  idOf,
+  type KnownChange,
+  type KnownDevice,
+  type KnownFile,
+  knownPath,
+  readKnownFile,
+  rememberDevice,
+  rememberStation,
+  rememberTlsStation,
+  stationFingerprint,
+} from './known-file.ts';
 
-/** A device of known.json. Names of the keys as they stand there. */
-export interface KnownDevice {
-  ProductId: string;
-  DeviceId: string;
-  /** Full hex fingerprint of its key. */
-  Fingerprint: string;
-  /** A name for the command line. */
-  Name?: string;
-  ServerConnectToken?: string;
-  ServerUrl?: string;
-  /** The WebSocket to that base station, where it was given. */
-  ServerWebSocketUrl?: string;
-  /** host:port where it was reached directly. */
-  Address?: string;
-  /** The user that this client was when it last asked. */
-  User?: string;
-}
+export { idOf, type KnownDevice } from './known-file.ts';
 
-interface KnownFile {
-  Version: 1;
-  Devices: KnownDevice[];
-  /** Fingerprint of a base station by its URL. */
-  Stations: Record<string, string>;
-  /** URLs of base stations that have never been reached: nothing has shown that their fingerprint is right. */
-  UnseenStations?: string[];
-  /** Base stations that TLS proves, by their URL: the roots of their certificates as PEM, or an empty text for those of Node. */
-  TlsStations?: Record<string, string>;
-}
+/** Attempts to have known.json for itself, and ms between two. Who has it writes it, and no more. */
+const ATTEMPTS = 250;
+const PAUSE = 20;
 
 /** The directory of --state: the one given, else below XDG_STATE_HOME, else ~/.local/state. */
 export function stateDirectory(given: string | undefined, environment: NodeJS.ProcessEnv = process.env): string {
@@ -51,8 +41,9 @@ export function stateDirectory(given: string | undefined, environment: NodeJS.Pr
 
 export class Known {
   readonly directory: string;
-  readonly #file: KnownFile;
+  #file: KnownFile;
   #saved: string;
+  #changes: KnownChange[] = [];
 
   private constructor(directory: string, file: KnownFile) {
     this.directory = directory;
@@ -65,11 +56,7 @@ export class Known {
    * @throws with one line when it cannot be read or is damaged
    */
   static async open(directory: string): Promise<Known> {
-    const path = join(directory, 'known.json');
-    const content = await readJson(path);
-    if (content === undefined) return new Known(directory, { Version: 1, Devices: [], Stations: {} });
-    if (!isKnownFile(content)) throw new CommandError(`${path} is damaged: repair it, or move it away and pair again`);
-    return new Known(directory, withPorts(content));
+    return new Known(directory, await readKnownFile(directory));
   }
 
   get devices(): readonly KnownDevice[] {
@@ -90,7 +77,7 @@ export class Known {
   }
 
   stationFingerprint(url: string): string | undefined {
-    return Object.hasOwn(this.#file.Stations, url) ? this.#file.Stations[url] : undefined;
+    return stationFingerprint(this.#file, url);
   }
 
   /** The PEM of the roots by which TLS proves a base station, empty for those of Node; undefined for one that is pinned or not known. */
@@ -105,51 +92,51 @@ export class Known {
     return [...pinned, ...Object.keys(this.#file.TlsStations ?? {}).map((url) => ({ url, verified: 'tls' as const }))];
   }
 
-  /** Adds the device, or merges what is new about it; a WebSocket leads to one base station, and goes with its URL. Nothing is written before `save`. */
+  /** Adds the device, or merges what is new about it. Nothing is written before `save`. */
   remember(device: KnownDevice): void {
-    const index = this.#file.Devices.findIndex((known) => idOf(known) === idOf(device));
-    if (index < 0) this.#file.Devices.push(device);
-    else this.#file.Devices[index] = { ...kept(this.#file.Devices[index]!, device), ...device };
+    this.#change(rememberDevice(device));
   }
 
   forget(device: KnownDevice): void {
-    this.#file.Devices = this.#file.Devices.filter((known) => known !== device);
+    this.#change(forgetDevice(device));
   }
 
   /** Whether the base station has shown that it has the fingerprint that is known of it. */
   hasSeenStation(url: string): boolean {
-    return this.stationFingerprint(url) !== undefined && !(this.#file.UnseenStations ?? []).includes(url);
+    return hasSeenStation(this.#file, url);
   }
 
   /** @param seen the base station has just shown that it has this fingerprint; else a person has said so, and another fingerprint may take its place */
   rememberStation(url: string, fingerprint: string, seen: boolean): void {
-    const wasSeen = this.hasSeenStation(url) && this.stationFingerprint(url) === fingerprint;
-    this.#noteUnseen(url, !seen && !wasSeen);
-    this.#file.Stations[url] = fingerprint;
-    delete this.#file.TlsStations?.[url];
+    this.#change(rememberStation(url, fingerprint, seen));
   }
 
   /** A fingerprint that was known of it counts no longer. @param roots PEM, or an empty text for those of Node */
   rememberTlsStation(url: string, roots: string): void {
-    this.#noteUnseen(url, false);
-    delete this.#file.Stations[url];
-    this.#file.TlsStations = { ...this.#file.TlsStations, [url]: roots };
+    this.#change(rememberTlsStation(url, roots));
   }
 
-  #noteUnseen(url: string, isUnseen: boolean): void {
-    const others = (this.#file.UnseenStations ?? []).filter((each) => each !== url);
-    const unseen = isUnseen ? [...others, url] : others;
-    if (unseen.length > 0) this.#file.UnseenStations = unseen;
-    else delete this.#file.UnseenStations;
+  #change(change: KnownChange): void {
+    change(this.#file);
+    this.#changes.push(change);
   }
 
-  /** Writes what changed, if anything did. */
+  /** Writes what changed, if anything did, to what the file holds now. @throws CommandError when another process does not let go of it */
   async save(): Promise<void> {
-    const content = JSON.stringify(this.#file);
-    if (content === this.#saved) return;
+    if (JSON.stringify(this.#file) === this.#saved) return;
     await prepareDirectory(this.directory);
-    await replaceJson(join(this.directory, 'known.json'), this.#file);
-    this.#saved = content;
+    const path = knownPath(this.directory);
+    const lock = await lockFile(`${path}.lock`);
+    try {
+      const file = await readKnownFile(this.directory);
+      for (const change of this.#changes) change(file);
+      await replaceJson(path, file);
+      this.#file = file;
+    } finally {
+      await lock.release();
+    }
+    this.#saved = JSON.stringify(this.#file);
+    this.#changes = [];
   }
 
   /** The client's private key, PEM; made at first use. */
@@ -167,19 +154,13 @@ export class Known {
   }
 }
 
-/** `product.device`, how a device without a name is called. */
-export function idOf({ ProductId, DeviceId }: { ProductId: string; DeviceId: string }): string {
-  return `${ProductId}.${DeviceId}`;
-}
-
-/** What stays of a device that is remembered again: no token for one base station goes to another one, unless it is given again. */
-function kept({ ServerWebSocketUrl, ServerConnectToken, ...rest }: KnownDevice, { ServerUrl }: KnownDevice): KnownDevice {
-  const moves = ServerUrl !== undefined && rest.ServerUrl !== undefined && ServerUrl !== rest.ServerUrl;
-  return {
-    ...rest,
-    ...(!moves && ServerConnectToken !== undefined && { ServerConnectToken }),
-    ...(ServerUrl === undefined && ServerWebSocketUrl !== undefined && { ServerWebSocketUrl }),
-  };
+async function lockFile(path: string): Promise<FileLock> {
+  for (let attempt = 1; ; attempt++) {
+    const lock = await FileLock.take(path);
+    if (typeof lock !== 'number') return lock;
+    if (attempt === ATTEMPTS) throw new CommandError(`${path} is held by process ${lock}: remove it if that process is no svc`);
+    await new Promise((done) => setTimeout(done, PAUSE));
+  }
 }
 
 /** A device as commands show it with --json. */
@@ -197,43 +178,4 @@ export function documentOf({
 /** A name to remember a device by can be told from ids and pairing strings. @throws UsageError */
 export function checkName(name: string): void {
   if (!/^[^=,\s.]{1,64}$/.test(name)) throw new UsageError('a name has 1 to 64 characters and none of "=", ",", "." or space');
-}
-
-/** Its URLs with their ports. */
-function withPorts(file: KnownFile): KnownFile {
-  const byPort = (record: Record<string, string>): Record<string, string> =>
-    Object.fromEntries(Object.entries(record).map(([url, value]) => [keptServerUrl(url), value]));
-  const { Devices, Stations, UnseenStations, TlsStations } = file;
-  return {
-    ...file,
-    Devices: Devices.map(({ ServerUrl, ...device }) => ({
-      ...device,
-      ...(ServerUrl !== undefined && { ServerUrl: keptServerUrl(ServerUrl) }),
-    })),
-    Stations: byPort(Stations),
-    ...(UnseenStations !== undefined && { UnseenStations: UnseenStations.map(keptServerUrl) }),
-    ...(TlsStations !== undefined && { TlsStations: byPort(TlsStations) }),
-  };
-}
-
-function isKnownFile(value: unknown): value is KnownFile {
-  const { Version, Devices, Stations, UnseenStations = [], TlsStations = {} } = (value ?? {}) as Partial<KnownFile>;
-  if (!Array.isArray(UnseenStations) || UnseenStations.some((url) => typeof url !== 'string')) return false;
-  return Version === 1 && Array.isArray(Devices) && Devices.every(isDevice) && isRecordOfTexts(Stations) && isRecordOfRoots(TlsStations);
-}
-
-function isRecordOfRoots(value: unknown): value is Record<string, string> {
-  return isRecordOfTexts(value) && Object.values(value).every((roots) => roots === '' || areCertificates(roots));
-}
-
-function isDevice(value: unknown): value is KnownDevice {
-  if (!isRecordOfTexts(value)) return false;
-  const { ProductId, DeviceId, Fingerprint } = value;
-  return ProductId !== undefined && DeviceId !== undefined && Fingerprint !== undefined && isFingerprint(Fingerprint);
-}
-
-function isRecordOfTexts(value: unknown): value is Record<string, string> {
-  return (
-    typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every((entry) => typeof entry === 'string')
-  );
 }

@@ -1,7 +1,7 @@
 /** Who this client is to a device: one of its users, none yet, or a client of a device that has none. */
 import { IamError, type IamUtil, type PairingMode, SvcError } from '../../client/node.ts';
 import type { PairingString } from '../../protocol/records/index.ts';
-import { shellWord, stateOption } from '../frame/shell-word.ts';
+import { commandLine, stateOption } from '../frame/shell-word.ts';
 
 export type Standing =
   | { readonly kind: 'user'; readonly username: string; readonly role?: string }
@@ -57,7 +57,7 @@ export function nextStep(
   modes: readonly PairingMode[],
   { name, state, pairing }: { name: string; state: string | undefined; pairing: PairingString | undefined },
 ): string {
-  const pair = `\`svc pair ${shellWord(name)}${stateOption(state)}\``;
+  const pair = `\`${commandLine('svc pair', [name], stateOption(state))}\``;
   if (pairing?.password !== undefined)
     return `\`svc pair -\` with the same pairing string makes this client ${pairing.username ?? 'one, by the name of --username'}`;
   if (modes.includes('LocalInitial')) return `${pair} makes this client the first one`;

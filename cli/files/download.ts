@@ -18,7 +18,7 @@ interface Sink {
 }
 
 /**
- * Fetches the file `name` into `file`, replacing it unless the options say otherwise. What arrives lies in `<file>.part` until it is whole; when the transfer
+ * Fetches the file `name` into `file`, replacing it unless the options say otherwise. What arrives lies in `<file>.svc.part` until it is whole; when the transfer
  * is interrupted it stays, and the next one fetches the rest, if the file of the device still begins with it.
  * @throws FileTransferError, SvcError, CommandError
  */

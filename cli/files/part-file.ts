@@ -1,30 +1,29 @@
 /**
- * A file on its way to this machine: `<target>.part` beside its target, which stays when the transfer is interrupted, so that the next one resumes.
+ * A file on its way to this machine: `<target>.svc.part` beside its target, which stays when the transfer is interrupted, so that the next one resumes.
  *
- * `<target>.part.lock` names the process that writes it. The lock of a process that was killed does not count.
+ * `<target>.svc.part.lock` names the process that writes it. The lock of a process that was killed does not count.
  */
 import { createHash, type Hash } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
 import { type FileHandle, rm } from 'node:fs/promises';
-import { fileError, readFileIfPresent } from '../../transport/node/index.ts';
+import { fileError } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
-import { livingProcess, thisProcess } from '../frame/process-mark.ts';
+import { FileLock } from '../frame/file-lock.ts';
 import { digestOf, giveName, hashOf, openPart } from './content.ts';
 import { FileTransferError, type Prefix } from './protocol.ts';
 
-/** Where the part of a file is. */
+/** Where the part of a file is: under a name that other programs do not give to theirs. */
 export function partOf(target: string): string {
-  return `${target}.part`;
+  return `${target}.svc.part`;
 }
 
 export class PartFile {
   readonly #target: string;
   readonly #file: FileHandle;
-  readonly #lock: string;
+  readonly #lock: FileLock;
   #hash: Hash;
   #size: number;
 
-  private constructor(target: string, file: FileHandle, { hash, size, lock }: { hash: Hash; size: number; lock: string }) {
+  private constructor(target: string, file: FileHandle, { hash, size, lock }: { hash: Hash; size: number; lock: FileLock }) {
     this.#target = target;
     this.#file = file;
     this.#lock = lock;
@@ -44,7 +43,7 @@ export class PartFile {
       return new PartFile(target, file, { hash: await hashOf(file, found.size, () => signal?.throwIfAborted()), size: found.size, lock });
     } catch (error) {
       await file?.close();
-      await rm(lockOf(target), { force: true });
+      await lock.release();
       throw signal?.aborted || error instanceof CommandError ? error : fileError('cannot write', path, error);
     }
   }
@@ -77,8 +76,9 @@ export class PartFile {
 
   /** Becomes the target. To be closed all the same. @throws FileTransferError EXISTS, CommandError, SvcError FAILED */
   async finish(replace: boolean): Promise<void> {
-    // Of two processes that found the lock of a dead one, the later has taken it from the other.
-    if ((await contentOf(lockOf(this.#target))) !== this.#lock) throw inUse(this.#target, 'another process');
+    if (!(await this.#lock.isHeld())) throw inUse(this.#target, 'another process');
+    // A process of another machine, or of a container, is not seen by its lock.
+    if ((await this.#file.stat()).size !== this.#size) throw inUse(this.#target, 'another process');
     await giveName(partOf(this.#target), this.#target, replace).catch((error: unknown) => {
       throw error instanceof FileTransferError ? error : fileError('cannot write', this.#target, error);
     });
@@ -88,35 +88,15 @@ export class PartFile {
   async close(): Promise<void> {
     await this.#file.close();
     if (this.#size === 0) await rm(partOf(this.#target), { force: true });
-    if ((await contentOf(lockOf(this.#target))) === this.#lock) await rm(lockOf(this.#target), { force: true });
+    await this.#lock.release();
   }
 }
 
-function lockOf(target: string): string {
-  return `${partOf(target)}.lock`;
-}
-
-/** Returns the content of the lock that was made. @throws CommandError that names the process that has it; SvcError FAILED */
-async function lockPart(target: string): Promise<string> {
-  const path = lockOf(target);
-  const own = await thisProcess();
-  for (;;) {
-    const pid = await livingProcess(await contentOf(path));
-    if (pid !== null) throw inUse(target, pid === process.pid ? 'this process' : `process ${pid}`);
-    try {
-      await rm(path, { force: true });
-      // At once, so that no other process finds it empty.
-      writeFileSync(path, own, { flag: 'wx' });
-      return own;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw fileError('cannot write', path, error);
-    }
-  }
-}
-
-/** Empty where there is none. */
-async function contentOf(path: string): Promise<string> {
-  return new TextDecoder().decode(await readFileIfPresent(path));
+/** @throws CommandError that names the process that has it; SvcError FAILED */
+async function lockPart(target: string): Promise<FileLock> {
+  const lock = await FileLock.take(`${partOf(target)}.lock`);
+  if (typeof lock === 'number') throw inUse(target, lock === process.pid ? 'this process' : `process ${lock}`);
+  return lock;
 }
 
 function inUse(target: string, by: string): CommandError {

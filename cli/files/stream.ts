@@ -100,7 +100,10 @@ async function ended(stream: Stream): Promise<void> {
 /** @throws FileRefusal when the line is one */
 export function checkRefusal(line: Record<string, unknown>): void {
   const { error, code } = line;
-  if (error !== undefined) throw new FileRefusal(String(error), code === undefined ? undefined : (String(code) as RefusalCode));
+  if (error === undefined) return;
+  if (typeof error !== 'string' || (code !== undefined && typeof code !== 'string'))
+    throw new FileTransferError('the device refuses without a reason in words');
+  throw new FileRefusal(error, code as RefusalCode | undefined);
 }
 
 /** @throws FileRefusal; FileTransferError MISMATCH */

@@ -1,6 +1,6 @@
 /** The client's state directory, and how options, pairing string and state make a target. */
 import { writeFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -53,6 +53,20 @@ describe('state directory', () => {
     expect(again.stationFingerprint('https://station:4433')).toBe(OTHER);
     expect(again.stationFingerprint('toString')).toBeUndefined();
     for (const file of ['key.pem', 'known.json']) expect((await stat(join(first.directory, file))).mode & 0o077).toBe(0);
+  });
+
+  test('what two processes remember at the same time both stays', async () => {
+    await known(lamp);
+    const [one, two] = await Promise.all([1, 2].map(() => Known.open(join(directory, 'state'))));
+    one!.remember({ ...lamp, DeviceId: 'one' });
+    one!.rememberStation('https://one:4433', FP, true);
+    two!.remember({ ...lamp, DeviceId: 'two' });
+    two!.forget(lamp);
+    await Promise.all([one!.save(), two!.save()]);
+    const now = await Known.open(join(directory, 'state'));
+    expect(now.devices.map(({ DeviceId }) => DeviceId).sort()).toEqual(['one', 'two']);
+    expect(now.stationFingerprint('https://one:4433')).toBe(FP);
+    expect(await readdir(now.directory)).toEqual(['known.json']);
   });
 
   test('a fingerprint that the base station has not shown gives way to another one, and one that it has does not', async () => {

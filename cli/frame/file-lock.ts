@@ -1,0 +1,46 @@
+/** A lock file, which names the process that has it. That of a process that was killed does not count. */
+import { writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { fileError, readFileIfPresent } from '../../transport/node/index.ts';
+import { livingProcess, thisProcess } from './process-mark.ts';
+
+export class FileLock {
+  readonly #path: string;
+  readonly #content: string;
+
+  private constructor(path: string, content: string) {
+    this.#path = path;
+    this.#content = content;
+  }
+
+  /** Takes it, or says which process has it: its id, which may be that of this process. @throws LocalError FAILED that names the file */
+  static async take(path: string): Promise<FileLock | number> {
+    const own = await thisProcess();
+    for (;;) {
+      const pid = await livingProcess(await contentOf(path));
+      if (pid !== null) return pid;
+      try {
+        await rm(path, { force: true });
+        // At once, so that no other process finds it empty.
+        writeFileSync(path, own, { flag: 'wx' });
+        return new FileLock(path, own);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw fileError('cannot write', path, error);
+      }
+    }
+  }
+
+  /** Of two processes that found the lock of a dead one, the later may have taken it from the other. */
+  async isHeld(): Promise<boolean> {
+    return (await contentOf(this.#path)) === this.#content;
+  }
+
+  async release(): Promise<void> {
+    if (await this.isHeld()) await rm(this.#path, { force: true });
+  }
+}
+
+/** Empty where there is none. */
+async function contentOf(path: string): Promise<string> {
+  return new TextDecoder().decode(await readFileIfPresent(path));
+}

@@ -2,11 +2,12 @@
  * Device → base station: `POST /device/join`, from a device that is not registered yet. It shows the token of an invitation, and the key that its
  * handshake proved becomes that of a device.
  *
- * 1. An address that was refused ten times in a minute, or asks very often, waits.
+ * 1. An address that asks very often waits.
  * 2. The token's hash is looked up. Whether it is unknown, expired, revoked or used with another key is not told, and each costs one read.
  * 3. The same key may ask again until the invitation expires: its first answer may be lost.
  * 4. Only then does the device learn what does not fit: product, device id, an id that is taken.
  * 5. One transaction uses the invitation and adds the device.
+ * 6. An address that is refused more than ten times a minute is not told why, and waits.
  *
  * The session stays one without a credential: an attach follows, on it or on another.
  */
@@ -62,20 +63,19 @@ export class JoinApi {
     const { environment, health, tally } = this.#options;
     const address = addressKey(session.path);
     const now = environment.clock.now();
-    // Taken before it is known to fail: many at once must not be more than ten.
-    const wait = this.#joins.take(address, now) || this.#failures.take(address, now);
+    const wait = this.#joins.take(address, now);
     if (wait > 0) return tooMany(wait);
     const request = decodeJoinRequest(payload);
     try {
       const result = await this.#joined(request, session);
       if ('refused' in result) {
         tally.count('join refused', { address, reason: result.reason });
-        return stationReply(result.refused, result.message);
+        // Those alone: a device with a valid token joins whatever its neighbours behind the same NAT do.
+        const pause = this.#failures.take(address, now);
+        return pause > 0 ? tooMany(pause) : stationReply(result.refused, result.message);
       }
-      this.#failures.put(address);
       return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeJoinAnswer(result.deviceId) };
     } catch (error) {
-      this.#failures.put(address);
       health.writeFailed(error);
       return { ...textReply(Status.SERVICE_UNAVAILABLE, 'The storage of the base station failed'), maxAge: STORAGE_SECONDS };
     }

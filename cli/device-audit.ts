@@ -14,6 +14,7 @@ import {
 import { integer } from './frame/arguments.ts';
 import { CommandError, UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
+import { sharedOptions } from './frame/shared-options.ts';
 
 interface AuditCommandOptions {
   data: string;
@@ -118,7 +119,7 @@ function subcommand(name: string, description: string, run: (options: AuditComma
     .option('--data <dir>', 'directory of the device')
     .option('--json', 'JSON on standard output');
   return command.action(async () => {
-    const options = command.optsWithGlobals<AuditCommandOptions>();
+    const options = sharedOptions<AuditCommandOptions>(command, ['data', 'json']);
     await run(options, new Output(options.json === true));
   });
 }

@@ -11,6 +11,7 @@ import { collect } from './frame/arguments.ts';
 import { CommandError, UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 import { readPrivateKey } from './frame/private-key.ts';
+import { sharedOptions } from './frame/shared-options.ts';
 
 interface ExplainOptions {
   data: string;
@@ -33,7 +34,7 @@ export function deviceExplainCommand(): Command {
         .default([], 'none'),
     )
     .option('--local', 'over a connection on the local network')
-    .action((_options: unknown, command: Command) => run(command.optsWithGlobals<ExplainOptions>()));
+    .action((_options: unknown, command: Command) => run(sharedOptions<ExplainOptions>(command, ['data', 'json'])));
 }
 
 async function run({ data, json, as, action, attribute, local = false }: ExplainOptions): Promise<void> {

@@ -6,7 +6,7 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { Device, nodeEnvironment, SvcError } from '../device/index.ts';
 import { stderrLog } from '../transport/node/index.ts';
-import { invite, pairingOf } from './device-app/access.ts';
+import { ADMIN, hasUsers, invite, pairingOf } from './device-app/access.ts';
 import { invitationOf, optionsToPair, placeOf } from './device-app/announce.ts';
 import { DeviceData } from './device-app/data.ts';
 import { lockDirectory } from './device-app/lock.ts';
@@ -14,6 +14,7 @@ import { type OpenDevice, openDevice } from './device-app/open.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 import { rootsNote } from './frame/server-options.ts';
+import { sharedOptions } from './frame/shared-options.ts';
 import { share } from './pairing-share.ts';
 
 interface InviteOptions {
@@ -28,15 +29,16 @@ export function deviceInviteCommand(): Command {
     .description('while the device is stopped: invite a user, new or known, by a fresh password, and print the pairing string')
     .argument('<user>', 'user name: a-z, 0-9, "_", "." and "-"')
     .option('--role <role>', 'role the user has from now on; a new user needs one to do anything')
-    .action((user: string, _options: unknown, command: Command) => run(user, command.optsWithGlobals<InviteOptions>()));
+    .action((user: string, _options: unknown, command: Command) => run(user, sharedOptions<InviteOptions>(command, ['data', 'json'])));
 }
 
 async function run(username: string, { data: directory, json, role }: InviteOptions): Promise<void> {
   const data = await DeviceData.open(resolve(directory));
   const unlock = await lockDirectory(data.directory);
   try {
+    await data.reread();
     const environment = nodeEnvironment({ log: stderrLog() });
-    const opened = await openDevice(new Device({ environment }), data, { iam: 'production' }, environment);
+    const opened = await openDevice(new Device({ environment }), data, {}, environment);
     try {
       await print(new Output(json === true), opened, username, role);
     } finally {
@@ -61,6 +63,10 @@ async function print(output: Output, { device, access, secrets, state }: OpenDev
   ]);
   if (user.role === undefined)
     output.warn(`without a role everything is denied to ${username}: give it one with --role, of ${iam.roles.join(', ')}`);
+  if (user.username === ADMIN && !hasUsers(iam))
+    output.note(
+      'until somebody is a user of it, each start of the device at a terminal shows a new invitation of admin, and voids this one',
+    );
   if (!iam.state.passwordInvitePairing)
     output.warn(`pairing by invitation is off: start the device with --pairing ${[...pairingOf(iam), 'PasswordInvite'].join(',')}`);
 }

@@ -66,6 +66,7 @@ async function run(options: DeviceCommandOptions): Promise<void> {
   const makes = options.init === true || data.state === null;
   const lock = makes ? await initialLock(data.directory) : await holdLock(data.directory, (text) => output.warn(text));
   try {
+    await data.reread();
     const log = stderrLog({ level: options.logLevel ?? (process.env.SVC_DEBUG ? 'debug' : 'warn') });
     const environment = nodeEnvironment({ log, ...(options.linkMtu !== undefined && { linkMtu: options.linkMtu }) });
     if (options.init !== true) warnOfInterfaces(output, rendezvous.noCandidatesOn, environment);
@@ -79,6 +80,7 @@ async function run(options: DeviceCommandOptions): Promise<void> {
     });
     if (options.init !== true) await joinWhereAsked({ device, data, environment, output }, given, options);
     let opened = await openDevice(device, data, options, environment);
+    if (options.iam !== undefined && !opened.access.isNew) output.note('--iam counts at the first start: this device keeps its users');
     try {
       if (options.pairing !== undefined) await setPairing(opened.access.iam, options.pairing);
       await pairKeys(opened.access.iam, allowed);
@@ -206,9 +208,10 @@ function refuseTwins(option: string, configured: readonly TcpTunnelService[], gi
 
 /** With --init nothing is served: what only counts for one run has no effect. */
 function tellOfUnused(output: Output, options: DeviceCommandOptions): void {
-  const { tunnel, udpTunnel, localPort, p2pPort, keepAliveProfile: profile } = options;
-  const ports = { '--local-port': localPort, '--p2p-port': p2pPort };
-  const given = { '--tunnel': tunnel[0], '--udp-tunnel': udpTunnel[0], ...ports, '--keep-alive-profile': profile };
+  const { config, tunnel, udpTunnel, localPort, p2pPort, linkMtu, mdns, keepAliveProfile: profile } = options;
+  const services = { '--config': config, '--tunnel': tunnel[0], '--udp-tunnel': udpTunnel[0] };
+  const network = { '--local-port': localPort, '--p2p-port': p2pPort, '--link-mtu': linkMtu, '--no-mdns': mdns ? undefined : true };
+  const given = { ...services, ...network, '--keep-alive-profile': profile };
   const unused = Object.entries({ ...given, ...givenRendezvous(options) }).flatMap(([option, value]) =>
     value === undefined ? [] : [option],
   );

@@ -177,7 +177,7 @@ function connectedFinding(
   const outside = pairs.find(({ kind, address }) => kind === 'reflexive' && isIPv4(address))?.address;
   const devicePort = pairs.find(({ kind }) => kind === 'host' || kind === 'near')?.port;
   const facts = {
-    device: `${shellWord(device)}${stateOption(state)}`,
+    device: `${device.startsWith('-') ? '-d ' : ''}${shellWord(device)}${stateOption(state)}`,
     stunPort: station?.stun[0]?.port,
     relayOnly: relayOnly === true,
     noHardNat: hardNat === false,

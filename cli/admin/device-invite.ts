@@ -9,11 +9,15 @@ import {
 } from '../../server/administration/index.ts';
 import { id } from '../frame/arguments.ts';
 import { duration, minuteOf } from '../frame/duration.ts';
-import { CommandError, UsageError } from '../frame/errors.ts';
+import { CommandError } from '../frame/errors.ts';
+import { sharedOptions } from '../frame/shared-options.ts';
 import { dataOption } from '../frame/shell-word.ts';
 import { table } from '../frame/table.ts';
 import { type HandedInvitation, handInvitation, JOIN_COMMAND, localUser } from './invitation.ts';
 import { type AdminOptions, administer, adminSubcommand } from './shared.ts';
+
+/** What `invite` says to the commands below it. */
+const SHARED = ['data', 'json'];
 
 interface InviteOptions extends AdminOptions {
   deviceId?: string;
@@ -60,7 +64,7 @@ function list(): Command {
   return new Command('list')
     .description('list the invitations: which are open, and which key has used which from where; used ones for 30 days')
     .action((_options: unknown, command: Command) =>
-      administer(sharedOptions(command), async (administration, output) => {
+      administer(sharedOptions(command, SHARED), async (administration, output) => {
         const all = await invitations(administration);
         const headings = ['id', 'product', 'device', 'expires', 'state', 'used', 'from', 'made by', 'key'];
         output.result(all, all.length === 0 ? 'no invitations' : table(headings, all.map(cells)));
@@ -73,23 +77,11 @@ function revoke(): Command {
     .description('take an open invitation back')
     .argument('<id>', 'first digits of its id, 6 or more, as the list shows it')
     .action((invitationId: string, _options: unknown, command: Command) =>
-      administer(sharedOptions(command), async (administration, output) => {
+      administer(sharedOptions(command, SHARED), async (administration, output) => {
         const revoked = await revokeInvitation(administration, invitationId);
         output.result({ revoked }, `revoked ${revoked}`);
       }),
     );
-}
-
-/** The parent takes its options wherever they stand: those that say nothing here are refused. */
-function sharedOptions(command: Command): AdminOptions {
-  for (const [name, option] of [
-    ['deviceId', '--device-id'],
-    ['expires', '--expires'],
-    ['org', '--org'],
-  ] as const) {
-    if (command.parent?.getOptionValueSource(name) === 'cli') throw new UsageError(`${option} has no effect on ${command.name()}`);
-  }
-  return command.optsWithGlobals<AdminOptions>();
 }
 
 function cells({ invitationId, productId, deviceId, expires, revoked, use, maker }: InvitationRecord): (string | undefined)[] {

@@ -4,7 +4,8 @@ import { ContentFormat } from '../../client/node.ts';
 import { attributeOf, CORE_PATH, type CoreLink, decodeLinks, formatStatus } from '../../protocol/coap/index.ts';
 import { type Opened, withConnection } from '../client/open.ts';
 import { oneDevice, type TargetOptions, withTarget } from '../client/target.ts';
-import { CommandError, UsageError } from '../frame/errors.ts';
+import { CommandError } from '../frame/errors.ts';
+import { sharedOptions } from '../frame/shared-options.ts';
 import { table } from '../frame/table.ts';
 
 interface DiscoverOptions extends TargetOptions {
@@ -22,19 +23,11 @@ export function coapDiscoverCommand(): Command {
     .addOption(new Option('--href <path>', 'only this path; * at its end stands for anything'))
     .addOption(new Option('--rt <type>', 'only resources of this type; * at its end stands for anything'));
   return withTarget(command).action((device: string | undefined, _own: DiscoverOptions, self: Command) => {
-    refuseForeign(self);
-    const options = self.optsWithGlobals<DiscoverOptions>();
+    // `svc coap` reads what both have.
+    const own = self.options.map((option) => option.attributeName());
+    const options = sharedOptions<DiscoverOptions>(self, own);
     return withConnection(oneDevice(device, options), (opened) => discover(opened, options));
   });
-}
-
-/** `svc coap` reads what both have, and what it has alone. @throws UsageError for the latter */
-function refuseForeign({ options, parent }: Command): void {
-  const own = options.map((option) => option.attributeName());
-  const foreign = parent?.options.find(
-    (option) => parent.getOptionValueSource(option.attributeName()) === 'cli' && !own.includes(option.attributeName()),
-  );
-  if (foreign !== undefined) throw new UsageError(`${foreign.long} has no effect with svc coap discover: leave it out`);
 }
 
 async function discover({ connection, output, signal, device }: Opened, { href, rt }: DiscoverOptions): Promise<void> {

@@ -38,6 +38,8 @@ export type FirstAccess = 'production' | 'demo';
 /** Passwords that are known only when they are made. */
 export interface Access {
   readonly iam: Iam;
+  /** The state was made just now. */
+  readonly isNew?: boolean;
   /** Of the user `admin`, when the state was made just now. */
   readonly adminPassword?: string;
 }
@@ -80,9 +82,11 @@ export function thermostatConfiguration(): IamConfiguration {
 /** Opens the files of a directory, and makes those that are missing. @throws LocalError that names file and place */
 export async function openAccess(directory: string, { secrets, first, sct, log }: AccessOptions): Promise<Access> {
   let adminPassword: string | undefined;
+  let isNew = false;
   const firstState = async (): Promise<IamState> => {
     const made = first === 'demo' ? await demoState(secrets) : await productionState(secrets);
     adminPassword = made.adminPassword;
+    isNew = true;
     return { ...made.state, friendlyName: FRIENDLY_NAME, ...(sct !== undefined && { openPairingSct: sct }) };
   };
   const iam = await openIam(directory, {
@@ -92,7 +96,7 @@ export async function openAccess(directory: string, { secrets, first, sct, log }
     firstConfiguration: thermostatConfiguration,
     firstState,
   });
-  return { iam, ...(adminPassword !== undefined && { adminPassword }) };
+  return { iam, isNew, ...(adminPassword !== undefined && { adminPassword }) };
 }
 
 /** The same to look at only, also beside the running device: nothing is made, and nothing can be saved. @throws CommandError that names file and place */

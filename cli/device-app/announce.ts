@@ -6,7 +6,7 @@ import { ownAddress } from '../../transport/node/index.ts';
 import { hint } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
 import { optionsBeside, rootsNote, stationOfPairing } from '../frame/server-options.ts';
-import { commandLine, dataOption } from '../frame/shell-word.ts';
+import { commandLine, dataOption, shellWord } from '../frame/shell-word.ts';
 import { ownPlaces, share } from '../pairing-share.ts';
 import { type Access, ADMIN, hasUsers, isAdministered, pairingOf } from './access.ts';
 import type { DeviceState } from './data.ts';
@@ -142,7 +142,7 @@ export function optionsToPair({
 }
 
 function directly(localPort: number): string {
-  return ` --address ${formatHostPort({ host: ownAddress(), port: localPort })}`;
+  return ` --address ${shellWord(formatHostPort({ host: ownAddress(), port: localPort }))}`;
 }
 
 type StationState = Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts' | 'ServerWebSocketUrl'>;

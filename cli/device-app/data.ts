@@ -63,11 +63,12 @@ export class DeviceData {
     await refuseForeignDirectory(directory, 'a device', OWN);
     await prepareDirectory(directory);
     await makeDirectory(join(directory, 'files'));
-    const path = join(directory, 'state.json');
-    const content = await readJson(path);
-    if (content !== undefined && !isDeviceState(content))
-      throw new CommandError(`${path} is damaged: repair it, or move it away to start afresh`);
-    return new DeviceData(directory, content === undefined ? null : withPort(content));
+    return new DeviceData(directory, await readState(directory));
+  }
+
+  /** Reads again what another process may have written before this one had the directory. @throws as `open` */
+  async reread(): Promise<void> {
+    this.#state = await readState(this.directory);
   }
 
   /** Null before the first `adopt` or `update`. */
@@ -114,6 +115,14 @@ export class DeviceData {
     if (await createFile(path, pem)) return pem;
     return this.privateKey(create);
   }
+}
+
+async function readState(directory: string): Promise<DeviceState | null> {
+  const path = join(directory, 'state.json');
+  const content = await readJson(path);
+  if (content === undefined) return null;
+  if (!isDeviceState(content)) throw new CommandError(`${path} is damaged: repair it, or move it away to start afresh`);
+  return withPort(content);
 }
 
 function withPort({ ServerUrl, ...state }: DeviceState): DeviceState {

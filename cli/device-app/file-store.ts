@@ -13,8 +13,8 @@ export interface FileStore {
   readonly leftovers: Leftovers;
   /** On its disk. */
   readonly room: DiskRoom;
-  /** Reading what is there to compare it: a request of 130 bytes has a file of any length hashed. */
-  readonly hashing: ClientTurns;
+  /** What a short request has the device do: hash a file of any length, list thousands. */
+  readonly costly: ClientTurns;
 }
 
 /** One request on its stream. */
@@ -25,9 +25,12 @@ export interface FileCall {
   readonly client: string;
   /** Ends the call: the same client has sent a later one of that name. */
   readonly supersede: () => void;
+  /** Fires then; its reason is a FileTransferError. */
+  readonly superseded: AbortSignal;
 }
 
-/** Reading a long file for a client that is gone would be in vain. @throws FileTransferError */
-export function requireLive(stream: SessionStream): void {
+/** Reading a long file for a client that is gone, or has sent a later request, would be in vain. @throws FileTransferError */
+export function requireLive({ stream, superseded }: FileCall): void {
+  superseded.throwIfAborted();
   if (stream.ended) throw new FileTransferError('the client is gone', 'FAILED');
 }

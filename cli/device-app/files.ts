@@ -36,7 +36,7 @@ export async function installFiles(
 ): Promise<void> {
   const leftovers = new Leftovers(directory, clock);
   await leftovers.open();
-  const store = { directory, maxFiles, leftovers, room: new DiskRoom(() => free(directory)), hashing: new ClientTurns() };
+  const store = { directory, maxFiles, leftovers, room: new DiskRoom(() => free(directory)), costly: new ClientTurns() };
   device.addStreamListener(FILE_PORT, async (incoming: DeviceStream) => {
     let stream: SessionStream | undefined;
     const client = incoming.connection.clientFingerprint;
@@ -56,7 +56,7 @@ async function serveOrRefuse(stream: SessionStream, client: string, store: FileS
   const { signal, supersede } = supersession();
   const reader = new FileReader({ readSome: (max) => unlessAborted(stream.readSome(max), signal) });
   try {
-    await serve({ stream, reader, client, supersede }, store);
+    await serve({ stream, reader, client, supersede, superseded: signal }, store);
     await stream.close();
   } catch (error) {
     await refuse(stream, signal.aborted ? signal.reason : error);
@@ -79,7 +79,7 @@ async function serve(call: FileCall, store: FileStore): Promise<void> {
     case 'get':
       return giveFile(call, request, store);
     case 'list':
-      return giveList(call.stream, store.directory);
+      return giveList(call, store);
   }
 }
 

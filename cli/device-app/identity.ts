@@ -36,11 +36,8 @@ export async function identify(device: Device, data: DeviceData, options: Identi
   checkTogether(ProductId, DeviceId);
   const station = stationOf(data.state ?? {}, options);
   const privateKey = await data.privateKey(() => device.createPrivateKey());
-  const state = data.adopt({
-    ProductId,
-    DeviceId,
-    ...station,
-  });
+  const isSame = ProductId === data.state?.ProductId && DeviceId === data.state.DeviceId;
+  const state = data.adopt({ ProductId, DeviceId, ...station, Joined: isSame ? station.Joined : undefined });
   device.setPrivateKey(privateKey);
   device.setProductId(ProductId);
   device.setDeviceId(DeviceId);

@@ -110,7 +110,10 @@ export class Leftovers {
   /** Removes what is too old or too much, and comes back when the next one is too old. */
   async #tidy(): Promise<void> {
     this.#cancel();
-    for (const entry of this.#idle()) if (entry.until <= this.#clock.now()) await this.#remove(entry);
+    for (const entry of this.#idle()) {
+      // A transfer may have taken it while another one was removed.
+      if (entry.until <= this.#clock.now() && this.#isIdle(entry)) await this.#remove(entry);
+    }
     for (let idle = this.#idle(); idle.length > MAX_LEFTOVERS; idle = this.#idle()) await this.#remove(outcast(idle));
     const next = Math.min(...this.#idle().map(({ until }) => until));
     this.#cancel();
@@ -118,7 +121,11 @@ export class Leftovers {
   }
 
   #idle(): Entry[] {
-    return [...this.#entries.values()].filter(({ holder }) => holder === null);
+    return [...this.#entries.values()].filter((entry) => this.#isIdle(entry));
+  }
+
+  #isIdle(entry: Entry): boolean {
+    return entry.holder === null && this.#entries.get(entry.path) === entry;
   }
 
   /** A transfer that wants it waits until it is gone. One that cannot be removed is forgotten until the next start. */
@@ -126,7 +133,7 @@ export class Leftovers {
     const removed = rm(entry.path, { force: true }).catch(() => {});
     entry.holder = { supersede: () => {}, released: removed };
     await removed;
-    this.#entries.delete(entry.path);
+    if (this.#entries.get(entry.path) === entry) this.#entries.delete(entry.path);
   }
 }
 

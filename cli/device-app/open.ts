@@ -22,13 +22,13 @@ export interface OpenDevice {
 export async function openDevice(
   device: Device,
   data: DeviceData,
-  options: IdentityOptions & { readonly iam: FirstAccess },
+  options: IdentityOptions & { readonly iam?: FirstAccess },
   environment: Environment,
 ): Promise<OpenDevice> {
   const { log, clock } = environment;
   const { state, privateKey } = await identify(device, data, options);
   const secrets = createIamSecrets(privateKey);
-  const access = await openAccess(data.directory, { secrets, first: options.iam, sct: state.ServerConnectToken, log });
+  const access = await openAccess(data.directory, { secrets, first: options.iam ?? 'production', sct: state.ServerConnectToken, log });
   const identity = { productId: state.ProductId, deviceId: state.DeviceId, fingerprint: device.deviceFingerprint };
   const audit = await AuditLog.open(data.directory, { identity, clock, log });
   device.setIam(access.iam);

@@ -35,7 +35,7 @@ export interface DeviceCommandOptions extends RendezvousFlags {
   rootCerts?: string;
   serverWebsocket?: string;
   config?: string;
-  iam: FirstAccess;
+  iam?: FirstAccess;
   pairing?: PairingMode[];
   allow: string[];
   tunnel: TcpTunnelService[];
@@ -86,9 +86,10 @@ export function withDeviceOptions(command: Command): Command {
     .addOption(new Option('--server-websocket <url>', `${SERVER_WEBSOCKET_HELP}; remembered`).argParser(webSocketUrl))
     .option('--config <file>', 'what the device always offers, as JSON (default: device.json in its directory, if there is one)')
     .addOption(
-      new Option('--iam <kind>', 'users it begins with: an invited administrator, or the first client that comes')
-        .choices(['production', 'demo'])
-        .default('production'),
+      new Option('--iam <kind>', 'users it begins with: an invited administrator (default), or the first client that comes').choices([
+        'production',
+        'demo',
+      ]),
     )
     .addOption(
       new Option('--pairing <modes>', `pairing modes that are on from now on, the others off: ${pairingModes.join(',')} or none`).argParser(

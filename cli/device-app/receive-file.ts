@@ -68,15 +68,11 @@ function temporary({ directory }: FileStore, name: string): HeldLeftover {
   return { path, release: () => rm(path, { force: true }) };
 }
 
-async function receiveRest(
-  { stream, reader, client }: FileCall,
-  { size }: SendRequest,
-  file: FileHandle,
-  store: FileStore,
-): Promise<Incoming> {
+async function receiveRest(call: FileCall, { size }: SendRequest, file: FileHandle, store: FileStore): Promise<Incoming> {
+  const { stream, reader, client } = call;
   const there = (await file.stat()).size;
   const offset = size === undefined || there > size ? 0 : there;
-  const hash = await store.hashing.run(client, () => hashOf(file, offset, () => requireLive(stream)));
+  const hash = await store.costly.run(client, () => hashOf(file, offset, () => requireLive(call)));
   await store.room.require(size === undefined ? 0 : Math.max(0, size - there));
   await stream.write(encodeLine({ offset, sha256: digestOf(hash) }));
   const answer = await reader.readLine();

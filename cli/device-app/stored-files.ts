@@ -1,21 +1,21 @@
 /** What `svc device` has of files, for its clients: one file, or the rest of it, and the list of all. */
 import { constants, type FileHandle, lstat, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { SessionStream } from '../../device/index.ts';
 import { digestOf, hashOf, piecesOf } from '../files/content.ts';
 import { encodeLine, FileTransferError, isFileName, type ListedFile, type Prefix } from '../files/protocol.ts';
 import { type FileCall, type FileStore, requireLive } from './file-store.ts';
 
 /** Sends what the client does not have of a file: all of it, where it begins otherwise. */
 export async function giveFile(
-  { stream, client }: FileCall,
+  call: FileCall,
   { name, ...has }: { name: string } & Prefix,
-  { directory, hashing }: FileStore,
+  { directory, costly }: FileStore,
 ): Promise<void> {
+  const { stream, client } = call;
   const file = await openStored(join(directory, name));
   try {
     const { size } = await file.stat();
-    const { hash, offset } = await hashing.run(client, () => commonPrefix(file, size, has, () => requireLive(stream)));
+    const { hash, offset } = await costly.run(client, () => commonPrefix(file, size, has, () => requireLive(call)));
     await stream.write(encodeLine({ size, offset }));
     for await (const piece of piecesOf(file, offset, size)) {
       hash.update(piece);
@@ -49,14 +49,19 @@ function noSuchFile(): FileTransferError {
   return new FileTransferError('there is no such file', 'NO_SUCH_FILE');
 }
 
-/** Sends the list of what `giveFile` would send. */
-export async function giveList(stream: SessionStream, directory: string): Promise<void> {
+/** Sends the list of what `giveFile` would send. A client that asks for many gets one after the other. */
+export function giveList(call: FileCall, { directory, costly }: FileStore): Promise<void> {
+  return costly.run(call.client, () => writeList(call, directory));
+}
+
+async function writeList(call: FileCall, directory: string): Promise<void> {
+  requireLive(call);
   const files: ListedFile[] = [];
   for (const name of (await readdir(directory)).filter(isFileName).sort()) {
-    requireLive(stream);
+    requireLive(call);
     const file = await lstat(join(directory, name)).catch(() => null);
     if (file?.isFile()) files.push({ name, size: file.size, time: Math.trunc(file.mtimeMs) });
   }
-  await stream.write(encodeLine({ files: files.length }));
-  for (const file of files) await stream.write(encodeLine({ ...file }));
+  await call.stream.write(encodeLine({ files: files.length }));
+  for (const file of files) await call.stream.write(encodeLine({ ...file }));
 }

@@ -43,7 +43,7 @@ export function optionsBeside(station: NamedStation): string {
 export function serverOptions({ url, fingerprint, roots, webSocket }: NamedStation): string {
   const byRoots = roots ? ` --root-certs ${ROOTS_FILE}` : '';
   const proof = fingerprint === undefined ? byRoots : ` --server-fingerprint ${fingerprint}`;
-  return `--server ${url}${proof}${webSocketOption(webSocket)}`;
+  return `--server ${shellWord(url)}${proof}${webSocketOption(webSocket)}`;
 }
 
 function webSocketOption(webSocket: string | undefined): string {

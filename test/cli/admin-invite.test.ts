@@ -91,7 +91,7 @@ describe('invite', () => {
     [['--device-id', 'no id'], 2, /An id is 1 to 61/],
     [['p'.repeat(52)], 2, /leaves no room for a device id/],
     [['p'.repeat(61), '--device-id', 'de-1'], 2, /at most 62 characters/],
-    [['list', '--expires', '1h'], 2, /--expires has no effect on list/],
+    [['list', '--expires', '1h'], 2, /--expires has no effect on svc admin device invite list/],
     [['revoke', 'zz'], 2, /6 or more of the hexadecimal digits/],
     [['revoke', '012345'], 1, /there is no invitation 012345: see svc admin device invite list --data/],
   ])('refuses %j with one line', async (words, code, message) => {

@@ -82,6 +82,8 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a content format without payload', 'coap PUT /x --content-format json', /needs --payload/],
     ['an address without port', 'coap GET /x --address 127.0.0.1', /host:port/],
     ['an address with port 0', 'coap GET /x --address 127.0.0.1:0', /host:port/],
+    ['a list beside a device', 'connect lamp --list', /take no device/],
+    ['two things at once', 'connect --list --forget lamp', /cannot be used with/],
     ['a server of another scheme', 'coap GET /x --server http://station:4433', /https:/],
     ['a short fingerprint', 'coap GET /x --fingerprint abcd', /64 hexadecimal digits/],
     ['a bad id', 'coap GET /x --product a.b', /An id is/],

@@ -41,6 +41,33 @@ function pairings(printed: string): { pairing: PairingString; options: string[] 
   return reach.map(([, string = '', ...options]) => ({ pairing: decodePairing(string === '-' ? (below.shift() ?? '') : string), options }));
 }
 
+test('an option of svc device that says nothing to a command below it is refused', async () => {
+  await init();
+  const below = (...words: string[]) => svcInProcess(['device', ...words, '--data', data]);
+  for (const [words, option] of [
+    [['invite', 'bob', '--tunnel', 'a=b:c:1'], '--tunnel'],
+    [['explain', '--action', 'Thermostat:Get', '--iam', 'demo'], '--iam'],
+    [['audit', 'show', '--server', 'x'], '--server'],
+  ] as const) {
+    const { code, stderr } = await below(...words);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`${option} has no effect on svc device ${words[0]}`)]);
+  }
+});
+
+test('an invitation of the first administrator says that a start at a terminal voids it', async () => {
+  await init();
+  const invite = (...words: string[]) => svcInProcess(['device', 'invite', ...words, '--data', data]);
+  expect((await invite('admin')).stderr).toMatch(
+    /each start of the device at a terminal shows a new invitation of admin, and voids this one/,
+  );
+  expect((await invite('bob', '--role', 'Guest')).stderr).not.toMatch(/voids/);
+});
+
+test('--iam says that it counts at the first start', async () => {
+  expect((await init('--iam', 'demo')).stderr).not.toMatch(/--iam/);
+  expect((await init('--iam', 'demo')).stderr).toMatch(/--iam counts at the first start: this device keeps its users/);
+});
+
 const NOTE = /nobody administers this device yet/;
 
 test.each(['pr', '-pr'])('product and device are registered by the lines as they are: product %s', async (product) => {

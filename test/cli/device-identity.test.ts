@@ -59,6 +59,12 @@ describe('a base station that is pinned', () => {
   });
 });
 
+test('a device that gets another id did not join under that', async () => {
+  const kept = { ServerUrl: OLD, ServerFingerprint: KEY, Joined: true };
+  expect(await start(kept, { deviceId: 'other' })).toMatchObject({ DeviceId: 'other', Joined: undefined });
+  expect(await start(kept, { deviceId: 'de' })).toMatchObject({ Joined: true });
+});
+
 test('roots belong to an address', async () => {
   const kept = { ServerUrl: OLD, ServerRootCerts: PEM_OF_ROOT };
   expect(await start(kept, {})).toMatchObject({ ServerUrl: OLD, ServerRootCerts: PEM_OF_ROOT });

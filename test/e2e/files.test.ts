@@ -113,15 +113,15 @@ test('Ctrl-C while a file is received: one line, a part beside its place, and th
   const target = join(folder, 'copy');
   let receiving: TestProcess | undefined;
   halt = async () => {
-    await filled(`${target}.part`);
+    await filled(`${target}.svc.part`);
     await receiving?.end('SIGINT');
   };
   receiving = startStream('receive', 'file', target);
   const { code, stdout, stderr } = await receiving.ended;
   expect([code, stdout]).toEqual([130, '']);
-  expect(stderr).toMatch(/^svc: interrupted: \d\.\d of 4\.0 MiB are in .*copy\.part; the same command resumes\n$/);
-  expect((await readdir(folder)).filter((name) => name.startsWith('copy'))).toEqual(['copy.part']);
-  const { size: left } = await stat(`${target}.part`);
+  expect(stderr).toMatch(/^svc: interrupted: \d\.\d of 4\.0 MiB are in .*copy\.svc\.part; the same command resumes\n$/);
+  expect((await readdir(folder)).filter((name) => name.startsWith('copy'))).toEqual(['copy.svc.part']);
+  const { size: left } = await stat(`${target}.svc.part`);
   halt = async () => {};
   expect(JSON.parse((await stream('receive', 'file', target, '--json')).stdout)).toMatchObject({ resumedFrom: left });
   expect((await readFile(target)).equals(content)).toBe(true);

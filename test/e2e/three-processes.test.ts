@@ -144,7 +144,7 @@ test('an empty file, and one that is not there', async () => {
     expect(refused).toMatchObject({ code: 1, stderr: none });
   }
   await expect(readFile(join(folder, 'nothing'))).rejects.toMatchObject({ code: 'ENOENT' });
-  await expect(readFile(join(folder, 'nothing.part'))).rejects.toMatchObject({ code: 'ENOENT' });
+  await expect(readFile(join(folder, 'nothing.svc.part'))).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
 test('a tunnel leads to the HTTP server behind the device, until Ctrl-C', async () => {

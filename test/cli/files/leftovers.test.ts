@@ -150,3 +150,17 @@ test('a start takes over what is not too old or too much, and removes what canno
   await advance(LEFTOVER_TIME - 5001);
   expect((await readdir(directory)).filter((name) => name.includes(B))).toEqual([]);
 });
+
+test('what a transfer takes while others are tidied up stays', async () => {
+  await interrupted(A, 'old');
+  await interrupted(A, 'taken');
+  now += LEFTOVER_TIME;
+  for (const { run } of timers.splice(0)) run();
+  // The first is being removed.
+  const held = await leftovers.hold(A, 'taken', none);
+  await writeFile(held.path, 'more');
+  await advance(0);
+  expect(await kept()).toEqual(['ataken']);
+  await held.release();
+  expect(await kept()).toEqual(['ataken']);
+});

@@ -79,7 +79,7 @@ const ways: Record<'send' | 'receive', Way> = {
     from: () => join(directory, 'file'),
     to: () => target,
     move: (options, cutAfter) => downloadFile(memory.connection(undefined, cutAfter), 'file', target, options),
-    part: () => `${target}.part`,
+    part: () => `${target}.svc.part`,
     left: () => sizeOf(ways.receive.part()),
   },
 };
@@ -215,7 +215,7 @@ describe('what arrives is not what was sent', () => {
 
   test('it is fetched once more, as a whole', async () => {
     await writeFile(join(directory, 'file'), content(7));
-    await writeFile(`${target}.part`, content(7).subarray(0, 1000));
+    await writeFile(`${target}.svc.part`, content(7).subarray(0, 1000));
     expect(await downloadFile(damaging(1).connection(), 'file', target)).toMatchObject({ resumedFrom: 0, bytes: SIZE });
     expect((await readFile(target)).equals(content(7))).toBe(true);
   });
@@ -283,18 +283,34 @@ describe('the same name at the same time', () => {
     await writeFile(join(directory, 'file'), content(12));
     const part = await PartFile.open(target);
     expect(await message(downloadFile(memory.connection(), 'file', target))).toBe(
-      `${target}.part is being written by this process, which receives into it: wait for that, or end it`,
+      `${target}.svc.part is being written by this process, which receives into it: wait for that, or end it`,
     );
     await part.close();
     expect(await message(downloadFile(memory.connection(), 'file', target))).toBe('done');
   });
 
+  test('here: what a process that is not seen has written, too, is no whole file', async () => {
+    const part = await PartFile.open(target);
+    await part.append(content(13, 100));
+    await appendFile(`${target}.svc.part`, 'x');
+    await expect(part.finish(true)).rejects.toThrow(/is being written by another process/);
+    await part.close();
+    expect(await sizeOf(target)).toBe(0);
+  });
+
+  test('here: a file of another program that is on its way, too, stays', async () => {
+    await writeFile(join(directory, 'file'), content(12));
+    await writeFile(`${target}.part`, 'of another program');
+    await downloadFile(memory.connection(), 'file', target, { replace: false });
+    expect(await readFile(`${target}.part`, 'utf8')).toBe('of another program');
+  });
+
   test('here: the lock of a process that was killed does not count', async () => {
     await writeFile(join(directory, 'file'), content(12));
     for (const lock of ['', '1 never\n', `${2 ** 22 + 7} -\n`]) {
-      await writeFile(`${target}.part.lock`, lock);
+      await writeFile(`${target}.svc.part.lock`, lock);
       await downloadFile(memory.connection(), 'file', target);
-      await expect(stat(`${target}.part.lock`)).rejects.toMatchObject({ code: 'ENOENT' });
+      await expect(stat(`${target}.svc.part.lock`)).rejects.toMatchObject({ code: 'ENOENT' });
     }
   });
 });
@@ -431,7 +447,7 @@ describe('a peer of the version before', () => {
     await expect(uploadFile(older.connection(), source, 'file', { replace: false, onBegin })).rejects.toMatchObject({ code: 'EXISTS' });
     await uploadFile(older.connection(), source, 'file', { onBegin });
     expect(beginnings).toEqual(Array(2).fill({ offset: 0, total: SIZE, resumable: false }));
-    await writeFile(`${target}.part`, content(18).subarray(0, 1000));
+    await writeFile(`${target}.svc.part`, content(18).subarray(0, 1000));
     expect(await downloadFile(older.connection(), 'file', target)).toMatchObject({ resumedFrom: 0, bytes: SIZE });
     expect((await readFile(target)).equals(content(18))).toBe(true);
     expect(await message(listFiles(older.connection()))).toMatch(/earlier version, which cannot list/);

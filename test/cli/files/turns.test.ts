@@ -1,10 +1,11 @@
-/** A client that has many files hashed by its device waits for itself. */
+/** What costs a device much, and a client little: a client that asks for many such things waits for itself. */
 import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { ClientTurns } from '../../../cli/device-app/client-turns.ts';
 import { installFiles } from '../../../cli/device-app/files.ts';
+import { Leftovers } from '../../../cli/device-app/leftovers.ts';
 import { encodeLine, FILE_PORT, FileReader } from '../../../cli/files/protocol.ts';
 import { nodeEnvironment } from '../../../transport/node/index.ts';
 import { MemoryDevice } from './memory-streams.ts';
@@ -51,4 +52,49 @@ test('of what the device has, one file at a time is hashed for a client: it dela
   begin();
   await Promise.all([large, small]);
   expect(answered).toEqual(['small of b', 'large of a', 'small of a']);
+});
+
+/** Holds what is asked for, until it is let go. */
+function heldTurns() {
+  let begin = (): void => {};
+  const held = new Promise<void>((resolve) => (begin = resolve));
+  const { run } = ClientTurns.prototype;
+  const turns = vi.spyOn(ClientTurns.prototype, 'run').mockImplementation(function (this: ClientTurns, client, work) {
+    return run.call(this, client, () => held.then(work)) as never;
+  });
+  onTestFinished(() => turns.mockRestore());
+  return { asked: (requests: number) => vi.waitFor(() => expect(turns).toHaveBeenCalledTimes(requests)), begin };
+}
+
+async function request(line: Record<string, unknown>) {
+  const stream = memory.connection('a'.repeat(64)).createStream();
+  await stream.open(FILE_PORT);
+  await stream.write(encodeLine(line));
+  return { stream, reader: new FileReader(stream) };
+}
+
+test('lists come one after the other, too, and none for a client that is gone', async () => {
+  const { asked, begin } = heldTurns();
+  const [gone, here] = [await request({ op: 'list' }), await request({ op: 'list' })];
+  await asked(2);
+  gone.stream.abort();
+  begin();
+  expect(await here.reader.readLine()).toEqual({ files: 0 });
+  await expect(gone.reader.readLine()).rejects.toThrow();
+});
+
+test('a transfer that a later one takes the place of is not hashed to its end', async () => {
+  await writeFile(join(directory, `.file.${'a'.repeat(64)}.part`), '0123456789');
+  await installFiles(memory.device, directory, { clock: nodeEnvironment().clock });
+  const { asked, begin } = heldTurns();
+  const hold = vi.spyOn(Leftovers.prototype, 'hold');
+  onTestFinished(() => hold.mockRestore());
+  const send = { op: 'send', name: 'file', size: 20 };
+  const first = await request(send);
+  await asked(1);
+  const second = await request(send);
+  await vi.waitFor(() => expect(hold).toHaveBeenCalledTimes(2));
+  begin();
+  expect(await first.reader.readLine()).toMatchObject({ code: 'SUPERSEDED' });
+  expect(await second.reader.readLine()).toMatchObject({ offset: 10 });
 });

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { Command } from 'commander';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { adminCommand } from '../../cli/admin/index.ts';
 import { Output } from '../../cli/frame/output.ts';
-import { runProgram } from '../../cli/frame/program.ts';
 import { sayHowToJoin } from '../../cli/how-to-join.ts';
 import { decodeJoinString } from '../../protocol/records/index.ts';
 import { openStore, type Store } from '../../server/administration/index.ts';
 import { type LastStart, rememberStart } from '../../server/storage/last-start.ts';
 import { hashToken } from '../../server/storage/secrets.ts';
+import { captured } from './captured.ts';
 
 const fingerprint = 'ab'.repeat(32);
 const start: LastStart = { fingerprint, port: 5000, host: null, url: 'https://station.example:4433', tlsProves: false };
@@ -25,23 +25,7 @@ beforeEach(async () => {
 });
 afterEach(() => rmSync(data, { recursive: true }));
 
-async function admin(...words: string[]): Promise<{ code: number; out: string; err: string }> {
-  const captured = { out: '', err: '' };
-  const capture = (name: 'out' | 'err') => (chunk: unknown) => {
-    captured[name] += String(chunk);
-    return true;
-  };
-  const spies = [
-    vi.spyOn(process.stdout, 'write').mockImplementation(capture('out')),
-    vi.spyOn(process.stderr, 'write').mockImplementation(capture('err')),
-  ];
-  try {
-    const code = await runProgram(new Command('svc').addCommand(adminCommand()), ['admin', ...words, '--data', data]);
-    return { code, ...captured };
-  } finally {
-    for (const spy of spies) spy.mockRestore();
-  }
-}
+const admin = (...words: string[]) => captured(new Command('svc').addCommand(adminCommand()), ['admin', ...words, '--data', data]);
 
 const invite = (...words: string[]) => admin('device', 'invite', ...words);
 

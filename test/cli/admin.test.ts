@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { adminCommand } from '../../cli/admin/index.ts';
-import { runProgram } from '../../cli/frame/program.ts';
 import { openStore } from '../../server/administration/index.ts';
 import { credentialRecord, hashSecret, openSealer } from '../../server/index.ts';
+import { captured } from './captured.ts';
 
 const fingerprint = 'ab'.repeat(32);
 let data: string;
@@ -20,23 +20,7 @@ afterEach(() => {
   for (const path of [data, `${data}.account.json`]) rmSync(path, { recursive: true, force: true });
 });
 
-async function admin(...words: string[]): Promise<{ code: number; out: string; err: string }> {
-  const captured = { out: '', err: '' };
-  const capture = (name: 'out' | 'err') => (chunk: unknown) => {
-    captured[name] += String(chunk);
-    return true;
-  };
-  const spies = [
-    vi.spyOn(process.stdout, 'write').mockImplementation(capture('out')),
-    vi.spyOn(process.stderr, 'write').mockImplementation(capture('err')),
-  ];
-  try {
-    const code = await runProgram(new Command('svc').addCommand(adminCommand()), ['admin', ...words, '--data', data]);
-    return { code, ...captured };
-  } finally {
-    for (const spy of spies) spy.mockRestore();
-  }
-}
+const admin = (...words: string[]) => captured(new Command('svc').addCommand(adminCommand()), ['admin', ...words, '--data', data]);
 
 async function json<T>(...words: string[]): Promise<T> {
   const { code, out, err } = await admin(...words, '--json');

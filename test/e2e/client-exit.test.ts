@@ -8,11 +8,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { Device } from '../../device/index.ts';
-import { openStore, startBasestation } from '../../server/index.ts';
+import { startBasestation } from '../../server/index.ts';
 import { silentLog } from '../../transport/environment.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
 import { ids, SCT } from '../support/fixture/identifiers.ts';
 import { TestProcess } from '../support/process.ts';
+import { registerInDirectory } from '../support/registered-device.ts';
 
 const CHILD = fileURLToPath(new URL('client-exit-child.mjs', import.meta.url));
 
@@ -21,12 +22,7 @@ test('a relayed, a direct and a WebSocket connection, one during the search on t
   onTestFinished(() => rm(data, { recursive: true, force: true }));
   const device = new Device({ environment: nodeEnvironment(), ...ids, localPort: 0, p2pPort: 0 });
   device.setPrivateKey(device.createPrivateKey());
-  const store = await openStore(data);
-  const created = new Date().toISOString();
-  const { organizationId } = await store.defaultOrganization({ organizationId: 'or-test', name: null, created });
-  await store.addProduct({ productId: ids.productId, organizationId, name: null, created });
-  await store.addDevice({ ...ids, name: null, fingerprint: device.deviceFingerprint, created });
-  await store.close();
+  await registerInDirectory(data, device.deviceFingerprint);
   const settings = { connections: 32, webSockets: 8, stunPort: 0 };
   const station = await startBasestation({ data, port: 0, host: '127.0.0.1', log: silentLog, settings });
   onTestFinished(() => station.close());

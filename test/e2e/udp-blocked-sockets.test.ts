@@ -8,11 +8,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Connection, type ConnectionOptions, SvcClient } from '../../client/node.ts';
 import { Device } from '../../device/index.ts';
-import { openStore, type RunningBasestation, startBasestation } from '../../server/index.ts';
+import { type RunningBasestation, startBasestation } from '../../server/index.ts';
 import { type Environment, silentLog } from '../../transport/environment.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
 import { ids, SCT } from '../support/fixture/identifiers.ts';
 import { connectProxy } from '../support/https-server.ts';
+import { registerInDirectory } from '../support/registered-device.ts';
 import { size } from '../support/size.ts';
 
 /** Seconds of real time, in which UDP stays silent. */
@@ -59,12 +60,7 @@ beforeEach(async () => {
   isDeviceBlocked = true;
   device = new Device({ environment: withoutUdp(() => isDeviceBlocked), ...ids, localPort: 0, p2pPort: 0 });
   device.setPrivateKey(device.createPrivateKey());
-  const store = await openStore(data);
-  const created = new Date().toISOString();
-  const { organizationId } = await store.defaultOrganization({ organizationId: 'or-test', name: null, created });
-  await store.addProduct({ productId: ids.productId, organizationId, name: null, created });
-  await store.addDevice({ ...ids, name: null, fingerprint: device.deviceFingerprint, created });
-  await store.close();
+  await registerInDirectory(data, device.deviceFingerprint);
   station = await startBasestation({
     data,
     port: 0,

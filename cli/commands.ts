@@ -75,7 +75,8 @@ export const COMMANDS: readonly CommandRow[] = [
   {
     name: 'doctor',
     usage: '[options] [device]',
-    description: 'explain which path a connection to a device takes, and why it is not direct; without a device: look at the base station',
+    description:
+      'explain which path a connection to a device takes, and why it is not direct; with --server alone: look at the base station',
     bundle: 'client',
   },
   {

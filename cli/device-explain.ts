@@ -34,6 +34,8 @@ export function deviceExplainCommand(): Command {
         .default([], 'none'),
     )
     .option('--local', 'over a connection on the local network')
+    .option('--data <dir>', 'directory of the device')
+    .option('--json', 'JSON on standard output')
     .action((_options: unknown, command: Command) => run(sharedOptions<ExplainOptions>(command, ['data', 'json'])));
 }
 

@@ -6,7 +6,7 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { Device, nodeEnvironment, SvcError } from '../device/index.ts';
 import { stderrLog } from '../transport/node/index.ts';
-import { ADMIN, hasUsers, invite, pairingOf } from './device-app/access.ts';
+import { ADMIN, invite, pairingOf } from './device-app/access.ts';
 import { invitationOf, optionsToPair, placeOf } from './device-app/announce.ts';
 import { DeviceData } from './device-app/data.ts';
 import { lockDirectory } from './device-app/lock.ts';
@@ -23,12 +23,14 @@ interface InviteOptions {
   role?: string;
 }
 
-/** The command `svc device invite`; --data and --json are those of `svc device`. */
+/** The command `svc device invite`. --data and --json are those of `svc device`, which takes them wherever they stand: here they are for --help. */
 export function deviceInviteCommand(): Command {
   return new Command('invite')
     .description('while the device is stopped: invite a user, new or known, by a fresh password, and print the pairing string')
     .argument('<user>', 'user name: a-z, 0-9, "_", "." and "-"')
     .option('--role <role>', 'role the user has from now on; a new user needs one to do anything')
+    .option('--data <dir>', 'directory of the device')
+    .option('--json', 'JSON on standard output')
     .action((user: string, _options: unknown, command: Command) => run(user, sharedOptions<InviteOptions>(command, ['data', 'json'])));
 }
 
@@ -41,6 +43,7 @@ async function run(username: string, { data: directory, json, role }: InviteOpti
     const opened = await openDevice(new Device({ environment }), data, {}, environment);
     try {
       await print(new Output(json === true), opened, username, role);
+      if (username === ADMIN) await data.update({ OwnerInvited: true });
     } finally {
       await opened.audit.close();
     }
@@ -63,10 +66,6 @@ async function print(output: Output, { device, access, secrets, state }: OpenDev
   ]);
   if (user.role === undefined)
     output.warn(`without a role everything is denied to ${username}: give it one with --role, of ${iam.roles.join(', ')}`);
-  if (user.username === ADMIN && !hasUsers(iam))
-    output.note(
-      'until somebody is a user of it, each start of the device at a terminal shows a new invitation of admin, and voids this one',
-    );
   if (!iam.state.passwordInvitePairing)
     output.warn(`pairing by invitation is off: start the device with --pairing ${[...pairingOf(iam), 'PasswordInvite'].join(',')}`);
 }

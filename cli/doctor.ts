@@ -44,7 +44,9 @@ docs/paths.md explains each line, each code and what to do about it. Exit code 0
 /** The command `svc doctor`. */
 export function doctorCommand(): Command {
   const command = new Command('doctor')
-    .description('explain which path a connection to a device takes, and why it is not direct; without a device: look at the base station')
+    .description(
+      'explain which path a connection to a device takes, and why it is not direct; with --server alone: look at the base station',
+    )
     .argument('[device]', 'as --device')
     .addOption(
       new Option('--stun-port <port>', 'UDP port of STUN of a base station that no connection names (default: its own + 1)').argParser(

@@ -27,7 +27,7 @@ export function sayHowToJoin(output: Output, data: string, start: LastStart, isT
 }
 
 async function show(output: Output, administration: Administration, start: LastStart): Promise<void> {
-  await revokeInvitationsOf(administration, MAKER);
+  const revoked = await revokeInvitationsOf(administration, MAKER);
   const { invitation, addressNote } = await handInvitation(administration, start, { maker: MAKER });
   output.result(null, [
     '',
@@ -35,6 +35,7 @@ async function show(output: Output, administration: Administration, start: LastS
     '',
     invitation.joinString,
     '',
+    ...(revoked > 0 ? ['It takes the place of the one that an earlier start showed, which counts no longer.'] : []),
     ...(addressNote === undefined ? [] : [addressNote]),
   ]);
 }

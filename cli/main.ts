@@ -14,7 +14,7 @@ declare const BUNDLE_DIGESTS: Readonly<Record<BundleName | 'help', string>>;
 
 const argv = process.argv.slice(2);
 const row = commandOf(argv);
-guardOutput(process, row?.stays === true);
+guardOutput(process, { stays: row?.stays === true, carriesFiles: row?.name === 'stream' });
 if (argv[0] === '--version' || argv[0] === '-V') process.stdout.write(`${VERSION}\n`);
 else void start();
 

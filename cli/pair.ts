@@ -8,7 +8,7 @@
  */
 import { Argument, Command, Option } from 'commander';
 import { type Connection, IamUtil, type PairingInput, type PairingMode, type PairOptions, SvcError } from '../client/node.ts';
-import { type PairingString, pairingModes } from '../protocol/records/index.ts';
+import { decodePairing, type PairingString, pairingModes } from '../protocol/records/index.ts';
 import { checkName, idOf } from './client/known.ts';
 import { type Opened, type OpenSettings, withConnection } from './client/open.ts';
 import { secretsFromInput } from './client/secrets.ts';
@@ -142,10 +142,26 @@ async function deviceOf(
   output: Output,
 ): Promise<{ device: string | undefined; pairing: PairingString | undefined; typed: boolean }> {
   if (given !== '-') return { device: given, pairing: givenPairing(given), typed: true };
-  const device = await readSecretLine('Pairing string or link: ', output);
-  if (device.trim() === '')
-    throw new UsageError('no pairing string was given: svc device prints one at its start, svc iam invite NAME another');
+  const device = unbroken(await readSecretLine('Pairing string or link: ', output, (text) => isPairing(unbroken(text))));
+  if (device === '') throw new UsageError('no pairing string was given: svc device prints one at its start, svc iam invite NAME another');
   return { device, pairing: readPairingString(device), typed: false };
+}
+
+/** A mail or a terminal breaks a long line, and a copy of it keeps the breaks; a shell's quotes may come along. */
+function unbroken(text: string): string {
+  return text
+    .replace(/\s*[\r\n]+\s*/g, '')
+    .trim()
+    .replace(/^(["'])(.*)\1$/, '$2');
+}
+
+function isPairing(text: string): boolean {
+  try {
+    decodePairing(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function requestOf(

@@ -201,6 +201,7 @@ function dateText(time: number): string {
 }
 
 function checkedName(name: string): string {
+  if (name === '-') throw new UsageError('a file on the device needs a name: - is standard input or output here');
   if (!isFileName(name))
     throw new UsageError(
       `${JSON.stringify(name)} cannot be a name on the device: it takes 1 to 128 letters, digits, ".", "-" and "_", not beginning with "."`,

@@ -91,4 +91,7 @@ async function list({ connection, output }: Opened, kind: 'tcp' | 'udp'): Promis
     services,
     rows.length === 0 ? `the device offers no ${kind.toUpperCase()} service` : table(['service', 'type', 'leads to'], rows),
   );
+  if (kind === 'udp' || output.json) return;
+  const others = await offeredServices(connection, 'udp').catch(() => []);
+  if (others.length > 0) output.note(`and by UDP: ${others.map(({ id }) => id).join(', ')} (svc tunnel --udp lists them)`);
 }

@@ -63,9 +63,19 @@ export class Known {
     return this.#file.Devices;
   }
 
-  /** By name, else by `product.device`. */
+  /** By name, else by `product.device`. @throws UsageError where an earlier version gave several that name */
   byName(name: string): KnownDevice | undefined {
-    return this.devices.find((device) => device.Name === name) ?? this.devices.find((device) => idOf(device) === name);
+    const [first, ...others] = this.devices.filter((device) => device.Name === name);
+    if (first !== undefined && others.length > 0)
+      throw new UsageError(`several devices are called ${name}: name one as ${[first, ...others].map(idOf).join(' or ')}`);
+    return first ?? this.devices.find((device) => idOf(device) === name);
+  }
+
+  /** @param id `product.device` of the device that is to be called so @throws UsageError when another one is */
+  checkName(name: string, id: string): void {
+    const other = this.devices.find((device) => device.Name === name && idOf(device) !== id);
+    if (other !== undefined)
+      throw new UsageError(`--name ${name}: ${idOf(other)} is called so; choose another name, or svc forget ${name}`);
   }
 
   byId(productId: string, deviceId: string): KnownDevice | undefined {

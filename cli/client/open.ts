@@ -19,7 +19,7 @@ import { givenJwt } from './jwt.ts';
 import { idOf, Known, type KnownDevice, stateDirectory } from './known.ts';
 import { noteUse } from './last-used.ts';
 import { withSecrets } from './secrets.ts';
-import { stationOptions, type TargetStation } from './station.ts';
+import { isToBeRemembered, stationOptions, type TargetStation } from './station.ts';
 import { nameOf, type Target as ResolvedTarget, resolveTarget, type TargetOptions } from './target.ts';
 import { placeOfActive } from './way.ts';
 
@@ -107,6 +107,9 @@ export async function withConnection(
   const known = await Known.open(stateDirectory(options.state));
   const { near = false, brief = false } = settings;
   const target = { ...resolveTarget(options, known, settings), jwt: await givenJwt(options, output), near, brief };
+  const { productId: ProductId, deviceId: DeviceId } = target;
+  if (settings.name !== undefined && ProductId !== undefined && DeviceId !== undefined)
+    known.checkName(settings.name, idOf({ ProductId, DeviceId }));
   if (target.near) requireNear(target);
   requireServerKey(target);
   requireTrust(target, output, settings);
@@ -123,6 +126,7 @@ export async function withConnection(
     const { prove } = target.pin === undefined ? settings : {};
     if (prove !== undefined) await unlessInterrupted(signal, prove(connection));
     const device = await trust(connection, output);
+    if (settings.name !== undefined) known.checkName(settings.name, idOf(device));
     await remember(known, target, device, { name: settings.name, connection });
     await noteUse(known.directory, idOf(device), known.devices.map(idOf), environment.clock.wallTime());
     const again = { ...target, productId: device.ProductId, deviceId: device.DeviceId, pin: device.Fingerprint };
@@ -270,16 +274,21 @@ async function remember(
   { name, connection }: { name: string | undefined; connection: Connection },
 ): Promise<void> {
   const address = reachedOf(target, connection);
+  const reached = connection.stationVerified !== null;
+  const before = known.byId(device.ProductId, device.DeviceId);
+  const isNews =
+    target.server !== undefined && isToBeRemembered({ url: target.server.url, from: target.serverFrom, reached }, before, known);
+  const server = isNews ? target.server : undefined;
   known.remember({
     ...device,
     ...(name !== undefined && { Name: name }),
     ...(target.sct !== undefined && { ServerConnectToken: target.sct }),
-    ...(target.server !== undefined && { ServerUrl: target.server.url }),
-    ...(target.webSocket !== undefined && { ServerWebSocketUrl: target.webSocket }),
+    ...(server !== undefined && { ServerUrl: server.url }),
+    ...(server !== undefined && target.webSocket !== undefined && { ServerWebSocketUrl: target.webSocket }),
     ...(address !== undefined && { Address: address }),
   });
   // A connection through the base station has shown what was to be shown of its key.
-  if (target.server !== undefined) rememberStation(known, target.server, connection.stationVerified !== null);
+  if (server !== undefined) rememberStation(known, server, reached);
   await known.save();
 }
 

@@ -4,7 +4,7 @@
  */
 import type { ConnectionOptions } from '../../client/node.ts';
 import type { PairingString } from '../../protocol/records/index.ts';
-import { serverUrl } from '../frame/arguments.ts';
+import { NO_FINGERPRINT, serverUrl } from '../frame/arguments.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
 import type { Known, KnownDevice } from './known.ts';
 
@@ -49,6 +49,7 @@ export function resolveServer(options: StationFlags, knowledge: StationKnowledge
     }
     return undefined;
   }
+  if (serverFingerprint === NO_FINGERPRINT) return { url, fingerprint: null, roots: known.tlsStation(url) ?? '' };
   const stated = serverFingerprint ?? (rootCerts === undefined ? fingerprintOfString(url, knowledge, known) : undefined);
   const remembered = known.stationFingerprint(url);
   const onPurpose = `remove it from ${known.directory}/known.json`;
@@ -62,7 +63,7 @@ export function resolveServer(options: StationFlags, knowledge: StationKnowledge
     throw new CommandError(`${url} is known by its fingerprint, which --root-certs does not replace: to have TLS prove it, ${onPurpose}`);
   }
   // Roots that are given count for more than a fingerprint that was never shown.
-  const fingerprint = stated ?? (rootCerts === undefined ? remembered : undefined) ?? null;
+  const fingerprint = stated ?? (rootCerts === undefined ? (remembered ?? fingerprintElsewhere(url, knowledge, known)) : undefined) ?? null;
   return { url, fingerprint, roots: rootCerts ?? known.tlsStation(url) ?? '' };
 }
 
@@ -72,6 +73,14 @@ export function resolveServer(options: StationFlags, knowledge: StationKnowledge
  */
 function fingerprintOfString(url: string, { pairing }: StationKnowledge, known: Known): string | undefined {
   return known.tlsStation(url) === undefined ? pairing?.serverFingerprint : undefined;
+}
+
+/** The base station of a known device has moved: its key says which one it is, wherever it is. A pairing string says itself by what it is proved. */
+function fingerprintElsewhere(url: string, { device, pairing }: StationKnowledge, known: Known): string | undefined {
+  const { ServerUrl: before } = device ?? {};
+  return before !== undefined && pairing === undefined && known.tlsStation(url) === undefined && known.hasSeenStation(before)
+    ? known.stationFingerprint(before)
+    : undefined;
 }
 
 /**
@@ -95,6 +104,20 @@ export function rememberedToken(
 export function sourceOf({ server }: StationFlags, { pairing }: StationKnowledge): StationSource {
   if (server !== undefined) return 'option';
   return pairing?.server === undefined ? 'state' : 'pairing string';
+}
+
+/**
+ * Whether a base station takes the place of the one that is remembered of a device. One that a pairing string names, which may be mistyped, and that was not
+ * reached, takes none of one that was.
+ */
+export function isToBeRemembered(
+  { url, from, reached }: { readonly url: string; readonly from: StationSource; readonly reached: boolean },
+  device: KnownDevice | undefined,
+  known: Known,
+): boolean {
+  const { ServerUrl: before } = device ?? {};
+  if (from !== 'pairing string' || reached || before === undefined || before === url) return true;
+  return !known.hasSeenStation(before) && known.tlsStation(before) === undefined;
 }
 
 function urlOf({ server }: StationFlags, { pairing, device, optional = false }: StationKnowledge): string | undefined {

@@ -9,6 +9,7 @@ import type { KeepAliveProfile } from '../../client/node.ts';
 import { decodePairing, formatHostPort, type PairingString } from '../../protocol/records/index.ts';
 import {
   fingerprint,
+  fingerprintOrNone,
   HARD_NAT_HELP,
   type HostPort,
   hostPort,
@@ -109,8 +110,8 @@ export function withTarget(command: Command): Command {
     .addOption(
       new Option(
         '--server-fingerprint <hex>',
-        'fingerprint of the base station; remembered. Without it TLS must prove the base station',
-      ).argParser(fingerprint),
+        'fingerprint of the base station, or none; remembered, also when --server changes. Without one TLS must prove the base station',
+      ).argParser(fingerprintOrNone),
     )
     .addOption(new Option('--root-certs <file>', ROOT_CERTS_HELP).argParser(rootCerts))
     .addOption(new Option('--server-websocket <url>', `${SERVER_WEBSOCKET_HELP}; remembered`).argParser(webSocketUrl))
@@ -254,7 +255,7 @@ function resolvePin(given: string | undefined, device: KnownDevice | undefined, 
   if (device === undefined || replace) return given ?? device?.Fingerprint;
   if (given !== undefined && given !== device.Fingerprint) {
     throw new CommandError(
-      `device ${idOf(device)} is known with another fingerprint (${device.Fingerprint}): if it was set up again on purpose, pair with it again with svc pair --replace`,
+      `device ${idOf(device)} is known with another fingerprint (${device.Fingerprint}): if it was set up again on purpose, pair with its new pairing string and svc pair --replace`,
     );
   }
   return device.Fingerprint;

@@ -71,7 +71,7 @@ function stationLines(state: DeviceState, fingerprint: string): string[] {
     '                   (at the base station, with its data directory; the product once, if it is not there)',
   ];
   return [
-    `base station       ${ServerUrl}, ${stationProof(state) === 'pinned' ? 'pinned by its fingerprint' : 'to be proved by TLS'}`,
+    `base station       ${ServerUrl}, ${stationProof(state) === 'pinned' ? 'pinned by its fingerprint' : 'to be proved by TLS, else by --server-fingerprint'}`,
     ...rootsNote(ServerRootCerts).map((note) => `                   ${note}`),
     ...(Joined === true ? [] : register),
   ];

@@ -43,6 +43,8 @@ export interface DeviceState {
   ServerWebSocketUrl?: string | undefined;
   /** It joined its base station, which therefore knows it. */
   Joined?: boolean | undefined;
+  /** The owner has invited the first administrator (svc device invite): a start does not void that. */
+  OwnerInvited?: boolean | undefined;
   Thermostat?: ThermostatState;
   /** What users were told last: that the room is too hot, or that it is no longer. */
   AlarmTold?: boolean;
@@ -134,9 +136,10 @@ function isDeviceState(value: unknown): value is DeviceState {
   const { Version, ProductId, DeviceId, ServerUrl = '', ServerFingerprint = '', ServerRootCerts = '', ServerConnectToken = '' } = state;
   const { ServerWebSocketUrl } = state;
   const texts = [ServerUrl, ServerFingerprint, ServerRootCerts, ServerConnectToken].every((text) => typeof text === 'string');
-  const { Thermostat, AlarmTold = false, Joined = false } = state;
+  const { Thermostat, AlarmTold = false, Joined = false, OwnerInvited = false } = state;
   const room =
-    (Thermostat === undefined || isThermostatState(Thermostat)) && [AlarmTold, Joined].every((flag) => typeof flag === 'boolean');
+    (Thermostat === undefined || isThermostatState(Thermostat)) &&
+    [AlarmTold, Joined, OwnerInvited].every((flag) => typeof flag === 'boolean');
   const webSocket =
     ServerWebSocketUrl === undefined || (typeof ServerWebSocketUrl === 'string' && parseWebSocketUrl(ServerWebSocketUrl) !== null);
   const roots = ServerRootCerts === '' || areCertificates(ServerRootCerts);

@@ -1,6 +1,7 @@
 /**
  * The invitation of the first administrator. Only a verifier of its password is kept, so it is shown when it is made: at the first start, and, as that may have
- * failed or its output be lost, at each start at a terminal until somebody is a user. Each new one voids the one before.
+ * failed or its output be lost, at each start at a terminal until somebody is a user. Each new one voids the one before; one that the owner made by
+ * `svc device invite` stays.
  */
 import { takesNoWrites } from '../../transport/node/index.ts';
 import type { Output } from '../frame/output.ts';
@@ -9,8 +10,8 @@ import type { OpenDevice } from './open.ts';
 
 /** The same device, with the password of a fresh invitation where it is time for one. */
 export async function withInvitation(opened: OpenDevice, output: Pick<Output, 'isScreen'>): Promise<OpenDevice> {
-  const { access, secrets } = opened;
-  if (!output.isScreen || !isDue(access)) return opened;
+  const { access, secrets, state } = opened;
+  if (!output.isScreen || state.OwnerInvited === true || !isDue(access)) return opened;
   try {
     const { password } = await invite(access.iam, secrets, ADMIN);
     return { ...opened, access: { ...access, adminPassword: password } };

@@ -1,6 +1,7 @@
 /** Who a device of `svc device` is: from the options at its first start, from state.json afterwards. Its key is made when it is missing. */
 import type { Device } from '../../device/index.ts';
 import { checkIds } from '../../protocol/records/index.ts';
+import { NO_FINGERPRINT } from '../frame/arguments.ts';
 import { UsageError } from '../frame/errors.ts';
 import type { DeviceData, DeviceState } from './data.ts';
 
@@ -15,9 +16,6 @@ export interface IdentityOptions {
   readonly rootCerts?: string;
   readonly serverWebsocket?: string;
 }
-
-/** As `--server-fingerprint`: the fingerprint that is kept does not count any more. */
-export const NO_FINGERPRINT = 'none';
 
 export interface Identity {
   readonly state: DeviceState;
@@ -34,10 +32,10 @@ export async function identify(device: Device, data: DeviceData, options: Identi
       'the first start in a directory needs --join - and a join string (svc admin device invite prints one at the base station), or --product and --device-id',
     );
   checkTogether(ProductId, DeviceId);
+  if (data.state !== null) refuseAnother(data.directory, data.state, { ProductId, DeviceId });
   const station = stationOf(data.state ?? {}, options);
   const privateKey = await data.privateKey(() => device.createPrivateKey());
-  const isSame = ProductId === data.state?.ProductId && DeviceId === data.state.DeviceId;
-  const state = data.adopt({ ProductId, DeviceId, ...station, Joined: isSame ? station.Joined : undefined });
+  const state = data.adopt({ ProductId, DeviceId, ...station });
   device.setPrivateKey(privateKey);
   device.setProductId(ProductId);
   device.setDeviceId(DeviceId);
@@ -88,6 +86,14 @@ function fingerprintOf(kept: Partial<DeviceState>, { serverFingerprint, rootCert
       'the base station is known by its fingerprint, which --root-certs does not replace: where TLS is to prove it, give --server-fingerprint none, too',
     );
   return undefined;
+}
+
+/** Under other ids no client would find it. @throws UsageError */
+function refuseAnother(directory: string, kept: DeviceState, { ProductId, DeviceId }: Pick<DeviceState, 'ProductId' | 'DeviceId'>): void {
+  if (ProductId === kept.ProductId && DeviceId === kept.DeviceId) return;
+  throw new UsageError(
+    `${directory} is the device ${kept.ProductId}.${kept.DeviceId} already, and does not become another: give a new directory with --data, or leave --product and --device-id out`,
+  );
 }
 
 /** Each id was looked at alone; together they have a limit too. */

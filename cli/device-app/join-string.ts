@@ -41,7 +41,7 @@ export function parseJoin(given: string): GivenJoin {
 }
 
 async function textOf(where: string, output: Output): Promise<string> {
-  if (where === '-') return readSecretLine('Join string: ', output);
+  if (where === '-') return readSecretLine('Join string: ', output, (text) => isJoin(text.replace(/\s+/g, '')));
   if (!SCHEME.test(where) && !isPairing(where)) return contentOf(where);
   if (where.startsWith(JOIN_PREFIX))
     output.warn(
@@ -55,6 +55,15 @@ async function contentOf(path: string): Promise<string> {
     return new TextDecoder().decode(await readGivenFile(path));
   } catch (error) {
     throw new UsageError(`--join: ${(error as Error).message}; - reads the join string from standard input`);
+  }
+}
+
+function isJoin(text: string): boolean {
+  try {
+    decodeJoinString(text);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -6,7 +6,7 @@ import { type PairingMode, pairingModes } from '../../protocol/records/index.ts'
 import type { LogLevel } from '../../transport/environment.ts';
 import {
   collect,
-  fingerprint,
+  fingerprintOrNone,
   hostPort,
   id,
   keepAliveProfile,
@@ -21,7 +21,6 @@ import {
 } from '../frame/arguments.ts';
 import { defaultDataDirectory } from '../frame/data-directory.ts';
 import type { FirstAccess } from './access.ts';
-import { NO_FINGERPRINT } from './identity.ts';
 import { type RendezvousFlags, withRendezvous } from './rendezvous.ts';
 
 /** As commander gives them. */
@@ -66,7 +65,9 @@ export function withDeviceOptions(command: Command): Command {
       new Option(
         '--join <file>',
         'at first start: become a device of a base station by a join string, which svc admin device invite prints there; - reads it from standard input, or asks for it at a terminal',
-      ).conflicts('init'),
+      )
+        .argParser(joinFile)
+        .conflicts('init'),
     )
     .addOption(new Option('--product <id>', 'product id; needed at first start without --join').argParser(id))
     .addOption(new Option('--device-id <id>', 'device id; needed at first start, but where a join string has one').argParser(id))
@@ -80,7 +81,7 @@ export function withDeviceOptions(command: Command): Command {
       new Option(
         '--server-fingerprint <hex>',
         'fingerprint of the base station, which it prints at its start, or none; remembered, also when --server changes. Without one TLS must prove the base station',
-      ).argParser((text) => (text === NO_FINGERPRINT ? text : fingerprint(text))),
+      ).argParser(fingerprintOrNone),
     )
     .addOption(new Option('--root-certs <file>', ROOT_CERTS_HELP).argParser(rootCerts))
     .addOption(new Option('--server-websocket <url>', `${SERVER_WEBSOCKET_HELP}; remembered`).argParser(webSocketUrl))
@@ -150,4 +151,10 @@ function modes(text: string): PairingMode[] {
     if (mode === undefined) throw new InvalidArgumentError(`Expected none, or some of ${pairingModes.join(',')}.`);
     return mode;
   });
+}
+
+/** Commander takes the next option for the value that was left out. */
+function joinFile(text: string): string {
+  if (text.startsWith('--')) throw new InvalidArgumentError('Expected a file with the join string, or - for standard input.');
+  return text;
 }

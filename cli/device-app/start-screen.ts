@@ -1,6 +1,6 @@
 /**
  * What `svc device` shows at a terminal once it runs, in twelve lines at most: who it is, whether its base station has it, where it is, what it offers, who its
- * users are, and what to do next. While nobody is a user, the QR code of what the first one pairs with is below.
+ * users are, and what to do next. While nobody is a user, the QR code of what the first one pairs with is above.
  */
 import type { Device, DeviceEvent, Environment, Iam, SvcError } from '../../device/index.ts';
 import { encodePairingString, type PairingString } from '../../protocol/records/index.ts';
@@ -55,6 +55,8 @@ export async function showStartScreen(output: Output, opened: OpenDevice, servic
   const { iam } = access;
   const pairings = await pairingsOf(device, access, placeOf(state, device.localPort));
   const code = hasUsers(iam) ? undefined : codeOf(pairings, iam);
+  // Above the lines, which a small screen keeps then.
+  if (code !== undefined) share(output, code, {});
   output.result(null, [
     `device       ${state.ProductId}.${state.DeviceId}`,
     `state        ${stateLine(state, heard)}`,
@@ -64,7 +66,6 @@ export async function showStartScreen(output: Output, opened: OpenDevice, servic
     `users        ${usersLine(iam)}`,
     ...nextLines(opened, services, heard, code),
   ]);
-  if (code !== undefined) share(output, code, {});
 }
 
 function stateLine({ ServerUrl, ServerFingerprint }: DeviceState, heard: Heard | null): string {
@@ -113,9 +114,14 @@ function nextLines(opened: OpenDevice, services: Services, heard: Heard | null, 
   const { device, data, state, access } = opened;
   const next =
     heard?.event === 'UNKNOWN_FINGERPRINT'
-      ? ['register it  at the base station, with its data directory:', ...registration(state, device.deviceFingerprint)]
+      ? [
+          'register it  at the base station, with its data directory; the product once, if it is not there:',
+          ...registration(state, device.deviceFingerprint),
+        ]
       : [];
   if (code !== undefined) return [...next, ...pairLines(state, code)];
+  if (state.OwnerInvited === true && !hasUsers(access.iam))
+    return [...next, `next         svc pair -  on a client, with the string that  ${inviteCommand(data.directory)}  printed here`];
   if (hasUsers(access.iam) && isAdministered(access.iam))
     return [...next, `next         ${useLine(state, services)}, on a client that is paired`];
   if (hasUsers(access.iam)) return [...next, `next         nobody manages its users: stop it, and  ${inviteCommand(data.directory)}`];
@@ -131,7 +137,7 @@ function pairLines(state: DeviceState, code: PairingString): string[] {
   return [
     `next         svc pair -${optionsToPair(state)}`,
     ...rootsNote(state.ServerRootCerts).map((note) => `             ${note}`),
-    `             on a client; give it this line, or scan the code below${how}:`,
+    `             on a client; give it this line, or scan the code above${how}:`,
     encodePairingString(code),
   ];
 }

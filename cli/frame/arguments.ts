@@ -66,6 +66,14 @@ export function fingerprint(text: string): string {
   return text.toLowerCase();
 }
 
+/** As fingerprint of a base station: TLS proves it, whatever was remembered. */
+export const NO_FINGERPRINT = 'none';
+
+/** A full fingerprint, or none. */
+export function fingerprintOrNone(text: string): string {
+  return text === NO_FINGERPRINT ? text : fingerprint(text);
+}
+
 export const ROOT_CERTS_HELP =
   'PEM file: the roots that the TLS certificate of the base station must lead to, in place of those of Node; remembered. Not beside --server-fingerprint';
 

@@ -43,9 +43,49 @@ export async function ask(
   }
 }
 
-/** What `-` stands for where a secret is expected: one line that is typed or pasted at a terminal, unseen, else all of standard input. */
-export async function readSecretLine(question: string, output: Output): Promise<string> {
-  return canAsk(output) ? ask(question, { hidden: true }) : readStandardInput();
+/** Lines of a secret that is pasted. */
+const MAX_LINES = 16;
+
+/**
+ * What `-` stands for where a secret is expected: what is typed or pasted at a terminal, unseen, else all of standard input.
+ * @param isWhole says whether lines at a terminal are all of it: what a paste holds beyond its first line would go to the shell otherwise
+ */
+export async function readSecretLine(question: string, output: Output, isWhole?: (text: string) => boolean): Promise<string> {
+  if (!canAsk(output)) return readStandardInput();
+  return isWhole === undefined ? ask(question, { hidden: true }) : askLines(question, isWhole);
+}
+
+/** Unseen lines until they are whole, one is empty, or it is clear that they are something else. @throws Interrupted for Ctrl-C */
+export async function askLines(
+  question: string,
+  isWhole: (text: string) => boolean,
+  { input = process.stdin, output = process.stderr }: Pick<AskOptions, 'input' | 'output'> = {},
+): Promise<string> {
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input, output: silent, terminal: true, historySize: 0 });
+  const lines: string[] = [];
+  output.write(question);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const look = (): void => {
+        if (lines.length >= MAX_LINES || lines.at(-1)?.trim() === '' || isWhole(lines.join('\n'))) resolve();
+        else output.write('\nThis is not all of it. Paste the rest, or press Enter to end: ');
+      };
+      let looking: NodeJS.Immediate | undefined;
+      terminal.on('line', (line) => {
+        lines.push(line);
+        // The lines of one paste come one after the other.
+        clearImmediate(looking);
+        looking = setImmediate(look);
+      });
+      terminal.once('SIGINT', () => reject(new Interrupted()));
+      terminal.once('close', () => resolve());
+    });
+    return lines.join('\n').replace(/\n+$/, '');
+  } finally {
+    terminal.close();
+    output.write('\n');
+  }
 }
 
 /** All of standard input as text, at most 64 KiB, without line ends at its end. */

@@ -1,11 +1,15 @@
 /**
  * What becomes of this process when it cannot write what it prints. Lines for standard error are lost then: a full disk behind it ends no base station and no
- * device. So are those for standard output of a command that stays; any other one fails, unless its reader has only stopped reading: `svc … | head`.
+ * device. So are those for standard output of a command that stays; any other one fails, unless its reader has only stopped
+ * reading: `svc … | head`. A file that is not read to its end is a failure.
  */
-export function guardOutput(process: Pick<NodeJS.Process, 'stdout' | 'stderr' | 'exit'>, stays: boolean): void {
+export function guardOutput(
+  process: Pick<NodeJS.Process, 'stdout' | 'stderr' | 'exit'>,
+  { stays, carriesFiles }: { readonly stays: boolean; readonly carriesFiles: boolean },
+): void {
   process.stderr.on('error', () => {});
   process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-    if (code === 'EPIPE') process.exit(0);
+    if (code === 'EPIPE') process.exit(carriesFiles ? 1 : 0);
     if (stays) return;
     process.stderr.write(`svc: cannot write to standard output: ${message}\n`);
     process.exit(1);

@@ -56,7 +56,8 @@ export class Output {
 
   /** Something to know by the way, for a person at a terminal alone. A progress bar that is drawn there makes room, and is drawn again below. */
   aside(text: string): void {
-    if (this.interactive) this.#streams.stderr.write(`\r\u001b[K${lines(text)}\n`);
+    // The bar goes back to where it was saved when it ends: that is below this line now.
+    if (this.interactive) this.#streams.stderr.write(`\r\u001b[K${lines(text)}\n\u001b7`);
   }
 
   /** Something that must be seen in either mode. */

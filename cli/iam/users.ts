@@ -174,7 +174,7 @@ function rename(): Command {
 }
 
 function remove(): Command {
-  return iamSubcommand('delete', 'delete a user: its clients are disconnected and nobody to the device')
+  return iamSubcommand('delete', 'delete a user: its clients are disconnected, and are no users of the device any longer')
     .argument('<username>')
     .addOption(forceOption())
     .action((username: string, options: TargetOptions & ForceOptions) =>

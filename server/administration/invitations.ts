@@ -107,9 +107,10 @@ export async function revokeInvitation({ store }: Administration, id: string): P
 }
 
 /** Revokes all open invitations of a maker. */
-export async function revokeInvitationsOf({ store }: Administration, maker: string): Promise<void> {
-  for (const { tokenHash, use, maker: each } of await store.invitations.all())
-    if (use === null && each === maker) await store.invitations.revoke(tokenHash);
+export async function revokeInvitationsOf({ store }: Administration, maker: string): Promise<number> {
+  const open = (await store.invitations.all()).filter(({ use, revoked, maker: each }) => use === null && !revoked && each === maker);
+  for (const { tokenHash } of open) await store.invitations.revoke(tokenHash);
+  return open.length;
 }
 
 function checkIds(productId: string, deviceId: string | null): void {

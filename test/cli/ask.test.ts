@@ -2,7 +2,7 @@
 import { PassThrough, Writable } from 'node:stream';
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { type AskOptions, ask } from '../../cli/frame/ask.ts';
+import { type AskOptions, ask, askLines } from '../../cli/frame/ask.ts';
 import { ExitCode, exitCode } from '../../cli/frame/errors.ts';
 
 class Terminal {
@@ -95,5 +95,37 @@ describe.each([{ hidden: false }, { hidden: true }])('hidden: $hidden', ({ hidde
     end(terminal);
     expect(await answer).toBe('');
     expect(terminal.left).toBe(true);
+  });
+});
+
+describe('a secret of several lines', () => {
+  const whole = (text: string): boolean => text.replace(/\n/g, '') === 'onetwo';
+
+  test('is read to its end from one paste: nothing of it is left for the shell', async () => {
+    const terminal = new Terminal();
+    const answer = askLines('Pairing string: ', whole, terminal);
+    terminal.input.write('one\rtwo\r');
+    expect(await answer).toBe('one\ntwo');
+    expect([terminal.shown, terminal.left]).toEqual(['Pairing string: \n', true]);
+  });
+
+  test('that is not whole is asked for more; Enter ends it', async () => {
+    const terminal = new Terminal();
+    const answer = askLines('Pairing string: ', whole, terminal);
+    terminal.input.write('one\r');
+    await nextTask();
+    await nextTask();
+    expect(terminal.shown).toMatch(/This is not all of it. Paste the rest, or press Enter to end: $/);
+    terminal.input.write('\r');
+    expect(await answer).toBe('one');
+  });
+
+  test('ends at Ctrl-C, and at the end of input', async () => {
+    const [stopped, ended] = [new Terminal(), new Terminal()];
+    const answers = [stopped, ended].map((terminal) => askLines('? ', whole, terminal));
+    stopped.input.write('\x03');
+    ended.input.end('one\r');
+    await expect(answers[0]).rejects.toSatisfy((error) => exitCode(error) === ExitCode.INTERRUPTED);
+    expect(await answers[1]).toBe('one');
   });
 });

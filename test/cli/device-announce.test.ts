@@ -54,15 +54,6 @@ test('an option of svc device that says nothing to a command below it is refused
   }
 });
 
-test('an invitation of the first administrator says that a start at a terminal voids it', async () => {
-  await init();
-  const invite = (...words: string[]) => svcInProcess(['device', 'invite', ...words, '--data', data]);
-  expect((await invite('admin')).stderr).toMatch(
-    /each start of the device at a terminal shows a new invitation of admin, and voids this one/,
-  );
-  expect((await invite('bob', '--role', 'Guest')).stderr).not.toMatch(/voids/);
-});
-
 test('--iam says that it counts at the first start', async () => {
   expect((await init('--iam', 'demo')).stderr).not.toMatch(/--iam/);
   expect((await init('--iam', 'demo')).stderr).toMatch(/--iam counts at the first start: this device keeps its users/);

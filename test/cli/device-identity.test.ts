@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DeviceData, type DeviceState } from '../../cli/device-app/data.ts';
-import { type IdentityOptions, identify, NO_FINGERPRINT } from '../../cli/device-app/identity.ts';
+import { type IdentityOptions, identify } from '../../cli/device-app/identity.ts';
+import { NO_FINGERPRINT } from '../../cli/frame/arguments.ts';
 import { describe as described } from '../../cli/frame/errors.ts';
 import { Device } from '../../device/index.ts';
 import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
@@ -59,10 +60,11 @@ describe('a base station that is pinned', () => {
   });
 });
 
-test('a device that gets another id did not join under that', async () => {
+test('a device does not become another one', async () => {
   const kept = { ServerUrl: OLD, ServerFingerprint: KEY, Joined: true };
-  expect(await start(kept, { deviceId: 'other' })).toMatchObject({ DeviceId: 'other', Joined: undefined });
-  expect(await start(kept, { deviceId: 'de' })).toMatchObject({ Joined: true });
+  for (const other of [{ deviceId: 'other' }, { product: 'other' }])
+    expect(await refusal(kept, other)).toMatch(/is the device pr\.de already, and does not become another/);
+  expect(await start(kept, { product: 'pr', deviceId: 'de' })).toMatchObject({ ProductId: 'pr', Joined: true });
 });
 
 test('roots belong to an address', async () => {

@@ -171,6 +171,17 @@ describe('the invitation of the first administrator', () => {
     expect(passwordOf(await opened())).toBeUndefined();
   });
 
+  test('is not voided when the owner has just made one, and the screen says which string counts', async () => {
+    await opened();
+    const { code: status } = await svcInProcess(['device', 'invite', 'admin', '--data', data]);
+    expect(status).toBe(0);
+    const device = await opened();
+    expect(passwordOf(device)).toBeUndefined();
+    expect((await shown(device)).at(-1)).toMatch(
+      /^next {9}svc pair - {2}on a client, with the string that {2}svc device invite admin --data .* printed here$/,
+    );
+  });
+
   test('is not made where no terminal is, where anyone becomes an administrator, or where it would not be taken', async () => {
     await opened();
     expect(passwordOf(await opened({}, terminal(false)))).toBeUndefined();

@@ -5,7 +5,7 @@ import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Known, type KnownDevice, stateDirectory } from '../../cli/client/known.ts';
-import { resolveServer } from '../../cli/client/station.ts';
+import { isToBeRemembered, resolveServer } from '../../cli/client/station.ts';
 import { resolveTarget, type TargetOptions } from '../../cli/client/target.ts';
 import { SvcClient } from '../../client/node.ts';
 import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
@@ -224,7 +224,7 @@ describe('target', () => {
   });
 
   test('the remembered token goes to its own base station, not to one that a pairing string names', async () => {
-    const state = await known(lamp, { ...lamp, DeviceId: 'near', ServerUrl: undefined as never });
+    const state = await known(lamp, { ...lamp, Name: 'near', DeviceId: 'near', ServerUrl: undefined as never });
     const token = (given: Partial<TargetOptions>) => resolveTarget(options(given), state).sct;
     expect(token({ device: `p=pr,d=lamp,s=other.example:4433,sf=${FP}` })).toBeUndefined();
     expect(token({ device: 'p=pr,d=lamp,s=other.example:4433' })).toBeUndefined();
@@ -320,7 +320,7 @@ describe('target', () => {
     const state = await known(lamp);
     const url = 'https://other:4433';
     const server = (given: Partial<TargetOptions> = {}) => resolveTarget(options({ device: 'desk', server: url, ...given }), state).server;
-    expect(server()).toEqual({ url, fingerprint: null, roots: '' });
+    expect(server({ serverFingerprint: 'none' })).toEqual({ url, fingerprint: null, roots: '' });
     state.rememberTlsStation(url, PEM_OF_ROOT);
     expect(server()).toEqual({ url, fingerprint: null, roots: PEM_OF_ROOT });
     expect(server({ rootCerts: 'NEW' })).toEqual({ url, fingerprint: null, roots: 'NEW' });
@@ -329,6 +329,36 @@ describe('target', () => {
       { url: 'https://station:4433', verified: 'pinned' },
       { url, verified: 'tls' },
     ]);
+  });
+
+  test('a base station that moved is known by its fingerprint, unless a pairing string says how it is proved', async () => {
+    const state = await known(lamp);
+    const url = 'https://moved:4433';
+    const server = (given: Partial<TargetOptions>) => resolveTarget(options({ server: url, ...given }), state).server;
+    expect(server({ device: 'desk' })).toEqual({ url, fingerprint: OTHER, roots: '' });
+    expect(server({ device: `p=pr,d=lamp,s=station:4433,fp=${FP}` })).toMatchObject({ fingerprint: null });
+    expect(server({ device: 'desk', serverFingerprint: FP })).toMatchObject({ fingerprint: FP });
+  });
+
+  test('a base station that a pairing string names, and that was not reached, takes the place of none that was', async () => {
+    const state = await known(lamp);
+    const url = 'https://mistyped:4433';
+    const news = (from: 'option' | 'pairing string', reached: boolean, device: KnownDevice | undefined = lamp) =>
+      isToBeRemembered({ url, from, reached }, device, state);
+    expect([news('pairing string', false), news('pairing string', true), news('option', false)]).toEqual([false, true, true]);
+    expect(news('pairing string', false, { ...lamp, ServerUrl: 'https://never-seen:4433' })).toBe(true);
+    expect(news('pairing string', false, { ...lamp, ServerUrl: url })).toBe(true);
+  });
+
+  test('a name is that of one device', async () => {
+    const state = await known(lamp);
+    expect(() => state.checkName('desk', 'pr.other')).toThrow(/--name desk: pr\.lamp is called so/);
+    state.checkName('desk', 'pr.lamp');
+    state.checkName('shelf', 'pr.other');
+    // As an earlier version did.
+    state.remember({ ...lamp, DeviceId: 'other' });
+    expect(() => state.byName('desk')).toThrow(/several devices are called desk: name one as pr\.lamp or pr\.other/);
+    expect(state.byName('pr.other')?.DeviceId).toBe('other');
   });
 
   test('a fingerprint takes the place of TLS, and stays', async () => {

@@ -8,10 +8,10 @@ import { guardOutput } from '../../cli/frame/lost-output.ts';
 
 const MAIN = join(import.meta.dirname, '../../dist/svc/main.cjs');
 
-function guarded(stays: boolean) {
+function guarded(stays: boolean, carriesFiles = false) {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const exit = vi.fn();
-  guardOutput({ stdout, stderr, exit } as unknown as NodeJS.Process, stays);
+  guardOutput({ stdout, stderr, exit } as unknown as NodeJS.Process, { stays, carriesFiles });
   return { stdout, stderr, exit };
 }
 const failure = (code: string) => Object.assign(new Error(code), { code });
@@ -41,6 +41,12 @@ describe('a process', () => {
     const { stdout, exit } = guarded(stays);
     stdout.emit('error', failure('EPIPE'));
     expect(exit).toHaveBeenCalledWith(0);
+  });
+
+  test('fails when nothing reads the rest of a file', () => {
+    const { stdout, exit } = guarded(false, true);
+    stdout.emit('error', failure('EPIPE'));
+    expect(exit).toHaveBeenCalledWith(1);
   });
 });
 

@@ -50,5 +50,9 @@ test('only a person at a terminal is told at the start', async () => {
     showWay(connection, new Output(json, { stdout: stderr, stderr }));
     return text;
   };
-  expect([shown(false, true), shown(true, true), shown(false, false)]).toEqual(['\r\u001b[Kconnected through the base station\n', '', '']);
+  expect([shown(false, true), shown(true, true), shown(false, false)]).toEqual([
+    '\r\u001b[Kconnected through the base station\n\u001b7',
+    '',
+    '',
+  ]);
 });

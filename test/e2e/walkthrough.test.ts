@@ -16,6 +16,9 @@ const processes = new ProcessFixture();
 /** Where the document keeps its device. */
 const DEVICE = 'data/walkthrough/device';
 
+/** How a command ends that goes on running; through `cat` it is not at a terminal, as here. */
+const STAYS = / (\| cat )?&$/;
+
 const document = await readFile(new URL('../../docs/walkthrough.md', import.meta.url), 'utf8');
 
 let folder: string;
@@ -101,9 +104,9 @@ function output(start: string): Finished {
 
 /** One line of a block. */
 async function command(line: string): Promise<void> {
-  const words = line.replace(/ # .*$/, '').replace(/ &$/, '');
+  const words = line.replace(/ # .*$/, '').replace(STAYS, '');
   const given = (words.match(/'[^']*'|<[^>]*>|[^\s]+/g) ?? []).slice(1).map(argument);
-  if (line.endsWith(' &')) return start(given);
+  if (STAYS.test(line)) return start(given);
   if (line.includes('LocalOpen')) throughStation = await pairThroughStation(given);
   let finished = await svc(...given);
   // Refusals are written within a second (docs/audit.md), and this asks sooner than a person would.

@@ -119,6 +119,7 @@ export class Pair {
   readonly core: Core;
   readonly initiator: End;
   readonly responder: End;
+  readonly ends: readonly [End, End];
   readonly link: Link;
   /** Changes, drops (null) or lets pass each datagram; called before the link's own loss. */
   intercept: (datagram: Uint8Array, from: End) => Uint8Array | null = (datagram) => datagram;
@@ -179,10 +180,7 @@ export class Pair {
     );
     this.initiator.peer = this.responder;
     this.responder.peer = this.initiator;
-  }
-
-  get ends(): [End, End] {
-    return [this.initiator, this.responder];
+    this.ends = [this.initiator, this.responder];
   }
 
   /** Runs until `done` holds or `limit` ms have passed; true if it held. */
@@ -193,11 +191,9 @@ export class Pair {
   /** Events and packets at this instant, until neither end has any. */
   settle(): void {
     for (let round = 0; round < 10_000; round++) {
-      let idle = true;
-      for (const end of this.ends) {
-        if (this.#pump(end)) idle = false;
-      }
-      if (idle) return;
+      const first = this.#pump(this.initiator);
+      const second = this.#pump(this.responder);
+      if (!first && !second) return;
     }
     throw new Error('the two ends never come to rest');
   }
@@ -212,7 +208,10 @@ export class Pair {
   advance(now: number): void {
     this.now = now;
     this.#deliver();
-    for (const end of this.ends) if (end.connection.nextTimeout() <= this.now) end.connection.handleTimeout(this.now);
+    for (let i = 0; i < 2; i++) {
+      const { connection } = this.ends[i]!;
+      if (connection.nextTimeout() <= this.now) connection.handleTimeout(this.now);
+    }
   }
 
   /** Hands `bytes` to an end as if they came from the network. */
@@ -258,7 +257,9 @@ export class Pair {
     const at = left + this.link.delay + this.#random() * this.link.jitter;
     let index = this.#queue.length;
     while (index > this.#first && (this.#queue[index - 1] as InFlight).at > at) index--;
-    this.#queue.splice(index, 0, { at, to, bytes });
+    const packet = { at, to, bytes };
+    if (index === this.#queue.length) this.#queue.push(packet);
+    else this.#queue.splice(index, 0, packet);
   }
 
   #nextDelivery(): number {
@@ -286,7 +287,8 @@ export function runTogether(pairs: readonly Pair[], limit: number, done: () => b
   for (;;) {
     for (const pair of pairs) pair.settle();
     if (done()) return true;
-    const next = Math.min(...pairs.map((pair) => pair.next()));
+    let next = Number.POSITIVE_INFINITY;
+    for (const pair of pairs) next = Math.min(next, pair.next());
     const now = Math.max(clock.now, Math.min(next, until));
     if (next > until) {
       for (const pair of pairs) pair.now = until;

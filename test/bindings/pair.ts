@@ -135,7 +135,7 @@ export class Pair {
   /** By time of arrival, then order of sending; what lies before `#first` is delivered. */
   #queue: InFlight[] = [];
   #first = 0;
-  /** What is left of memory for packets under way: one piece for many is a third of the time that one for each takes. */
+  /** What is left of the memory that packets under way share: a buffer for each takes longer to make. */
   #slab = new Uint8Array(0);
 
   constructor(options: PairOptions = {}) {

@@ -81,7 +81,8 @@ export class PathTable {
 
   /** The path of an address as somebody wrote it. @throws LocalError INVALID_ARGUMENT for one that is not numeric, or a port outside 1 to 65535. */
   pathTo(address: string, port: number): UdpPath {
-    const canonical = canonicalAddress(address);
+    // The last one's address is canonical, and datagrams often go to one host.
+    const canonical = this.#last?.address === address ? address : canonicalAddress(address);
     if (canonical === null || !Number.isInteger(port) || port < 1 || port > 65_535)
       throw new LocalError('INVALID_ARGUMENT', `${address} port ${port} is not a numeric address and port`);
     return this.path(canonical, port);

@@ -77,7 +77,11 @@ const PORT_FILTERS: ReadonlySet<NatKind> = new Set<NatKind>(['port', 'double', '
 /** Runs the scenes of a cell. */
 export async function tryCell(cell: Cell, seeds: readonly number[], burden: Burden = {}): Promise<CellResult> {
   const results: SceneResult[] = [];
-  for (const seed of seeds) results.push(await runScene({ ...cell, ...burden, seed }));
+  for (const seed of seeds) {
+    results.push(await runScene({ ...cell, ...burden, seed }));
+    // Whatever a WeakRef was made for is kept until the event loop turns, which no scene lets it do.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
   const direct = results.filter(({ time }) => time !== null);
   const times = results.map(({ time }) => time ?? Number.POSITIVE_INFINITY);
   const over = direct.map(({ report }) => report.paths.find(({ active }) => active)?.over ?? 'relay');

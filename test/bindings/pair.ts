@@ -12,6 +12,9 @@ import { size } from '../support/size.ts';
 /** Linear memory of a pair's own core. V8 collects everything after each 64 MiB of such memory, so `npm test` takes little. */
 const CORE_MEMORY = size(8, 32) << 20;
 
+/** Bytes; more than the largest packet. */
+const SLAB = 1 << 18;
+
 export interface Link {
   /** One way, ms. */
   delay: number;
@@ -119,6 +122,7 @@ export class Pair {
   readonly core: Core;
   readonly initiator: End;
   readonly responder: End;
+  readonly ends: readonly [End, End];
   readonly link: Link;
   /** Changes, drops (null) or lets pass each datagram; called before the link's own loss. */
   intercept: (datagram: Uint8Array, from: End) => Uint8Array | null = (datagram) => datagram;
@@ -131,6 +135,8 @@ export class Pair {
   /** By time of arrival, then order of sending; what lies before `#first` is delivered. */
   #queue: InFlight[] = [];
   #first = 0;
+  /** What is left of the memory that packets under way share: a buffer for each takes longer to make. */
+  #slab = new Uint8Array(0);
 
   constructor(options: PairOptions = {}) {
     this.core = options.core ?? Core.create({ memory: options.memory ?? CORE_MEMORY });
@@ -179,10 +185,7 @@ export class Pair {
     );
     this.initiator.peer = this.responder;
     this.responder.peer = this.initiator;
-  }
-
-  get ends(): [End, End] {
-    return [this.initiator, this.responder];
+    this.ends = [this.initiator, this.responder];
   }
 
   /** Runs until `done` holds or `limit` ms have passed; true if it held. */
@@ -193,11 +196,9 @@ export class Pair {
   /** Events and packets at this instant, until neither end has any. */
   settle(): void {
     for (let round = 0; round < 10_000; round++) {
-      let idle = true;
-      for (const end of this.ends) {
-        if (this.#pump(end)) idle = false;
-      }
-      if (idle) return;
+      const first = this.#pump(this.initiator);
+      const second = this.#pump(this.responder);
+      if (!first && !second) return;
     }
     throw new Error('the two ends never come to rest');
   }
@@ -212,7 +213,10 @@ export class Pair {
   advance(now: number): void {
     this.now = now;
     this.#deliver();
-    for (const end of this.ends) if (end.connection.nextTimeout() <= this.now) end.connection.handleTimeout(this.now);
+    for (let i = 0; i < 2; i++) {
+      const { connection } = this.ends[i]!;
+      if (connection.nextTimeout() <= this.now) connection.handleTimeout(this.now);
+    }
   }
 
   /** Hands `bytes` to an end as if they came from the network. */
@@ -236,12 +240,20 @@ export class Pair {
       busy = true;
       for (let i = 0; i < count; i++) {
         const offset = this.core.packetOffsets[i] as number;
-        const bytes = this.core.buffer.slice(offset, offset + (this.core.packetLengths[i] as number));
+        const bytes = this.#copy(offset, this.core.packetLengths[i] as number);
         this.core.release(offset);
         this.#send(bytes, end);
       }
     }
     return busy;
+  }
+
+  #copy(offset: number, length: number): Uint8Array {
+    if (this.#slab.length < length) this.#slab = new Uint8Array(SLAB);
+    const bytes = this.#slab.subarray(0, length);
+    this.#slab = this.#slab.subarray(length);
+    bytes.set(this.core.buffer.subarray(offset, offset + length));
+    return bytes;
   }
 
   #send(bytes: Uint8Array, from: End): void {
@@ -258,7 +270,9 @@ export class Pair {
     const at = left + this.link.delay + this.#random() * this.link.jitter;
     let index = this.#queue.length;
     while (index > this.#first && (this.#queue[index - 1] as InFlight).at > at) index--;
-    this.#queue.splice(index, 0, { at, to, bytes });
+    const packet = { at, to, bytes };
+    if (index === this.#queue.length) this.#queue.push(packet);
+    else this.#queue.splice(index, 0, packet);
   }
 
   #nextDelivery(): number {
@@ -286,7 +300,8 @@ export function runTogether(pairs: readonly Pair[], limit: number, done: () => b
   for (;;) {
     for (const pair of pairs) pair.settle();
     if (done()) return true;
-    const next = Math.min(...pairs.map((pair) => pair.next()));
+    let next = Number.POSITIVE_INFINITY;
+    for (const pair of pairs) next = Math.min(next, pair.next());
     const now = Math.max(clock.now, Math.min(next, until));
     if (next > until) {
       for (const pair of pairs) pair.now = until;

@@ -88,8 +88,13 @@ describe('chunk map', () => {
           core.call.releaseBelow!(map, BigInt(base), BigInt(base + move), BYTES_IN);
           base += move;
           for (const [offset, value] of model) {
-            if (offset < base) model.delete(offset);
-            else expect(core.memory[core.call.addressOf!(map, BigInt(offset))]).toBe(value);
+            if (offset < base) {
+              model.delete(offset);
+              continue;
+            }
+            const held = core.memory[core.call.addressOf!(map, BigInt(offset))];
+            // Of millions of bytes only one that is wrong is worth the runner's time.
+            if (held !== value) expect(held, `byte ${offset}`).toBe(value);
           }
         }
         core.call.releaseAll!(map, BYTES_IN);

@@ -1,5 +1,6 @@
 /** Adds to the errors of a failed test or hook what its processes wrote (`process.ts`). The test runner loads this for each file. */
 import { afterAll, afterEach, beforeEach, type RunnerTestSuite } from 'vitest';
+import './byte-equality.ts';
 import { endProcesses, forgetEnded, processReports } from './process.ts';
 
 /** What the runner keeps of a test or a suite: errors, each with a stack that begins with its message. */

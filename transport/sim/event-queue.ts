@@ -50,30 +50,31 @@ export class EventQueue {
   }
 
   #rise(start: number): void {
-    for (let i = start; i > 0; ) {
-      const parent = (i - 1) >> 1;
-      if (!this.#swapIfBefore(i, parent)) return;
-      i = parent;
+    const heap = this.#heap;
+    const event = heap[start]!;
+    let at = start;
+    while (at > 0) {
+      const above = heap[(at - 1) >> 1]!;
+      if (!before(event, above)) break;
+      heap[at] = above;
+      at = (at - 1) >> 1;
     }
+    heap[at] = event;
   }
 
   #sink(start: number): void {
-    for (let i = start; ; ) {
-      const left = 2 * i + 1;
-      if (left >= this.#heap.length) return;
-      const right = left + 1;
-      const least = right < this.#heap.length && before(this.#heap[right]!, this.#heap[left]!) ? right : left;
-      if (!this.#swapIfBefore(least, i)) return;
-      i = least;
+    const heap = this.#heap;
+    const event = heap[start]!;
+    const { length } = heap;
+    let at = start;
+    for (let below = 2 * at + 1; below < length; below = 2 * at + 1) {
+      if (below + 1 < length && before(heap[below + 1]!, heap[below]!)) below++;
+      const least = heap[below]!;
+      if (!before(least, event)) break;
+      heap[at] = least;
+      at = below;
     }
-  }
-
-  #swapIfBefore(child: number, parent: number): boolean {
-    const [low, high] = [this.#heap[child]!, this.#heap[parent]!];
-    if (!before(low, high)) return false;
-    this.#heap[child] = high;
-    this.#heap[parent] = low;
-    return true;
+    heap[at] = event;
   }
 }
 

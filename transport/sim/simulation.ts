@@ -44,6 +44,8 @@ const MDNS_SIZE = 500;
 /** What systems set (RFC 1700, IP time to live). */
 const DEFAULT_HOP_LIMIT = 64;
 const NEW_YEAR_2026 = 1_767_225_600_000;
+/** A turn waits for it: of `await undefined` each would make a promise of its own. */
+const SETTLED = Promise.resolve();
 
 /** A network in virtual time with its hosts. */
 export class Simulation implements World {
@@ -328,16 +330,28 @@ export class Simulation implements World {
     return this.#blocks.size > 0 && [...this.#blocks].some((block) => block.name === host.name && block.protocol === protocol);
   }
 
+  /**
+   * Pending promises are given so many turns, and as many again whenever that scheduled an event, and one turn more. The loops stand here, for a function
+   * that is awaited makes a promise for each event.
+   */
   async #runEvents(end: number, done: () => boolean): Promise<'done' | 'idle' | 'late'> {
+    const queue = this.#queue;
+    const { hop } = this.#options;
     let quiet = false;
     let events = 0;
     for (;;) {
       if (quiet && done()) return 'done';
-      const event = this.#queue.peek();
+      const event = queue.peek();
       const moves = event === undefined || event.time > this.#now;
       if (moves && !quiet) {
-        await this.#turns(TURNS_BEFORE_TIME);
-        await this.#options.hop?.();
+        for (let turn = 0, seen = queue.scheduled; turn < TURNS_BEFORE_TIME; turn++) {
+          await SETTLED;
+          if (seen === queue.scheduled) continue;
+          seen = queue.scheduled;
+          turn = 0;
+        }
+        await SETTLED;
+        await (hop === undefined ? SETTLED : hop());
         quiet = true;
         continue;
       }
@@ -346,25 +360,22 @@ export class Simulation implements World {
       if (moves) events = 0;
       else if (++events > MAX_EVENTS_PER_INSTANT) throw new Error(`seed ${this.seed}: time stands still at ${this.#now} ms`);
       this.#now = event.time;
-      this.#queue.pop()?.run?.();
+      queue.pop()?.run?.();
       quiet = false;
-      await this.#turns(TURNS);
-    }
-  }
-
-  /** Lets pending promises run, and as long again whenever that scheduled an event. */
-  async #turns(count: number): Promise<void> {
-    for (let turn = 0, seen = this.#queue.scheduled; turn < count; turn++) {
-      await undefined;
-      if (seen === this.#queue.scheduled) continue;
-      seen = this.#queue.scheduled;
-      turn = 0;
+      for (let turn = 0, seen = queue.scheduled; turn < TURNS; turn++) {
+        await SETTLED;
+        if (seen === queue.scheduled) continue;
+        seen = queue.scheduled;
+        turn = 0;
+      }
+      await SETTLED;
     }
   }
 
   #onLink(packet: SimulatedPacket, crossing: Crossing): SimulatedPacket {
+    const { time, from, hopLimit, data } = packet;
     const { source, destination } = crossing;
-    return { ...packet, to: this.#topology.addressee(crossing), source, destination };
+    return { time, from, to: this.#topology.addressee(crossing), source, destination, hopLimit, data };
   }
 
   /** @param crossing null for what a host sends to itself */

@@ -9,7 +9,7 @@ export function guardOutput(
 ): void {
   process.stderr.on('error', () => {});
   process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-    if (code === 'EPIPE') process.exit(carriesFiles ? 1 : 0);
+    if (code === 'EPIPE') return process.exit(carriesFiles ? 1 : 0);
     if (stays) return;
     process.stderr.write(`svc: cannot write to standard output: ${message}\n`);
     process.exit(1);

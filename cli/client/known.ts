@@ -133,7 +133,11 @@ export class Known {
 
   /** Writes what changed, if anything did, to what the file holds now. @throws CommandError when another process does not let go of it */
   async save(): Promise<void> {
-    if (JSON.stringify(this.#file) === this.#saved) return;
+    if (JSON.stringify(this.#file) !== this.#saved) await this.requireRoom();
+  }
+
+  /** Writes the file, changed or not: what cannot be kept is better known before it is asked for. @throws as `save` */
+  async requireRoom(): Promise<void> {
     await prepareDirectory(this.directory);
     const path = knownPath(this.directory);
     const lock = await lockFile(`${path}.lock`);

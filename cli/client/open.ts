@@ -124,7 +124,11 @@ export async function withConnection(
     if (connection.stationVerified === 'tls' && target.server !== undefined && known.tlsStation(target.server.url) === undefined)
       output.note(`base station ${target.server.url}: proved by TLS, not pinned by a fingerprint`);
     const { prove } = target.pin === undefined ? settings : {};
-    if (prove !== undefined) await unlessInterrupted(signal, prove(connection));
+    if (prove !== undefined) {
+      // An invitation can be used once, and what comes of it has to be kept.
+      await known.requireRoom();
+      await unlessInterrupted(signal, prove(connection));
+    }
     const device = await trust(connection, output);
     if (settings.name !== undefined) known.checkName(settings.name, idOf(device));
     await remember(known, target, device, { name: settings.name, connection });

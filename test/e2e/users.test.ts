@@ -1,5 +1,5 @@
 /** Pairing and users by the command line: `svc`, a device with access control in this one, over UDP on loopback. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -136,6 +136,17 @@ test('--no-user, and svc connect, verify and remember, and make no user', async 
   expect(await svcJson('connect', '--list', ...client('looker'))).toMatchObject([{ name: 'desk', fingerprint: device.deviceFingerprint }]);
   const admin = await svc('connect', 'home', ...client('admin'));
   expect(admin.stdout).toMatch(/\nyou are admin \(Administrator\)\n$/);
+});
+
+test('an invitation is not used where what comes of it cannot be kept', async () => {
+  const { link } = await svcJson('iam', 'invite', 'ivan', ...client('admin'));
+  const blocked = join(folder, 'ivan', 'known.json.lock');
+  await mkdir(blocked, { recursive: true });
+  const failed = await svc('pair', String(link), ...stranger('ivan'));
+  expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining('known.json.lock') });
+  await rm(blocked, { recursive: true });
+  expect(await svcJson('pair', String(link), ...stranger('ivan'))).toMatchObject({ username: 'ivan' });
+  await svc('iam', 'users', 'delete', 'ivan', ...client('admin'));
 });
 
 test('an invitation proves the device to who becomes no user by it, and can still be used', async () => {

@@ -48,7 +48,11 @@ export function basestationCommand(): Command {
   return new Command('basestation')
     .description('run a base station: devices attach to it, clients connect through it')
     .option('--data <directory>', 'where its key and database are; made at the first start', defaultDataDirectory('basestation'))
-    .option('--url <url>', 'https://host[:port] where devices reach it, for the strings by which they join; remembered', publicUrl)
+    .option(
+      '--url <url>',
+      'host:port or https://host:port where devices reach it, for the strings by which they join; remembered',
+      publicUrl,
+    )
     .option('--no-url', 'forget --url: devices join by the address of this machine')
     .option(
       '--port <number>',

@@ -1,10 +1,9 @@
 /** A command that cannot write what it prints. */
-import { spawnSync } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test, vi } from 'vitest';
 import { guardOutput } from '../../cli/frame/lost-output.ts';
+import { TestProcess } from '../support/process.ts';
 
 const MAIN = join(import.meta.dirname, '../../dist/svc/main.cjs');
 
@@ -50,9 +49,7 @@ describe('a process', () => {
   });
 });
 
-test.skipIf(process.platform !== 'linux')('a full disk behind standard output is one line', () => {
-  const full = openSync('/dev/full', 'w');
-  const { status, stderr } = spawnSync(process.execPath, [MAIN, '--version'], { stdio: ['ignore', full, 'pipe'], encoding: 'utf8' });
-  closeSync(full);
-  expect([status, stderr]).toEqual([1, expect.stringMatching(/^svc: cannot write to standard output: ENOSPC.*\n$/)]);
+test.skipIf(process.platform !== 'linux')('a full disk behind standard output is one line', async () => {
+  const { code, stderr } = await new TestProcess('sh', ['-c', 'exec "$0" "$1" --version > /dev/full', process.execPath, MAIN]).ended;
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^svc: cannot write to standard output: ENOSPC.*\n$/)]);
 });

@@ -142,7 +142,7 @@ test('what is there is replaced with --force alone, and the list shows what ther
   const exists = { code: 1, stderr: `svc: ${copy} exists already: give another name, or --force to replace it\n` };
   expect(await stream('receive', 'file', copy)).toMatchObject(exists);
   expect((await stream('receive', 'file', copy, '--force')).code).toBe(0);
-  expect((await stream('list')).stdout).toMatch(/^NAME {2}BYTES {2}CHANGED\nfile {6}5 {2}\d{4}-\d\d-\d\d \d\d:\d\d\n$/);
+  expect((await stream('list')).stdout).toMatch(/^NAME {2}BYTES {2}CHANGED\nfile {6}5 {2}\d{4}-\d\d-\d\d \d\d:\d\dZ\n$/);
   expect(JSON.parse((await stream('list', '--json')).stdout)).toEqual([{ name: 'file', size: 5, time: expect.stringMatching(/Z$/) }]);
   const { stderr } = await stream('receive', 'nothing', join(folder, 'nothing'));
   const [, command = ''] = /^svc: the device refused: there is no such file: svc (.*) shows what it has\n$/.exec(stderr) ?? [];

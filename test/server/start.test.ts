@@ -328,7 +328,7 @@ describe('svc basestation', () => {
   });
 
   test.each<[number, string[]]>([
-    [2, ['--data', 'x', '--url', 'station.example']],
+    [2, ['--data', 'x', '--url', 'http://station.example']],
     [2, ['--data', 'x', '--url', `https://${'x'.repeat(60)}.${`${'y'.repeat(60)}.`.repeat(3)}example`]],
     [2, ['--data', 'x', '--port', '70000']],
     [2, ['--data', 'x', '--keep-alive', '10']],

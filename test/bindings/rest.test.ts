@@ -75,6 +75,23 @@ describe('rest', () => {
     expect(pair.responder.connection.pathStats(1)!.proven).toBe(true);
   });
 
+  test('what was in flight is sent again as soon as the peer is heard on the same path', () => {
+    const pair = new RoutedPair();
+    pair.run(500);
+    pair.network = () => null;
+    pair.initiator.connection.sendMessage(message(1));
+    pair.run(5);
+    pair.initiator.connection.rest();
+    pair.run(10_000);
+    pair.network = (datagram) => datagram;
+    pair.responder.connection.sendMessage(message(2));
+    const since = pair.now;
+    pair.run(5_000, () => pair.responder.received.length > 0);
+    expect(kinds(pair.initiator)).toEqual([EventKind.RESUMED]);
+    // From the peer to here, and back.
+    expect(pair.now - since).toBeLessThanOrEqual(2 * pair.delay);
+  });
+
   test('an end that has not noticed follows the other', () => {
     const pair = new RoutedPair();
     pair.run(500);

@@ -1,5 +1,6 @@
 /** A connection that has lost its route goes on over another one (PROTOCOL.md §6): who may offer it one, and what strangers can fill. */
 import { describe, expect, it } from 'vitest';
+import { LocalError } from '../../../protocol/errors/index.ts';
 import { encodeReset } from '../../../protocol/packet/index.ts';
 import type { Path } from '../../../protocol/path.ts';
 import type { PolledEndpoint } from '../../support/fixture/endpoints.ts';
@@ -133,6 +134,22 @@ it('a connection that has another path leaves the lost route at once and forgets
   expect([connection.path, connection.paths]).toEqual([direct, [direct]]);
   expect(client.find('path')).toMatchObject({ path: direct, reason: 'failed-over' });
   expect(client.kinds()).not.toContain('resting');
+});
+
+it('a lost route that was kept beside the path in use is forgotten, and its owner hears of that', () => {
+  const relayed = openRelayed();
+  const { client, device, network, connection, clientPath } = relayed;
+  const direct = client.path(device);
+  connection.keepPath(clientPath, 5_000, network.now);
+  connection.addPath(direct, network.now, { keepInterval: 5_000 });
+  network.pass(1_000);
+  expect(connection.migrate(direct, network.now)).toBe(true);
+  network.pass(1_000);
+  connection.pathLost(clientPath, network.now, new LocalError('CLOSED', 'its route ended'));
+  network.pass(10);
+  expect([connection.path, connection.paths]).toEqual([direct, [direct]]);
+  const forgotten = client.events.filter(([, event]) => event.kind === 'probed' && event.path === clientPath && event.forgotten);
+  expect(forgotten.map(([, event]) => event)).toEqual([{ kind: 'probed', path: clientPath, answered: false, forgotten: true }]);
 });
 
 describe('a route that is offered', () => {

@@ -1,5 +1,5 @@
 /** What `svc device --init` and `svc device invite` print: every command runs as it is printed. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
@@ -68,6 +68,14 @@ test.each(['pr', '-pr'])('product and device are registered by the lines as they
   for (const words of register) {
     expect(await svcInProcess([...words.slice(0, 3), '--data', join(folder, 'station'), ...words.slice(3)])).toMatchObject({ code: 0 });
   }
+});
+
+test('a device that joined its base station is registered there: no line says how', async () => {
+  expect((await init(...STATION)).stdout).toMatch(/^register it with/m);
+  const file = join(data, 'state.json');
+  await writeFile(file, JSON.stringify({ ...JSON.parse(await readFile(file, 'utf8')), Joined: true }));
+  const { code, stdout } = await init();
+  expect([code, stdout]).toEqual([0, expect.not.stringMatching(/register it with|svc admin/)]);
 });
 
 test('a device without a base station is reached at its addresses, and registered nowhere', async () => {

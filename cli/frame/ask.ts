@@ -55,7 +55,7 @@ export async function readSecretLine(question: string, output: Output, isWhole?:
   return isWhole === undefined ? ask(question, { hidden: true }) : askLines(question, isWhole);
 }
 
-/** Unseen lines until they are whole, one is empty, or it is clear that they are something else. @throws Interrupted for Ctrl-C */
+/** Reads lines unseen until they are whole, one is empty, or there are 16. @throws Interrupted for Ctrl-C */
 export async function askLines(
   question: string,
   isWhole: (text: string) => boolean,

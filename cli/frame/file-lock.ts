@@ -17,10 +17,12 @@ export class FileLock {
   static async take(path: string): Promise<FileLock | number> {
     const own = await thisProcess();
     for (;;) {
-      const pid = await livingProcess(await contentOf(path));
+      const content = await contentOf(path);
+      const pid = await livingProcess(content ?? '');
       if (pid !== null) return pid;
       try {
-        await rm(path, { force: true });
+        // Where there was none, another process may just have made its own.
+        if (content !== undefined) await rm(path, { force: true });
         // At once, so that no other process finds it empty.
         writeFileSync(path, own, { flag: 'wx' });
         return new FileLock(path, own);
@@ -40,7 +42,8 @@ export class FileLock {
   }
 }
 
-/** Empty where there is none. */
-async function contentOf(path: string): Promise<string> {
-  return new TextDecoder().decode(await readFileIfPresent(path));
+/** Undefined where there is none. */
+async function contentOf(path: string): Promise<string | undefined> {
+  const bytes = await readFileIfPresent(path);
+  return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
 }

@@ -40,7 +40,7 @@ export interface StationKnowledge {
  */
 export function resolveServer(options: StationFlags, knowledge: StationKnowledge, known: Known): TargetStation | undefined {
   const { serverFingerprint, rootCerts } = options;
-  if (serverFingerprint !== undefined && rootCerts !== undefined)
+  if (serverFingerprint !== undefined && serverFingerprint !== NO_FINGERPRINT && rootCerts !== undefined)
     throw new UsageError('--root-certs has no effect beside --server-fingerprint: give one of them');
   const url = urlOf(options, knowledge);
   if (url === undefined) {
@@ -49,7 +49,7 @@ export function resolveServer(options: StationFlags, knowledge: StationKnowledge
     }
     return undefined;
   }
-  if (serverFingerprint === NO_FINGERPRINT) return { url, fingerprint: null, roots: known.tlsStation(url) ?? '' };
+  if (serverFingerprint === NO_FINGERPRINT) return { url, fingerprint: null, roots: rootCerts ?? known.tlsStation(url) ?? '' };
   const stated = serverFingerprint ?? (rootCerts === undefined ? fingerprintOfString(url, knowledge, known) : undefined);
   const remembered = known.stationFingerprint(url);
   const onPurpose = `remove it from ${known.directory}/known.json`;
@@ -68,8 +68,8 @@ export function resolveServer(options: StationFlags, knowledge: StationKnowledge
 }
 
 /**
- * Also beside --server: that may be another address of the base station that the string means. Who made up a string replaces no proof by
- * TLS with a key of theirs.
+ * Also beside --server: that may be another address of the base station that the string means. A string that
+ * an attacker made up must not replace a proof by TLS with the attacker's key.
  */
 function fingerprintOfString(url: string, { pairing }: StationKnowledge, known: Known): string | undefined {
   return known.tlsStation(url) === undefined ? pairing?.serverFingerprint : undefined;

@@ -1,6 +1,6 @@
 /**
  * What `svc device` shows at a terminal once it runs, in twelve lines at most: who it is, whether its base station has it, where it is, what it offers, who its
- * users are, and what to do next. While nobody is a user, the QR code of what the first one pairs with is above.
+ * users are, and what to do next. Until the device has a user, the QR code for the first one is above.
  */
 import type { Device, DeviceEvent, Environment, Iam, SvcError } from '../../device/index.ts';
 import { encodePairingString, type PairingString } from '../../protocol/records/index.ts';

@@ -321,6 +321,7 @@ describe('target', () => {
     const url = 'https://other:4433';
     const server = (given: Partial<TargetOptions> = {}) => resolveTarget(options({ device: 'desk', server: url, ...given }), state).server;
     expect(server({ serverFingerprint: 'none' })).toEqual({ url, fingerprint: null, roots: '' });
+    expect(server({ serverFingerprint: 'none', rootCerts: 'PEM' })).toEqual({ url, fingerprint: null, roots: 'PEM' });
     state.rememberTlsStation(url, PEM_OF_ROOT);
     expect(server()).toEqual({ url, fingerprint: null, roots: PEM_OF_ROOT });
     expect(server({ rootCerts: 'NEW' })).toEqual({ url, fingerprint: null, roots: 'NEW' });

@@ -141,7 +141,7 @@ export class CoreConnection {
     this.call(() => exports.connectionAllowSize(this.handle, Math.min(ceiling, this.maxUdpPayload)));
   }
 
-  /** Adds a path, which is challenged at once: PATH_PROVEN or PATH_FAILED follows. Its index, -1 when there is no room for one. */
+  /** Adds a path, which is challenged at once: PATH_VALIDATED or PATH_FAILED follows. Its index, -1 when there is no room for one. */
   addPath(options: PathOptions, now: number): number {
     const { exports, transfer } = this.check();
     const { route, portOnly = false, keepInterval = 0 } = options;

@@ -37,7 +37,7 @@ export interface CoreConnectionStats extends TrafficStats {
 /** Figures of one path since it came up; those of the first since the connection was opened. */
 export interface CorePathStats extends TrafficStats {
   /** The peer has shown that it receives there. */
-  proven: boolean;
+  validated: boolean;
 }
 
 const TRAFFIC = [
@@ -65,7 +65,7 @@ const CONNECTION = [
 
 /** The figures that `connectionPathStats` has left in the core's results. */
 export function readPathStats(results: Float64Array): CorePathStats {
-  return { ...named(TRAFFIC, results), proven: results[TRAFFIC.length] !== 0 };
+  return { ...named(TRAFFIC, results), validated: results[TRAFFIC.length] !== 0 };
 }
 
 /** The figures that `connectionStats` has left in the core's results. */

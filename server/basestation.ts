@@ -207,8 +207,8 @@ export class Basestation {
 
   /** Which they are, since when, and where their channels are seen. */
   get devices(): AttachedDevice[] {
-    return [...this.#presence.all].map(({ productId, deviceId, since, session: { provenPath } }) => {
-      const { address: host, port } = provenPath;
+    return [...this.#presence.all].map(({ productId, deviceId, since, session: { validatedPath } }) => {
+      const { address: host, port } = validatedPath;
       return { productId, deviceId, since: new Date(since).toISOString(), address: formatHostPort({ host, port }) };
     });
   }

@@ -66,7 +66,7 @@ async function askStun(
   channel: Session,
   { stunPort, excluded }: StationCheckOptions,
 ): Promise<Pick<StationCheck, 'at' | 'over' | 'proxy' | 'stun' | 'nat'>> {
-  const { address, port, kind, proxy = null } = channel.provenPath;
+  const { address, port, kind, proxy = null } = channel.validatedPath;
   const at = { address, port };
   if (kind === 'websocket') return { at, over: 'websocket', proxy, stun: [], nat: null };
   const asked = stunPort ?? port + 1;

@@ -12,7 +12,7 @@ import { challenge, validationTime } from '../paths/challenges';
 import { setAddress } from '../paths/switch';
 import { ensurePaths } from '../paths/table';
 import { ACK_NOW, ACK_OWED, Connection, flagged, OPEN, PROBE, RESTED, RESTING, RESUMED, SEND_PING, SUSPECTED } from '../records/connection';
-import { FRESH, FULL_SIZE, KEPT, NO_PATH, ON_ROUTE, OURS, pathAt, pathsOf, UNPROVEN } from '../records/path';
+import { FRESH, FULL_SIZE, KEPT, NO_PATH, ON_ROUTE, OURS, pathAt, pathsOf, UNVALIDATED } from '../records/path';
 import { loseInFlight } from '../recovery/loss';
 import { beginRecovery, forgetInFlight, restartFlight } from '../recovery/path-state';
 
@@ -46,7 +46,7 @@ export function replacePath(c: Connection, routed: bool, route: u64, now: f64): 
   if (!ensurePaths(c)) return STATUS_BLOCKED;
   const index = c.activePath;
   const p = pathAt(c, index);
-  p.state = UNPROVEN;
+  p.state = UNVALIDATED;
   p.flags = FRESH | KEPT | OURS | (routed ? ON_ROUTE : 0);
   p.route = routed ? route : 0;
   p.sibling = NO_PATH;

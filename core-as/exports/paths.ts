@@ -8,7 +8,7 @@ import { issueId, roomForIds } from '../paths/local-ids';
 import { assignWaiting } from '../paths/remote-ids';
 import { MAY_REST } from '../records/connection';
 import { ACTIVE_CONNECTION_ID_LIMIT, ensureIds, giveMaskKeys, ID_FREE, localAt, remoteAt, TOKEN, tokenOf } from '../records/connection-ids';
-import { FREE, MOST_PATHS, PROVEN, pathAt } from '../records/path';
+import { FREE, MOST_PATHS, pathAt, VALIDATED } from '../records/path';
 import { put, the } from './handle';
 
 /** Adds a path; `routed`: its route id is the first 8 bytes of the transfer area. Its index, -1 when there is no room. */
@@ -108,7 +108,7 @@ export function connectionIds(handle: u32): u32 {
 
 /**
  * Figures of one path: smoothed and least RTT, window, bytes in flight, packets sent and received, bytes sent and received, packet size,
- * whether it is proven. False when there is none of that index.
+ * whether it is validated. False when there is none of that index.
  */
 export function connectionPathStats(handle: u32, path: u32): bool {
   const c = the(handle);
@@ -121,7 +121,7 @@ export function connectionPathStats(handle: u32, path: u32): bool {
   }
   if (c.paths) {
     const p = pathAt(c, path);
-    putCounters(p.packetsSent, p.packetsReceived, p.bytesSent, p.bytesReceived, p.state == PROVEN);
+    putCounters(p.packetsSent, p.packetsReceived, p.bytesSent, p.bytesReceived, p.state == VALIDATED);
   } else putCounters(c.packetsSent, c.packetsReceived, c.bytesSent, c.bytesReceived, true);
   return true;
 }
@@ -139,10 +139,10 @@ function putRecovery(rtt: f32, minimum: f32, window: u32, inFlight: u32, size: u
   put(8, size);
 }
 
-function putCounters(packetsSent: u32, packetsReceived: u32, bytesSent: f64, bytesReceived: f64, proven: bool): void {
+function putCounters(packetsSent: u32, packetsReceived: u32, bytesSent: f64, bytesReceived: f64, validated: bool): void {
   put(4, packetsSent);
   put(5, packetsReceived);
   put(6, bytesSent);
   put(7, bytesReceived);
-  put(9, proven ? 1 : 0);
+  put(9, validated ? 1 : 0);
 }

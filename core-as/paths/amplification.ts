@@ -1,13 +1,13 @@
 /** To an address at which nobody has shown to receive go at most three times the bytes that came from it (RFC 9000 §8.1, §9.3). */
 import { frameSpace } from '../packet/size';
 import { Connection, flagged, LIMITED } from '../records/connection';
-import { is, OURS, Path, PROVEN, pathAt } from '../records/path';
+import { is, OURS, Path, pathAt, VALIDATED } from '../records/path';
 
 const AMPLIFICATION: f64 = 3;
 
 /** Bytes that may go to the path now. */
 export function allowance(p: Path): f64 {
-  return p.state == PROVEN || is(p, OURS) ? Infinity : max(AMPLIFICATION * p.bytesReceived - p.bytesSent, 0);
+  return p.state == VALIDATED || is(p, OURS) ? Infinity : max(AMPLIFICATION * p.bytesReceived - p.bytesSent, 0);
 }
 
 /** Whether a packet of full size may go to the active path; asked while LIMITED is set. */

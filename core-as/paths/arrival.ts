@@ -5,7 +5,7 @@
 import { openedId } from '../packet/protection';
 import { Connection, ELSEWHERE, flagged, LIMITED } from '../records/connection';
 import { findLocal } from '../records/connection-ids';
-import { CHALLENGING, FREE, is, MOST_PATHS, NEEDS_ID, NO_PATH, Path, PROVEN, pathAt, UNKNOWN_PORT } from '../records/path';
+import { CHALLENGING, FREE, is, MOST_PATHS, NEEDS_ID, NO_PATH, Path, pathAt, UNKNOWN_PORT, VALIDATED } from '../records/path';
 import { challenge, rest, validationTime } from './challenges';
 import { usePacketsId } from './local-ids';
 import { assignSpare } from './remote-ids';
@@ -55,7 +55,7 @@ function attribute(c: Connection, path: u32, size: u32, now: f64): void {
   p.localId = openedId;
   if (!is(p, CHALLENGING)) rest(c, arrivedOn, now);
   // The new address did not answer in time, but it goes on sending: ask again.
-  if (arrivedOn == c.activePath && p.state != PROVEN && !is(p, CHALLENGING)) {
+  if (arrivedOn == c.activePath && p.state != VALIDATED && !is(p, CHALLENGING)) {
     challenge(c, arrivedOn, now + validationTime(c, arrivedOn), now);
   }
 }

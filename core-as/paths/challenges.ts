@@ -22,9 +22,9 @@ import {
   MOST_PATHS,
   NEEDS_ID,
   Path,
-  PROVEN,
   pathAt,
   SMALL,
+  VALIDATED,
 } from '../records/path';
 import { pathProbeTimeout } from '../recovery/path-state';
 import { allowance } from './amplification';
@@ -41,7 +41,7 @@ const LEAST_INTERVAL: f64 = 20;
  * one may be an attacker's.
  */
 const FORGET_AFTER: f64 = 90_000;
-const FORGET_UNPROVEN: f64 = 5_000;
+const FORGET_UNVALIDATED: f64 = 5_000;
 /** Our constant: of the challenges that keep a path warm one in so many has full size. */
 const FULL_ONE_IN: u8 = 8;
 /** Header, tag and the challenge itself. */
@@ -113,7 +113,7 @@ export function rest(c: Connection, index: u8, now: f64): void {
   const isActive = index == c.activePath;
   const isWarm = is(p, KEPT) && p.keepInterval > 0 && !isActive;
   p.challengeAt = isWarm ? now + <f64>p.keepInterval : Infinity;
-  if (!is(p, LEAVING)) p.deadline = isActive || is(p, KEPT) ? Infinity : now + (p.state == PROVEN ? FORGET_AFTER : FORGET_UNPROVEN);
+  if (!is(p, LEAVING)) p.deadline = isActive || is(p, KEPT) ? Infinity : now + (p.state == VALIDATED ? FORGET_AFTER : FORGET_UNVALIDATED);
 }
 
 function mayAsk(p: Path): bool {

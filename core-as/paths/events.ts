@@ -1,8 +1,8 @@
 /** What the host is told of paths and ids (connection/events.ts asks here): derived from fields, nothing is queued. */
-import { EVENT_IDS, EVENT_NONE, EVENT_PATH_CHANGED, EVENT_PATH_FAILED, EVENT_PATH_PROVEN } from '../codes.generated';
+import { EVENT_IDS, EVENT_NONE, EVENT_PATH_CHANGED, EVENT_PATH_FAILED, EVENT_PATH_VALIDATED } from '../codes.generated';
 import { Connection } from '../records/connection';
 import { idsOf } from '../records/connection-ids';
-import { MOST_PATHS, NEWS_FAILED, NEWS_GONE, NEWS_PROVEN, pathAt, pathsOf } from '../records/path';
+import { MOST_PATHS, NEWS_FAILED, NEWS_GONE, NEWS_VALIDATED, pathAt, pathsOf } from '../records/path';
 import { maybeReleasePaths } from './table';
 
 /** Index of the path, and its value, of the event that `nextPathEvent` gave. */
@@ -21,7 +21,7 @@ export function nextPathEvent(c: Connection): u32 {
     return tell(EVENT_PATH_CHANGED, c.activePath, reason);
   }
   for (let i: u32 = 0; i < MOST_PATHS; i++) {
-    if (take(c, i, NEWS_PROVEN)) return tell(EVENT_PATH_PROVEN, i, 0);
+    if (take(c, i, NEWS_VALIDATED)) return tell(EVENT_PATH_VALIDATED, i, 0);
     if (take(c, i, NEWS_FAILED)) return tell(EVENT_PATH_FAILED, i, 0);
     if (take(c, i, NEWS_GONE)) return tell(EVENT_PATH_FAILED, i, 1);
   }

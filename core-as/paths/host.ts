@@ -34,7 +34,7 @@ export function addPath(c: Connection, routed: bool, route: u64, portOnly: bool,
 }
 
 /**
- * Asks the path whether it is alive: PATH_PROVEN or PATH_FAILED follows. An initiator that asks its active path asks the warm
+ * Asks the path whether it is alive: PATH_VALIDATED or PATH_FAILED follows. An initiator that asks its active path asks the warm
  * ones, too, and moves to one of them soon where that is silent (failover.ts).
  */
 export function probePath(c: Connection, index: u32, now: f64): u32 {

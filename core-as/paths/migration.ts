@@ -31,11 +31,11 @@ import {
   LEAVING,
   MOST_PATHS,
   NEWS_FAILED,
-  NEWS_PROVEN,
+  NEWS_VALIDATED,
   NO_PATH,
-  PROVEN,
   pathAt,
   pathsOf,
+  VALIDATED,
 } from '../records/path';
 import { loseInFlight, onProbe } from '../recovery/loss';
 import { pathProbeTimeout } from '../recovery/path-state';
@@ -88,7 +88,7 @@ export function followed(c: Connection, index: u8, now: f64): void {
     const left = c.activePath;
     switchPath(c, index, PATH_REASON_FOLLOWED, now);
     dropRetired(c, left);
-    if (p.state != PROVEN) challenge(c, index, now + validationTime(c, index), now);
+    if (p.state != VALIDATED) challenge(c, index, now + validationTime(c, index), now);
   } else if (index == all.former) goBack(c, now);
   else if (flagged(c, DOUBTED)) contest(c, index, now);
   else rebind(c, index, now);
@@ -99,7 +99,7 @@ export function answered(c: Connection, index: u8, isFirst: bool, now: f64): voi
   const all = pathsOf(c);
   const p = pathAt(c, index);
   const isTold = is(p, ASKED) && is(p, FULL_SIZE) && !is(p, CHALLENGING);
-  if (isFirst || isTold) p.news = (p.news & ~NEWS_FAILED) | NEWS_PROVEN;
+  if (isFirst || isTold) p.news = (p.news & ~NEWS_FAILED) | NEWS_VALIDATED;
   if (isTold) p.flags &= ~ASKED;
   if (index == all.former) {
     goBack(c, now);
@@ -134,7 +134,7 @@ export function unanswered(c: Connection, index: u8, now: f64): void {
   const isFormer = index == all.former;
   if (isFormer) all.former = NO_PATH;
   // One that the peer may keep is silent with its network, and comes back with that: it has its time (challenges.ts, `rest`).
-  if (!is(p, KEPT) && (isFormer || p.state != PROVEN)) {
+  if (!is(p, KEPT) && (isFormer || p.state != VALIDATED)) {
     dropPath(c, index);
     return;
   }
@@ -146,12 +146,12 @@ export function unanswered(c: Connection, index: u8, now: f64): void {
 function rebind(c: Connection, index: u8, now: f64): void {
   const all = pathsOf(c);
   const left = c.activePath;
-  const wasProven = pathAt(c, left).state == PROVEN;
+  const wasValidated = pathAt(c, left).state == VALIDATED;
   switchPath(c, index, PATH_REASON_REBOUND, now);
-  if (wasProven) all.former = left;
+  if (wasValidated) all.former = left;
   else if (!is(pathAt(c, left), KEPT)) dropPath(c, left);
   const p = pathAt(c, index);
-  if (p.state != PROVEN) challenge(c, index, now + validationTime(c, index), now);
+  if (p.state != VALIDATED) challenge(c, index, now + validationTime(c, index), now);
   if (all.former != NO_PATH) challenge(c, all.former, now + validationTime(c, all.former), now);
 }
 
@@ -160,7 +160,7 @@ function takeOver(c: Connection, index: u8, now: f64): void {
   const dead = c.activePath;
   switchPath(c, index, PATH_REASON_FAILED_OVER, now);
   dropPath(c, dead);
-  if (pathAt(c, index).state != PROVEN) challenge(c, index, now + validationTime(c, index), now);
+  if (pathAt(c, index).state != VALIDATED) challenge(c, index, now + validationTime(c, index), now);
 }
 
 /** The packet that left a path may have retired its id, too: nothing comes in there from now on. */
@@ -196,9 +196,9 @@ function activeUnanswered(c: Connection, now: f64): void {
     switchPath(c, rival, PATH_REASON_REBOUND, now);
     loseInFlight(c, dead);
     if (!is(pathAt(c, dead), KEPT)) dropPath(c, dead);
-  } else if (pathAt(c, dead).state != PROVEN) {
-    // §9.3.2: back to the last address that was proven, if it is still one of ours.
-    if (all.former == NO_PATH) all.former = lastProven(c);
+  } else if (pathAt(c, dead).state != VALIDATED) {
+    // §9.3.2: back to the last address that was validated, if it is still one of ours.
+    if (all.former == NO_PATH) all.former = lastValidated(c);
     if (all.former != NO_PATH) goBack(c, now);
   } else if (flagged(c, INITIATOR)) {
     all.activeDead = 1;
@@ -227,12 +227,12 @@ function bestAnswering(c: Connection): u8 {
   return best;
 }
 
-/** The path besides the active one that answered last, NO_PATH when none is proven. */
-function lastProven(c: Connection): u8 {
+/** The path besides the active one that answered last, NO_PATH when none is validated. */
+function lastValidated(c: Connection): u8 {
   let last = NO_PATH;
   for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) {
     const p = pathAt(c, i);
-    if (i == c.activePath || p.state != PROVEN) continue;
+    if (i == c.activePath || p.state != VALIDATED) continue;
     if (last == NO_PATH || p.answeredAt > pathAt(c, last).answeredAt) last = i;
   }
   return last;

@@ -1,7 +1,7 @@
 /** The active path changes: recovery state, ids, route and the 3 × limit change with it (RFC 9000 §9.4, §9.5). */
 import { Connection, LIMITED, ROUTED } from '../records/connection';
 import { findLocal } from '../records/connection-ids';
-import { CHALLENGING, CHOSEN, FRESH, is, LEAVING, ON_ROUTE, Path, PROVEN, pathAt, pathsOf } from '../records/path';
+import { CHALLENGING, CHOSEN, FRESH, is, LEAVING, ON_ROUTE, Path, pathAt, pathsOf, VALIDATED } from '../records/path';
 import { moveRecovery, resetRecovery } from '../records/recovery-state';
 import { moveInFlight, restartFlight, restoreRecovery, saveRecovery } from '../recovery/path-state';
 import { rest } from './challenges';
@@ -37,7 +37,7 @@ export function setAddress(c: Connection, p: Path): void {
   c.route = p.route;
   c.flags &= ~(ROUTED | LIMITED);
   if (is(p, ON_ROUTE)) c.flags |= ROUTED;
-  if (p.state != PROVEN) c.flags |= LIMITED;
+  if (p.state != VALIDATED) c.flags |= LIMITED;
 }
 
 /** Only the port has changed: window, RTT and packets in flight go over (RFC 9000 §9.4), and the way back is as short. */

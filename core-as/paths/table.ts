@@ -21,10 +21,10 @@ import {
   NO_PATH,
   ON_ROUTE,
   Path,
-  PROVEN,
   pathAt,
   pathsOf,
-  UNPROVEN,
+  UNVALIDATED,
+  VALIDATED,
 } from '../records/path';
 import { forgetInFlight, releaseSavedModel } from '../recovery/path-state';
 import { forgetResponses } from './responses';
@@ -40,7 +40,7 @@ export function ensurePaths(c: Connection): bool {
   all.rival = NO_PATH;
   all.checkStart = -1;
   const p = pathAt(c, c.activePath);
-  begin(p, PROVEN);
+  begin(p, VALIDATED);
   p.flags = flagged(c, ROUTED) ? FULL_SIZE | ON_ROUTE : FULL_SIZE;
   p.route = c.route;
   p.localId = c.localId;
@@ -67,7 +67,7 @@ export function takePath(c: Connection, wanted: u32): u8 {
   }
   const p = pathAt(c, index);
   clearPath(p);
-  begin(p, UNPROVEN);
+  begin(p, UNVALIDATED);
   p.flags = FRESH;
   return index;
 }

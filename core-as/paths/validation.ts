@@ -7,7 +7,7 @@
  * What an answer or its absence means for the choice of the active path is not decided here (migration.ts).
  */
 import { Connection, LIMITED } from '../records/connection';
-import { CHALLENGES, CHALLENGING, challengeOf, FREE, FULL_SIZE, is, KEPT, MOST_PATHS, PROVEN, pathAt, SMALL } from '../records/path';
+import { CHALLENGES, CHALLENGING, challengeOf, FREE, FULL_SIZE, is, KEPT, MOST_PATHS, pathAt, SMALL, VALIDATED } from '../records/path';
 import { guessRtt } from '../recovery/path-state';
 import { keepWarm, rest, validationTime } from './challenges';
 import { answered, unanswered } from './migration';
@@ -49,8 +49,8 @@ function noteAnswer(c: Connection, index: u8, n: u32, rtt: f64, now: f64): void 
   const p = pathAt(c, index);
   p.answeredAt = now;
   const isActive = index == c.activePath;
-  if (p.state != PROVEN) {
-    p.state = PROVEN;
+  if (p.state != VALIDATED) {
+    p.state = VALIDATED;
     if (isActive) c.flags &= ~LIMITED;
   }
   if (isActive && !c.hasRtt) guessRtt(c, <f32>rtt);

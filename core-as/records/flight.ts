@@ -41,7 +41,7 @@ export class Flight {
   excusedBelow: u64;
   /** Start of the present episode of loss (reordering.ts), -1 = none; packets it lost that did not arrive after all. */
   episodeStart: f64;
-  unproven: u32;
+  unconfirmed: u32;
   /** Packets declared lost in this flight; the last of them are kept. */
   lostNext: u32;
   episode: u8;

@@ -22,8 +22,8 @@ export const MOST_RESPONSES: u32 = 4;
 // States of an entry.
 export const FREE: u8 = 0;
 /** Not validated: the anti-amplification limit holds (RFC 9000 §8.1). */
-export const UNPROVEN: u8 = 1;
-export const PROVEN: u8 = 2;
+export const UNVALIDATED: u8 = 1;
+export const VALIDATED: u8 = 2;
 
 // Flags of an entry.
 /** A challenge is out, until `deadline`. */
@@ -50,7 +50,7 @@ export const OURS: u16 = 1 << 9;
 export const ASKED: u16 = 1 << 10;
 
 // News of an entry for the host.
-export const NEWS_PROVEN: u8 = 1 << 0;
+export const NEWS_VALIDATED: u8 = 1 << 0;
 /** It did not answer, and is tried again. */
 export const NEWS_FAILED: u8 = 1 << 1;
 export const NEWS_GONE: u8 = 1 << 2;

@@ -69,7 +69,7 @@ export function restartFlight(c: Connection, now: f64): void {
   flight.largeAcked = c.nextNumber;
   flight.excusedBelow = 0;
   flight.episodeStart = -1;
-  flight.unproven = 0;
+  flight.unconfirmed = 0;
   flight.lostNext = 0;
   flight.copyTime = Infinity;
   flight.copies = 0;

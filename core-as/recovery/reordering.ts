@@ -46,7 +46,7 @@ export function beginEpisode(c: Connection, now: f64): void {
   const flight = flightOf(c);
   flight.episodeStart = now;
   flight.episode++;
-  flight.unproven = 0;
+  flight.unconfirmed = 0;
   if (c.reorderWindow == 0) return;
   if (c.reorderEpisodes > 1) {
     c.reorderEpisodes--;
@@ -65,7 +65,7 @@ export function rememberLost(c: Connection, number: u64, time: f64, size: u32): 
   lost.size = <u16>size;
   lost.episode = flight.episode;
   lost.isKept = 1;
-  flight.unproven++;
+  flight.unconfirmed++;
 }
 
 /** An ACK frame names the numbers from `low` to `high`: which of the lost ones arrived? */
@@ -93,7 +93,7 @@ function widen(c: Connection, time: f64): void {
 }
 
 function prove(c: Connection, flight: Flight): void {
-  if (flight.unproven > 0 && --flight.unproven == 0) onLossUndone(c);
+  if (flight.unconfirmed > 0 && --flight.unconfirmed == 0) onLossUndone(c);
 }
 
 function roundTrip(c: Connection): f64 {

@@ -80,8 +80,8 @@ export class Connection extends Traffic {
    * The last active path that was validated: `path`, but for the moment after the peer came in from another address and before it answered a
    * challenge there. What others are to send this peer goes there. Errors as `path`.
    */
-  get provenPath(): Path {
-    return this.#paths?.proven ?? this.path;
+  get validatedPath(): Path {
+    return this.#paths?.validated ?? this.path;
   }
 
   /** The active path and all others that are known. */

@@ -29,7 +29,7 @@ export class ConnectionPaths {
   /** The path that packets go to. */
   active: Path;
   /** The last active path at which the peer was shown to receive: the first, until another one is validated. */
-  proven: Path;
+  validated: Path;
   #activeIndex = 0;
   #hasIds = false;
   /** Nothing goes over the active path any more. */
@@ -43,7 +43,7 @@ export class ConnectionPaths {
 
   constructor(core: CoreConnection, first: Path, owner: ConnectionOwner) {
     this.active = first;
-    this.proven = first;
+    this.validated = first;
     this.#paths = [first];
     this.#core = core;
     this.#owner = owner;
@@ -81,7 +81,7 @@ export class ConnectionPaths {
       if (path.route !== undefined) this.#core.setPathRoute(received, path.route);
     }
     // Asked with each packet until it is so, since the answer that proves the address may be told to nobody (paths/validation.ts).
-    if (this.proven !== this.active) this.#noteProven();
+    if (this.validated !== this.active) this.#noteValidated();
     return true;
   }
 
@@ -192,12 +192,12 @@ export class ConnectionPaths {
       this.#isActiveLost = false;
       this.#isReplaced = false;
       this.#core.allowPacketSize(packetCeiling(path));
-      this.#noteProven();
+      this.#noteValidated();
       return { kind: 'path', path, reason: isLeftLost ? 'failed-over' : (REASONS[value] ?? 'rebound') };
     }
     const forgotten = kind === EventKind.PATH_FAILED && value === 1;
     if (forgotten) this.#forget(index);
-    return { kind: 'probed', path, answered: kind === EventKind.PATH_PROVEN, forgotten };
+    return { kind: 'probed', path, answered: kind === EventKind.PATH_VALIDATED, forgotten };
   }
 
   /** Lets go of all. */
@@ -218,15 +218,15 @@ export class ConnectionPaths {
     for (const [index, path] of this.#paths.entries()) {
       if (path === null || index === this.#activeIndex) continue;
       const stats = this.#core.pathStats(index);
-      if (stats?.proven !== true || stats.rtt >= least) continue;
+      if (stats?.validated !== true || stats.rtt >= least) continue;
       best = index;
       least = stats.rtt;
     }
     return best;
   }
 
-  #noteProven(): void {
-    if (this.#core.pathStats(this.#activeIndex)?.proven === true) this.proven = this.active;
+  #noteValidated(): void {
+    if (this.#core.pathStats(this.#activeIndex)?.validated === true) this.validated = this.active;
   }
 
   /** Index of a path, or what to tell the core of one that has none. */

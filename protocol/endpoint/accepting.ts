@@ -5,10 +5,10 @@
  *            → 1,200 bytes in a bare datagram, any number over a WebSocket, and mac1 under one of our names, or silence
  *            → version and suite, or Versions
  *            → a repeat: the same Respond again
- *            → under load: Retry until the address is proven, as it is over a WebSocket, then 5 handshakes a second per address
+ *            → under load: Retry until the address is validated, as it is over a WebSocket, then 5 handshakes a second per address
  *            → room in the table of half-open handshakes → Respond
  *
- * Until the address is proven no more than three times the bytes received are sent. An Initiate the base station carries takes the
+ * Until the address is validated no more than three times the bytes received are sent. An Initiate the base station carries takes the
  * same way, but its refusal is an error for the base station instead of a packet.
  */
 import { type CborValue, encode } from '../cbor/index.ts';
@@ -93,7 +93,7 @@ export class Acceptor {
     // Strangers who knock here, or hold handshakes open, must not keep out who comes through the base station.
     const busy = known === undefined && !this.halfOpen.hasCarriedRoom(limits.halfOpen, now);
     if (known !== undefined || busy) throw new RemoteError('TOO_MANY_REQUESTS', 'too many handshakes at once');
-    const entry = this.#begin(initiate, { name, path, proven: true, length: packet.length, now }, options);
+    const entry = this.#begin(initiate, { name, path, validated: true, length: packet.length, now }, options);
     if (entry === null) throw new RemoteError('BAD_REQUEST', 'the handshake message does not hold');
     return responding(entry, now);
   }
@@ -129,11 +129,11 @@ export class Acceptor {
 
   #first(initiate: Initiate, from: { name: string; length: number; path: Path; now: number }): void {
     const { path, length, now } = from;
-    const proven = path.kind !== 'udp' || this.#retry.holds(initiate.token, path, initiate.source, now);
-    if (this.#underLoad() && !proven) this.#sendRetry(initiate, length, path, now);
+    const validated = path.kind !== 'udp' || this.#retry.holds(initiate.token, path, initiate.source, now);
+    if (this.#underLoad() && !validated) this.#sendRetry(initiate, length, path, now);
     else if (this.#underLoad() && path.kind !== 'route' && !this.#limiter.take(path.address, now)) this.#context.stats.limited++;
     else {
-      const entry = this.#begin(initiate, { ...from, proven });
+      const entry = this.#begin(initiate, { ...from, validated });
       if (entry !== null) this.#sendRespond(entry, now);
     }
   }
@@ -151,18 +151,18 @@ export class Acceptor {
   /** A new half-open handshake with its Respond, or null when there is no room or the message does not hold. */
   #begin(
     initiate: Initiate,
-    from: { name: string; path: Path; proven: boolean; length: number; now: number },
+    from: { name: string; path: Path; validated: boolean; length: number; now: number },
     options: RouteOptions = {},
   ): HalfOpen | null {
     const { config, ids, routes, stats } = this.#context;
-    const { name, path, proven, length, now } = from;
+    const { name, path, validated, length, now } = from;
     const remoteId = new Uint8Array(initiate.source);
     const message = new Uint8Array(initiate.message);
     const handshake = this.#readFirst({ ...initiate, message }, name);
     if (handshake === null) return this.#drop('badHandshake');
-    if (!this.halfOpen.makeRoom(config.limits.halfOpen, { path, proven }, now)) return this.#drop('limited');
+    if (!this.halfOpen.makeRoom(config.limits.halfOpen, { path, validated }, now)) return this.#drop('limited');
     const { version, suite } = initiate;
-    const fields = { path, remoteId, message, version, suite, handshake, proven, createdAt: now };
+    const fields = { path, remoteId, message, version, suite, handshake, validated, createdAt: now };
     const entry = ids.allocate((id) => new HalfOpen(id, fields, length));
     if (entry === null) return this.#drop('limited');
     const second = this.#writeSecond(handshake, entry.id);

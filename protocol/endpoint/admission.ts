@@ -50,6 +50,6 @@ function count(registry: Registry, matches: (slot: Slot) => boolean): number {
 
 /** The network its packets come straight from; null where something else carries them: all whom a base station relays have its address. */
 function networkStraightFrom(slot: Slot): string | null {
-  const { kind, address } = slot.connection.provenPath;
+  const { kind, address } = slot.connection.validatedPath;
   return kind === 'route' ? null : networkOf(address);
 }

@@ -3,7 +3,7 @@
  *
  * Bounded in number and time: 10 s after the last packet that belongs to it, as the other end may be repeating what gets lost, and one minute
  * in all. Who is older than 10 s is there only as long as there is room: when the table is full the oldest of these goes first, so that nobody
- * holds the table with a few handshakes a second that are prolonged. Then goes the one of an address that is not proven that was heard of least
+ * holds the table with a few handshakes a second that are prolonged. Then goes the one of an address that is not validated that was heard of least
  * recently, so that a flood from invented addresses cannot push out those who answered a Retry.
  */
 import { hex } from '@scure/base';
@@ -28,7 +28,7 @@ export interface HalfOpenFields {
   readonly suite: number;
   readonly handshake: HandshakeState;
   /** The peer receives at its address: it returned a token, or the path is a connection. */
-  readonly proven: boolean;
+  readonly validated: boolean;
   readonly createdAt: number;
 }
 
@@ -69,15 +69,15 @@ export class HalfOpen implements Timed {
     return this.responses === 1 ? now - this.respondedAt : 0;
   }
 
-  /** Whether `length` bytes may go to an address that is not proven: at most three times what came from it (RFC 9000 §8.1). */
+  /** Whether `length` bytes may go to an address that is not validated: at most three times what came from it (RFC 9000 §8.1). */
   maySend(length: number): boolean {
-    return this.fields.proven || this.sent + length <= 3 * this.received;
+    return this.fields.validated || this.sent + length <= 3 * this.received;
   }
 }
 
 export class HalfOpenTable {
-  readonly #proven = new Set<HalfOpen>();
-  readonly #unproven = new Set<HalfOpen>();
+  readonly #validated = new Set<HalfOpen>();
+  readonly #unvalidated = new Set<HalfOpen>();
   /** All, in the order they were begun. */
   readonly #begun = new Set<HalfOpen>();
   /** By the key of the path and the remote id in hex. In a flood most paths have none. */
@@ -97,7 +97,7 @@ export class HalfOpenTable {
 
   /** Whether one more that a base station carries finds room without pushing out another one of these that is in its first 10 s. */
   hasCarriedRoom(limit: number, now: number): boolean {
-    return this.#proven.size < limit || this.#old(now) !== undefined || this.#direct() !== undefined;
+    return this.#validated.size < limit || this.#old(now) !== undefined || this.#direct() !== undefined;
   }
 
   find(path: Path, remoteId: Uint8Array): HalfOpen | undefined {
@@ -105,10 +105,10 @@ export class HalfOpenTable {
   }
 
   /** Makes room for one more on the path: true when there is. A carried one takes the place of one that is not: a base station limits how many come. */
-  makeRoom(limit: number, { path, proven }: Pick<HalfOpenFields, 'path' | 'proven'>, now: number): boolean {
+  makeRoom(limit: number, { path, validated }: Pick<HalfOpenFields, 'path' | 'validated'>, now: number): boolean {
     if (this.size < limit) return true;
     const carried = path.kind === 'route' ? this.#direct() : undefined;
-    const victim = this.#old(now) ?? first(this.#unproven) ?? carried ?? (proven ? first(this.#proven) : undefined);
+    const victim = this.#old(now) ?? first(this.#unvalidated) ?? carried ?? (validated ? first(this.#validated) : undefined);
     if (victim === undefined) return false;
     this.remove(victim);
     return true;
@@ -164,14 +164,14 @@ export class HalfOpenTable {
     return oldest !== undefined && now - oldest.fields.createdAt >= HALF_OPEN_LIFETIME ? oldest : undefined;
   }
 
-  /** Of those whose address is proven, and that nobody carries, the one that was heard of least recently. */
+  /** Of those whose address is validated, and that nobody carries, the one that was heard of least recently. */
   #direct(): HalfOpen | undefined {
-    for (const entry of this.#proven) if (entry.fields.path.kind !== 'route') return entry;
+    for (const entry of this.#validated) if (entry.fields.path.kind !== 'route') return entry;
     return undefined;
   }
 
   #kindOf(entry: HalfOpen): Set<HalfOpen> {
-    return entry.fields.proven ? this.#proven : this.#unproven;
+    return entry.fields.validated ? this.#validated : this.#unvalidated;
   }
 }
 

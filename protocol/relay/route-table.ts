@@ -4,7 +4,7 @@
  * A route has two ends. Each end has an id of its own, valid only from the path of that end's channel; a packet that comes in with it leaves
  * on the other end's path with the other end's id written over it in place. The station cannot read what is inside.
  *
- * An end has no path of its own: it is where its channel was proven to be, and moves with that. A Route packet moves nothing, whatever its source and its id.
+ * An end has no path of its own: it is where its channel was last validated, and follows it. A Route packet moves nothing, whatever its source and its id.
  *
  *   forward    id → end → path is the end's own → rate → ids swapped → path to send on
  *   reset      a Route packet whose id is unknown but once ours gets a Reset, smaller than the packet and rate-limited
@@ -24,7 +24,7 @@ import { RouteIds } from './route-id.ts';
 
 /** A channel to the station: where its peer was shown to receive, and who it is: two connections of one peer may share a path. */
 export interface RouteChannel {
-  readonly provenPath: Path;
+  readonly validatedPath: Path;
 }
 
 /** What routes may take. */
@@ -59,7 +59,7 @@ export const defaultRouteLimits: RouteLimits = {
 export interface RouteEnd {
   /** 8 bytes: what this end puts into its Route headers and sees in those it receives. */
   readonly id: Uint8Array;
-  /** Its `provenPath` is where the end is: only from there the id is valid, and there goes what comes in at the other end. */
+  /** Its `validatedPath` is where the end is: only from there the id is valid, and there goes what comes in at the other end. */
   readonly channel: RouteChannel;
   /** Proves a Reset of the id to this end; 16 bytes. */
   readonly resetToken: Uint8Array;
@@ -243,7 +243,7 @@ export class RouteTable {
     if (datagram.length <= ROUTE_HEADER || datagram[ROUTE_HEADER] === PacketType.ROUTE) return this.#drop('malformed');
     const end = this.#ends.get(u32(datagram, 1));
     if (end === undefined || end.check !== u32(datagram, 5)) return this.#drop('unknown');
-    if (end.channel.provenPath !== path) return this.#drop('wrongPath');
+    if (end.channel.validatedPath !== path) return this.#drop('wrongPath');
     if (!end.packetRate.take(1, now) || !end.byteRate.take(datagram.length, now)) return this.#drop('overRate');
     datagram.set(end.other.id, 1);
     end.usedAt = now;

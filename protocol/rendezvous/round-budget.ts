@@ -34,7 +34,7 @@ export interface HostShare {
   hasRate(now: number): boolean;
   takeRate(now: number): void;
   /** Takes one packet to an address that is neither trusted nor answering; `isBase`: no check from there allows it. */
-  takeUnproven(address: string, peer: PeerClass, isBase: boolean, now: number): 'granted' | 'address' | 'host' | 'full';
+  takeUnvalidated(address: string, peer: PeerClass, isBase: boolean, now: number): 'granted' | 'address' | 'host' | 'full';
   /** The peer is at that address: what went there is counted against it no longer. */
   answered(address: string, peer: PeerClass): void;
   /** Takes one packet to an address that is trusted and has not answered. @returns false once too many went to such addresses: it then counts as untrusted */
@@ -159,14 +159,14 @@ export class RoundBudget {
   #verdict(address: string, state: AddressState, isOpener: boolean, now: number): SendVerdict {
     if (state.answering) return 'granted';
     if (state.trusted && this.#host.takeTrusted(this.peer, now)) return 'granted';
-    return this.#takeUnproven(address, state, isOpener, now);
+    return this.#takeUnvalidated(address, state, isOpener, now);
   }
 
   /** What came from there first; then the base packets. */
-  #takeUnproven(address: string, state: AddressState, isOpener: boolean, now: number): SendVerdict {
+  #takeUnvalidated(address: string, state: AddressState, isOpener: boolean, now: number): SendVerdict {
     const isBase = isOpener || state.allowed >= state.heard;
     if (isBase && (state.base >= BASE_PACKETS || (isOpener && state.openers >= BASE_OPENERS))) return 'address';
-    const verdict = this.#host.takeUnproven(address, this.peer, isBase, now);
+    const verdict = this.#host.takeUnvalidated(address, this.peer, isBase, now);
     if (verdict !== 'granted') return verdict;
     if (isBase) state.base++;
     else state.allowed++;

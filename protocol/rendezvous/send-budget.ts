@@ -46,13 +46,13 @@ const MAX_SPRAYED: Readonly<Record<PeerClass, number>> = { known: 128, stranger:
 const TRUSTED_BURST = 2_000;
 const TRUSTED_PER_SECOND = 5;
 const MINUTE = 60_000;
-/** Packets to an unproven address in all rounds of a class: so many at once, and as many again within that time, ms. */
+/** Packets to an unvalidated address in all rounds of a class: so many at once, and as many again within that time, ms. */
 const OF_ALL_ROUNDS: Readonly<Record<PeerClass, readonly [packets: number, time: number]>> = {
   known: [12, MINUTE],
   stranger: [6, 30 * MINUTE],
 };
-/** Unproven addresses remembered for that, of each class: feigned checks can name any number. */
-const MAX_UNPROVEN = 1_024;
+/** Unvalidated addresses remembered for that, of each class: feigned checks can name any number. */
+const MAX_UNVALIDATED = 1_024;
 
 /** What a host sends at most. */
 export interface HostLimits {
@@ -76,8 +76,8 @@ export class HostBudget implements HostShare {
   readonly #rounds: Record<PeerClass, Set<RoundBudget>> = { known: new Set(), stranger: new Set() };
   /** When a base packet went to an address last, and for whom the first did. */
   readonly #recent = new Map<string, { peer: PeerClass; at: number }>();
-  /** Packets left, by unproven address. */
-  readonly #unproven: Record<PeerClass, Map<string, TokenBucket>> = { known: new Map(), stranger: new Map() };
+  /** Packets left, by unvalidated address. */
+  readonly #unvalidated: Record<PeerClass, Map<string, TokenBucket>> = { known: new Map(), stranger: new Map() };
   /** By reason: when it was sprayed last. */
   readonly #sprayed: Record<PeerClass, Map<string, number>> = { known: new Map(), stranger: new Map() };
   #spray: { readonly round: RoundBudget; readonly reason: string; readonly packets: TokenBucket; readonly until: number } | null = null;
@@ -110,11 +110,11 @@ export class HostBudget implements HostShare {
     this.#packets.take(1, now);
   }
 
-  takeUnproven(address: string, peer: PeerClass, isBase: boolean, now: number): 'granted' | 'address' | 'host' | 'full' {
+  takeUnvalidated(address: string, peer: PeerClass, isBase: boolean, now: number): 'granted' | 'address' | 'host' | 'full' {
     this.#sweep(now);
     const recent = this.#recent.get(address);
     if (isBase && recent === undefined && !this.#mayAdd(peer)) return 'host';
-    const bucket = this.#unprovenOf(address, peer, now);
+    const bucket = this.#unvalidatedOf(address, peer, now);
     if (bucket === null) return 'full';
     if (!bucket.take(1, now)) return 'address';
     if (recent !== undefined) recent.at = now;
@@ -123,7 +123,7 @@ export class HostBudget implements HostShare {
   }
 
   answered(address: string, peer: PeerClass): void {
-    this.#unproven[peer].delete(address);
+    this.#unvalidated[peer].delete(address);
     if (this.#recent.get(address)?.peer === peer) this.#recent.delete(address);
   }
 
@@ -165,12 +165,12 @@ export class HostBudget implements HostShare {
     return held < ofStrangers;
   }
 
-  #unprovenOf(address: string, peer: PeerClass, now: number): TokenBucket | null {
-    const all = this.#unproven[peer];
+  #unvalidatedOf(address: string, peer: PeerClass, now: number): TokenBucket | null {
+    const all = this.#unvalidated[peer];
     let bucket = all.get(address);
     if (bucket === undefined) {
-      if (all.size >= MAX_UNPROVEN) for (const [key, other] of all) if (other.isFull(now)) all.delete(key);
-      if (all.size >= MAX_UNPROVEN) return null;
+      if (all.size >= MAX_UNVALIDATED) for (const [key, other] of all) if (other.isFull(now)) all.delete(key);
+      if (all.size >= MAX_UNVALIDATED) return null;
       const [packets, time] = OF_ALL_ROUNDS[peer];
       bucket = new TokenBucket(packets / (time / 1000), packets, now);
       all.set(address, bucket);

@@ -256,7 +256,7 @@ export class ClientApi {
 
   #ask(device: Session, { other }: RouteEnd, connect: ConnectRequest, client: Session): Promise<CoapResponse> {
     const { initiate, id } = connect;
-    const peerAddress = connect.direct === true ? provenAddress(client) : undefined;
+    const peerAddress = connect.direct === true ? validatedAddress(client) : undefined;
     const body = {
       route: other.id,
       routeResetToken: other.resetToken,
@@ -310,7 +310,7 @@ function credentialOf({ sct, jwt, serverKey = '' }: ConnectRequest): string {
 }
 
 /** Never an address that the client merely claims: the device may send unsolicited packets there. */
-function provenAddress({ provenPath: { kind, address, port } }: Session): SocketAddress | undefined {
+function validatedAddress({ validatedPath: { kind, address, port } }: Session): SocketAddress | undefined {
   return kind === 'udp' ? { address, port } : undefined;
 }
 

@@ -95,9 +95,9 @@ export class Relay {
   }
 
   #send(datagram: Uint8Array, end: RouteEnd): void {
-    if (this.#queued === 0 && this.#options.send(datagram, end.channel.provenPath)) return;
+    if (this.#queued === 0 && this.#options.send(datagram, end.channel.validatedPath)) return;
     const waiting = this.#queues.get(end);
-    if (waiting === undefined && this.#options.send(datagram, end.channel.provenPath)) return;
+    if (waiting === undefined && this.#options.send(datagram, end.channel.validatedPath)) return;
     this.#enqueue(datagram, end, waiting ?? new DropOldestQueue<Uint8Array>(QUEUE_PER_END));
   }
 
@@ -121,7 +121,7 @@ export class Relay {
     // Sockets that have taken nothing: what waits for another one may leave.
     const full = new Set<number>();
     for (const [end, queue] of this.#queues) {
-      const { socket } = end.channel.provenPath;
+      const { socket } = end.channel.validatedPath;
       if (!full.has(socket) && !this.#flush(end, queue)) full.add(socket);
     }
     if (this.#queued > 0) this.#cancelRetry = this.#scheduleRetry();
@@ -130,7 +130,7 @@ export class Relay {
   /** @returns false when the socket is full again */
   #flush(end: RouteEnd, queue: DropOldestQueue<Uint8Array>): boolean {
     for (let datagram = queue.peek(); datagram !== undefined; datagram = queue.peek()) {
-      if (!this.#options.send(datagram, end.channel.provenPath)) return false;
+      if (!this.#options.send(datagram, end.channel.validatedPath)) return false;
       queue.shift();
       this.#queued--;
     }
@@ -145,7 +145,7 @@ export class Relay {
 
   #tell(end: RouteEnd): void {
     this.#forget(end);
-    this.#options.send(encodeReset({ id: end.id, token: end.resetToken }), end.channel.provenPath);
+    this.#options.send(encodeReset({ id: end.id, token: end.resetToken }), end.channel.validatedPath);
   }
 
   #forget(end: RouteEnd): void {

@@ -4,8 +4,8 @@ import { CONTENT_FORMAT_CBOR, encodeSeenAddress } from '../../protocol/control/i
 import type { Session } from '../../transport/session/index.ts';
 
 /** `GET /device/address` and `GET /client/address`: the address of the channel that was validated last. */
-export function seenAddress({ context: { provenPath } }: RoutedRequest<Session>): CoapReply {
-  const { kind, address, port } = provenPath;
+export function seenAddress({ context: { validatedPath } }: RoutedRequest<Session>): CoapReply {
+  const { kind, address, port } = validatedPath;
   // The TCP port of a WebSocket is no port of the NAT's UDP mappings.
   if (kind !== 'udp') return textReply(Status.NOT_FOUND, 'No address');
   return { status: Status.CONTENT, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeSeenAddress({ address, port }) };

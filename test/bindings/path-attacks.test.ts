@@ -7,7 +7,7 @@ const message = (length = 100) => new Uint8Array(length).fill(5);
 const sizes = (datagrams: readonly Carried[]) => datagrams.map(({ bytes }) => bytes.length);
 
 describe('the 3 × limit (RFC 9000 §8.1, §9.3)', () => {
-  test('holds for an address that nobody has proven', () => {
+  test('holds for an address that nobody has validated', () => {
     const pair = new RoutedPair();
     const stream = pair.initiator.connection.openStream();
     pair.initiator.connection.writeStream(stream, message());
@@ -43,11 +43,11 @@ describe('the 3 × limit (RFC 9000 §8.1, §9.3)', () => {
     const lengths = sizes(pair.responder.sent.filter(({ to }) => to === 'elsewhere:1'));
     expect(lengths.filter((length) => length === 1_200).length).toBeGreaterThan(0);
     expect(lengths.filter((length) => length < 100).length).toBeGreaterThan(0);
-    expect(pair.responder.names()).toContain('proven 1 0');
+    expect(pair.responder.names()).toContain('validated 1 0');
   });
 });
 
-describe('an end that may not send to an unproven address', () => {
+describe('an end that may not send to an unvalidated address', () => {
   test('lets its timers rest, whatever it has in flight', () => {
     const pair = new RoutedPair();
     const stream = pair.initiator.connection.openStream();
@@ -58,7 +58,7 @@ describe('an end that may not send to an unproven address', () => {
     pair.initiator.connection.sendMessage(message(10));
     pair.run(30);
     pair.network = () => null;
-    expect(pair.responder.connection.pathStats(pair.responder.active)!.proven).toBe(false);
+    expect(pair.responder.connection.pathStats(pair.responder.active)!.validated).toBe(false);
     let timeouts = 0;
     const { connection } = pair.responder;
     const handle = connection.handleTimeout.bind(connection);
@@ -109,7 +109,7 @@ describe('where the peer is', () => {
   });
 });
 
-describe('a connection closed while the address is not proven', () => {
+describe('a connection closed while the address is not validated', () => {
   test('says so within the 3 × limit', () => {
     const pair = new RoutedPair();
     pair.run(100);

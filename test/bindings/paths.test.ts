@@ -28,11 +28,11 @@ describe('a NAT rebinds the client', () => {
     const stats = pair.responder.connection.stats();
     if (what === 'port') expect([stats.congestionWindow, stats.rtt]).toEqual([window, rtt]);
     else expect(stats.rtt).not.toBe(rtt);
-    expect(pair.responder.connection.pathStats(1)!.proven).toBe(false);
+    expect(pair.responder.connection.pathStats(1)!.validated).toBe(false);
     pair.run(100);
-    expect(pair.responder.connection.pathStats(1)!.proven).toBe(true);
+    expect(pair.responder.connection.pathStats(1)!.validated).toBe(true);
     pair.run(10_000);
-    expect(pair.responder.names()).toEqual([`changed 1 ${PathReason.REBOUND}`, 'proven 1 0', 'failed 0 1']);
+    expect(pair.responder.names()).toEqual([`changed 1 ${PathReason.REBOUND}`, 'validated 1 0', 'failed 0 1']);
     pair.responder.connection.sendMessage(message());
     expect(pair.run(100, () => pair.initiator.received.length > 0)).toBe(true);
   });
@@ -151,8 +151,8 @@ describe('the client adds a path', () => {
     pair.run(100);
     const index = otherWay(pair);
     pair.run(500);
-    expect(pair.initiator.names()).toEqual([`proven ${index} 0`]);
-    expect(pair.responder.names()).toEqual(['proven 1 0']);
+    expect(pair.initiator.names()).toEqual([`validated ${index} 0`]);
+    expect(pair.responder.names()).toEqual(['validated 1 0']);
     const ids = (datagrams: readonly Carried[], to: string) =>
       new Set(datagrams.filter((datagram) => datagram.to === to).map(({ bytes }) => bytes[1]));
     expect([...ids(pair.initiator.sent, 'device:2')]).toEqual([0x21]);
@@ -193,8 +193,8 @@ describe('the client adds a path', () => {
     const index = otherWay(pair);
     const back = pair.responder.add({ ours: 'device:3', theirs: 'client:3' }, pair.now);
     pair.run(3_000);
-    expect(pair.initiator.names()).toContain(`proven ${index} 0`);
-    expect(pair.responder.names()).toContain(`proven ${back} 0`);
+    expect(pair.initiator.names()).toContain(`validated ${index} 0`);
+    expect(pair.responder.names()).toContain(`validated ${back} 0`);
     expect(pair.responder.connection.migrate(back, pair.now)).toBe(false);
     expect(pair.initiator.connection.migrate(index, pair.now)).toBe(true);
     pair.run(3_000);
@@ -222,7 +222,7 @@ describe('the client adds a path', () => {
     const index = pair.initiator.add(other, pair.now, { keepInterval: 1_000 });
     pair.network = (datagram) => (datagram.to.endsWith(':2') && random() < 0.5 ? null : datagram);
     pair.run(20_000);
-    expect(pair.initiator.names()).toContain(`proven ${index} 0`);
+    expect(pair.initiator.names()).toContain(`validated ${index} 0`);
   });
 
   const kept = (interval = 1_000) => {
@@ -251,7 +251,7 @@ describe('the client adds a path', () => {
     const expected = Array.from({ length: 16 }, (_, i) => (i % 8 === 7 ? 1_200 : 38));
     expect(sizes(there(pair)).slice(asked)).toEqual(expected);
     expect(sizes(back(pair)).slice(answered)).toEqual(expected);
-    expect(pair.initiator.names()).toEqual(['proven 1 0']);
+    expect(pair.initiator.names()).toEqual(['validated 1 0']);
   });
 
   test('kept warm: the keeper finds out when it carries small packets only, and when it is whole again', () => {
@@ -259,15 +259,15 @@ describe('the client adds a path', () => {
     pair.run(500);
     pair.network = (datagram) => (datagram.to === 'device:2' && datagram.bytes.length > 1_000 ? null : datagram);
     pair.run(7_000);
-    expect(pair.initiator.names()).toEqual([`proven ${index} 0`]);
+    expect(pair.initiator.names()).toEqual([`validated ${index} 0`]);
     pair.run(7_000);
-    expect(pair.initiator.names()).toEqual([`proven ${index} 0`, `failed ${index} 0`]);
+    expect(pair.initiator.names()).toEqual([`validated ${index} 0`, `failed ${index} 0`]);
     const before = there(pair).length;
     pair.run(5_000);
     expect(new Set(sizes(there(pair)).slice(before))).toEqual(new Set([1_200]));
     pair.network = (datagram) => datagram;
     pair.run(5_000);
-    expect(pair.initiator.names().at(-1)).toBe(`proven ${index} 0`);
+    expect(pair.initiator.names().at(-1)).toBe(`validated ${index} 0`);
     expect(sizes(there(pair)).at(-1)).toBe(38);
   });
 
@@ -277,7 +277,7 @@ describe('the client adds a path', () => {
     const index = pair.initiator.add(other, pair.now, { route: new Uint8Array(8).fill(9) });
     pair.network = (datagram) => (datagram.to === 'device:2' ? { ...datagram, bytes: datagram.bytes.slice(9) } : datagram);
     pair.run(1_000);
-    expect(pair.initiator.names()).toEqual([`proven ${index} 0`]);
+    expect(pair.initiator.names()).toEqual([`validated ${index} 0`]);
     // Both ends have validated it: the answer stands alone.
     const before = back(pair).length;
     pair.initiator.connection.probePath(index, pair.now);

@@ -72,7 +72,7 @@ describe('rest', () => {
     expect(pair.responder.received.map(([first]) => first).sort()).toEqual([1, 3]);
     expect(pair.initiator.received.map(([first]) => first).sort()).toEqual([2, 4]);
     expect(pair.responder.names()[0]).toBe(`changed 1 ${PathReason.FAILED_OVER}`);
-    expect(pair.responder.connection.pathStats(1)!.proven).toBe(true);
+    expect(pair.responder.connection.pathStats(1)!.validated).toBe(true);
   });
 
   test('what was in flight is sent again as soon as the peer is heard on the same path', () => {

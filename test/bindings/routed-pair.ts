@@ -37,7 +37,7 @@ export class RoutedEnd {
   names(): string[] {
     const names: Record<number, string> = {
       [EventKind.PATH_CHANGED]: 'changed',
-      [EventKind.PATH_PROVEN]: 'proven',
+      [EventKind.PATH_VALIDATED]: 'validated',
       [EventKind.PATH_FAILED]: 'failed',
     };
     return this.told.filter(({ kind }) => kind in names).map(({ kind, path, value }) => `${names[kind]} ${path} ${value}`);

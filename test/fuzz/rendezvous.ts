@@ -15,7 +15,7 @@ import type { Target } from './target.ts';
 const STEPS = 60;
 const MAX_PAIRS = 64;
 /** Of a round to an address that nobody vouches for, with two more for checks that came from there. */
-const MAX_UNPROVEN = 4 + 2;
+const MAX_UNVALIDATED = 4 + 2;
 /** A timer that is due again so often at one time spins. */
 const ENDLESS = 5_000;
 
@@ -37,7 +37,7 @@ class Subject {
   readonly #random: Random;
   readonly #end: End;
   readonly #sent: RoundPacket[] = [];
-  readonly #unproven = new Map<string, number>();
+  readonly #unvalidated = new Map<string, number>();
   #now = 0;
 
   constructor(random: Random) {
@@ -84,9 +84,9 @@ class Subject {
     const { address } = packet.to;
     this.#sent.push(packet);
     if (this.#end.budget.isFree(address)) return;
-    const count = (this.#unproven.get(address) ?? 0) + 1;
-    this.#unproven.set(address, count);
-    if (count > MAX_UNPROVEN) throw new Error(`${count} packets to ${address}, which nobody vouches for`);
+    const count = (this.#unvalidated.get(address) ?? 0) + 1;
+    this.#unvalidated.set(address, count);
+    if (count > MAX_UNVALIDATED) throw new Error(`${count} packets to ${address}, which nobody vouches for`);
   }
 
   /** A list as it comes from the wire, mostly damaged. */

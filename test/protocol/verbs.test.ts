@@ -292,7 +292,16 @@ describe('handshakes', () => {
     driver.add(table);
     const begin = (name: string, at: number, touches: readonly number[]): void => {
       const handshake = {} as HandshakeState;
-      const fields = { path: path(name), remoteId: EMPTY, message: EMPTY, version: 1, suite: 1, handshake, proven: false, createdAt: at };
+      const fields = {
+        path: path(name),
+        remoteId: EMPTY,
+        message: EMPTY,
+        version: 1,
+        suite: 1,
+        handshake,
+        validated: false,
+        createdAt: at,
+      };
       const entry = new HalfOpen(new Uint8Array(8), fields, 1200);
       driver.at(at, () => table.add(entry));
       for (const time of touches) driver.at(time, () => table.touch(entry, time));
@@ -314,9 +323,11 @@ test('the route table ends what is idle, at most half the idle timeout late', ()
   const driver = new VirtualDriver();
   const table = new RouteTable(nativeHost(2), new Uint8Array(32), { idleTimeout: 1000 }, 0);
   const ended = new Log<string>();
-  driver.add(table, { event: ({ end }, now) => ended.note([end, end.other].map(({ channel }) => channel.provenPath.key).sort()[0]!, now) });
+  driver.add(table, {
+    event: ({ end }, now) => ended.note([end, end.other].map(({ channel }) => channel.validatedPath.key).sort()[0]!, now),
+  });
   const open = (at: number, name: string): void =>
-    driver.at(at, () => void table.open({ provenPath: path(name) }, { provenPath: path(`${name}, other end`) }, driver.now));
+    driver.at(at, () => void table.open({ validatedPath: path(name) }, { validatedPath: path(`${name}, other end`) }, driver.now));
   for (const at of [0, 100, 700, 5000]) open(at, `route ${at}`);
   driver.run(100_000);
   expect(ended.entries).toEqual([

@@ -66,7 +66,7 @@ class RoutePath implements Path {
   readonly #resetToken: string | null;
 
   constructor(channel: Session, id: Uint8Array, resetToken: Uint8Array | undefined) {
-    const { key, maxUdpPayload = ETHERNET_PAYLOAD } = channel.provenPath;
+    const { key, maxUdpPayload = ETHERNET_PAYLOAD } = channel.validatedPath;
     this.key = `route:${hex.encode(id)}@${key}`;
     this.#id = packed(id);
     // Nothing is known of the link behind the station, whatever the one in front of it is.
@@ -89,15 +89,15 @@ class RoutePath implements Path {
   }
 
   get address(): string {
-    return this.#channel.provenPath.address;
+    return this.#channel.validatedPath.address;
   }
 
   get port(): number {
-    return this.#channel.provenPath.port;
+    return this.#channel.validatedPath.port;
   }
 
   get socket(): number {
-    return this.#channel.provenPath.socket;
+    return this.#channel.validatedPath.socket;
   }
 }
 

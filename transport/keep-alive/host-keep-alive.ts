@@ -250,7 +250,7 @@ export class HostKeepAlive {
   /** Where a mapping can be measured: the station must be where only this host's own NAT is between. */
   #server(): SocketAddress | null {
     for (const channel of this.#channels.keys()) {
-      const { kind, address } = channel.provenPath;
+      const { kind, address } = channel.validatedPath;
       if (kind !== 'udp') continue;
       const bytes = parseAddress(address);
       if (bytes === null || isLoopback(bytes) || this.#options.isNear(address)) continue;

@@ -23,7 +23,7 @@ export type AskAddress = (channel: Session) => Promise<SocketAddress | null>;
 /** Of an open channel to a base station; null for none. @param name of the station's host */
 export function stationView(channel: Session | null, name: string | null, ask: AskAddress): StationView | null {
   if (channel === null || !channel.isOpen) return null;
-  const { address, port, kind, proxy = null } = channel.provenPath;
+  const { address, port, kind, proxy = null } = channel.validatedPath;
   if (kind === 'websocket') return { at: { address, port }, observed: null, stun: [], name, ask: nobody, webSocket: { proxy } };
   return { at: { address, port }, observed: channel.observedAddress, stun: channel.stunServers, name, ask: () => ask(channel) };
 }

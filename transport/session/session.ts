@@ -92,8 +92,8 @@ export class Session {
   }
 
   /** The path in use that was validated last: what follows this channel, as the routes over it do, is there (PROTOCOL.md §6). */
-  get provenPath(): Path {
-    return this.connection.provenPath;
+  get validatedPath(): Path {
+    return this.connection.validatedPath;
   }
 
   /**

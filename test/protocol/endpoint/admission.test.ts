@@ -43,7 +43,7 @@ test('a peer counts where it is now', () => {
   network.sim.rebind(moving!.host, 'address');
   moving!.events[0]![0].sendMessage(Uint8Array.of(1));
   network.pass(2_000);
-  expect(to.accepted[0]!.provenPath.address).not.toMatch(/^2001:db8:1:1:/);
+  expect(to.accepted[0]!.validatedPath.address).not.toMatch(/^2001:db8:1:1:/);
   expect(arrive(network, to, '2001:db8:1:1::4/64').kinds()).not.toContain('closed');
   expect(arrive(network, to, '2001:db8:1:1::5/64').kinds()).toContain('closed');
 });

@@ -137,7 +137,7 @@ describe('Retry', () => {
   });
 });
 
-describe('before the address is proven', () => {
+describe('before the address is validated', () => {
   it('at most three times what was received is sent, whatever arrives', () => {
     const { endpoint, drain } = responder({ retryAbove: 16 });
     const source = crypto.randomBytes(8);
@@ -221,17 +221,17 @@ describe('half-open handshakes', () => {
     expect(endpoint.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it('are evicted when the table is full, those of unproven addresses first', () => {
+  it('are evicted when the table is full, those of unvalidated addresses first', () => {
     const { endpoint, drain } = responder({ halfOpen: 8, retryAbove: 100 });
     const stream: Path = { ...path('10.2.0.1', 1), kind: 'websocket', key: 'websocket:1' };
-    const proven = crypto.randomBytes(8);
-    endpoint.receive(initiate(proven), stream, 0);
+    const validated = crypto.randomBytes(8);
+    endpoint.receive(initiate(validated), stream, 0);
     for (let i = 0; i < 50; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), 1);
     expect(endpoint.stats).toMatchObject({ halfOpen: 8, halfOpenLost: 43 });
     drain(1);
-    endpoint.receive(initiate(proven), stream, 2);
+    endpoint.receive(initiate(validated), stream, 2);
     expect(drain(2)).toHaveLength(1);
-    // Only proven ones left: an unproven newcomer has to wait.
+    // Only validated ones left: an unvalidated newcomer has to wait.
     for (let i = 0; i < 7; i++) endpoint.receive(initiate(crypto.randomBytes(8)), stream, 3);
     const before = endpoint.stats.halfOpenLost;
     endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.9', 1), 4);
@@ -402,7 +402,7 @@ describe('one connection too many', () => {
 
 /** An endpoint that answers to `device:p.d`, by hand. */
 describe('handshakes over WebSockets', () => {
-  it('need no padding, and their address counts as proven: no Retry and no 3 × limit', () => {
+  it('need no padding, and their address counts as validated: no Retry and no 3 × limit', () => {
     const { endpoint, drain } = responder({ retryAbove: 0 });
     const bare = initiate(crypto.randomBytes(8), undefined, false);
     endpoint.receive(bare, path('10.1.0.1', 1), 0);

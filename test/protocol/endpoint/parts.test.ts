@@ -103,12 +103,12 @@ describe('Ids', () => {
 
 describe('HalfOpen', () => {
   const path: Path = { kind: 'udp', key: 'udp:0:10.0.0.1:1', address: '10.0.0.1', port: 1, socket: 0, local: false };
-  const halfOpen = (proven: boolean) => new HalfOpen(new Uint8Array(8), { path, proven } as unknown as HalfOpenFields, 1200);
+  const halfOpen = (validated: boolean) => new HalfOpen(new Uint8Array(8), { path, validated } as unknown as HalfOpenFields, 1200);
 
-  it('sends at most three times what it received until the address is proven', () => {
-    const unproven = halfOpen(false);
-    unproven.sent = 3000;
-    expect([unproven.maySend(600), unproven.maySend(601)]).toEqual([true, false]);
+  it('sends at most three times what it received until the address is validated', () => {
+    const unvalidated = halfOpen(false);
+    unvalidated.sent = 3000;
+    expect([unvalidated.maySend(600), unvalidated.maySend(601)]).toEqual([true, false]);
     expect(halfOpen(true).maySend(10_000)).toBe(true);
   });
 

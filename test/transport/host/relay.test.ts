@@ -15,7 +15,7 @@ async function relayed(options: { loss?: number } = {}) {
   station.host.intercept((datagram, path) => {
     if (datagram[0] !== PacketType.ROUTE) return false;
     const to = table.forward(datagram, path, simulation.now);
-    if (to !== null) station.host.send(datagram, to.channel.provenPath);
+    if (to !== null) station.host.send(datagram, to.channel.validatedPath);
     return true;
   });
   const raw = new SessionFixture({ sim: simulation });

@@ -6,7 +6,7 @@ import type { Session } from '../../../transport/session/index.ts';
 import { size } from '../../support/size.ts';
 
 const channel = {
-  provenPath: { kind: 'udp', key: 'udp:0:10.0.0.1:4433', address: '10.0.0.1', port: 4433, socket: 0, local: false },
+  validatedPath: { kind: 'udp', key: 'udp:0:10.0.0.1:4433', address: '10.0.0.1', port: 4433, socket: 0, local: false },
 } as Session;
 
 function id(number: number): Uint8Array {
@@ -18,18 +18,18 @@ function id(number: number): Uint8Array {
 describe('routes', () => {
   test('promise no larger packets than Ethernet carries, since nothing is known of their far side', () => {
     const ceiling = (maxUdpPayload?: number) => {
-      const path = { ...channel.provenPath, ...(maxUdpPayload === undefined ? {} : { maxUdpPayload }) };
-      return new Routes().add({ provenPath: path } as Session, id(1), {}, 0).path.maxUdpPayload;
+      const path = { ...channel.validatedPath, ...(maxUdpPayload === undefined ? {} : { maxUdpPayload }) };
+      return new Routes().add({ validatedPath: path } as Session, id(1), {}, 0).path.maxUdpPayload;
     };
     expect([ceiling(), ceiling(65_000), ceiling(1252)]).toEqual([1452, 1452, 1252]);
   });
 
   test('are where their channel is, and stay the same paths', () => {
-    const moving = { provenPath: channel.provenPath };
+    const moving = { validatedPath: channel.validatedPath };
     const routes = new Routes();
     const { path } = routes.add(moving as Session, id(1), {}, 0);
     const { key } = path;
-    moving.provenPath = { ...channel.provenPath, key: 'elsewhere', address: '10.0.0.2', port: 5, socket: 1 };
+    moving.validatedPath = { ...channel.validatedPath, key: 'elsewhere', address: '10.0.0.2', port: 5, socket: 1 };
     expect(path).toMatchObject({ kind: 'route', key, address: '10.0.0.2', port: 5, socket: 1, local: false });
     expect(routes.add(moving as Session, id(1), {}, 0).path).toBe(path);
     expect([routes.find(path)?.path, routes.size]).toEqual([path, 1]);

@@ -28,7 +28,7 @@ function rebindAgainAndAgain(
     clientHost.clock.schedule(VALIDATED_AFTER, () => {
       rebound.count++;
       const { path, connection } = accepted!;
-      if (path !== before && connection.pathStats(path)?.proven === true) rebound.validated++;
+      if (path !== before && connection.pathStats(path)?.validated === true) rebound.validated++;
     });
     clientHost.clock.schedule(REBIND_FREQUENCY, rebind);
   };

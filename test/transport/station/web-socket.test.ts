@@ -179,7 +179,7 @@ describe('a channel that stands', () => {
     unblock();
     await traffic(simulation, connector, simulation.now + 61_000, 2_000);
     expect([session.isOpen, session.path.kind, accepted.length]).toEqual([true, 'udp', 1]);
-    expect(accepted[0]!.provenPath.kind).toBe('udp');
+    expect(accepted[0]!.validatedPath.kind).toBe('udp');
     await simulation.run(15_000);
     expect(simulation.pipes()).toEqual([]);
     expect((await answered(simulation, connector)).session).toBe(session);

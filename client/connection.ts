@@ -319,7 +319,7 @@ export class Connection {
     this.#lookForDirect(session);
     session.on('path', ({ path }) => {
       if (this.#search === null) this.#lookForDirect(session);
-      else this.#search.moved(path);
+      else this.#search.migrated(path);
       if (this.#state === 'connected') this.#emit('CHANNEL_CHANGED');
     });
     this.#announceRests(session);

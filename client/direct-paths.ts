@@ -50,7 +50,7 @@ export class DirectPaths {
     this.#shared = new Searches({ end: this.#end, budget: new HostBudget(clientLimits), clock, log });
   }
 
-  /** Begins to look for a direct path of a relayed connection, whose owner tells it of each move and of the end of the session. */
+  /** Begins to look for a direct path of a relayed connection, whose owner reports each migration and the end of the session. */
   search(session: Session, options: SearchOptions): DirectSearch {
     return new DirectSearch({ session, shared: this.#shared, kind: this.#kindOf(options) });
   }
@@ -81,9 +81,9 @@ export class DirectPaths {
     return this.#keepAlive.warmInterval;
   }
 
-  /** `moved`: this host is in another network, and so is the channel to the base station. */
+  /** `migrated`: this host is in another network, and so is the channel to the base station. */
   networkEvent(event: RoamingEvent): void {
-    if (event === 'moved') this.#end.networkChanged();
+    if (event === 'migrated') this.#end.networkChanged();
     else this.#keepAlive.interrupted();
   }
 

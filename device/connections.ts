@@ -11,7 +11,7 @@ import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../tr
 /** Number of a connection: from 1, never used twice by a device. */
 export type ConnectionRef = number;
 
-/** CHANNEL_CHANGED: the connection moved to another path, so its type or locality may differ: read them again. */
+/** CHANNEL_CHANGED: the connection migrated to another path, so its type or locality may differ: read them again. */
 export type ConnectionEvent = 'OPENED' | 'CLOSED' | 'CHANNEL_CHANGED';
 
 /** For all connections of a device. */
@@ -23,7 +23,7 @@ export class DeviceConnection {
   readonly #session: Session;
   readonly #paths: ReportPaths;
   readonly #opened: number;
-  #moved: number;
+  #migrated: number;
   #passwordUsername: string | null = null;
   #boundUsername: string | null = null;
 
@@ -33,18 +33,18 @@ export class DeviceConnection {
     this.#session = session;
     this.#paths = paths;
     this.#opened = opened;
-    this.#moved = opened;
+    this.#migrated = opened;
   }
 
   /** For the device: another path is in use since then. */
   noteMove(at: number): void {
-    this.#moved = at;
+    this.#migrated = at;
   }
 
   /** Its paths now: which is in use, what was tried, and why it is not a direct one. @throws LocalError INVALID_CONNECTION when the connection is closed */
   paths(): PathsReport {
     if (!this.#session.isOpen) throw new LocalError('INVALID_CONNECTION', 'the connection is closed');
-    return this.#paths(this.#session, { opened: this.#opened, moved: this.#moved });
+    return this.#paths(this.#session, { opened: this.#opened, migrated: this.#migrated });
   }
 
   /** Full hex fingerprint of the client's key. */

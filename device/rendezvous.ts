@@ -122,7 +122,7 @@ export class DeviceRendezvous {
     if (event === 'changed' || event === 'reverted') {
       this.#keepAlive.networkChanged();
       this.#end.networkChanged();
-    } else if (event !== 'moved') this.#keepAlive.interrupted();
+    } else if (event !== 'migrated') this.#keepAlive.interrupted();
   }
 
   #station(name: string | null): StationView | null {

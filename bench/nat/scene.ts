@@ -162,7 +162,7 @@ export class Scene {
       shared: new Searches({ end: client.end, budget: new HostBudget(clientLimits), clock, log }),
       kind: { hardNat: true, ...NO_KEEP_ALIVE, stationOf: () => viewOf(0) },
     });
-    signalling.on('path', ({ path }) => search.moved(path));
+    signalling.on('path', ({ path }) => search.migrated(path));
     this.#search = search;
     return search;
   }

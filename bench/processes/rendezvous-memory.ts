@@ -99,7 +99,7 @@ async function bytesOfSearches(): Promise<readonly number[]> {
   const refused = heapUsed();
   assert(searches.every((search) => search.report().whyNotDirect?.code === 'DISABLED'));
   path.now = direct;
-  for (const search of searches) search.moved(direct);
+  for (const search of searches) search.migrated(direct);
   await simulation.run(MINUTE);
   assert(searches.every((search) => search.report().localNat === null));
   const rested = heapUsed();

@@ -62,7 +62,7 @@ export class Paths {
   checkStart: f64;
   /** Until then packets from another address do not have the active path asked: it has just shown that it is alive. */
   contestAfter: f64;
-  /** The path that was active before an unannounced move: it wins if it still answers. NO_PATH = none. */
+  /** The path that was active before an unannounced migration: it wins if it still answers. NO_PATH = none. */
   former: u8;
   /** A path that would take over if the active one does not answer. NO_PATH = none. */
   rival: u8;

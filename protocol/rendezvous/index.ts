@@ -3,7 +3,7 @@ export { Agent, type AgentEvent, type AgentOptions, type AgentView } from './age
 export { type AttemptFacts, disabledByPeer, explain, type NotDirect, type NotDirectCode, notDirect, udpBlocked } from './explanation.ts';
 export { classifyNat, type NatSample } from './nat-class.ts';
 export { MAIN_SOCKET, type Pair, type PairKind, type PairState } from './pair.ts';
-export { comparePaths, moveAt, type PathClass, VOLUNTARY_PAUSE } from './path-choice.ts';
+export { comparePaths, migrateAt, type PathClass, VOLUNTARY_PAUSE } from './path-choice.ts';
 export { type PairReport, reportOf } from './report.ts';
 export { RetrySchedule } from './retry-schedule.ts';
 export { type LocalView, Round, type RoundPacket } from './round.ts';

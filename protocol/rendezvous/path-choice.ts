@@ -1,5 +1,5 @@
 /**
- * Which path a connection should use (PROTOCOL.md §6): the local network before IPv6, IPv4 and the relay. A move that nothing forces waits until 10 s after the
+ * Which path a connection should use (PROTOCOL.md §6): the local network before IPv6, IPv4 and the relay. A voluntary migration waits until 10 s after the
  * last one, so that two paths of alike worth do not take turns.
  */
 
@@ -7,7 +7,7 @@
 export type PathClass = 'lan' | 'ipv6' | 'ipv4' | 'relay';
 
 const ORDER: readonly PathClass[] = ['lan', 'ipv6', 'ipv4', 'relay'];
-/** ms between two moves that nothing forces. */
+/** ms between two voluntary migrations. */
 export const VOLUNTARY_PAUSE = 10_000;
 
 /** Negative when `a` is to be preferred. */
@@ -15,7 +15,7 @@ export function comparePaths(a: PathClass, b: PathClass): number {
   return ORDER.indexOf(a) - ORDER.indexOf(b);
 }
 
-/** When the connection may move from `active` to `other`, which is validated; Infinity when it should not. @param movedAt the last voluntary move */
-export function moveAt(active: PathClass, other: PathClass, movedAt: number): number {
-  return comparePaths(other, active) < 0 ? movedAt + VOLUNTARY_PAUSE : Number.POSITIVE_INFINITY;
+/** When the connection may migrate from `active` to `other`, which is validated; Infinity when it should not. @param migratedAt the last voluntary migration */
+export function migrateAt(active: PathClass, other: PathClass, migratedAt: number): number {
+  return comparePaths(other, active) < 0 ? migratedAt + VOLUNTARY_PAUSE : Number.POSITIVE_INFINITY;
 }

@@ -25,7 +25,7 @@ export class SprayPlan {
   readonly #random: () => number;
   readonly #count: number;
   /** What stands at a place of the shuffled range, where it is not the place's own port. */
-  readonly #moved = new Map<number, number>();
+  readonly #migrated = new Map<number, number>();
   #given = 0;
   #due: number;
 
@@ -57,9 +57,9 @@ export class SprayPlan {
   #draw(): number {
     const first = LOWEST + this.#given++;
     const place = first + Math.floor(this.#random() * (HIGHEST + 1 - first));
-    const port = this.#moved.get(place) ?? place;
-    this.#moved.set(place, this.#moved.get(first) ?? first);
-    this.#moved.delete(first);
+    const port = this.#migrated.get(place) ?? place;
+    this.#migrated.set(place, this.#migrated.get(first) ?? first);
+    this.#migrated.delete(first);
     return port;
   }
 }

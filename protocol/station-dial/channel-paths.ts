@@ -1,8 +1,8 @@
 /**
  * Which way a channel to a base station goes while it stands: UDP where it gets through, a WebSocket where it does not (PROTOCOL.md §7).
  *
- * On UDP: when nothing comes back, the path is asked. If it does not answer, a WebSocket is opened, and the channel moves there.
- * On a WebSocket: UDP is asked each minute, and the channel moves back when it answers; the WebSocket is kept a moment longer. When nothing
+ * On UDP: when nothing comes back, the path is asked. If it does not answer, a WebSocket is opened, and the channel migrates there.
+ * On a WebSocket: UDP is asked each minute, and the channel migrates back when it answers; the WebSocket is kept a moment longer. When nothing
  * comes back on it, it is asked as well. If it does not answer, another one is opened and UDP asked; the first that answers is taken. Each
  * takes a connection id, and new ones come only while packets do: when none is left, the channel ends.
  *
@@ -20,7 +20,7 @@ export type ChannelPathsEvent =
   /** Open a WebSocket and challenge it; then `webSocketAnswered`, `webSocketFailed` or `withoutIds`. An attempt under way is given up. */
   | { readonly kind: 'open-websocket' }
   /** The channel is to go that way. */
-  | { readonly kind: 'move'; readonly to: Over }
+  | { readonly kind: 'migrate'; readonly to: Over }
   /** The WebSocket that is not in use, or was opened for nothing, is to be closed. */
   | { readonly kind: 'close-websocket' }
   /** Let the channel end: a new one has connection ids. */
@@ -84,7 +84,7 @@ export class ChannelPaths {
     this.#emit({ kind: 'ask-active' });
   }
 
-  /** This host is in another network, where a WebSocket of before leads nowhere: nothing is waited for. UDP has other ways to notice and to move. */
+  /** This host is in another network, where a WebSocket of before leads nowhere: nothing is waited for. UDP has other ways to notice and to migrate. */
   networkChanged(now: number): void {
     if (this.#over === 'udp') return;
     this.#isFleeing = true;
@@ -109,7 +109,7 @@ export class ChannelPaths {
 
   udpAnswered(): void {
     this.#isAskingUdp = false;
-    if (this.#over === 'websocket') this.#emit({ kind: 'move', to: 'udp' });
+    if (this.#over === 'websocket') this.#emit({ kind: 'migrate', to: 'udp' });
   }
 
   udpSilent(): void {
@@ -121,7 +121,7 @@ export class ChannelPaths {
     this.#isOpening = false;
     this.#openFrom = now + REOPEN_PAUSE;
     // The path in use has answered meanwhile.
-    this.#emit(this.#isFleeing ? { kind: 'move', to: 'websocket' } : { kind: 'close-websocket' });
+    this.#emit(this.#isFleeing ? { kind: 'migrate', to: 'websocket' } : { kind: 'close-websocket' });
   }
 
   /** No path can be challenged until something comes back on the one in use. */
@@ -139,7 +139,7 @@ export class ChannelPaths {
   }
 
   /** The channel goes this way from now on. */
-  moved(over: Over, now: number): void {
+  migrated(over: Over, now: number): void {
     this.#over = over;
     this.#isFleeing = false;
     this.#isAskingActive = false;

@@ -428,7 +428,7 @@ describe('black hole', () => {
     expect(connection.sendDatagram(content(1, 0, 1_400))).toBe(true);
     narrow.pair.run(100);
     expect(arrived).toEqual([1_400]);
-    // One waits while the connection moves to a path of which nothing is known yet.
+    // One waits while the connection migrates to a path of which nothing is known yet.
     expect(connection.sendDatagram(content(1, 0, 1_400))).toBe(true);
     expect(connection.sendDatagram(content(2, 0, 1_000))).toBe(true);
     connection.resetPacketSize(1_452);

@@ -1,4 +1,4 @@
-/** Paths of the data plane (RFC 9000 §8.2, §9): who moves where, who is believed, and what it costs. */
+/** Paths of the data plane (RFC 9000 §8.2, §9): migration, validation, and what they cost. */
 import { describe, expect, test } from 'vitest';
 import { type Core, EventKind, PathReason } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
@@ -351,7 +351,7 @@ describe('a path goes dead', () => {
     ['both ways', () => true],
     ['towards the device', ({ to }: Carried) => to === DEVICE],
     ['towards the client', ({ to }: Carried) => to === CLIENT],
-  ])('%s: the client moves to the warm one within 3 s, whoever sends', (_, which) => {
+  ])('%s: the client migrates to the warm one within 3 s, whoever sends', (_, which) => {
     for (const sender of ['initiator', 'responder'] as const) {
       const { pair, stream } = warm();
       dead(pair, (datagram) => !datagram.to.endsWith(':2') && which(datagram));
@@ -368,7 +368,7 @@ describe('a path goes dead', () => {
     }
   });
 
-  test('and a warm one with it for a while: the device keeps that, and the client moves there when it is asked', () => {
+  test('and a warm one with it for a while: the device keeps that, and the client migrates there when it is asked', () => {
     const { pair, stream } = warm();
     dead(pair, () => true);
     pair.responder.connection.writeStream(stream, message(20_000));
@@ -404,7 +404,7 @@ describe('a path goes dead', () => {
     expect(pair.core.stats().freeChunks).toBe(free);
   });
 
-  test('and a warm one with it: the client moves to the one that answers', () => {
+  test('and a warm one with it: the client migrates to the one that answers', () => {
     const { pair, stream } = warm();
     pair.initiator.add({ ours: 'client:3', theirs: 'device:3' }, pair.now, { keepInterval: 5_000 });
     pair.run(1_000);
@@ -415,7 +415,7 @@ describe('a path goes dead', () => {
     expect(changes).toEqual([`changed 2 ${PathReason.FAILED_OVER}`]);
   });
 
-  test('and a warm one carries small packets only: the client stays, or moves to one that carries large ones', () => {
+  test('and a warm one carries small packets only: the client stays, or migrates to one that carries large ones', () => {
     for (const hasThird of [false, true]) {
       const { pair, stream } = warm();
       if (hasThird) pair.initiator.add({ ours: 'client:3', theirs: 'device:3' }, pair.now, { keepInterval: 5_000 });

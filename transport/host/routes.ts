@@ -1,6 +1,6 @@
 /**
  * The routes through base stations that this host is an end of: for each a path that sessions use like any other, bound to the session it was made
- * over (its channel). When the channel moves, the route moves with it, here as at the station; when the channel ends, so do the sessions on its
+ * over (its channel). When the channel migrates, the route follows it, here as at the station; when the channel ends, so do the sessions on its
  * routes: nothing could reach them any more.
  */
 import { hex } from '@scure/base';
@@ -54,7 +54,7 @@ const MAX_UNUSED = 120_000;
 /** Routes above which the oldest unused ones go at once: a base station may not fill our memory with them. */
 const MAX_ROUTES = 1024;
 
-/** The path of a route: through the station at the other end of a channel, and where that is from now on when the channel moves. */
+/** The path of a route: through the station at the other end of a channel, and where that is from now on when the channel migrates. */
 class RoutePath implements Path {
   readonly kind = 'route';
   readonly key: string;

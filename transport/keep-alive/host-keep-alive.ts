@@ -108,13 +108,13 @@ export class HostKeepAlive {
     const followed: Followed<KeepAliveWish> = { wish, numbers: null };
     this.#sessions.set(session, followed);
     this.#counts[wish.profile]++;
-    session.on('path', () => this.#moved(session, followed));
+    session.on('path', () => this.#migrated(session, followed));
     session.on('closed', () => {
       this.#sessions.delete(session);
       this.#counts[wish.profile]--;
       this.#update();
     });
-    this.#moved(session, followed);
+    this.#migrated(session, followed);
   }
 
   /** A channel to a station that this host opened. Harmless to call again, as when the station has said where its STUN is. */
@@ -204,7 +204,7 @@ export class HostKeepAlive {
   }
 
   /** A connection has another path, and perhaps another channel behind it. */
-  #moved(session: Session, followed: Followed<KeepAliveWish>): void {
+  #migrated(session: Session, followed: Followed<KeepAliveWish>): void {
     const channel = this.#options.channelOf(session);
     if (channel === null) this.#update();
     else this.followChannel(channel);

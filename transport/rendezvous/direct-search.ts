@@ -5,7 +5,7 @@
  * 2. Of the pairs that answer within a moment the best becomes a path: validated by PATH_CHALLENGE in full size, then chosen. The relay is kept warm behind it.
  * 3. Where the direct path dies the connection is back on the relay within 3 s (the core's failover), and looks again.
  *
- * At most two direct paths are known to a connection at a time, one of them active. What owns the session tells of its moves (`moved`) and its end (`stop`). At
+ * At most two direct paths are known to a connection at a time, one of them active. What owns the session reports its migrations (`migrated`) and its end (`stop`). At
  * rest it holds little: what several searches need is in `Searches`, what an attempt needs in `Attempt`, and what that has shown is let go in time.
  */
 
@@ -16,7 +16,7 @@ import {
   comparePaths,
   disabledByPeer,
   explain,
-  moveAt,
+  migrateAt,
   type NotDirect,
   notDirect,
   type Pair,
@@ -66,7 +66,7 @@ export class DirectSearch implements Waking {
   readonly #schedule: RetrySchedule;
   /** Unix ms, for the report. */
   readonly #opened: number;
-  #moved: number;
+  #migrated: number;
   /** Sockets that the host adopted for a path. */
   #adopted: Map<Path, BoundSocket> | null = null;
   /** Ends the listening to probes, which takes place while there is a path that they may be about. */
@@ -75,7 +75,7 @@ export class DirectSearch implements Waking {
   #round = 0;
   /** The path that is being validated. */
   #trying: Path | null = null;
-  #movedAt = Number.NEGATIVE_INFINITY;
+  #migratedAt = Number.NEGATIVE_INFINITY;
   /** When this host came to another network. */
   #changedAt = Number.NEGATIVE_INFINITY;
   #last: { readonly facts: AttemptFacts; readonly until: number } | null = null;
@@ -87,7 +87,7 @@ export class DirectSearch implements Waking {
     this.#kind = kind;
     this.#schedule = new RetrySchedule(shared.clock.now());
     this.#opened = shared.clock.wallTime();
-    this.#moved = this.#opened;
+    this.#migrated = this.#opened;
     // The peer may have closed it in the packet behind the handshake: nobody tells that again.
     if (session.isOpen) shared.add(this);
   }
@@ -114,7 +114,7 @@ export class DirectSearch implements Waking {
     const why = this.#attempt !== null && this.#why === null ? notDirect('IN_PROGRESS') : this.#why;
     const at = this.#schedule.nextAt;
     return {
-      paths: pathReports(this.#session, { opened: this.#opened, moved: this.#moved }, (address) => gatherer.isNear(address)),
+      paths: pathReports(this.#session, { opened: this.#opened, migrated: this.#migrated }, (address) => gatherer.isNear(address)),
       rest: restReport(this.#session),
       station: stationReport(this.#kind.stationOf(this.#session), gatherer),
       localNat: facts?.localNat ?? null,
@@ -127,10 +127,10 @@ export class DirectSearch implements Waking {
   }
 
   /** The session uses another path. */
-  moved(path: Path): void {
+  migrated(path: Path): void {
     if (this.#isStopped) return;
     const { clock, log } = this.#shared;
-    this.#moved = clock.wallTime();
+    this.#migrated = clock.wallTime();
     const over = this.#classOf(path);
     log.debug('the connection uses another path', { over, path: path.key });
     if (over === 'relay') this.#lost();
@@ -244,7 +244,7 @@ export class DirectSearch implements Waking {
       this.#attemptOver();
       return;
     }
-    const at = moveAt(this.#classOf(this.#session.path), classes.get(best)!, this.#movedAt);
+    const at = migrateAt(this.#classOf(this.#session.path), classes.get(best)!, this.#migratedAt);
     if (at > this.#now) {
       this.#waitForBetter(attempt, at);
       return;
@@ -312,7 +312,7 @@ export class DirectSearch implements Waking {
   #won(path: Path, over: PathClass): void {
     if (this.#trying !== null && this.#trying !== path) this.#drop(this.#trying);
     const mayImprove = this.#mayImprove(over);
-    this.#movedAt = this.#now;
+    this.#migratedAt = this.#now;
     this.#trying = null;
     this.#why = null;
     this.#endAttempt();
@@ -334,8 +334,8 @@ export class DirectSearch implements Waking {
     this.#why = null;
     this.#shared.end.gatherer.forget();
     const isLostWithNetwork = this.#now - this.#changedAt < CHANGE_TIME;
-    const isShort = this.#now - this.#movedAt < SHORT_LIFE && !isLostWithNetwork;
-    this.#movedAt = Number.NEGATIVE_INFINITY;
+    const isShort = this.#now - this.#migratedAt < SHORT_LIFE && !isLostWithNetwork;
+    this.#migratedAt = Number.NEGATIVE_INFINITY;
     if (isShort) this.#failed(notDirect('NO_ANSWER'), false);
     else this.#schedule.restart(this.#now);
   }

@@ -26,7 +26,7 @@ export interface PathReport {
 /** Unix ms: since when there is a connection, and since when it uses the path of now. */
 export interface PathTimes {
   readonly opened: number;
-  readonly moved: number;
+  readonly migrated: number;
 }
 
 /** What this end knows from its base station. */
@@ -111,7 +111,7 @@ export function pathReports(session: PathsOfSession, times: PathTimes | null, is
       address,
       port,
       rtt: minimumRtt > 0 ? rtt : null,
-      since: (active ? times?.moved : times?.opened) ?? 0,
+      since: (active ? times?.migrated : times?.opened) ?? 0,
     };
   });
 }

@@ -1,14 +1,14 @@
 /**
  * Keeps the sessions of a host over changes of its network and over sleep. What happens is told by `NetworkMonitor`; here is what is done about it:
  *
- * 1. In another network, a host whose port is nobody's concern binds a fresh socket. Sessions that it opened move there, channels to base stations first:
+ * 1. In another network, a host whose port is nobody's concern binds a fresh socket. Sessions that it opened migrate there, channels to base stations first:
  *    each gets a path from the fresh socket to the same peer, with connection ids of its own, and uses it once the peer has answered.
- * 2. When a channel has moved, its routes have moved with it (`host/routes.ts`), and the sessions on them ask the other end, so that both ends send at once
- *    what was lost meanwhile. A session on a direct path asks that and its route: the core moves to whichever answers.
+ * 2. When a channel has migrated, its routes have followed it (`host/routes.ts`), and the sessions on them ask the other end, so that both ends send at once
+ *    what was lost meanwhile. A session on a direct path asks that and its route: the core migrates to the one that answers.
  * 3. All other sessions ask each of their paths: what answers has learnt where this host is now.
- * 4. When every move is over, the old paths are forgotten, and the old socket is closed as soon as nothing uses it.
+ * 4. When every migration is over, the old paths are forgotten, and the old socket is closed as soon as nothing uses it.
  *
- * Back in the network of before, while moves are under way, the old paths are used again. After a sleep, and when there is a way out again, every path of
+ * Back in the network of before, while migrations are under way, the old paths are used again. After a sleep, and when there is a way out again, every path of
  * every session is asked. Nothing is looked at while no session is open or wanted.
  *
  * A session at rest is left alone: whoever opened it brings it back.
@@ -20,10 +20,10 @@ import { isLoopback, parseAddress } from '../address.ts';
 import type { BoundSocket, Cancel } from '../environment.ts';
 import type { Host, NetworkWatcher } from '../host/index.ts';
 import type { Session } from '../session/index.ts';
-import { Move } from './move.ts';
+import { Migration } from './migration.ts';
 
-/** Besides what the network does: `moved`, a channel to a base station is in the new network. */
-export type RoamingEvent = NetworkEvent | 'moved';
+/** Besides what the network does: `migrated`, a channel to a base station is in the new network. */
+export type RoamingEvent = NetworkEvent | 'migrated';
 
 export interface RoamingOptions {
   readonly host: Host;
@@ -37,8 +37,8 @@ export interface RoamingOptions {
 /** Destinations whose source is looked at, and sessions among which they are sought. */
 const MAX_DESTINATIONS = 4;
 const MAX_SOUGHT = 64;
-/** ms after which moves are given up that have come to nothing. Validation takes 3 s or more. */
-const MOVE_TIMEOUT = 5_000;
+/** ms after which unfinished migrations are given up. Validation takes 3 s or more. */
+const MIGRATION_TIMEOUT = 5_000;
 /** ms for which a socket that was replaced is kept at least. */
 const LINGER = 3_000;
 /** Sockets that were replaced and are still in use; with more, the newest stays. */
@@ -46,7 +46,7 @@ const MAX_REPLACED = 4;
 /** Sessions that ask at a time, and ms between two times: 30 Mbit/s. */
 const ASKING_AT_ONCE = 64;
 const ASKING_PAUSE = 20;
-/** ms from the move of a channel until its routes are asked: the station takes nothing on them before it has heard that the channel has moved. */
+/** ms from the migration of a channel until its routes are asked: the station takes nothing on them before it has heard that the channel has migrated. */
 const AFTER_CHANNEL = 10;
 
 export class Roaming implements NetworkWatcher {
@@ -59,8 +59,8 @@ export class Roaming implements NetworkWatcher {
   #isLooking = false;
   #isClosed = false;
   /** By session. */
-  #moves = new Map<Session, Move>();
-  #cancelMoves: Cancel = () => {};
+  #migrations = new Map<Session, Migration>();
+  #cancelMigrations: Cancel = () => {};
   /** Counts changes. */
   #change = 0;
   readonly #replaced = new Map<BoundSocket, number>();
@@ -79,7 +79,7 @@ export class Roaming implements NetworkWatcher {
 
   /** For the host. */
   opened(session: Session): void {
-    if (this.#options.takesFreshSocket && isMovable(session)) session.supplyIds();
+    if (this.#options.takesFreshSocket && isMigratable(session)) session.supplyIds();
     this.#arm();
   }
 
@@ -94,7 +94,7 @@ export class Roaming implements NetworkWatcher {
   close(): void {
     this.#isClosed = true;
     this.#cancelTimer();
-    this.#cancelMoves();
+    this.#cancelMigrations();
     this.#cancelAsking?.();
     this.#options.host.watcher = null;
   }
@@ -162,7 +162,7 @@ export class Roaming implements NetworkWatcher {
   /** To the present network. */
   async #leave(): Promise<void> {
     const change = ++this.#change;
-    this.#finishMoves();
+    this.#finishMigrations();
     const socket = await this.#freshSocket();
     if (change !== this.#change || this.#isClosed) {
       if (socket !== null) void this.#host.unbind(socket);
@@ -177,10 +177,10 @@ export class Roaming implements NetworkWatcher {
     this.#replaced.set(this.#host.sockets[0]!, this.#clock.now());
     this.#host.promote(socket);
     this.#tellWebSockets();
-    this.#moveTo(socket);
+    this.#migrateTo(socket);
   }
 
-  /** A WebSocket cannot be moved: a session over one opens another, and asks UDP from the socket that is the first now. */
+  /** A WebSocket cannot migrate: a session over one opens another, and asks UDP from the socket that is the first now. */
   #tellWebSockets(): void {
     for (const session of this.#host.sessions) if (session.path.kind === 'websocket') this.#tellWebSocket(session);
   }
@@ -189,7 +189,7 @@ export class Roaming implements NetworkWatcher {
     this.#told.get(session)?.stop();
     const stop = session.on('path', () => {
       stop();
-      this.#options.onEvent?.('moved');
+      this.#options.onEvent?.('migrated');
     });
     this.#told.set(session, { path: session.path, stop });
     session.noteNetworkChanged();
@@ -205,34 +205,34 @@ export class Roaming implements NetworkWatcher {
     }
   }
 
-  #moveTo(socket: BoundSocket): void {
+  #migrateTo(socket: BoundSocket): void {
     const all = [...this.#host.sessions];
-    const movable = all.filter(isMovable);
-    const isChannel = new Map(movable.map((session) => [session, this.#host.relayedOver(session) > 0]));
-    movable.sort((a, b) => Number(isChannel.get(b)) - Number(isChannel.get(a)));
-    for (const session of movable) {
-      const move = new Move(session, socket, (ended) => this.#moveEnded(ended));
-      this.#moves.set(session, move);
-      if (move.isOver) this.#moveEnded(move);
+    const migratable = all.filter(isMigratable);
+    const isChannel = new Map(migratable.map((session) => [session, this.#host.relayedOver(session) > 0]));
+    migratable.sort((a, b) => Number(isChannel.get(b)) - Number(isChannel.get(a)));
+    for (const session of migratable) {
+      const migration = new Migration(session, socket, (ended) => this.#migrationEnded(ended));
+      this.#migrations.set(session, migration);
+      if (migration.isOver) this.#migrationEnded(migration);
     }
-    this.#askLater(all.filter((session) => !isMovable(session) && !this.#isRouted(session)));
-    this.#cancelMoves = this.#clock.schedule(MOVE_TIMEOUT, () => this.#settle());
+    this.#askLater(all.filter((session) => !isMigratable(session) && !this.#isRouted(session)));
+    this.#cancelMigrations = this.#clock.schedule(MIGRATION_TIMEOUT, () => this.#settle());
     this.#settleWhenOver();
   }
 
-  #moveEnded({ session, hasMoved, isOver }: Move): void {
+  #migrationEnded({ session, hasMigrated, isOver }: Migration): void {
     if (!isOver) return;
-    this.#channelAsked(session, hasMoved);
+    this.#channelAsked(session, hasMigrated);
     this.#settleWhenOver();
   }
 
-  /** What runs over the channel asks, whether it has moved, or is where it was. */
-  #channelAsked(channel: Session, hasMoved: boolean): void {
+  /** What runs over the channel asks, whether it has migrated or not. */
+  #channelAsked(channel: Session, hasMigrated: boolean): void {
     const over = [...this.#host.sessions].filter(({ paths }) => paths.some((path) => this.#host.channelOf(path) === channel));
     if (over.length === 0) return;
-    if (hasMoved) {
-      for (const session of over) session.noteChannelMoved();
-      this.#options.onEvent?.('moved');
+    if (hasMigrated) {
+      for (const session of over) session.noteChannelMigrated();
+      this.#options.onEvent?.('migrated');
     }
     for (const session of over) this.#asking.add(session);
     this.#cancelAsking ??= this.#clock.schedule(AFTER_CHANNEL, () => this.#askSome());
@@ -243,31 +243,31 @@ export class Roaming implements NetworkWatcher {
   }
 
   #settleWhenOver(): void {
-    for (const { isOver } of this.#moves.values()) if (!isOver) return;
+    for (const { isOver } of this.#migrations.values()) if (!isOver) return;
     this.#settle();
   }
 
   /** This host is where it is. */
   #settle(): void {
-    this.#finishMoves();
+    this.#finishMigrations();
     this.#monitor.settle();
   }
 
-  #finishMoves(): void {
-    this.#cancelMoves();
-    for (const move of this.#moves.values()) move.finish();
-    this.#moves.clear();
+  #finishMigrations(): void {
+    this.#cancelMigrations();
+    for (const migration of this.#migrations.values()) migration.finish();
+    this.#migrations.clear();
   }
 
   /** To the network of before, whose paths are still there. */
   #return(): void {
     this.#change++;
-    this.#cancelMoves();
-    const moves = [...this.#moves.values()];
-    this.#moves.clear();
-    for (const move of moves) move.undo();
+    this.#cancelMigrations();
+    const migrations = [...this.#migrations.values()];
+    this.#migrations.clear();
+    for (const migration of migrations) migration.undo();
     const [former] = [...this.#replaced.keys()].slice(-1);
-    if (moves.length > 0 && former !== undefined) {
+    if (migrations.length > 0 && former !== undefined) {
       this.#replaced.delete(former);
       this.#replaced.set(this.#host.sockets[0]!, this.#clock.now());
       this.#host.promote(former);
@@ -311,7 +311,7 @@ export class Roaming implements NetworkWatcher {
 }
 
 /** The end that opened a session chooses its path; a route follows its channel. */
-function isMovable(session: Session): boolean {
+function isMigratable(session: Session): boolean {
   const { initiator, path, restReason } = session;
   return initiator && path.kind === 'udp' && restReason === null && !isOnThisHost(path.address);
 }

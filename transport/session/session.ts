@@ -265,8 +265,8 @@ export class Session {
     return this.#onPaths(() => this.connection.resume(path, this.#shared.clock.now()));
   }
 
-  /** For the host: the channel behind its route has moved. Event `path`. */
-  noteChannelMoved(): void {
+  /** For the host: the channel behind its route has migrated. Event `path`. */
+  noteChannelMigrated(): void {
     if (this.#isOpen && this.path.kind === 'route') this.#events?.emit('path', { path: this.path, reason: 'migrated' });
   }
 

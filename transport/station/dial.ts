@@ -7,14 +7,14 @@
  *    through before.
  * 3. What answers by UDP and is not the station ends the attempt: only silence leads to the WebSocket.
  *
- * The session that this gives moves between both as long as it is open (`channel-mover.ts`).
+ * The session that this gives moves between both as long as it is open (`channel-migration.ts`).
  */
 import { asSvcError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Host } from '../host/host.ts';
 import { type Attempt, type Failure, inOrder, mostTelling, Race } from '../race.ts';
 import type { Session } from '../session/session.ts';
 import type { Dialled, StationDialOptions } from './attempt.ts';
-import { ChannelMover } from './channel-mover.ts';
+import { ChannelMigration } from './channel-migration.ts';
 import type { StationAddress } from './station-address.ts';
 import { dialWebSocket } from './web-socket-dial.ts';
 
@@ -68,7 +68,7 @@ export function dialStation(host: Host, station: StationAddress, options: Statio
   race.end();
   const result = race.result.then((dialled) => {
     blocked.note(dialled.webSocket !== null);
-    new ChannelMover({ ...dialled, host, station, ways });
+    new ChannelMigration({ ...dialled, host, station, ways });
     return dialled.session;
   });
   return { result, cancel: race.cancel };

@@ -64,7 +64,7 @@ labWithProducts('in one network', { keys: 1, options: ['--keep-alive', '2000'] }
     record('connect on the local network, ms', 'ours', found.took, { atMost: 1_000 });
   });
 
-  it('a relayed connection moves to the local network, although the box lets nothing back in', async () => {
+  it('a relayed connection migrates to the local network, although the box lets nothing back in', async () => {
     expect(await open('moved')).toMatchObject({ type: 'RELAY' });
     const moved = await client.call<Timed>('settled', { name: 'moved', limit: ATTEMPT, untilDirect: true });
     expect(moved).toMatchObject({ type: 'DIRECT', over: 'lan' });

@@ -1,6 +1,6 @@
 /** When a connection looks for a direct path, and which of its paths it should use. */
 import { describe, expect, test } from 'vitest';
-import { comparePaths, moveAt, type PathClass, VOLUNTARY_PAUSE } from '../../../protocol/rendezvous/path-choice.ts';
+import { comparePaths, migrateAt, type PathClass, VOLUNTARY_PAUSE } from '../../../protocol/rendezvous/path-choice.ts';
 import { RetrySchedule } from '../../../protocol/rendezvous/retry-schedule.ts';
 
 const never = Number.POSITIVE_INFINITY;
@@ -79,10 +79,10 @@ describe('of two paths', () => {
     expect(order.toReversed().toSorted(comparePaths)).toEqual(order);
   });
 
-  test('the better one is taken 10 s after the last move, the same kind or a worse one never', () => {
+  test('the better one is taken 10 s after the last migration, the same kind or a worse one never', () => {
     for (const [i, active] of order.entries())
-      for (const [j, other] of order.entries()) expect(moveAt(active, other, 5_000)).toBe(j < i ? 5_000 + VOLUNTARY_PAUSE : never);
+      for (const [j, other] of order.entries()) expect(migrateAt(active, other, 5_000)).toBe(j < i ? 5_000 + VOLUNTARY_PAUSE : never);
     expect(VOLUNTARY_PAUSE).toBe(10_000);
-    expect(moveAt('relay', 'ipv4', Number.NEGATIVE_INFINITY)).toBe(Number.NEGATIVE_INFINITY);
+    expect(migrateAt('relay', 'ipv4', Number.NEGATIVE_INFINITY)).toBe(Number.NEGATIVE_INFINITY);
   });
 });

@@ -53,7 +53,7 @@ class Network {
         () => paths.webSocketAnswered(driver.now),
         () => paths.webSocketFailed(driver.now),
       );
-    if (event.kind === 'move') this.at(driver.now, () => paths.moved(event.to, driver.now));
+    if (event.kind === 'migrate') this.at(driver.now, () => paths.migrated(event.to, driver.now));
   }
 
   #later(works: boolean, answered: () => void, silent: () => void): void {
@@ -81,10 +81,10 @@ test('UDP that goes silent is left for a WebSocket, is asked each minute, and ta
   expect(network.run(300_000)).toEqual([
     '1000 ask-active',
     '1500 open-websocket',
-    '1550 move',
+    '1550 migrate',
     '61550 ask-udp',
     '121550 ask-udp',
-    '121600 move',
+    '121600 migrate',
     '131600 close-websocket',
   ]);
   expect(network.paths.over).toBe('udp');
@@ -100,7 +100,7 @@ test('a WebSocket that goes silent is left for another one, or for UDP when that
   network.at(1200, () => {
     network.webSockets = true;
   });
-  expect(network.run(50_000)).toEqual(['1000 ask-active', '1500 open-websocket', '1500 ask-udp', '1550 move']);
+  expect(network.run(50_000)).toEqual(['1000 ask-active', '1500 open-websocket', '1500 ask-udp', '1550 migrate']);
   network.at(51_000, () => {
     network.webSockets = false;
     network.udp = true;
@@ -110,7 +110,7 @@ test('a WebSocket that goes silent is left for another one, or for UDP when that
     '51000 ask-active',
     '51500 open-websocket',
     '51500 ask-udp',
-    '51550 move',
+    '51550 migrate',
     '52000 close-websocket',
   ]);
 });
@@ -122,10 +122,10 @@ test('a WebSocket of another network is left at once, also where one has just be
   expect(network.run(10_000)).toEqual([
     '1000 open-websocket',
     '1000 ask-udp',
-    '1050 move',
+    '1050 migrate',
     '1100 open-websocket',
     '1100 ask-udp',
-    '1150 move',
+    '1150 migrate',
   ]);
   const other = new Network('udp');
   other.at(1000, () => other.paths.networkChanged(1000));
@@ -141,7 +141,7 @@ test('what was begun in a network that was left is not waited for', () => {
     network.webSockets = true;
     network.paths.networkChanged(2000);
   });
-  expect(network.run(9_000)).toEqual(['1000 open-websocket', '1000 ask-udp', '2000 open-websocket', '2000 ask-udp', '2050 move']);
+  expect(network.run(9_000)).toEqual(['1000 open-websocket', '1000 ask-udp', '2000 open-websocket', '2000 ask-udp', '2050 migrate']);
 });
 
 test('a channel without ids for another path ends, unless its path has answered again', () => {
@@ -191,7 +191,7 @@ test('a WebSocket that lingers is not closed while another one is challenged', (
     network.udp = false;
     network.paths.suspected(69_540);
   });
-  expect(network.run(100_000)).toEqual(['60000 ask-udp', '60050 move', '69540 ask-active', '70040 open-websocket', '70090 move']);
+  expect(network.run(100_000)).toEqual(['60000 ask-udp', '60050 migrate', '69540 ask-active', '70040 open-websocket', '70090 migrate']);
 });
 
 test('nor does one begin to linger while another one is challenged', () => {

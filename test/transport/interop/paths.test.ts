@@ -85,7 +85,7 @@ describe('a warm path', () => {
   });
 });
 
-describe('interop: the client moves', () => {
+describe('interop: the client migrates', () => {
   it('connectionmigration', async () => {
     const here = await fileBench({ files: [2 * MB] });
     const { simulation, client, deviceHost, clientHost } = here;

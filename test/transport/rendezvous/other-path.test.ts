@@ -17,7 +17,7 @@ test('leaves neither the tried path nor its socket behind', async () => {
   await simulation.run(() => tried.length > 0, 60_000);
   expect([tried[0]!.socket === client.host.socket.index, client.host.adopted]).toEqual([false, 1]);
   signalling.path = client.host.socket.path(scene.device.home.outside, 4_000);
-  search.moved(signalling.path);
+  search.migrated(signalling.path);
   expect([client.host.adopted, signalling.paths.includes(tried[0]!)]).toEqual([0, false]);
   client.host.environment.clock.schedule(30_000, () => {});
   await simulation.run(30_000);

@@ -1,4 +1,4 @@
-/** How a base station is reached where UDP is blocked, and how a channel moves between UDP and WebSocket while it stands. */
+/** How a base station is reached where UDP is blocked, and how a channel migrates between UDP and WebSocket while it stands. */
 import { describe, expect, test } from 'vitest';
 import { Router, Status } from '../../../protocol/coap/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
@@ -194,7 +194,7 @@ describe('a channel that stands', () => {
     expect(session.paths.length).toBe(1);
   });
 
-  test('moves to a WebSocket when UDP goes silent under traffic, and is not lost', async () => {
+  test('migrates to a WebSocket when UDP goes silent under traffic, and is not lost', async () => {
     const { simulation, connector, accepted } = await scene();
     const { session } = await answered(simulation, connector);
     simulation.at(simulation.now + 1000, 0, () => simulation.block('client', 'udp'));
@@ -226,7 +226,7 @@ describe('a channel that stands', () => {
     expect(again.after).toBeLessThan(400);
   });
 
-  test('an idle one whose UDP goes silent moves at its next keep-alive', async () => {
+  test('an idle one whose UDP goes silent migrates at its next keep-alive', async () => {
     const { simulation, connector } = await scene();
     const { session } = await answered(simulation, connector);
     simulation.block('client', 'udp');

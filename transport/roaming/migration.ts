@@ -1,4 +1,4 @@
-/** The move of one session to another socket. */
+/** Migration of one session to another socket (RFC 9000 §9). */
 import type { Path } from '../../protocol/path.ts';
 import type { BoundSocket } from '../environment.ts';
 import type { Session } from '../session/session.ts';
@@ -7,15 +7,15 @@ import type { Session } from '../session/session.ts';
  * Begins with the construction. Packets go over `from` until the peer has answered on `to`, which has ids of its own; a core that finds `from` dead may
  * choose another path meanwhile.
  */
-export class Move {
+export class Migration {
   readonly session: Session;
   readonly from: Path;
   readonly to: Path;
   #stops: (() => void)[] = [];
   #isOver = false;
 
-  /** @param onEnd once, unless it is over at once, undone or finished before: the session has moved, or nothing comes of it */
-  constructor(session: Session, socket: BoundSocket, onEnd: (move: Move) => void) {
+  /** @param onEnd once, unless it is over at once, undone or finished before: the session has migrated, or the attempt has failed */
+  constructor(session: Session, socket: BoundSocket, onEnd: (migration: Migration) => void) {
     this.session = session;
     this.from = session.path;
     this.to = socket.path(this.from.address, this.from.port);
@@ -25,7 +25,7 @@ export class Move {
       onEnd(this);
     };
     this.#stops = [
-      session.on('path', () => (this.hasMoved || !session.paths.includes(this.to)) && end()),
+      session.on('path', () => (this.hasMigrated || !session.paths.includes(this.to)) && end()),
       session.on('probed', ({ path, answered }) => path === this.to && !answered && end()),
       session.on('closed', end),
     ];
@@ -36,14 +36,14 @@ export class Move {
     return this.#isOver;
   }
 
-  get hasMoved(): boolean {
+  get hasMigrated(): boolean {
     return this.session.path === this.to;
   }
 
   /** The path that is not in use is forgotten. */
   finish(): void {
     this.#stop();
-    if (this.session.isOpen) this.session.removePath(this.hasMoved ? this.from : this.to);
+    if (this.session.isOpen) this.session.removePath(this.hasMigrated ? this.from : this.to);
   }
 
   /** Back to where it was: at once, as that path was validated before. */
@@ -51,7 +51,7 @@ export class Move {
     this.#stop();
     const { session, from, to } = this;
     if (!session.isOpen) return;
-    if (this.hasMoved && session.paths.includes(from)) session.migrate(from);
+    if (this.hasMigrated && session.paths.includes(from)) session.migrate(from);
     else session.removePath(to);
   }
 

@@ -1,5 +1,5 @@
 /**
- * Moves a channel to a base station between UDP and a WebSocket while it stands: carries out what `protocol/station-dial/channel-paths.ts` decides.
+ * Migrates a channel to a base station between UDP and a WebSocket while it stands: carries out what `protocol/station-dial/channel-paths.ts` decides.
  *
  * A WebSocket is a path of the session as an address is. It is added, challenged, and taken by migration, so routes over the channel go
  * along. A channel whose only path is gone at once, as when a WebSocket is cut, ends: its owner dials again.
@@ -29,7 +29,7 @@ interface Target {
 }
 
 /** From the moment that a channel stands until it ends. */
-export class ChannelMover {
+export class ChannelMigration {
   readonly #host: Host;
   readonly #session: Session;
   readonly #station: StationAddress;
@@ -71,7 +71,7 @@ export class ChannelMover {
     session.on('suspected', () => this.#tell((paths, now) => paths.suspected(now)));
     session.on('network', () => this.#networkChanged());
     session.on('probed', ({ path, answered }) => this.#probed(path, answered));
-    session.on('path', ({ path }) => this.#moved(path));
+    session.on('path', ({ path }) => this.#migrated(path));
     session.on('closed', () => this.#end());
     this.#serve();
   }
@@ -102,7 +102,7 @@ export class ChannelMover {
     else if (event.kind === 'close-websocket') this.#closeWebSockets();
     else if (event.kind === 'end')
       this.#session.end(new RemoteError('CLOSED', 'no connection id is left for another path to the base station'), CloseCode.NO_ERROR);
-    else this.#move(event.to);
+    else this.#migrate(event.to);
   }
 
   /** An answer is whatever arrives there. */
@@ -214,19 +214,19 @@ export class ChannelMover {
     if (this.#silent.size === 0) this.#tell((paths) => paths.udpSilent());
   }
 
-  #move(to: Over): void {
+  #migrate(to: Over): void {
     const path = to === 'udp' ? this.#udp[0] : this.#webSocket?.path;
     if (path !== undefined) this.#session.migrate(path);
   }
 
-  #moved(path: Path): void {
+  #migrated(path: Path): void {
     const over = overOf(path);
     const former = this.#decisions.over;
     if (over !== former) this.#ways.blockedHere().note(over === 'websocket');
-    // Of a move from one socket by UDP to another its mover tells.
+    // Roaming reports a migration from one UDP socket to another.
     if (path !== this.#path && (over === 'websocket' || former === 'websocket')) this.#noteRouted();
     this.#path = path;
-    this.#tell((paths, now) => paths.moved(over, now));
+    this.#tell((paths, now) => paths.migrated(over, now));
     if (over === 'udp') return;
     this.#closeWebSockets();
     this.#forgetUdp();
@@ -237,7 +237,7 @@ export class ChannelMover {
   /** What runs over the channel has other keep-alive, and its application may want to know. */
   #noteRouted(): void {
     const host = this.#host;
-    for (const session of host.sessions) if (host.channelOf(session.path) === this.#session) session.noteChannelMoved();
+    for (const session of host.sessions) if (host.channelOf(session.path) === this.#session) session.noteChannelMigrated();
   }
 
   #forgetUdp(except: readonly Path[] = []): void {

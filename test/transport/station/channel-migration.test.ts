@@ -1,10 +1,10 @@
-/** What moves a channel between UDP and WebSocket, where a whole simulation does not come to the moment that counts. */
+/** What migrates a channel between UDP and WebSocket, where a whole simulation does not come to the moment that counts. */
 import { expect, test } from 'vitest';
 import { BlockedNetworks } from '../../../protocol/station-dial/index.ts';
 import type { MessagePipe } from '../../../transport/environment.ts';
 import type { Host } from '../../../transport/host/host.ts';
 import type { Session } from '../../../transport/session/index.ts';
-import { ChannelMover } from '../../../transport/station/channel-mover.ts';
+import { ChannelMigration } from '../../../transport/station/channel-migration.ts';
 import { waysTo } from '../../../transport/station/ways.ts';
 import { openWebSocket } from '../../../transport/station/web-socket-dial.ts';
 import type { WebSocketSocket } from '../../../transport/websocket/index.ts';
@@ -51,7 +51,7 @@ function scene() {
   };
   const ways = waysTo(station, environment as never, new BlockedNetworks());
   const to = { host: host as unknown as Host, station, ways };
-  new ChannelMover({ session: session as unknown as Session, webSocket: null, ...to });
+  new ChannelMigration({ session: session as unknown as Session, webSocket: null, ...to });
   const emit = (name: string, event: object = {}): void => listeners[name]!(event);
   return { simulation, clock, host, session, opened, emit, to };
 }

@@ -1,4 +1,4 @@
-/** Which path a connection is on: the local network before IPv6, IPv4 and the relay, with 10 s between moves that nothing forces. */
+/** Which path a connection is on: the local network before IPv6, IPv4 and the relay, with 10 s between voluntary migrations. */
 import { describe, expect, test } from 'vitest';
 import type { Connection } from '../../../client/node.ts';
 import type { HostInterface } from '../../../transport/environment.ts';
@@ -21,9 +21,9 @@ function setAddresses(host: SimulatedHost, addresses: readonly string[]): void {
   network.interfaces = () => addresses.map((address, i) => ({ name: `sim${i}`, addresses: [address], kind: 'default' }));
 }
 
-/** Counts the moves at both ends; each is told once. */
-function expectMoves(fixture: HomesFixture, moves: number): void {
-  const changed = Array.from({ length: moves }, () => 'CHANNEL_CHANGED');
+/** Counts the migrations at both ends; each is reported once. */
+function expectMigrations(fixture: HomesFixture, migrations: number): void {
+  const changed = Array.from({ length: migrations }, () => 'CHANNEL_CHANGED');
   expect([fixture.clientEvents, fixture.deviceEvents]).toEqual([
     ['CONNECTED', ...changed],
     ['OPENED', ...changed],
@@ -36,20 +36,20 @@ describe('a connection goes over', () => {
     const connection = await fixture.direct();
     await fixture.sim.run(15_000);
     expect([over(connection), over(fixture.atDevice)]).toEqual(['ipv6', 'ipv6']);
-    expectMoves(fixture, 1);
+    expectMigrations(fixture, 1);
   });
 
-  test('IPv4 while IPv6 does not work, and IPv6 when it does, 10 s after the first move', async () => {
+  test('IPv4 while IPv6 does not work, and IPv6 when it does, 10 s after the first migration', async () => {
     const fixture = await HomesFixture.open({ client: 'v6-firewall', device: 'v6-firewall' });
     fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) && isIpv6(packet) ? 'drop' : undefined);
     const connection = await fixture.direct();
-    const movedAt = fixture.sim.now;
+    const migratedAt = fixture.sim.now;
     expect(over(connection)).toBe('ipv4');
     fixture.sim.onPacket = undefined;
     await fixture.sim.run(() => over(connection) === 'ipv6', 15_000);
-    expect(fixture.sim.now - movedAt).toBeGreaterThanOrEqual(10_000);
+    expect(fixture.sim.now - migratedAt).toBeGreaterThanOrEqual(10_000);
     await fixture.sim.run(100);
-    expectMoves(fixture, 2);
+    expectMigrations(fixture, 2);
   });
 });
 
@@ -72,7 +72,7 @@ describe("a client that comes into the device's network", () => {
     return { fixture, connection: await fixture.direct(), enter, leave };
   }
 
-  test('moves to it once its addresses have changed', async () => {
+  test('migrates to it once its addresses have changed', async () => {
     const { fixture, connection, enter } = await apart();
     await fixture.sim.run(20_000);
     expect(over(connection)).toBe('ipv4');
@@ -82,17 +82,17 @@ describe("a client that comes into the device's network", () => {
     expect(fixture.sim.now - entered).toBeLessThan(4_000);
     await fixture.sim.run(100);
     expect(over(fixture.atDevice)).toBe('lan');
-    expectMoves(fixture, 2);
+    expectMigrations(fixture, 2);
   });
 
-  test('moves there 10 s after its last move, when it comes sooner', async () => {
+  test('migrates there 10 s after its last migration, when it comes sooner', async () => {
     const { fixture, connection, enter } = await apart();
-    const movedAt = fixture.sim.now;
+    const migratedAt = fixture.sim.now;
     await fixture.sim.run(1_000);
     enter();
     await fixture.sim.run(() => over(connection) === 'lan', 15_000);
-    expect(fixture.sim.now - movedAt).toBeGreaterThanOrEqual(10_000);
-    expect(fixture.sim.now - movedAt).toBeLessThan(11_000);
+    expect(fixture.sim.now - migratedAt).toBeGreaterThanOrEqual(10_000);
+    expect(fixture.sim.now - migratedAt).toBeLessThan(11_000);
   });
 
   test('looks again when it loses its path while it tries another one', async () => {

@@ -1,6 +1,6 @@
 /**
  * Packets that ask and answer about paths: PATH_RESPONSE and PATH_CHALLENGE, each on its path, outside of congestion control, expanded to
- * 1,200 bytes unless the 3 × limit forbids (RFC 9000 §8.2.1, §8.2.2), or they only keep a path warm. What is lost is not repeated: the
+ * 1,200 bytes unless the anti-amplification limit forbids (RFC 9000 §8.2.1, §8.2.2), or they only keep a path warm. What is lost is not repeated: the
  * challenge has its own clock.
  *
  * Each such packet notes its path, so that an acknowledgement which came by a faster path does not make those of the active one look late.

@@ -22,7 +22,7 @@ export function lossTimer(c: Connection): f64 {
   return c.flight ? flightOf(c).lossTime : Infinity;
 }
 
-/** Nothing was acknowledged for so long that the peer is asked again; not while the 3 × limit lets nothing go (RFC 9002 §6.2.2.1). */
+/** Nothing was acknowledged for so long that the peer is asked again; not while the anti-amplification limit lets nothing go (RFC 9002 §6.2.2.1). */
 export function probeTimer(c: Connection): f64 {
   return flagged(c, LIMITED) && !mayAmplify(c) ? Infinity : probeTime(c);
 }

@@ -18,7 +18,7 @@ import { HEADER } from '../packet/header';
 import { maybeUpdateSendKey } from '../packet/key-update';
 import { protect } from '../packet/protection';
 import { frameSpaceNow, spaceIn } from '../packet/size';
-import { eliciting, stageAck, stageComplete, stageSent, stageSizeProbe } from '../packet/staging';
+import { eliciting, stageAck, stageComplete, stageMtuProbe, stageSent } from '../packet/staging';
 import { closeSpace, mayAmplify } from '../paths/amplification';
 import {
   ACK_NOW,
@@ -38,7 +38,7 @@ import {
 import { ensureFlight, flightIsFull, flightOf, newRecord, recordOf } from '../records/flight';
 import { ACKS_UNTIL_PING, ackOwed, onAckSent, writeAck } from '../recovery/ack-policy';
 import { armEarlyCopy } from '../recovery/early-copy';
-import { onSizeProbeSent, sizeProbeDue } from '../recovery/mtu';
+import { mtuProbeDue, onMtuProbeSent } from '../recovery/mtu';
 import { commitSent, commitSkipped } from '../recovery/sent';
 import { noteOutOfCredit } from '../streams/credit';
 import { fillStreams, hasStreamData } from '../streams/scheduler';
@@ -97,7 +97,7 @@ function transmitPacket(c: Connection, now: f64): bool {
   const more = wanted && mayElicit(c, now);
   if (!wanted) noteIdle(c);
   if (!more && !flagged(c, ACK_NOW)) return false;
-  if (more && transmitSizeProbe(c, now)) return true;
+  if (more && transmitMtuProbe(c, now)) return true;
   const packet = takeSlot();
   if (!packet) return false;
 
@@ -123,17 +123,17 @@ function transmitPacket(c: Connection, now: f64): bool {
 }
 
 /** A packet of a size that is tried: PING and PADDING (recovery/mtu.ts). False when it is not time, or there is no room. */
-function transmitSizeProbe(c: Connection, now: f64): bool {
-  const size = sizeProbeDue(c, now);
+function transmitMtuProbe(c: Connection, now: f64): bool {
+  const size = mtuProbeDue(c, now);
   if (!size || !changetype<usize>(newRecord(c, c.nextNumber))) return false;
   const packet = takeSlot();
   if (!packet) return false;
   stageSent();
-  stageSizeProbe();
+  stageMtuProbe();
   const length = spaceIn(c, size);
   memory.fill(packet + HEADER, 0, length);
   writeVarint(packet + HEADER, PING);
-  onSizeProbeSent(c, c.nextNumber);
+  onMtuProbeSent(c, c.nextNumber);
   send(c, packet, length, now);
   return true;
 }

@@ -46,8 +46,8 @@ export function stageEliciting(): void {
 }
 
 /** The packet is a probe of a larger size. */
-export function stageSizeProbe(): void {
-  staging().sizeProbe = 1;
+export function stageMtuProbe(): void {
+  staging().mtuProbe = 1;
   eliciting = true;
 }
 

@@ -1,4 +1,4 @@
-/** To an address at which nobody has shown to receive go at most three times the bytes that came from it (RFC 9000 §8.1, §9.3). */
+/** The anti-amplification limit: at most three times the bytes received from an unvalidated address are sent to it (RFC 9000 §8.1, §9.3). */
 import { frameSpace } from '../packet/size';
 import { Connection, flagged, LIMITED } from '../records/connection';
 import { is, OURS, Path, pathAt, VALIDATED } from '../records/path';

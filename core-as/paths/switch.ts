@@ -1,4 +1,4 @@
-/** The active path changes: recovery state, ids, route and the 3 × limit change with it (RFC 9000 §9.4, §9.5). */
+/** The active path changes: recovery state, ids, route and the anti-amplification limit change with it (RFC 9000 §9.4, §9.5). */
 import { Connection, LIMITED, ROUTED } from '../records/connection';
 import { findLocal } from '../records/connection-ids';
 import { CHALLENGING, CHOSEN, FRESH, is, LEAVING, ON_ROUTE, Path, pathAt, pathsOf, VALIDATED } from '../records/path';

@@ -57,7 +57,7 @@ function noteAnswer(c: Connection, index: u8, n: u32, rtt: f64, now: f64): void 
   else if (!isActive && !p.hasRtt) p.smoothedRtt = <f32>rtt;
   const isFull = ((p.fullSize >> <u8>n) & 1) != 0;
   if (!isFull && !is(p, FULL_SIZE)) {
-    // It answered a short datagram, which the 3 × limit allowed: now one of full size (§8.2.1).
+    // It answered a short datagram, which the anti-amplification limit allowed: now one of full size (§8.2.1).
     p.flags &= ~SMALL;
     p.challengesSent = 0;
     p.fullSize = 0;

@@ -42,7 +42,7 @@ export const PROBE: u32 = 1 << 13;
 /** The Complete packet has to go out. */
 export const SEND_COMPLETE: u32 = 1 << 14;
 export const CLOSE_DUE: u32 = 1 << 15;
-/** The active path's address is not validated: the 3 × limit holds. */
+/** The active path's address is not validated: the anti-amplification limit holds. */
 export const LIMITED: u32 = 1 << 16;
 /** The peer was said to have moved while its old path still answered: from now on that one is asked first. */
 export const DOUBTED: u32 = 1 << 17;

@@ -34,7 +34,7 @@ export class Flight {
   probes: u32;
   // Packet size (recovery/mtu.ts).
   /** Number of the probe of a larger size that is out, 0 = none. */
-  sizeProbe: u64;
+  mtuProbe: u64;
   /** Newest packet larger than the base size that was acknowledged. */
   largeAcked: u64;
   /** Large packets below this number were lost to a black hole. */
@@ -100,7 +100,7 @@ export class SentPacket {
   /** 1: the application left room in the window when it was sent. */
   appLimited: u8;
   /** 1: a probe of a larger size, which carries nothing. */
-  sizeProbe: u8;
+  mtuProbe: u8;
   /** Index of the path it went out on (records/path.ts); NO_PATH once that serves another one. */
   path: u8;
   // Delivery-rate sampling (draft-ietf-ccwg-bbr §4.1.2.1): the connection's counters when it was sent, low 32 bits.

@@ -58,7 +58,7 @@ export const NEWS_GONE: u8 = 1 << 2;
 /** What all paths share; the entries follow. */
 @unmanaged
 export class Paths {
-  /** When the check of a path that seems half dead began; -1 = none. */
+  /** When the check before a failover began; -1 = none. */
   checkStart: f64;
   /** Until then packets from another address do not have the active path asked: it has just shown that it is alive. */
   contestAfter: f64;

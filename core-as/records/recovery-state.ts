@@ -20,8 +20,8 @@ export class RecoveryState {
   bytesAcked: u32;
   /** What the congestion controller remembers, a chunk (congestion/model.ts); 0 = none. It belongs to one state only. */
   model: usize;
-  /** Search for a larger packet size (recovery/mtu.ts): no probe before this time, ms. After months it is coarse, which does no harm. */
-  searchTime: f32;
+  /** DPLPMTUD (recovery/mtu.ts): no probe of a larger packet before this time, ms. After months it is coarse, which does no harm. */
+  nextMtuProbe: f32;
   /** UDP payload of our packets, Route header included, and what it may grow to (recovery/mtu.ts). */
   packetSize: u16;
   maxPlpmtu: u16;

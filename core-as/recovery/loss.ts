@@ -12,7 +12,7 @@ import { Connection, PROBE, SEND_COMPLETE, SEND_IDS, SEND_PING } from '../record
 import { idFramesSettled } from '../records/connection-ids';
 import { flightOf, OUTSTANDING, RESOLVED, recordOf, SentPacket, settleFlight } from '../records/flight';
 import { probeTimeout } from '../records/rtt';
-import { findBlackHole, isExcused, onSizeProbeLost } from './mtu';
+import { findBlackHole, isExcused, onMtuProbeLost } from './mtu';
 import { notePathLoss } from './path-loss';
 import { elsewhereLostAt } from './path-state';
 import { beginEpisode, isLost, lossDelay, rememberLost } from './reordering';
@@ -65,9 +65,9 @@ export function detectLost(c: Connection, now: f64): void {
       continue;
     }
     settled = true;
-    if (record.sizeProbe || isExcused(c, record, number)) {
+    if (record.mtuProbe || isExcused(c, record, number)) {
       settleLost(c, record);
-      if (record.sizeProbe) onSizeProbeLost(c, number, now);
+      if (record.mtuProbe) onMtuProbeLost(c, number, now);
       continue;
     }
     lastLostTime = max(lastLostTime, record.time);

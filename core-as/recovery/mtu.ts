@@ -1,5 +1,5 @@
 /**
- * Search for the largest packet that the path carries (RFC 8899), and the way back when it carries less than it did.
+ * Path MTU discovery (DPLPMTUD, RFC 8899): the largest packet that the path carries, and the way back when it carries less.
  *
  *   bulk demand ─▶ probe of the next size ─┬ acknowledged ─▶ packets have that size; next size at once
  *                                          └ lost ─▶ again, later; lost MAX_PROBES times ─▶ rest for PMTU_RAISE_TIMER
@@ -10,15 +10,15 @@
  *   probe beyond what the link carries may arrive in fragments: the ceiling is what keeps us from trying (PROTOCOL.md §5).
  * - A probe is a packet of its own, PING and PADDING: its loss costs no data, is no sign of congestion (§3, item 7) and is not counted
  *   as a lost packet. It is in flight like any other packet.
- * - Only a connection in bulk transfer searches: whoever has a request now and then gains nothing. And only on a validated path: there
- *   is no room for more than is asked for below the 3 × limit (RFC 9000 §8).
+ * - Only a connection in bulk transfer probes: occasional requests gain nothing. And only on a validated path: otherwise there
+ *   is no room for probes below the anti-amplification limit (RFC 9000 §8).
  * - Black hole: lost packets larger than the base size are counted until one is acknowledged that was sent later than they. At three, all
  *   that are still out at that size are taken for the path's doing and not for congestion, unless a packet of base size was lost among
  *   them: then the path lost packets of every size, and all of it counts. Losses that were found in earlier calls than the third have been
  *   counted as congestion by then; that is not undone.
  * - Confirmation: the end of a burst that was lost by chance looks the same. So the size before is probed at once and, when that probe is
  *   lost, once more a PTO later. The first that is acknowledged undoes the fall, and what was excused counts as one loss. When both are lost
- *   the search rests, or begins again at once where losses were of every size. Such a probe needs no bulk transfer, only something to send. A
+ *   discovery rests, or resumes at once where losses were of every size. Such a probe needs no bulk transfer, only something to send. A
  *   path that passes probes and swallows data has MOST_UNDONE falls undone, each within 30 s of the one before; the next counts without a probe.
  * - What a timeout sends has base size (size.ts), so that a black hole is found after one timeout.
  */
@@ -42,7 +42,7 @@ const BLACK_HOLE_PACKETS: u8 = 3;
 const CONFIRMING_PROBES: u8 = 2;
 const MOST_UNDONE: u8 = 4;
 
-/** Our constant: with so many packets under way, and more to send, a transfer is worth a search. */
+/** Our constant: with so many packets under way, and more to send, a transfer is worth a probe. */
 const BULK_PACKETS: u32 = 8;
 /**
  * Our constant: a size is tried only while the window holds so many packets of it, the least that BBR keeps (MinPipeCwndPackets). With 8, one bulk
@@ -76,7 +76,7 @@ export function resetSize(c: Connection, ceiling: u32): void {
   rest(c, 0);
   if (!c.flight) return;
   const flight = flightOf(c);
-  flight.sizeProbe = 0;
+  flight.mtuProbe = 0;
   flight.largeAcked = c.nextNumber;
 }
 
@@ -90,10 +90,10 @@ export function allowSize(c: Connection, ceiling: u32): void {
 }
 
 /** Size of the probe that may go out now, 0 = none. Asked when window and pacer let a packet go. */
-export function sizeProbeDue(c: Connection, now: f64): u32 {
-  if (c.packetSize >= c.maxPlpmtu || now < <f64>c.searchTime) return 0;
+export function mtuProbeDue(c: Connection, now: f64): u32 {
+  if (c.packetSize >= c.maxPlpmtu || now < <f64>c.nextMtuProbe) return 0;
   const flight = flightOf(c);
-  if (flight.sizeProbe || flagged(c, PROBE | LIMITED)) return 0;
+  if (flight.mtuProbe || flagged(c, PROBE | LIMITED)) return 0;
   if (isConfirming(c)) {
     const former = sizeBefore(c);
     return c.congestionWindow >= WINDOW_PACKETS_BEFORE * former ? former : 0;
@@ -104,17 +104,17 @@ export function sizeProbeDue(c: Connection, now: f64): u32 {
 }
 
 /** The probe went out as packet `number`. */
-export function onSizeProbeSent(c: Connection, number: u64): void {
-  flightOf(c).sizeProbe = number;
+export function onMtuProbeSent(c: Connection, number: u64): void {
+  flightOf(c).mtuProbe = number;
 }
 
 /** Packet `number` was acknowledged. */
 export function onSizeAcked(c: Connection, record: SentPacket, number: u64, now: f64): void {
   if (record.size <= <u16>BASE_PLPMTU) return;
   const flight = flightOf(c);
-  if (record.sizeProbe) {
-    if (number != flight.sizeProbe) return;
-    flight.sizeProbe = 0;
+  if (record.mtuProbe) {
+    if (number != flight.mtuProbe) return;
+    flight.mtuProbe = 0;
     c.packetSize = record.size;
     if (isConfirming(c)) undoFall(c, record.time, now);
     else rest(c, 0);
@@ -125,12 +125,12 @@ export function onSizeAcked(c: Connection, record: SentPacket, number: u64, now:
 }
 
 /** Probe `number` was lost. */
-export function onSizeProbeLost(c: Connection, number: u64, now: f64): void {
+export function onMtuProbeLost(c: Connection, number: u64, now: f64): void {
   const flight = flightOf(c);
-  if (number != flight.sizeProbe) return;
-  flight.sizeProbe = 0;
+  if (number != flight.mtuProbe) return;
+  flight.mtuProbe = 0;
   const lost = c.probeCount & PROBES_LOST;
-  c.searchTime = <f32>(now + probeTimeout(c) * <f64>(1 << lost));
+  c.nextMtuProbe = <f32>(now + probeTimeout(c) * <f64>(1 << lost));
   c.probeCount++;
   if (isConfirming(c)) {
     if (lost + 1 >= CONFIRMING_PROBES) confirmFall(c, now);
@@ -146,7 +146,7 @@ export function findBlackHole(c: Connection, delay: f64, now: f64): void {
   const flight = flightOf(c);
   for (let number = max(flight.base, flight.largeAcked + 1); <i64>number <= c.largestAcked; number++) {
     const record = recordOf(c, number);
-    if (!changetype<usize>(record) || record.state != OUTSTANDING || record.complete || record.sizeProbe) continue;
+    if (!changetype<usize>(record) || record.state != OUTSTANDING || record.complete || record.mtuProbe) continue;
     if (!isLost(c, record, number, delay, now)) continue;
     if (record.size <= <u16>BASE_PLPMTU) {
       if (c.largeLost & COUNT) c.largeLost |= SMALL_LOST;
@@ -164,14 +164,14 @@ export function isExcused(c: Connection, record: SentPacket, number: u64): bool 
 function fall(c: Connection, now: f64): void {
   const flight = flightOf(c);
   const outage = (c.largeLost & SMALL_LOST) != 0;
-  const undone = now < <f64>c.searchTime ? c.probeCount & ~PROBES_LOST : 0;
+  const undone = now < <f64>c.nextMtuProbe ? c.probeCount & ~PROBES_LOST : 0;
   if (!outage) flight.excusedBelow = c.nextNumber;
-  flight.sizeProbe = 0;
+  flight.mtuProbe = 0;
   c.largeLost = (c.largeLost & SMALL_LOST) | placeOf(c);
   c.packetSize = <u16>BASE_PLPMTU;
   c.probeCount = undone;
   if (undone >= MOST_UNDONE * UNDONE_ONE) confirmFall(c, now);
-  else c.searchTime = <f32>now;
+  else c.nextMtuProbe = <f32>now;
 }
 
 /** Its probes were lost, too. */
@@ -212,7 +212,7 @@ function sizeBefore(c: Connection): u32 {
 
 /** No probe before `time`, and then as if none had been lost. */
 function rest(c: Connection, time: f64): void {
-  c.searchTime = <f32>time;
+  c.nextMtuProbe = <f32>time;
   c.probeCount = 0;
   c.largeLost = 0;
 }

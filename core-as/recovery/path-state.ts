@@ -65,7 +65,7 @@ export function restartFlight(c: Connection, now: f64): void {
   flight.latestRtt = 0;
   flight.ptoCount = 0;
   flight.probes = 0;
-  flight.sizeProbe = 0;
+  flight.mtuProbe = 0;
   flight.largeAcked = c.nextNumber;
   flight.excusedBelow = 0;
   flight.episodeStart = -1;

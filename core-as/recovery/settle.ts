@@ -36,7 +36,7 @@ export function settleAcked(c: Connection, record: SentPacket): void {
 /** The packet of `record` is lost: what it carried goes out again. A size probe carried nothing and is no lost packet. */
 export function settleLost(c: Connection, record: SentPacket): void {
   leaveFlight(c, record);
-  if (record.sizeProbe) return;
+  if (record.mtuProbe) return;
   c.packetsLost++;
   sendAgain(c, record);
 }

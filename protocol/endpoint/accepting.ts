@@ -8,7 +8,7 @@
  *            → under load: Retry until the address is validated, as it is over a WebSocket, then 5 handshakes a second per address
  *            → room in the table of half-open handshakes → Respond
  *
- * Until the address is validated no more than three times the bytes received are sent. An Initiate the base station carries takes the
+ * Until the address is validated the anti-amplification limit holds (RFC 9000 §8.1). An Initiate the base station carries takes the
  * same way, but its refusal is an error for the base station instead of a packet.
  */
 import { type CborValue, encode } from '../cbor/index.ts';

@@ -69,7 +69,7 @@ export class HalfOpen implements Timed {
     return this.responses === 1 ? now - this.respondedAt : 0;
   }
 
-  /** Whether `length` bytes may go to an address that is not validated: at most three times what came from it (RFC 9000 §8.1). */
+  /** Whether the anti-amplification limit (RFC 9000 §8.1) allows `length` more bytes. */
   maySend(length: number): boolean {
     return this.fields.validated || this.sent + length <= 3 * this.received;
   }

@@ -12,7 +12,7 @@ export interface EndpointStats {
   unknownId: number;
   /** Data packets whose tag does not hold, repeats included. */
   unauthenticated: number;
-  /** Packets held back by a rate limit, a full table, or the 3 × limit. */
+  /** Packets held back by a rate limit, a full table, or the anti-amplification limit. */
   limited: number;
   retriesSent: number;
   versionsSent: number;

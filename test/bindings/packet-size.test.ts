@@ -59,7 +59,7 @@ class Narrow {
   }
 }
 
-describe('without a search', () => {
+describe('without path MTU discovery', () => {
   test.each([1_200, 1_452, 9_000, 65_000])('packets have the %d bytes that were asked for', (packetSize) => {
     const core = Core.create({ maxPacketSize: 65_000 });
     const narrow = new Narrow({ packetSize }, { core, parameters: { maxUdpPayload: 65_000 } });
@@ -78,7 +78,7 @@ describe('without a search', () => {
   });
 });
 
-describe('search', () => {
+describe('path MTU discovery', () => {
   test.each([0, 0.05])('climbs the table under bulk, loss %d', (loss) => {
     for (const seed of seeds(1, 40)) {
       const narrow = new Narrow({ ...ETHERNET, congestion: 'bbr' }, { seed, link: { loss } });
@@ -400,7 +400,7 @@ describe('black hole', () => {
     narrow.pair.free();
   });
 
-  test('over: after a rest the search begins again', () => {
+  test('over: after a rest path MTU discovery resumes', () => {
     const { narrow } = climbed(30_000_000, { congestion: 'cubic' }, { line: new Line(1_000_000, 100_000) });
     narrow.mtu = BASE;
     expect(narrow.pair.run(5_000, () => narrow.stats.packetSize === BASE)).toBe(true);

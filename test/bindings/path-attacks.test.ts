@@ -6,7 +6,7 @@ import { type Carried, CLIENT, RoutedPair, rebound } from './routed-pair.ts';
 const message = (length = 100) => new Uint8Array(length).fill(5);
 const sizes = (datagrams: readonly Carried[]) => datagrams.map(({ bytes }) => bytes.length);
 
-describe('the 3 × limit (RFC 9000 §8.1, §9.3)', () => {
+describe('the anti-amplification limit (RFC 9000 §8.1, §9.3)', () => {
   test('holds for an address that nobody has validated', () => {
     const pair = new RoutedPair();
     const stream = pair.initiator.connection.openStream();
@@ -110,7 +110,7 @@ describe('where the peer is', () => {
 });
 
 describe('a connection closed while the address is not validated', () => {
-  test('says so within the 3 × limit', () => {
+  test('says so within the anti-amplification limit', () => {
     const pair = new RoutedPair();
     pair.run(100);
     const before = pair.responder.sent.length;

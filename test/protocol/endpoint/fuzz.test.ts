@@ -1,6 +1,6 @@
 /**
  * Whatever arrives from the network: random and mutated datagrams, at an endpoint in every state. None may throw, change a connection, open
- * one, or make the endpoint send more than the 3 × limit allows.
+ * one, or make the endpoint send more than the anti-amplification limit allows.
  */
 import { describe, expect, it } from 'vitest';
 import type { CryptoHost } from '../../../protocol/crypto-host.ts';

@@ -1,4 +1,4 @@
-/** Floods of handshakes: Retry, rates, the 3 × limit, the table of half-open handshakes, and one connection too many. */
+/** Floods of handshakes: Retry, rates, the anti-amplification limit, the table of half-open handshakes, and one connection too many. */
 import { describe, expect, it } from 'vitest';
 import { Core } from '../../../bindings/index.ts';
 import type { Endpoint } from '../../../protocol/endpoint/index.ts';
@@ -402,7 +402,7 @@ describe('one connection too many', () => {
 
 /** An endpoint that answers to `device:p.d`, by hand. */
 describe('handshakes over WebSockets', () => {
-  it('need no padding, and their address counts as validated: no Retry and no 3 × limit', () => {
+  it('need no padding, and their address counts as validated: no Retry and no anti-amplification limit', () => {
     const { endpoint, drain } = responder({ retryAbove: 0 });
     const bare = initiate(crypto.randomBytes(8), undefined, false);
     endpoint.receive(bare, path('10.1.0.1', 1), 0);

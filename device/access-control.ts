@@ -22,10 +22,10 @@ import { callerOf, type Denial } from './iam/caller.ts';
 import type { IamChange } from './iam/changes.ts';
 import { type IamHost, installIamEndpoints } from './iam/endpoints/index.ts';
 import type { Iam } from './iam/iam.ts';
-import type { Life } from './life.ts';
 import type { PasswordService } from './password/service.ts';
 import type { PasswordSource } from './password/source.ts';
 import { PushNotification } from './push.ts';
+import type { DeviceRuntime } from './runtime.ts';
 import { requireIdentity } from './settings.ts';
 
 /** ms a deleted user's connection stays for an answer that is on its way. */
@@ -38,7 +38,7 @@ export interface ControlledDevice {
   readonly passwords: PasswordService;
   readonly resources: CoapResources;
   readonly connections: Connections;
-  readonly life: Life;
+  readonly runtime: DeviceRuntime;
   /** Told of what a client was refused. */
   readonly denied: (denial: Denial) => void;
 }
@@ -62,7 +62,7 @@ export class AccessControl {
       removeListener();
       throw error;
     }
-    device.life.keepConnectionsFor((fingerprint) => iam.userByFingerprint(fingerprint)?.username ?? null);
+    device.runtime.keepConnectionsFor((fingerprint) => iam.userByFingerprint(fingerprint)?.username ?? null);
     if (iam.passwordThrottle !== undefined) passwords.keepThrottle(iam.passwordThrottle);
     installIamEndpoints(resources, iam, this.#host());
     this.#tokens();
@@ -84,13 +84,13 @@ export class AccessControl {
   }
 
   #host(): IamHost {
-    const { clock, life, denied } = this.#device;
+    const { clock, runtime, denied } = this.#device;
     return {
       clock,
-      isSctOmitted: (token) => life.tokens.omitted.includes(token),
+      isSctOmitted: (token) => runtime.tokens.omitted.includes(token),
       details() {
-        const { productId, deviceId } = requireIdentity(life.settings);
-        const { appName, appVersion } = life.settings;
+        const { productId, deviceId } = requireIdentity(runtime.settings);
+        const { appName, appVersion } = runtime.settings;
         return {
           svcVersion: VERSION,
           ...(appVersion !== null && { appVersion }),
@@ -101,7 +101,7 @@ export class AccessControl {
       },
       caller: callerOf,
       async sendPush(projectId, body) {
-        const push = new PushNotification((request) => life.ask(request));
+        const push = new PushNotification((request) => runtime.ask(request));
         push.setProjectId(projectId);
         push.setPayload(body);
         await push.send();
@@ -128,12 +128,12 @@ export class AccessControl {
   }
 
   #tokens(): void {
-    const { life } = this.#device;
-    if (life.tokens.manage(this.iam.serverConnectTokens)) life.tokensChanged();
+    const { runtime } = this.#device;
+    if (runtime.tokens.manage(this.iam.serverConnectTokens)) runtime.tokensChanged();
   }
 
   #friendlyName(): void {
-    this.#device.life.announcer.setFriendlyName(this.iam.state.friendlyName ?? '');
+    this.#device.runtime.announcer.setFriendlyName(this.iam.state.friendlyName ?? '');
   }
 
   #deleted({ username, fingerprints }: IamUser): void {

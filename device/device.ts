@@ -14,7 +14,6 @@ import { type ConnectionListener, type ConnectionRef, Connections, type DeviceCo
 import type { DeviceEvent } from './events.ts';
 import { callerOf, type Denial } from './iam/caller.ts';
 import type { Iam } from './iam/iam.ts';
-import { Life } from './life.ts';
 import { DeviceLog, type DeviceLogCallback, stdOutCallback } from './log.ts';
 import { applyOptions, type DeviceOptions } from './options.ts';
 import type { PasswordAuthenticationListener } from './password/requests.ts';
@@ -22,6 +21,7 @@ import { PasswordService } from './password/service.ts';
 import type { PasswordSource } from './password/source.ts';
 import { PushNotification } from './push.ts';
 import { checkRendezvous, type RendezvousMode, type RendezvousOptions } from './rendezvous-options.ts';
+import { DeviceRuntime } from './runtime.ts';
 import { ServiceInvocation } from './service-invocation.ts';
 import * as settings from './settings.ts';
 import { type StreamHandler, type StreamListener, StreamListeners } from './streams.ts';
@@ -45,7 +45,7 @@ export class Device {
   readonly #tunnels: Tunnels<TcpTunnelService>;
   readonly #udpTunnels: UdpTunnels;
   readonly #passwords: PasswordService;
-  readonly #life: Life;
+  readonly #runtime: DeviceRuntime;
   #accessControl: AccessControl | null = null;
   #audit: DeviceAudit | null = null;
 
@@ -67,7 +67,7 @@ export class Device {
     const resolve = (host: string): Promise<string[]> => this.#environment.network.resolve(host);
     this.#tunnels = new Tunnels({ ...parts, resolve, kind: 'TCP', connect: connectTcp });
     this.#udpTunnels = new UdpTunnels(this.#environment, { ...parts, resolve });
-    this.#life = new Life({
+    this.#runtime = new DeviceRuntime({
       environment: this.#environment,
       resources: this.#resources,
       streams: this.#streams,
@@ -80,7 +80,7 @@ export class Device {
         this.#accessControl?.close();
       },
     });
-    this.#passwords = new PasswordService(this.#environment, () => this.#life.passwordIdentity, this.#resources);
+    this.#passwords = new PasswordService(this.#environment, () => this.#runtime.passwordIdentity, this.#resources);
     applyOptions(this, options);
   }
 
@@ -93,17 +93,17 @@ export class Device {
 
   /** @throws LocalError INVALID_ARGUMENT unless 1 to 61 letters, digits, `-` or `_` */
   setProductId(id: string): void {
-    this.#life.setup().productId = settings.checkId('product id', id);
+    this.#runtime.setup().productId = settings.checkId('product id', id);
   }
 
   /** @throws LocalError INVALID_ARGUMENT unless 1 to 61 letters, digits, `-` or `_` */
   setDeviceId(id: string): void {
-    this.#life.setup().deviceId = settings.checkId('device id', id);
+    this.#runtime.setup().deviceId = settings.checkId('device id', id);
   }
 
   /** PKCS#8 PEM, as `createPrivateKey` makes it. @throws LocalError INVALID_ARGUMENT */
   setPrivateKey(pem: string): void {
-    this.#life.setup().identity = settings.importPrivateKey(this.#environment.crypto, pem);
+    this.#runtime.setup().identity = settings.importPrivateKey(this.#environment.crypto, pem);
   }
 
   /** A fresh private key as PKCS#8 PEM. It is not set: keep it, and give it to `setPrivateKey` at every start. */
@@ -113,95 +113,95 @@ export class Device {
 
   /** @throws LocalError STRING_TOO_LONG over 32 bytes */
   setAppName(name: string): void {
-    this.#life.setup().appName = settings.checkAppText('application name', name);
+    this.#runtime.setup().appName = settings.checkAppText('application name', name);
   }
 
   /** @throws LocalError STRING_TOO_LONG over 32 bytes */
   setAppVersion(version: string): void {
-    this.#life.setup().appVersion = settings.checkAppText('application version', version);
+    this.#runtime.setup().appVersion = settings.checkAppText('application version', version);
   }
 
   /** The base station: `https://host[:port]` or `host[:port]`. Without a port: 4433. @throws LocalError INVALID_ARGUMENT */
   setServerUrl(url: string): void {
     const { host, port } = settings.parseServerUrl(url);
-    this.#life.setup().serverHost = host;
-    if (port !== undefined) this.#life.settings.serverPort = port;
+    this.#runtime.setup().serverHost = host;
+    if (port !== undefined) this.#runtime.settings.serverPort = port;
   }
 
   /** Port of the base station, if the URL names none: of UDP, and without a fingerprint that of https. @throws LocalError INVALID_ARGUMENT */
   setServerPort(port: number): void {
-    this.#life.setup().serverPort = settings.checkPort('server port', port);
+    this.#runtime.setup().serverPort = settings.checkPort('server port', port);
   }
 
   /** Pin: full hex fingerprint of the base station's key. Without it the base station is proved by TLS. @throws LocalError INVALID_ARGUMENT */
   setServerFingerprint(fingerprint: string): void {
-    this.#life.setup().serverFingerprint = settings.checkFingerprint(fingerprint);
+    this.#runtime.setup().serverFingerprint = settings.checkFingerprint(fingerprint);
   }
 
   /** PEM: roots that prove a base station without pin, in place of those of the platform. @throws LocalError INVALID_ARGUMENT */
   setRootCerts(pem: string): void {
-    this.#life.setup().rootCerts = checkCertificates(pem);
+    this.#runtime.setup().rootCerts = checkCertificates(pem);
   }
 
   /** Where UDP is silent; null, the default: `/svc/v1` of the base station. @param verify its certificate must be valid @throws LocalError INVALID_ARGUMENT */
   setServerWebSocketUrl(url: string | null, verify = false): void {
-    Object.assign(this.#life.setup(), settings.checkWebSocket(url, verify));
+    Object.assign(this.#runtime.setup(), settings.checkWebSocket(url, verify));
   }
 
   /** With whom the device looks for direct paths, and what it names for that; default `anyone`. @throws LocalError INVALID_ARGUMENT */
   setRendezvous(rendezvous: RendezvousMode | RendezvousOptions): void {
-    this.#life.setup().rendezvous = checkRendezvous(rendezvous);
+    this.#runtime.setup().rendezvous = checkRendezvous(rendezvous);
   }
 
   /** How often the channel to the base station is kept alive; default `balanced` (docs/paths.md). @throws LocalError INVALID_ARGUMENT */
   setKeepAliveProfile(profile: NonNullable<DeviceOptions['keepAliveProfile']>): void {
-    this.#life.setup().keepAliveProfile = settings.checkProfile(profile);
+    this.#runtime.setup().keepAliveProfile = settings.checkProfile(profile);
   }
 
   /** UDP port for the local network, 0 = any free one; default 5592. @throws LocalError INVALID_ARGUMENT */
   setLocalPort(port: number): void {
-    this.#life.setup().localPort = settings.checkPort('local port', port);
+    this.#runtime.setup().localPort = settings.checkPort('local port', port);
   }
 
   /** UDP port towards the base station, 0 = any free one; default 5593. @throws LocalError INVALID_ARGUMENT */
   setP2pPort(port: number): void {
-    this.#life.setup().p2pPort = settings.checkPort('p2p port', port);
+    this.#runtime.setup().p2pPort = settings.checkPort('p2p port', port);
   }
 
   get productId(): string | null {
-    return this.#life.settings.productId;
+    return this.#runtime.settings.productId;
   }
 
   get deviceId(): string | null {
-    return this.#life.settings.deviceId;
+    return this.#runtime.settings.deviceId;
   }
 
   get appName(): string | null {
-    return this.#life.settings.appName;
+    return this.#runtime.settings.appName;
   }
 
   get appVersion(): string | null {
-    return this.#life.settings.appVersion;
+    return this.#runtime.settings.appVersion;
   }
 
   /** The port in use once started, before that the one set. */
   get localPort(): number {
-    return this.#life.localPort;
+    return this.#runtime.localPort;
   }
 
   /** The port in use once started, before that the one set. */
   get p2pPort(): number {
-    return this.#life.p2pPort;
+    return this.#runtime.p2pPort;
   }
 
   /** Full hex fingerprint of the device's key. @throws LocalError INVALID_STATE without a private key */
   get deviceFingerprint(): string {
-    return this.#life.fingerprint;
+    return this.#runtime.fingerprint;
   }
 
   /** @deprecated The first 16 bytes of it: for people's eyes, never to tell devices apart. @throws as deviceFingerprint */
   get deviceFingerprintHex(): string {
-    return shortFingerprint(this.#life.fingerprint);
+    return shortFingerprint(this.#runtime.fingerprint);
   }
 
   // What the device offers. Any time.
@@ -268,7 +268,7 @@ export class Device {
    * @throws LocalError INVALID_STATE; IN_USE when there is access control, an authorization listener or one for passwords
    */
   setIam(iam: Iam): void {
-    this.#life.setup();
+    this.#runtime.setup();
     if (this.#accessControl !== null) throw new LocalError('IN_USE', 'the device has access control: only one is possible');
     this.#accessControl = new AccessControl(iam, {
       clock: this.#environment.clock,
@@ -276,7 +276,7 @@ export class Device {
       passwords: this.#passwords,
       resources: this.#resources,
       connections: this.#connections,
-      life: this.#life,
+      runtime: this.#runtime,
       denied: (denial) => this.#events.emit('denied', denial),
     });
     this.#audit?.follow(iam);
@@ -298,7 +298,7 @@ export class Device {
    * @throws LocalError INVALID_STATE; IN_USE when there is one
    */
   setAuditLog(log: AuditLog): void {
-    this.#life.setup();
+    this.#runtime.setup();
     if (this.#audit !== null) throw new LocalError('IN_USE', 'the device has an audit log: only one is possible');
     const audit = new DeviceAudit(log);
     this.#audit = audit;
@@ -341,11 +341,11 @@ export class Device {
   // What the device may reach through its base station.
 
   createPushNotification(): PushNotification {
-    return new PushNotification((request) => this.#life.ask(request));
+    return new PushNotification((request) => this.#runtime.ask(request));
   }
 
   createServiceInvocation(): ServiceInvocation {
-    return new ServiceInvocation((request) => this.#life.ask(request));
+    return new ServiceInvocation((request) => this.#runtime.ask(request));
   }
 
   /** The one who knows the users' passwords, asked at each login. Returns the function that removes it. @throws LocalError IN_USE */
@@ -367,31 +367,31 @@ export class Device {
 
   /** Clients with this token are let through by the base station. Uploaded at once when attached. @throws LocalError INVALID_ARGUMENT */
   addServerConnectToken(token: string): void {
-    if (this.#life.tokens.add(token)) this.#life.tokensChanged();
+    if (this.#runtime.tokens.add(token)) this.#runtime.tokensChanged();
   }
 
   /** The base station lets nobody through by it any more, as soon as it knows. A token of a user's stays. @throws LocalError NOT_FOUND */
   removeServerConnectToken(token: string): void {
-    if (this.#life.tokens.remove(token)) this.#life.tokensChanged();
+    if (this.#runtime.tokens.remove(token)) this.#runtime.tokensChanged();
   }
 
   /** True when the base station has all tokens, or the device is not attached (it uploads them when it attaches). */
   areServerConnectTokensSynchronized(): boolean {
-    return !this.#life.attached || this.#life.tokens.synchronized;
+    return !this.#runtime.attached || this.#runtime.tokens.synchronized;
   }
 
   // Discovery on the local network (PROTOCOL.md §11).
 
   /** Announces the device by multicast DNS once it is started. Only before start. @throws LocalError INVALID_STATE; NOT_IMPLEMENTED without multicast */
   enableMdns(): void {
-    this.#life.setup();
-    this.#life.announcer.enable();
+    this.#runtime.setup();
+    this.#runtime.announcer.enable();
   }
 
   /** Clients can look for a subtype alone. Only before start. @throws LocalError INVALID_STATE; INVALID_ARGUMENT unless 1 to 63 characters without `.` */
   mdnsAddSubtype(subtype: string): void {
-    this.#life.setup();
-    this.#life.announcer.addSubtype(subtype);
+    this.#runtime.setup();
+    this.#runtime.announcer.addSubtype(subtype);
   }
 
   /**
@@ -399,7 +399,7 @@ export class Device {
    * @throws LocalError INVALID_ARGUMENT (keys are printable ASCII without `=`; not `productid`, `deviceid`); STRING_TOO_LONG: `key=value` over 255 bytes
    */
   mdnsAddTxtItem(key: string, value: string): void {
-    this.#life.announcer.addTxtItem(key, value);
+    this.#runtime.announcer.addTxtItem(key, value);
   }
 
   // Limits. Any time unless said; lowering one ends nothing that is open.
@@ -409,17 +409,17 @@ export class Device {
    * @throws LocalError INVALID_ARGUMENT; INVALID_STATE on a running device above 1,024 and above the limit it was started with
    */
   limitConnections(limit: number): void {
-    this.#life.limitConnections(settings.checkLimit('connections', limit));
+    this.#runtime.limitConnections(settings.checkLimit('connections', limit));
   }
 
   /** Streams open at a time, over all connections; further ones are refused. @throws LocalError INVALID_ARGUMENT */
   limitStreams(limit: number): void {
-    this.#life.limitStreams(settings.checkLimit('streams', limit));
+    this.#runtime.limitStreams(settings.checkLimit('streams', limit));
   }
 
   /** Stream buffer in units of 256 bytes, at least 128, over all connections; streams wait when it is used up. @throws LocalError INVALID_ARGUMENT */
   limitStreamSegments(limit: number): void {
-    this.#life.limitStreamSegments(settings.checkLimit('stream segments', limit));
+    this.#runtime.limitStreamSegments(settings.checkLimit('stream segments', limit));
   }
 
   /** CoAP requests worked on at a time, over all connections; further ones are answered 5.03. @throws LocalError INVALID_ARGUMENT */
@@ -478,7 +478,7 @@ export class Device {
 
   /** Attach to the base station or not. Any time before close. @throws LocalError INVALID_STATE after close, or when started without a base station set */
   setBasestationAttach(attach: boolean): void {
-    this.#life.setBasestationAttach(attach);
+    this.#runtime.setBasestationAttach(attach);
   }
 
   /**
@@ -486,13 +486,13 @@ export class Device {
    * missing, root certificates beside a fingerprint, started or closed before); ADDRESS_IN_USE
    */
   async start(): Promise<void> {
-    await this.#life.start();
-    await this.#audit?.started(this.#life.settings);
+    await this.#runtime.start();
+    await this.#audit?.started(this.#runtime.settings);
   }
 
   /** Detaches, closes all connections and the sockets. The last event is CLOSED. @throws LocalError INVALID_STATE when it does not run */
   async close(): Promise<void> {
-    await this.#life.close();
+    await this.#runtime.close();
     await this.#passwords.close();
     await this.#audit?.stopped();
   }

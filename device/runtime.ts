@@ -45,8 +45,8 @@ const PER_NETWORK = 2;
 /** Slots of the core above the limit of client connections: the base station's channel, and clients that are being told "busy". */
 const SPARE_SLOTS = 8;
 
-/** What a device's life is made of. */
-export interface LifeOptions {
+/** What a device runtime is made of. */
+export interface DeviceRuntimeOptions {
   readonly environment: Environment;
   readonly resources: CoapResources;
   readonly streams: StreamListeners;
@@ -56,11 +56,11 @@ export interface LifeOptions {
   readonly onClose: () => void;
 }
 
-export class Life {
+export class DeviceRuntime {
   readonly settings = new settings.Settings();
   readonly tokens = new ServerConnectTokens();
   readonly announcer: Announcer;
-  readonly #options: LifeOptions;
+  readonly #options: DeviceRuntimeOptions;
   readonly #limits: { connections?: number; streams?: number } = {};
   #streamSegments: number | null = null;
   /** Whether a key is paired; null without access control. */
@@ -75,7 +75,7 @@ export class Life {
   /** One for all connections. */
   readonly #reportPaths: ReportPaths = (session, times) => this.#rendezvous!.report(session, times);
 
-  constructor(options: LifeOptions) {
+  constructor(options: DeviceRuntimeOptions) {
     this.#options = options;
     this.announcer = new Announcer(options.environment);
   }

@@ -34,8 +34,8 @@ const LOCAL_SOCKET = 1;
 /** Streams, above the application's limit, that a client may begin before it is refused (PROTOCOL.md §5). */
 const STREAM_CREDIT = 64;
 
-/** Client connections that a device has places for at least: a running one may raise its limit to that. They cost nothing until they are used. */
-const PLACES = 1024;
+/** Client connections that a device has room for at least: a running one may raise its limit to that. They cost nothing until they are used. */
+const MIN_CAPACITY = 1024;
 
 /** One connection of so many is kept for paired keys. */
 const KEPT = 4;
@@ -66,7 +66,7 @@ export class DeviceRuntime {
   /** Whether a key is paired; null without access control. */
   #userOf: ((fingerprint: string) => string | null) | null = null;
   /** Once started: how far the limit of connections may be raised. */
-  #places = Number.POSITIVE_INFINITY;
+  #capacity = Number.POSITIVE_INFINITY;
   #state: 'new' | 'starting' | 'running' | 'closed' = 'new';
   #host: Host | null = null;
   #attacher: Attacher | null = null;
@@ -112,8 +112,8 @@ export class DeviceRuntime {
 
   /** @throws LocalError INVALID_STATE on a running device above 1,024 and above the limit it was started with */
   limitConnections(limit: number): void {
-    if (this.#state !== 'new' && limit > this.#places)
-      throw new LocalError('INVALID_STATE', `a running device has places for ${this.#places} connections: set a higher limit before start`);
+    if (this.#state !== 'new' && limit > this.#capacity)
+      throw new LocalError('INVALID_STATE', `a running device has room for ${this.#capacity} connections: set a higher limit before start`);
     this.#limits.connections = limit;
     this.#limitHost();
   }
@@ -219,14 +219,14 @@ export class DeviceRuntime {
     const name = `device:${productId}.${deviceId}`;
     const { maxStreams } = defaultParameters;
     const streams = this.#limits.streams ?? maxStreams;
-    this.#places = Math.max(PLACES, this.#limits.connections ?? defaultLimits.connections);
+    this.#capacity = Math.max(MIN_CAPACITY, this.#limits.connections ?? defaultLimits.connections);
     return Host.open(this.#options.environment, {
       identity: key,
       binds: [{ port: p2pPort }, { port: localPort, local: true }],
       responder: (path) => (this.#host !== null && path.socket === this.#host.sockets[LOCAL_SOCKET]?.index ? [name, 'device'] : [name]),
       info: { ProductId: productId, DeviceId: deviceId },
       limits: this.#limits,
-      places: this.#places,
+      capacity: this.#capacity,
       parameters: { maxStreams: Math.max(maxStreams, streams + STREAM_CREDIT) },
       acceptStreams: true,
       rests: true,
@@ -239,7 +239,7 @@ export class DeviceRuntime {
   }
 
   #coreOptions(): CoreOptions {
-    const connections = this.#places + SPARE_SLOTS;
+    const connections = this.#capacity + SPARE_SLOTS;
     return { connections, ...(this.#streamSegments !== null && { streamSegments: this.#streamSegments }) };
   }
 

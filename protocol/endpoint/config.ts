@@ -9,7 +9,7 @@ export interface EndpointLimits {
   halfOpen: number;
   /** Half-open handshakes above which a Retry is asked for first. */
   retryAbove: number;
-  /** Connections accepted at a time; one more is closed with BUSY. Raise it no further than `places`. */
+  /** Connections accepted at a time; one more is closed with BUSY. Raise it no further than `capacity`. */
   connections: number;
   /** Part of `connections` that only peers with certain keys may take. Default none. */
   kept?: KeptConnections;
@@ -47,7 +47,7 @@ export interface EndpointConfig {
   readonly congestion?: CongestionControl;
   readonly limits: EndpointLimits;
   /** Accepted connections that ids are made for. Default: the limit at the start. */
-  readonly places?: number;
+  readonly capacity?: number;
   /** 32 random bytes kept beside the identity key, never shared with another node. */
   readonly resetSecret: Uint8Array;
 }

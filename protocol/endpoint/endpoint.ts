@@ -322,9 +322,9 @@ function leaveRoute({ registry, routes }: Context, path: Path): void {
 
 function newContext(config: EndpointConfig, hooks: Pick<RegistryHooks, 'released' | 'pathAdded'>): Context {
   const stats = newStats();
-  const { core, crypto, limits, resetSecret, places = limits.connections } = config;
-  const ids = Math.min(Math.max(limits.connections, places), MAX_IDS) + limits.halfOpen + SPARE_IDS;
-  const further = Math.min(FURTHER_IDS * Math.max(limits.connections, places), MAX_FURTHER_IDS);
+  const { core, crypto, limits, resetSecret, capacity = limits.connections } = config;
+  const ids = Math.min(Math.max(limits.connections, capacity), MAX_IDS) + limits.halfOpen + SPARE_IDS;
+  const further = Math.min(FURTHER_IDS * Math.max(limits.connections, capacity), MAX_FURTHER_IDS);
   const registry = new Registry(stats, {
     ...hooks,
     idsChanged: (slot, inForce, core) => updateIds(context, slot, inForce, core),

@@ -36,7 +36,7 @@ export interface HostConfig {
   keepAlive?: KeepAlive;
   limits?: Partial<HostLimits>;
   /** How far `limits.connections` may be raised while the host runs; `core.connections` must have slots for as many. Default: not at all. */
-  places?: number;
+  capacity?: number;
   /** 32 bytes kept beside the identity key, so that peers notice our restart by Reset; default: random. */
   resetSecret?: Uint8Array;
   core?: CoreOptions;

@@ -14,7 +14,7 @@ export async function startEndpoint(
   limits: HostLimits,
   resetSecret: Uint8Array,
 ): Promise<Running> {
-  const { responder, info, acceptStreams, streamWindow, congestion, places } = config;
+  const { responder, info, acceptStreams, streamWindow, congestion, capacity } = config;
   const { maxPacketSize = environment.network.maxPacketSize ?? defaultParameters.maxUdpPayload } = config;
   const core = await environment.createCore({ maxPacketSize, ...config.core });
   const endpoint = new Endpoint({
@@ -24,7 +24,7 @@ export async function startEndpoint(
     parameters: { ...defaultParameters, maxUdpPayload: maxPacketSize, ...config.parameters },
     limits,
     resetSecret,
-    ...(places === undefined ? {} : { places }),
+    ...(capacity === undefined ? {} : { capacity }),
     ...(responder === undefined ? {} : { responder }),
     ...(info === undefined ? {} : { info }),
     ...(acceptStreams === undefined ? {} : { acceptStreams }),

@@ -27,7 +27,7 @@ import * as settings from './settings.ts';
 import { type StreamHandler, type StreamListener, StreamListeners } from './streams.ts';
 import { createToken } from './tokens.ts';
 import { connectTcp } from './tunnels/tcp.ts';
-import { type TcpTunnelService, TunnelPlaces, Tunnels } from './tunnels/tunnels.ts';
+import { type TcpTunnelService, TunnelConcurrencyLimit, Tunnels } from './tunnels/tunnels.ts';
 import { type UdpTunnelService, type UdpTunnelServiceStats, UdpTunnels } from './tunnels/udp.ts';
 
 /** Told with an event: what went wrong, if anything did. */
@@ -63,7 +63,12 @@ export class Device {
     this.#connections = new Connections(log, this.#environment.clock);
     this.#resources = new CoapResources(this.#connections, told, this.#environment.clock, this.#authorization);
     this.#streams = new StreamListeners(told);
-    const parts = { authorization: this.#authorization, streams: this.#streams, resources: this.#resources, places: new TunnelPlaces() };
+    const parts = {
+      authorization: this.#authorization,
+      streams: this.#streams,
+      resources: this.#resources,
+      concurrency: new TunnelConcurrencyLimit(),
+    };
     const resolve = (host: string): Promise<string[]> => this.#environment.network.resolve(host);
     this.#tunnels = new Tunnels({ ...parts, resolve, kind: 'TCP', connect: connectTcp });
     this.#udpTunnels = new UdpTunnels(this.#environment, { ...parts, resolve });

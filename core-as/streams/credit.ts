@@ -71,12 +71,12 @@ export function raiseWindow(c: Connection, s: Stream, bytes: u32): void {
 /** A peer's stream ended for good: its place may be taken again. */
 export function afterPeerStream(c: Connection): void {
   c.finishedPeerStreams++;
-  if (placesDue(c.finishedPeerStreams, c.maxStreams, c.peerStreamLimit, c.peerStreams)) c.pending |= SEND_MAX_STREAMS;
+  if (streamCreditDue(c.finishedPeerStreams, c.maxStreams, c.peerStreamLimit, c.peerStreams)) c.pending |= SEND_MAX_STREAMS;
 }
 
 export function afterPeerMessage(c: Connection): void {
   c.finishedPeerMessages++;
-  if (placesDue(c.finishedPeerMessages, c.maxMessages, c.peerMessageLimit, c.peerMessages)) c.pending |= SEND_MAX_MESSAGES;
+  if (streamCreditDue(c.finishedPeerMessages, c.maxMessages, c.peerMessageLimit, c.peerMessages)) c.pending |= SEND_MAX_MESSAGES;
 }
 
 /** STOP_SENDING has to go out. */
@@ -163,8 +163,8 @@ function announce(c: Connection, s: Stream): void {
   push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
 }
 
-/** New places are announced by halves, and one by one when the peer has fewer than a quarter left. */
-function placesDue(finished: u32, places: u32, announced: u32, opened: u32): bool {
-  const due = finished + places - announced;
-  return due >= max(1, places / 2) || (announced - opened <= places / 4 && due > 0);
+/** New stream credit is announced by halves, and one by one when the peer has fewer than a quarter left. */
+function streamCreditDue(finished: u32, capacity: u32, announced: u32, opened: u32): bool {
+  const due = finished + capacity - announced;
+  return due >= max(1, capacity / 2) || (announced - opened <= capacity / 4 && due > 0);
 }

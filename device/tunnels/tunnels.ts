@@ -15,10 +15,10 @@ import type { CoapResources, DeviceCoapResponse } from '../coap-resources.ts';
 import type { DeviceConnection } from '../connections.ts';
 import { checkLimit, checkPort } from '../settings.ts';
 import type { DeviceStream, StreamListener, StreamListeners } from '../streams.ts';
-import { TunnelPlaces } from './places.ts';
+import { TunnelConcurrencyLimit } from './concurrency-limit.ts';
 import { ServiceHost } from './service-host.ts';
 
-export { TunnelPlaces };
+export { TunnelConcurrencyLimit };
 
 /** A server that clients may reach through the device. */
 export interface TunnelService {
@@ -71,7 +71,7 @@ export interface TunnelsOptions<S extends TunnelService> {
   readonly resources: CoapResources;
   readonly connect: ConnectTunnel<S>;
   /** Of all tunnels of the device. */
-  readonly places: TunnelPlaces;
+  readonly concurrency: TunnelConcurrencyLimit;
   /** The numeric addresses of a host name. */
   readonly resolve: (host: string) => Promise<string[]>;
 }
@@ -231,7 +231,7 @@ export class Tunnels<S extends TunnelService> {
     const open = this.#open.get(type) ?? 0;
     const openOf = this.#openOf.get(client) ?? 0;
     if (open >= (this.#limits.get(type) ?? Number.POSITIVE_INFINITY) || openOf >= this.limitPerClient) return null;
-    const release = this.#options.places.acquire(client.clientFingerprint);
+    const release = this.#options.concurrency.acquire(client.clientFingerprint);
     if (release === null) return null;
     this.#open.set(type, open + 1);
     this.#openOf.set(client, openOf + 1);

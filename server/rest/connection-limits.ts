@@ -34,7 +34,7 @@ export interface LimitedConnections {
 }
 
 /** Connections of one kind. */
-class Places {
+class ConnectionSlots {
   readonly #limit: ConcurrencyLimit;
   readonly #total: number;
   readonly #open = new Map<string, { readonly socket: Socket; readonly release: () => void }>();
@@ -77,19 +77,19 @@ class Places {
 /** Keeps the connections of a server within the limits. */
 export function limitConnections(server: Server, limits: ConnectionLimits = {}): LimitedConnections {
   const { perAddress = PER_ADDRESS, total = TOTAL, kindOf = () => 'requests', isTrusted = () => false } = limits;
-  const places = { requests: new Places(perAddress, total), upgrade: new Places(perAddress, total) };
+  const slots = { requests: new ConnectionSlots(perAddress, total), upgrade: new ConnectionSlots(perAddress, total) };
   let closing = false;
   server.on('connection', (socket: Socket) => {
     if (closing) socket.destroy();
-    else places[kindOf(socket)].take(socket, isTrusted(socket.remoteAddress ?? ''));
+    else slots[kindOf(socket)].take(socket, isTrusted(socket.remoteAddress ?? ''));
   });
   return {
     upgraded: (socket) => {
-      for (const each of Object.values(places)) each.release(nameOf(socket));
+      for (const each of Object.values(slots)) each.release(nameOf(socket));
     },
     close: () => {
       closing = true;
-      for (const each of Object.values(places)) each.destroy();
+      for (const each of Object.values(slots)) each.destroy();
     },
   };
 }

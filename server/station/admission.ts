@@ -33,7 +33,7 @@ export interface AdmissionOptions {
 /** Part of the places that is kept for devices. */
 const KEPT = 1 / 4;
 
-interface Place {
+interface Admitted {
   readonly release: () => void;
   /** Ends the wait for a credential; null when one was shown. */
   cancelTimeout: Cancel | null;
@@ -49,7 +49,7 @@ export class Admission {
   readonly #perDevice = new ConcurrencyLimit({});
   /** Clients of each device with the same token or key. */
   readonly #perCredential = new ConcurrencyLimit({});
-  readonly #places = new Map<Session, Place>();
+  readonly #admitted = new Map<Session, Admitted>();
   /** Those that may be closed for another one, the oldest first. */
   readonly #unproved = new Set<Session>();
   /** Those of the last quarter, by the fingerprint of their key. */
@@ -70,15 +70,15 @@ export class Admission {
     const { clock, settings } = this.#options;
     const release = this.#perAddress.acquire(addressKey(session.path));
     if (release === null) return this.#refuse(session, 'too many connections from one address');
-    if (this.#places.size >= this.#open && !this.#makeRoom(session) && this.#places.size >= settings.connections) {
+    if (this.#admitted.size >= this.#open && !this.#makeRoom(session) && this.#admitted.size >= settings.connections) {
       release();
       return this.#refuse(session, 'no room for another connection');
     }
     const cancelTimeout = clock.schedule(settings.arrivalTimeout, () =>
       this.#close(session, CloseCode.NO_ERROR, 'no valid credential in time'),
     );
-    this.#places.set(session, { release, cancelTimeout, releaseClient: null });
-    if (this.#places.size > this.#open) void this.#admitDevice(session);
+    this.#admitted.set(session, { release, cancelTimeout, releaseClient: null });
+    if (this.#admitted.size > this.#open) void this.#admitDevice(session);
     else this.#unproved.add(session);
     return true;
   }
@@ -88,7 +88,7 @@ export class Admission {
    * closed. @param credential hash of the token or key
    */
   client(session: Session, device: DeviceIds, credential: string): boolean {
-    const place = this.#places.get(session);
+    const place = this.#admitted.get(session);
     if (place === undefined) return false;
     if (place.releaseClient !== null) return true;
     const name = deviceName(device);
@@ -106,7 +106,7 @@ export class Admission {
 
   /** The session has shown a valid credential. */
   proved(session: Session): void {
-    const place = this.#places.get(session);
+    const place = this.#admitted.get(session);
     this.#forgetUnproved(session);
     place?.cancelTimeout?.();
     if (place === undefined) return;
@@ -116,14 +116,14 @@ export class Admission {
 
   /** Whether the session has shown a valid credential. */
   isProved(session: Session): boolean {
-    return this.#places.get(session)?.cancelTimeout === null;
+    return this.#admitted.get(session)?.cancelTimeout === null;
   }
 
   /** The session has ended. */
   ended(session: Session): void {
-    const place = this.#places.get(session);
+    const place = this.#admitted.get(session);
     if (place === undefined) return;
-    this.#places.delete(session);
+    this.#admitted.delete(session);
     this.#forgetUnproved(session);
     place.cancelTimeout?.();
     place.release();
@@ -138,7 +138,7 @@ export class Admission {
 
   /** Those of them that are left, or make way. */
   get #free(): number {
-    return this.#open - (this.#places.size - this.#unproved.size);
+    return this.#open - (this.#admitted.size - this.#unproved.size);
   }
 
   #forgetUnproved(session: Session): void {
@@ -165,7 +165,7 @@ export class Admission {
     } catch (error) {
       tally.log.error('the base station cannot look up the key of a session', { error: String(error) });
     }
-    if (this.#places.has(session)) this.#close(session, CloseCode.BUSY, 'no room for another connection');
+    if (this.#admitted.has(session)) this.#close(session, CloseCode.BUSY, 'no room for another connection');
   }
 
   #close(session: Session, code: number, reason: string): void {

@@ -32,7 +32,7 @@ export class Waiters {
   /** For each address and device. */
   readonly #perAddress: ConcurrencyLimit;
   /** What gives back the place of a waiter at its address. */
-  readonly #places = new Map<Waiter, () => void>();
+  readonly #slots = new Map<Waiter, () => void>();
 
   constructor(limits: WaiterLimits) {
     this.#limits = limits;
@@ -51,7 +51,7 @@ export class Waiters {
     if (this.#waiting.ofSession(waiter.session).size >= waitersPerSession) return false;
     const release = this.#perAddress.acquire(`${deviceName(waiter.device)} ${waiter.address}`);
     if (release === null) return false;
-    this.#places.set(waiter, release);
+    this.#slots.set(waiter, release);
     this.#waiting.add(waiter);
     return true;
   }
@@ -76,7 +76,7 @@ export class Waiters {
 
   #remove(waiter: Waiter): void {
     this.#waiting.remove(waiter);
-    this.#places.get(waiter)!();
-    this.#places.delete(waiter);
+    this.#slots.get(waiter)!();
+    this.#slots.delete(waiter);
   }
 }

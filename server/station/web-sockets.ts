@@ -66,7 +66,7 @@ const POLICY_VIOLATION = 1008;
 
 export class WebSockets {
   readonly #options: WebSocketsOptions;
-  readonly #places: ConcurrencyLimit;
+  readonly #slots: ConcurrencyLimit;
   readonly #queue = new SharedQueue();
   /** By the index of the socket. */
   readonly #open = new Map<number, Opened>();
@@ -82,7 +82,7 @@ export class WebSockets {
   constructor(options: WebSocketsOptions) {
     const { webSockets, webSocketsPerAddress } = options.settings;
     this.#options = options;
-    this.#places = new ConcurrencyLimit({ perKey: webSocketsPerAddress, total: webSockets });
+    this.#slots = new ConcurrencyLimit({ perKey: webSocketsPerAddress, total: webSockets });
   }
 
   /** A place for one more peer there, to be had before the upgrade. @returns what gives it back, harmless to call twice; null: there is none */
@@ -94,9 +94,9 @@ export class WebSockets {
 
   #acquire(network: string): (() => void) | null {
     const { webSockets, webSocketsPerAddress } = this.#options.settings;
-    if (this.#places.inUse(network) >= webSocketsPerAddress) this.#makeWay(this.#strangersOf.get(network));
-    else if (this.#places.size >= webSockets) this.#makeWay(this.#strangers);
-    return this.#places.acquire(network);
+    if (this.#slots.inUse(network) >= webSocketsPerAddress) this.#makeWay(this.#strangersOf.get(network));
+    else if (this.#slots.size >= webSockets) this.#makeWay(this.#strangers);
+    return this.#slots.acquire(network);
   }
 
   #makeWay([oldest]: Iterable<Opened> = []): void {

@@ -4,7 +4,7 @@ import { Authorization } from '../../../device/authorization.ts';
 import { CoapResources } from '../../../device/coap-resources.ts';
 import { Connections, type DeviceConnection } from '../../../device/connections.ts';
 import { StreamListeners } from '../../../device/streams.ts';
-import { TunnelPlaces } from '../../../device/tunnels/places.ts';
+import { TunnelConcurrencyLimit } from '../../../device/tunnels/concurrency-limit.ts';
 import { type TcpTunnelService, type TunnelConnection, Tunnels } from '../../../device/tunnels/tunnels.ts';
 import { LocalError, StreamCode } from '../../../protocol/errors/index.ts';
 import { Deferred } from '../../../transport/deferred.ts';
@@ -31,8 +31,8 @@ beforeEach(() => {
   authorization = new Authorization({ clock, log: silentLog }, () => {});
   const resources = new CoapResources(new Connections(silentLog, { wallTime: () => 0 }), silentLog, clock, authorization);
   const resolve = async (): Promise<string[]> => ['192.0.2.1'];
-  const places = new TunnelPlaces();
-  tunnels = new Tunnels({ kind: 'TCP', authorization, streams, resources, places, connect: async () => tcp(), resolve });
+  const concurrency = new TunnelConcurrencyLimit();
+  tunnels = new Tunnels({ kind: 'TCP', authorization, streams, resources, concurrency, connect: async () => tcp(), resolve });
   tunnels.add({ id: 'web', type: 'http', host: '127.0.0.1', port: 80 });
 });
 

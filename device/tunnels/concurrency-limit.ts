@@ -9,11 +9,11 @@
 /** All connections to services, TCP and UDP. */
 const CAPACITY = 512;
 
-export class TunnelPlaces {
+export class TunnelConcurrencyLimit {
   readonly #held = new Map<string, number>();
   #size = 0;
 
-  /** @param key fingerprint of the client @returns what gives the place back, harmless to call twice; null when there is none */
+  /** @param key fingerprint of the client @returns a function that releases the slot, harmless to call twice; null when there is none */
   acquire(key: string): (() => void) | null {
     const held = this.#held.get(key) ?? 0;
     if (this.#size + Math.max(1, held) > CAPACITY) return null;

@@ -8,7 +8,7 @@ import { loadExchange } from '../protocol/password/load.ts';
 import * as messages from '../protocol/password/messages.ts';
 import { CONTENT_FORMAT_CBOR } from '../protocol/records/index.ts';
 import type { Session } from '../transport/session/index.ts';
-import { agreed } from './agreed.ts';
+import { decodeResponse } from './decode-response.ts';
 import { whileConnected } from './while-connected.ts';
 
 const failures: Readonly<Record<number, readonly ['UNAUTHORIZED' | 'NOT_FOUND' | 'TOO_MANY_REQUESTS', string]>> = {
@@ -52,12 +52,12 @@ export class PasswordAuthentication {
   async #exchange(username: string, secret: Uint8Array): Promise<void> {
     const request = messages.encodePasswordRequest({ username });
     const [first, { ClientRun }] = await Promise.all([this.#post(messages.PasswordPath.FIRST, request), loadExchange()]);
-    const offer = agreed(EXCHANGE, messages.decodePasswordOffer, first.payload);
+    const offer = decodeResponse(EXCHANGE, messages.decodePasswordOffer, first.payload);
     if (offer.run <= this.#lastRun) throw new RemoteError('BAD_RESPONSE', 'the device used the number of a password run twice');
     this.#lastRun = offer.run;
     const run = await this.#answer(ClientRun, username, secret, offer);
     const answer = await this.#post(messages.PasswordPath.SECOND, messages.encodePasswordProof(run.proof));
-    const { tag } = agreed(EXCHANGE, messages.decodePasswordConfirmation, answer.payload);
+    const { tag } = decodeResponse(EXCHANGE, messages.decodePasswordConfirmation, answer.payload);
     if (!run.verify(tag)) throw new RemoteError('UNAUTHORIZED', 'the device did not prove that it knows the password');
     this.#session.setVerified('password');
   }

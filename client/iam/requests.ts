@@ -2,8 +2,8 @@
 import { type CoapMethod, type CoapResponse, diagnosticText, formatPath } from '../../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { CONTENT_FORMAT_CBOR } from '../../protocol/records/index.ts';
-import { agreed } from '../agreed.ts';
 import type { Connection } from '../connection.ts';
+import { decodeResponse } from '../decode-response.ts';
 import { iamError, type Meanings } from './errors.ts';
 
 /** What is used of a connection. */
@@ -39,7 +39,7 @@ export async function fetch<T>(
   const { contentFormat, payload } = await answered(connection, request, meanings);
   const what = formatPath(['iam', ...request.path]);
   if (contentFormat !== CONTENT_FORMAT_CBOR) throw new RemoteError('BAD_RESPONSE', `${what}: the answer is not CBOR`);
-  return agreed(what, decode, payload);
+  return decodeResponse(what, decode, payload);
 }
 
 async function answered(connection: IamConnection, { method, path, body }: IamRequest, meanings?: Meanings): Promise<CoapResponse> {

@@ -2,7 +2,7 @@
 import { RemoteError, SvcError } from '../protocol/errors/index.ts';
 
 /** `decode(payload)`. @param what names the exchange in the message. @throws RemoteError BAD_RESPONSE */
-export function agreed<T>(what: string, decode: (payload: Uint8Array) => T, payload: Uint8Array): T {
+export function decodeResponse<T>(what: string, decode: (payload: Uint8Array) => T, payload: Uint8Array): T {
   try {
     return decode(payload);
   } catch (error) {

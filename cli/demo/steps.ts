@@ -185,7 +185,7 @@ export async function outageStep(report: Report, stage: Stage, signal: 'SIGTERM'
     await delay(OUTAGE);
     stage.station = stage.processes.start('base station', [...stage.stationArguments, '--port', `${stage.stationPort}`]);
     await stage.station.event('listening');
-    const { bytes, sha256: got, pause, rests } = await within(OUTAGE_LIMIT, uploading, 'the transfer did not go on');
+    const { bytes, sha256: got, pause, rests } = await withTimeout(OUTAGE_LIMIT, uploading, 'the transfer did not go on');
     check(bytes === OUTAGE_SIZE && got === sha256(content), `SHA-256 differs: ${got} after ${bytes} bytes`);
     check(rests > 0, 'the transfer was over before the base station was stopped');
     check(pause <= OUTAGE + RECOVERY_LIMIT, `the transfer paused for ${pause.toFixed(0)} ms`);
@@ -228,7 +228,7 @@ export function check(holds: boolean, message: string): asserts holds {
   if (!holds) throw new Error(message);
 }
 
-async function within<T>(ms: number, promise: Promise<T>, message: string): Promise<T> {
+async function withTimeout<T>(ms: number, promise: Promise<T>, message: string): Promise<T> {
   const timeout = new AbortController();
   const late = delay(ms, undefined, { signal: timeout.signal }).then(() => {
     throw new Error(message);

@@ -139,7 +139,7 @@ class NodeUpnp implements UpnpMapper {
 
   async #mapAll(): Promise<void> {
     const { upnpNat } = await (this.#options.load ?? load)();
-    const signal = this.#within(SEARCH);
+    const signal = this.#timeoutSignal(SEARCH);
     let found = 0;
     for await (const router of upnpNat({ description: DESCRIPTION }).findGateways({ signal })) {
       if (signal.aborted) return;
@@ -157,7 +157,7 @@ class NodeUpnp implements UpnpMapper {
   async #map(router: Router, own: string): Promise<void> {
     this.#routers.set(router, { own, mapped: null });
     try {
-      const { externalPort } = await router.map(this.#port, own, { protocol: 'udp', signal: this.#within(REQUEST) });
+      const { externalPort } = await router.map(this.#port, own, { protocol: 'udp', signal: this.#timeoutSignal(REQUEST) });
       // It may be gone meanwhile.
       if (this.#routers.has(router)) this.#routers.set(router, { own, mapped: { address: '', port: externalPort } });
     } catch (error) {
@@ -184,7 +184,7 @@ class NodeUpnp implements UpnpMapper {
 
   async #look(router: Router): Promise<void> {
     if (this.#routers.get(router)?.mapped == null) return;
-    const address = await router.externalIp({ signal: this.#within(REQUEST) });
+    const address = await router.externalIp({ signal: this.#timeoutSignal(REQUEST) });
     const asked = this.#routers.get(router);
     if (this.#isClosed || asked?.mapped == null || asked.mapped.address === address) return;
     this.#routers.set(router, { own: asked.own, mapped: { address, port: asked.mapped.port } });
@@ -195,7 +195,7 @@ class NodeUpnp implements UpnpMapper {
     this.#onChange([...this.#routers.values()].flatMap(({ mapped }) => (mapped === null || mapped.address === '' ? [] : mapped)));
   }
 
-  #within(time: number): AbortSignal {
+  #timeoutSignal(time: number): AbortSignal {
     return AbortSignal.any([this.#closing.signal, this.#network.signal, AbortSignal.timeout(time)]);
   }
 

@@ -27,14 +27,14 @@ export async function stunServers(
   const servers = named.filter(({ address }) => isAllowed(address));
   const port = stun.find(({ address }) => address === undefined)?.port;
   if (name === null || port === undefined) return servers;
-  const resolved = await within(RESOLVE_TIME, environment, environment.network.resolve(name));
+  const resolved = await withTimeout(RESOLVE_TIME, environment, environment.network.resolve(name));
   const isV6 = at.address.includes(':');
   const other = resolved.find((address) => address.includes(':') !== isV6 && isAllowed(address));
   return other === undefined || !isReachable(other) ? servers : [...servers, { address: other, port }];
 }
 
 /** The addresses, none where they take too long or there are none. */
-function within(time: number, { clock }: Pick<Environment, 'clock'>, addresses: Promise<string[]>): Promise<readonly string[]> {
+function withTimeout(time: number, { clock }: Pick<Environment, 'clock'>, addresses: Promise<string[]>): Promise<readonly string[]> {
   return new Promise((resolve) => {
     const cancel = clock.schedule(time, () => resolve([]));
     addresses.then(resolve, () => resolve([])).finally(cancel);

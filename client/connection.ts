@@ -4,7 +4,7 @@
  * It is used once: options only before `connect`, and after `close` or a loss a new connection is made. `connect` tries the channels side
  * by side (`connect/race.ts`); the first that authenticates wins and the others are stopped.
  */
-import type { PrivateKey } from '../protocol/crypto-host.ts';
+import type { PrivateKey } from '../protocol/crypto-provider.ts';
 import { type ChannelErrors, CloseCode, type ErrorCode, LocalError, type SvcError } from '../protocol/errors/index.ts';
 import type { Path } from '../protocol/path.ts';
 import type { DirectSearch, PathsReport } from '../transport/rendezvous/index.ts';
@@ -16,9 +16,9 @@ import { needsRoute, searchRoute } from './connect/keep-route.ts';
 import { type ChannelContext, type ChannelFailures, connectChannels } from './connect/race.ts';
 import { canAskAgain, configuredStation } from './connect/relay.ts';
 import type { DirectPaths } from './direct-paths.ts';
-import type { ListenTunnel } from './host.ts';
 import { type ConnectionOptions, effectiveOptions, keepAliveWish, mergeOptions, publicOptions, serverAddress } from './options.ts';
 import { PasswordAuthentication } from './password.ts';
+import type { ListenTunnel } from './platform.ts';
 import { Stream } from './stream.ts';
 import { askService, type FoundService, type TunnelKind } from './tunnels/ask-service.ts';
 import { TcpTunnel } from './tunnels/tcp.ts';

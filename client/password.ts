@@ -1,6 +1,6 @@
 /** The client's part of password authentication (PROTOCOL.md §8): two requests, and the device is believed only when its tag holds. */
 import { type CoapResponse, DEFAULT_TIMEOUT, formatStatus } from '../protocol/coap/index.ts';
-import type { CryptoHost } from '../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../protocol/crypto-provider.ts';
 import { LocalError, RemoteError } from '../protocol/errors/index.ts';
 import type { ClientRun } from '../protocol/password/exchange.ts';
 import { deriveValue, passwordBytes } from '../protocol/password/kdf.ts';
@@ -22,11 +22,11 @@ const EXCHANGE = 'password authentication';
 /** Logins over one session, one at a time. */
 export class PasswordAuthentication {
   readonly #session: Session;
-  readonly #crypto: CryptoHost;
+  readonly #crypto: CryptoProvider;
   #lastRun = 0;
   #running = false;
 
-  constructor(session: Session, crypto: CryptoHost) {
+  constructor(session: Session, crypto: CryptoProvider) {
     this.#session = session;
     this.#crypto = crypto;
   }

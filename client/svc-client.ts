@@ -3,7 +3,7 @@
  * to base stations. All of it is opened when the first connection needs it and closed with the client. The sockets for discovery are open while somebody
  * listens, or a connection looks for its device. What is open between connections keeps no process alive (`process-hold.ts`).
  */
-import type { PrivateKey } from '../protocol/crypto-host.ts';
+import type { PrivateKey } from '../protocol/crypto-provider.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, fingerprint } from '../protocol/identity/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
@@ -16,9 +16,9 @@ import { Roaming } from '../transport/roaming/index.ts';
 import { type ConfiguredStation, StationConnector } from '../transport/station/index.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
 import { DirectPaths } from './direct-paths.ts';
-import type { ClientHost } from './host.ts';
 import { ClientLog, type LogCallback } from './log.ts';
 import { MdnsListeners, type MdnsResultReceiver, MdnsScanner } from './mdns.ts';
+import type { ClientPlatform } from './platform.ts';
 import { ProcessHold, withoutSocketHold } from './process-hold.ts';
 
 /** What a client may be told when it is made. */
@@ -42,7 +42,7 @@ const SPARE_SHARE = 1 / 4;
 
 /** The client SDK; the entry points of Node and browser add `create`. */
 export class SvcClient {
-  readonly #clientHost: ClientHost;
+  readonly #platform: ClientPlatform;
   readonly #maxConnections: number;
   readonly #localEnd: LocalEndOptions;
   readonly #log: ClientLog;
@@ -62,8 +62,11 @@ export class SvcClient {
   #roaming: Roaming | null = null;
   #stopped = false;
 
-  /** Use `create` of the host's entry point. @throws LocalError INVALID_ARGUMENT */
-  constructor(host: ClientHost, { maxConnections = DEFAULT_CONNECTIONS, noCandidatesOn = [], mapsPort = true }: ClientOptions = {}) {
+  /** Use `create` of the entry point. @throws LocalError INVALID_ARGUMENT */
+  constructor(
+    platform: ClientPlatform,
+    { maxConnections = DEFAULT_CONNECTIONS, noCandidatesOn = [], mapsPort = true }: ClientOptions = {},
+  ) {
     if (!Number.isInteger(maxConnections) || maxConnections < 1 || maxConnections > MAX_CONNECTIONS)
       throw new LocalError('INVALID_ARGUMENT', `maxConnections is a whole number from 1 to ${MAX_CONNECTIONS}`);
     if (!Array.isArray(noCandidatesOn) || noCandidatesOn.some((name) => typeof name !== 'string'))
@@ -71,10 +74,10 @@ export class SvcClient {
     if (typeof mapsPort !== 'boolean') throw new LocalError('INVALID_ARGUMENT', 'mapsPort is true or false');
     this.#maxConnections = maxConnections;
     this.#localEnd = { excluded: noCandidatesOn, mapsPort };
-    this.#log = new ClientLog(host.environment.log);
-    this.#clientHost = { ...host, environment: withoutSocketHold(withLog(host.environment, this.#log.log)) };
-    this.#hold = new ProcessHold(host.environment);
-    this.#browser = new MdnsBrowser(this.#clientHost.environment);
+    this.#log = new ClientLog(platform.environment.log);
+    this.#platform = { ...platform, environment: withoutSocketHold(withLog(platform.environment, this.#log.log)) };
+    this.#hold = new ProcessHold(platform.environment);
+    this.#browser = new MdnsBrowser(this.#platform.environment);
     this.#mdnsListeners = new MdnsListeners(this.#browser);
     this.#context = this.#contextOfConnections();
   }
@@ -96,7 +99,7 @@ export class SvcClient {
 
   /** A fresh private key as PKCS#8 PEM. Keep it: it is this client's identity towards devices. */
   createPrivateKey(): string {
-    const { crypto } = this.#clientHost.environment;
+    const { crypto } = this.#platform.environment;
     const key = crypto.generateKey();
     const raw = key.export();
     try {
@@ -161,7 +164,7 @@ export class SvcClient {
   }
 
   #contextOfConnections(): ConnectionContext {
-    const { environment, listenTunnel, hasUdpPorts = false } = this.#clientHost;
+    const { environment, listenTunnel, hasUdpPorts = false } = this.#platform;
     return {
       environment,
       listenTunnel,
@@ -196,7 +199,7 @@ export class SvcClient {
   #openHost(): Promise<Host> {
     if (this.#stopped) return Promise.reject(stopped());
     if (this.#host === null) {
-      const { environment } = this.#clientHost;
+      const { environment } = this.#platform;
       const slots = this.#maxConnections + Math.ceil(this.#maxConnections * SPARE_SHARE) + SPARE_SLOTS;
       const opening = Host.open(environment, {
         identity: environment.crypto.generateKey(),
@@ -236,7 +239,7 @@ export class SvcClient {
   #importKey(pem: string): PrivateKey {
     const raw = decodePrivateKey(pem);
     try {
-      return this.#clientHost.environment.crypto.importKey(raw);
+      return this.#platform.environment.crypto.importKey(raw);
     } finally {
       raw.fill(0);
     }

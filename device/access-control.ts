@@ -20,7 +20,7 @@ import type { CoapResources } from './coap-resources.ts';
 import type { Connections, DeviceConnection } from './connections.ts';
 import { callerOf, type Denial } from './iam/caller.ts';
 import type { IamChange } from './iam/changes.ts';
-import { type IamHost, installIamEndpoints } from './iam/endpoints/index.ts';
+import { type DeviceFacade, installIamEndpoints } from './iam/endpoints/index.ts';
 import type { Iam } from './iam/iam.ts';
 import type { PasswordService } from './password/service.ts';
 import type { PasswordSource } from './password/source.ts';
@@ -64,7 +64,7 @@ export class AccessControl {
     }
     device.runtime.keepConnectionsFor((fingerprint) => iam.userByFingerprint(fingerprint)?.username ?? null);
     if (iam.passwordThrottle !== undefined) passwords.keepThrottle(iam.passwordThrottle);
-    installIamEndpoints(resources, iam, this.#host());
+    installIamEndpoints(resources, iam, this.#facade());
     this.#tokens();
     if (iam.state.friendlyName !== undefined) this.#friendlyName();
     this.#stop = iam.onChange((change) => this.#changed(change));
@@ -83,7 +83,7 @@ export class AccessControl {
     this.#stop();
   }
 
-  #host(): IamHost {
+  #facade(): DeviceFacade {
     const { clock, runtime, denied } = this.#device;
     return {
       clock,

@@ -3,7 +3,7 @@
  * be called.
  */
 import { MAX_APP_TEXT } from '../protocol/control/index.ts';
-import type { CryptoHost, PrivateKey } from '../protocol/crypto-host.ts';
+import type { CryptoProvider, PrivateKey } from '../protocol/crypto-provider.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, isFingerprint } from '../protocol/identity/index.ts';
 import { defaultProfile, isKeepAliveProfile, type KeepAliveProfile, keepAliveProfiles } from '../protocol/keep-alive/index.ts';
@@ -156,7 +156,7 @@ function missing(what: string, option: string, otherwise = ''): LocalError {
 }
 
 /** A private key from PKCS#8 PEM. @throws LocalError INVALID_ARGUMENT */
-export function importPrivateKey(crypto: CryptoHost, pem: string): PrivateKey {
+export function importPrivateKey(crypto: CryptoProvider, pem: string): PrivateKey {
   const raw = decodePrivateKey(pem);
   const key = crypto.importKey(raw);
   raw.fill(0);
@@ -164,7 +164,7 @@ export function importPrivateKey(crypto: CryptoHost, pem: string): PrivateKey {
 }
 
 /** A fresh private key as PKCS#8 PEM. */
-export function createPrivateKey(crypto: CryptoHost): string {
+export function createPrivateKey(crypto: CryptoProvider): string {
   const key = crypto.generateKey();
   const raw = key.export();
   const pem = encodePrivateKey(raw);
@@ -174,7 +174,7 @@ export function createPrivateKey(crypto: CryptoHost): string {
 }
 
 /** 32 bytes derived from the identity key: the same after every restart (PROTOCOL.md §2, Reset, and §8). */
-export function derivedSecret(crypto: Pick<CryptoHost, 'hmacSha256'>, key: PrivateKey, purpose: string): Uint8Array {
+export function derivedSecret(crypto: Pick<CryptoProvider, 'hmacSha256'>, key: PrivateKey, purpose: string): Uint8Array {
   const raw = key.export();
   const secret = crypto.hmacSha256(raw, new TextEncoder().encode(purpose));
   raw.fill(0);

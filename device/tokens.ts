@@ -7,7 +7,7 @@
  * from the oldest. Who has one of the others reaches the device locally only.
  */
 import { MAX_SCT } from '../protocol/control/index.ts';
-import type { CryptoHost } from '../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../protocol/crypto-provider.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 
 /** Of a token we make: 62 characters, so that a byte below 248 = 4 × 62 gives each with the same probability. */
@@ -16,7 +16,7 @@ const FAIR = 4 * ALPHABET.length;
 const LENGTH = 12;
 
 /** A fresh token: 12 characters of A-Z a-z 0-9, about 71 bits. */
-export function createToken(crypto: CryptoHost): string {
+export function createToken(crypto: CryptoProvider): string {
   let token = '';
   while (token.length < LENGTH) {
     for (const byte of crypto.randomBytes(LENGTH)) {

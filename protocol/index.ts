@@ -3,7 +3,7 @@ export * as cbor from './cbor/index.ts';
 export * from './coap/index.ts';
 export * from './connection/index.ts';
 export * as control from './control/index.ts';
-export type * from './crypto-host.ts';
+export type * from './crypto-provider.ts';
 export * from './endpoint/index.ts';
 export * from './errors/index.ts';
 export * from './identity/index.ts';

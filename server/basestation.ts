@@ -9,7 +9,7 @@
 import { setMaxListeners } from 'node:events';
 import { type CoapReply, MAX_MESSAGE, type RoutedRequest, Router, Status } from '../protocol/coap/index.ts';
 import { ClientPath, DevicePath, decodeRouteRelease, type StunServer } from '../protocol/control/index.ts';
-import type { PrivateKey } from '../protocol/crypto-host.ts';
+import type { PrivateKey } from '../protocol/crypto-provider.ts';
 import type { SvcError } from '../protocol/errors/index.ts';
 import { formatHostPort } from '../protocol/records/host-port.ts';
 import type { Environment, Log } from '../transport/environment.ts';

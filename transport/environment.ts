@@ -8,7 +8,7 @@
  * Here are types, the log that says nothing, and the exchange of a log for another.
  */
 import type { Core, CoreOptions } from '../bindings/index.ts';
-import type { CryptoHost } from '../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../protocol/crypto-provider.ts';
 import type { SvcError } from '../protocol/errors/index.ts';
 import type { Path } from '../protocol/path.ts';
 import type { MdnsNetwork } from './mdns.ts';
@@ -16,7 +16,7 @@ import type { MdnsNetwork } from './mdns.ts';
 /** Everything a product needs from where it runs. */
 export interface Environment {
   readonly clock: Clock;
-  readonly crypto: CryptoHost;
+  readonly crypto: CryptoProvider;
   readonly network: Network;
   readonly log: Log;
   /** Multicast DNS, where the host has it: a browser has not. */

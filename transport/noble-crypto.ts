@@ -9,11 +9,11 @@ import { x25519 } from '@noble/curves/ed25519.js';
 import { hmac } from '@noble/hashes/hmac.js';
 import { scryptAsync } from '@noble/hashes/scrypt.js';
 import { sha256 } from '@noble/hashes/sha2.js';
-import type { CryptoHost, PrivateKey } from '../protocol/crypto-host.ts';
+import type { CryptoProvider, PrivateKey } from '../protocol/crypto-provider.ts';
 import { checkPrivateKey, KEY_LENGTH } from '../protocol/identity/index.ts';
 
 /** @param randomBytes cryptographically secure outside of simulations. */
-export function nobleCrypto(randomBytes: (length: number) => Uint8Array): CryptoHost {
+export function nobleCrypto(randomBytes: (length: number) => Uint8Array): CryptoProvider {
   return {
     generateKey: () => new NobleKey(randomBytes(KEY_LENGTH)),
     importKey: (raw) => new NobleKey(Uint8Array.from(checkPrivateKey(raw))),

@@ -6,7 +6,7 @@
  * TIMEOUT, anything else NO_CHANNELS with the error of each channel. A wrong key on one channel does not stop the others: somebody in the
  * way of one address, or who announces the device on the local network, must not be able to keep the device from being reached.
  */
-import type { PrivateKey } from '../../protocol/crypto-host.ts';
+import type { PrivateKey } from '../../protocol/crypto-provider.ts';
 import {
   asSvcError,
   type ChannelErrors,

@@ -9,7 +9,7 @@ import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/in
 import type { Cancel, Clock } from '../../transport/environment.ts';
 import { pump, resetSocket } from '../../transport/node/index.ts';
 import type { Session, SessionStream } from '../../transport/session/index.ts';
-import type { TunnelListener } from '../host.ts';
+import type { TunnelListener } from '../platform.ts';
 import { listenTcp } from '../tunnels/node-listener.ts';
 
 /** Our constant: local connections of one port that wait for the device. */

@@ -5,7 +5,7 @@
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Session } from '../../transport/session/index.ts';
-import type { TunnelListener } from '../host.ts';
+import type { TunnelListener } from '../platform.ts';
 import { askService, type TunnelKind } from './ask-service.ts';
 
 /** Listens on a local port for a service's stream port. @throws LocalError PORT_IN_USE, PRIVILEGED_PORT */

@@ -4,7 +4,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { LocalError, PortInUseError } from '../../protocol/errors/index.ts';
 import { pump, resetSocket } from '../../transport/node/index.ts';
 import type { SessionStream } from '../../transport/session/index.ts';
-import type { TunnelListener } from '../host.ts';
+import type { TunnelListener } from '../platform.ts';
 
 /** See ListenTunnel. */
 export function listenTunnel(port: number, startStream: () => SessionStream): Promise<TunnelListener> {

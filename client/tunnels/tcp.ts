@@ -3,7 +3,7 @@
  * stream to the service's port, and the device authorizes each of these again.
  */
 import type { Session } from '../../transport/session/index.ts';
-import type { ListenTunnel, TunnelListener } from '../host.ts';
+import type { ListenTunnel, TunnelListener } from '../platform.ts';
 import { LocalTunnel } from './local-tunnel.ts';
 
 /** A local TCP port that leads to a service of the device. Made by `Connection.createTcpTunnel`. */

@@ -12,7 +12,7 @@ import type { SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import type { BoundSocket, Environment } from '../../transport/environment.ts';
 import { type DatagramCounts, noDatagrams, type Session } from '../../transport/session/index.ts';
-import type { TunnelListener } from '../host.ts';
+import type { TunnelListener } from '../platform.ts';
 import { LocalFlow } from './udp-flow.ts';
 
 /** RFC 4787 REQ-5: ms without a datagram after which a flow ends. */

@@ -2,8 +2,8 @@
 import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from '../codes.generated';
 import { beginRest, replacePath } from '../connection/resting';
 import { transfer } from '../memory/layout';
+import { addPath, keepPath, migrate, outAddedPath, probePath, removePath, setPathRoute } from '../paths/api';
 import { isThere } from '../paths/arrival';
-import { addPath, keepPath, migrate, outAddedPath, probePath, removePath, setPathRoute } from '../paths/host';
 import { issueId, roomForIds } from '../paths/local-ids';
 import { assignWaiting } from '../paths/remote-ids';
 import { MAY_REST } from '../records/connection';

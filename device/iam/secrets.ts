@@ -5,7 +5,7 @@
  * `v1.` and base64url of nonce ‖ ciphertext ‖ tag. Whoever has the state file alone reads no password in it; whoever has the device's key, too, does.
  */
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
-import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { decodePrivateKey } from '../../protocol/identity/index.ts';
 import { makeVerifier } from '../../protocol/password/kdf.ts';
@@ -25,7 +25,7 @@ const PURPOSE = 'svc iam seal v1';
  * @param privateKey PKCS#8 PEM, the one of `Device.setPrivateKey`; not kept
  * @throws LocalError INVALID_ARGUMENT
  */
-export function createIamSecrets(privateKey: string, crypto: CryptoHost = nodeCrypto): IamSecrets {
+export function createIamSecrets(privateKey: string, crypto: CryptoProvider = nodeCrypto): IamSecrets {
   const key = sealingKey(privateKey);
   return {
     async makeVerifier(password) {

@@ -10,7 +10,7 @@
  * those of other names in nothing. Nothing here ever writes a password, a value or a tag into the log.
  */
 import { Status } from '../../protocol/coap/index.ts';
-import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { DeviceRun } from '../../protocol/password/exchange.ts';
 import { type Kdf, type PasswordSecret, SALT_LENGTH, VALUE_LENGTH } from '../../protocol/password/kdf.ts';
@@ -38,7 +38,7 @@ export interface PasswordIdentity {
 
 /** What the service needs of its device. */
 export interface PasswordContext {
-  readonly crypto: CryptoHost;
+  readonly crypto: CryptoProvider;
   readonly clock: Clock;
   readonly log: Log;
   readonly identity: () => PasswordIdentity;

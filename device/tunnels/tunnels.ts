@@ -4,7 +4,7 @@
  * A service has three CoAP endpoints (listed, described, asked for) and a stream port of its own. For each stream that arrives there: ask
  * the authorization listener again, look at the limits, connect to the service's host and port, and only then accept and carry
  * both ways. Removing a service ends its connections. Who may do what is the application's decision alone. A service's host
- * is one address for good (`service-host.ts`). What TCP and UDP do with an accepted stream is in `tcp.ts` and `udp.ts`.
+ * is one address for good (`pinned-address.ts`). What TCP and UDP do with an accepted stream is in `tcp.ts` and `udp.ts`.
  */
 import { Status } from '../../protocol/coap/index.ts';
 import { LocalError, StreamCode } from '../../protocol/errors/index.ts';
@@ -16,7 +16,7 @@ import type { DeviceConnection } from '../connections.ts';
 import { checkLimit, checkPort } from '../settings.ts';
 import type { DeviceStream, StreamListener, StreamListeners } from '../streams.ts';
 import { TunnelConcurrencyLimit } from './concurrency-limit.ts';
-import { ServiceHost } from './service-host.ts';
+import { PinnedAddress } from './pinned-address.ts';
 
 export { TunnelConcurrencyLimit };
 
@@ -78,7 +78,7 @@ export interface TunnelsOptions<S extends TunnelService> {
 
 interface Registered<S> {
   readonly service: S;
-  readonly address: ServiceHost;
+  readonly address: PinnedAddress;
   metadata: Readonly<Record<string, string>>;
   readonly listener: StreamListener;
   readonly connections: Set<TunnelConnection>;
@@ -108,7 +108,7 @@ export class Tunnels<S extends TunnelService> {
   add(service: S): void {
     check(service);
     if (this.#services.has(service.id)) throw new LocalError('IN_USE', `there is a tunnel service ${JSON.stringify(service.id)}`);
-    const address = new ServiceHost(service.host, this.#options.resolve);
+    const address = new PinnedAddress(service.host, this.#options.resolve);
     const listener = this.#options.streams.listen(0, (stream) => this.#carry(service.id, stream));
     const metadata = { ...service.metadata };
     this.#services.set(service.id, { service: { ...service }, address, metadata, listener, connections: new Set() });

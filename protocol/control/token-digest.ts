@@ -3,9 +3,9 @@
  * the SHA-256 hashes of the tokens, each once, in ascending order. A base station computes it from what it keeps, which is the hashes.
  */
 import { hex } from '@scure/base';
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 
-type Sha256 = Pick<CryptoHost, 'sha256'>;
+type Sha256 = Pick<CryptoProvider, 'sha256'>;
 
 /** Digest of a list of tokens, 32 bytes. */
 export function digestOfTokens(tokens: readonly string[], crypto: Sha256): Uint8Array {

@@ -1,6 +1,6 @@
 /** What an endpoint is given. */
 import type { CongestionControl, Core, DataParameters, KeepAlive } from '../../bindings/index.ts';
-import type { CryptoHost, PrivateKey } from '../crypto-host.ts';
+import type { CryptoProvider, PrivateKey } from '../crypto-provider.ts';
 import type { Path } from '../path.ts';
 
 /** Read at each use: an owner may change the numbers while the endpoint runs. */
@@ -29,7 +29,7 @@ export interface KeptConnections {
 /** Everything an endpoint is made with. */
 export interface EndpointConfig {
   readonly core: Core;
-  readonly crypto: CryptoHost;
+  readonly crypto: CryptoProvider;
   /** Key of this endpoint: as responder always, as initiator unless `connect` is given another. */
   readonly identity: PrivateKey;
   /** Responder names accepted on a path, e.g. ['station'] or ['device:p.d', 'device']. Without it nothing is accepted. */

@@ -4,7 +4,7 @@
  * Ask `nextTimeout` first: the Initiate is due at once. After `handleTimeout`: `transmit` until null, `nextEvent` until null, then `nextTimeout`;
  * after `retry` `nextTimeout` again.
  */
-import type { CryptoHost, PrivateKey } from '../crypto-host.ts';
+import type { CryptoProvider, PrivateKey } from '../crypto-provider.ts';
 import { LocalError } from '../errors/index.ts';
 import { isFingerprint } from '../identity/index.ts';
 import { type Aead, HandshakeState, XX } from '../noise/index.ts';
@@ -35,7 +35,7 @@ export class Dial {
   readonly path: Path | null;
   /** A Retry was honoured: one per attempt. */
   retried = false;
-  readonly #crypto: CryptoHost;
+  readonly #crypto: CryptoProvider;
   readonly #id: Uint8Array;
   readonly #message: Uint8Array;
   readonly #firstTimeout: number;
@@ -52,7 +52,7 @@ export class Dial {
 
   /** @throws LocalError INVALID_ARGUMENT for a pin that is no full fingerprint */
   constructor(parts: {
-    crypto: CryptoHost;
+    crypto: CryptoProvider;
     aead: Aead;
     identity: PrivateKey;
     id: Uint8Array;

@@ -6,13 +6,13 @@
  * The hash is HMAC-SHA-256(id secret, word), first 4 bytes: it tells ids of ours from invented ones without any state, also after a
  * restart, which is what makes it safe to answer unknown ids with Reset (PROTOCOL.md §2).
  */
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import { ID_LENGTH, u32, writeU32 } from '../packet/index.ts';
 
 const LABEL = new TextEncoder().encode('svc id');
 
 export class Ids<T> {
-  readonly #crypto: CryptoHost;
+  readonly #crypto: CryptoProvider;
   readonly #secret: Uint8Array;
   readonly #mask: number;
   readonly #owners: (T | undefined)[];
@@ -31,7 +31,7 @@ export class Ids<T> {
    * @param capacity owners at a time; @param further ids besides the first of an owner, over all. The table has the next power of two that holds
    * both, so further ids never take the place of an owner.
    */
-  constructor(crypto: CryptoHost, resetSecret: Uint8Array, capacity: number, further = 0) {
+  constructor(crypto: CryptoProvider, resetSecret: Uint8Array, capacity: number, further = 0) {
     const size = 2 ** Math.ceil(Math.log2(Math.max(2, capacity + further)));
     this.#further = further;
     this.#isFurther = new Uint8Array(size);

@@ -4,7 +4,7 @@
  * Sent only in answer to Data or Route with an id of ours that nobody has, always smaller than what it answers, and rate-limited. An id that does
  * not carry our keyed hash gets no answer at all, so a scanner sees nothing.
  */
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import { encodeReset, RESET_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 import { TokenBucket } from '../token-bucket.ts';
 
@@ -12,11 +12,11 @@ import { TokenBucket } from '../token-bucket.ts';
 const RATE = 1000;
 
 export class Resets {
-  readonly #crypto: CryptoHost;
+  readonly #crypto: CryptoProvider;
   readonly #secret: Uint8Array;
   readonly #bucket = new TokenBucket(RATE, RATE);
 
-  constructor(crypto: CryptoHost, secret: Uint8Array) {
+  constructor(crypto: CryptoProvider, secret: Uint8Array) {
     this.#crypto = crypto;
     this.#secret = secret;
   }

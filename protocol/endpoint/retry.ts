@@ -2,7 +2,7 @@
  * Tokens of Retry: proof that the initiator receives at its address. Stateless: 4 bytes issue time (s) ‖ HMAC-SHA-256(secret, time ‖ source id ‖
  * port ‖ address), first 16 bytes. They hold 120 s; the secret changes every 120 s and the one before still counts.
  */
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import { equalBytes } from '../identity/index.ts';
 import { ID_LENGTH, TOKEN_LENGTH, u32, writeU16, writeU32 } from '../packet/index.ts';
 import type { Path } from '../path.ts';
@@ -16,12 +16,12 @@ const PORT_AT = TIME_LENGTH + ID_LENGTH;
 const ADDRESS_AT = PORT_AT + 2;
 
 export class RetryTokens {
-  readonly #crypto: CryptoHost;
+  readonly #crypto: CryptoProvider;
   #current: Uint8Array | null = null;
   #previous: Uint8Array | null = null;
   #changeAt = Number.NEGATIVE_INFINITY;
 
-  constructor(crypto: CryptoHost) {
+  constructor(crypto: CryptoProvider) {
     this.#crypto = crypto;
   }
 

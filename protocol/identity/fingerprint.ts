@@ -3,7 +3,7 @@
  * of 32 is for people's eyes only.
  */
 import { hex } from '@scure/base';
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import { equalBytes } from './constant-time.ts';
 import { spki } from './public-key.ts';
 
@@ -14,7 +14,7 @@ const FULL = /^[0-9a-f]{64}$/;
 const text = new TextEncoder();
 
 /** Full fingerprint of an X25519 public key: 64 lower-case hex digits. */
-export function fingerprint(publicKey: Uint8Array, crypto: Pick<CryptoHost, 'sha256'>): string {
+export function fingerprint(publicKey: Uint8Array, crypto: Pick<CryptoProvider, 'sha256'>): string {
   return hex.encode(crypto.sha256(spki(publicKey)));
 }
 

@@ -13,7 +13,7 @@
  * Verbs: receive, transmit, nextTimeout, handleTimeout, nextEvent; ask all again after each call.
  */
 import type { SocketAddress } from '../address.ts';
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import { MappingProbe, type ProbePacket, type ProbeVerdict } from './mapping-probe.ts';
 import { UNLEARNED_INTERVAL } from './profile.ts';
 import { LEAST_INTERVAL, TimeoutSearch } from './timeout-search.ts';
@@ -48,7 +48,7 @@ const MAX_LOSSES = 2;
 const LOSS_MEMORY = 3_600_000;
 
 export class Learner {
-  readonly #crypto: Pick<CryptoHost, 'randomBytes'>;
+  readonly #crypto: Pick<CryptoProvider, 'randomBytes'>;
   readonly #events: LearnerEvent[] = [];
   #search = new TimeoutSearch();
   #probe: MappingProbe | null = null;
@@ -66,7 +66,7 @@ export class Learner {
   /** Half of what was in use at the last loss. */
   #ceiling = Number.POSITIVE_INFINITY;
 
-  constructor(crypto: Pick<CryptoHost, 'randomBytes'>) {
+  constructor(crypto: Pick<CryptoProvider, 'randomBytes'>) {
     this.#crypto = crypto;
   }
 

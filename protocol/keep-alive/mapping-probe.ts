@@ -17,7 +17,7 @@
  */
 import { hex } from '@scure/base';
 import type { SocketAddress } from '../address.ts';
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import { encodeBinding, encodeBindingToPort, MIN_RESPONSE_PORT, readBindingAnswer, TRANSACTION_LENGTH } from '../stun/index.ts';
 
 /** What became of a probe. */
@@ -37,7 +37,7 @@ export interface ProbePacket {
 }
 
 export interface ProbeOptions {
-  readonly crypto: Pick<CryptoHost, 'randomBytes'>;
+  readonly crypto: Pick<CryptoProvider, 'randomBytes'>;
   /** STUN port of the station, which answers to RESPONSE-PORT; numeric address in canonical text. */
   readonly server: SocketAddress;
   /** ms */

@@ -9,7 +9,7 @@
  * nothing (PROTOCOL.md §3). What is not here: pre-shared keys, fallback, timers, repetition (a message is written once; the caller repeats
  * its bytes).
  */
-import type { CryptoHost, PrivateKey } from '../crypto-host.ts';
+import type { CryptoProvider, PrivateKey } from '../crypto-provider.ts';
 import { isAllZero, isCanonicalPublicKey, KEY_LENGTH } from '../identity/index.ts';
 import type { Aead } from './aead.ts';
 import type { Pattern, Token } from './patterns.ts';
@@ -26,7 +26,7 @@ export interface HandshakeOptions {
   readonly pattern: Pattern;
   readonly initiator: boolean;
   readonly prologue: Uint8Array;
-  readonly crypto: CryptoHost;
+  readonly crypto: CryptoProvider;
   readonly aead: Aead;
   /** Our static key, where the pattern uses one. */
   readonly staticKey?: PrivateKey;

@@ -3,7 +3,7 @@
  *
  * Byte arrays held here are never changed in place, only replaced, so that a copy of the state is cheap: see HandshakeState.
  */
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import type { Aead } from './aead.ts';
 import { CipherState } from './cipher-state.ts';
 import { hkdf2 } from './hkdf.ts';
@@ -13,13 +13,13 @@ const HASH_LENGTH = 32;
 
 /** What both ends of a handshake have in common so far. */
 export class SymmetricState {
-  readonly #crypto: CryptoHost;
+  readonly #crypto: CryptoProvider;
   readonly #aead: Aead;
   #cipher: CipherState;
   #chainingKey: Uint8Array;
   #hash: Uint8Array;
 
-  private constructor(crypto: CryptoHost, aead: Aead, cipher: CipherState, chainingKey: Uint8Array, hash: Uint8Array) {
+  private constructor(crypto: CryptoProvider, aead: Aead, cipher: CipherState, chainingKey: Uint8Array, hash: Uint8Array) {
     this.#crypto = crypto;
     this.#aead = aead;
     this.#cipher = cipher;
@@ -28,7 +28,7 @@ export class SymmetricState {
   }
 
   /** InitializeSymmetric(protocol_name). */
-  static initialize(crypto: CryptoHost, aead: Aead, protocolName: string): SymmetricState {
+  static initialize(crypto: CryptoProvider, aead: Aead, protocolName: string): SymmetricState {
     const name = new TextEncoder().encode(protocolName);
     const hash = name.length <= HASH_LENGTH ? padded(name) : crypto.sha256(name);
     return new SymmetricState(crypto, aead, new CipherState(aead), hash, hash);

@@ -13,7 +13,7 @@
  * mac1 = HMAC-SHA-256, first 16 bytes, under SHA-256("svc mac1" ‖ responder name), over everything from the first byte to the end of the
  * `length` bytes, with mac1 itself as zeros.
  */
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import { equalBytes } from '../identity/index.ts';
 import { ID_LENGTH, INITIATE_PADDED, MAC_LENGTH, MAX_RETRY_TOKEN, PacketType, u16, writeU16 } from './layout.ts';
 
@@ -37,12 +37,12 @@ export interface Initiate {
 }
 
 /** Key of mac1 for a responder name. */
-export function mac1Key(crypto: Pick<CryptoHost, 'sha256'>, responderName: string): Uint8Array {
+export function mac1Key(crypto: Pick<CryptoProvider, 'sha256'>, responderName: string): Uint8Array {
   return crypto.sha256(MAC1_LABEL, new TextEncoder().encode(responderName));
 }
 
 /** An Initiate with its mac1, not padded. */
-export function encodeInitiate(crypto: Pick<CryptoHost, 'hmacSha256'>, key: Uint8Array, fields: Initiate): Uint8Array {
+export function encodeInitiate(crypto: Pick<CryptoProvider, 'hmacSha256'>, key: Uint8Array, fields: Initiate): Uint8Array {
   const length = 1 + fields.token.length + fields.message.length;
   const packet = new Uint8Array(BODY_AT + length);
   packet[0] = PacketType.INITIATE;
@@ -74,7 +74,7 @@ export function decodeInitiate(packet: Uint8Array): Initiate | null {
 }
 
 /** Whether mac1 of a decoded Initiate holds under `key`. */
-export function mac1Holds(crypto: Pick<CryptoHost, 'hmacSha256'>, key: Uint8Array, packet: Uint8Array): boolean {
+export function mac1Holds(crypto: Pick<CryptoProvider, 'hmacSha256'>, key: Uint8Array, packet: Uint8Array): boolean {
   const covered = packet.subarray(0, BODY_AT + u16(packet, LENGTH_AT));
   return equalBytes(mac1(crypto, key, covered), packet.subarray(MAC_AT, BODY_AT));
 }
@@ -87,7 +87,7 @@ export function padded(packet: Uint8Array): Uint8Array {
   return datagram;
 }
 
-function mac1(crypto: Pick<CryptoHost, 'hmacSha256'>, key: Uint8Array, covered: Uint8Array): Uint8Array {
+function mac1(crypto: Pick<CryptoProvider, 'hmacSha256'>, key: Uint8Array, covered: Uint8Array): Uint8Array {
   const code = crypto.hmacSha256(key, covered.subarray(0, MAC_AT), NO_MAC, covered.subarray(BODY_AT));
   return code.subarray(0, MAC_LENGTH);
 }

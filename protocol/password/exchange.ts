@@ -6,7 +6,7 @@
  * client learns nothing from a run it does not end, and whoever ends one has had one guess, which the device can count.
  */
 import { hex } from '@scure/base';
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import { equalBytes } from '../identity/index.ts';
 import { type CpaceInputs, CpaceParty } from './cpace.ts';
 import { type CpaceGroup, ristretto255Group } from './group.ts';
@@ -36,13 +36,13 @@ export interface PasswordBinding {
 
 /** What a run takes from outside. */
 export interface PasswordTools {
-  readonly crypto: Pick<CryptoHost, 'sha256' | 'randomBytes'>;
+  readonly crypto: Pick<CryptoProvider, 'sha256' | 'randomBytes'>;
   /** Default ristretto255, version 1's. */
   readonly group?: CpaceGroup;
 }
 
 /** SHA-256 over the handshake hash and the number of the run. */
-export function sessionId(crypto: Pick<CryptoHost, 'sha256'>, { handshakeHash, run }: PasswordBinding): Uint8Array {
+export function sessionId(crypto: Pick<CryptoProvider, 'sha256'>, { handshakeHash, run }: PasswordBinding): Uint8Array {
   return crypto.sha256(handshakeHash, Uint8Array.of(run >>> 24, run >>> 16, run >>> 8, run));
 }
 
@@ -115,7 +115,7 @@ export class ClientRun {
 }
 
 function withInputs<T>(
-  crypto: Pick<CryptoHost, 'sha256'>,
+  crypto: Pick<CryptoProvider, 'sha256'>,
   binding: PasswordBinding,
   kdf: Kdf,
   value: Uint8Array,

@@ -2,7 +2,7 @@
  * From a password to the string CPace runs on (PROTOCOL.md §8). Kdf 0 takes the password as it is: for a device that has it at hand. Kdf 1 is
  * scrypt (RFC 7914) under a salt of the user, so that a device keeps only the outcome.
  */
-import type { CryptoHost, ScryptCost } from '../crypto-host.ts';
+import type { CryptoProvider, ScryptCost } from '../crypto-provider.ts';
 import { LocalError } from '../errors/index.ts';
 import { lvCat } from './strings.ts';
 
@@ -50,7 +50,7 @@ export function passwordBytes(password: string): Uint8Array {
 
 /** A verifier with a fresh salt. @throws LocalError as {@link passwordBytes} */
 export async function makeVerifier(
-  crypto: Pick<CryptoHost, 'randomBytes' | 'scrypt'>,
+  crypto: Pick<CryptoProvider, 'randomBytes' | 'scrypt'>,
   password: string,
   cost: ScryptCost = SCRYPT_COST,
 ): Promise<PasswordVerifier> {
@@ -63,7 +63,7 @@ export async function makeVerifier(
 
 /** `value` of the password-related string, of the Kdf and salt a device names. The caller wipes it. */
 export async function deriveValue(
-  crypto: Pick<CryptoHost, 'scrypt'>,
+  crypto: Pick<CryptoProvider, 'scrypt'>,
   password: Uint8Array,
   salt: Uint8Array | null,
   cost: ScryptCost = SCRYPT_COST,

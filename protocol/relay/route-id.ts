@@ -4,7 +4,7 @@
  * The hash lets a station that lost its state recognise an id as once its own, so that only those are answered with a Reset; together the 8
  * bytes stay unguessable. Both keys are derived from the reset secret, which is kept beside the identity key.
  */
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import { equalBytes } from '../identity/index.ts';
 import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 
@@ -12,12 +12,12 @@ const HALF = 4;
 
 /** Makes and recognizes the route ids of one base station. */
 export class RouteIds {
-  readonly #crypto: Pick<CryptoHost, 'hmacSha256' | 'randomBytes'>;
+  readonly #crypto: Pick<CryptoProvider, 'hmacSha256' | 'randomBytes'>;
   readonly #secret: Uint8Array;
   readonly #idKey: Uint8Array;
 
   /** @param secret 32 bytes: the station's reset secret */
-  constructor(crypto: Pick<CryptoHost, 'hmacSha256' | 'randomBytes'>, secret: Uint8Array) {
+  constructor(crypto: Pick<CryptoProvider, 'hmacSha256' | 'randomBytes'>, secret: Uint8Array) {
     this.#crypto = crypto;
     this.#secret = secret;
     this.#idKey = crypto.hmacSha256(secret, new TextEncoder().encode('svc route id'));

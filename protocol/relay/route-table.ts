@@ -15,7 +15,7 @@
  * After `handleTimeout` and `release`: `nextEvent` until null; after that and `open`: `nextTimeout`. What it does not do: send, queue, keep
  * time. The inner packet is not looked at, except that a Route inside a Route is dropped.
  */
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import { Fifo } from '../fifo.ts';
 import { encodeReset, PacketType, RESET_LENGTH, ROUTE_HEADER, u32 } from '../packet/index.ts';
 import type { Path } from '../path.ts';
@@ -137,7 +137,12 @@ export class RouteTable {
   #nextRelease: Release | null = null;
 
   /** @param resetSecret 32 bytes kept over restarts; @param now ms, monotonic, as everywhere below */
-  constructor(crypto: Pick<CryptoHost, 'hmacSha256' | 'randomBytes'>, resetSecret: Uint8Array, limits: Partial<RouteLimits>, now: number) {
+  constructor(
+    crypto: Pick<CryptoProvider, 'hmacSha256' | 'randomBytes'>,
+    resetSecret: Uint8Array,
+    limits: Partial<RouteLimits>,
+    now: number,
+  ) {
     this.#ids = new RouteIds(crypto, resetSecret);
     this.#limits = { ...defaultRouteLimits, ...limits };
     const { resetsPerSecond, checksPerSecond } = this.#limits;

@@ -14,7 +14,7 @@
  */
 import { hex } from '@scure/base';
 import type { Candidate, NatReport, RendezvousState, SocketAddress } from '../control/index.ts';
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import { encodeCheck, encodeCheckAnswer, readCheckAnswer, TRANSACTION_LENGTH, transactionOfAnswer, verifyCheck } from '../stun/index.ts';
 import { MAIN_SOCKET, MAX_CHECKS, OPENER_HOPS, Pair, type PairKind } from './pair.ts';
 import { predictPorts } from './prediction.ts';
@@ -60,7 +60,7 @@ export interface RoundPacket {
 export type RoundEvent = { readonly kind: 'answered'; readonly pair: Pair } | { readonly kind: 'changed' };
 
 export interface RoundOptions {
-  readonly crypto: Pick<CryptoHost, 'hmacSha256' | 'randomBytes'>;
+  readonly crypto: Pick<CryptoProvider, 'hmacSha256' | 'randomBytes'>;
   /** Ours, 8 and 16 bytes, fresh for the round. */
   readonly tag: Uint8Array;
   readonly key: Uint8Array;

@@ -13,7 +13,7 @@
  */
 import { hex } from '@scure/base';
 import type { NatReport, SocketAddress } from '../control/index.ts';
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import { encodeBinding, readBindingAnswer, TRANSACTION_LENGTH } from '../stun/index.ts';
 import { classifyNat, type NatSample } from './nat-class.ts';
 import { MAIN_SOCKET } from './pair.ts';
@@ -26,7 +26,7 @@ const PROBE_SOCKETS = 3;
 const TIMES: readonly number[] = [150, 200, 400];
 
 export interface SamplerOptions {
-  readonly crypto: Pick<CryptoHost, 'randomBytes'>;
+  readonly crypto: Pick<CryptoProvider, 'randomBytes'>;
   /** STUN ports of the station, numeric addresses. */
   readonly servers: readonly SocketAddress[];
   /** Port of the main socket. */

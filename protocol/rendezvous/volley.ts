@@ -4,7 +4,7 @@
  */
 import { hex } from '@scure/base';
 import type { SocketAddress } from '../control/index.ts';
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import { encodeCheck, readCheckAnswer, TRANSACTION_LENGTH, transactionOfAnswer } from '../stun/index.ts';
 import { MAIN_SOCKET } from './pair.ts';
 import type { RoundPacket } from './round.ts';
@@ -19,7 +19,7 @@ export interface VolleyPlan {
 }
 
 export interface VolleyOptions {
-  readonly crypto: Pick<CryptoHost, 'hmacSha256' | 'randomBytes'>;
+  readonly crypto: Pick<CryptoProvider, 'hmacSha256' | 'randomBytes'>;
   /** The peer's. */
   readonly tag: Uint8Array;
   readonly key: Uint8Array;

@@ -14,7 +14,7 @@
  * in the header counts it (RFC 8489 §14.6). There is no FINGERPRINT: the integrity proves more, and nothing else on the socket looks like STUN.
  */
 import type { SocketAddress } from '../address.ts';
-import type { CryptoHost } from '../crypto-host.ts';
+import type { CryptoProvider } from '../crypto-provider.ts';
 import { LocalError } from '../errors/index.ts';
 import {
   ATTRIBUTE_HEADER,
@@ -35,7 +35,7 @@ import {
   writeMapped,
 } from './message.ts';
 
-type Hmac = Pick<CryptoHost, 'hmacSha256'>;
+type Hmac = Pick<CryptoProvider, 'hmacSha256'>;
 
 /** Bytes of a check, and of its answer. */
 export const CHECK_LENGTH = 76;

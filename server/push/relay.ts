@@ -6,7 +6,7 @@
  * and when is `retry.ts`, tokens are `token-cache.ts`. The document is passed on unread.
  */
 import { cutText, isUnregistered, MAX_PUSH_ANSWER, type PushAnswer, type PushRequest, tokenOf } from '../../protocol/control/index.ts';
-import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Clock, Environment } from '../../transport/environment.ts';
 import type { HttpAnswer, HttpPost } from '../outbound/http.ts';
@@ -167,7 +167,7 @@ function fail(outcome: Outcome): never {
 }
 
 /** 0 to below 1. */
-function random(crypto: CryptoHost): number {
+function random(crypto: CryptoProvider): number {
   return Buffer.from(crypto.randomBytes(4)).readUInt32BE() / 2 ** 32;
 }
 

@@ -7,7 +7,7 @@
  * 4. A dead id is answered with a Reset; when a channel ends, the ends that live on get theirs without being asked.
  * 5. Routes on which nothing has moved for long are forgotten, and those that their ends give back.
  */
-import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { encodeReset, PacketType } from '../../protocol/packet/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { DropOldestQueue, type RouteChannel, type RouteEnd, type RouteLimits, RouteTable } from '../../protocol/relay/index.ts';
@@ -15,7 +15,7 @@ import type { Cancel, Clock } from '../../transport/environment.ts';
 
 export interface RelayOptions {
   clock: Clock;
-  crypto: CryptoHost;
+  crypto: CryptoProvider;
   resetSecret: Uint8Array;
   limits: Partial<Omit<RouteLimits, 'idleTimeout'>>;
   /** ms without a packet after which a route is forgotten. */

@@ -10,7 +10,7 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { makeDirectory, prepareDirectory, refuseForeignDirectory } from '../../transport/node/index.ts';
 import { lockDirectory } from './directory-lock.ts';
 import { openSealer, type Sealer } from './sealing.ts';
@@ -34,7 +34,7 @@ export interface StationData extends StationKeys {
  * @throws LocalError IN_USE when another base station runs on it, INVALID_ARGUMENT when others use it, FAILED or
  * INVALID_STATE when something in it cannot be used
  */
-export async function openStationData(directory: string, crypto: CryptoHost): Promise<StationData> {
+export async function openStationData(directory: string, crypto: CryptoProvider): Promise<StationData> {
   await refuseForeign(directory);
   await prepareDirectory(directory);
   const unlock = lockDirectory(directory);

@@ -7,7 +7,7 @@
  * Reset)
  */
 import { dirname, join } from 'node:path';
-import type { CryptoHost, PrivateKey } from '../../protocol/crypto-host.ts';
+import type { CryptoProvider, PrivateKey } from '../../protocol/crypto-provider.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey } from '../../protocol/identity/index.ts';
 import { readFileIfPresent, replaceFile } from '../../transport/node/index.ts';
@@ -25,14 +25,14 @@ export interface StationKeys {
 /**
  * Reads the keys; makes those that are missing. @throws LocalError FAILED or INVALID_STATE when a file cannot be used
  */
-export async function loadStationKeys(directory: string, crypto: CryptoHost): Promise<StationKeys> {
+export async function loadStationKeys(directory: string, crypto: CryptoProvider): Promise<StationKeys> {
   return {
     identity: await loadIdentity(join(directory, 'identity.pem'), crypto),
     resetSecret: await loadResetSecret(join(directory, RESET_SECRET), crypto),
   };
 }
 
-async function loadIdentity(file: string, crypto: CryptoHost): Promise<PrivateKey> {
+async function loadIdentity(file: string, crypto: CryptoProvider): Promise<PrivateKey> {
   const pem = await readFileIfPresent(file);
   if (pem === undefined) {
     // Both are made at the first start: one alone was lost, and every device and client knows the station by it.
@@ -52,7 +52,7 @@ async function loadIdentity(file: string, crypto: CryptoHost): Promise<PrivateKe
   }
 }
 
-async function loadResetSecret(file: string, crypto: CryptoHost): Promise<Uint8Array> {
+async function loadResetSecret(file: string, crypto: CryptoProvider): Promise<Uint8Array> {
   const content = await readFileIfPresent(file);
   if (content === undefined) {
     const secret = crypto.randomBytes(RESET_SECRET_LENGTH);

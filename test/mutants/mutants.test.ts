@@ -19,7 +19,7 @@ describe('the list', () => {
 
   test.each<[string, unknown]>([
     ['null', null],
-    ['another layer', { ...sound, file: 'client/host.ts' }],
+    ['another layer', { ...sound, file: 'client/platform.ts' }],
     ['no change', { ...sound, replace: sound.search }],
     ['an empty search text', { ...sound, search: '' }],
     ['no tests', { ...sound, tests: [] }],

@@ -1,5 +1,5 @@
 /** A machine whose scrypt counts only as a function: it costs next to nothing, at both ends alike. */
-import type { ScryptCost } from '../../protocol/crypto-host.ts';
+import type { ScryptCost } from '../../protocol/crypto-provider.ts';
 import type { Environment } from '../../transport/environment.ts';
 
 const CHEAP: ScryptCost = { N: 16, r: 8, p: 1 };

@@ -3,7 +3,7 @@
  */
 import { createHash, createHmac, createPrivateKey, createPublicKey, diffieHellman, type KeyObject, scryptSync } from 'node:crypto';
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
-import type { CryptoHost, PrivateKey } from '../../protocol/crypto-host.ts';
+import type { CryptoProvider, PrivateKey } from '../../protocol/crypto-provider.ts';
 import type { Aead } from '../../protocol/noise/index.ts';
 import { nobleCrypto } from '../../transport/noble-crypto.ts';
 
@@ -26,7 +26,7 @@ export function seededBytes(seed: number): (length: number) => Uint8Array {
 }
 
 /** Node's native crypto with seeded randomness. */
-export function nativeHost(seed: number): CryptoHost {
+export function nativeHost(seed: number): CryptoProvider {
   const randomBytes = seededBytes(seed);
   return {
     generateKey: () => new NativeKey(randomBytes(32)),
@@ -47,12 +47,12 @@ export function nativeHost(seed: number): CryptoHost {
 }
 
 /** noble with seeded randomness. */
-export function nobleHost(seed: number): CryptoHost {
+export function nobleHost(seed: number): CryptoProvider {
   return nobleCrypto(seededBytes(seed));
 }
 
 /** Both hosts, for `describe.each`. */
-export const hosts: readonly [string, (seed: number) => CryptoHost][] = [
+export const hosts: readonly [string, (seed: number) => CryptoProvider][] = [
   ['native', nativeHost],
   ['noble', nobleHost],
 ];

@@ -1,11 +1,11 @@
 /**
- * One suite over every implementation of `CryptoHost`, its hashes over that of the core, too: RFC 7748 §5.2 (both vectors, and the iterated
+ * One suite over every implementation of `CryptoProvider`, its hashes over that of the core, too: RFC 7748 §5.2 (both vectors, and the iterated
  * one but for its million rounds) and §6.1, RFC 4231 §4.2 to §4.8, FIPS 180-2 appendix B.
  */
 import { hexToBytes as fromHex, bytesToHex as toHex } from '@noble/hashes/utils.js';
 import { describe, expect, it } from 'vitest';
 import { Core, type Hash } from '../../bindings/index.ts';
-import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { browserCrypto } from '../../transport/browser/crypto.ts';
 import { nobleCrypto } from '../../transport/noble-crypto.ts';
 import { nodeCrypto } from '../../transport/node/crypto.ts';
@@ -18,7 +18,7 @@ const ALICE = '77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a'
 const BOB = '5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb';
 
 const seeded = new Random('crypto test');
-const hosts: [string, CryptoHost][] = [
+const hosts: [string, CryptoProvider][] = [
   ['Node', nodeCrypto],
   ['browser', browserCrypto()],
   ['simulator', nobleCrypto((length) => seeded.bytes(length))],

@@ -1,7 +1,7 @@
 /** The table of special-purpose addresses: the most specific prefix decides, and both policies over it cover every kind. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mayBeResolved } from '../../device/tunnels/service-host.ts';
+import { mayBeResolved } from '../../device/tunnels/pinned-address.ts';
 import { formatAddress } from '../../protocol/address.ts';
 import { addressClass } from '../../server/outbound/addresses.ts';
 import { parseAddress, parsePrefix } from '../../transport/address.ts';

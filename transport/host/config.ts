@@ -1,7 +1,7 @@
 /** What a host is given: types only. */
 import type { CongestionControl, CoreOptions, DataParameters, KeepAlive } from '../../bindings/index.ts';
 import type { Router } from '../../protocol/coap/index.ts';
-import type { PrivateKey } from '../../protocol/crypto-host.ts';
+import type { PrivateKey } from '../../protocol/crypto-provider.ts';
 import type { EndpointLimits } from '../../protocol/endpoint/index.ts';
 import type { SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';

@@ -1,6 +1,6 @@
 /** The endpoint of a host, with a core of its own. */
 import type { Core } from '../../bindings/index.ts';
-import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { Endpoint } from '../../protocol/endpoint/index.ts';
 import type { Environment } from '../environment.ts';
 import type { HostConfig, HostLimits } from './config.ts';
@@ -35,7 +35,7 @@ export async function startEndpoint(
 }
 
 /** The host's cryptography with the core's hashes: a handshake computes some fifty short ones, each of which costs the host's more to set up. */
-function withHashOf({ hash }: Core, crypto: CryptoHost): CryptoHost {
+function withHashOf({ hash }: Core, crypto: CryptoProvider): CryptoProvider {
   return {
     ...crypto,
     sha256: (...parts) => hash.sha256(...parts),

@@ -6,7 +6,7 @@
  * an own key is made once.
  */
 import { createHash, createHmac, createPrivateKey, createPublicKey, diffieHellman, type KeyObject, randomBytes, scrypt } from 'node:crypto';
-import type { CryptoHost, PrivateKey } from '../../protocol/crypto-host.ts';
+import type { CryptoProvider, PrivateKey } from '../../protocol/crypto-provider.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { checkPrivateKey, KEY_LENGTH } from '../../protocol/identity/index.ts';
 
@@ -15,10 +15,10 @@ const PKCS8_HEAD = Buffer.from('302e020100300506032b656e04220420', 'hex');
 
 const importPrivate = takesBareJwk() ? fromJwk : fromDer;
 
-export const nodeCrypto: CryptoHost = nativeCrypto((length) => plain(randomBytes(length)));
+export const nodeCrypto: CryptoProvider = nativeCrypto((length) => plain(randomBytes(length)));
 
 /** @param random cryptographically secure outside of simulations. */
-export function nativeCrypto(random: (length: number) => Uint8Array): CryptoHost {
+export function nativeCrypto(random: (length: number) => Uint8Array): CryptoProvider {
   return {
     generateKey: () => new NodeKey(random(KEY_LENGTH)),
     importKey: (raw) => new NodeKey(Uint8Array.from(checkPrivateKey(raw))),

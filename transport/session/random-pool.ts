@@ -2,17 +2,17 @@
  * Random bytes in small pieces, drawn from the host in larger ones: one draw costs as much as a whole small packet. For tokens, which everyone on
  * the connection sees, not for keys.
  */
-import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 
 /** Bytes drawn at a time. */
 const DRAW = 512;
 
 export class RandomPool {
-  readonly #crypto: CryptoHost;
+  readonly #crypto: CryptoProvider;
   #bytes: Uint8Array = new Uint8Array(0);
   #used = 0;
 
-  constructor(crypto: CryptoHost) {
+  constructor(crypto: CryptoProvider) {
     this.#crypto = crypto;
   }
 

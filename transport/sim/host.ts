@@ -4,7 +4,7 @@
  */
 import { scrypt } from '@noble/hashes/scrypt.js';
 import { Core, type CoreOptions } from '../../bindings/index.ts';
-import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
 import { LocalError, PortInUseError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
@@ -91,7 +91,7 @@ export function checkedPlace(networks: readonly string[]): HostPlace {
 export class SimulatedHost implements Environment {
   readonly name: string;
   readonly clock: Clock;
-  readonly crypto: CryptoHost;
+  readonly crypto: CryptoProvider;
   readonly network: Network;
   readonly log: Log;
   readonly mdns: SimulatedMdns;
@@ -113,7 +113,7 @@ export class SimulatedHost implements Environment {
   #kernelLives = true;
 
   /** Made by `Simulation.host`. @param networks each `address/bits` */
-  constructor(world: World, name: string, networks: readonly string[], crypto: CryptoHost, log: Log, settings: HostSettings = {}) {
+  constructor(world: World, name: string, networks: readonly string[], crypto: CryptoProvider, log: Log, settings: HostSettings = {}) {
     const { linkMtu, kinds = [], sendBuffer = 0 } = settings;
     this.sendBuffer = sendBuffer;
     this.#place = checkedPlace(networks);
@@ -124,7 +124,7 @@ export class SimulatedHost implements Environment {
     this.#clock = new HostClock(world, () => this.#alive, settings.clockRunsAsleep ?? false);
     this.clock = this.#clock;
     // scrypt in one go: virtual time does not wait for turns of the host.
-    const derive: CryptoHost['scrypt'] = async (password, salt, cost, dkLen) => scrypt(password, salt, { ...cost, dkLen });
+    const derive: CryptoProvider['scrypt'] = async (password, salt, cost, dkLen) => scrypt(password, salt, { ...cost, dkLen });
     this.crypto = { ...crypto, scrypt: derive };
     this.network = {
       maxPacketSize: packetSizeFor(linkMtu),

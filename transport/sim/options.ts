@@ -1,6 +1,6 @@
 /** What a simulation and its hosts are told, and what a test hears of datagrams. */
 import type { SocketAddress } from '../../protocol/control/index.ts';
-import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import type { LogLevel } from '../environment.ts';
 import type { HostSettings } from './host.ts';
 import type { LinkOptions, LinkVerdict } from './link.ts';
@@ -20,7 +20,7 @@ export interface SimulationOptions {
    * Cryptography of each host over its seeded randomness, for one that computes the same faster: `nativeCrypto` in Node. Default: noble's, which runs
    * everywhere.
    */
-  crypto?: (randomBytes: (length: number) => Uint8Array) => CryptoHost;
+  crypto?: (randomBytes: (length: number) => Uint8Array) => CryptoProvider;
   /** Receives the log of every host. */
   log?: (host: string, level: LogLevel, message: string, fields?: Record<string, unknown>) => void;
 }

@@ -1,6 +1,6 @@
 /** What an attempt to reach a base station is given, and gives. */
 import type { Router } from '../../protocol/coap/index.ts';
-import type { PrivateKey } from '../../protocol/crypto-host.ts';
+import type { PrivateKey } from '../../protocol/crypto-provider.ts';
 import type { Session } from '../session/session.ts';
 import type { WebSocketSocket } from '../websocket/index.ts';
 import type { WaysToStation } from './ways.ts';

@@ -5,7 +5,7 @@
  * station spread evenly instead of coming back in waves. `SlowBackoff` is for refusals that only a person mends: never sooner than its first
  * delay, doubling, with a quarter of spread.
  */
-import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 
 /** PROTOCOL.md §7: re-attach. ms. */
 const FIRST_DELAY = 250;
@@ -21,7 +21,7 @@ export class Backoff {
   readonly #random: () => number;
   #failures = 0;
 
-  constructor(crypto: CryptoHost) {
+  constructor(crypto: CryptoProvider) {
     this.#random = () => uniform(crypto);
   }
 
@@ -42,7 +42,7 @@ export class SlowBackoff {
   readonly #random: () => number;
   #delay = 0;
 
-  constructor(crypto: CryptoHost) {
+  constructor(crypto: CryptoProvider) {
     this.#random = () => uniform(crypto);
   }
 
@@ -63,7 +63,7 @@ export class SlowBackoff {
 }
 
 /** Uniform in [0, 1). */
-function uniform(crypto: CryptoHost): number {
+function uniform(crypto: CryptoProvider): number {
   const bytes = crypto.randomBytes(4);
   return new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0) / 2 ** 32;
 }

@@ -5,7 +5,7 @@
  * Channels are kept per station, since redirects lead different devices to different stations. A kept channel that turns out dead (the station
  * restarted) is replaced by a fresh one, once, without the caller noticing.
  */
-import type { PrivateKey } from '../../protocol/crypto-host.ts';
+import type { PrivateKey } from '../../protocol/crypto-provider.ts';
 import { asSvcError, LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { BlockedNetworks } from '../../protocol/station-dial/index.ts';
 import type { Cancel } from '../environment.ts';

@@ -13,7 +13,7 @@ import type { Caller, Demand } from '../caller.ts';
 import type { Iam } from '../iam.ts';
 import type { Attributes } from '../policy.ts';
 import type { ChangeRates } from './change-rates.ts';
-import type { IamHost } from './host.ts';
+import type { DeviceFacade } from './device-facade.ts';
 import type { PairingRates } from './pairing-rates.ts';
 import type { PushTests } from './push-test.ts';
 
@@ -23,7 +23,7 @@ export type Check = 'action' | 'body';
 /** What the endpoints of one device share. */
 export interface IamService {
   readonly iam: Iam;
-  readonly host: IamHost;
+  readonly device: DeviceFacade;
   readonly pushTests: PushTests;
   readonly pairingRates: PairingRates;
   readonly changeRates: ChangeRates;
@@ -78,12 +78,12 @@ export function cborBody({ contentFormat, payload }: DeviceCoapRequest): Uint8Ar
 
 /** The answer to a request. @throws what says something about us: the resource answers 5.00 and logs it */
 export async function serve(definition: IamEndpoint, service: IamService, from: DeviceCoapRequest): Promise<DeviceCoapResponse> {
-  const { iam, host } = service;
+  const { iam, device } = service;
   const { connection, parameters } = from;
   const { remoteAddress: address } = connection;
   let request: IamRequest<unknown> = {
     ...service,
-    caller: host.caller(connection),
+    caller: device.caller(connection),
     address,
     parameters,
     demand: undefined,
@@ -100,7 +100,7 @@ export async function serve(definition: IamEndpoint, service: IamService, from: 
     return answer.payload instanceof Uint8Array ? { ...answer, contentFormat: CONTENT_FORMAT_CBOR } : answer;
   } catch (error) {
     if (!(error instanceof SvcError)) throw error;
-    if (error.code === 'FORBIDDEN') host.denied?.(request.caller, actionOf(definition), definition.attributes?.(request) ?? {});
+    if (error.code === 'FORBIDDEN') device.denied?.(request.caller, actionOf(definition), definition.attributes?.(request) ?? {});
     return refusal(error);
   }
 }

@@ -2,22 +2,22 @@
 import type { CoapResources } from '../../coap-resources.ts';
 import type { Iam } from '../iam.ts';
 import { ChangeRates } from './change-rates.ts';
+import type { DeviceFacade } from './device-facade.ts';
 import { serve } from './endpoint.ts';
-import type { IamHost } from './host.ts';
 import { PairingRates } from './pairing-rates.ts';
 import { PushTests } from './push-test.ts';
 import { iamEndpoints } from './table.ts';
 
-export type { DeviceFacts, IamHost } from './host.ts';
+export type { DeviceFacade, DeviceFacts } from './device-facade.ts';
 
 /** Adds every endpoint below `/iam`. @throws LocalError IN_USE when they are there */
-export function installIamEndpoints(resources: CoapResources, iam: Iam, host: IamHost): void {
+export function installIamEndpoints(resources: CoapResources, iam: Iam, device: DeviceFacade): void {
   const service = {
     iam,
-    host,
-    pushTests: new PushTests(host),
+    device,
+    pushTests: new PushTests(device),
     pairingRates: new PairingRates(),
-    changeRates: new ChangeRates(() => host.clock.now()),
+    changeRates: new ChangeRates(() => device.clock.now()),
   };
   for (const each of iamEndpoints) resources.addOwn(each.method, each.path, (request) => serve(each, service, request));
 }

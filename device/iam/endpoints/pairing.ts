@@ -22,9 +22,9 @@ export const pairingEndpoints: readonly IamEndpoint[] = [
     path: '/iam/pairing',
     action: 'IAM:GetPairing',
     checks: ['action'],
-    answer: ({ iam, host, caller }) => {
+    answer: ({ iam, device, caller }) => {
       const { friendlyName } = iam.state;
-      const details = { modes: iam.availablePairingModes(caller), ...host.details() };
+      const details = { modes: iam.availablePairingModes(caller), ...device.details() };
       const payload = encodeDeviceDetails(friendlyName === undefined ? details : { ...details, friendlyName });
       return { status: Status.CONTENT, payload };
     },
@@ -35,8 +35,8 @@ export const pairingEndpoints: readonly IamEndpoint[] = [
     pairing: 'LocalOpen',
     checks,
     read: (request, { rules }) => checked(decodeOpenPairing(cborBody(request)), rules),
-    answer: async ({ iam, host, caller, address, pairingRates, body: { username, fingerprintName } }) => {
-      const maxAge = pairingRates.take(address, host.clock.now());
+    answer: async ({ iam, device, caller, address, pairingRates, body: { username, fingerprintName } }) => {
+      const maxAge = pairingRates.take(address, device.clock.now());
       if (maxAge > 0) return { status: Status.TOO_MANY_REQUESTS, payload: 'Too many pairings, try again later', maxAge };
       await iam.pairLocalOpen(caller, username, fingerprintName);
       return PAIRED;

@@ -1,7 +1,7 @@
 /** Sends test notifications (reference §1.4) and returns the provider's answer, whatever it is. */
 import { asSvcError, LocalError } from '../../../protocol/errors/index.ts';
 import type { PushAnswer, UserPush } from '../../../protocol/records/index.ts';
-import type { IamHost } from './host.ts';
+import type { DeviceFacade } from './device-facade.ts';
 
 const NOTIFICATION = { title: 'Test', body: 'This is a test notification' };
 
@@ -10,11 +10,11 @@ const UNREACHABLE: ReadonlySet<string> = new Set(['NOT_ATTACHED', 'NOT_CONNECTED
 
 /** One notification at a time for the whole device: each holds a place at the base station for as long as the provider takes. */
 export class PushTests {
-  readonly #host: IamHost;
+  readonly #device: DeviceFacade;
   #running = false;
 
-  constructor(host: IamHost) {
-    this.#host = host;
+  constructor(device: DeviceFacade) {
+    this.#device = device;
   }
 
   /** @throws LocalError OPERATION_IN_PROGRESS; NOT_ATTACHED without base station; INVALID_STATE when that has refused it */
@@ -22,7 +22,7 @@ export class PushTests {
     if (this.#running) throw new LocalError('OPERATION_IN_PROGRESS', 'Another push test is running');
     this.#running = true;
     try {
-      return await this.#host.sendPush(projectId, JSON.stringify({ message: { token, notification: NOTIFICATION } }));
+      return await this.#device.sendPush(projectId, JSON.stringify({ message: { token, notification: NOTIFICATION } }));
     } catch (error) {
       const { code, message } = asSvcError(error);
       // The base station's refusals must not look like the device's: 4.03 here is always a matter of policies.

@@ -29,7 +29,7 @@ export const userEndpoints: readonly IamEndpoint[] = [
     path: '/iam/me',
     // No action: a caller that is no user learns that, and nothing else.
     checks: [],
-    answer: ({ iam, host, caller }) => found({ iam, host }, iam.resolveCaller(caller), 'This client is not paired'),
+    answer: ({ iam, device, caller }) => found({ iam, device }, iam.resolveCaller(caller), 'This client is not paired'),
   }),
   endpoint({
     method: 'GET',
@@ -48,9 +48,9 @@ export const userEndpoints: readonly IamEndpoint[] = [
       rules.username(username);
       return username;
     },
-    answer: async ({ iam, host, caller, demand, body }) => {
+    answer: async ({ iam, device, caller, demand, body }) => {
       const user = await iam.update((draft) => draft.createUser(body), caller, demand);
-      return { status: Status.CREATED, payload: encodeUser(shown({ iam, host }, user)) };
+      return { status: Status.CREATED, payload: encodeUser(shown({ iam, device }, user)) };
     },
   }),
   endpoint({
@@ -107,14 +107,14 @@ export const userEndpoints: readonly IamEndpoint[] = [
   }),
 ];
 
-function found(device: Shower, user: IamUser | undefined, otherwise: string): Answer {
+function found(service: Shower, user: IamUser | undefined, otherwise: string): Answer {
   if (user === undefined) throw new LocalError('NOT_FOUND', otherwise);
-  return { status: Status.CONTENT, payload: encodeUser(shown(device, user)) };
+  return { status: Status.CONTENT, payload: encodeUser(shown(service, user)) };
 }
 
-type Shower = Pick<IamRequest<unknown>, 'iam' | 'host'>;
+type Shower = Pick<IamRequest<unknown>, 'iam' | 'device'>;
 
-function shown({ iam, host }: Shower, user: IamUser): UserRecord {
-  const omitted = user.sct !== undefined && host.isSctOmitted(user.sct);
+function shown({ iam, device }: Shower, user: IamUser): UserRecord {
+  const omitted = user.sct !== undefined && device.isSctOmitted(user.sct);
   return { ...user, ...(omitted && { sctOmitted: true }), administers: iam.administers(user.role) };
 }

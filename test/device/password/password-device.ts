@@ -6,7 +6,7 @@ import type { Connection } from '../../../client/node.ts';
 import type { Device } from '../../../device/index.ts';
 import type { PasswordSource } from '../../../device/password/source.ts';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
-import type { CryptoHost } from '../../../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../../../protocol/crypto-provider.ts';
 import { loadExchange, makeVerifier, type PasswordVerifier } from '../../../protocol/password/index.ts';
 import type { Environment } from '../../../transport/environment.ts';
 import type { Host } from '../../../transport/host/index.ts';
@@ -23,7 +23,7 @@ export class PasswordDevice {
   /** Lines of every log. */
   readonly logged: string[] = [];
   /** The device's. */
-  readonly crypto: CryptoHost;
+  readonly crypto: CryptoProvider;
   device!: Device;
   readonly #environment: Environment;
   #machines = 0;

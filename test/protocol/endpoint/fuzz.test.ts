@@ -3,7 +3,7 @@
  * one, or make the endpoint send more than the anti-amplification limit allows.
  */
 import { describe, expect, it } from 'vitest';
-import type { CryptoHost } from '../../../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../../../protocol/crypto-provider.ts';
 import { prologue } from '../../../protocol/endpoint/negotiation.ts';
 import { encodeInitiatorOffer } from '../../../protocol/endpoint/parameters.ts';
 import { HandshakeState, XX } from '../../../protocol/noise/index.ts';
@@ -137,7 +137,7 @@ describe('hostile peers that know the handshake', () => {
 const NAME = 'device:p.d';
 const offer = { parameters, id: new Uint8Array(8), resetToken: new Uint8Array(16) };
 
-function noise(crypto: CryptoHost, initiator: boolean): HandshakeState {
+function noise(crypto: CryptoProvider, initiator: boolean): HandshakeState {
   const staticKey = crypto.generateKey();
   return new HandshakeState({ pattern: XX, initiator, prologue: prologue(1, 1, NAME), crypto, aead: nobleAead, staticKey });
 }

@@ -1,7 +1,7 @@
 /** The Noise state machine against the published vectors, over both hosts. */
 import { hex } from '@scure/base';
 import { describe, expect, it } from 'vitest';
-import type { CryptoHost } from '../../../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../../../protocol/crypto-provider.ts';
 import { CipherState } from '../../../protocol/noise/cipher-state.ts';
 import { HandshakeState, type Pattern, XX } from '../../../protocol/noise/index.ts';
 import { SymmetricState } from '../../../protocol/noise/symmetric-state.ts';
@@ -177,7 +177,7 @@ describe('HandshakeState', () => {
   });
 });
 
-function pair(pattern: Pattern, crypto: CryptoHost): [HandshakeState, HandshakeState] {
+function pair(pattern: Pattern, crypto: CryptoProvider): [HandshakeState, HandshakeState] {
   const key = (raw: string) => crypto.importKey(hex.decode(raw));
   const common = { pattern, prologue, crypto, aead };
   return [

@@ -1,6 +1,6 @@
 /** Bytes from the pool are those of the host, each given out once. */
 import { expect, it } from 'vitest';
-import type { CryptoHost } from '../../../protocol/crypto-host.ts';
+import type { CryptoProvider } from '../../../protocol/crypto-provider.ts';
 import { RandomPool } from '../../../transport/session/random-pool.ts';
 
 it('gives each byte of the host once, in arrays of their own, and keeps none it gave out', () => {
@@ -11,7 +11,7 @@ it('gives each byte of the host once, in arrays of their own, and keeps none it 
       drawn.push(bytes);
       return bytes;
     },
-  } as unknown as CryptoHost;
+  } as unknown as CryptoProvider;
   const pool = new RandomPool(crypto);
   const expected: number[] = [];
   const taken: number[] = [];

@@ -1,7 +1,7 @@
 /** A device's IAM endpoints without a network: the real resources and router, connections that only have their facts, a base station that only listens. */
 import { CoapResources } from '../../../../device/coap-resources.ts';
 import { Connections } from '../../../../device/connections.ts';
-import { type IamHost, installIamEndpoints } from '../../../../device/iam/endpoints/index.ts';
+import { type DeviceFacade, installIamEndpoints } from '../../../../device/iam/endpoints/index.ts';
 import {
   type Caller,
   defaultConfiguration,
@@ -138,7 +138,7 @@ export class EndpointBench {
     const log = { error: (...line: unknown[]) => void this.errors.push(line), warn() {}, info() {}, debug() {}, trace() {} };
     const connections = new Connections(log, { wallTime: () => 0 });
     this.#resources = new CoapResources(connections, log, CLOCK, { wouldAllow: async () => false });
-    installIamEndpoints(this.#resources, this.iam, this.#host(push));
+    installIamEndpoints(this.#resources, this.iam, this.#facade(push));
     for (const name of Object.keys(callers) as CallerName[]) this.#sessions.set(name, this.#connect(connections, name));
   }
 
@@ -179,7 +179,7 @@ export class EndpointBench {
     return (code >> 5) * 100 + (code & 31);
   }
 
-  #host(push: (projectId: string, body: string) => Promise<PushAnswer>): IamHost {
+  #facade(push: (projectId: string, body: string) => Promise<PushAnswer>): DeviceFacade {
     return {
       clock: { now: () => this.#now },
       isSctOmitted: (token) => this.omitted.has(token),

@@ -8,7 +8,7 @@ import type { Attributes } from '../policy.ts';
 /** What a device tells of itself to whoever may ask how to pair; the rest of the record is the model's. */
 export type DeviceFacts = Omit<DeviceDetails, 'modes' | 'friendlyName'>;
 
-export interface IamHost {
+export interface DeviceFacade {
   details(): DeviceFacts;
   readonly clock: Pick<Clock, 'now'>;
   /** The base station has no room for this server connect token. */

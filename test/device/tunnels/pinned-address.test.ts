@@ -1,6 +1,6 @@
 /** Where a tunnel service is: names are resolved once, and not everywhere. */
 import { describe, expect, test } from 'vitest';
-import { mayBeResolved, ServiceHost } from '../../../device/tunnels/service-host.ts';
+import { mayBeResolved, PinnedAddress } from '../../../device/tunnels/pinned-address.ts';
 import { RemoteError } from '../../../protocol/errors/index.ts';
 
 /** A resolver that gives one answer after the other; an empty one is a failure. */
@@ -18,7 +18,7 @@ function resolver(...answers: string[][]) {
 describe('a name', () => {
   test('is resolved once, when the service is added, and never again', async () => {
     const { asked, resolve } = resolver(['192.0.2.1', '192.0.2.2'], ['192.0.2.66']);
-    const host = new ServiceHost('camera.example', resolve);
+    const host = new PinnedAddress('camera.example', resolve);
     expect(asked).toEqual(['camera.example']);
     expect([await host.address(), await host.address()]).toEqual(['192.0.2.1', '192.0.2.1']);
     expect(asked).toHaveLength(1);
@@ -26,7 +26,7 @@ describe('a name', () => {
 
   test('that does not resolve yet is asked for again at the next use', async () => {
     const { asked, resolve } = resolver([], [], ['2001:db8::1'], ['192.0.2.66']);
-    const host = new ServiceHost('camera.example', resolve);
+    const host = new PinnedAddress('camera.example', resolve);
     await expect(host.address()).rejects.toMatchObject({ code: 'DNS' });
     await expect(host.address()).rejects.toMatchObject({ code: 'DNS' });
     expect([await host.address(), await host.address()]).toEqual(['2001:db8::1', '2001:db8::1']);
@@ -34,8 +34,8 @@ describe('a name', () => {
   });
 
   test('leads to the first address that a service may have, or nowhere', async () => {
-    expect(await new ServiceHost('a', resolver(['fe80::1', '169.254.169.254', '192.0.2.1']).resolve).address()).toBe('192.0.2.1');
-    await expect(new ServiceHost('a', resolver(['fe80::1', '169.254.169.254']).resolve).address()).rejects.toMatchObject({
+    expect(await new PinnedAddress('a', resolver(['fe80::1', '169.254.169.254', '192.0.2.1']).resolve).address()).toBe('192.0.2.1');
+    await expect(new PinnedAddress('a', resolver(['fe80::1', '169.254.169.254']).resolve).address()).rejects.toMatchObject({
       code: 'DNS',
       message: 'a leads only to addresses that a tunnel service may not have',
     });
@@ -85,11 +85,11 @@ describe('a number', () => {
     ['169.254.7.7', '169.254.7.7'],
     ['fe80::1%eth0', 'fe80::1%eth0'],
   ])('%s is taken as it is written, and nobody is asked', async (host, expected) => {
-    expect(await new ServiceHost(host, resolve).address()).toBe(expected);
+    expect(await new PinnedAddress(host, resolve).address()).toBe(expected);
     expect(asked).toEqual([]);
   });
 
   test.each(['0.0.0.0', '::', '224.0.0.1', 'ff02::1', '255.255.255.255'])('%s is refused', (host) => {
-    expect(() => new ServiceHost(host, resolve)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+    expect(() => new PinnedAddress(host, resolve)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 });

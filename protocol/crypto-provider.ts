@@ -27,7 +27,7 @@ export interface ScryptCost {
 }
 
 /** Keys, hashes and randomness of one host. */
-export interface CryptoHost {
+export interface CryptoProvider {
   generateKey(): PrivateKey;
   /** @param raw 32 private bytes (RFC 7748 scalar before clamping), copied. */
   importKey(raw: Uint8Array): PrivateKey;

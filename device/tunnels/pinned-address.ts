@@ -16,8 +16,8 @@ const IMPOSSIBLE: readonly AddressKind[] = ['this-network', 'multicast', 'broadc
 /** A name may not lead there. */
 const NOT_BY_NAME: readonly AddressKind[] = [...IMPOSSIBLE, 'link-local', 'cloud'];
 
-/** The host of one service. */
-export class ServiceHost {
+/** The address of one service. */
+export class PinnedAddress {
   readonly #host: string;
   readonly #resolve: (host: string) => Promise<string[]>;
   /** Pinned, or being looked for; null after a failure: the next one to ask tries again. */

@@ -1,4 +1,4 @@
-/** What the host asks for: further paths, which are kept warm, and which is to be the active one. The policy behind it is the host's. */
+/** API of the paths: adds further paths, keeps them warm, chooses the active one. The policy is the caller's. */
 import { STATUS_BLOCKED, STATUS_CLOSED, STATUS_INVALID_ARGUMENT, STATUS_OK } from '../codes.generated';
 import { Connection, flagged, INITIATOR, OPEN } from '../records/connection';
 import { ASKED, CHALLENGING, FREE, is, KEPT, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, OURS, pathAt, UNKNOWN } from '../records/path';
@@ -13,7 +13,7 @@ import { dropPath, ensurePaths, takePath } from './table';
 export let outAddedPath: u32 = 0;
 
 /**
- * A path that the host knows of: validated at once (as soon as the peer has supplied an id for it), kept until it is dropped. `route`: the id
+ * A path that the caller names: validated at once (as soon as the peer has supplied an id for it), kept until it is dropped. `route`: the id
  * of its Route header, if `routed`. `keepInterval`: ms between challenges, 0 = none.
  */
 export function addPath(c: Connection, routed: bool, route: u64, portOnly: bool, keepInterval: u32, now: f64): u32 {

@@ -5,7 +5,7 @@
 import type { Environment } from '../transport/environment.ts';
 import type { SessionStream } from '../transport/session/index.ts';
 
-export interface ClientHost {
+export interface ClientPlatform {
   readonly environment: Environment;
   /** Absent where TCP ports cannot be opened (a browser). */
   readonly listenTunnel?: ListenTunnel;

@@ -26,9 +26,9 @@ import { ServiceInvocation } from './service-invocation.ts';
 import * as settings from './settings.ts';
 import { type StreamHandler, type StreamListener, StreamListeners } from './streams.ts';
 import { createToken } from './tokens.ts';
-import { connectTcp } from './tunnels/tcp.ts';
-import { type TcpTunnelService, TunnelConcurrencyLimit, Tunnels } from './tunnels/tunnels.ts';
-import { type UdpTunnelService, type UdpTunnelServiceStats, UdpTunnels } from './tunnels/udp.ts';
+import { createTunnels, type DeviceTunnels } from './tunnels/create.ts';
+import type { TcpTunnelService } from './tunnels/tunnels.ts';
+import type { UdpTunnelService, UdpTunnelServiceStats } from './tunnels/udp.ts';
 
 /** Told with an event: what went wrong, if anything did. */
 export type DeviceEventListener = (event: DeviceEvent, reason: SvcError | null) => void;
@@ -42,8 +42,7 @@ export class Device {
   readonly #connections: Connections;
   readonly #resources: CoapResources;
   readonly #streams: StreamListeners;
-  readonly #tunnels: Tunnels<TcpTunnelService>;
-  readonly #udpTunnels: UdpTunnels;
+  readonly #tunnels: DeviceTunnels;
   readonly #passwords: PasswordService;
   readonly #runtime: DeviceRuntime;
   #accessControl: AccessControl | null = null;
@@ -63,15 +62,8 @@ export class Device {
     this.#connections = new Connections(log, this.#environment.clock);
     this.#resources = new CoapResources(this.#connections, told, this.#environment.clock, this.#authorization);
     this.#streams = new StreamListeners(told);
-    const parts = {
-      authorization: this.#authorization,
-      streams: this.#streams,
-      resources: this.#resources,
-      concurrency: new TunnelConcurrencyLimit(),
-    };
-    const resolve = (host: string): Promise<string[]> => this.#environment.network.resolve(host);
-    this.#tunnels = new Tunnels({ ...parts, resolve, kind: 'TCP', connect: connectTcp });
-    this.#udpTunnels = new UdpTunnels(this.#environment, { ...parts, resolve });
+    const parts = { authorization: this.#authorization, streams: this.#streams, resources: this.#resources };
+    this.#tunnels = createTunnels(this.#environment, parts);
     this.#runtime = new DeviceRuntime({
       environment: this.#environment,
       resources: this.#resources,
@@ -80,8 +72,8 @@ export class Device {
       onEvent: (event, reason) => this.#events.emit('deviceEvent', { event, reason }),
       onClose: () => {
         this.#log.tally.flush();
-        this.#tunnels.close();
-        this.#udpTunnels.close();
+        this.#tunnels.tcp.close();
+        this.#tunnels.udp.close();
         this.#accessControl?.close();
       },
     });
@@ -232,37 +224,37 @@ export class Device {
    * @throws LocalError INVALID_ARGUMENT; IN_USE when the id is taken
    */
   addTcpTunnelService(service: TcpTunnelService): void {
-    this.#tunnels.add(service);
+    this.#tunnels.tcp.add(service);
   }
 
   /** What clients see of a service from now on. @throws LocalError NOT_FOUND; INVALID_ARGUMENT */
   setTcpTunnelServiceMetadata(id: string, metadata: Readonly<Record<string, string>>): void {
-    this.#tunnels.setMetadata(id, metadata);
+    this.#tunnels.tcp.setMetadata(id, metadata);
   }
 
   /** Takes a service away; its connections are reset. @throws LocalError NOT_FOUND */
   removeTcpTunnelService(id: string): void {
-    this.#tunnels.remove(id);
+    this.#tunnels.tcp.remove(id);
   }
 
   /** As {@link addTcpTunnelService}, of a UDP server. @throws LocalError INVALID_ARGUMENT; IN_USE when the id is taken by a UDP service */
   addUdpTunnelService(service: UdpTunnelService): void {
-    this.#udpTunnels.add(service);
+    this.#tunnels.udp.add(service);
   }
 
   /** What clients see of a UDP service from now on. @throws LocalError NOT_FOUND; INVALID_ARGUMENT */
   setUdpTunnelServiceMetadata(id: string, metadata: Readonly<Record<string, string>>): void {
-    this.#udpTunnels.setMetadata(id, metadata);
+    this.#tunnels.udp.setMetadata(id, metadata);
   }
 
   /** Takes a UDP service away; its flows are reset. @throws LocalError NOT_FOUND */
   removeUdpTunnelService(id: string): void {
-    this.#udpTunnels.remove(id);
+    this.#tunnels.udp.remove(id);
   }
 
   /** Flows of a UDP service, and what became of their datagrams. @throws LocalError NOT_FOUND */
   udpTunnelServiceStats(id: string): UdpTunnelServiceStats {
-    return this.#udpTunnels.stats(id);
+    return this.#tunnels.udp.stats(id);
   }
 
   // Who may do what.
@@ -439,17 +431,17 @@ export class Device {
 
   /** Tunnel connections at a time to all services of a type; further ones are refused. @throws LocalError INVALID_ARGUMENT */
   limitTcpTunnelConnections(type: string, limit: number): void {
-    this.#tunnels.limit(type, limit);
+    this.#tunnels.tcp.limit(type, limit);
   }
 
   /** Flows at a time to all UDP services of a type; further ones are refused. @throws LocalError INVALID_ARGUMENT */
   limitUdpTunnelFlows(type: string, limit: number): void {
-    this.#udpTunnels.limit(type, limit);
+    this.#tunnels.udp.limit(type, limit);
   }
 
   /** Flows at a time of one client's connection, default 256; further ones are refused. @throws LocalError INVALID_ARGUMENT */
   limitUdpTunnelFlowsPerConnection(limit: number): void {
-    this.#udpTunnels.limitPerClient(limit);
+    this.#tunnels.udp.limitPerClient(limit);
   }
 
   // Messages for people. Any time.

@@ -1,0 +1,27 @@
+/** The tunnels of one device. Both kinds share one limit of connections, and resolve names with the device's network. */
+import type { Environment } from '../../transport/environment.ts';
+import { TunnelConcurrencyLimit } from './concurrency-limit.ts';
+import { connectTcp } from './tcp.ts';
+import { type TcpTunnelService, Tunnels, type TunnelsOptions } from './tunnels.ts';
+import { UdpTunnels } from './udp.ts';
+
+/** What the tunnels use of the device's other parts. */
+export type TunnelParts = Pick<TunnelsOptions<TcpTunnelService>, 'authorization' | 'streams' | 'resources'>;
+
+export interface DeviceTunnels {
+  readonly tcp: Tunnels<TcpTunnelService>;
+  readonly udp: UdpTunnels;
+}
+
+/** Creates both, without services, and registers their resources. */
+export function createTunnels(environment: Environment, parts: TunnelParts): DeviceTunnels {
+  const shared = {
+    ...parts,
+    concurrency: new TunnelConcurrencyLimit(),
+    resolve: (host: string): Promise<string[]> => environment.network.resolve(host),
+  };
+  return {
+    tcp: new Tunnels({ ...shared, kind: 'TCP', connect: connectTcp }),
+    udp: new UdpTunnels(environment, shared),
+  };
+}

@@ -1,7 +1,8 @@
 /**
  * The order of folders inside a top folder, as ARCHITECTURE.md gives it ("Inside the folders"), and what breaks it.
  *
- *     - `protocol/`: errors, path.ts → cbor → endpoint → index.ts
+ *     - `protocol/`: errors, path.ts → cbor → endpoint
+ *       → index.ts
  *
  * An entry is a first-level folder with everything in it, or a file beside those folders. `,` separates the entries of a rank, `→` the ranks,
  * from the ground up. An entry imports only entries of lower ranks. Every file counts, declarations, generated files and entry points for tests too.
@@ -14,7 +15,8 @@ export type FolderOrder = readonly (readonly string[])[];
 /** Top folder → its order, from every line of the document that has the form above. @throws Error when a folder has two lines */
 export function foldersInOrder(document: string): ReadonlyMap<string, FolderOrder> {
   const orders = new Map<string, FolderOrder>();
-  for (const [, folder, line] of document.matchAll(/^- `([\w-]+)\/`: (.*→.*)$/gm)) {
+  for (const [, folder, line] of document.matchAll(/^- `([\w-]+)\/`: (.*(?:\n {2}.*)*)$/gm)) {
+    if (!line!.includes('→')) continue;
     if (orders.has(folder!)) throw new Error(`${folder}/ has two orders`);
     const ranks = line!.split('→').map((rank) => rank.split(',').map((entry) => entry.trim()));
     orders.set(folder!, ranks);

@@ -77,7 +77,7 @@ export interface CoreConnectionOptions {
   /** 32 bytes each; copied, the caller wipes its own. */
   sendKey: Uint8Array;
   receiveKey: Uint8Array;
-  /** 32 bytes each: keys of the packet-number masks (PROTOCOL.md §2). */
+  /** 32 bytes each: keys of the packet-number masks (PROTOCOL.md §4). */
   sendMaskKey: Uint8Array;
   receiveMaskKey: Uint8Array;
   /** 8 bytes each: the id the peer writes into its packets, and the one we write. */

@@ -31,7 +31,7 @@ import { ServerConnectTokens } from './tokens.ts';
 const P2P_SOCKET = 0;
 const LOCAL_SOCKET = 1;
 
-/** Streams, above the application's limit, that a client may begin before it is refused (PROTOCOL.md §5). */
+/** Streams, above the application's limit, that a client may begin before it is refused (docs/transport.md §2). */
 const STREAM_CREDIT = 64;
 
 /** Client connections that a device has room for at least: a running one may raise its limit to that. They cost nothing until they are used. */

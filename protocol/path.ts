@@ -21,7 +21,7 @@ export interface Path {
   readonly port: number;
   /** Index of the driver's local socket. */
   readonly socket: number;
-  /** Largest UDP payload that is tried on it, as far as the host knows: PROTOCOL.md §5. Default `ETHERNET_PAYLOAD`. */
+  /** Largest UDP payload that is tried on it, as far as the host knows: docs/transport.md §5. Default `ETHERNET_PAYLOAD`. */
   readonly maxUdpPayload?: number;
   /** `host:port` of the HTTP proxy that a WebSocket goes through, without credentials. */
   readonly proxy?: string | null;

@@ -68,7 +68,7 @@ const RESPONDER = ['station'] as const;
 const SPARE_SLOTS = 64;
 const SPARE_SHARE = 1 / 4;
 
-/** Handshakes of strangers in progress, and above how many of them an address must be proved first (PROTOCOL.md §2). */
+/** Handshakes of strangers in progress, and above how many of them an address must be proved first (docs/transport.md §1). */
 const HALF_OPEN = 10_000;
 const RETRY_ABOVE = 500;
 

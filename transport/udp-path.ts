@@ -47,7 +47,7 @@ export class UdpPath implements Path {
     this.#linkMtu = linkMtu;
   }
 
-  /** PROTOCOL.md §5: Node cannot forbid IP fragmentation, so what a link carries is stated or assumed, never found out by trying. */
+  /** docs/transport.md §5: Node cannot forbid IP fragmentation, so what a link carries is stated or assumed, never found out by trying. */
   get maxUdpPayload(): number {
     const address = parseAddress(this.address);
     if (address !== null && isLoopback(address)) return LOOPBACK_PAYLOAD;

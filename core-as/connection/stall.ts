@@ -1,5 +1,5 @@
 /**
- * A receiver whose bytes stay away asks for them (PROTOCOL.md §5): a PING, once.
+ * A receiver whose bytes stay away asks for them (docs/transport.md §6): a PING, once.
  *
  * An end that only receives has nothing in flight, so no probe timeout of its own tells it that packets no longer come. When its NAT rebinds it
  * while it owes no acknowledgement, the peer sends to an address that is nobody's, and only a packet from here can tell it the new one. The PING is

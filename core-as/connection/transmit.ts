@@ -1,5 +1,5 @@
 /**
- * What goes out next. One call fills up to 32 slots; each packet is built in its slot in this order (PROTOCOL.md §5):
+ * What goes out next. One call fills up to 32 slots; each packet is built in its slot in this order (docs/transport.md §2):
  *
  *   1. is anything due, and do window, pacer and chunks allow more than an acknowledgement?
  *   2. ACK   3. credit and stream control   4. stream bytes: lost, messages, datagrams, byte streams; what blocks them   5. PING

@@ -1,4 +1,4 @@
-/** Packet numbers on the wire: the low 32 bits, shifted by the mask of the connection id (aead/mask.ts, PROTOCOL.md §2). */
+/** Packet numbers on the wire: the low 32 bits, shifted by the mask of the connection id (aead/mask.ts, PROTOCOL.md §4). */
 
 /**
  * The full number whose low 32 bits are `low`, nearest to `largest` + 1 (RFC 9000 A.3 for 32 bits). `largest` is -1 before the

@@ -16,7 +16,7 @@ export const UNKNOWN_PORT: u32 = 5;
 
 /** RFC 9000 §8.2.1 lets us send several; the answer to any of the last three counts. */
 export const CHALLENGES: u32 = 3;
-/** PROTOCOL.md §5 */
+/** PROTOCOL.md §6.2 */
 export const MOST_RESPONSES: u32 = 4;
 
 // States of an entry.

@@ -7,7 +7,7 @@
  *                                                                             └ lost twice ─▶ rest for BLACK_HOLE_REST
  *
  * - The sizes are a fixed table up to the ceiling the host gives, and then the ceiling itself. Node cannot forbid IP fragmentation, so a
- *   probe beyond what the link carries may arrive in fragments: the ceiling is what keeps us from trying (PROTOCOL.md §5).
+ *   probe beyond what the link carries may arrive in fragments: the ceiling is what keeps us from trying (docs/transport.md §5).
  * - A probe is a packet of its own, PING and PADDING: its loss costs no data, is no sign of congestion (§3, item 7) and is not counted
  *   as a lost packet. It is in flight like any other packet.
  * - Only a connection in bulk transfer probes: occasional requests gain nothing. And only on a validated path: otherwise there
@@ -65,7 +65,7 @@ const CEILING: u8 = 15 * FORMER_ONE;
 const PROBES_LOST: u8 = 0x0f;
 const UNDONE_ONE: u8 = 0x10;
 
-/** PROTOCOL.md §5: IPv6's least, common tunnels, Ethernet; then loopback and links with a stated MTU. */
+/** docs/transport.md §5: IPv6's least, common tunnels, Ethernet; then loopback and links with a stated MTU. */
 const SIZES: usize = memory.data<u16>([1_200, 1_232, 1_392, 1_452, 4_096, 8_192, 16_384, 32_768, 65_000]);
 const SIZE_COUNT: usize = 9;
 

@@ -1,5 +1,5 @@
 /**
- * Which stream bytes and datagrams go into the packet under construction (PROTOCOL.md §5):
+ * Which stream bytes and datagrams go into the packet under construction (docs/transport.md §2):
  *
  *   1. what was lost   2. messages, in id order   3. datagrams   4. byte streams in turn, by weight
  *

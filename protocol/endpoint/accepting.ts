@@ -34,7 +34,7 @@ import { encodeResponderOffer } from './parameters.ts';
 import { InitiateRates, NetworkLimiter } from './rate.ts';
 import { RetryTokens } from './retry.ts';
 
-/** Handshakes a second per address under load (PROTOCOL.md §2). */
+/** Handshakes a second per address under load (docs/transport.md §1). */
 const HANDSHAKE_RATE = 5;
 
 export class Acceptor {

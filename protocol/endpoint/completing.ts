@@ -18,7 +18,7 @@ import { Slot } from './registry.ts';
 
 /** Bytes of the tag of a Noise message. */
 const TAG_LENGTH = 16;
-/** Further Completes a second per address that are looked at after one that did not hold (PROTOCOL.md §2). */
+/** Further Completes a second per address that are looked at after one that did not hold (docs/transport.md §1). */
 const FAILURE_RATE = 5;
 const BUSY_REASON = 'no room for another connection';
 const NOTHING = Object.freeze({});

@@ -1,4 +1,4 @@
-/** How often a connection is kept alive, and how seldom it may be: sans-IO (PROTOCOL.md §5). */
+/** How often a connection is kept alive, and how seldom it may be: sans-IO (docs/transport.md §6). */
 export { Learner, type LearnerEvent, type MappingReport } from './learner.ts';
 export type { ProbePacket } from './mapping-probe.ts';
 export {

@@ -1,5 +1,5 @@
 /**
- * Which path a connection should use (PROTOCOL.md §6): the local network before IPv6, IPv4 and the relay. A voluntary migration waits until 10 s after the
+ * Which path a connection should use (docs/transport.md §7): the local network before IPv6, IPv4 and the relay. A voluntary migration waits until 10 s after the
  * last one, so that two paths of alike worth do not take turns.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Which way a channel to a base station goes while it stands: UDP where it gets through, a WebSocket where it does not (PROTOCOL.md §7).
+ * Which way a channel to a base station goes while it stands: UDP where it gets through, a WebSocket where it does not (docs/transport.md §8).
  *
  * On UDP: when nothing comes back, the path is asked. If it does not answer, a WebSocket is opened, and the channel migrates there.
  * On a WebSocket: UDP is asked each minute, and the channel migrates back when it answers; the WebSocket is kept a moment longer. When nothing

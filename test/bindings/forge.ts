@@ -39,7 +39,7 @@ export function reveal(packet: Uint8Array, from: 'initiator' | 'responder'): Uin
   }
 }
 
-/** Mask of an id (PROTOCOL.md §2). */
+/** Mask of an id (PROTOCOL.md §4). */
 export function maskOf(maskKey: Uint8Array, id: Uint8Array): number {
   const nonce = new Uint8Array(12);
   nonce.set(id, 4);

@@ -1,4 +1,4 @@
-/** Search for the packet size of a path, and its fall when the path carries less (RFC 8899, PROTOCOL.md §5). */
+/** Search for the packet size of a path, and its fall when the path carries less (RFC 8899, docs/transport.md §5). */
 import { describe, expect, test } from 'vitest';
 import { Core, type CoreConnectionOptions, EventKind } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';

@@ -2,7 +2,7 @@
 import type { DataParameters, KeepAlive } from '../../bindings/index.ts';
 import type { HostLimits } from './config.ts';
 
-/** PROTOCOL.md §5: PING 25 s after the last acknowledged packet, then every 2 s, 15 times. */
+/** PROTOCOL.md §5.8: PING 25 s after the last acknowledged packet, then every 2 s, 15 times. */
 export const defaultKeepAlive: KeepAlive = { interval: 25_000, retryInterval: 2_000, maxRetries: 15 };
 
 export const defaultParameters: DataParameters = {
@@ -17,7 +17,7 @@ export const defaultParameters: DataParameters = {
   maxDatagram: 1200,
 };
 
-/** PROTOCOL.md §2: those of a device. */
+/** docs/transport.md §1: those of a device. */
 export const defaultLimits: HostLimits = { halfOpen: 64, retryAbove: 16, connections: 64 };
 
 /** Requests of one peer served at a time. */

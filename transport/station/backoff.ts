@@ -7,13 +7,13 @@
  */
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 
-/** PROTOCOL.md §7: re-attach. ms. */
+/** docs/transport.md §9: re-attach. ms. */
 const FIRST_DELAY = 250;
 const MAX_DELAY = 30_000;
-/** PROTOCOL.md §7: wrong ids or fingerprint. ms. */
+/** docs/transport.md §9: wrong ids or fingerprint. ms. */
 const FIRST_SLOW_DELAY = 10_000;
 export const MAX_SLOW_DELAY = 3_600_000;
-/** PROTOCOL.md §7: a certificate that does not hold: the clock may be set, or the certificate renewed, at any time. ms. */
+/** docs/transport.md §9: a certificate that does not hold: the clock may be set, or the certificate renewed, at any time. ms. */
 export const MAX_CERTIFICATE_DELAY = 120_000;
 
 /** Full jitter under a doubling ceiling. */

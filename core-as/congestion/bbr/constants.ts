@@ -26,7 +26,7 @@ export const ProbeWaitSpread: f64 = 1_000;
 export const MostSendQuantum: f64 = 65_536;
 
 // Ours: where a link loses packets without being full, the draft slows down as if it were (its goal is "loss rates of up to 1 %",
-// §3.1). We want the rate of the link up to 5 % (PROTOCOL.md §5), and still to yield where the queue is the cause. loss.ts tells
+// §3.1). We want the rate of the link up to 5 % (docs/transport.md §4), and still to yield where the queue is the cause. loss.ts tells
 // the two apart by whether packets wait.
 
 /**

@@ -112,7 +112,8 @@ describe('docs/paths.md', () => {
 
 describe('directories of commands', () => {
   const root = new URL('../../', import.meta.url);
-  const documents = ['README.md', 'package.json', ...readdirSync(new URL('docs', root)).map((name) => `docs/${name}`)];
+  const pages = readdirSync(new URL('docs', root), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'));
+  const documents = ['README.md', 'package.json', ...pages.map((name) => `docs/${name}`)];
   let help = '';
   basestationCommand()
     .configureOutput({ writeOut: (part) => (help += part) })

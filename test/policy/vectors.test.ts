@@ -1,4 +1,7 @@
-/** The test vectors of PROTOCOL.md are what this implementation makes of the same inputs. */
+/**
+ * The test vectors of PROTOCOL.md are what this implementation makes of the same inputs.
+ * `test/independent/vectors.test.ts` recomputes them without it.
+ */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { appendixOf, parse, render } from '../vectors/appendix.ts';

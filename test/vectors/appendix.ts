@@ -1,5 +1,6 @@
 /**
- * Text of the test vectors in PROTOCOL.md, both ways. A vector is a label and a value, and the label is unique in the appendix:
+ * Text of the test vectors in PROTOCOL.md, both ways. A vector is a label and a value, and the label is unique in the
+ * appendix:
  *
  *     label = "text"
  *     label = 42

@@ -1,4 +1,7 @@
-/** `npm run vectors`: prints the appendix of PROTOCOL.md with test vectors. Its parts are TypeScript, which is bundled first: test/vectors/generate.ts. */
+/**
+ * `npm run vectors`: prints the appendix of PROTOCOL.md with test vectors. Its parts are TypeScript, which is bundled
+ * first: test/vectors/generate.ts.
+ */
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';

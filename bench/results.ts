@@ -1,7 +1,9 @@
 /**
- * A recorded run: the `--json` documents of some benches, with what is needed to run them again, as a file of `bench/results/`.
+ * A recorded run: the `--json` documents of some benches, with what is needed to run them again, as a file of
+ * `bench/results/`.
  *
- * The name of a run is its date and the profile of its machine: `2026-11-26-amd-epyc-2`. A later run of the same day and profile replaces the file.
+ * The name of a run is its date and the profile of its machine: `2026-11-26-amd-epyc-2`. A later run of the same day
+ * and profile replaces the file.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Goal } from './report.ts';

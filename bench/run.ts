@@ -1,8 +1,10 @@
 /**
- * `npm run bench -- <name> [--json]`: runs one bench and prints a table, or with `--json` exactly one JSON document. `record` keeps the documents of
- * several benches in `bench/results/`, `report` makes the table of `bench/README.md` of them.
+ * `npm run bench -- <name> [--json]`: runs one bench and prints a table, or with `--json` exactly one JSON document.
+ * `record` keeps the documents of several benches in `bench/results/`, `report` makes the table of `bench/README.md`
+ * of them.
  *
- * Progress goes to standard error, and only to a terminal. Exit codes: 0 done, 1 the bench failed, 2 wrong use, 130 interrupted.
+ * Progress goes to standard error, and only to a terminal. Exit codes: 0 done, 1 the bench failed, 2 wrong use, 130
+ * interrupted.
  */
 import { parseArgs } from 'node:util';
 import { benches, type Options, type Progress } from './benches.ts';

@@ -1,7 +1,12 @@
-/** A recorded run of the benches, and the table that is made of it. */
-import { describe, expect, it } from 'vitest';
-import { isProfile, nameOf, profileOf, type Result, readResult } from '../../bench/results.ts';
+/** `bench/README.md` is short, and its table is what `npm run bench -- report` makes of the run that it names. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it, test } from 'vitest';
+import { isProfile, nameOf, profileOf, type Result, readResult, runNames } from '../../bench/results.ts';
 import { resultTable, tabledRun, withTable } from '../../bench/results-table.ts';
+import { fromRoot } from '../../bench/root.ts';
+
+const readme = readFileSync(fromRoot('bench/README.md'), 'utf8');
+const MOST_WORDS = 900;
 
 const result: Result = {
   date: '2026-01-02T03:04:05.678Z',
@@ -33,7 +38,33 @@ const result: Result = {
   failed: { browser: 'there is no\nChromium' },
 };
 
+describe('bench/README.md', () => {
+  it('has the table that its run gives', () => {
+    expect(withTable(readme, readResult(tabledRun(readme)))).toBe(readme);
+  });
+
+  it(`has ${MOST_WORDS} words at most`, () => {
+    expect(readme.split(/\s+/).filter(Boolean).length).toBeLessThanOrEqual(MOST_WORDS);
+  });
+});
+
 describe('a recorded run', () => {
+  test.each(runNames())('%s says what is needed to run it again', (name) => {
+    const run = readResult(name);
+    expect(Date.parse(run.date)).not.toBeNaN();
+    expect(isProfile(run.profile)).toBe(true);
+    expect(run.cpu).toEqual({ model: expect.any(String), cores: expect.any(Number) });
+    expect(run.node).toMatch(/^v\d+\.\d+\.\d+$/);
+    expect(run.commit).toMatch(/^[0-9a-f]{40}$/);
+    expect(run.command).toMatch(/^npm run bench -- record/);
+    const documents = Object.entries(run.benches);
+    expect(documents.length).toBeGreaterThan(0);
+    for (const [bench, document] of documents) {
+      expect(document).toMatchObject({ bench, rows: expect.any(Array), goals: expect.any(Array) });
+      expect(document.rows.length).toBeGreaterThan(0);
+    }
+  });
+
   it('is named after its day and its machine', () => {
     expect(nameOf(result)).toBe('2026-01-02-some-cpu-2');
     expect(profileOf('Intel(R) Xeon(R) CPU @ 2.80GHz', 4)).toBe('intel-xeon-cpu-2-80ghz-4');
@@ -51,8 +82,9 @@ describe('the table of a run', () => {
   const lines = resultTable(result).split('\n');
 
   it('names the machine, the commit and the command', () => {
-    expect(lines.slice(0, 2)).toEqual([
-      'Run [`2026-01-02-some-cpu-2`](results/2026-01-02-some-cpu-2.json): `npm run bench -- record stream,memory`',
+    expect(lines.slice(0, 3)).toEqual([
+      'Run [`2026-01-02-some-cpu-2`](results/2026-01-02-some-cpu-2.json)',
+      'by `npm run bench -- record stream,memory`',
       'on 2 × Some CPU, linux x64, Node v20.0.0, load 0.1; commit 0123456789.',
     ]);
     expect(resultTable({ ...result, modified: true })).toContain('commit 0123456789 with changes.');
@@ -60,7 +92,7 @@ describe('the table of a run', () => {
   });
 
   it('has the goals that were reached, those that were missed or not measured, and why a bench did not run', () => {
-    expect(lines.slice(3)).toEqual([
+    expect(lines.slice(4)).toEqual([
       '| bench | reached | missed |',
       '|---|---|---|',
       '| `stream` | `direct` 1.5 × udx (≥ 1.4) | `direct` 0.5 × bare (≥ 0.57)<br>`direct` not measured beside iroh (≥ 1) |',

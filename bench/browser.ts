@@ -1,6 +1,10 @@
 /**
- * ChaCha20-Poly1305 for packets of 1,200 bytes in Chromium, in a page and in a worker: `aead-1200` seals a message and opens one, into buffers
- * that are there already, under the Content-Security-Policy of ARCHITECTURE.md.
+ * ChaCha20-Poly1305 for packets of 1,200 bytes in Chromium (Debian's, or that of `SVC_CHROMIUM`), into buffers that
+ * exist already, under the Content-Security-Policy of ARCHITECTURE.md.
+ *
+ *   aead-1200             seals a message and opens one, in a page
+ *   aead-1200-worker      the same in a worker
+ *   seal-1200, open-1200  each alone, in a page
  */
 import type { Browser } from 'playwright-core';
 import type { AeadRounds, Operation } from './browser/aead.ts';

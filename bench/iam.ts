@@ -1,9 +1,12 @@
 /**
- * Access control of a device: a decision among ten roles of ten policies each, a change that is saved among a thousand users, and what a
- * thousand users add to a process. Each round is a process of its own; memory is looked at after a collection.
+ * Access control of a device. Each round is a process of its own; memory is read after a collection.
  *
- * `me`: round trips of `GET /iam/me` by a paired client, one at a time over one direct connection; its peer `empty` is a resource of the same device
- * that answers without a body, in turn with it.
+ *   decision-10x10       a decision with ten roles and ten policies: each role has all ten, and two statements of each
+ *                        policy are about the action, each under a condition
+ *   save-1000-users      a change with 1,000 users, from `update` to its file on disk
+ *   resident-1000-users  MB that loading 1,000 users adds to a process
+ *   me-p50               round trips of `GET /iam/me` by a paired client, one at a time over one direct connection; its
+ *                        peer `empty` is a resource of the same device that answers without a body, in turn with it
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,15 +1,21 @@
 /**
- * What idleness costs: bytes of the core's linear memory that one idle connection has touched, bytes that a process becomes larger by for each, all
- * counted, and megabytes that an idle attached device process, without and with access control, has resident over a bare Node process.
+ * What idleness costs: bytes of the core's linear memory that one idle connection has touched, bytes that a process
+ * becomes larger by for each, all counted, and megabytes that an idle attached device process, without and with access
+ * control, has resident over a bare Node process.
  *
- * Touched means: of the memory the connections use, those lines of 64 bytes that differ from before. The connections have exchanged a message
- * each way and everything is acknowledged.
+ * Touched means: of the memory the connections use, those lines of 64 bytes that differ from before. The connections
+ * have exchanged a message each way and everything is acknowledged.
  *
- * Resident: two processes, one with a socket that listens, one that connects to it a thousand times; each connection has carried a request and its
- * answer, and then nothing for a while. What counts is by how much the resident set of either process grows for the next thousand: the median of
- * some, since an engine takes and gives back memory in pieces of megabytes whatever the program does. They run with a young generation of 1 MB,
- * collect before each look and compact what they keep: garbage and the room it left do not count, what is kept does, be it linear memory, objects
- * or buffers.
+ * Resident: two processes, one with a socket that listens, one that connects to it a thousand times; each connection
+ * has carried a request and its answer, and then nothing for a while. What counts is by how much the resident set of
+ * either process grows for the next thousand: the median of some, since an engine takes and gives back memory in
+ * pieces of megabytes whatever the program does. They run with a young generation of 1 MB, collect before each look
+ * and compact what they keep: garbage and the room it left do not count, what is kept does, be it linear memory,
+ * objects or buffers.
+ *
+ *   idle-connection                                bytes of linear memory touched
+ *   idle-resident-listens, idle-resident-connects  bytes by which either process grows for each connection
+ *   idle-device, idle-device-iam                   MB of an attached device without and with access control
  */
 import { Core, type CoreConnection, EventKind } from '../bindings/index.ts';
 import { defaultParameters } from '../transport/host/defaults.ts';

@@ -1,6 +1,7 @@
 /**
- * What the proof of a base station by TLS costs a client: the first connect beside one with a pin and a bare GET of the same document, each by a client of its
- * own; and later connects of one client beside those with a pin.
+ * What the proof of a base station by TLS costs a client: the first connect beside one with a pin and a bare GET of
+ * the same document, each by a client of its own (`tls-first`, peer `pin-and-get`); and later connects of one client
+ * beside those with a pin (`tls-later`, peer `pin`).
  */
 import type { Child } from './processes/parent.ts';
 import { type Goal, type Row, spread } from './report.ts';

@@ -1,7 +1,7 @@
-/** What was thrown, as an error of the catalogue. */
+/** Conversion of thrown values to errors of the catalogue. */
 import { LocalError, SvcError } from '../../bindings/error.ts';
 
-/** The error itself when it is one of ours; anything else becomes UNKNOWN with the original as its cause. */
+/** Returns the error itself if it is an SvcError; wraps anything else in UNKNOWN with the original as its cause. */
 export function asSvcError(error: unknown): SvcError {
   if (error instanceof SvcError) return error;
   return new LocalError('UNKNOWN', error instanceof Error ? error.message : String(error), { cause: error });

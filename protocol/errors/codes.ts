@@ -1,9 +1,9 @@
 /**
- * Numbers that end a connection (CONNECTION_CLOSE) or a stream (RESET_STREAM, STOP_SENDING), with their names and the error each
- * becomes for the application.
+ * Numbers that end a connection (CONNECTION_CLOSE) or a stream (RESET_STREAM, STOP_SENDING), their names, and the error
+ * that each becomes for the application.
  *
- * Transport codes keep the numbers of RFC 9000 §20.1. Ours start at 0x1000 for connections and 0x2000 for streams, so that one
- * number tells its kind wherever it is logged; 0 means "no error" in both. Nothing here decides when a code is sent.
+ * Transport codes keep the numbers of RFC 9000 §20.1. Our own start at 0x1000 for connections and 0x2000 for streams,
+ * so that a logged number shows its kind; 0 means "no error" in both. This file does not decide when a code is sent.
  */
 import { RemoteError, type SvcError } from '../../bindings/error.ts';
 import type { ErrorCode } from './catalogue.ts';
@@ -32,21 +32,21 @@ export const TransportCode = {
 export const CloseCode = {
   /** The application closed the connection. */
   NO_ERROR: 0,
-  /** No connection slot is left at the end that answers. */
+  /** The responder has no connection slot left. */
   BUSY: 0x1001,
-  /** The end that closes is going down; another attempt may reach its successor. */
+  /** The end that closes is shutting down; another attempt may reach its successor. */
   SHUTDOWN: 0x1002,
   /** The same identity attached again; the newest connection wins. */
   REPLACED: 0x1003,
   /** The channel that carried the route ended. */
   ROUTE_CLOSED: 0x1004,
-  /** What was offered or proved in the handshake is not acceptable. */
+  /** What the handshake offered or proved is not acceptable. */
   HANDSHAKE_REJECTED: 0x1005,
-  /** The other end proved another key than the pinned one. */
+  /** The peer proved a different key than the pinned one. */
   FINGERPRINT_MISMATCH: 0x1006,
-  /** Access was taken away while the connection lived. */
+  /** Access was revoked while the connection was open. */
   FORBIDDEN: 0x1007,
-  /** A message that breaks the agreed formats. */
+  /** A message violates the formats of the protocol. */
   BAD_MESSAGE: 0x1008,
 } as const;
 
@@ -54,21 +54,21 @@ export const CloseCode = {
 export const StreamCode = {
   /** The reader needs no more data. */
   NO_ERROR: 0,
-  /** Nobody listens on that port, or the listener did not want this stream. */
+  /** No listener on that port, or the listener refused this stream. */
   STREAM_REFUSED: 0x2001,
   /** The limit on open streams is reached. */
   STREAM_LIMIT: 0x2002,
-  /** The application gave the stream up. */
+  /** The application aborted the stream. */
   ABORTED: 0x2003,
-  /** Nobody accepted the stream in time. */
+  /** The stream was not accepted in time. */
   ACCEPT_TIMEOUT: 0x2004,
   /** The preface of the stream is not valid. */
   BAD_PREFACE: 0x2005,
-  /** The service behind the stream could not be reached or broke off. */
+  /** The service behind the stream could not be reached or failed. */
   SERVICE_FAILED: 0x2006,
   /** The caller is not allowed to use the service behind the stream. */
   FORBIDDEN: 0x2007,
-  /** The host of the service behind the stream refused the connection. */
+  /** The host of the service behind the stream refused the TCP connection. */
   SERVICE_REFUSED: 0x2008,
   /** The service behind the stream, or its host, does not answer. */
   SERVICE_UNREACHABLE: 0x2009,
@@ -80,33 +80,33 @@ interface CodeMeaning {
 }
 
 const closeMeanings: ReadonlyMap<number, CodeMeaning> = new Map([
-  [CloseCode.NO_ERROR, { error: 'CLOSED', text: 'the other end closed the connection' }],
-  [CloseCode.BUSY, { error: 'DEVICE_INTERNAL_ERROR', text: 'the other end has no room for another connection' }],
-  [CloseCode.SHUTDOWN, { error: 'CLOSED', text: 'the other end is shutting down' }],
+  [CloseCode.NO_ERROR, { error: 'CLOSED', text: 'the peer closed the connection' }],
+  [CloseCode.BUSY, { error: 'DEVICE_INTERNAL_ERROR', text: 'the peer has reached its limit of connections' }],
+  [CloseCode.SHUTDOWN, { error: 'CLOSED', text: 'the peer is shutting down' }],
   [CloseCode.REPLACED, { error: 'REPLACED', text: 'the same identity attached again' }],
   [CloseCode.ROUTE_CLOSED, { error: 'CLOSED', text: 'the route through the base station ended' }],
-  [CloseCode.HANDSHAKE_REJECTED, { error: 'CLOSED', text: 'the other end rejected the handshake' }],
-  [CloseCode.FINGERPRINT_MISMATCH, { error: 'FINGERPRINT_MISMATCH', text: 'the other end expected another key' }],
-  [CloseCode.FORBIDDEN, { error: 'FORBIDDEN', text: 'the other end withdrew access' }],
-  [CloseCode.BAD_MESSAGE, { error: 'CLOSED', text: 'the other end received a malformed message' }],
+  [CloseCode.HANDSHAKE_REJECTED, { error: 'CLOSED', text: 'the peer rejected the handshake' }],
+  [CloseCode.FINGERPRINT_MISMATCH, { error: 'FINGERPRINT_MISMATCH', text: 'the peer expected a different key' }],
+  [CloseCode.FORBIDDEN, { error: 'FORBIDDEN', text: 'the peer revoked access' }],
+  [CloseCode.BAD_MESSAGE, { error: 'CLOSED', text: 'the peer received a malformed message' }],
 ]);
 
 const streamMeanings: ReadonlyMap<number, CodeMeaning> = new Map([
-  [StreamCode.NO_ERROR, { error: 'STOPPED', text: 'the other end needs no more data' }],
-  [StreamCode.STREAM_REFUSED, { error: 'STOPPED', text: 'nobody accepts streams on that port' }],
-  [StreamCode.STREAM_LIMIT, { error: 'STOPPED', text: 'the other end has reached its limit of streams' }],
-  [StreamCode.ABORTED, { error: 'STOPPED', text: 'the other end aborted the stream' }],
-  [StreamCode.ACCEPT_TIMEOUT, { error: 'STOPPED', text: 'nobody accepted the stream in time' }],
+  [StreamCode.NO_ERROR, { error: 'STOPPED', text: 'the peer needs no further data' }],
+  [StreamCode.STREAM_REFUSED, { error: 'STOPPED', text: 'no listener accepts streams on that port' }],
+  [StreamCode.STREAM_LIMIT, { error: 'STOPPED', text: 'the peer has reached its limit of streams' }],
+  [StreamCode.ABORTED, { error: 'STOPPED', text: 'the peer aborted the stream' }],
+  [StreamCode.ACCEPT_TIMEOUT, { error: 'STOPPED', text: 'the peer did not accept the stream in time' }],
   [StreamCode.BAD_PREFACE, { error: 'STOPPED', text: 'the stream began with an invalid preface' }],
   [StreamCode.SERVICE_FAILED, { error: 'STOPPED', text: 'the service behind the stream failed' }],
-  [StreamCode.FORBIDDEN, { error: 'FORBIDDEN', text: 'the other end does not allow this stream' }],
+  [StreamCode.FORBIDDEN, { error: 'FORBIDDEN', text: 'the peer does not allow this stream' }],
   [StreamCode.SERVICE_REFUSED, { error: 'STOPPED', text: 'the service refuses connections (ECONNREFUSED)' }],
   [StreamCode.SERVICE_UNREACHABLE, { error: 'STOPPED', text: 'the service does not answer' }],
 ]);
 
 /**
- * The error a CONNECTION_CLOSE from the other end becomes.
- * @param code number of the frame, ours or one of RFC 9000 §20.1
+ * Returns the error that a CONNECTION_CLOSE from the peer becomes.
+ * @param code number of the frame, our own or one of RFC 9000 §20.1
  * @param reason reason phrase of the frame, already cleaned for display; may be empty
  */
 export function closeError(code: number, reason = ''): SvcError {
@@ -114,21 +114,21 @@ export function closeError(code: number, reason = ''): SvcError {
   return new RemoteError(meaning.error, withReason(meaning.text, reason));
 }
 
-/** The error a RESET_STREAM or STOP_SENDING from the other end becomes. */
+/** Returns the error that a RESET_STREAM or STOP_SENDING from the peer becomes. */
 export function streamError(code: number): SvcError {
   const meaning = streamMeanings.get(code) ?? {
     error: 'STOPPED' as const,
-    text: `the other end reset the stream with ${streamCodeName(code)}`,
+    text: `the peer reset the stream with ${streamCodeName(code)}`,
   };
   return new RemoteError(meaning.error, meaning.text);
 }
 
-/** Name of a connection close code for logs, e.g. `BUSY` or `0x1fff`. */
+/** Returns the name of a connection close code for logs, e.g. `BUSY` or `0x1fff`. */
 export function closeCodeName(code: number): string {
   return nameOf(CloseCode, code) ?? nameOf(TransportCode, code) ?? hex(code);
 }
 
-/** Name of a stream code for logs. */
+/** Returns the name of a stream code for logs. */
 export function streamCodeName(code: number): string {
   return nameOf(StreamCode, code) ?? hex(code);
 }

@@ -1,4 +1,4 @@
-/** Errors of the project: the three classes, the catalogue of codes, and the numbers that travel on the wire. */
+/** Errors of the project: the three classes, the catalogue of codes, and the numbers on the wire. */
 export { LocalError, RemoteError, SvcError } from '../../bindings/error.ts';
 export { asSvcError } from './as-svc-error.ts';
 export { type CatalogueEntry, catalogue, type ErrorCode, errorMeaning, isErrorCode, type Raiser } from './catalogue.ts';

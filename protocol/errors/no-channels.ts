@@ -1,8 +1,8 @@
-/** The error of a connect that found no way to the device, with the result of each way that was tried (reference §4.3). */
+/** The error of a connect that found no way to the device, with the result of each way that was tried. */
 import { SvcError } from '../../bindings/error.ts';
 import type { ErrorCode } from './catalogue.ts';
 
-/** Result of each way: `NONE` when it was switched off, `OK` when it would have worked. */
+/** Result of each way: `NONE` when it was disabled, `OK` when it would have worked. */
 export interface ChannelErrors {
   readonly local: ErrorCode;
   readonly remote: ErrorCode;

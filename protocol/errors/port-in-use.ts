@@ -1,4 +1,7 @@
-/** A port that another program has, with its number: who was told the port by an option can name that. */
+/**
+ * The error for a local port that another program uses. It carries the port number, so that a caller can name the
+ * option that chose the port.
+ */
 import { LocalError } from '../../bindings/error.ts';
 
 /** PORT_IN_USE. */

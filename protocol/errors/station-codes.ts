@@ -1,6 +1,7 @@
 /**
- * The numbers in a base station's error body `{Error: {Code, Message}}` and what they become: the error of the catalogue and the
- * CoAP status they travel with. 1 to 10 are the reference's, 11 and 12 are ours (the same identity attached again; the device id of a join is taken).
+ * The numbers in a base station's error body `{Error: {Code, Message}}` (PROTOCOL.md §10), each with its error of the
+ * catalogue and the CoAP status of the response. 11 (the same identity attached again) and 12 (the device id of a join
+ * is taken) are our own.
  */
 import type { ErrorCode } from './catalogue.ts';
 
@@ -22,12 +23,12 @@ export const StationCode = {
 
 export type StationCode = (typeof StationCode)[keyof typeof StationCode];
 
-/** What one station code means. */
+/** The meaning of one station code. */
 export interface StationCodeMeaning {
   readonly error: ErrorCode;
-  /** CoAP status the answer carries, class × 100 + detail. */
+  /** CoAP status of the response, class × 100 + detail. */
   readonly status: number;
-  /** Text a base station sends along. */
+  /** Text that a base station sends with the code. */
   readonly message: string;
 }
 
@@ -46,7 +47,7 @@ const meanings: Readonly<Record<StationCode, StationCodeMeaning>> = {
   12: { error: 'DEVICE_ID_IN_USE', status: 409, message: 'the device id belongs to a device with another key' },
 };
 
-/** Meaning of a code from the wire, undefined for a number not in the table. */
+/** Returns the meaning of a code from the wire, undefined for a number that is not in the table. */
 export function stationCodeMeaning(code: number): StationCodeMeaning | undefined {
   return Object.hasOwn(meanings, code) ? meanings[code as StationCode] : undefined;
 }

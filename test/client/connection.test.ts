@@ -50,7 +50,7 @@ test('an error has a code, a meaning and its kind', async () => {
   expect(error).toBeInstanceOf(LocalError);
   expect(error).toBeInstanceOf(SvcError);
   expect(error).not.toBeInstanceOf(RemoteError);
-  expect(errorGetMessage((error as SvcError).code)).toBe('the operation is not possible in the present state');
+  expect(errorGetMessage((error as SvcError).code)).toBe('the operation is not possible in the current state');
 });
 
 test('content formats have the numbers of their registry', () => {

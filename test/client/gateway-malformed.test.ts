@@ -80,7 +80,7 @@ test('the device is told BAD_MESSAGE', async () => {
   tool.send({ code: 'GET', options: path('x') });
   expect(await fixture.settle(device.incoming[0]!.closed)).toMatchObject({
     code: 'CLOSED',
-    message: 'the other end received a malformed message: CoAP: a message is malformed in an option nibble of 15',
+    message: 'the peer received a malformed message: CoAP: a message is malformed in an option nibble of 15',
   });
 });
 

@@ -327,7 +327,7 @@ describe('what the language does', () => {
   test('a code is its own name, and has a meaning', () => {
     const { code, message } = new LocalError('ADDRESS_IN_USE', 'port 5592 is taken');
     expect([code, message]).toEqual(['ADDRESS_IN_USE', 'port 5592 is taken']);
-    expect(errorGetMessage(code)).toBe('the UDP port the device was told to use is taken');
+    expect(errorGetMessage(code)).toBe('the UDP port configured for the device is already in use');
     expect(errorGetMessage('no such code')).toBe(errorGetMessage('UNKNOWN'));
   });
 

@@ -246,7 +246,7 @@ test('the log says when a device leaves, and why; not when another session of it
   expect(lines()).toEqual([]);
   await fixture.sim.settle(twin.channel.close());
   await fixture.sim.run(1_000);
-  expect(lines()).toEqual([{ device: 'pr-1.de-1', reason: 'the other end closed the connection' }]);
+  expect(lines()).toEqual([{ device: 'pr-1.de-1', reason: 'the peer closed the connection' }]);
   await device.open();
   await device.attach();
   await fixture.sim.settle(station.basestation.close());

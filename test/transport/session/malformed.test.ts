@@ -36,7 +36,7 @@ async function ends({ simulation, session, peer }: ConnectedPair & { peer: Sessi
 
 const TOLD = {
   code: 'CLOSED',
-  message: expect.stringMatching(/^the other end received a malformed message: CoAP: a message is malformed in /),
+  message: expect.stringMatching(/^the peer received a malformed message: CoAP: a message is malformed in /),
 };
 
 describe('an answer that is no CoAP', () => {

@@ -1,14 +1,20 @@
-/** PEM text of root certificates (RFC 7468 §5), looked at where a person gives it. What stands in them is for the TLS of the host to judge. */
+/**
+ * PEM text of root certificates (RFC 7468 §5), validated where a user supplies it. The TLS of the platform judges their
+ * contents.
+ */
 import { base64 } from '@scure/base';
 import { LocalError } from '../errors/index.ts';
 
 const BLOCK = /-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----/g;
 const SEQUENCE = 0x30;
 
-/** Most characters: some hundred certificates, more than any platform trusts. */
+/** Maximum length in characters: some hundred certificates, more than any platform trusts. */
 export const MAX_CERTIFICATES = 1 << 20;
 
-/** The CERTIFICATE blocks of a text, each as PEM of its own in the strict form (RFC 7468 §3): indented text is none to OpenSSL. */
+/**
+ * Returns the CERTIFICATE blocks of a text, each as separate PEM in the strict form (RFC 7468 §3): OpenSSL does not
+ * accept indented text.
+ */
 export function certificateBlocks(pem: string): string[] {
   return [...pem.matchAll(BLOCK)].map(([, text = '']) => {
     const lines = text.replace(/\s/g, '').match(/.{1,64}/g) ?? [];
@@ -16,19 +22,22 @@ export function certificateBlocks(pem: string): string[] {
   });
 }
 
-/** The same text. @throws LocalError INVALID_ARGUMENT unless it has one certificate or more, each of them whole */
+/**
+ * Returns the same text.
+ * @throws LocalError INVALID_ARGUMENT unless it has at least one certificate, and all are whole
+ */
 export function checkCertificates(pem: string): string {
   if (typeof pem !== 'string' || pem.length > MAX_CERTIFICATES)
     throw invalid(`they are not text, or longer than ${MAX_CERTIFICATES} characters`);
   const blocks = [...pem.matchAll(BLOCK)];
-  if (pem.includes('PRIVATE KEY-----')) throw invalid('there is a private key among them: give the certificates alone');
-  if (blocks.length === 0) throw invalid('there is no CERTIFICATE block of PEM in them');
-  if (blocks.length !== pem.split('-----BEGIN').length - 1) throw invalid('there is something else than whole certificates in them');
+  if (pem.includes('PRIVATE KEY-----')) throw invalid('there is a private key among them: give only the certificates');
+  if (blocks.length === 0) throw invalid('they contain no CERTIFICATE block of PEM');
+  if (blocks.length !== pem.split('-----BEGIN').length - 1) throw invalid('they contain something other than whole certificates');
   for (const [, text = ''] of blocks) if (!isCertificate(text)) throw invalid('a certificate is damaged');
   return pem;
 }
 
-/** Whether `checkCertificates` takes the text. */
+/** Returns whether `checkCertificates` accepts the text. */
 export function areCertificates(pem: string): boolean {
   try {
     checkCertificates(pem);
@@ -38,7 +47,7 @@ export function areCertificates(pem: string): boolean {
   }
 }
 
-/** One DER SEQUENCE that begins with another one, and nothing behind it (RFC 5280 §4.1). */
+/** Returns whether the text is one DER SEQUENCE that begins with another one, with nothing after it (RFC 5280 §4.1). */
 function isCertificate(text: string): boolean {
   let der: Uint8Array;
   try {
@@ -46,7 +55,7 @@ function isCertificate(text: string): boolean {
   } catch {
     return false;
   }
-  // The length of a certificate takes two bytes: it has 256 to 65,535.
+  // The length field of a certificate takes two bytes: a certificate has 256 to 65,535.
   const isLong = der[0] === SEQUENCE && der[1] === 0x82 && der[4] === SEQUENCE;
   return isLong && ((der[2] ?? 0) << 8) + (der[3] ?? 0) === der.length - 4;
 }

@@ -1,8 +1,8 @@
 /**
- * Private keys as PKCS#8 PEM (RFC 8410 §7, RFC 7468): what `openssl genpkey -algorithm x25519` writes and reads.
+ * Private keys as PKCS#8 PEM (RFC 8410 §7, RFC 7468), the form that `openssl genpkey -algorithm x25519` writes.
  *
- * Only version 1 without attributes and without the optional public key is written. Reading takes version 2 with trailing
- * attributes or public key too, and ignores them.
+ * Writes only version 1, without attributes and without the optional public key. Also reads version 2 with trailing
+ * attributes or public key, and ignores these.
  */
 import { base64 } from '@scure/base';
 import { LocalError } from '../errors/index.ts';
@@ -14,11 +14,11 @@ const LINE = 64;
 
 /** DER before the 32 key bytes: SEQUENCE { INTEGER 0, SEQUENCE { OID 1.3.101.110 }, OCTET STRING { OCTET STRING } }. */
 const PKCS8_PREFIX = Uint8Array.of(0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x6e, 0x04, 0x22, 0x04, 0x20);
-/** Positions in that prefix that version and optional trailing fields change: total length and version. */
+/** Positions in that prefix that the version and optional trailing fields change: total length and version. */
 const LENGTH_AT = 1;
 const VERSION_AT = 4;
 
-/** PEM text of 32 raw private bytes, with a newline at its end. */
+/** Returns the PEM text of 32 raw private bytes, ending with a newline. */
 export function encodePrivateKey(raw: Uint8Array): string {
   checkPrivateKey(raw);
   const der = new Uint8Array(PKCS8_PREFIX.length + KEY_LENGTH);
@@ -29,14 +29,17 @@ export function encodePrivateKey(raw: Uint8Array): string {
   return [BEGIN, ...lines, END, ''].join('\n');
 }
 
-/** The same 32 raw private bytes. @throws LocalError INVALID_ARGUMENT for any other length */
+/** Returns the same 32 raw private bytes. @throws LocalError INVALID_ARGUMENT for any other length */
 export function checkPrivateKey(raw: Uint8Array): Uint8Array {
   if (raw.length !== KEY_LENGTH)
     throw new LocalError('INVALID_ARGUMENT', `an X25519 private key has ${KEY_LENGTH} bytes, not ${raw.length}`);
   return raw;
 }
 
-/** The 32 raw private bytes of a PEM text. @throws LocalError INVALID_ARGUMENT for anything but one X25519 key in PKCS#8. */
+/**
+ * Returns the 32 raw private bytes of a PEM text.
+ * @throws LocalError INVALID_ARGUMENT for anything but one X25519 key in PKCS#8
+ */
 export function decodePrivateKey(pem: string): Uint8Array {
   const begin = pem.indexOf(BEGIN);
   const end = pem.indexOf(END);

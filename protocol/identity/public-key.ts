@@ -1,4 +1,4 @@
-/** X25519 public keys: which encodings we take, and their SubjectPublicKeyInfo (RFC 8410 §4). */
+/** X25519 public keys: which encodings are accepted, and their SubjectPublicKeyInfo (RFC 8410 §4). */
 
 /** Bytes of an X25519 key. */
 export const KEY_LENGTH = 32;
@@ -7,8 +7,8 @@ export const KEY_LENGTH = 32;
 const SPKI_PREFIX = Uint8Array.of(0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x6e, 0x03, 0x21, 0x00);
 
 /**
- * True for the one canonical encoding of a field element: 32 bytes, top bit clear, below 2^255 − 19. RFC 7748 would also take the
- * others; we refuse them so that one key has one fingerprint.
+ * Returns true for the one canonical encoding of a field element: 32 bytes, top bit clear, below 2^255 − 19. RFC 7748
+ * also accepts others; refusing them gives each key one fingerprint.
  */
 export function isCanonicalPublicKey(key: Uint8Array): boolean {
   if (key.length !== KEY_LENGTH || key[31]! > 0x7f) return false;
@@ -17,7 +17,7 @@ export function isCanonicalPublicKey(key: Uint8Array): boolean {
   return key[0]! < 0xed;
 }
 
-/** DER SubjectPublicKeyInfo of an X25519 public key, 44 bytes. */
+/** Returns the DER SubjectPublicKeyInfo of an X25519 public key, 44 bytes. */
 export function spki(publicKey: Uint8Array): Uint8Array {
   const der = new Uint8Array(SPKI_PREFIX.length + KEY_LENGTH);
   der.set(SPKI_PREFIX);

@@ -1,15 +1,15 @@
 /**
- * CBOR for control messages: `decode` reads the bytes as plain values (reader.ts), `encode` checks and writes such a value with definite lengths
- * (writer.ts).
+ * CBOR for control messages. `decode` turns bytes into plain values (reader.ts); `encode` checks such a value and
+ * writes it with definite lengths (writer.ts).
  *
- * Plain values are null, booleans, numbers, strings, Uint8Array, arrays and objects with text keys. Lengths and integers are written
- * in their shortest form, other numbers as doubles. Minus zero is written as 0.
+ * Plain values are null, booleans, numbers, strings, Uint8Array, arrays and objects with text keys. Lengths and
+ * integers are written in their shortest form, other numbers as doubles. Minus zero is written as 0.
  */
 import { LocalError } from '../errors/index.ts';
 import { type CborLimits, MAX_DEPTH, read } from './reader.ts';
 import { CborWriter, FALSE, MajorType, NULL, TRUE } from './writer.ts';
 
-/** Value that `encode` takes; entries that are undefined are left out of a map. */
+/** A value that `encode` takes; a map omits entries that are undefined. */
 export type CborValue =
   | null
   | boolean
@@ -20,7 +20,7 @@ export type CborValue =
   | { readonly [key: string]: CborValue | undefined };
 
 /**
- * The one item that `bytes` holds, as plain values; byte strings are copies.
+ * Decodes the one item that `bytes` holds into plain values; byte strings are copied.
  * @throws RemoteError PARSE for anything but one well-formed item of the subset within the limits
  */
 export function decode(bytes: Uint8Array, limits?: CborLimits): unknown {
@@ -28,7 +28,7 @@ export function decode(bytes: Uint8Array, limits?: CborLimits): unknown {
 }
 
 /**
- * `value` as CBOR with definite lengths.
+ * Encodes `value` as CBOR with definite lengths.
  * @throws LocalError INVALID_ARGUMENT for a value outside the subset, a lone surrogate, or more than 16 levels
  */
 export function encode(value: CborValue): Uint8Array {
@@ -57,7 +57,7 @@ function writeContainer(writer: CborWriter, value: object, depth: number): void 
   if (depth >= MAX_DEPTH) unsupported(`more than ${MAX_DEPTH} levels`);
   if (Array.isArray(value)) {
     writer.head(MajorType.array, value.length);
-    // Not forEach, which leaves holes out.
+    // Not forEach, which skips holes.
     for (const entry of value) write(writer, entry, depth + 1);
     return;
   }
@@ -66,7 +66,7 @@ function writeContainer(writer: CborWriter, value: object, depth: number): void 
   writeMap(writer, value as Record<string, CborValue | undefined>, depth);
 }
 
-/** Entries that are undefined are left out. */
+/** Omits entries that are undefined. */
 function writeMap(writer: CborWriter, map: Readonly<Record<string, CborValue | undefined>>, depth: number): void {
   const entries = Object.entries(map).filter(([, entry]) => entry !== undefined);
   writer.head(MajorType.map, entries.length);

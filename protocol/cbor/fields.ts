@@ -1,12 +1,14 @@
 /**
- * Typed readers over decoded maps: each takes the map, the field's name and its limits, and gives the value or raises a RemoteError
- * PARSE that names the field. Keys nobody asks for are ignored, so that a newer sender can add some. Null counts as absent.
+ * Typed accessors for decoded maps. Each takes the map, the field's name and its limits, and returns the value or
+ * throws a RemoteError PARSE that names the field. Unused keys are ignored, so that a newer sender can add keys. Null
+ * counts as absent.
  *
- * Every reader has a form for required fields and, with the prefix `optional`, one that gives undefined when the field is absent.
+ * Each accessor has a form for required fields and one, prefixed `optional`, that returns undefined when the field is
+ * absent.
  */
 import { RemoteError } from '../errors/index.ts';
 
-/** A decoded map. Read it with the functions of this file: a plain object inherits names such as `constructor`. */
+/** A decoded map. Access it with the functions of this file: a plain object inherits names such as `constructor`. */
 export type CborMap = Readonly<Record<string, unknown>>;
 
 /** Length of a text. */
@@ -25,18 +27,18 @@ export interface UintLimits {
   readonly min?: number;
 }
 
-/** Length of a byte string; by default any. */
+/** Length of a byte string; any length by default. */
 export interface BytesLimits {
   readonly max?: number;
   readonly min?: number;
-  /** Exact length; `min` and `max` are then not looked at. */
+  /** Exact length; overrides `min` and `max`. */
   readonly exact?: number;
 }
 
-/** A reader of one field: raises when it is absent. */
+/** Validates the value of a present field. */
 type Check<T, L> = (value: unknown, name: string, limits: L) => T;
 
-/** `value` as a map. @param name what to call it in the error */
+/** `value` as a map. @param name its name in the error */
 export function map(value: unknown, name = 'body'): CborMap {
   const plain = typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array);
   return plain ? (value as CborMap) : reject(name, 'is not a map');
@@ -48,7 +50,7 @@ export function array(value: unknown, name: string, max: number): readonly unkno
   return value.length <= max ? value : reject(name, `has more than ${max} entries`);
 }
 
-/** A text within the limits. @throws RemoteError PARSE, as every reader of a required field */
+/** A text within the limits. @throws RemoteError PARSE, as every accessor of a required field */
 export function text(from: CborMap, name: string, limits: TextLimits): string {
   return required(from, name, limits, checkText);
 }
@@ -68,7 +70,7 @@ export function optionalUint(from: CborMap, name: string, limits: UintLimits = {
   return optional(from, name, limits, checkUint);
 }
 
-/** The array itself, not a copy: decoded byte strings have their own memory. */
+/** Returns the byte string itself, not a copy: decoded byte strings own their memory. */
 export function bytes(from: CborMap, name: string, limits: BytesLimits): Uint8Array {
   return required(from, name, limits, checkBytes);
 }
@@ -108,17 +110,17 @@ export function optionalArrayField(from: CborMap, name: string, max: number): re
   return optional(from, name, max, array);
 }
 
-/** Every entry of `values` as text within the limits. */
+/** Returns every entry of `values` as text within the limits. */
 export function texts(values: readonly unknown[], name: string, limits: TextLimits): string[] {
   return values.map((value, i) => checkText(value, `${name}[${i}]`, limits));
 }
 
-/** A bare text value, for bodies that are no map. */
+/** Returns a bare text value, for bodies that are not maps. */
 export function textValue(value: unknown, name: string, limits: TextLimits): string {
   return checkText(value, name, limits);
 }
 
-/** UTF-8 bytes of a text without encoding it. */
+/** Returns the length of a text in UTF-8 bytes without encoding it. */
 export function utf8Length(text: string): number {
   let length = text.length;
   for (let i = 0; i < text.length; i++) {

@@ -1,11 +1,11 @@
 /**
- * Writes one small map straight out, entry by entry, in the same bytes as `encode`: for the handshake, whose maps have a known form and are written
- * while somebody waits, by code that has run too seldom to be compiled.
+ * Writes one small map entry by entry, in the same bytes as `encode`. For the handshake: its maps have a known form and
+ * are written while a peer waits, by code that has run too seldom for the engine to compile it.
  */
 import { LocalError } from '../errors/index.ts';
 import { CborWriter, MajorType } from './writer.ts';
 
-/** A map whose names are given once each. */
+/** A map; each name must be written once. */
 export class MapWriter {
   readonly #entries = new CborWriter();
   #count = 0;
@@ -22,7 +22,7 @@ export class MapWriter {
     return this;
   }
 
-  /** @param item CBOR already */
+  /** @param item already encoded CBOR */
   item(name: string, item: Uint8Array): this {
     this.#name(name).raw(item);
     return this;

@@ -1,31 +1,34 @@
 /**
- * Reads CBOR bytes as plain values (RFC 8949 appendix C) and refuses everything outside the plain subset.
+ * Decodes CBOR bytes into plain values (RFC 8949 appendix C) and refuses everything outside the plain subset.
  *
- * Accepted: integers of at most 53 bits, byte and text strings, arrays, maps, false, true, null and floats of all three widths;
- * definite and indefinite lengths. Refused: tags, undefined and other simple values, reserved encodings, keys that are not text,
- * a key twice in one map (compared after joining chunks), the key `__proto__` (a plain object cannot hold it), text that is not UTF-8,
- * nesting, counts and sizes over the limits, missing or further bytes.
+ * Accepted: integers of at most 53 bits, byte and text strings, arrays, maps, false, true, null and floats of all three
+ * widths; definite and indefinite lengths. Refused: tags, undefined and other simple values, reserved encodings, keys
+ * that are not text, a repeated key in one map (compared after joining chunks), the key `__proto__` (a plain object
+ * cannot hold it), text that is not UTF-8, nesting, counts and sizes over the limits, missing or extra bytes.
  *
- * Counts are compared with the bytes that are left before anything is looped over, so work and memory are bounded by the input's size.
+ * Counts are compared with the number of bytes left before any loop, so work and memory are bounded by the input's
+ * size.
  */
 import { RemoteError } from '../errors/index.ts';
 
-/** What `decode` takes at most. */
+/** Limits of `decode`. */
 export interface CborLimits {
   /** Bytes of the whole input. Default 1 MiB. */
   readonly bytes?: number;
-  /** Arrays and maps inside each other. Default and maximum 16. */
+  /** Nesting of arrays and maps. Default and maximum 16. */
   readonly depth?: number;
   /** Items of the whole input, keys and chunks included. Default 65,536. */
   readonly items?: number;
 }
 
-/** Nesting that is read and written. */
+/** Deepest nesting that is decoded and encoded. */
 export const MAX_DEPTH = 16;
 
 const DEFAULT_BYTES = 1 << 20;
 const DEFAULT_ITEMS = 65_536;
-/** Texts up to here, such as keys, are tried letter by letter: the decoder's call costs more than that. */
+/**
+ * Texts up to this length, such as keys, are tried character by character, which costs less than a call of the decoder.
+ */
 const SHORT_TEXT = 24;
 
 const MajorType = { unsigned: 0, negative: 1, bytes: 2, text: 3, array: 4, map: 5, tag: 6 } as const;
@@ -37,7 +40,7 @@ const BREAK = 0xff;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * The one item that `bytes` holds; byte strings are copies.
+ * Decodes the one item that `bytes` holds; byte strings are copied.
  * @throws RemoteError PARSE
  */
 export function read(bytes: Uint8Array, limits: CborLimits = {}): unknown {
@@ -120,7 +123,7 @@ class Reader {
     return text;
   }
 
-  /** Chunks of an indefinite-length string: definite strings of the same type up to the break. */
+  /** Reads the chunks of an indefinite-length string: definite strings of the same type up to the break. */
   #chunks(type: number, chunk: (length: number) => void): void {
     while (!this.#atBreak()) {
       const initial = this.#initial();
@@ -183,7 +186,7 @@ class Reader {
     return width === 4 ? view.getFloat32(at) : view.getFloat64(at);
   }
 
-  /** Count or length that follows the initial byte; an unsupported one is larger than any input. */
+  /** Reads the count or length that follows the initial byte; an unsupported one is larger than any input. */
   #argument(information: number): number {
     if (information < 24) return information;
     if (information > 27) fail('a reserved length', this.#offset - 1);
@@ -211,7 +214,7 @@ class Reader {
     }
   }
 
-  /** The text from `start` on, or null when it holds more than ASCII. */
+  /** Returns the text from `start` to the current offset, or null when it is not all ASCII. */
   #ascii(start: number): string | null {
     let text = '';
     for (let at = start; at < this.#offset; at++) {
@@ -243,7 +246,7 @@ class Reader {
   }
 }
 
-/** A float of 16 bits (RFC 8949 appendix D). */
+/** Decodes a 16-bit float (RFC 8949 appendix D). */
 function half(bits: number): number {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >> 10) & 31;

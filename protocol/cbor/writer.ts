@@ -1,4 +1,7 @@
-/** Writes CBOR items one after the other (RFC 8949 §3): heads in their shortest form, strings, doubles. What goes into an array or a map follows its head. */
+/**
+ * Writes CBOR items in sequence (RFC 8949 §3): heads in their shortest form, strings, doubles. The contents of an array
+ * or map follow its head.
+ */
 
 export const MajorType = { unsigned: 0x00, negative: 0x20, bytes: 0x40, text: 0x60, array: 0x80, map: 0xa0 } as const;
 export type MajorType = (typeof MajorType)[keyof typeof MajorType];
@@ -18,7 +21,9 @@ export class CborWriter {
   #bytes = new Uint8Array(FIRST_ROOM);
   #length = 0;
 
-  /** @param value an integer from 0 to 2^53 - 1: the number itself, or how many bytes, items or pairs follow */
+  /**
+   * @param value an integer from 0 to 2^53 - 1: the number itself, or the count of bytes, items or pairs that follow
+   */
   head(type: MajorType, value: number): void {
     this.#reserve(LONGEST_HEAD);
     if (value < 24) this.#put(type | value);
@@ -31,13 +36,13 @@ export class CborWriter {
     }
   }
 
-  /** One of the simple values. */
+  /** Writes one of the simple values. */
   simple(value: typeof FALSE | typeof TRUE | typeof NULL): void {
     this.#reserve(1);
     this.#put(value);
   }
 
-  /** Any number as a double. */
+  /** Writes any number as a double. */
   double(value: number): void {
     this.#reserve(1 + DOUBLE_LENGTH);
     this.#put(DOUBLE);
@@ -57,14 +62,14 @@ export class CborWriter {
     this.raw(bytes);
   }
 
-  /** Bytes as they are: an item that is CBOR already. */
+  /** Writes bytes unchanged: an item that is already CBOR. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#bytes.set(bytes, this.#length);
     this.#length += bytes.length;
   }
 
-  /** What was written. The writer keeps nothing of it, since messages hold tokens. */
+  /** Returns what was written. The writer wipes its own copy, since messages hold tokens. */
   finish(): Uint8Array {
     const result = this.#bytes.slice(0, this.#length);
     this.#bytes.fill(0);
@@ -76,7 +81,7 @@ export class CborWriter {
     for (const byte of bytes) this.#bytes[this.#length++] = byte;
   }
 
-  /** Low 32 bits, highest byte first. */
+  /** Writes the low 32 bits, highest byte first. */
   #word(value: number): void {
     this.#put(value >>> 24, value >>> 16, value >>> 8, value);
   }

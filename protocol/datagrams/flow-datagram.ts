@@ -1,7 +1,9 @@
 /**
- * A datagram of a flow (PROTOCOL.md §12): the flow's number as a variable-length integer (RFC 9000 §16), then the payload, which may be empty.
+ * A datagram of a flow (PROTOCOL.md §12): the flow's number as a variable-length integer (RFC 9000 §16), then the
+ * payload, which may be empty.
  *
- * The flow's number is its stream's id divided by four (RFC 9297 §2.1, Quarter Stream ID), so that no flow has to be agreed on.
+ * The flow's number is its stream's id divided by four (RFC 9297 §2.1, Quarter Stream ID), so that both ends know it
+ * without negotiation.
  */
 
 export interface FlowDatagram {
@@ -10,12 +12,12 @@ export interface FlowDatagram {
   readonly payload: Uint8Array;
 }
 
-/** Largest value of 1, 2 and 4 bytes; beyond it are 8, of which a JavaScript number holds 53 bits. */
+/** Largest values of 1, 2 and 4 bytes. Larger values take 8 bytes, of which a JavaScript number holds 53 bits. */
 const MOST_1 = 0x3f;
 const MOST_2 = 0x3fff;
 const MOST_4 = 0x3fff_ffff;
 
-/** Number of the flow of a byte stream that the initiator opened: only such streams have flows. */
+/** Returns the flow number of a byte stream that the initiator opened; no other streams have flows. */
 export function flowOf(streamId: number): number {
   return streamId / 4;
 }
@@ -33,7 +35,10 @@ export function encodeFlowDatagram(flow: number, payload: Uint8Array): Uint8Arra
   return datagram;
 }
 
-/** Null for what is no datagram of a flow: no whole number in front, or one that no stream can have here. */
+/**
+ * Returns null for what is not a datagram of a flow: the leading integer is incomplete or larger than any stream has
+ * here.
+ */
 export function decodeFlowDatagram(datagram: Uint8Array): FlowDatagram | null {
   const first = datagram[0];
   if (first === undefined) return null;

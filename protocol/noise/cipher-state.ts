@@ -1,7 +1,7 @@
 /**
  * CipherState (Noise rev. 34 §5.1): a key and a counting nonce. Without a key it passes bytes through.
  *
- * Rekey is not here: after the handshake the core encrypts, and key update is its own.
+ * Rekey is not here: after the handshake the core encrypts and does its own key updates.
  */
 import type { Aead } from './aead.ts';
 
@@ -26,7 +26,7 @@ export class CipherState {
     return this.#aead.seal(this.#key, this.#nonce++, associatedData, plaintext);
   }
 
-  /** The plaintext, or null when the tag does not hold; the nonce then stays where it was. */
+  /** Returns the plaintext, or null when the tag does not verify; the nonce then does not advance. */
   decryptWithAd(associatedData: Uint8Array, ciphertext: Uint8Array): Uint8Array | null {
     if (this.#key === null) return ciphertext.slice();
     const plaintext = this.#aead.open(this.#key, this.#nonce, associatedData, ciphertext);

@@ -1,13 +1,13 @@
 /**
  * HandshakeState (Noise rev. 34 §5.3): interprets a pattern table, message by message.
  *
- * 1. The constructor mixes prologue and pre-messages.
- * 2. writeMessage and readMessage run through the tokens of the next message in turn.
- * 3. After the last message `trafficKeys` gives what the packets are protected with.
+ * 1. The constructor mixes the prologue and the pre-messages.
+ * 2. writeMessage and readMessage process the tokens of the next message in order.
+ * 3. After the last message `trafficKeys` returns the keys of packet protection.
  *
- * readMessage keeps what was before and goes back to it unless all of the message holds, so a damaged, forged or repeated message changes
- * nothing (PROTOCOL.md §3). What is not here: pre-shared keys, fallback, timers, repetition (a message is written once; the caller repeats
- * its bytes).
+ * readMessage keeps the previous state and restores it unless the whole message is valid, so a damaged, forged or
+ * repeated message changes nothing (PROTOCOL.md §3). Not here: pre-shared keys, fallback, timers, repetition (a message
+ * is written once; the caller repeats its bytes).
  */
 import type { CryptoProvider, PrivateKey } from '../crypto-provider.ts';
 import { isAllZero, isCanonicalPublicKey, KEY_LENGTH } from '../identity/index.ts';
@@ -17,7 +17,10 @@ import { SymmetricState } from './symmetric-state.ts';
 
 /** Bytes of a Poly1305 tag. */
 const TAG_LENGTH = 16;
-/** Bytes of a message that is read: what an Aead takes at once. Ours are below 1,200; Noise would allow 65,535. */
+/**
+ * Largest message that is read, in bytes: an Aead takes no more at once. Our messages are below 1,200; Noise allows
+ * 65,535.
+ */
 const MAX_MESSAGE = 16_384;
 const MASK_LABEL = new TextEncoder().encode('svc mask');
 
@@ -28,15 +31,15 @@ export interface HandshakeOptions {
   readonly prologue: Uint8Array;
   readonly crypto: CryptoProvider;
   readonly aead: Aead;
-  /** Our static key, where the pattern uses one. */
+  /** Our own static key, where the pattern uses one. */
   readonly staticKey?: PrivateKey;
-  /** The other end's static key, where the pattern knows it beforehand. */
+  /** The peer's static key, where the pattern requires it in advance. */
   readonly remoteStatic?: Uint8Array;
-  /** Our ephemeral key, for test vectors; generated otherwise. */
+  /** Our own ephemeral key, for test vectors; generated otherwise. */
   readonly ephemeral?: PrivateKey;
 }
 
-/** Keys of one direction each; 32 bytes. */
+/** Keys for each direction, 32 bytes each. */
 export interface TrafficKeys {
   readonly send: Uint8Array;
   readonly receive: Uint8Array;
@@ -53,7 +56,7 @@ export class HandshakeState {
   #remoteEphemeral: Uint8Array | undefined;
   #next = 0;
 
-  /** Initialize(). The keys the pattern needs must be given. */
+  /** Initialize(). The caller must supply the keys that the pattern needs. */
   constructor(options: HandshakeOptions) {
     this.#options = options;
     this.#ephemeral = options.ephemeral;
@@ -65,7 +68,7 @@ export class HandshakeState {
     if (known.responder) this.#symmetric.mixHash(this.#staticOf(!options.initiator));
   }
 
-  /** The other end's static key: given beforehand, or learnt from a message that held. */
+  /** The peer's static key: given in advance, or learnt from a valid message. */
   get remoteStatic(): Uint8Array | undefined {
     return this.#remoteStatic;
   }
@@ -75,12 +78,12 @@ export class HandshakeState {
     return this.#symmetric.hash;
   }
 
-  /** All messages of the pattern were written or read. */
+  /** True when all messages of the pattern were written or read. */
   get complete(): boolean {
     return this.#next === this.#options.pattern.messages.length;
   }
 
-  /** The next message with `payload`. Written once only: call it when it is this end's turn. */
+  /** Writes the next message with `payload`. Call it once, when it is this end's turn. */
   writeMessage(payload: Uint8Array): Uint8Array {
     const parts: Uint8Array[] = [];
     for (const token of this.#tokens()) {
@@ -94,8 +97,8 @@ export class HandshakeState {
   }
 
   /**
-   * The payload of the other end's next message, or null when it does not hold: then nothing has changed. `accept` may still turn an
-   * authentic payload down, by false or an error, with the same effect.
+   * Returns the payload of the peer's next message, or null when the message is not valid; the state is then unchanged.
+   * `accept` may reject an authentic payload, by returning false or throwing, with the same effect.
    */
   readMessage(message: Uint8Array, accept: (payload: Uint8Array) => boolean = () => true): Uint8Array | null {
     if (message.length > MAX_MESSAGE) return null;
@@ -122,8 +125,8 @@ export class HandshakeState {
   }
 
   /**
-   * Keys of the finished handshake. With ck the final chaining key and HKDF of rev. 34 §4.3:
-   *   traffic keys  k1, k2 = HKDF(ck, "", 2)          (Split of the specification)
+   * Returns the keys of the finished handshake. With ck the final chaining key and HKDF of rev. 34 §4.3:
+   *   traffic keys  k1, k2 = HKDF(ck, "", 2)          (Split() of Noise)
    *   mask keys     m1, m2 = HKDF(ck, "svc mask", 2)
    * k1 and m1 protect what the initiator sends, k2 and m2 what the responder sends.
    */
@@ -134,7 +137,7 @@ export class HandshakeState {
     return { send: k2, receive: k1, sendMask: m2, receiveMask: m1 };
   }
 
-  /** Overwrites the secrets of this handshake, not the static key. Best effort: JavaScript may have copied them. */
+  /** Overwrites the secrets of this handshake, but not the static key. Best effort: JavaScript may have copied them. */
   wipe(): void {
     this.#symmetric.wipe();
     this.#ephemeral?.wipe();
@@ -180,7 +183,10 @@ export class HandshakeState {
     return this.#ephemeral.publicKey;
   }
 
-  /** False when the result is all zero, or the host refuses to compute it for that reason (RFC 7748 §6.1). */
+  /**
+   * Returns false when the result is all zero, or when the platform refuses to compute it for that reason (RFC 7748
+   * §6.1).
+   */
   #mixDiffieHellman(token: Exclude<Token, 'e' | 's'>): boolean {
     const ours = token[this.#options.initiator ? 0 : 1];
     const theirs = token[this.#options.initiator ? 1 : 0];
@@ -204,7 +210,7 @@ export class HandshakeState {
   }
 }
 
-/** Null when the host throws, which it may do for a low-order point. */
+/** Returns null when the platform throws, which it may do for a low-order point. */
 function diffieHellman(key: PrivateKey, remote: Uint8Array): Uint8Array | null {
   try {
     return key.diffieHellman(remote);

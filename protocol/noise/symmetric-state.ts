@@ -1,7 +1,7 @@
 /**
  * SymmetricState (Noise rev. 34 §5.2): chaining key, handshake hash and the cipher of the handshake.
  *
- * Byte arrays held here are never changed in place, only replaced, so that a copy of the state is cheap: see HandshakeState.
+ * Byte arrays held here are replaced, never changed in place, so that a copy of the state is cheap: see HandshakeState.
  */
 import type { CryptoProvider } from '../crypto-provider.ts';
 import type { Aead } from './aead.ts';
@@ -11,7 +11,7 @@ import { hkdf2 } from './hkdf.ts';
 const EMPTY = new Uint8Array(0);
 const HASH_LENGTH = 32;
 
-/** What both ends of a handshake have in common so far. */
+/** The state that both ends of a handshake share so far. */
 export class SymmetricState {
   readonly #crypto: CryptoProvider;
   readonly #aead: Aead;
@@ -39,7 +39,7 @@ export class SymmetricState {
     return this.#hash;
   }
 
-  /** True once a key is mixed in: from then on `s` and payloads travel with a tag. */
+  /** True once a key is mixed in; from then on `s` and payloads carry a tag. */
   get hasKey(): boolean {
     return this.#cipher.hasKey;
   }
@@ -60,14 +60,14 @@ export class SymmetricState {
     return ciphertext;
   }
 
-  /** The plaintext, or null when the tag does not hold. */
+  /** Returns the plaintext, or null when the tag does not verify. */
   decryptAndHash(ciphertext: Uint8Array): Uint8Array | null {
     const plaintext = this.#cipher.decryptWithAd(this.#hash, ciphertext);
     if (plaintext !== null) this.mixHash(ciphertext);
     return plaintext;
   }
 
-  /** Two keys from the chaining key and a label. The empty label is Split() of the specification. */
+  /** Derives two keys from the chaining key and a label. The empty label is Split() of Noise. */
   derive(label: Uint8Array = EMPTY): [Uint8Array, Uint8Array] {
     return hkdf2(this.#crypto, this.#chainingKey, label);
   }
@@ -78,7 +78,7 @@ export class SymmetricState {
 
   wipe(): void {
     this.#cipher.wipe();
-    // The very first chaining key is the hash of a public name and may be shared with `hash`, which stays readable.
+    // The first chaining key is the hash of a public name and may be shared with `hash`, which stays readable.
     if (this.#chainingKey !== this.#hash) this.#chainingKey.fill(0);
     this.#chainingKey = EMPTY;
   }

@@ -1,8 +1,11 @@
-/** Bodies that travel in blocks: the part we have of one that comes, and the cutting of one that goes. */
+/** Bodies in blocks: reassembly of an incoming one, and splitting of an outgoing one. */
 import { BERT, type Block, blockOffset, blockUnit, isBlockLength } from './block.ts';
 import { MAX_MESSAGE } from './message.ts';
 
-/** Room for bodies in blocks that several channels share, bytes: whoever sends or asks for them, memory stays bounded. */
+/**
+ * Memory for bodies in blocks that several channels share, bytes: it stays bounded whichever peer sends or requests
+ * them.
+ */
 export class BodyRoom {
   readonly #max: number;
   #used = 0;
@@ -15,7 +18,7 @@ export class BodyRoom {
     return this.#used;
   }
 
-  /** False, and nothing taken, when there is not so much. */
+  /** Takes `bytes`, or takes nothing and returns false when fewer are left. */
   take(bytes: number): boolean {
     if (this.#used + bytes > this.#max) return false;
     this.#used += bytes;
@@ -28,7 +31,8 @@ export class BodyRoom {
 }
 
 /**
- * A body being put together from consecutive blocks. Blocks are copied: a small block of a large message must not keep that message.
+ * A body being reassembled from consecutive blocks. Blocks are copied: a small block must not keep a large message in
+ * memory.
  */
 export class IncomingBody {
   readonly #max: number;
@@ -36,7 +40,7 @@ export class IncomingBody {
   #buffer = new Uint8Array(0);
   #length = 0;
 
-  /** @param max bytes of the whole body; @param room what its memory is taken from: then call `free` in the end */
+  /** @param max bytes of the whole body; @param room supplies its memory: then call `free` at the end */
   constructor(max: number, room?: BodyRoom) {
     this.#max = max;
     this.#room = room;
@@ -47,8 +51,8 @@ export class IncomingBody {
   }
 
   /**
-   * Takes the next block, or says why it cannot: `gap` it is not the next one, `length` its length does not fit,
-   * `size` too much, `room` none is left.
+   * Adds the next block, or says why it cannot: `gap` it is not the next one, `length` its length is wrong, `size` the
+   * body is too large, `room` no memory is left.
    */
   add(block: Block, payload: Uint8Array): 'ok' | 'gap' | 'length' | 'size' | 'room' {
     if (blockOffset(block) !== this.#length) return 'gap';
@@ -60,12 +64,12 @@ export class IncomingBody {
     return 'ok';
   }
 
-  /** The body so far, with memory of its own. */
+  /** Returns a copy of the body so far. */
   join(): Uint8Array {
     return this.#buffer.slice(0, this.#length);
   }
 
-  /** Gives its room back; it is of no use afterwards. */
+  /** Returns its memory to the room; the body is unusable afterwards. */
   free(): void {
     this.#room?.giveBack(this.#buffer.length);
     this.#buffer = new Uint8Array(0);
@@ -82,15 +86,15 @@ export class IncomingBody {
   }
 }
 
-/** One block of a body that goes out. */
+/** One block of an outgoing body. */
 export interface OutgoingBlock {
   readonly block: Block;
   readonly payload: Uint8Array;
 }
 
 /**
- * The block of `body` that begins at `offset`.
- * @param exponent size exponent; with BERT the block takes as many kilobytes as fit one message
+ * Returns the block of `body` that begins at `offset`.
+ * @param exponent size exponent; with BERT the block has as many kilobytes as fit one message
  * @param headSize bytes of the message without payload
  */
 export function cutBlock(body: Uint8Array, offset: number, exponent: number, headSize: number): OutgoingBlock {

@@ -1,6 +1,6 @@
 /**
- * CoAP codes and content formats as numbers an application uses: a status is class × 100 + detail (2.05 is 205), a raw code on the
- * wire is class × 32 + detail (RFC 7252 §3).
+ * CoAP codes and content formats as numbers for applications: a status is class × 100 + detail (2.05 is 205), a raw
+ * code on the wire is class × 32 + detail (RFC 7252 §3).
  */
 
 /** Methods that are sent and routed (RFC 7252 §12.1.1). */
@@ -49,7 +49,7 @@ export const ContentFormat = {
   APPLICATION_CBOR: 60,
 } as const;
 
-/** What a raw code is: class 0 with a detail is a request, classes 2, 4 and 5 are responses. */
+/** Classifies a raw code: class 0 with a detail is a request, classes 2, 4 and 5 are responses. */
 export function codeKind(code: number): 'empty' | 'request' | 'response' | 'other' {
   if (code === 0) return 'empty';
   const kind = code >> 5;
@@ -57,17 +57,17 @@ export function codeKind(code: number): 'empty' | 'request' | 'response' | 'othe
   return kind === 2 || kind === 4 || kind === 5 ? 'response' : 'other';
 }
 
-/** 0x45 → 205. */
+/** Converts a raw code to a status: 0x45 → 205. */
 export function statusOfCode(code: number): number {
   return (code >> 5) * 100 + (code & 31);
 }
 
-/** 404 as `4.04`, the way people write it. */
+/** Formats a status in dotted form: 404 → `4.04`. */
 export function formatStatus(status: number): string {
   return `${Math.floor(status / 100)}.${String(status % 100).padStart(2, '0')}`;
 }
 
-/** 205 → 0x45; undefined for a number that is no response status. */
+/** Converts a status to a raw code: 205 → 0x45; undefined for a number that is not a response status. */
 export function codeOfStatus(status: number): number | undefined {
   const kind = Math.floor(status / 100);
   const detail = status % 100;
@@ -75,7 +75,7 @@ export function codeOfStatus(status: number): number | undefined {
   return valid ? kind * 32 + detail : undefined;
 }
 
-/** Method of a raw request code; undefined for one that is not routed (FETCH, PATCH, unassigned). */
+/** Returns the method of a raw request code; undefined for one that is not routed (FETCH, PATCH, unassigned). */
 export function methodOfCode(code: number): CoapMethod | undefined {
   return methods[code - 1];
 }

@@ -1,13 +1,14 @@
 /**
- * CoAP requests and answers, both ways, over one reliable channel that carries whole messages in any order. Sans-IO.
+ * CoAP requests and responses in both directions over one reliable channel that carries whole messages in any order.
+ * Sans-IO.
  *
- * After `request`, `respond`, `release`, `cancel`, `receive`, `resume`, `handleTimeout` and `close`: `transmit` until null, `nextEvent` until null, then
- * `nextTimeout`. Time is `now`, monotonic milliseconds.
+ * After `request`, `respond`, `release`, `cancel`, `receive`, `resume`, `handleTimeout` and `close`: `transmit` until
+ * null, `nextEvent` until null, then `nextTimeout`. Time is `now`, monotonic milliseconds.
  *
- * A message that is no CoAP message at all is an event, `malformed`: whoever owns the channel ends it with BAD_MESSAGE (PROTOCOL.md §7). Its token, when it
- * has one, may be that of a request of ours, which fails first.
+ * A message that is not a CoAP message raises the event `malformed`: the owner of the channel ends it with BAD_MESSAGE
+ * (PROTOCOL.md §7). If it has the token of one of our requests, that request fails first.
  *
- * What is not here: routing (`router.ts`), the channel, and who may ask what.
+ * Not here: routing (`router.ts`), the channel, and authorization.
  */
 import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import type { BodyRoom } from './body.ts';
@@ -21,38 +22,38 @@ import { type CoapReply, textReply } from './response.ts';
 
 /** Randomness and limits of one channel. */
 export interface ExchangesOptions {
-  /** That many random bytes; a token is 8 of them. */
+  /** Returns `length` random bytes; a token has 8. */
   readonly randomToken: (length: number) => Uint8Array;
-  /** Open requests of the other end, observations included; above it 5.03. Default 64. */
+  /** Open requests of the peer, observations included; beyond it 5.03. Default 64. */
   readonly maxRequests?: number;
-  /** Bytes of one body that travels in blocks, either way. Default 1 MiB, at most 16 MiB. */
+  /** Bytes of one body in blocks, in either direction. Default 1 MiB, at most 16 MiB. */
   readonly maxBody?: number;
-  /** Bodies of the other end's requests and of our replies that travel in blocks at the same time. Default 8. */
+  /** Bodies in blocks at the same time, of the peer's requests and of our replies. Default 8. */
   readonly maxTransfers?: number;
-  /** Memory of those bodies when several channels share it; default each its own, as much as the limits above allow. */
+  /** Memory of those bodies when several channels share it; by default each has its own, up to the limits above. */
   readonly bodyRoom?: BodyRoom;
-  /** Milliseconds after its last block until such a body is given up. Default 30,000. */
+  /** Milliseconds after its last block until such a body is dropped. Default 30,000. */
   readonly transferTimeout?: number;
-  /** Number of the first request of the other end, for one who takes over from another. Default 1. */
+  /** Number of the peer's first request, for an instance that takes over from another. Default 1. */
   readonly firstExchange?: number;
-  /** Critical options taken in requests besides those of the reference, e.g. Uri-Query (15). Default none. */
+  /** Critical options accepted in requests besides those of PROTOCOL.md §7, e.g. Uri-Query (15). Default none. */
   readonly criticalOptions?: readonly number[];
 }
 
-/** What became of a request of ours, or what the other end asks, or that it broke the format. */
+/** The outcome of one of our requests, a request of the peer, or a violation of the format. */
 export type ExchangesEvent = RequesterEvent | ResponderEvent | { readonly kind: 'malformed'; readonly error: RemoteError };
 
-/** Whole-exchange time of the reference. */
+/** Time for a whole exchange, ms (PROTOCOL.md §9). */
 export const DEFAULT_TIMEOUT = 120_000;
 
 const MAX_BODY = 1 << 24;
-/** Class of the codes of signals (RFC 8323 §5): there are none here, and what others send is ignored. */
+/** Class of the signal codes (RFC 8323 §5): none are sent, and received ones are ignored. */
 const SIGNALS = 7;
 const EMPTY_LENGTH = 2;
 
-/** All requests on one channel, ours and the other end's. */
+/** All requests on one channel, our own and the peer's. */
 export class Exchanges {
-  /** Messages that do not decode, or whose code is none. */
+  /** Messages that do not decode, or whose code is invalid. */
   #malformed = 0;
   /** Empty messages and signals. */
   #ignored = 0;
@@ -92,8 +93,8 @@ export class Exchanges {
   }
 
   /**
-   * Sends a request; its answer comes as an event with the returned id.
-   * @param timeout milliseconds for the whole answer, of an observation for its first answer; Infinity for none
+   * Sends a request; its response comes as an event with the returned id.
+   * @param timeout milliseconds for the whole response, for an observation until its first response; Infinity for none
    * @throws LocalError INVALID_ARGUMENT, or the error given to `close`
    */
   request(request: CoapRequest, now: number, { timeout = DEFAULT_TIMEOUT }: { readonly timeout?: number } = {}): number {
@@ -101,12 +102,12 @@ export class Exchanges {
     return this.#requester.request(request, now, timeout);
   }
 
-  /** Gives a request of ours up without an event, and ends an observation at the other end. */
+  /** Abandons one of our requests without an event, and ends an observation at the peer. */
   cancel(id: number): void {
     this.#requester.cancel(id);
   }
 
-  /** A message from the channel. Its bytes are kept where an event refers to them. Never throws. */
+  /** Processes a message from the channel. Keeps its bytes where an event refers to them. Never throws. */
   receive(bytes: Uint8Array, now: number): void {
     const message = this.#closed === undefined ? this.#decode(bytes) : undefined;
     if (message === undefined) return;
@@ -116,67 +117,76 @@ export class Exchanges {
     else this.#ignored++;
   }
 
-  /** The next message for the channel, at most R bytes; null when none waits. */
+  /** Returns the next message for the channel, at most R bytes; null when none waits. */
   transmit(): Uint8Array | null {
     return this.#outbox.take();
   }
 
-  /** The next event, null when none waits. */
+  /** Returns the next event, null when none waits. */
   nextEvent(): ExchangesEvent | null {
     return this.#events.shift() ?? null;
   }
 
   /**
-   * Answers a request of the other end; repeatedly, if the request has `observe` and the reply too.
-   * @returns false when nobody waits for it any more
+   * Answers a request of the peer; repeatedly, if both the request and the reply have `observe`.
+   * @returns false when the request is no longer open
    * @throws LocalError INVALID_ARGUMENT for a reply that cannot be sent; the request stays open
    */
   respond(exchange: number, reply: CoapReply, now: number): boolean {
     return this.#responder.respond(exchange, reply, now);
   }
 
-  /** Gives a request of the other end up: it is answered 5.00 "Request unhandled". */
+  /** Abandons a request of the peer: it is answered 5.00 "Request unhandled". */
   release(exchange: number, now: number): void {
     this.#responder.respond(exchange, textReply(Status.INTERNAL_SERVER_ERROR, 'Request unhandled'), now);
   }
 
-  /** Changes the limit of open requests of the other end. */
+  /** Changes the limit of open requests of the peer. */
   limitRequests(maxRequests: number): void {
     this.#responder.limit(maxRequests);
   }
 
-  /** Nothing is under way and nothing is remembered: another may take over, with `nextExchange` as its first. */
+  /**
+   * True when nothing is in progress and nothing is remembered: another instance may take over, with `nextExchange` as
+   * its first.
+   */
   get isIdle(): boolean {
     return this.#events.length === 0 && this.#outbox.isEmpty && this.#requester.isIdle && this.#responder.isIdle;
   }
 
-  /** Number of the next request of the other end. */
+  /** Number of the peer's next request. */
   get nextExchange(): number {
     return this.#responder.nextExchange;
   }
 
-  /** When to call `handleTimeout`, ms; Infinity for never. */
+  /** Returns when to call `handleTimeout`, ms; Infinity for never. */
   nextTimeout(): number {
     return Math.min(this.#requester.nextTimeout(), this.#responder.nextTimeout());
   }
 
-  /** Gives up what has taken too long: our requests, with an event, and bodies in blocks. */
+  /** Abandons what has taken too long: our requests, with an event, and bodies in blocks. */
   handleTimeout(now: number): void {
     this.#requester.handleTimeout(now);
     this.#responder.handleTimeout(now);
   }
 
-  /** The channel carries nothing for a while: bodies in blocks that the other end sends or fetches wait. Our requests keep their time. */
+  /**
+   * Call when the channel carries nothing for a while: bodies in blocks that the peer sends or fetches do not expire.
+   * Our requests keep their deadlines.
+   */
   pause(now: number): void {
     this.#responder.pause(now);
   }
 
-  /** The channel carries messages again. */
+  /** Call when the channel carries messages again. */
   resume(now: number): void {
     this.#responder.resume(now);
   }
 
-  /** The channel is gone: our requests fail with `error`, those of the other end are cancelled, waiting messages are dropped. */
+  /**
+   * Call when the channel is gone: our requests fail with `error`, the peer's are cancelled, waiting messages are
+   * dropped.
+   */
   close(error: SvcError): void {
     this.#closed ??= error;
     this.#outbox.clear();
@@ -184,7 +194,7 @@ export class Exchanges {
     this.#responder.close();
   }
 
-  /** Counters since the beginning, and what is open now. */
+  /** Returns counters since the beginning, and what is open now. */
   stats(): ExchangesStats {
     return {
       malformed: this.#malformed,
@@ -213,7 +223,10 @@ export class Exchanges {
   }
 }
 
-/** A code of a reserved class, or an Empty message that is not empty, is a format error (RFC 7252 §3, §4.1). @throws RemoteError PARSE */
+/**
+ * Checks that the code is not of a reserved class and that an Empty message is empty (RFC 7252 §3, §4.1).
+ * @throws RemoteError PARSE
+ */
 function assertCode({ code }: CoapMessage, length: number): void {
   const malformed = code === 0 ? length > EMPTY_LENGTH : codeKind(code) === 'other' && code >> 5 !== SIGNALS;
   if (malformed) throw new RemoteError('PARSE', 'CoAP: a message is malformed in its code');
@@ -221,18 +234,18 @@ function assertCode({ code }: CoapMessage, length: number): void {
 
 /** Counters since the beginning, and what is open now. */
 export interface ExchangesStats {
-  /** Messages that do not decode, or whose code is none. */
+  /** Messages that do not decode, or whose code is invalid. */
   readonly malformed: number;
   /** Empty messages and signals. */
   readonly ignored: number;
-  /** Responses and blocks nobody waits for. */
+  /** Responses and blocks that match no request. */
   readonly unmatched: number;
   /** Requests with the token of an open one. */
   readonly duplicates: number;
-  /** Automatic answers for which no room was left. */
+  /** Automatic answers dropped for lack of room. */
   readonly dropped: number;
   /** Our open requests. */
   readonly requests: number;
-  /** Open requests of the other end. */
+  /** Open requests of the peer. */
   readonly incoming: number;
 }

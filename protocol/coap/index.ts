@@ -1,4 +1,7 @@
-/** CoAP inside our channels: messages as RFC 8323 has them over WebSocket, exchanges both ways, and a router. */
+/**
+ * CoAP inside our channels: messages in the form of RFC 8323 over WebSockets, exchanges in both directions, and a
+ * router.
+ */
 
 export { printable } from '../printable.ts';
 export { BodyRoom } from './body.ts';

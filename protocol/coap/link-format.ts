@@ -1,13 +1,14 @@
 /**
- * CoRE Link Format (RFC 6690): what a server says of its resources at `/.well-known/core`, and the filter of a request for it (§4.1).
+ * CoRE Link Format (RFC 6690): a server's description of its resources at `/.well-known/core`, and the filter of a
+ * request for it (§4.1).
  *
  *     </sensors/temp>;rt="temperature-c";ct=0;obs,</light>;title="The light"
  *
- * Sans-IO. `encodeLinks` and `decodeLinks` are symmetric; what is read may have blanks and line ends between its parts.
+ * Sans-IO. `encodeLinks` and `decodeLinks` are symmetric; decoding accepts blanks and line ends between the parts.
  */
 import { LocalError, RemoteError } from '../errors/index.ts';
 
-/** A resource, and what is said of it. */
+/** A resource with its attributes. */
 export interface CoreLink {
   /** URI reference, percent-encoded, for example `/sensors/temp`. */
   readonly href: string;
@@ -20,15 +21,15 @@ export type CoreAttribute = readonly [name: string, value: string | null];
 /** Where a server lists its resources (RFC 6690 §4). */
 export const CORE_PATH = '/.well-known/core';
 
-/** Links of a document; more are refused. */
+/** Most links of a document; more are refused. */
 const MAX_LINKS = 4096;
-/** RFC 2616 token; `*` only at its end, where it marks a value that is encoded (RFC 5987). */
+/** RFC 2616 token; `*` only at its end, where it marks an encoded value (RFC 5987). */
 const NAME = /^[!#$&+\-.^_`|~0-9A-Za-z]+\*?$/;
-/** Values that are numbers and stand without quotes (RFC 6690 §3.3, RFC 7252 §7.2.1). */
+/** Attributes with numeric values, written without quotes (RFC 6690 §3.3, RFC 7252 §7.2.1). */
 const NUMBERS: ReadonlySet<string> = new Set(['sz', 'ct']);
-/** Attributes that hold several values with blanks between them. */
+/** Attributes that hold several values separated by blanks. */
 const LISTS: ReadonlySet<string> = new Set(['rt', 'if', 'rel', 'rev', 'ct']);
-/** A character of a value without quotes. */
+/** A character of an unquoted value. */
 const UNQUOTED = /[^\s",;<>\\]/;
 
 /** @throws LocalError INVALID_ARGUMENT for a URI, name or value that the format cannot hold */
@@ -51,7 +52,7 @@ function encodeAttribute([name, value]: CoreAttribute): string {
   return `${name}="${value.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** @throws RemoteError PARSE, with what is wrong and where */
+/** @throws RemoteError PARSE, with the problem and its position */
 export function decodeLinks(text: string): CoreLink[] {
   const scan = new Scan(text);
   const links: CoreLink[] = [];
@@ -84,7 +85,7 @@ function readAttribute(scan: Scan): CoreAttribute {
   return [name, scan.quoted()];
 }
 
-/** Position in a document. Blanks around separators are skipped: examples of RFC 6690 are wrapped. */
+/** A position in a document. Blanks around separators are skipped: the examples of RFC 6690 are wrapped. */
 class Scan {
   readonly #text: string;
   #at = 0;
@@ -101,7 +102,7 @@ class Scan {
     while (/\s/.test(this.#text[this.#at] ?? '')) this.#at++;
   }
 
-  /** Whether the separator is next; then it is behind us. */
+  /** Skips the separator if it is next, and returns whether it was. */
   take(separator: string): boolean {
     this.blanks();
     if (this.#text[this.#at] !== separator) return false;
@@ -131,7 +132,7 @@ class Scan {
     return part;
   }
 
-  /** Up to the closing quote, with `\` before what would end it. */
+  /** Reads up to the closing quote; `\` escapes the next character. */
   quoted(): string {
     let value = '';
     for (;;) {
@@ -150,8 +151,9 @@ class Scan {
 }
 
 /**
- * The links that each argument of a query picks (RFC 6690 §4.1): `href=…` by URI, another name by that attribute, where a value with blanks is a list of which
- * one is enough; `*` at its end stands for anything. A name alone picks what has the attribute.
+ * Returns the links that every argument of a query selects (RFC 6690 §4.1). `href=…` selects by URI, another name by
+ * that attribute; a value with blanks is a list of which one match is enough; `*` at the end matches anything. A name
+ * alone selects the links that have the attribute.
  * @param query decoded arguments of the request
  */
 export function filterLinks(links: readonly CoreLink[], query: readonly string[]): CoreLink[] {
@@ -175,7 +177,7 @@ function valuesOf(name: string, value: string | null): readonly string[] {
   return LISTS.has(name) ? value.split(' ') : [value];
 }
 
-/** As an argument of a query names it. */
+/** Returns the URI in the form that a query argument uses. */
 function decoded(href: string): string {
   try {
     return decodeURIComponent(href);
@@ -184,7 +186,7 @@ function decoded(href: string): string {
   }
 }
 
-/** The first value of an attribute: undefined without one, empty for one without a value. */
+/** Returns the first value of an attribute: undefined when it is absent, empty when it has no value. */
 export function attributeOf({ attributes }: CoreLink, name: string): string | undefined {
   const found = attributes.find(([each]) => each === name);
   return found === undefined ? undefined : (found[1] ?? '');

@@ -1,17 +1,17 @@
 /**
- * One CoAP message in the form RFC 8323 §4.2 gives it over WebSocket: the channel keeps message borders and is reliable, so there is
- * no type, no message id and no length.
+ * One CoAP message in the form of RFC 8323 §4.2 (over WebSockets): the channel keeps message borders and is reliable,
+ * so there is no type, no message id and no length.
  *
  *     | 0 (4 bits) | TKL (4 bits) | Code (8) | Token (TKL bytes) | Options … | 0xFF | Payload … |
  *
- * Options are coded as in RFC 7252 §3.1: delta and length in a nibble each, 13 and 14 extend them by one and two bytes.
- * `encodeMessage` and `decodeMessage` mirror each other; meaning of codes and options is elsewhere.
+ * Options are encoded as in RFC 7252 §3.1: delta and length in a nibble each, extended by one byte for 13 and two bytes
+ * for 14. `encodeMessage` and `decodeMessage` are symmetric; the meaning of codes and options is elsewhere.
  */
 import { MESSAGE_LIMIT } from '../../bindings/options.ts';
 import { LocalError, RemoteError } from '../errors/index.ts';
 import type { CoapOption } from './options.ts';
 
-/** A message taken apart. */
+/** A decoded message. */
 export interface CoapMessage {
   /** Raw code byte, e.g. 0x45 for 2.05. */
   readonly code: number;
@@ -23,22 +23,22 @@ export interface CoapMessage {
   readonly payload: Uint8Array;
 }
 
-/** Bytes of the largest message the channel carries: R of PROTOCOL.md §5. */
+/** Size of the largest message that the channel carries: R of PROTOCOL.md §5. */
 export const MAX_MESSAGE = MESSAGE_LIMIT;
 
-/** Options of one message; a path of 256 bytes has at most 128 of them. */
+/** Most options of one message; a path of 256 bytes has at most 128. */
 export const MAX_OPTIONS = 160;
 
-/** Largest value of any option (Proxy-Uri, RFC 7252 §5.10). */
+/** Maximum length of any option (Proxy-Uri, RFC 7252 §5.10). */
 const MAX_OPTION_LENGTH = 1034;
 const MAX_TOKEN = 8;
 const PAYLOAD_MARKER = 0xff;
-/** First value coded with one and with two more bytes. */
+/** First values encoded with one and with two extra bytes. */
 const EXTEND_BY_ONE = 13;
 const EXTEND_BY_TWO = 269;
 
 /**
- * Bytes of a message.
+ * Encodes a message.
  * @throws LocalError INVALID_ARGUMENT for a code, token or option outside its range or more than `MAX_MESSAGE` bytes
  */
 export function encodeMessage(message: CoapMessage): Uint8Array {
@@ -62,7 +62,7 @@ export function encodeMessage(message: CoapMessage): Uint8Array {
   return bytes;
 }
 
-/** Bytes that `encodeMessage` will give, whether or not they are too many. */
+/** Returns the size of the encoded message in bytes, even if it is too large. */
 export function messageSize(message: CoapMessage): number {
   let size = 2 + message.token.length;
   let previous = 0;
@@ -74,7 +74,7 @@ export function messageSize(message: CoapMessage): number {
 }
 
 /**
- * The message in `bytes`; its token, option values and payload are views of them.
+ * Decodes the message in `bytes`; its token, option values and payload are views of them.
  * @throws RemoteError PARSE for a format error (RFC 7252 §3, RFC 8323 §4.2)
  */
 export function decodeMessage(bytes: Uint8Array): CoapMessage {
@@ -97,7 +97,7 @@ export function decodeMessage(bytes: Uint8Array): CoapMessage {
   return { code: bytes[1]!, token: bytes.subarray(2, 2 + tokenLength), options, payload: bytes.subarray(offset + 1) };
 }
 
-/** Token of a message that may not decode; undefined when it has none that is whole. */
+/** Returns the token of a message that may not decode; undefined when it has no complete token. */
 export function leadingToken(bytes: Uint8Array): Uint8Array | undefined {
   const length = bytes[0];
   return length === undefined || length > MAX_TOKEN || bytes.length < 2 + length ? undefined : bytes.subarray(2, 2 + length);

@@ -1,9 +1,10 @@
 /**
- * CoAP options: the table of those we know with their formats (RFC 7252 §5.10, RFC 7641 §2, RFC 7959 §2.1 and §4, RFC 7967 §2,
- * RFC 9175 §3.2), and readers.
+ * CoAP options: the table of known options with their formats (RFC 7252 §5.10, RFC 7641 §2, RFC 7959 §2.1 and §4, RFC
+ * 7967 §2, RFC 9175 §3.2), and accessors.
  *
- * An odd number is critical: who does not know it must refuse the message (RFC 7252 §5.4.1). An option whose length is outside its
- * range, or that is repeated and may not be, counts as unknown (§5.4.3, §5.4.5): an elective one is ignored, a critical one refused.
+ * An odd number is critical: a receiver that does not know it must refuse the message (RFC 7252 §5.4.1). An option
+ * whose length is outside its range, or that is repeated although it must not be, counts as unknown (§5.4.3, §5.4.5):
+ * an elective one is ignored, a critical one refused.
  */
 
 /** One option of a message; options of the same number keep their order. */
@@ -12,17 +13,17 @@ export interface CoapOption {
   readonly value: Uint8Array;
 }
 
-/** What the standards say of an option. */
+/** The definition of an option in the standards. */
 export interface OptionDefinition {
   readonly number: number;
   readonly format: 'empty' | 'opaque' | 'uint' | 'string';
   readonly repeatable: boolean;
-  /** Bytes. */
+  /** Length in bytes. */
   readonly min: number;
   readonly max: number;
 }
 
-/** Numbers of the options we know. */
+/** Numbers of the known options. */
 export const OptionNumber = {
   IF_MATCH: 1,
   URI_HOST: 3,
@@ -47,7 +48,7 @@ export const OptionNumber = {
   REQUEST_TAG: 292,
 } as const;
 
-/** The options we know; any other is skipped when elective and refused when critical. */
+/** The known options; any other is skipped when elective and refused when critical. */
 export const optionTable: readonly OptionDefinition[] = [
   { number: 1, format: 'opaque', repeatable: true, min: 0, max: 8 },
   { number: 3, format: 'string', repeatable: false, min: 1, max: 255 },
@@ -74,7 +75,9 @@ export const optionTable: readonly OptionDefinition[] = [
 
 const definitions: ReadonlyMap<number, OptionDefinition> = new Map(optionTable.map((definition) => [definition.number, definition]));
 
-/** The options of a message that are known and valid; `refused` is the first critical one that is not, or not in `accepted`. */
+/**
+ * The known and valid options of a message; `refused` is the first critical one that is invalid or not in `accepted`.
+ */
 export interface SortedOptions {
   readonly known: ReadonlyMap<number, readonly Uint8Array[]>;
   readonly refused: RefusedOption | undefined;
@@ -83,11 +86,11 @@ export interface SortedOptions {
 /** A critical option that counts as unrecognized. */
 export interface RefusedOption {
   readonly number: number;
-  /** `unsupported`: the number alone decides; else this occurrence of an option that is accepted. */
+  /** `unsupported`: because of its number alone; otherwise because of this occurrence of an accepted option. */
   readonly problem: 'unsupported' | 'length' | 'repeated';
 }
 
-/** @param accepted critical option numbers the caller acts on */
+/** @param accepted numbers of the critical options that the caller handles */
 export function sortOptions(options: readonly CoapOption[], accepted: ReadonlySet<number>): SortedOptions {
   const known = new Map<number, Uint8Array[]>();
   let refused: RefusedOption | undefined;
@@ -100,35 +103,35 @@ export function sortOptions(options: readonly CoapOption[], accepted: ReadonlySe
   return { known, refused };
 }
 
-/** Why an option is refused, as a clause for people. */
+/** Returns why an option is refused, as a clause for an error text. */
 export function refusalText({ number, problem }: RefusedOption): string {
   return `option ${number} ${problems[problem]}`;
 }
 
-/** Critical options are the odd ones. */
+/** Returns whether an option is critical: the odd numbers. */
 export function isCritical(number: number): boolean {
   return (number & 1) === 1;
 }
 
-/** First value of an option as a number, undefined when it is absent. */
+/** Returns the first value of an option as a number, undefined when it is absent. */
 export function uintOption(options: SortedOptions, number: number): number | undefined {
   const value = options.known.get(number)?.[0];
   return value === undefined ? undefined : readUint(value);
 }
 
-/** Unsigned integer, shortest form (RFC 7252 §3.2): 0 is the empty value. */
+/** Encodes an unsigned integer in its shortest form (RFC 7252 §3.2): 0 is the empty value. */
 export function uintValue(value: number): Uint8Array {
   const bytes: number[] = [];
   for (let rest = value; rest > 0; rest = Math.floor(rest / 256)) bytes.unshift(rest % 256);
   return Uint8Array.from(bytes);
 }
 
-/** An option with an unsigned integer of at most 32 bits. */
+/** Returns an option with an unsigned integer of at most 32 bits. */
 export function uintOptionOf(number: number, value: number): CoapOption {
   return { number, value: uintValue(value) };
 }
 
-/** Leading zeros are allowed. */
+/** Decodes an unsigned integer; leading zeros are allowed. */
 export function readUint(value: Uint8Array): number {
   return value.reduce((sum, byte) => sum * 256 + byte, 0);
 }

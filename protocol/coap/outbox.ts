@@ -1,7 +1,7 @@
 /**
- * Messages waiting for the channel, first in first out. A message with a key takes the place of the waiting one with the same key: the
- * newest notification, or the last asked block, is enough. Automatic answers are bounded, so that an end that asks and never reads
- * cannot fill our memory.
+ * Messages waiting for the channel, first in first out. A message with a key replaces the waiting one with the same
+ * key: only the newest notification, or the latest block request, matters. Automatic answers are bounded, so that a
+ * peer that sends requests and never reads cannot fill our memory.
  */
 
 interface Entry {
@@ -12,12 +12,12 @@ interface Entry {
   readonly automatic: boolean;
 }
 
-/** Automatic answers that may wait. */
+/** Most automatic answers that may wait. */
 const MAX_AUTOMATIC = 256;
 
 /** Messages that wait until the channel takes them. */
 export class Outbox {
-  /** Automatic answers that found no room. */
+  /** Automatic answers dropped for lack of room. */
   dropped = 0;
   #entries: (Entry | undefined)[] = [];
   #first = 0;
@@ -28,7 +28,7 @@ export class Outbox {
     return this.#entries[this.#first] === undefined;
   }
 
-  /** @param sent called when the message is taken, or when another takes its place */
+  /** @param sent called when the message is taken, or when another replaces it */
   push(message: Uint8Array, key?: string, sent?: () => void): void {
     const waiting = key === undefined ? undefined : this.#keyed.get(key);
     if (waiting === undefined) {
@@ -40,7 +40,7 @@ export class Outbox {
     waiting.sent = sent;
   }
 
-  /** An answer made here, without the application. */
+  /** Adds an answer generated here, without the application. */
   pushAutomatic(message: Uint8Array): void {
     if (this.#automatic === MAX_AUTOMATIC) {
       this.dropped++;
@@ -50,7 +50,7 @@ export class Outbox {
     this.#append({ message, key: undefined, sent: undefined, automatic: true });
   }
 
-  /** The next message, null when none waits. */
+  /** Returns the next message, null when none waits. */
   take(): Uint8Array | null {
     const entry = this.#entries[this.#first];
     if (entry === undefined) return null;
@@ -65,7 +65,7 @@ export class Outbox {
     return entry.message;
   }
 
-  /** Takes the waiting message with this key back, if there is one: nobody wants it any more. */
+  /** Removes the waiting message with this key, if there is one: it is no longer wanted. */
   drop(key: string): void {
     const entry = this.#keyed.get(key);
     if (entry === undefined) return;

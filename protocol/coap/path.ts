@@ -1,21 +1,22 @@
 /**
- * Paths and queries as strings and as options (RFC 7252 §6.4, §6.5). In a string, `/` separates segments and any other byte may be
- * percent-encoded; in options each segment stands alone and decoded. `/` alone has no segment. A path has at most 256 bytes, counted
- * as a string with decoded segments.
+ * Paths and queries as strings and as options (RFC 7252 §6.4, §6.5). In a string, `/` separates segments and any other
+ * byte may be percent-encoded; in options each segment is separate and decoded. `/` alone has no segment. A path has at
+ * most 256 bytes, counted as a string with decoded segments.
  */
 import { utf8Length } from '../cbor/index.ts';
 import { LocalError } from '../errors/index.ts';
 
-/** Bytes of a path, slashes included. */
+/** Maximum bytes of a path, slashes included. */
 export const MAX_PATH = 256;
-/** Bytes of all query arguments together. */
+/** Maximum bytes of all query arguments together. */
 const MAX_QUERY = 512;
 
 const MAX_SEGMENT = 255;
 
 /**
- * Decoded segments of a path string.
- * @throws LocalError INVALID_ARGUMENT when it does not begin with `/`, is too long, has a bad percent-encoding or a dot segment
+ * Returns the decoded segments of a path string.
+ * @throws LocalError INVALID_ARGUMENT when it does not begin with `/`, is too long, has a bad percent-encoding or a dot
+ *   segment
  */
 export function parsePath(path: string): string[] {
   if (!path.startsWith('/')) invalid(path, 'must begin with /');
@@ -29,16 +30,16 @@ export function parsePath(path: string): string[] {
   return segments;
 }
 
-/** What is wrong with the segments of a path, undefined when nothing is. */
+/** Returns what is wrong with the segments of a path, undefined when they are valid. */
 export function pathProblem(segments: readonly string[]): string | undefined {
   const lengths = segments.map(utf8Length);
   if (lengths.some((length) => length > MAX_SEGMENT)) return `has a segment of more than ${MAX_SEGMENT} bytes`;
   if (lengths.reduce((sum, length) => sum + 1 + length, 0) > MAX_PATH) return `is longer than ${MAX_PATH} bytes`;
-  // RFC 7252 §5.10.1: a dot segment would change its meaning in a URI.
+  // RFC 7252 §5.10.1: in a URI a dot segment would change its meaning.
   return segments.some((segment) => segment === '.' || segment === '..') ? 'has a dot segment' : undefined;
 }
 
-/** Path string of decoded segments, percent-encoded where RFC 3986 needs it. */
+/** Returns the path string of decoded segments, percent-encoded where RFC 3986 requires it. */
 export function formatPath(segments: readonly string[]): string {
   return `/${segments.map(encodeSegment).join('/')}`;
 }

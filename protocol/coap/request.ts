@@ -1,4 +1,6 @@
-/** Requests as an application sees them, and as messages: method, path, query, content format, observation and payload. */
+/**
+ * Requests as an application sees them, and as messages: method, path, query, content format, observation and payload.
+ */
 import { LocalError } from '../errors/index.ts';
 import { type Block, readBlock } from './block.ts';
 import { type CoapMethod, MethodCode, methodOfCode, Status } from './codes.ts';
@@ -15,24 +17,27 @@ import {
 } from './options.ts';
 import { checkQuery, formatPath, parsePath, pathProblem } from './path.ts';
 
-/** What an application asks. */
+/** A request of an application. */
 export interface CoapRequest {
   readonly method: CoapMethod;
   /** Begins with `/`; segments may be percent-encoded; at most 256 bytes decoded. */
   readonly path: string;
-  /** Decoded arguments, `key=value` by custom; at most 512 bytes. */
+  /** Decoded arguments, by convention `key=value`; at most 512 bytes. */
   readonly query?: readonly string[];
   /** 0 to 65535. */
   readonly contentFormat?: number;
-  /** Default empty. Beyond one message it travels in blocks. */
+  /** Default empty. Sent in blocks when it does not fit one message. */
   readonly payload?: Uint8Array;
-  /** 0 asks to be told of changes (RFC 7641), with GET or POST; `cancel` ends that. 1 only marks a request as the end of an observation. */
+  /**
+   * 0 requests notifications of changes (RFC 7641), with GET or POST; `cancel` ends them. 1 only marks a request as the
+   * end of an observation.
+   */
   readonly observe?: 0 | 1;
 }
 
-/** A request of the other end, whole. */
+/** A whole request of the peer. */
 export interface IncomingRequest {
-  /** Which exchange it is: the argument of `respond`, also for later answers to an observer. */
+  /** Identifies the exchange: the argument of `respond`, also for later answers to an observer. */
   readonly exchange: number;
   readonly method: CoapMethod;
   /** Percent-encoded path string. */
@@ -42,29 +47,29 @@ export interface IncomingRequest {
   readonly query: readonly string[];
   readonly contentFormat?: number;
   readonly payload: Uint8Array;
-  /** The other end wants to be told of changes: an answer with `observe: true` begins an observation. */
+  /** The peer requests notifications of changes: an answer with `observe: true` begins an observation. */
   readonly observe: boolean;
 }
 
-/** What a request message says besides its payload. */
+/** The content of a request message, without its payload. */
 export interface RequestHead extends Omit<IncomingRequest, 'exchange' | 'payload' | 'observe'> {
   readonly observe: number | undefined;
   readonly block1: Block | undefined;
   readonly block2: Block | undefined;
   readonly size1: number | undefined;
-  /** Of the body whose further blocks are asked for. */
+  /** ETag of the body whose further blocks are requested. */
   readonly etag: Uint8Array | undefined;
 }
 
-/** A request that is refused before anybody sees it. */
+/** A request that is refused before it is delivered. */
 export interface RefusedRequest {
   readonly refused: number;
   readonly text: string;
 }
 
 /**
- * Critical options every request may carry, as the reference has them. In our channels any other is answered 4.00, as it is there and not
- * 4.02 (RFC 7252 §5.4.1); one of these that is repeated or has a wrong length is answered 4.02.
+ * Critical options that every request may carry (PROTOCOL.md §7). In our channels any other is answered 4.00, not 4.02
+ * as in RFC 7252 §5.4.1; one of these that is repeated or has a wrong length is answered 4.02.
  */
 export const acceptedInRequests: readonly number[] = [
   OptionNumber.URI_HOST,
@@ -78,7 +83,7 @@ const utf8Encoder = new TextEncoder();
 const utf8Decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Options of a request, without blocks.
+ * Returns the options of a request, without blocks.
  * @throws LocalError INVALID_ARGUMENT for a method, path, query or content format that cannot be sent
  */
 export function requestOptions(request: CoapRequest): CoapOption[] {
@@ -93,8 +98,8 @@ export function requestOptions(request: CoapRequest): CoapOption[] {
 }
 
 /**
- * Reads a request message. Never throws.
- * @param accepted critical options that do not make it refused
+ * Decodes a request message. Never throws.
+ * @param accepted critical options that do not cause a refusal
  */
 export function readRequest(message: CoapMessage, accepted: ReadonlySet<number>): RequestHead | RefusedRequest {
   const options = sortOptions(message.options, accepted);
@@ -113,7 +118,8 @@ export function readRequest(message: CoapMessage, accepted: ReadonlySet<number>)
     segments,
     query,
     ...(contentFormat === undefined ? {} : { contentFormat }),
-    // RFC 7641 defines it for GET; a POST may ask the same of an answer that comes later (PROTOCOL.md §7, `wait` of a connect).
+    // RFC 7641 defines it for GET; a POST may request the same for a later answer (PROTOCOL.md §7, `Wait` of a
+    // connect).
     observe: method === 'GET' || method === 'POST' ? uintOption(options, OptionNumber.OBSERVE) : undefined,
     block1: blockOption(options, OptionNumber.BLOCK1),
     block2: blockOption(options, OptionNumber.BLOCK2),
@@ -122,7 +128,7 @@ export function readRequest(message: CoapMessage, accepted: ReadonlySet<number>)
   };
 }
 
-/** Block1 or Block2 of a message. */
+/** Returns Block1 or Block2 of a message. */
 export function blockOption(options: SortedOptions, number: number): Block | undefined {
   const value = uintOption(options, number);
   return value === undefined ? undefined : readBlock(value);
@@ -138,7 +144,7 @@ function statusOfRefusal({ problem }: RefusedOption): number {
   return problem === 'unsupported' ? Status.BAD_REQUEST : Status.BAD_OPTION;
 }
 
-/** Values of a repeatable string option, undefined when one is not UTF-8. */
+/** Returns the values of a repeatable string option, undefined when one is not UTF-8. */
 function texts(options: SortedOptions, number: number): string[] | undefined {
   try {
     return (options.known.get(number) ?? []).map((value) => utf8Decoder.decode(value));

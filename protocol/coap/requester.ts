@@ -1,15 +1,17 @@
 /**
- * Our own requests on one channel: from `request` to the whole answer. Sans-IO; `exchanges.ts` drives it.
+ * Our own requests on one channel: from `request` to the whole response. Sans-IO; `exchanges.ts` drives it.
  *
- * 1. A request that fits one message goes out at once. A larger one goes in BERT blocks, Block1, the next after each 2.31.
- * 2. An answer is matched by its token. One in blocks (Block2) is asked for block by block: same method, path and token, its ETag,
- *    no payload, no Observe. Blocks belong together by their ETag; one that does not continue the body at hand fails the request, and
- *    is ignored once there were notifications.
- * 3. A registered observation (RFC 7641) stays after the first answer. Messages of the channel may overtake each other, so older
- *    notifications are dropped by sequence number, unlike in RFC 8323 where the transport keeps the order.
- * 4. Every exchange has a deadline for its first whole answer and for each later one that comes in blocks.
+ * 1. A request that fits one message is sent immediately. A larger one is sent in BERT blocks, Block1, the next after
+ *    each 2.31.
+ * 2. A response is matched by its token. One in blocks (Block2) is fetched block by block: same method, path and token,
+ *    its ETag, no payload, no Observe. Blocks belong together by their ETag. One that does not continue the current
+ *    body fails the request, and is ignored once there were notifications.
+ * 3. A registered observation (RFC 7641) stays open after the first response. Messages of the channel may overtake each
+ *    other, so older notifications are dropped by sequence number, unlike in RFC 8323, where the transport keeps the
+ *    order.
+ * 4. Every exchange has a deadline for its first whole response and for each later one that comes in blocks.
  *
- * One token serves an exchange for all its blocks; it is random, 8 bytes, and not used by two open exchanges.
+ * One token serves an exchange for all its blocks; it is random, 8 bytes, and not shared by two open exchanges.
  */
 import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import { BERT, type Block, blockOffset, blockUnit, blockValue } from './block.ts';
@@ -22,9 +24,9 @@ import { type CoapRequest, requestOptions } from './request.ts';
 import { type CoapResponse, type ResponseHead, readResponse, wholeResponse } from './response.ts';
 import { tokenKey } from './token.ts';
 
-/** What becomes of a request. */
+/** The outcome of a request. */
 export type RequesterEvent =
-  /** `final` is false while an observation stands. */
+  /** `final` is false while an observation is open. */
   | { readonly kind: 'response'; readonly id: number; readonly response: CoapResponse; readonly final: boolean }
   | { readonly kind: 'timeout'; readonly id: number }
   | { readonly kind: 'failed'; readonly id: number; readonly error: SvcError };
@@ -32,7 +34,7 @@ export type RequesterEvent =
 export interface RequesterOptions {
   readonly outbox: Outbox;
   readonly randomToken: (length: number) => Uint8Array;
-  /** Bytes of a body that is put together. */
+  /** Maximum bytes of a reassembled body. */
   readonly maxBody: number;
   readonly emit: (event: RequesterEvent) => void;
 }
@@ -46,13 +48,13 @@ interface Exchange {
   readonly id: number;
   readonly token: Uint8Array;
   readonly code: number;
-  /** Options of every message of the exchange; Observe and Content-Format only go with the first. */
+  /** Options of every message of the exchange; Observe and Content-Format are only in the first. */
   readonly target: readonly CoapOption[];
   readonly timeout: number;
   deadline: number;
-  /** Present while our payload goes out in blocks. */
+  /** Present while our payload is sent in blocks. */
   upload: { readonly options: readonly CoapOption[]; readonly payload: Uint8Array; block: Block; sent: number } | undefined;
-  /** Present while an answer comes in blocks. */
+  /** Present while a response arrives in blocks. */
   download: Download | undefined;
   /** Sequence number of the newest notification; undefined when nothing is observed. */
   observed: { sequence: number | undefined } | undefined;
@@ -65,12 +67,12 @@ const MAX_UPLOAD = 2 ** 30;
 
 /** Our requests on one channel. */
 export class Requester {
-  /** Responses that belong to no open exchange or no block we wait for. */
+  /** Responses that match no open exchange or no expected block. */
   unmatched = 0;
   readonly #options: RequesterOptions;
   readonly #byToken = new Map<string, Exchange>();
   readonly #byId = new Map<number, Exchange>();
-  /** The last observations that were ended before the other end was known to have begun them. */
+  /** The latest observations that were ended before the peer was known to have begun them. */
   readonly #ended = new Map<string, Exchange>();
   #nextId = 1;
 
@@ -82,7 +84,7 @@ export class Requester {
     return this.#byId.size;
   }
 
-  /** Nothing open, and no ended observation remembered. */
+  /** True when nothing is open and no ended observation is remembered. */
   get isIdle(): boolean {
     return this.#byId.size === 0 && this.#ended.size === 0;
   }
@@ -110,7 +112,7 @@ export class Requester {
     return this.#nextId++;
   }
 
-  /** Forgets an exchange without an event; an observation is ended at the other end too. */
+  /** Forgets an exchange without an event; an observation is also ended at the peer. */
   cancel(id: number): void {
     const exchange = this.#byId.get(id);
     if (exchange === undefined) return;
@@ -118,7 +120,7 @@ export class Requester {
     if (exchange.observed !== undefined) this.#endObservation(exchange);
   }
 
-  /** A message of a response class. */
+  /** Processes a message of a response class. */
   receive(message: CoapMessage, now: number): void {
     const exchange = this.#byToken.get(tokenKey(message.token));
     if (exchange === undefined) {
@@ -134,20 +136,20 @@ export class Requester {
     else if (this.#isFresh(exchange, head)) this.#complete(exchange, head, message.payload);
   }
 
-  /** A message with this token was malformed: the request that it answers, if there is one, fails. */
+  /** Call when a message with this token was malformed: the request that it answers, if there is one, fails. */
   malformed(token: Uint8Array, cause: RemoteError): void {
     const exchange = this.#byToken.get(tokenKey(token));
     if (exchange !== undefined) this.#failWith(exchange, new RemoteError('BAD_RESPONSE', cause.message, { cause }));
   }
 
-  /** When to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
+  /** Returns when to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
   nextTimeout(): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const { deadline } of this.#byId.values()) earliest = Math.min(earliest, deadline);
     return earliest;
   }
 
-  /** Gives up the requests whose time is over: `timeout` is emitted for each. */
+  /** Abandons the requests past their deadline: `timeout` is emitted for each. */
   handleTimeout(now: number): void {
     for (const exchange of [...this.#byId.values()]) {
       if (exchange.deadline > now) continue;
@@ -164,7 +166,10 @@ export class Requester {
     this.#ended.clear();
   }
 
-  /** The end of an observation may overtake its beginning: a notification that still comes is answered with the end once more. */
+  /**
+   * The end of an observation may overtake its beginning: a notification that still arrives is answered by sending the
+   * end once more.
+   */
   #unmatchedResponse(message: CoapMessage): void {
     this.unmatched++;
     const exchange = this.#ended.get(tokenKey(message.token));
@@ -174,7 +179,7 @@ export class Requester {
   }
 
   #endObservation(exchange: Exchange): void {
-    // Its beginning has arrived where notifications have: the end, which arrives too, cannot overtake it.
+    // Where notifications have arrived, the peer has the beginning, so the end cannot overtake it.
     if (exchange.observed?.sequence === undefined) this.#rememberEnd(exchange);
     this.#sendEnd(exchange);
   }
@@ -196,7 +201,7 @@ export class Requester {
     this.#sendUpload(exchange, 0);
   }
 
-  /** 2.31: the block arrived, send the next (RFC 7959 §2.3, RFC 8323 §6). */
+  /** 2.31: the block arrived, so the next is sent (RFC 7959 §2.3, RFC 8323 §6). */
   #continueUpload(exchange: Exchange, { block1 }: ResponseHead): void {
     const { upload } = exchange;
     const expected = upload?.block.more && block1?.number === upload.block.number && block1.exponent === BERT;
@@ -218,7 +223,9 @@ export class Requester {
     return [...options, blockOption, uintOptionOf(OptionNumber.SIZE1, payload.length)];
   }
 
-  /** The largest head any block of the upload has, so that all blocks are cut alike. */
+  /**
+   * Returns the size of the largest head that a block of the upload can have, so that all blocks have the same size.
+   */
   #uploadHeadSize(exchange: Exchange): number {
     const options = this.#uploadOptions(exchange, { number: 0xfffff, more: true, exponent: BERT });
     return messageSize({ code: exchange.code, token: exchange.token, options, payload: new Uint8Array(0) });
@@ -236,7 +243,10 @@ export class Requester {
     else this.#stray(exchange, 'a block of the response continues nothing');
   }
 
-  /** What does not continue the body at hand may be the rest of a notification that a newer one replaced; without notifications it is an error. */
+  /**
+   * Handles a block that does not continue the current body. It may be the rest of a notification that a newer one
+   * replaced; without notifications it is an error.
+   */
   #stray(exchange: Exchange, problem: string): void {
     if (exchange.observed?.sequence === undefined) this.#fail(exchange, problem);
     else this.unmatched++;
@@ -255,7 +265,7 @@ export class Requester {
   #askBlock(exchange: Exchange, { etag }: ResponseHead, block: Block): void {
     const options = [...exchange.target, uintOptionOf(OptionNumber.BLOCK2, blockValue(block))];
     if (etag !== undefined) options.push({ number: OptionNumber.ETAG, value: etag });
-    // One at a time: an end that begins its answer anew and takes nothing cannot pile them up.
+    // Only one waits at a time: a peer that restarts its response repeatedly and reads nothing cannot pile them up.
     const message = { code: exchange.code, token: exchange.token, options, payload: new Uint8Array(0) };
     this.#options.outbox.push(encodeMessage(message), `ask ${tokenKey(exchange.token)}`);
   }
@@ -275,7 +285,7 @@ export class Requester {
     this.#options.emit({ kind: 'response', id: exchange.id, response: wholeResponse(head, payload), final });
   }
 
-  /** RFC 7641 §3.4 without its clock: a notification is old when the sequence number went back, modulo 2^24. */
+  /** RFC 7641 §3.4 without its clock: a notification is old when its sequence number went back, modulo 2^24. */
   #isFresh(exchange: Exchange, head: ResponseHead): boolean {
     const { observed } = exchange;
     if (observed === undefined || head.observe === undefined) return true;

@@ -1,18 +1,20 @@
 /**
- * Requests of the other end on one channel: from message to `IncomingRequest`, and from the application's reply to messages. Sans-IO;
- * `exchanges.ts` drives it.
+ * Requests of the peer on one channel: from message to `IncomingRequest`, and from the application's reply to messages.
+ * Sans-IO; `exchanges.ts` drives it.
  *
- * 1. A message is refused at once for a critical option that is not accepted (4.00), repeated or of a wrong length (4.02), for a bad path
- *    (4.00) or method (4.04).
- * 2. A payload in blocks (Block1) is put together by token: 2.31 after each, 4.08 on a gap or change of target, 4.00 on a wrong
- *    length, 4.13 with Size1 above the limit, 5.03 when too many bodies are under way here or on the channels that share the room.
- * 3. A whole request is handed up, or answered 5.03 when too many are open. It is open until its last answer was taken by the channel.
- * 4. A reply larger than one message is kept and sent in blocks (Block2, ETag, Size2); the other end asks for each with the request's
- *    token and the ETag. Kept bodies and bodies under way together are limited in number and in time.
- * 5. A reply with `observe: true` keeps the request open for more replies; a request with Observe 1 and the same token ends it
- *    (a GET is then answered as any other, a POST 2.04).
+ * 1. A message is refused immediately for a critical option that is not accepted (4.00), repeated or of a wrong length
+ *    (4.02), for a bad path (4.00) or method (4.04).
+ * 2. A payload in blocks (Block1) is reassembled by token: 2.31 after each, 4.08 on a gap or change of target, 4.00 on
+ *    a wrong length, 4.13 with Size1 above the limit, 5.03 when too many bodies are in progress here or on the channels
+ *    that share the room.
+ * 3. A whole request is delivered, or answered 5.03 when too many are open. It is open until the channel takes its last
+ *    answer.
+ * 4. A reply larger than one message is kept and sent in blocks (Block2, ETag, Size2); the peer requests each with the
+ *    request's token and the ETag. Kept and incoming bodies together are limited in number and in time.
+ * 5. A reply with `observe: true` keeps the request open for more replies; a request with Observe 1 and the same token
+ *    ends it (a GET is then answered as any other, a POST 2.04).
  *
- * Every answer here is small and bounded in number; nothing throws because of what arrives.
+ * Every answer here is small and bounded in number; nothing that arrives makes it throw.
  */
 import { BERT, type Block, blockOffset, blockValue } from './block.ts';
 import { type BodyRoom, cutBlock, IncomingBody } from './body.ts';
@@ -24,25 +26,25 @@ import { acceptedInRequests, type IncomingRequest, type RequestHead, readRequest
 import { type CoapReply, replyCode, replyOptions, textReply } from './response.ts';
 import { tokenKey } from './token.ts';
 
-/** What the other end asks. */
+/** An event caused by the peer. */
 export type ResponderEvent =
   | { readonly kind: 'request'; readonly exchange: number; readonly request: IncomingRequest }
-  /** The other end no longer observes; no reply is wanted. */
+  /** The peer no longer observes; no reply is wanted. */
   | { readonly kind: 'cancelled'; readonly exchange: number };
 
 export interface ResponderOptions {
   readonly outbox: Outbox;
-  /** Requests that may be open. */
+  /** Most requests that may be open. */
   readonly maxRequests: number;
-  /** Bytes of one body in blocks, either way. */
+  /** Maximum bytes of one body in blocks, in either direction. */
   readonly maxBody: number;
-  /** Bodies in blocks, both ways together. */
+  /** Most bodies in blocks, both directions together. */
   readonly maxTransfers: number;
   /** Memory of those bodies, if other channels share it. */
   readonly room: BodyRoom | undefined;
-  /** Milliseconds after the last block until a body is given up. */
+  /** Milliseconds after the last block until a body is dropped. */
   readonly transferTimeout: number;
-  /** Critical options taken besides those of the reference. */
+  /** Critical options accepted besides those of PROTOCOL.md §7. */
   readonly criticalOptions: readonly number[];
   /** Number of the first request. */
   readonly firstExchange: number;
@@ -53,9 +55,9 @@ interface OpenRequest {
   readonly id: number;
   readonly key: string;
   readonly token: Uint8Array;
-  /** Of the last block of its payload: echoed in the answer. */
+  /** Block1 of the last block of its payload: echoed in the answer. */
   readonly block1: Block | undefined;
-  /** Size exponent the other end wants for blocks of the answer. */
+  /** Size exponent that the peer requests for blocks of the answer. */
   readonly exponent: number;
   readonly observe: boolean;
   sequence: number;
@@ -77,7 +79,7 @@ interface KeptBody {
   deadline: number;
 }
 
-/** The other end's requests on one channel. */
+/** The peer's requests on one channel. */
 export class Responder {
   /** Requests with the token of an open one. */
   duplicates = 0;
@@ -90,7 +92,7 @@ export class Responder {
   #maxRequests: number;
   #nextId: number;
   #etag = 0;
-  /** Since when the channel has carried nothing, ms; null while it does. */
+  /** Time since which the channel has carried nothing, ms; null while it works. */
   #pausedAt: number | null = null;
 
   constructor(options: ResponderOptions) {
@@ -104,7 +106,7 @@ export class Responder {
     return this.#byId.size;
   }
 
-  /** Nothing open, and no body kept or coming in. */
+  /** True when nothing is open and no body is kept or arriving. */
   get isIdle(): boolean {
     return this.#byId.size === 0 && this.#transfers() === 0;
   }
@@ -113,12 +115,12 @@ export class Responder {
     return this.#nextId;
   }
 
-  /** Changes the limit of open requests; those open stay. */
+  /** Changes the limit of open requests; those already open stay. */
   limit(maxRequests: number): void {
     this.#maxRequests = maxRequests;
   }
 
-  /** A message of the request class. */
+  /** Processes a message of the request class. */
   receive(message: CoapMessage, now: number): void {
     const head = readRequest(message, this.#accepted);
     if ('refused' in head) this.#answer(message.token, textReply(head.refused, head.text));
@@ -129,7 +131,7 @@ export class Responder {
 
   /**
    * Answers a request. Further replies are possible after one with `observe: true` to a request that asked for it.
-   * @returns false when nobody waits for it any more
+   * @returns false when the request is no longer open
    * @throws LocalError INVALID_ARGUMENT for a reply that cannot be sent; the request stays open
    */
   respond(id: number, reply: CoapReply, now: number): boolean {
@@ -142,7 +144,7 @@ export class Responder {
     const message = { code: replyCode(reply), token: request.token, options, payload: reply.payload ?? new Uint8Array(0) };
     const fits = this.#fits(request, message);
     const bytes = fits ? encodeMessage(message) : this.#keep(request, message, now);
-    // In place of a body that cannot be kept goes an error, and that ends an observation (RFC 7641 §4.2).
+    // A body that cannot be kept is replaced by an error, which ends an observation (RFC 7641 §4.2).
     const stands = observing && (fits || this.#kept.has(request.key));
     request.sequence = (request.sequence + 1) & 0xffffff;
     request.answered = !stands;
@@ -151,12 +153,12 @@ export class Responder {
     return true;
   }
 
-  /** Until `resume` no body is given up. */
+  /** Suspends the expiry of bodies until `resume`. */
   pause(now: number): void {
     this.#pausedAt ??= now;
   }
 
-  /** Bodies have as much time left as before the pause. */
+  /** Resumes the expiry: bodies have as much time left as before the pause. */
   resume(now: number): void {
     if (this.#pausedAt === null) return;
     const paused = now - this.#pausedAt;
@@ -164,7 +166,7 @@ export class Responder {
     for (const each of [...this.#uploads.values(), ...this.#kept.values()]) each.deadline += paused;
   }
 
-  /** When to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
+  /** Returns when to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
   nextTimeout(): number {
     if (this.#pausedAt !== null) return Number.POSITIVE_INFINITY;
     let earliest = Number.POSITIVE_INFINITY;
@@ -173,14 +175,14 @@ export class Responder {
     return earliest;
   }
 
-  /** Drops the bodies whose time is over, half received or kept. */
+  /** Drops the expired bodies, partly received or kept. */
   handleTimeout(now: number): void {
     if (this.#pausedAt !== null) return;
     for (const [key, { deadline }] of this.#uploads) if (deadline <= now) this.#dropUpload(key);
     for (const [key, { deadline }] of this.#kept) if (deadline <= now) this.#dropKept(key);
   }
 
-  /** Ends everything: the channel is gone. */
+  /** Ends everything: call when the channel is gone. */
   close(): void {
     for (const { id, answered } of this.#byId.values()) if (!answered) this.#options.emit({ kind: 'cancelled', exchange: id });
     for (const key of this.#uploads.keys()) this.#dropUpload(key);
@@ -237,7 +239,7 @@ export class Responder {
     const key = tokenKey(token);
     const previous = this.#byToken.get(key);
     if (previous !== undefined && !this.#endObservation(previous, head)) return;
-    // The end of an observed POST is no second POST.
+    // The end of an observed POST is not a second POST.
     if (head.observe === 1 && head.method !== 'GET') {
       this.#answer(token, { status: Status.CHANGED });
       return;
@@ -263,7 +265,10 @@ export class Responder {
     this.#options.emit({ kind: 'request', exchange: id, request: { ...request, exchange: id, payload, observe: observe === 0 } });
   }
 
-  /** A request with Observe and the token of an observation renews or ends it; any other message with an open token is dropped. */
+  /**
+   * A request with Observe and the token of an observation renews or ends it; any other message with an open token is
+   * dropped.
+   */
   #endObservation(previous: OpenRequest, head: RequestHead): boolean {
     if (!previous.observe || previous.answered || head.observe === undefined) {
       this.duplicates++;
@@ -280,7 +285,7 @@ export class Responder {
     return message.payload.length <= wanted && messageSize(message) <= MAX_MESSAGE;
   }
 
-  /** Keeps a large reply and gives its first block; what cannot be kept is answered with an error instead. */
+  /** Keeps a large reply and returns its first block; if it cannot be kept, returns an error instead. */
   #keep(request: OpenRequest, message: CoapMessage, now: number): Uint8Array {
     this.#dropKept(request.key);
     if (message.payload.length > this.#options.maxBody)
@@ -311,7 +316,7 @@ export class Responder {
     const key = tokenKey(token);
     const kept = this.#kept.get(key);
     const offset = blockOffset(block);
-    // Of a notification that a newer one has replaced: that one is on its way, and an answer could overtake it.
+    // A newer notification has replaced this one and is on its way; an answer could overtake it.
     if (kept !== undefined && etag !== undefined && tokenKey(etag) !== kept.etag) return;
     if (kept === undefined || offset >= kept.body.length) {
       const named = etag === undefined ? [] : [{ number: OptionNumber.ETAG, value: etag }];
@@ -324,7 +329,7 @@ export class Responder {
     this.#options.outbox.push(bytes, `block ${key}`);
   }
 
-  /** An answer the application does not see. */
+  /** Queues an answer that the application does not see. */
   #answer(token: Uint8Array, reply: CoapReply, options: readonly CoapOption[] = []): void {
     const payload = reply.payload ?? new Uint8Array(0);
     this.#options.outbox.pushAutomatic(encodeMessage({ code: codeOfStatus(reply.status)!, token, options, payload }));
@@ -350,13 +355,13 @@ export class Responder {
   }
 }
 
-/** One notification waits at a time. */
+/** The key for notifications: only one waits at a time. */
 function observeKey({ key }: OpenRequest): string {
   return `observe ${key}`;
 }
 
 function blockMessage(token: Uint8Array, kept: KeptBody, offset: number, exponent: number): { bytes: Uint8Array; last: boolean } {
-  // Sized with the largest block number, so that all blocks are cut alike.
+  // The head size assumes the largest block number, so that all blocks have the same size.
   const largest = uintOptionOf(OptionNumber.BLOCK2, 0xffffff);
   const headSize = messageSize({ code: kept.code, token, options: [...kept.options, largest], payload: new Uint8Array(0) });
   const { block, payload } = cutBlock(kept.body, offset, exponent, headSize);

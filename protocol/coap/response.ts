@@ -1,4 +1,4 @@
-/** Responses as an application gives and gets them, and as messages. */
+/** Responses as an application sends and receives them, and as messages. */
 import { LocalError } from '../errors/index.ts';
 import type { Block } from './block.ts';
 import { codeOfStatus, statusOfCode } from './codes.ts';
@@ -6,34 +6,34 @@ import type { CoapMessage } from './message.ts';
 import { type CoapOption, OptionNumber, refusalText, sortOptions, uintOption, uintOptionOf } from './options.ts';
 import { blockOption, contentFormatOption } from './request.ts';
 
-/** Answer of the other end, whole. */
+/** A whole response of the peer. */
 export interface CoapResponse {
   /** Class × 100 + detail, e.g. 205. */
   readonly status: number;
   readonly contentFormat?: number;
   /** Empty for none. */
   readonly payload: Uint8Array;
-  /** Sequence number of a notification (RFC 7641 §3.4); present while an observation stands. */
+  /** Sequence number of a notification (RFC 7641 §3.4); present while an observation is open. */
   readonly observe?: number;
   /** Seconds. */
   readonly maxAge?: number;
 }
 
-/** What an application answers. */
+/** An application's reply. */
 export interface CoapReply {
   /** 200 to 231, 400 to 431, 500 to 531. */
   readonly status: number;
-  /** 0 to 65535; leave it out for a diagnostic text. */
+  /** 0 to 65535; omit it for a diagnostic text. */
   readonly contentFormat?: number;
-  /** Default empty. Beyond one message it travels in blocks. */
+  /** Default empty. Sent in blocks when it does not fit one message. */
   readonly payload?: Uint8Array;
   /** Seconds, 0 to 2^32 - 1. */
   readonly maxAge?: number;
-  /** True keeps the observation the request asked for: more answers may follow. Any other answer ends it. */
+  /** True keeps the requested observation open: more answers may follow. Any other answer ends it. */
   readonly observe?: boolean;
 }
 
-/** What a response message says besides its payload. */
+/** The content of a response message, without its payload. */
 export interface ResponseHead extends Omit<CoapResponse, 'payload'> {
   readonly block1: Block | undefined;
   readonly block2: Block | undefined;
@@ -45,14 +45,14 @@ const acceptedInResponses: ReadonlySet<number> = new Set([OptionNumber.BLOCK1, O
 
 const utf8Encoder = new TextEncoder();
 
-/** An answer with a diagnostic text: UTF-8 without content format (RFC 7252 §5.5.2). */
+/** Returns a reply with a diagnostic text: UTF-8 without content format (RFC 7252 §5.5.2). */
 export function textReply(status: number, text: string): CoapReply {
   return { status, payload: utf8Encoder.encode(text) };
 }
 
 /**
- * Raw code of a reply.
- * @throws LocalError INVALID_ARGUMENT for a status that is none
+ * Returns the raw code of a reply.
+ * @throws LocalError INVALID_ARGUMENT for an invalid status
  */
 export function replyCode(reply: CoapReply): number {
   const code = codeOfStatus(reply.status);
@@ -61,7 +61,7 @@ export function replyCode(reply: CoapReply): number {
 }
 
 /**
- * Options of a reply, without blocks and observation.
+ * Returns the options of a reply, without blocks and observation.
  * @throws LocalError INVALID_ARGUMENT for a content format or max-age outside its range
  */
 export function replyOptions(reply: CoapReply): CoapOption[] {
@@ -71,12 +71,12 @@ export function replyOptions(reply: CoapReply): CoapOption[] {
   return options;
 }
 
-/** A response that is rejected: it has a critical option that counts as unrecognized (RFC 7252 §5.4.1). */
+/** A rejected response: it has a critical option that counts as unrecognized (RFC 7252 §5.4.1). */
 export interface RejectedResponse {
   readonly rejected: string;
 }
 
-/** Reads a response message. Never throws. */
+/** Decodes a response message. Never throws. */
 export function readResponse(message: CoapMessage): ResponseHead | RejectedResponse {
   const options = sortOptions(message.options, acceptedInResponses);
   if (options.refused !== undefined) return { rejected: `critical ${refusalText(options.refused)}` };
@@ -95,7 +95,7 @@ export function readResponse(message: CoapMessage): ResponseHead | RejectedRespo
   };
 }
 
-/** The response an application gets: head and whole payload. */
+/** Returns the response for the application: head and whole payload. */
 export function wholeResponse(head: ResponseHead, payload: Uint8Array): CoapResponse {
   const { block1: _1, block2: _2, etag: _3, size2: _4, ...response } = head;
   return { ...response, payload };

@@ -1,10 +1,11 @@
 /**
- * Finds the handler of a request by method and path. Patterns are paths whose segments may be `{name}`, which matches any one segment
- * and hands it over decoded; a literal segment goes before a `{name}`. An unknown path or method is 404, never 405. A query is refused as a critical option
- * that is not supported, but where a route takes one.
+ * Finds the handler of a request by method and path. Patterns are paths whose segments may be `{name}`, which matches
+ * any one segment and passes it on decoded; a literal segment takes precedence over `{name}`. An unknown path or method
+ * is 404, never 405. A query is refused as an unsupported critical option, except where a route takes one.
  *
- * Each kind of channel has its own router, and `Context` is what its handlers learn of the channel. A router never throws because of a
- * request: an error of the catalogue becomes its status with its message, anything else 5.00 without a word about its cause.
+ * Each kind of channel has its own router; `Context` is what its handlers know of the channel. A router never throws
+ * because of a request: an error of the catalogue becomes its status with its message, anything else 5.00 without its
+ * cause.
  */
 import { LocalError, SvcError } from '../errors/index.ts';
 import { type CoapMethod, MethodCode, Status } from './codes.ts';
@@ -13,25 +14,25 @@ import { parsePath } from './path.ts';
 import type { IncomingRequest } from './request.ts';
 import { type CoapReply, textReply } from './response.ts';
 
-/** A request with what its route and channel add. */
+/** A request with the additions of its route and channel. */
 export interface RoutedRequest<Context> extends IncomingRequest {
   /** Values of the `{name}` segments, decoded. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly context: Context;
 }
 
-/** Answers a request; nothing (the request was dropped) becomes 5.00 "Request unhandled". */
+/** Answers a request; undefined (the request was dropped) becomes 5.00 "Request unhandled". */
 export type Handler<Context> = (request: RoutedRequest<Context>) => CoapReply | undefined | Promise<CoapReply | undefined>;
 
-/** What else holds for a route. */
+/** Options of a route. */
 export interface HandlerOptions {
-  /** Its handler reads the query; elsewhere one is answered 4.00. */
+  /** The handler reads the query; other routes answer a query with 4.00. */
   readonly takesQuery?: boolean;
 }
 
-/** What a router tells its owner. */
+/** Callbacks of a router. */
 export interface RouterOptions {
-  /** Told of errors that are not in the catalogue, for the log. */
+  /** Receives errors that are not in the catalogue, for the log. */
   readonly onError?: (error: unknown, request: IncomingRequest) => void;
 }
 
@@ -67,7 +68,7 @@ export class Router<Context> {
     return node?.routes.delete(method) ?? false;
   }
 
-  /** The reply to a request. Never rejects. */
+  /** Returns the reply to a request. Never rejects. */
   async handle(request: IncomingRequest, context: Context): Promise<CoapReply> {
     const found = this.#root.find(request.segments, 0, request.method, []);
     if (request.query.length > 0 && found?.route.takesQuery !== true) return textReply(Status.BAD_REQUEST, NO_QUERY);
@@ -104,7 +105,7 @@ interface Found<Context> {
   readonly values: readonly string[];
 }
 
-/** One segment of the patterns; children by literal, and one for any segment. */
+/** One segment of the patterns, with children by literal and one for any segment. */
 class Node<Context> {
   readonly routes = new Map<CoapMethod, Route<Context>>();
   readonly #literals = new Map<string, Node<Context>>();
@@ -134,12 +135,14 @@ class Node<Context> {
   }
 }
 
-/** Name of a `{name}` segment, undefined for a literal. */
+/** Returns the name of a `{name}` segment, undefined for a literal. */
 function parameterName(segment: string): string | undefined {
   return /^\{([A-Za-z][A-Za-z0-9_-]*)\}$/.exec(segment)?.[1];
 }
 
-/** Status an error of the catalogue is answered with; undefined for one that says something about us and not about the request. */
+/**
+ * Returns the status for an error of the catalogue; undefined for one that concerns our own state and not the request.
+ */
 function errorStatus(code: string): number | undefined {
   return statuses.get(code);
 }

@@ -1,9 +1,10 @@
 /**
- * Bodies in blocks over UDP (RFC 7959), the server's side: requests are put together before anybody sees them, replies are cut and kept for the
- * requests of their further blocks. Sans-IO.
+ * Block-wise transfer over UDP (RFC 7959), server side. Requests are reassembled before they are delivered; replies are
+ * split and kept for the requests for their further blocks. Sans-IO.
  *
- * Unlike in our own channels a transfer is known by who asks what and not by its token, which may change from block to block (§2.2); and blocks
- * have 16 to 1,024 bytes. Memory and number are bounded, and a transfer without a message for a minute is given up.
+ * Unlike in our own channels, peer, method and target identify a transfer and not its token, which may change from
+ * block to block (§2.2); and blocks have 16 to 1,024 bytes. Memory and the number of transfers are bounded, and a
+ * transfer without a message for a minute is dropped.
  */
 import { BERT, type Block, blockOffset, blockUnit, blockValue } from '../coap/block.ts';
 import { BodyRoom, IncomingBody } from '../coap/body.ts';
@@ -13,7 +14,7 @@ import { type CoapOption, OptionNumber, type SortedOptions, sortOptions, uintOpt
 import { blockOption } from '../coap/request.ts';
 import { type CoapReply, replyCode, replyOptions, textReply } from '../coap/response.ts';
 
-/** A request with its whole payload, or the message that answers it at once. */
+/** A request with its whole payload, or the message that answers it immediately. */
 export type Taken = { readonly request: WholeRequest } | { readonly answer: CoapMessage };
 
 /** A request, with what its reply needs. */
@@ -21,18 +22,18 @@ export interface WholeRequest {
   readonly message: CoapMessage;
   readonly block1: Block | undefined;
   readonly block2: Block | undefined;
-  /** Who asks what: where its reply is kept. */
+  /** Peer, method and target, under which its reply is kept. */
   readonly key: string;
 }
 
-/** Bytes of one body. */
+/** Maximum bytes of one body. */
 const MAX_BODY = 1 << 20;
-/** Bytes of all bodies. */
+/** Maximum bytes of all bodies. */
 const ROOM = 16 << 20;
 const MAX_TRANSFERS = 64;
 /** ms */
 const TRANSFER_TIMEOUT = 60_000;
-/** 1,024 bytes: the largest over UDP, and what fits the packets of any link (RFC 7252 §4.6). */
+/** 1,024 bytes: the largest block over UDP, which fits the packets of any link (RFC 7252 §4.6). */
 const LARGEST_EXPONENT = 6;
 
 const EMPTY = new Uint8Array(0);
@@ -57,12 +58,12 @@ export class BlockTransfers {
   readonly #kept = new Map<string, Kept>();
   #etag: number;
 
-  /** @param random uniform in [0, 1): where ETags begin, so that those of an earlier run do not come again */
+  /** @param random uniform in [0, 1): where ETags begin, so that those of an earlier run do not recur */
   constructor(random: () => number) {
     this.#etag = Math.floor(random() * 2 ** 40);
   }
 
-  /** A request of a peer: hands it out when it is whole and its answer is not at hand. */
+  /** Takes a request of a peer. Returns it when it is whole and its answer is not available here. */
   take(peer: string, message: CoapMessage, now: number): Taken {
     const options = sortOptions(message.options, known);
     const block1 = blockOption(options, OptionNumber.BLOCK1);
@@ -80,7 +81,8 @@ export class BlockTransfers {
     if (block2 === undefined || block2.number === 0) return { request };
     const kept = this.#kept.get(request.key);
     if (kept === undefined) {
-      // What was kept may have been given up: a GET can be asked again and cut anew, anything else would be done twice.
+      // What was kept may have been dropped. A GET can be delivered again and split again; any other method would be
+      // executed twice.
       return message.code === MethodCode.GET ? { request } : { answer: this.#refusal(message, 'gap') };
     }
     kept.deadline = now + TRANSFER_TIMEOUT;
@@ -88,13 +90,13 @@ export class BlockTransfers {
   }
 
   /**
-   * The message that answers a request: the whole reply, or the block that was asked for, with the rest kept.
+   * Returns the message that answers a request: the whole reply, or the requested block, with the rest kept.
    * @param observe sequence number of a notification
    */
   reply(request: WholeRequest, reply: CoapReply, now: number, observe?: number): CoapMessage {
     const body = reply.payload ?? EMPTY;
     const fits = body.length <= blockUnit(wantedExponent(request));
-    // A refusal that fits is told whichever block was asked for.
+    // A refusal that fits is sent whichever block was requested.
     if (fits && (reply.status >= 300 || (request.block2?.number ?? 0) === 0)) return wholeMessage(request, reply, observe);
     this.#drop(request.key);
     if (body.length > MAX_BODY || !this.#makeRoom(body.length))
@@ -105,7 +107,7 @@ export class BlockTransfers {
     return blockMessage(request, kept, observe);
   }
 
-  /** When to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
+  /** Returns when to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
   nextTimeout(): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const { deadline } of this.#uploads.values()) earliest = Math.min(earliest, deadline);
@@ -113,7 +115,7 @@ export class BlockTransfers {
     return earliest;
   }
 
-  /** Gives up the bodies whose next block is late. */
+  /** Drops the bodies whose next block is late. */
   handleTimeout(now: number): void {
     for (const [key, { deadline }] of this.#uploads) if (deadline <= now) this.#dropUpload(key);
     for (const [key, { deadline }] of this.#kept) if (deadline <= now) this.#drop(key);
@@ -135,7 +137,7 @@ export class BlockTransfers {
     return { request: { ...request, message: { ...message, payload } } };
   }
 
-  /** What was kept longest makes way. */
+  /** Drops the oldest kept bodies until there is room. */
   #makeRoom(bytes: number): boolean {
     do {
       if (this.#uploads.size + this.#kept.size < MAX_TRANSFERS && this.#room.take(bytes)) return true;
@@ -143,7 +145,10 @@ export class BlockTransfers {
     return false;
   }
 
-  /** Whoever still wants it gets it made again. @returns false when nothing is kept */
+  /**
+   * Drops the oldest kept body; a peer that still wants it has it generated again.
+   * @returns false when nothing is kept
+   */
   #dropOldest(): boolean {
     for (const key of this.#kept.keys()) {
       this.#drop(key);
@@ -188,7 +193,7 @@ export class BlockTransfers {
   }
 }
 
-/** Size exponent of the blocks of a reply: what was asked for, at most 1,024 bytes. */
+/** Returns the size exponent of the blocks of a reply: the requested one, at most 1,024 bytes. */
 function wantedExponent({ block2 }: WholeRequest): number {
   return Math.min(block2?.exponent ?? LARGEST_EXPONENT, LARGEST_EXPONENT);
 }
@@ -215,13 +220,16 @@ function responseOptions({ block1 }: WholeRequest, reply: CoapReply, observe: nu
   return options;
 }
 
-/** Who asks what, block by block: options that only some blocks of a transfer carry are left out. */
+/**
+ * Returns peer, method and target, the same for every block: options that only some blocks of a transfer carry are left
+ * out.
+ */
 function targetKey(peer: string, message: CoapMessage): string {
   const target = message.options.filter(({ number }) => number === OptionNumber.URI_PATH || number === OptionNumber.URI_QUERY);
   return `${peer} ${message.code} ${text(target)}`;
 }
 
-/** Which of the bodies of a peer for one target (RFC 9175 §3.2), and of which kind. */
+/** Identifies one of several bodies of a peer for one target (RFC 9175 §3.2), with its content format. */
 function bodyKey({ known }: SortedOptions): string {
   const numbers = [OptionNumber.CONTENT_FORMAT, OptionNumber.REQUEST_TAG];
   return text(numbers.flatMap((number) => (known.get(number) ?? []).map((value) => ({ number, value }))));

@@ -1,4 +1,7 @@
-/** A CoAP server over UDP, sans-IO: the message layer of RFC 7252 and the blocks of RFC 7959. Who is asked what is elsewhere. */
+/**
+ * A CoAP server over UDP, sans-IO: the message layer of RFC 7252 and the blocks of RFC 7959. It does not handle the
+ * requests.
+ */
 export { BlockTransfers, type Taken, type WholeRequest } from './block-transfers.ts';
 export {
   type DatagramRequest,

@@ -1,18 +1,21 @@
 /**
- * The message layer of a CoAP server over UDP (RFC 7252 §4): duplicates, acknowledgements, retransmission. Sans-IO, and of requests alone:
- * we ask nobody.
+ * The message layer of a CoAP server over UDP (RFC 7252 §4): duplicates, acknowledgements, retransmission. Sans-IO, and
+ * for incoming requests only: it sends none.
  *
  *   request ── answered within 0.5 s ──▶ the answer acknowledges (CON)
- *           └─ later ──▶ empty ACK ──▶ the answer is a CON of its own, repeated until it is acknowledged, reset or 5 times sent
+ *           └─ later ──▶ empty ACK ──▶ the answer is a separate CON, repeated until acknowledged, reset or sent 5 times
  *
- * 1. A request whose message id came from the same peer within the lifetime of an exchange is a duplicate: it is answered as before, or left to the
- *    answer that is being made, and reaches nobody twice.
- * 2. What cannot be understood is reset when it was confirmable, else ignored; an empty confirmable message is a ping (§4.3).
- * 3. A non-confirmable request that the caller cannot process is rejected with a reset (§4.3): silence would say as much, only later.
- * 4. Everything is bounded: what is remembered of requests, and messages that wait for an acknowledgement. The oldest go first.
+ * 1. A request whose message id came from the same peer within the lifetime of an exchange is a duplicate. It gets the
+ *    same answer, or the answer that is in progress, and is not delivered twice.
+ * 2. A message that cannot be processed is reset if it was confirmable, else ignored; an empty confirmable message is a
+ *    ping (§4.3).
+ * 3. A non-confirmable request that the caller cannot process is rejected with a reset (§4.3): silence would mean the
+ *    same, only later.
+ * 4. Everything is bounded: remembered requests, and messages that wait for an acknowledgement. The oldest are dropped
+ *    first.
  *
- * After `receive`, `respond`, `reject`, `send` and `handleTimeout`: `nextEvent` until null, `transmit` until null, then `nextTimeout`. `now` is monotonic
- * milliseconds.
+ * After `receive`, `respond`, `reject`, `send` and `handleTimeout`: `nextEvent` until null, `transmit` until null, then
+ * `nextTimeout`. `now` is monotonic milliseconds.
  */
 import { codeKind } from '../coap/codes.ts';
 import type { CoapMessage } from '../coap/message.ts';
@@ -20,7 +23,7 @@ import { Fifo } from '../fifo.ts';
 import type { Path } from '../path.ts';
 import { decodeDatagram, encodeDatagram, encodeEmpty, MessageType } from './message.ts';
 
-/** A request as it came, and whom to answer. */
+/** A request as received, with the peer to answer. */
 export interface DatagramRequest {
   readonly peer: Path;
   readonly id: number;
@@ -34,19 +37,19 @@ export interface OutgoingDatagram {
   readonly bytes: Uint8Array;
 }
 
-/** A message of its own, as `send` sent it. */
+/** A separate message, as `send` sent it. */
 export interface SentMessage {
   readonly peer: Path;
   readonly id: number;
 }
 
-/** What became of a message that was sent: CON ends with one of the three, NON at most with `reset`. */
+/** The fate of a message that was sent: a CON ends with one of the three, a NON at most with `reset`. */
 export type Delivery = 'acknowledged' | 'reset' | 'unanswered';
 
 export type MessageLayerEvent =
-  /** A request that is no duplicate. Answer it with `respond`, now or later, or `reject` it. */
+  /** A request that is not a duplicate. Answer it with `respond`, now or later, or `reject` it. */
   | { readonly kind: 'request'; readonly request: DatagramRequest }
-  /** The end of a message whose delivery is to be reported; once at most. */
+  /** The end of a message whose delivery is to be reported; at most once. */
   | { readonly kind: 'delivery'; readonly sent: SentMessage; readonly delivery: Delivery };
 
 /** RFC 7252 §4.8, ms. */
@@ -56,30 +59,33 @@ const MAX_RETRANSMIT = 4;
 const EXCHANGE_LIFETIME = 247_000;
 const NON_LIFETIME = 145_000;
 
-/** Ours: an answer that takes longer is sent apart, so that the peer does not repeat its request. ms, below ACK_TIMEOUT. */
+/**
+ * Our constant, ms, below ACK_TIMEOUT: an answer that takes longer is sent separately, so that the peer does not repeat
+ * its request.
+ */
 const ACK_DELAY = 500;
-/** Requests that are remembered, and messages that wait for an acknowledgement or a reset. */
+/** Limits of remembered requests, and of messages that wait for an acknowledgement or a reset. */
 const MAX_REMEMBERED = 4096;
 const MAX_OUTGOING = 1024;
 
 interface Remembered {
   readonly peer: Path;
   readonly id: number;
-  /** Until it is answered: what it says may be long, and is not needed afterwards. */
+  /** Kept until it is answered: its content may be long and is not needed afterwards. */
   request: DatagramRequest | null;
   readonly at: number;
-  /** When an empty ACK is due; Infinity when it is not. */
+  /** When an empty ACK is due; Infinity when none is. */
   acknowledgeAt: number;
   acknowledged: boolean;
-  /** What was answered in the same breath. */
+  /** The piggybacked answer. */
   answer: Uint8Array | undefined;
 }
 
 interface Outgoing extends SentMessage, OutgoingDatagram {
   readonly confirmable: boolean;
-  /** Its delivery is an event. */
+  /** Its delivery is reported as an event. */
   readonly reported: boolean;
-  /** Times it will be sent again. */
+  /** Number of retransmissions left. */
   left: number;
   timeout: number;
   at: number;
@@ -91,7 +97,7 @@ export class MessageLayer {
   readonly #datagrams = new Fifo<OutgoingDatagram>();
   readonly #events = new Fifo<MessageLayerEvent>();
   readonly #remembered = new Map<string, Remembered>();
-  /** Of those remembered: not yet acknowledged. */
+  /** The remembered requests that are not acknowledged yet. */
   readonly #open = new Set<Remembered>();
   readonly #outgoing = new Map<string, Outgoing>();
   #nextId: number;
@@ -102,13 +108,13 @@ export class MessageLayer {
     this.#nextId = Math.floor(random() * 0x10000);
   }
 
-  /** A datagram from the network; its bytes are changed and kept. Never throws. */
+  /** Processes a datagram from the network. It changes and keeps the bytes. Never throws. */
   receive(bytes: Uint8Array, peer: Path, now: number): void {
     const datagram = decodeDatagram(bytes);
     if (datagram === undefined) return;
     const { type, id, message } = datagram;
     if (type === MessageType.ACKNOWLEDGEMENT || type === MessageType.RESET) {
-      // An acknowledgement with a response answers a request, and we sent none.
+      // An acknowledgement with a response answers a request, and this layer sends none.
       if (message?.code === 0) this.#delivered(keyOf({ peer, id }), type === MessageType.RESET ? 'reset' : 'acknowledged');
       return;
     }
@@ -132,7 +138,7 @@ export class MessageLayer {
     this.#push(known.answer, request.peer);
   }
 
-  /** Rejects a non-confirmable request, in place of an answer. A duplicate of it is ignored. */
+  /** Rejects a non-confirmable request instead of answering it. A duplicate of it is ignored. */
   reject(request: DatagramRequest): void {
     const remembered = this.#remembered.get(keyOf(request));
     if (remembered?.request === request) remembered.request = null;
@@ -140,8 +146,8 @@ export class MessageLayer {
   }
 
   /**
-   * Sends a message of its own: an answer apart, a notification.
-   * @param reported its delivery is an event
+   * Sends a separate message: a separate response or a notification.
+   * @param reported whether its delivery is reported as an event
    */
   send(
     peer: Path,
@@ -152,7 +158,7 @@ export class MessageLayer {
     const id = this.#freshId(peer);
     const bytes = encodeDatagram(confirmable ? MessageType.CONFIRMABLE : MessageType.NON_CONFIRMABLE, id, message);
     this.#push(bytes, peer);
-    // A reset of it would mean nothing to the caller: it takes no place from those that wait.
+    // The caller ignores a reset of it: it takes no slot of those that wait.
     if (!confirmable && !reported) return { peer, id };
     const timeout = confirmable ? ACK_TIMEOUT * (1 + (ACK_RANDOM_FACTOR - 1) * this.#random()) : NON_LIFETIME;
     const outgoing = { peer, id, bytes, confirmable, reported, left: confirmable ? MAX_RETRANSMIT : 0, timeout, at: now + timeout };
@@ -162,23 +168,23 @@ export class MessageLayer {
     return outgoing;
   }
 
-  /** Takes a message back: it is not repeated, and its delivery is not reported. */
+  /** Cancels a message: it is not repeated, and its delivery is not reported. */
   cancel(sent: SentMessage): void {
     const key = keyOf(sent);
     if (this.#outgoing.get(key) === sent) this.#outgoing.delete(key);
   }
 
-  /** The next datagram to send, null when none waits. */
+  /** Returns the next datagram to send, null when none waits. */
   transmit(): OutgoingDatagram | null {
     return this.#datagrams.shift() ?? null;
   }
 
-  /** The next event, null when none waits. */
+  /** Returns the next event, null when none waits. */
   nextEvent(): MessageLayerEvent | null {
     return this.#events.shift() ?? null;
   }
 
-  /** When to call `handleTimeout`, ms; Infinity for never. */
+  /** Returns when to call `handleTimeout`, ms; Infinity for never. */
   nextTimeout(): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const { acknowledgeAt } of this.#open) earliest = Math.min(earliest, acknowledgeAt);
@@ -186,7 +192,7 @@ export class MessageLayer {
     return earliest;
   }
 
-  /** Acknowledges requests that are not answered yet, and repeats or gives up what is not acknowledged. */
+  /** Acknowledges requests that are not answered yet, and repeats or abandons messages that are not acknowledged. */
   handleTimeout(now: number): void {
     for (const remembered of this.#open) {
       if (remembered.acknowledgeAt > now) continue;
@@ -245,7 +251,7 @@ export class MessageLayer {
     const sent = this.#outgoing.get(key);
     if (sent === undefined) return;
     this.#outgoing.delete(key);
-    // A NON is never acknowledged; that it was forgotten says nothing.
+    // A NON is never acknowledged, so its expiry means nothing.
     if (sent.reported && (sent.confirmable || delivery === 'reset')) this.#events.push({ kind: 'delivery', sent, delivery });
   }
 
@@ -254,7 +260,7 @@ export class MessageLayer {
   }
 
   #freshId(peer: Path): number {
-    // There are far fewer messages under way than ids.
+    // There are far fewer messages in flight than ids.
     do this.#nextId = (this.#nextId + 1) & 0xffff;
     while (this.#outgoing.has(keyOf({ peer, id: this.#nextId })));
     return this.#nextId;

@@ -3,14 +3,14 @@
  *
  *     | Ver = 1 (2 bits) | Type (2) | TKL (4) | Code (8) | Message ID (16) | Token | Options … | 0xFF | Payload … |
  *
- * From the token on it is coded as in our own channels, so `coap/message.ts` does that part.
+ * From the token on it is encoded as in our own channels, so `coap/message.ts` does that part.
  */
 import { type CoapMessage, decodeMessage, encodeMessage } from '../coap/message.ts';
 
 /** Types of messages (RFC 7252 §3). */
 export const MessageType = { CONFIRMABLE: 0, NON_CONFIRMABLE: 1, ACKNOWLEDGEMENT: 2, RESET: 3 } as const;
 
-/** Type and id of a message, and what it says; undefined when that is malformed. */
+/** Type, id and content of a message; the content is undefined when it is malformed. */
 export interface Datagram {
   readonly type: number;
   readonly id: number;
@@ -20,12 +20,15 @@ export interface Datagram {
 const VERSION = 1;
 const EMPTY = new Uint8Array(0);
 
-/** The message in `bytes`, which are changed and kept; undefined for what is to be ignored in silence: too short, or of another version. */
+/**
+ * Decodes the message in `bytes`, which it changes and keeps. Returns undefined for what must be silently ignored: too
+ * short, or of another version.
+ */
 export function decodeDatagram(bytes: Uint8Array): Datagram | undefined {
   if (bytes.length < 4 || bytes[0]! >> 6 !== VERSION) return undefined;
   const type = (bytes[0]! >> 4) & 3;
   const id = (bytes[2]! << 8) | bytes[3]!;
-  // The same bytes without message id: length nibble zero, token length, code, and the rest.
+  // The same bytes without message id: a zero length nibble, token length, code, and the rest.
   const rest = bytes.subarray(2);
   rest[0] = bytes[0]! & 15;
   rest[1] = bytes[1]!;
@@ -44,7 +47,7 @@ export function encodeDatagram(type: number, id: number, message: CoapMessage): 
   return bytes;
 }
 
-/** An acknowledgement or a reset, which says nothing else. */
+/** Returns an acknowledgement or a reset without content. */
 export function encodeEmpty(type: number, id: number): Uint8Array {
   return encodeDatagram(type, id, { code: 0, token: EMPTY, options: [], payload: EMPTY });
 }

@@ -1,44 +1,44 @@
 /**
- * The preface of byte streams (PROTOCOL.md §5): the opener begins with the port (u32, network byte order), the acceptor's direction begins with one
- * zero byte. Both ride in the stream, so they are in order by construction.
+ * The preface of byte streams (PROTOCOL.md §5): the opener's direction begins with the port (u32, network byte order),
+ * the acceptor's with one zero byte. Both are part of the stream, so they arrive in order.
  *
  *   opener    open → port written → waits for the zero byte → accepted
  *   acceptor  opened by the peer → port read → offered to the application → accepted: zero byte written, window raised
  *
- * The opener may write its data at once, up to the initial window: it then leaves with the preface, and may end its direction too. A stream
- * nobody accepts within 30 s is reset, one over the limit at once. Once accepted a stream passes through here with a map look-up at most.
- * Nothing here is about messages.
+ * The opener may write its data immediately, up to the initial window: it then leaves with the preface, and may end its
+ * direction too. A stream that is not accepted within 30 s is reset, one over the limit immediately. Once accepted, a
+ * stream costs at most one map look-up here. Messages are not here.
  */
 import { type CoreConnection, EventKind } from '../../bindings/index.ts';
 import { StreamCode } from '../errors/index.ts';
 import { u32, writeU32 } from '../packet/index.ts';
 import type { ConnectionEvent } from './events.ts';
 
-/** Milliseconds an offered stream waits for acceptance (PROTOCOL.md §5). */
+/** Milliseconds that an offered stream waits for acceptance (PROTOCOL.md §5). */
 export const ACCEPT_TIMEOUT = 30_000;
 const PORT_LENGTH = 4;
 const ACCEPTANCE = Uint8Array.of(0);
 const NOTHING = new Uint8Array(0);
 
-/** What streams of all connections of an endpoint share. */
+/** State and limits that the streams of all connections of an endpoint share. */
 export interface StreamLimits {
-  /** Byte streams the peers hold open now. */
+  /** Byte streams that the peers hold open now. */
   open: number;
-  /** The most they may; read at each new stream. */
+  /** The most that they may hold open; read at each new stream. */
   readonly max: () => number;
-  /** Receive window a stream starts with once it is accepted, bytes. */
+  /** Receive window of a stream once it is accepted, bytes. */
   readonly window: number;
 }
 
-/** A stream we opened and whose acceptance is outstanding. */
+/** A stream that we opened and that is not accepted yet. */
 interface Opening {
-  /** Bytes of the preface that the core has not taken yet. */
+  /** Bytes of the preface that the core has not accepted yet. */
   preface: Uint8Array;
-  /** Our direction ends behind it. */
+  /** Our direction ends after the preface. */
   finish: boolean;
 }
 
-/** A stream the peer opened, until both directions have ended. */
+/** A stream that the peer opened, until both directions have ended. */
 interface Incoming {
   state: 'preface' | 'offered' | 'accepting' | 'open';
   readonly port: Uint8Array;
@@ -48,7 +48,7 @@ interface Incoming {
   receiveEnded: boolean;
 }
 
-/** The byte streams of one connection, with what the preface adds to the core's. */
+/** The byte streams of one connection, with the preface on top of the core's streams. */
 export class ByteStreams {
   readonly #core: CoreConnection;
   readonly #limits: StreamLimits;
@@ -57,7 +57,7 @@ export class ByteStreams {
   readonly #opening = new Map<number, Opening>();
   readonly #incoming = new Map<number, Incoming>();
   readonly #byte = new Uint8Array(1);
-  /** Deadline of the oldest unaccepted stream or before; recomputed when it passes. */
+  /** Deadline of the oldest unaccepted stream, or earlier; recomputed when it passes. */
   #deadline = Number.POSITIVE_INFINITY;
 
   constructor(core: CoreConnection, limits: StreamLimits, accepts: boolean, emit: (event: ConnectionEvent) => void) {
@@ -67,12 +67,12 @@ export class ByteStreams {
     this.#emit = emit;
   }
 
-  /** No stream is in the state of its preface, and the peer has none open: another may take over. */
+  /** True when no stream is in its preface and the peer has none open: another instance may take over. */
   get isIdle(): boolean {
     return this.#opening.size === 0 && this.#incoming.size === 0;
   }
 
-  /** Id of a new stream to `port`, or -1 at the peer's limit. */
+  /** Returns the id of a new stream to `port`, or -1 at the peer's limit. */
   open(port: number): number {
     const id = this.#core.openStream();
     if (id < 0) return -1;
@@ -80,7 +80,7 @@ export class ByteStreams {
     writeU32(preface, 0, port);
     const opening = { preface, finish: false };
     this.#opening.set(id, opening);
-    // Nobody sends before accepting, so the credit for that can go with the opening.
+    // The peer sends nothing before it accepts, so the credit for that can go with the opening.
     this.#core.raiseStreamWindow(id, this.#limits.window);
     this.#writePreface(id, opening);
     return id;
@@ -144,7 +144,7 @@ export class ByteStreams {
 
   // What the core reports.
 
-  /** An event of the core about a byte stream. @returns false for one that is about something else */
+  /** Handles an event of the core about a byte stream. @returns false for other events */
   translate(kind: number, id: number, value: number, now: number): boolean {
     if (kind === EventKind.STREAM_READABLE) this.readable(id);
     else if (kind === EventKind.STREAM_WRITABLE) this.writable(id);
@@ -194,7 +194,7 @@ export class ByteStreams {
     this.#opening.delete(id);
     const state = this.#incoming.get(id)?.state;
     this.#receiveEnded(id);
-    // Before acceptance nobody of ours writes: our direction ends with it.
+    // Before acceptance the application does not write, so our direction ends with it.
     if (state === 'preface' || state === 'offered') this.reset(id, StreamCode.ABORTED);
     if (state !== 'preface') this.#emit({ kind: 'reset', id, code });
   }
@@ -219,13 +219,13 @@ export class ByteStreams {
     this.#deadline = next;
   }
 
-  /** The connection rested that long, ms: in that time nobody could open or accept a stream. */
+  /** Extends the deadlines by the length of a rest, ms: meanwhile no stream could be opened or accepted. */
   postpone(time: number): void {
     for (const stream of this.#incoming.values()) stream.deadline += time;
     this.#deadline += time;
   }
 
-  /** The connection has ended: its streams no longer count. */
+  /** Call when the connection has ended: its streams no longer count. */
   clear(): void {
     this.#limits.open -= this.#incoming.size;
     this.#incoming.clear();
@@ -239,7 +239,7 @@ export class ByteStreams {
     if (offered) this.#emit({ kind: 'reset', id, code: StreamCode.ACCEPT_TIMEOUT });
   }
 
-  /** True once the core has taken all of it. */
+  /** Returns true once the core has accepted all of it. */
   #writePreface(id: number, opening: Opening): boolean {
     opening.preface = opening.preface.subarray(this.#core.writeStream(id, opening.preface));
     const written = opening.preface.length === 0;

@@ -1,12 +1,13 @@
 /**
- * A connection: the handshake's result, its byte streams, messages and datagrams, and how it ends. Sans-IO, like everything here.
+ * A connection: the result of the handshake, its byte streams, messages and datagrams, and its end. Sans-IO, like
+ * everything here.
  *
  *   handshaking ──established──▶ open ──close / peer closes / lost──▶ closing ──drained──▶ closed
  *        └──────────failed──────────────────────────────────────────────────────────────────▲
  *
- * The data plane is the core's; this class turns its events into ours, adds the preface of byte streams and keeps what is known of the other
- * end: key, `info`, and how it is verified. The endpoint makes connections, feeds them and gives them their timers.
- * Not here: packets and ids (endpoint/), the meaning of messages (coap/), when to try which path.
+ * The data plane is the core's. This class translates its events, adds the preface of byte streams and keeps what is
+ * known of the peer: key, `info`, and how it is verified. The endpoint creates connections and drives their packets and
+ * timers. Not here: packets and ids (endpoint/), the meaning of messages (coap/), when to try which path.
  */
 import {
   type CoreConnection,
@@ -29,29 +30,29 @@ import { Traffic } from './traffic.ts';
 
 const SILENT = 'the other end has not answered for too long';
 
-/** A connection of an endpoint. Made by `Endpoint.connect`, `prepare`, or a handshake of the other end. */
+/** A connection of an endpoint. Created by `Endpoint.connect`, `prepare`, or a handshake of the peer. */
 export class Connection extends Traffic {
-  /** True when this end began the handshake. */
+  /** True when this end started the handshake. */
   readonly initiator: boolean;
-  /** The Initiate packet of a connection made with `prepare`, to be carried by the base station. */
+  /** The Initiate packet of a connection made with `prepare`, for the base station to carry. */
   initiate?: Uint8Array;
-  /** What the layer above made of the connection; nothing here looks at it. */
+  /** State that the layer above attaches to the connection; not used here. */
   attachment: unknown = null;
 
   readonly #owner: ConnectionOwner;
-  /** Null when there are none and the connection rests. */
+  /** Null when there are none and the connection is idle. */
   #events: ConnectionEvent[] | null = null;
   #state: ConnectionState = 'handshaking';
   #ended = false;
   #path: Path | null;
   #core: CoreConnection | null = null;
-  /** Made when there is more than the first path. */
+  /** Created when there is more than the first path. */
   #paths: ConnectionPaths | null = null;
-  /** Made at first use, and let go at rest. */
+  /** Created at first use, and released when idle. */
   #streams: ByteStreams | null = null;
   #limits: StreamLimits | null = null;
   #acceptStreams = false;
-  /** Made at the first rest. */
+  /** Created at the first rest. */
   #rest: Rest | null = null;
   #mayRest = false;
   #heardAt = 0;
@@ -69,7 +70,7 @@ export class Connection extends Traffic {
     return this.#state;
   }
 
-  /** The active path. @throws LocalError NOT_CONNECTED for a prepared connection that has none yet. */
+  /** The active path. @throws LocalError NOT_CONNECTED for a prepared connection that has none yet */
   get path(): Path {
     const path = this.#paths?.active ?? this.#path;
     if (path === null) throw new LocalError('NOT_CONNECTED', 'the connection has no path yet');
@@ -77,26 +78,26 @@ export class Connection extends Traffic {
   }
 
   /**
-   * The last active path that was validated: `path`, but for the moment after the peer came in from another address and before it answered a
-   * challenge there. What others are to send this peer goes there. Errors as `path`.
+   * The last validated active path: `path`, except after the peer came in from another address and before it answered a
+   * challenge there. Packets of others for this peer go there. Errors as `path`.
    */
   get validatedPath(): Path {
     return this.#paths?.validated ?? this.path;
   }
 
-  /** The active path and all others that are known. */
+  /** The active path and all other known ones. */
   get paths(): readonly Path[] {
     return this.#paths?.all ?? (this.#path === null ? [] : [this.#path]);
   }
 
-  /** Whether one of its paths leads over the socket, a route perhaps. Allocates nothing: asked of all connections when a socket ends. */
+  /** Returns whether a path, perhaps a route, uses the socket. Allocates nothing: every connection is asked. */
   isOn(socket: number): boolean {
     return this.#paths?.isOn(socket) ?? this.#path?.socket === socket;
   }
 
   /**
-   * Whether the peer is where the active path leads: it has answered there, and its packets come from there. False for a moment after it came from
-   * another address. What depends on where the peer is must ask for it.
+   * Whether the peer is where the active path leads: it has answered there, and its packets come from there. False for
+   * a moment after it came from another address. Check it for decisions that depend on where the peer is.
    */
   get isPeerThere(): boolean {
     try {
@@ -107,14 +108,14 @@ export class Connection extends Traffic {
     }
   }
 
-  /** The path of the packets that `transmit` made last. */
+  /** The path of the packets that the last `transmit` wrote. */
   get transmitPath(): Path {
     return this.#paths?.transmitPath ?? this.path;
   }
 
   /**
-   * The next event, or null. Ask until null after the endpoint reported this connection `active`. Handing up a message or datagram
-   * returns its credit, so an application that cannot take more stops asking.
+   * Returns the next event, or null. Ask until null after the endpoint reported this connection `active`. Returning a
+   * message or datagram gives back its credit, so an application that cannot take more stops asking.
    */
   nextEvent(): ConnectionEvent | null {
     for (;;) {
@@ -124,29 +125,29 @@ export class Connection extends Traffic {
     }
   }
 
-  /** Changes the keep-alive, null switches it off. */
+  /** Changes the keep-alive; null disables it. */
   setKeepAlive(keepAlive: KeepAlive | null, now: number): void {
     this.#now = now;
     this.touch(this.data().setKeepAlive(keepAlive, now));
   }
 
   /**
-   * Lets the peer have further connection ids, and has it supply some: then the path can be changed at once, and nobody can tell that it is the same
-   * connection. Adding a path does it, too.
+   * Gives the peer further connection ids, and asks it for some: the path can then change at once, and observers cannot
+   * link it to this connection. Adding a path does this too.
    */
   supplyIds(): void {
     this.#ofPaths((paths) => paths.supplyIds());
   }
 
   /**
-   * Adds a path and validates it: event `probed` follows. It is kept until it is removed. False when there is no room for another one.
+   * Adds and validates a path, until it is removed: event `probed` follows. Returns false when there is no room.
    * @throws LocalError INVALID_ARGUMENT for a path it has, NOT_CONNECTED, CLOSED
    */
   addPath(path: Path, now: number, options: AddPathOptions = {}): boolean {
     return this.#ofPaths((paths) => paths.add(path, options, now));
   }
 
-  /** Keeps a path, also the active one, when it is no longer that; challenged every `interval` ms, 0 = never. Errors as {@link addPath}. */
+  /** Keeps a path, even when no longer active; challenged each `interval` ms, 0 = never. Errors as {@link addPath}. */
   keepPath(path: Path, interval: number, now: number): void {
     this.#ofPaths((paths) => paths.keep(path, interval, now));
   }
@@ -157,8 +158,8 @@ export class Connection extends Traffic {
   }
 
   /**
-   * Makes a path the active one as soon as it has answered a challenge: event `path` follows. One that the connection does not have is added.
-   * False when there is no room for it. @throws LocalError INVALID_STATE at the end that did not open the connection
+   * Makes a path active once it has answered a challenge: event `path`. Adds an unknown one; false without room.
+   * @throws LocalError INVALID_STATE at the end that did not open the connection
    */
   migrate(path: Path, now: number): boolean {
     return this.#ofPaths((paths) => paths.migrate(path, now));
@@ -169,7 +170,7 @@ export class Connection extends Traffic {
     this.#ofPaths((paths) => paths.remove(path));
   }
 
-  /** From now on it rests when it loses its last path, instead of ending; also when keep-alive finds no answer. */
+  /** Lets the connection rest when it loses its last path or keep-alive finds no answer, instead of ending. */
   allowRest(): void {
     this.#mayRest = true;
     this.data().allowRest(true);
@@ -185,37 +186,37 @@ export class Connection extends Traffic {
     return this.#heardAt;
   }
 
-  /** Since when it rests; null while it has a path. */
+  /** Time since which it rests; null while it has a path. */
   get restSince(): number | null {
     return this.#rest?.since ?? null;
   }
 
-  /** At rest: ends for a connection that needs the place. */
+  /** At rest: ends it, to free its slot for another connection. */
   makeWay(now: number): void {
     this.#now = now;
     if (this.restReason !== null) this.#restOver(new RemoteError('CLOSED', 'it had no path, and made way for another connection'), now);
   }
 
   /**
-   * At rest: `path` takes the place of the one that was lost. It is challenged; `resumed` follows once the other end was heard there, or `probed`.
-   * @returns false when the connection does not rest @throws LocalError NOT_CONNECTED, CLOSED
+   * At rest: `path` replaces the lost one and is challenged; `resumed` or `probed` follows. Errors as {@link addPath}.
+   * @returns false when the connection does not rest
    */
   resume(path: Path, now: number): boolean {
     return this.#ofPaths((paths) => paths.replaceActive(path, now));
   }
 
-  /** The other end's id under which it gets our packets on the active path; 8 bytes. @throws LocalError NOT_CONNECTED, CLOSED */
+  /** Returns the peer's id for our packets on the active path, 8 bytes. @throws LocalError NOT_CONNECTED, CLOSED */
   remoteId(): Uint8Array {
     return this.data().remoteId();
   }
 
-  /** Figures of a path, null for one it does not have. No table is made to answer: without one the only path is the core's first. */
+  /** Returns the figures of a path, null for one it does not have. Without a path table the only path is the first. */
   pathStats(path: Path): CorePathStats | null {
     if (this.#paths === null) return path === this.#path ? (this.#core?.pathStats(0) ?? null) : null;
     return this.#paths.stats(path);
   }
 
-  /** Ends the connection; a `closed` event without error follows at once, the packets over the closing period. May be called in every state. */
+  /** Ends the connection, in any state. A `closed` event without error follows at once, the closing period later. */
   close(code: number, reason: string, now: number): void {
     this.#now = now;
     if (this.#state === 'closing' || this.#state === 'closed') return;
@@ -232,26 +233,27 @@ export class Connection extends Traffic {
     else this.#owner.touched();
   }
 
-  /** Figures of the data plane, and of rests; null while there is none. */
+  /** Returns the figures of the data plane and of rests; null while there is no data plane. */
   stats(): (CoreConnectionStats & CoreStreamTotals & RestStats) | null {
     if (this.#core === null) return null;
     return { ...this.#core.stats(), ...(this.#rest?.stats(this.#now) ?? NEVER_RESTED) };
   }
 
-  /** Lets go of what nothing under way needs: the owner calls it when the connection has been idle for a while. */
+  /** Releases what nothing in progress needs: the owner calls it when the connection has been idle for a while. */
   sweep(): void {
     if (this.#streams?.isIdle === true) this.#streams = null;
     if (this.#events?.length === 0) this.#events = null;
   }
 
-  /** Figures of a byte stream; null once both its directions are over, or the connection is. */
+  /** Returns the figures of a byte stream; null once both its directions or the connection have ended. */
   streamStats(id: number): CoreStreamStats | null {
     return this.#core?.streamStats(id) ?? null;
   }
 
-  // The verbs, called by the endpoint. After receive, handleTimeout and every call of the application: transmit until 0, nextTimeout, nextEvent.
+  // The verbs, called by the endpoint. After receive, handleTimeout and application calls: transmit until 0,
+  // nextTimeout, nextEvent.
 
-  /** True when the packet is authentic. */
+  /** Returns true when the packet is authentic. */
   receive(datagram: Uint8Array, start: number, path: Path, now: number): boolean {
     this.#now = now;
     const core = this.#core;
@@ -262,7 +264,7 @@ export class Connection extends Traffic {
     return isAuthentic;
   }
 
-  /** Packets made into the core's slots. */
+  /** Returns the number of packets written into the core's slots. */
   transmit(now: number, max: number): number {
     this.#now = now;
     return this.#core?.transmit(now, max) ?? 0;
@@ -298,14 +300,14 @@ export class Connection extends Traffic {
     if (this.initiator) this.#emit({ kind: 'opened' });
   }
 
-  /** Responder: the Complete, or its duplicate, was verified and is to be acknowledged. */
+  /** Responder: the Complete, or a duplicate of it, was verified and needs an acknowledgement. */
   completeReceived(now: number): void {
     this.#now = now;
     this.#core?.completeReceived(now);
   }
 
   /**
-   * A path carries nothing any more, as a route that ended. Without another one the connection rests where it may: event `resting`.
+   * Call when a path no longer carries packets. Without another one the connection rests if it may: event `resting`.
    * @returns false when it has no other path and may not rest: its owner ends it
    */
   pathLost(path: Path, now: number, reason: SvcError): boolean {
@@ -322,7 +324,7 @@ export class Connection extends Traffic {
     return true;
   }
 
-  /** Ends the connection without a packet: handshake failed, state lost at the other end, core dead. */
+  /** Ends the connection without a packet: the handshake failed, the peer lost its state, or the core is dead. */
   lost(error: SvcError, code: number = CloseCode.NO_ERROR): void {
     if (this.#state === 'closed') return;
     const failed = this.#state === 'handshaking';
@@ -333,7 +335,7 @@ export class Connection extends Traffic {
     else if (!silent) this.#emit({ kind: 'closed', error, code, reason: error.message });
   }
 
-  /** Gives the core's slot back. Afterwards only queued events are left. */
+  /** Frees the core's slot. Only queued events remain. */
   free(): void {
     const core = this.#core;
     this.#core = null;
@@ -345,7 +347,7 @@ export class Connection extends Traffic {
     core?.free();
   }
 
-  /** Takes one event from the core; false when there is none, or the core is dead: then the endpoint is about to say so. */
+  /** Takes one event from the core; false when there is none, or when the core is dead (the endpoint reports that). */
   #pump(): boolean {
     const core = this.#core;
     if (core === null) return false;
@@ -387,13 +389,13 @@ export class Connection extends Traffic {
     this.#owner.touched();
   }
 
-  /** Events of byte streams. What else the core reports (Complete acknowledged, key updated) is of no interest above. */
+  /** Handles events of byte streams. Others (Complete acknowledged, key updated) are of no interest above. */
   #translateStream(kind: number, id: number, value: number, streams: ByteStreams): void {
     // Prefaces and refusals are packets to send.
     if (streams.translate(kind, id, value, this.#now)) this.#owner.touched();
   }
 
-  /** The paths beside a lost one have failed, too. */
+  /** Call when the paths beside a lost one have failed, too. */
   #lastPathFailed(core: CoreConnection): void {
     const reason = new RemoteError('CLOSED', 'no path to the other end is left');
     if (this.#mayRest) {
@@ -418,7 +420,7 @@ export class Connection extends Traffic {
     this.#emit({ kind: 'resumed' });
   }
 
-  /** It got no path in time. The other end is told, should it hear it. */
+  /** Ends a connection that got no path in time, and informs the peer, should it receive that. */
   #restOver(error: SvcError, now: number): void {
     this.#rest?.end(now);
     this.#core?.close(CloseCode.ROUTE_CLOSED, encodeReason(error.message), now);
@@ -454,7 +456,7 @@ export class Connection extends Traffic {
 
   #ofPaths<T>(action: (paths: ConnectionPaths) => T): T {
     const result = action(this.#makePaths(this.data()));
-    // Ids to be exchanged are an event of the core.
+    // The exchange of ids is an event of the core.
     this.#owner.eventful();
     return this.touch(result);
   }
@@ -488,7 +490,7 @@ export class Connection extends Traffic {
   }
 }
 
-/** The core has trapped, which the endpoint reports to all its connections. */
+/** Returns whether the core has trapped, which the endpoint reports to all its connections. */
 function isCoreFailure(error: unknown): boolean {
   return error instanceof LocalError && error.code === 'CORE_FAILED';
 }

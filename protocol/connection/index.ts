@@ -1,4 +1,4 @@
-/** A connection and what it tells its owner (PROTOCOL.md §5). */
+/** A connection and its events (PROTOCOL.md §5). */
 export { ACCEPT_TIMEOUT, type StreamLimits } from './byte-streams.ts';
 export { Connection } from './connection.ts';
 export type { ConnectionEvent, PathChange, PathProbe } from './events.ts';

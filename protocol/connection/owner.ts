@@ -1,29 +1,34 @@
-/** Between a connection and its endpoint: what the one asks for, what the other has found out, and where a connection is in its life. */
+/**
+ * The interface between a connection and its endpoint: what the connection calls, what the handshake found out, and the
+ * states of a connection.
+ */
 import type { ConnectionIds, CoreConnection } from '../../bindings/index.ts';
 import type { Path } from '../path.ts';
 import type { StreamLimits } from './byte-streams.ts';
 
-/** Where a connection is in its life; it never goes back. */
+/** State of a connection; it never goes back. */
 export type ConnectionState = 'handshaking' | 'open' | 'closing' | 'closed';
-/** How the other end's key is trusted: it was known beforehand, a password exchange ran over this connection, or not at all. */
+/**
+ * How the peer's key is trusted: it was known in advance, a password exchange ran over this connection, or it is not.
+ */
 export type Verified = 'pinned' | 'password' | 'none';
 
-/** What a connection asks of its endpoint, which gives each connection an owner of its own. */
+/** Callbacks of a connection to its endpoint; each connection has its own owner. */
 export interface ConnectionOwner {
   /** The application called: there may be packets, and the next timeout may have changed. */
   touched(): void;
-  /** There are events that no packet and no timeout announced. */
+  /** There are events that neither a packet nor a timeout announced. */
   eventful(): void;
-  /** The core has nothing more to do for it: ids and memory can be given back. */
+  /** The core is done with the connection: its ids and memory can be freed. */
   drained(): void;
-  /** The connection uses one more path, or one less; not called for the first. */
+  /** The connection uses one path more, or one less; not called for the first. */
   pathAdded(path: Path): void;
   pathRemoved(path: Path): void;
-  /** Connection ids came or went: the peer is to get as many as there is room for. */
+  /** Connection ids were added or removed: the peer should get as many as there is room for. */
   idsChanged(ids: ConnectionIds, core: CoreConnection): void;
 }
 
-/** What the handshake has shown. */
+/** The result of the handshake. */
 export interface Established {
   readonly core: CoreConnection;
   readonly path: Path;

@@ -1,8 +1,10 @@
 /**
- * The paths of one connection: at most four, each a `Path` of the transport, and the indices by which the core knows them.
+ * The paths of one connection: at most four, each a `Path` of the transport, and the indices by which the core knows
+ * them.
  *
- * The core gives out the indices. A packet from an address without one gets it only after it proved authentic, so nobody else fills the
- * table. Which path is the active one the core decides as PROTOCOL.md §6 says; what the application may ask for is here, why it asks is not.
+ * The core assigns the indices. A packet from an unknown address gets one only after it proved authentic, so no
+ * attacker can fill the table. The core selects the active path as PROTOCOL.md §6 says. The requests of the application
+ * are here, its reasons are not.
  */
 import { type CoreConnection, type CorePathStats, EventKind, PathReason, UNKNOWN_PATH, UNKNOWN_PORT } from '../../bindings/index.ts';
 import { LocalError } from '../errors/index.ts';
@@ -10,7 +12,7 @@ import { type Path, packetCeiling } from '../path.ts';
 import type { ConnectionEvent, PathChange } from './events.ts';
 import type { ConnectionOwner } from './owner.ts';
 
-/** How a further path is kept. */
+/** How an additional path is kept. */
 export interface AddPathOptions {
   /** ms between challenges that keep it warm; 0, the default: none. */
   readonly keepInterval?: number;
@@ -26,17 +28,17 @@ const REASONS: Readonly<Record<number, PathChange>> = {
 
 /** The paths of one connection. */
 export class ConnectionPaths {
-  /** The path that packets go to. */
+  /** The path that packets are sent on. */
   active: Path;
-  /** The last active path at which the peer was shown to receive: the first, until another one is validated. */
+  /** The last active path on which the peer was shown to receive: the first, until another one is validated. */
   validated: Path;
   #activeIndex = 0;
   #hasIds = false;
-  /** Nothing goes over the active path any more. */
+  /** The active path no longer carries packets. */
   #isActiveLost = false;
-  /** It took the place of a lost one, and the other end was not heard there yet. */
+  /** The active path replaced a lost one, and the peer was not heard there yet. */
   #isReplaced = false;
-  /** Replaced when it grows: an array that is pushed to keeps room for 17 entries in V8. */
+  /** Replaced when it grows: an array that grows by push keeps room for 17 entries in V8. */
   #paths: (Path | null)[];
   readonly #core: CoreConnection;
   readonly #owner: ConnectionOwner;
@@ -49,12 +51,12 @@ export class ConnectionPaths {
     this.#owner = owner;
   }
 
-  /** All of them, in no order. */
+  /** All paths, in no order. */
   get all(): readonly Path[] {
     return this.#paths.filter((path) => path !== null);
   }
 
-  /** Whether one of them leads over the socket. */
+  /** Returns whether one of them uses the socket. */
   isOn(socket: number): boolean {
     for (const path of this.#paths) if (path?.socket === socket) return true;
     return false;
@@ -70,22 +72,23 @@ export class ConnectionPaths {
     return this.#paths[this.#core.transmitPath] ?? this.active;
   }
 
-  /** True when the packet is authentic. */
+  /** Returns true when the packet is authentic. */
   receive(datagram: Uint8Array, start: number, path: Path, now: number): boolean {
     const index = path === this.active ? this.#activeIndex : this.#indexOf(path);
     if (!this.#core.receive(datagram, start, now, index)) return false;
     const received = this.#core.receivedPath;
     if (path !== this.active && received !== UNKNOWN_PATH) {
       this.#set(received, path);
-      // Also under an index that it had: the core may have forgotten the path in between.
+      // Also for an index that it had: the core may have forgotten the path meanwhile.
       if (path.route !== undefined) this.#core.setPathRoute(received, path.route);
     }
-    // Asked with each packet until it is so, since the answer that proves the address may be told to nobody (paths/validation.ts).
+    // Checked with each packet until it is validated, since no event reports the answer that validates the address
+    // (paths/validation.ts in the core).
     if (this.validated !== this.active) this.#noteValidated();
     return true;
   }
 
-  /** Ids are exchanged with the peer from now on, so that a path can be changed without being recognized. */
+  /** Exchanges ids with the peer from now on, so that the path can change without being recognized. */
   supplyIds(): void {
     if (!this.#hasIds) this.#hasIds = this.#core.enableIds();
   }
@@ -129,8 +132,8 @@ export class ConnectionPaths {
   }
 
   /**
-   * A path carries nothing any more, as a route that ended. From the active one this end, the initiator, moves on at once to the best of those that answered;
-   * the responder waits for the other end to come in on one.
+   * Call when a path no longer carries packets, such as a route that ended. From the active one the initiator migrates
+   * immediately to the best of those that answered; the responder waits until the peer comes in on one.
    * @returns false when there is no other
    */
   lost(path: Path, now: number): boolean {
@@ -146,12 +149,12 @@ export class ConnectionPaths {
     return true;
   }
 
-  /** The active path is lost, and there is no other. */
+  /** True when the active path is lost and there is no other. */
   get isWithoutPath(): boolean {
     return this.#isActiveLost && this.all.length === 1;
   }
 
-  /** At rest: `path` takes the place of the lost one. @returns false when the connection does not rest */
+  /** At rest: `path` replaces the lost one. @returns false when the connection does not rest */
   replaceActive(path: Path, now: number): boolean {
     if (!this.#core.replacePath(path.route, packetCeiling(path), now)) return false;
     this.#set(this.#activeIndex, path);
@@ -160,7 +163,7 @@ export class ConnectionPaths {
     return true;
   }
 
-  /** The other end was heard. @returns whether that is on a path that took the place of another one */
+  /** Notes that the peer was heard. @returns whether that is on a path that replaced another one */
   noteResumed(): boolean {
     const isReplaced = this.#isReplaced;
     this.#isReplaced = false;
@@ -168,13 +171,13 @@ export class ConnectionPaths {
     return isReplaced;
   }
 
-  /** Figures of one path, null for a path it does not have. */
+  /** Returns the figures of one path, null for a path it does not have. */
   stats(path: Path): CorePathStats | null {
     const index = this.#paths.indexOf(path);
     return index < 0 ? null : this.#core.pathStats(index);
   }
 
-  /** Takes an event of the core about paths and ids; what the owner of the connection is to know of it, or null. */
+  /** Handles an event of the core about paths and ids; returns the event for the connection's owner, or null. */
   translate(kind: number, index: number, value: number): ConnectionEvent | null {
     if (kind === EventKind.IDS) {
       this.supplyIds();
@@ -200,18 +203,18 @@ export class ConnectionPaths {
     return { kind: 'probed', path, answered: kind === EventKind.PATH_VALIDATED, forgotten };
   }
 
-  /** Lets go of all. */
+  /** Forgets all paths. */
   clear(): void {
     for (let index = 0; index < this.#paths.length; index++) this.#forget(index);
   }
 
-  /** A lost path that packets have left. */
+  /** Removes a lost path that packets no longer use. */
   #dropLost(index: number): void {
     this.#core.removePath(index);
     this.#forget(index);
   }
 
-  /** Index of the other path with the shortest round trip among those that have answered, -1 for none. */
+  /** Returns the index of the other path with the shortest round trip among those that have answered, -1 for none. */
   #bestOther(): number {
     let best = -1;
     let least = Number.POSITIVE_INFINITY;
@@ -229,7 +232,7 @@ export class ConnectionPaths {
     if (this.#core.pathStats(this.#activeIndex)?.validated === true) this.validated = this.active;
   }
 
-  /** Index of a path, or what to tell the core of one that has none. */
+  /** Returns the index of a path, or the core's marker for one that has none. */
   #indexOf(path: Path): number {
     const index = this.#paths.indexOf(path);
     if (index >= 0) return index;
@@ -257,7 +260,7 @@ export class ConnectionPaths {
   }
 }
 
-/** Only the port of the peer differs: what is known of the way to it stays true (RFC 9000 §9.4). */
+/** Returns whether only the peer's port differs: what is known of the path then stays true (RFC 9000 §9.4). */
 function differsByPort(path: Path, other: Path): boolean {
   return path.kind === 'udp' && other.kind === 'udp' && path.socket === other.socket && path.address === other.address;
 }

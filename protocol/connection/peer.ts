@@ -1,4 +1,7 @@
-/** What a connection knows of its other end: its key, what it said of itself, and how it is verified. Empty during the handshake. */
+/**
+ * What a connection knows of its peer: its key, the info in its handshake, and how it is verified. Empty during the
+ * handshake.
+ */
 import { packed, unpacked } from '../packed-bytes.ts';
 import type { Established, Verified } from './owner.ts';
 
@@ -12,7 +15,7 @@ export class Peer {
   #verified: Verified = 'none';
   #idleTimeout = 0;
 
-  /** X25519 key the other end proved. */
+  /** X25519 key that the peer proved. */
   get remoteKey(): Uint8Array {
     return unpacked(this.#remoteKey);
   }
@@ -31,22 +34,24 @@ export class Peer {
     return unpacked(this.#handshakeHash);
   }
 
-  /** What the responder said of itself in message 2, e.g. ProductId and DeviceId. Empty on the responder's side. */
+  /** The responder's own description in message 2, e.g. ProductId and DeviceId. Empty on the responder's side. */
   get info(): Readonly<Record<string, unknown>> {
     return this.#info;
   }
 
-  /** ms without a packet after which the first of both ends forgets the connection; 0: never, and during the handshake. */
+  /**
+   * ms without a packet after which the first of both ends forgets the connection; 0: never, or during the handshake.
+   */
   get idleTimeout(): number {
     return this.#idleTimeout;
   }
 
-  /** A password exchange or a pairing has shown whose key this is. */
+  /** Call when a password exchange or a pairing has shown whose key this is. */
   markVerified(how: 'pinned' | 'password'): void {
     this.#verified = how;
   }
 
-  /** The handshake has shown who it is. */
+  /** Stores the identity that the handshake has shown. */
   protected shown({ remoteKey, remoteFingerprint, verified, handshakeHash, info, idleTimeout }: Established): void {
     this.#remoteKey = packed(remoteKey);
     this.#remoteFingerprint = remoteFingerprint;

@@ -1,18 +1,18 @@
 /**
  * A connection without a path rests (PROTOCOL.md §6): how often and how long it did, and when that is too long.
  *
- * Nothing is said here of how it gets another path: the end that opened the connection asks for one.
+ * How it gets another path is not here: the end that opened the connection requests one.
  */
 import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 
-/** PROTOCOL.md §9, ms. */
+/** Longest rest, ms (PROTOCOL.md §9). */
 export const LONGEST_REST = 60_000;
 
-/** Of a connection, for its figures. */
+/** Figures of one connection. */
 export interface RestStats {
-  /** Times that it had no path. */
+  /** Number of times it had no path. */
   readonly rests: number;
-  /** ms of all of them. */
+  /** Total of these times, ms. */
   readonly restTime: number;
 }
 
@@ -48,12 +48,12 @@ export class Rest {
     this.#reason = null;
   }
 
-  /** When it is over, Infinity while the connection does not rest. */
+  /** Returns when the rest is over, Infinity while the connection does not rest. */
   nextTimeout(): number {
     return this.#reason === null ? Number.POSITIVE_INFINITY : this.#since + LONGEST_REST;
   }
 
-  /** What the connection ends with when nothing came of it. */
+  /** The error of a connection that got no path in time. */
   get error(): SvcError {
     const { code = 'CLOSED', message = 'the connection has no path' } = this.#reason ?? {};
     const text = `${message}; there was no other path within ${LONGEST_REST / 1000} s`;

@@ -1,10 +1,11 @@
 /**
- * `POST /device/attach`: a device presents itself to its base station; it is attached from then on, or sent to another one.
+ * `POST /device/attach`: a device presents itself to its base station, and is then attached or redirected to another
+ * one.
  *
- * Request `{SvcVersion, AppName?, AppVersion?, ProductId, DeviceId, Redirected?, Tokens?}`. Answer 2.01: `{Status: 0, KeepAlive?: {Interval,
- * RetryInterval, MaxRetries}, Address?: {Ip, Port}, WallTime?, MaxTokens?, TokensKnown?, Stun?: [{Ip?, Port}]}` or `{Status: 1, Host, Port,
- * Fingerprint}`. Then, unless the base station knows the list, `PUT /device/sct` with an array of the tokens. The device's key is proved by
- * the channel, not here.
+ * Request `{SvcVersion, AppName?, AppVersion?, ProductId, DeviceId, Redirected?, Tokens?}`. Answer 2.01: `{Status: 0,
+ * KeepAlive?: {Interval, RetryInterval, MaxRetries}, Address?: {Ip, Port}, WallTime?, MaxTokens?, TokensKnown?, Stun?:
+ * [{Ip?, Port}]}` or `{Status: 1, Host, Port, Fingerprint}`. Then, unless the base station knows the list, `PUT
+ * /device/sct` with an array of the tokens. The channel proves the device's key.
  */
 import type { KeepAlive } from '../../bindings/options.ts';
 import {
@@ -28,7 +29,7 @@ import { MAX_APP_TEXT, MAX_ID, MAX_INTERVAL, MAX_SCT, MAX_SCTS, MAX_VERSION, MIN
 import { REDIRECT, type Redirect, readRedirect, redirectFields } from './redirect.ts';
 import { readStun, type StunServer, stunField } from './stun.ts';
 
-/** What a device says of itself. */
+/** The device's own description. */
 export interface AttachRequest {
   /** Version of this software on the device. */
   readonly svcVersion: string;
@@ -36,22 +37,25 @@ export interface AttachRequest {
   readonly appVersion: string | null;
   readonly productId: string;
   readonly deviceId: string;
-  /** Another base station sent the device here: serve it, do not send it on. */
+  /** Another base station sent the device here: serve it, do not redirect it again. */
   readonly redirected: boolean;
-  /** Digest of the list of tokens that the device would upload (`digestOfTokens`), 32 bytes; null from a device that does not send one. */
+  /**
+   * Digest of the list of tokens that the device would upload (`digestOfTokens`), 32 bytes; null from a device that
+   * does not send one.
+   */
   readonly tokens: Uint8Array | null;
 }
 
 /** The device is attached. */
 export interface Attached {
   readonly kind: 'attached';
-  /** Null: the device keeps its own numbers. */
+  /** Null: the device keeps its own values. */
   readonly keepAlive: KeepAlive | null;
   /** The device's address as the base station sees it. */
   readonly observedAddress: SocketAddress | null;
   /** Unix milliseconds. */
   readonly wallTime: number | null;
-  /** Tokens that the base station takes of one device; null: it does not say, and takes 100. */
+  /** Tokens that the base station accepts from one device; null: it does not say, and accepts 100. */
   readonly maxTokens: number | null;
   /** The base station has the list whose digest the request gave: it need not be uploaded. */
   readonly tokensKnown: boolean;
@@ -59,13 +63,13 @@ export interface Attached {
   readonly stun?: readonly StunServer[];
 }
 
-/** The device is attached, or sent to another base station. */
+/** The device is attached, or redirected to another base station. */
 export type AttachAnswer = Attached | Redirect;
 
-/** Status of an answer that is no redirect. */
+/** Status of an answer that is not a redirect. */
 const ATTACHED = 0;
 
-/** Bytes of a digest of tokens. */
+/** Length of a digest of tokens, bytes. */
 const DIGEST = 32;
 
 /** Body of `POST /device/attach`. */
@@ -96,7 +100,7 @@ export function decodeAttachRequest(payload: Uint8Array): AttachRequest {
 }
 
 /**
- * Body of the 2.01 that answers it.
+ * Body of the 2.01 response.
  * @throws LocalError INVALID_ARGUMENT for a redirect or address that cannot be written
  */
 export function encodeAttachAnswer(answer: AttachAnswer): Uint8Array {
@@ -136,7 +140,7 @@ export function decodeAttachAnswer(payload: Uint8Array): AttachAnswer {
   };
 }
 
-/** Body of `PUT /device/sct`: the server connect tokens of the device, which replace those of before. */
+/** Body of `PUT /device/sct`: the server connect tokens of the device, which replace the previous ones. */
 export function encodeTokens(tokens: readonly string[]): Uint8Array {
   return encode(tokens);
 }

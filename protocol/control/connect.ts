@@ -1,13 +1,15 @@
 /**
- * `POST /client/connect`: a client asks the base station for a route to a device; `POST /p2p/connect`: the base station asks the device.
+ * `POST /client/connect`: a client asks the base station for a route to a device; `POST /p2p/connect`: the base station
+ * asks the device.
  *
- * Client's request `{ProductId, DeviceId, AppName?, AppVersion?, ServerKey?, Sct?, Jwt?, Initiate? | Id?, Wait?, Redirected?, Direct?}`. Answer 2.01:
- * `{Status: 0, Route, Respond?, RouteResetToken, Address?, Stun?: [{Ip?, Port}]}`, or `{Status: 1, Host, Port, Fingerprint}`, or, to an observing
- * request with Wait, `{Status: 2}` until the device attaches. Request to the device `{Route, Initiate? | Id?, RouteResetToken, Address?}`, answer 2.01
- * `{Respond?}`. The device learns the client's address only of a request with Direct.
+ * Client's request `{ProductId, DeviceId, AppName?, AppVersion?, ServerKey?, Sct?, Jwt?, Initiate? | Id?, Wait?,
+ * Redirected?, Direct?}`. Answer 2.01: `{Status: 0, Route, Respond?, RouteResetToken, Address?, Stun?: [{Ip?, Port}]}`,
+ * or `{Status: 1, Host, Port, Fingerprint}`, or, to an observing request with Wait, `{Status: 2}` until the device
+ * attaches. Request to the device `{Route, Initiate? | Id?, RouteResetToken, Address?}`, answer 2.01 `{Respond?}`. The
+ * device learns the client's address only from a request with Direct.
  *
- * Each end gets a route id and token of its own. Initiate and Respond are whole packets of the handshake. With Id instead the route is bare: a path for the
- * connection that stands, which the device knows by this id of its own.
+ * Each end gets its own route id and token. Initiate and Respond are whole packets of the handshake. With Id instead
+ * the route is bare: a path for an existing connection, which the device knows by this id of its own.
  */
 import { bytes, decode, encode, map, optionalBool, optionalBytes, optionalMapField, optionalText, text, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
@@ -18,7 +20,7 @@ import { MAX_APP_TEXT, MAX_ID, MAX_JWT, MAX_PACKET, MAX_SCT, MAX_SERVER_KEY } fr
 import { REDIRECT, type Redirect, readRedirect, redirectFields } from './redirect.ts';
 import { readStun, type StunServer, stunField } from './stun.ts';
 
-/** Which device a client wants, and what admits it. */
+/** The device that a client wants, and what admits the client. */
 export interface ConnectRequest {
   readonly productId: string;
   readonly deviceId: string;
@@ -30,7 +32,7 @@ export interface ConnectRequest {
   readonly sct?: string;
   readonly jwt?: string;
   readonly initiate?: Uint8Array;
-  /** Instead of it, for a bare route: the device's id of the connection that is to go on, 8 bytes. */
+  /** Used instead for a bare route: the device's id of the connection to continue, 8 bytes. */
   readonly id?: Uint8Array;
   /** Wait for the device to attach (with Observe). */
   readonly wait?: boolean;
@@ -45,7 +47,7 @@ export interface Connected {
   readonly kind: 'connected';
   /** The client's route id, 8 bytes. */
   readonly route: Uint8Array;
-  /** Present when the request had an Initiate, and only then. */
+  /** Present exactly when the request had an Initiate. */
   readonly respond?: Uint8Array;
   /** Token of a Reset for this route, 16 bytes. */
   readonly routeResetToken: Uint8Array;
@@ -60,34 +62,34 @@ export interface Waiting {
   readonly kind: 'waiting';
 }
 
-/** A route, another base station to ask, or patience. */
+/** A route, another base station to ask, or a wait. */
 export type ConnectAnswer = Connected | Redirect | Waiting;
 
-/** A client wants to reach the device. */
+/** The base station's request to the device: a client wants to reach it. */
 export interface P2pConnectRequest {
   /** The device's route id, 8 bytes. */
   readonly route: Uint8Array;
   readonly initiate?: Uint8Array;
-  /** Instead of it, for a bare route: the device's id of the connection, 8 bytes. */
+  /** Used instead for a bare route: the device's id of the connection, 8 bytes. */
   readonly id?: Uint8Array;
   /** Token of a Reset for this route, 16 bytes. */
   readonly routeResetToken: Uint8Array;
-  /** The client's address as the base station sees it; only for a client that asked with Direct. */
+  /** The client's address as the base station sees it; only for a client that sent Direct. */
   readonly peerAddress?: SocketAddress;
 }
 
-/** What the device says to that. */
+/** The device's answer to it. */
 export interface P2pConnectAnswer {
   readonly respond?: Uint8Array;
 }
 
-/** Status of an answer that is no redirect. */
+/** Status of an answer that is not a redirect. */
 const CONNECTED = 0;
 const WAITING = 2;
 
 const packet = { min: 1, max: MAX_PACKET };
 
-/** A request begins a connection or goes on with one. @throws RemoteError PARSE */
+/** Checks that a request either begins a connection or continues one. @throws RemoteError PARSE */
 function withOneOf<T extends { initiate: Uint8Array | undefined; id: Uint8Array | undefined }>(request: T): ReturnType<typeof defined<T>> {
   if (request.initiate !== undefined && request.id !== undefined) throw new RemoteError('PARSE', 'Initiate and Id exclude each other');
   return defined(request);
@@ -131,7 +133,7 @@ export function decodeConnectRequest(payload: Uint8Array): ConnectRequest {
 }
 
 /**
- * Body of the 2.01 that answers it.
+ * Body of the 2.01 response.
  * @throws LocalError INVALID_ARGUMENT for a redirect or address that cannot be written
  */
 export function encodeConnectAnswer(answer: ConnectAnswer): Uint8Array {
@@ -194,7 +196,7 @@ export function decodeP2pConnectRequest(payload: Uint8Array): P2pConnectRequest 
   });
 }
 
-/** Body of the 2.01 that answers it. */
+/** Body of the 2.01 response. */
 export function encodeP2pConnectAnswer(answer: P2pConnectAnswer): Uint8Array {
   return encode({ Respond: answer.respond });
 }
@@ -204,7 +206,7 @@ export function decodeP2pConnectAnswer(payload: Uint8Array): P2pConnectAnswer {
   return defined({ respond: optionalBytes(map(decode(payload)), 'Respond', packet) });
 }
 
-/** Body of `DELETE /client/route` and `DELETE /device/route`. @param route the sender's 8-byte id of it */
+/** Body of `DELETE /client/route` and `DELETE /device/route`. @param route the sender's 8-byte id of the route */
 export function encodeRouteRelease(route: Uint8Array): Uint8Array {
   return encode({ Route: route });
 }

@@ -1,6 +1,6 @@
-/** Cuts a text to a number of UTF-8 bytes without splitting a character. */
+/** Cutting of a text to a number of UTF-8 bytes without splitting a character. */
 
-/** The text itself, or as many whole characters of it as fit. @param max UTF-8 bytes */
+/** Returns the text itself, or as many whole characters of it as fit. @param max UTF-8 bytes */
 export function cutText(text: string, max: number): string {
   const bytes = new TextEncoder().encode(text);
   if (bytes.length <= max) return text;
@@ -9,7 +9,7 @@ export function cutText(text: string, max: number): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, end));
 }
 
-/** Not the first byte of a character. */
+/** Returns whether it is not the first byte of a character. */
 function isContinuation(byte: number): boolean {
   return (byte & 0xc0) === 0x80;
 }

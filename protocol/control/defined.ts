@@ -1,11 +1,11 @@
 /** Decoded bodies with optional properties. */
 
-/** Optional properties whose value may not be undefined. */
+/** Optional properties whose value must not be undefined. */
 type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
 };
 
-/** The object without its undefined properties. */
+/** Returns the object without its undefined properties. */
 export function defined<T extends object>(object: T): Defined<T> {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

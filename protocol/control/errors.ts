@@ -1,6 +1,6 @@
 /**
- * The error body of a base station, `{Error: {Code, Message}}` in CBOR, from station code to reply and from answer to error.
- * The codes and their meaning are in `errors/station-codes.ts`.
+ * The error body of a base station, `{Error: {Code, Message}}` in CBOR: from station code to reply and from response to
+ * error. The codes and their meanings are in `errors/station-codes.ts`.
  */
 import { decode, encode, map, mapField, optionalText, uint } from '../cbor/index.ts';
 import { type CoapReply, type CoapResponse, diagnosticText, formatStatus, printable, Status } from '../coap/index.ts';
@@ -8,7 +8,7 @@ import { type ErrorCode, RemoteError, type StationCode, stationCodeMeaning } fro
 import { MAX_ERROR_TEXT } from './limits.ts';
 import { CONTENT_FORMAT_CBOR } from './paths.ts';
 
-/** Station code, and a text for a person. */
+/** Station code and a text for display. */
 export interface ErrorBody {
   readonly code: number;
   readonly message: string;
@@ -25,15 +25,15 @@ export function decodeErrorBody(payload: Uint8Array): ErrorBody {
   return { code: uint(error, 'Code', { max: 0xffff }), message: optionalText(error, 'Message', { max: MAX_ERROR_TEXT }) ?? '' };
 }
 
-/** What a base station answers for a station code. */
+/** Returns the reply of a base station for a station code. */
 export function stationReply(code: StationCode, message = stationCodeMeaning(code)!.message): CoapReply {
   const { status } = stationCodeMeaning(code)!;
   return { status, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeErrorBody({ code, message }) };
 }
 
 /**
- * The error that an answer with a status of 4.00 or above is, whether it has an error body or a text. Never throws.
- * `status` and `stationCode`, that of the body, are for those who act on them.
+ * Returns the error for a response with a status of 4.00 or above, whether it has an error body or a text. Never
+ * throws. `status` and `stationCode` (that of the body) let callers act on them.
  */
 export function stationError(
   response: Pick<CoapResponse, 'status' | 'contentFormat' | 'payload'>,

@@ -1,18 +1,19 @@
 /**
- * `POST /device/join`: a device that the base station does not know yet redeems an invitation, and its key becomes that of a device.
+ * `POST /device/join`: a device that the base station does not know yet redeems an invitation, which registers its key.
  *
- * Request `{ProductId, DeviceId?, Token}`, answer 2.01 `{DeviceId}`: the device id that the key has from then on. The key is the one that the
- * channel's handshake proved. The same key may repeat the request until the invitation expires, and gets the same answer.
+ * Request `{ProductId, DeviceId?, Token}`, answer 2.01 `{DeviceId}`: the device id of the key from then on. The key is
+ * the one that the channel's handshake proved. The same key may repeat the request until the invitation expires, and
+ * gets the same answer.
  */
 import { bytes, decode, encode, map, optionalText, text } from '../cbor/index.ts';
 import { JOIN_TOKEN, MAX_ID } from './limits.ts';
 
-/** What a device shows to become one. */
+/** The request of a device to be registered. */
 export interface JoinRequest {
   readonly productId: string;
-  /** Null: the one of the invitation, or one that the base station makes. */
+  /** Null: the id in the invitation, or one that the base station generates. */
   readonly deviceId: string | null;
-  /** The invitation's, 16 bytes. */
+  /** The token of the invitation, 16 bytes. */
   readonly token: Uint8Array;
 }
 
@@ -31,12 +32,12 @@ export function decodeJoinRequest(payload: Uint8Array): JoinRequest {
   };
 }
 
-/** Body of the 2.01 that answers it. @param deviceId the id that the device has from now on */
+/** Body of the 2.01 response. @param deviceId the id of the device from now on */
 export function encodeJoinAnswer(deviceId: string): Uint8Array {
   return encode({ DeviceId: deviceId });
 }
 
-/** The device id. @throws RemoteError PARSE */
+/** Returns the device id. @throws RemoteError PARSE */
 export function decodeJoinAnswer(payload: Uint8Array): string {
   return text(map(decode(payload)), 'DeviceId', { min: 1, max: MAX_ID });
 }

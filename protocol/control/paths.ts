@@ -32,7 +32,7 @@ export const ClientPath = {
   ADDRESS: '/client/address',
 } as const;
 
-/** Base station → device: this one alone. */
+/** Base station → device: this one only. */
 export const StationPath = {
   /** POST */
   P2P_CONNECT: '/p2p/connect',

@@ -1,9 +1,12 @@
-/** What base station and device read of the push provider's documents, which are otherwise passed on unread. */
+/**
+ * The parts of the push provider's documents that base station and device inspect; otherwise they pass the documents on
+ * unread.
+ */
 import type { PushAnswer } from './relayed.ts';
 
 /**
- * True when the provider says that the registration token is gone: 404 with the error code UNREGISTERED.
- * A 404 without it may be that of a gateway, or of a wrong base URL.
+ * Returns true when the provider says that the registration token is gone: 404 with the error code UNREGISTERED. A 404
+ * without it may come from a gateway, or from a wrong base URL.
  *
  *     {"error": {…, "details": [{"@type": "…FcmError", "errorCode": "…"}]}}
  */
@@ -13,7 +16,7 @@ export function isUnregistered({ statusCode, body }: PushAnswer): boolean {
   return Array.isArray(details) && details.some((each) => member(each, 'errorCode') === 'UNREGISTERED');
 }
 
-/** The registration token a notification goes to; null when it has none or is no JSON. */
+/** Returns the registration token of a notification; null when it has none or is not JSON. */
 export function tokenOf(body: string): string | null {
   const token = member(member(parsed(body), 'message'), 'token');
   return typeof token === 'string' ? token : null;

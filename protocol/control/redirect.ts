@@ -1,4 +1,4 @@
-/** The answer "ask there instead" of a base station, to an attach or a connect. */
+/** The redirect of a base station, in answer to an attach or a connect. */
 import { hex } from '@scure/base';
 import { bytes, type CborMap, text, uint } from '../cbor/index.ts';
 import { LocalError, RemoteError } from '../errors/index.ts';
@@ -8,7 +8,7 @@ import { MAX_HOST } from './limits.ts';
 /** Status of an answer that redirects. */
 export const REDIRECT = 1;
 
-/** Another base station, proved by the one that names it. */
+/** Another base station, whose key the redirecting one vouches for. */
 export interface Redirect {
   readonly kind: 'redirect';
   /** Name or numeric address. */

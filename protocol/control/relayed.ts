@@ -1,6 +1,6 @@
 /**
- * What a device sends through its base station to services on the Internet: push notifications (`POST /device/push/send`) and service
- * invocations (`POST /device/service/invoke`). Field names and limits are the reference's (§5.6, §5.7).
+ * Messages that a device sends through its base station to services on the Internet: push notifications (`POST
+ * /device/push/send`) and service invocations (`POST /device/service/invoke`). See docs/outbound.md.
  */
 import { bytes, decode, encode, map, optionalBytes, optionalUint, text, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
@@ -14,24 +14,24 @@ export interface PushRequest {
   readonly body: string;
 }
 
-/** What became of it. */
+/** The provider's answer. */
 export interface PushAnswer {
   /** HTTP status of the provider. */
   readonly statusCode: number;
-  /** What the provider answered. */
+  /** Body of the provider's response. */
   readonly body: string;
 }
 
-/** A message for a service the base station knows. */
+/** A message for a service that the base station knows. */
 export interface ServiceRequest {
   readonly serviceId: string;
   readonly message: Uint8Array;
 }
 
-/** How the service's answer came: bytes, not at all, or as text. */
+/** Form of the service's answer: bytes, none, or text. */
 export type MessageFormat = 'BINARY' | 'NONE' | 'TEXT';
 
-/** What the service answered. */
+/** The service's answer. */
 export interface ServiceAnswer {
   /** HTTP status of the service. */
   readonly statusCode: number;
@@ -39,7 +39,7 @@ export interface ServiceAnswer {
   readonly messageFormat: MessageFormat;
 }
 
-/** Index is the number on the wire. */
+/** The index is the number on the wire. */
 const messageFormats: readonly MessageFormat[] = ['BINARY', 'NONE', 'TEXT'];
 
 /** Body of `POST /device/push/send`. */
@@ -53,12 +53,12 @@ export function decodePushRequest(payload: Uint8Array): PushRequest {
   return { projectId: text(body, 'ProjectId', { min: 1, max: MAX_PROJECT_ID }), body: text(body, 'Body', { min: 1, max: MAX_PUSH_BODY }) };
 }
 
-/** Body of the 2.01 that answers it. */
+/** Body of the 2.01 response. */
 export function encodePushAnswer({ statusCode, body }: PushAnswer): Uint8Array {
   return encode({ StatusCode: statusCode, Body: body });
 }
 
-/** The body as far as a device keeps it. @throws RemoteError PARSE */
+/** Decodes the answer; cuts the body to what a device keeps. @throws RemoteError PARSE */
 export function decodePushAnswer(payload: Uint8Array): PushAnswer {
   const body = map(decode(payload));
   return {
@@ -81,12 +81,12 @@ export function decodeServiceRequest(payload: Uint8Array): ServiceRequest {
   };
 }
 
-/** Body of the 2.01 that answers it. */
+/** Body of the 2.01 response. */
 export function encodeServiceAnswer({ statusCode, message, messageFormat }: ServiceAnswer): Uint8Array {
   return encode({ StatusCode: statusCode, Message: message, MessageFormat: messageFormats.indexOf(messageFormat) });
 }
 
-/** A missing format reads as BINARY, a missing message as none. @throws RemoteError PARSE */
+/** Decodes a missing format as BINARY and a missing message as empty. @throws RemoteError PARSE */
 export function decodeServiceAnswer(payload: Uint8Array): ServiceAnswer {
   const body = map(decode(payload));
   const messageFormat = messageFormats[optionalUint(body, 'MessageFormat') ?? 0];

@@ -1,13 +1,15 @@
 /**
- * `/p2p/rendezvous` on the device, inside the connection with its client: both ends say where they may be reached directly, and under which keys
- * they take checks (protocol/stun/). A base station can neither read nor change it.
+ * `/p2p/rendezvous` on the device, inside the connection with its client: both ends exchange the addresses at which
+ * they may be reached directly, and the keys under which they accept checks (protocol/stun/). A base station can
+ * neither read nor change this.
  *
- * `POST`, observed: `{Round, Tag, Key, Number, Candidates, Nat?}` begins a round; the 2.01 and each notification are `{Tag, Key, Number, Candidates,
- * Nat?, Opened}` of the device. `PUT`: `{Round, Number, Candidates, Nat?, Opened, Spray?}` is the client's news, answered 2.04. Lists are whole; the
- * newest Number wins; Opened names the newest list of the other end to which openers went.
+ * `POST`, observed: `{Round, Tag, Key, Number, Candidates, Nat?}` begins a round; the 2.01 and each notification are
+ * `{Tag, Key, Number, Candidates, Nat?, Opened}` of the device. `PUT`: `{Round, Number, Candidates, Nat?, Opened,
+ * Spray?}` is the client's update, answered 2.04. Lists are complete; the newest Number wins; Opened names the newest
+ * list of the peer to which openers were sent.
  *
- * Candidate: `{Ip, Port, Type: 0 host | 1 reflexive | 2 mapped}`. Nat: `{Mapping: 0 unknown | 1 none | 2 independent | 3 sequential | 4 random, Last?,
- * Stride?, Age?}`.
+ * Candidate: `{Ip, Port, Type: 0 host | 1 reflexive | 2 mapped}`. Nat: `{Mapping: 0 unknown | 1 none | 2 independent |
+ * 3 sequential | 4 random, Last?, Stride?, Age?}`.
  */
 import {
   arrayField,
@@ -34,30 +36,33 @@ export interface Candidate extends SocketAddress {
   readonly type: CandidateType;
 }
 
-/** How a NAT maps (RFC 4787 §4.1). `sequential` gives each destination a port at a constant distance from the last one, `random` any. */
+/**
+ * How a NAT maps (RFC 4787 §4.1). `sequential` gives each destination a port at a constant distance from the last one,
+ * `random` any port.
+ */
 export type NatMapping = 'unknown' | 'none' | 'independent' | 'sequential' | 'random';
 
-/** What an end found out about the NAT before it. */
+/** What an end found out about its NAT. */
 export interface NatReport {
   readonly mapping: NatMapping;
-  /** Of a sequential NAT: the port it gave out last. */
+  /** For a sequential NAT: the last port it assigned. */
   readonly last?: number;
   /** Distance to the next port modulo 65,536, 1 to 65,535: 65,535 is one down. */
   readonly stride?: number;
-  /** Milliseconds since `last` was given out. */
+  /** Milliseconds since `last` was assigned. */
   readonly age?: number;
 }
 
-/** What both ends say in each message. */
+/** The fields that both ends send in each message. */
 interface Lists {
-  /** Of this list; a newer list has a larger one. */
+  /** Number of this list; a newer list has a larger one. */
   readonly number: number;
   /** The whole list, at most MAX_CANDIDATES. */
   readonly candidates: readonly Candidate[];
   readonly nat?: NatReport;
 }
 
-/** For whom a check is, and what proves it. */
+/** The addressee of a check, and the key that authenticates it. */
 interface CheckKeys {
   /** 8 bytes. */
   readonly tag: Uint8Array;
@@ -70,16 +75,16 @@ export interface RendezvousOffer extends Lists, CheckKeys {
   readonly round: number;
 }
 
-/** The 2.01, and each notification of the device. */
+/** The 2.01 response, and each notification of the device. */
 export interface RendezvousState extends Lists, CheckKeys {
-  /** Newest list of the client to which openers of the device went, 0 for none. */
+  /** Newest list of the client to which the device sent openers, 0 for none. */
   readonly opened: number;
 }
 
-/** Body of `PUT`: the client has another list, or openers of its went out, or it asks for the sprayed stage. */
+/** Body of `PUT`: the client has another list, or has sent openers, or asks for the sprayed stage. */
 export interface RendezvousUpdate extends Lists {
   readonly round: number;
-  /** Newest list of the device to which openers of the client went, 0 for none. */
+  /** Newest list of the device to which the client sent openers, 0 for none. */
   readonly opened: number;
   /** Both ends may begin the sprayed stage. */
   readonly spray?: boolean;

@@ -1,24 +1,27 @@
 /**
- * STUN of a base station in its answers to attach and connect: `Stun: [{Ip?, Port, ResponsePort?}]`, at most two. An older end ignores `ResponsePort`; an older
- * base station does not give it.
+ * STUN servers of a base station in its answers to attach and connect: `Stun: [{Ip?, Port, ResponsePort?}]`, at most
+ * two. An older end ignores `ResponsePort`; an older base station does not send it.
  */
 
 import { type CborMap, type CborValue, map, optionalArrayField, optionalBool, uint } from '../cbor/index.ts';
 import { addressMap, readAddress } from './address.ts';
 
-/** Where a base station answers plain Binding (protocol/stun/). */
+/** An address at which a base station answers plain Binding (protocol/stun/). */
 export interface StunServer {
   /** Numeric; absent: the address at which the base station itself was reached. */
   readonly address?: string;
   readonly port: number;
-  /** It answers to RESPONSE-PORT (RFC 5780 §7.5), too. */
+  /** Whether it supports RESPONSE-PORT (RFC 5780 §7.5). */
   readonly responsePort?: boolean;
 }
 
-/** One on another port than the base station's own, and one on another address: more would show nothing more of a NAT. */
+/**
+ * One on another port than the base station's own, and one on another address: more would reveal nothing more about a
+ * NAT.
+ */
 const MAX_STUN = 2;
 
-/** Undefined, and thus no field, for none. @throws LocalError INVALID_ARGUMENT for a name */
+/** Returns undefined, and thus no field, for none. @throws LocalError INVALID_ARGUMENT for a name */
 export function stunField(servers: readonly StunServer[] | undefined): CborValue | undefined {
   if (servers === undefined || servers.length === 0) return undefined;
   return servers.map(({ address, port, responsePort }) => ({

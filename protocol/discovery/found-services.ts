@@ -1,23 +1,23 @@
 /**
- * The services that the scanners of all links of a host have found: an instance heard on several links is one service with all its addresses. And for each
- * listener a stream of what changes.
+ * The services found by the scanners of all links of a host: an instance heard on several links is one service with all
+ * its addresses. Each listener gets a stream of changes.
  */
 import { parseAddress } from '../address.ts';
 import type { ScannedService } from './scanned-service.ts';
 
-/** One instance of the service, on whatever links. */
+/** One instance of the service, on any links. */
 export interface DiscoveredService {
   /** The Service Instance Name (RFC 6763 §4.1). */
   readonly name: string;
   /** The browsed names that list it, in lower case. */
   readonly listed: readonly string[];
-  /** TXT items; null before they came. Of several links', the newest. */
+  /** TXT items; null before they arrive. With several links, the newest. */
   readonly txt: readonly Uint8Array[] | null;
-  /** Addresses with ports. An IPv6 address that counts on one link alone has that link's zone (RFC 4007 §11). */
+  /** Addresses with ports. A link-local IPv6 address carries the zone of its link (RFC 4007 §11). */
   readonly endpoints: readonly { readonly address: string; readonly port: number }[];
 }
 
-/** Where a service was found. */
+/** The link where a service was found. */
 export interface FoundOn {
   readonly name: string;
   readonly zone?: string;
@@ -28,11 +28,11 @@ interface Found {
   readonly links: Map<string, { readonly zone: string | undefined; readonly service: ScannedService }>;
 }
 
-/** What is found by now. */
+/** The services found so far. */
 export class FoundServices {
   readonly #found = new Map<string, Found>();
 
-  /** What a link says of an instance, null that it is not there any more. */
+  /** Sets what a link knows of an instance; null when it is gone there. */
   set(link: FoundOn, name: string, service: ScannedService | null): void {
     const key = name.toLowerCase();
     const found = this.#found.get(key) ?? { name, links: new Map() };
@@ -42,7 +42,7 @@ export class FoundServices {
     else this.#found.set(key, found);
   }
 
-  /** A link is gone, with all that was found on it alone. @returns the names of what was found there */
+  /** Removes a link and everything found on it only. @returns the names of the services found there */
   removeLink(link: string): string[] {
     const names = [...this.#found.values()].filter(({ links }) => links.has(link)).map(({ name }) => name);
     for (const name of names) this.set({ name: link }, name, null);
@@ -59,36 +59,38 @@ export class FoundServices {
   }
 }
 
-/** What has become of a service. */
+/** A change of a service. */
 export interface ServiceChange {
   readonly action: 'ADD' | 'UPDATE' | 'REMOVE';
-  /** Of REMOVE as it was. */
+  /** For REMOVE, the service as it was. */
   readonly service: DiscoveredService;
 }
 
-/** What one listener is told. */
+/** The changes for one listener. */
 export class ServiceStream {
   readonly #selects: (service: DiscoveredService) => boolean;
-  readonly #told = new Map<string, { readonly service: DiscoveredService; readonly signature: string }>();
+  readonly #reported = new Map<string, { readonly service: DiscoveredService; readonly signature: string }>();
 
-  /** @param selects which services are for this listener */
+  /** @param selects which services this listener wants */
   constructor(selects: (service: DiscoveredService) => boolean) {
     this.#selects = selects;
   }
 
-  /** What the listener is to be told about the service of that name, as it is now or null; null when that is nothing new. */
+  /**
+   * Returns the change to report for the service of that name, now given or null; returns null when nothing changed.
+   */
   update(name: string, now: DiscoveredService | null): ServiceChange | null {
     const key = name.toLowerCase();
-    const told = this.#told.get(key);
+    const reported = this.#reported.get(key);
     const service = now !== null && this.#selects(now) ? now : null;
     if (service === null) {
-      this.#told.delete(key);
-      return told === undefined ? null : { action: 'REMOVE', service: told.service };
+      this.#reported.delete(key);
+      return reported === undefined ? null : { action: 'REMOVE', service: reported.service };
     }
     const signature = signatureOf(service);
-    if (signature === told?.signature) return null;
-    this.#told.set(key, { service, signature });
-    return { action: told === undefined ? 'ADD' : 'UPDATE', service };
+    if (signature === reported?.signature) return null;
+    this.#reported.set(key, { service, signature });
+    return { action: reported === undefined ? 'ADD' : 'UPDATE', service };
   }
 }
 
@@ -112,13 +114,13 @@ function withZone(address: string, zone: string | undefined): string {
   return zone !== undefined && isScoped(address) ? `${address}%${zone}` : address;
 }
 
-/** Which names list it besides makes no difference to a listener, nor does the order of the addresses. */
+/** Ignores which names list the service and the order of the addresses: neither matters to a listener. */
 function signatureOf({ txt, endpoints }: DiscoveredService): string {
-  const places = endpoints.map(({ address, port }) => `${address} ${port}`).sort();
-  return `${txt?.map((item) => item.join()).join(';')} ${places.join()}`;
+  const addresses = endpoints.map(({ address, port }) => `${address} ${port}`).sort();
+  return `${txt?.map((item) => item.join()).join(';')} ${addresses.join()}`;
 }
 
-/** fe80::/10 (RFC 4291 §2.5.6). */
+/** Link-local addresses, fe80::/10 (RFC 4291 §2.5.6). */
 function isScoped(address: string): boolean {
   const bytes = parseAddress(address);
   return bytes?.length === 16 && bytes[0] === 0xfe && (bytes[1]! & 0xc0) === 0x80;

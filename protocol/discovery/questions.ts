@@ -1,27 +1,27 @@
-/** Packs what a scanner asks into messages that fit a frame of Ethernet (RFC 6762 §17). */
+/** Packs the questions of a scanner into messages that fit an Ethernet frame (RFC 6762 §17). */
 import { type DnsMessage, type DnsQuestion, type DnsRecord, dnsQuery } from './records.ts';
 
-/** Bytes of one message, names not compressed: 1,500 less the headers of IPv6 and UDP, and some room. */
+/** Maximum bytes of one message, names not compressed: 1,500 less the headers of IPv6 and UDP, and some margin. */
 const MAX_MESSAGE = 1400;
 /** Bytes of the DNS header, of a question and of a PTR record, without names. */
 const HEADER = 12;
 const QUESTION = 4;
 const RECORD = 10;
-/** Messages with known answers after one question: enough for a full table of names as long as those of devices. */
+/** Most messages with known answers after one question: enough for a full table of device names. */
 const MAX_KNOWN_MESSAGES = 64;
 
-/** Questions for unique names, in a few messages. */
+/** Packs questions for unique names into a few messages. */
 export class QuestionPacker {
   readonly #limit: number;
   readonly #messages: DnsQuestion[][] = [];
   #room = 0;
 
-  /** @param limit messages */
+  /** @param limit most messages */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Whether the last message has been begun and has no room for any question of one name. */
+  /** True when the last message may have no room for all questions of one name. */
   get isFull(): boolean {
     return this.#messages.length === this.#limit && this.#room < 4 * (QUESTION + 257);
   }
@@ -42,8 +42,8 @@ export class QuestionPacker {
 }
 
 /**
- * One question with the answers that are known (§7.1), in as many messages as these take, all but the last with the TC bit (§7.2). Answers beyond 64
- * messages are left out: those whose they are answer.
+ * Returns one question with the known answers (§7.1), in as many messages as they need, all but the last with the TC
+ * bit (§7.2). Answers beyond 64 messages are left out: their owners answer again.
  */
 export function questionWithKnown(question: DnsQuestion, known: readonly DnsRecord[]): DnsMessage[] {
   const parts: DnsRecord[][] = [[]];

@@ -1,21 +1,25 @@
 /**
- * The records of one name and type in the cache of a scanner: their life, when to ask for them again, goodbye and cache flush (RFC 6762 §5.2, §10).
+ * The records of one name and type in the cache of a scanner: their life, refresh, goodbye and cache flush (RFC 6762
+ * §5.2, §10).
  *
- * Who fills it: anybody on the link. A set holds a few records; when it is full, the one that was heard longest ago makes way.
+ * Any host on the link can fill it. A set holds a few records; when it is full, the one heard longest ago is dropped.
  */
 import { type DnsRecord, recordKey } from './records.ts';
 
 const SECOND = 1000;
-/** Shares of its life after which a record is asked for again, and how much later at random (§5.2). */
+/** Fractions of its life after which a record is queried again, and the random addition (§5.2). */
 const REFRESHES = [0.8, 0.85, 0.9, 0.95] as const;
 const REFRESH_JITTER = 0.02;
-/** Seconds. The life that RFC 6762 §10 gives to records without addresses; a longer one counts as that, so that what was forged is forgotten. */
+/**
+ * Seconds: the life that RFC 6762 §10 gives to records without addresses. A longer one counts as this, so that forged
+ * records are forgotten.
+ */
 const MAX_TTL = 4500;
 
 interface Kept {
   record: DnsRecord;
   readonly key: string;
-  /** When this data was heard first, and last. */
+  /** When this data was first heard. */
   readonly since: number;
   heardAt: number;
   /** ms */
@@ -26,7 +30,7 @@ interface Kept {
   refreshAt: number;
 }
 
-/** Whether a set holds other data than before. */
+/** True when a set holds other data than before. */
 export type Changed = boolean;
 
 export class RecordSet {
@@ -35,8 +39,9 @@ export class RecordSet {
   readonly #kept: Kept[] = [];
 
   /**
-   * @param limit records it holds
-   * @param firstRefresh 0: asked for from 80 % of their life on; 1: from 85 %, for records that another answer brings along
+   * @param limit most records it holds
+   * @param firstRefresh 0: queried again from 80 % of their life on; 1: from 85 %, for records that another answer
+   *   includes
    */
   constructor(limit: number, firstRefresh: 0 | 1 = 0) {
     this.#limit = limit;
@@ -51,15 +56,19 @@ export class RecordSet {
     return this.#kept.map(({ record }) => record);
   }
 
-  /** The data that came last, and when it came first; null without any. A repeat of older data does not make it newer. */
+  /**
+   * Returns the data that appeared last, and when it first came; null without any. A repeat does not make older data
+   * newer.
+   */
   newest(): { readonly record: DnsRecord; readonly since: number } | null {
     return this.#kept.reduce<Kept | null>((best, each) => (best === null || each.since >= best.since ? each : best), null);
   }
 
-  /** Takes a record that was heard. @param jitter 0 to below 1 */
+  /** Stores a record that was heard. @param jitter 0 to below 1 */
   put(record: DnsRecord, now: number, jitter: number): Changed {
     const key = recordKey(record);
-    // A second's grace, as its other records may be in another message (§10.2); gone at once would be a gap when a repeat follows (§10.1).
+    // A second's grace: its other records may be in another message (§10.2), and removing a record at once would cause
+    // a gap when a repeat follows (§10.1).
     for (const other of this.#kept) if (record.flush && other.key !== key && other.heardAt < now - SECOND) endSoon(other, now);
     const known = this.#kept.find((each) => each.key === key);
     if (record.ttl === 0) {
@@ -78,14 +87,14 @@ export class RecordSet {
     return known === undefined;
   }
 
-  /** Forgets what has expired. */
+  /** Removes the records that have expired. */
   expire(now: number): Changed {
     const before = this.#kept.length;
     for (let index = before - 1; index >= 0; index--) if (this.#kept[index]!.expiresAt <= now) this.#kept.splice(index, 1);
     return this.#kept.length < before;
   }
 
-  /** Whether a record is to be asked for again now. @param random 0 to below 1 at each call */
+  /** Returns whether a record should be queried again now. @param random 0 to below 1 at each call */
   takeRefresh(now: number, random: () => number): boolean {
     const due = this.#kept.filter(({ refreshAt }) => refreshAt <= now);
     for (const kept of due) {
@@ -95,12 +104,15 @@ export class RecordSet {
     return due.length > 0;
   }
 
-  /** When `expire` or `takeRefresh` has something to do. */
+  /** Returns when `expire` or `takeRefresh` has something to do. */
   nextTimeout(): number {
     return this.#kept.reduce((least, { expiresAt, refreshAt }) => Math.min(least, expiresAt, refreshAt), Number.POSITIVE_INFINITY);
   }
 
-  /** What a query may name as known: records in the first half of their life, with the life that is left (§7.1). */
+  /**
+   * Returns the records for a query's known-answer list: those in the first half of their life, with the remaining life
+   * (§7.1).
+   */
   knownAnswers(now: number): DnsRecord[] {
     return this.#kept.flatMap(({ record, life, expiresAt }) =>
       expiresAt - now > life / 2 ? [{ ...record, ttl: Math.ceil((expiresAt - now) / SECOND), flush: false }] : [],
@@ -119,7 +131,7 @@ export class RecordSet {
 function endSoon(kept: Kept, now: number): void {
   kept.expiresAt = Math.min(kept.expiresAt, now + SECOND);
   kept.refreshAt = Number.POSITIVE_INFINITY;
-  // Half its life has passed, whatever it was: it is no known answer any more.
+  // Counts as past half its life: it is no longer a known answer.
   kept.life = Number.POSITIVE_INFINITY;
 }
 

@@ -1,14 +1,17 @@
-/** Messages and records of multicast DNS (RFC 6762, RFC 1035 §4) as objects: what discovery uses of them. Bytes are the IO layer's. */
+/**
+ * Messages and records of multicast DNS (RFC 6762, RFC 1035 §4) as objects, as far as discovery uses them. The IO layer
+ * converts them to bytes.
+ */
 
 interface Common {
   readonly name: string;
-  /** Seconds; 0 takes the record back (RFC 6762 §10.1). */
+  /** Seconds; 0 withdraws the record (RFC 6762 §10.1). */
   readonly ttl: number;
   /** The cache-flush bit: these are all records of that name and type (RFC 6762 §10.2). */
   readonly flush: boolean;
 }
 
-/** One record. The text of an address is canonical and without zone; TXT has one entry for each string. */
+/** One record. The text of an address is canonical and without a zone; TXT has one entry per string. */
 export type DnsRecord = Common &
   (
     | { readonly type: 'A' | 'AAAA' | 'PTR'; readonly data: string }
@@ -29,9 +32,9 @@ export interface DnsQuestion {
   readonly unicast: boolean;
 }
 
-/** One message. Records of types that {@link DnsRecord} has not are left out of it. */
+/** One message. It omits records of types that {@link DnsRecord} does not have. */
 export interface DnsMessage {
-  /** 0 but in legacy unicast queries and their answers (RFC 6762 §18.1). */
+  /** 0 except in legacy unicast queries and their answers (RFC 6762 §18.1). */
   readonly id: number;
   readonly response: boolean;
   /** The TC bit: more known answers follow (RFC 6762 §7.2). */
@@ -44,22 +47,22 @@ export interface DnsMessage {
 
 const EMPTY: DnsMessage = { id: 0, response: false, truncated: false, questions: [], answers: [], authorities: [], additionals: [] };
 
-/** A query; what is left out is empty. */
+/** Returns a query; omitted parts are empty. */
 export function dnsQuery(parts: Partial<DnsMessage>): DnsMessage {
   return { ...EMPTY, ...parts };
 }
 
-/** A response; what is left out is empty. */
+/** Returns a response; omitted parts are empty. */
 export function dnsResponse(parts: Partial<DnsMessage>): DnsMessage {
   return { ...EMPTY, response: true, ...parts };
 }
 
-/** Whether two names are one: ASCII letters have no case (RFC 6762 §16). */
+/** Returns whether two names are equal: ASCII letters are compared without case (RFC 6762 §16). */
 export function sameName(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase();
 }
 
-/** The same for two records of the same name, type and data, whatever their times to live. */
+/** Returns a key that is equal for records of the same name, type and data, whatever their times to live. */
 export function recordKey(record: DnsRecord): string {
   return `${record.name.toLowerCase()} ${record.type} ${dataKey(record)}`;
 }

@@ -1,18 +1,18 @@
 /**
- * The responder of one link, sans-IO (RFC 6762): asks whether the name is free, announces, answers, takes back.
+ * The responder of one link, sans-IO (RFC 6762): probes for the name, announces, answers, withdraws.
  *
- * - Probing (§8.1): three queries, 250 ms apart, after a random wait of up to 250 ms; nothing is answered before. Announcing (§8.3): twice,
- *   a second apart; once more each time the records change.
- * - The name is the device's identity: it is what clients ask for, and a device that took another one could not be found. So a conflict
- *   (§9) is told, and answering goes on, but without the cache-flush bit: both devices stay in the caches, and a client finds out by the
- *   handshake which is its own. No tie is broken (§8.2), since neither would yield.
- * - Answers (§6) to questions for our own records leave at once, for shared ones after 20 to 120 ms, after a query that announces more
- *   known answers after 400 to 500 ms (§7.2); no record is multicast twice within a second, but in defence against a probe. What another
- *   responder answered meanwhile is dropped (§7.4).
- * - Answers go to one address where the querier asks so (§5.4) or is a plain DNS resolver (§6.7).
+ * - Probing (§8.1): three queries, 250 ms apart, after a random wait of up to 250 ms; nothing is answered before.
+ *   Announcing (§8.3): twice, a second apart, and again each time the records change.
+ * - The name is the device's identity: clients ask for it, so a device that chose another one could not be found. A
+ *   conflict (§9) is therefore reported, and answering continues without the cache-flush bit: both devices stay in the
+ *   caches, and the handshake shows a client which one is its own. No tie is broken (§8.2), since neither would yield.
+ * - Answers (§6) to questions for unique records leave immediately, for shared ones after 20 to 120 ms, after a query
+ *   that announces more known answers after 400 to 500 ms (§7.2). No record is multicast twice within a second, except
+ *   in defence against a probe. Answers that another responder sent meanwhile are dropped (§7.4).
+ * - Answers are unicast where the querier asks for that (§5.4) or is a plain DNS resolver (§6.7).
  *
- * After `receive` and `setRecords`: `nextEvent` until null, then `nextTimeout`, which may be at once. After `handleTimeout`: `transmit` until null,
- * then `nextTimeout`.
+ * After `receive` and `setRecords`: `nextEvent` until null, then `nextTimeout`, which may be immediate. After
+ * `handleTimeout`: `transmit` until null, then `nextTimeout`.
  */
 import { additionalsOf, answersTo, knownAnswers, legacyResponse, withoutKnown } from './answer.ts';
 import { type DnsMessage, type DnsRecord, dnsQuery, dnsResponse, recordKey, sameName } from './records.ts';
@@ -26,22 +26,22 @@ const PROBE_INTERVAL = 250;
 const ANNOUNCEMENTS = 2;
 /** ms between two multicasts of a record (§6), and between announcements (§8.3). */
 const SECOND = 1000;
-/** Answers that wait at a time; above that questions are dropped, and asked again. */
+/** Most waiting answers; beyond it questions are dropped, and queriers repeat them. */
 const MAX_WAITING = 32;
 
-/** Where a message came from. */
+/** The source of a message. */
 export interface MdnsSource {
   readonly address: string;
   readonly port: number;
 }
 
-/** A message to send; `to` null: to everybody on the link. */
+/** A message to send; `to` null: multicast on the link. */
 export interface Outgoing {
   readonly message: DnsMessage;
   readonly to: MdnsSource | null;
 }
 
-/** Another device has announced our names with other data, as `from` shows. Reported once. */
+/** Another device has announced our names with other data; `from` is its address. Reported once. */
 export interface MdnsConflict {
   readonly kind: 'conflict';
   readonly from: MdnsSource;
@@ -61,16 +61,16 @@ export class Responder {
   #records: readonly DnsRecord[];
   #probesLeft = PROBES;
   #announcementsLeft = ANNOUNCEMENTS;
-  /** Nobody objected: announced once at least. */
+  /** Announced at least once, without objection. */
   #isOurs = false;
   /** When the next probe or announcement is due. */
   #nextStep: number;
   #waiting: Waiting[] = [];
-  /** Messages that `transmit` gives out: what one `handleTimeout` made. */
+  /** Messages for `transmit`, made by one `handleTimeout`. */
   readonly #outgoing: Outgoing[] = [];
   /** When each record was last multicast. */
   readonly #lastMulticast = new Map<string, number>();
-  /** Another device has our names. */
+  /** Another device uses our names. */
   #isShared = false;
   #event: MdnsConflict | null = null;
 
@@ -81,7 +81,7 @@ export class Responder {
     this.#nextStep = now + random() * PROBE_INTERVAL;
   }
 
-  /** The records are others now (TXT, addresses): they are announced again. */
+  /** Replaces the records (TXT, addresses) and announces them again. */
   setRecords(records: readonly DnsRecord[], now: number): void {
     this.#records = this.#isShared ? withoutFlush(records) : records;
     this.#waiting = [];
@@ -93,46 +93,52 @@ export class Responder {
     this.#nextStep = Math.max(now, last);
   }
 
-  /** A message arrived on the link. @param own it comes from an address of this host: its addresses are ours as well */
+  /**
+   * Handles a message that arrived on the link.
+   * @param own it comes from an address of this host, whose addresses are also ours
+   */
   receive(message: DnsMessage, from: MdnsSource, now: number, own = false): void {
     if (message.response) this.#heard(message, from, own);
     else this.#asked(message, from, now, own);
   }
 
-  /** The next message to send, null when none waits. */
+  /** Returns the next message to send, null when none waits. */
   transmit(): Outgoing | null {
     return this.#outgoing.shift() ?? null;
   }
 
-  /** A conflict, once; else null. */
+  /** Returns a conflict, once; else null. */
   nextEvent(): MdnsConflict | null {
     const event = this.#event;
     this.#event = null;
     return event;
   }
 
-  /** When to call `handleTimeout`, ms; Infinity: not before something arrives. */
+  /** Returns when to call `handleTimeout`, ms; Infinity: not before something arrives. */
   nextTimeout(): number {
     return Math.min(this.#nextStep, ...this.#waiting.map(({ due }) => due));
   }
 
-  /** Makes the probe or announcement and the answers that are due. */
+  /** Creates the probe or announcement and the answers that are due. */
   handleTimeout(now: number): void {
     if (this.#nextStep <= now) this.#step(now);
     const isDue = ({ due }: Waiting) => due <= now;
-    // An answer takes its records out of those that wait behind it, and some of these with them.
+    // An answer removes its records from those that wait behind it, and removes the ones that become empty.
     for (let index = this.#waiting.findIndex(isDue); index >= 0; index = this.#waiting.findIndex(isDue))
       this.#answer(this.#waiting.splice(index, 1)[0]!, now);
   }
 
-  /** What takes everything back (§10.1), null before it was announced. The type's own entry belongs to other devices as well. */
+  /**
+   * Returns the message that withdraws everything (§10.1), null before it was announced. Omits the entry of the service
+   * type, which other devices share.
+   */
   goodbye(): DnsMessage | null {
     if (!this.#isOurs) return null;
     const own = this.#records.filter(({ name, type }) => type !== 'NSEC' && !sameName(name, SERVICE_TYPES));
     return dnsResponse({ answers: own.map((record) => ({ ...record, ttl: 0 })) });
   }
 
-  /** The next probe or announcement. */
+  /** Sends the next probe or announcement. */
   #step(now: number): void {
     if (this.#probesLeft > 0) {
       this.#probesLeft--;
@@ -150,7 +156,7 @@ export class Responder {
     );
   }
 
-  /** The records we are about to use go along (§8.2). */
+  /** Returns a probe, which includes the records that we are about to use (§8.2). */
   #probe(): DnsMessage {
     const unique = this.#records.filter(({ type }) => type !== 'PTR' && type !== 'NSEC');
     const names = [...new Set(unique.map(({ name }) => name))];
@@ -170,25 +176,25 @@ export class Responder {
   }
 
   #asked(query: DnsMessage, from: MdnsSource, now: number, own: boolean): void {
-    // Authorities are a probe's.
+    // The authorities are those of a probe.
     this.#look(query.authorities, from, own);
     if (!this.#isOurs) return;
     if (query.questions.length === 0) this.#knowsMore(query, from);
     const isLegacy = from.port !== MDNS_PORT;
     const known = knownAnswers(isLegacy ? [] : query.answers);
-    const [direct, everybody]: [DnsRecord[], DnsRecord[]] = [[], []];
+    const [direct, multicast]: [DnsRecord[], DnsRecord[]] = [[], []];
     for (const question of query.questions) {
       const answers = withoutKnown(answersTo(question, this.#records), known);
       for (const record of answers) {
-        const list = isLegacy || (question.unicast && this.#isFresh(record, now)) ? direct : everybody;
-        if (!direct.includes(record) && !everybody.includes(record)) list.push(record);
+        const list = isLegacy || (question.unicast && this.#isFresh(record, now)) ? direct : multicast;
+        if (!direct.includes(record) && !multicast.includes(record)) list.push(record);
       }
     }
     if (direct.length > 0) this.#wait({ due: now, records: direct, query, from, to: from });
-    if (everybody.length > 0) this.#wait({ due: this.#dueAt(everybody, query, now), records: everybody, query, from, to: null });
+    if (multicast.length > 0) this.#wait({ due: this.#dueAt(multicast, query, now), records: multicast, query, from, to: null });
   }
 
-  /** A querier who asked before goes on telling what it knows. */
+  /** A querier continues its list of known answers. */
   #knowsMore(query: DnsMessage, { address, port }: MdnsSource): void {
     const known = knownAnswers(query.answers);
     for (const waiting of this.#waiting) {
@@ -203,7 +209,7 @@ export class Responder {
   }
 
   #dueAt(records: readonly DnsRecord[], query: DnsMessage, now: number): number {
-    // A probe is over in 250 ms: whoever asks has to hear at once whose the name is.
+    // A probe ends within 250 ms: the prober has to hear immediately that the name is taken.
     if (query.authorities.length > 0) return now;
     const delay = query.truncated ? 400 + 100 * this.#random() : records.every(({ flush }) => flush) ? 0 : 20 + 100 * this.#random();
     return Math.max(now + delay, this.#lastOf(records) + SECOND);
@@ -219,7 +225,7 @@ export class Responder {
     this.#outgoing.push({ message: to.port === MDNS_PORT ? response : legacyResponse(query, response), to });
   }
 
-  /** Answers that wait for the same records are through with it. */
+  /** Removes the answers from those that wait for the same records. */
   #multicast(answers: readonly DnsRecord[], additionals: readonly DnsRecord[], now: number): void {
     for (const record of [...answers, ...additionals]) this.#lastMulticast.set(recordKey(record), now);
     for (const waiting of this.#waiting)
@@ -228,7 +234,7 @@ export class Responder {
     this.#outgoing.push({ message: dnsResponse({ answers, additionals }), to: null });
   }
 
-  /** Multicast within a quarter of its life, so that all caches have it (§5.4). */
+  /** Returns whether it was multicast within a quarter of its life, so that all caches have it (§5.4). */
   #isFresh(record: DnsRecord, now: number): boolean {
     return now - this.#lastOf([record]) <= (record.ttl * SECOND) / 4;
   }
@@ -240,7 +246,10 @@ export class Responder {
     );
   }
 
-  /** A record of ours with other data is another device's. TXT may be our own of a moment ago. */
+  /**
+   * Detects a conflict: one of our records with other data belongs to another device. TXT is ignored: it may be our own
+   * earlier one.
+   */
   #look(records: readonly DnsRecord[], from: MdnsSource, own: boolean): void {
     if (this.#isShared) return;
     const types = own ? ['SRV'] : ['SRV', 'A', 'AAAA'];

@@ -1,39 +1,40 @@
 /**
- * What a scanner knows of one link: instances of the service, and the hosts that their SRV records name.
+ * The instances of the service that a scanner knows on one link, and the hosts that their SRV records name.
  *
- * Anybody on the link can fill it. It holds {@link MAX_INSTANCES} instances; for one more the instance makes way that has been incomplete longest, or,
- * when all are complete, the one that was heard longest ago. So a new device always gets a place, and what a stranger makes up loses its own first, unless
- * it is whole. An instance that was asked for by name has a place beside these, and does not make way. An instance is forgotten when no PTR record lists it
- * any longer; a host when no instance names it.
+ * Any host on the link can fill it. It holds {@link MAX_INSTANCES} instances. One more replaces the instance that has
+ * been incomplete longest or, when all are complete, the one heard longest ago. So a new device always gets a slot, and
+ * forged instances are the first to go unless they are complete. An instance that was asked for by name has an
+ * additional slot and is not replaced. An instance is forgotten when no PTR record lists it any longer, a host when no
+ * instance names it.
  */
 import { hostOf } from './names.ts';
 import { RecordSet } from './record-set.ts';
 
-/** Instances of one link, besides those asked for by name. */
+/** Most instances of one link, besides those asked for by name. */
 export const MAX_INSTANCES = 1024;
-/** Two, as two devices may have one name (PROTOCOL.md §11). */
+/** Two, as two devices may have the same name (PROTOCOL.md §11). */
 const MAX_SRV = 2;
 const MAX_TXT = 2;
-/** Addresses of one family of a host. */
+/** Most addresses of one family of a host. */
 const MAX_ADDRESSES = 8;
 
 const SECOND = 1000;
 /** The longest pause between two questions (RFC 6762 §5.2). */
 const HOUR = 3_600_000;
 
-/** When a question is asked: at once or later, then after 1 s, then after twice the last pause (RFC 6762 §5.2). */
+/** The schedule of a question: first now or later, then after 1 s, then after twice the last pause (RFC 6762 §5.2). */
 export class Schedule {
   next: number;
   #pause = SECOND;
   #left: number;
 
-  /** @param times after which it is asked no more */
+  /** @param times number of questions, after which it ends */
   constructor(first: number, times = Number.POSITIVE_INFINITY) {
     this.next = first;
     this.#left = times;
   }
 
-  /** It was asked, or counts as asked. */
+  /** Call when it was asked, or counts as asked. */
   asked(now: number): void {
     this.#left--;
     this.next = this.#left > 0 ? now + this.#pause : Number.POSITIVE_INFINITY;
@@ -43,7 +44,7 @@ export class Schedule {
 
 /** One instance of the service. */
 export interface Instance {
-  /** As it was first heard, or asked for. */
+  /** The spelling in which it was first heard, or asked for. */
   readonly name: string;
   readonly key: string;
   /** By key of the browsed name. */
@@ -51,9 +52,9 @@ export interface Instance {
   readonly srv: RecordSet;
   readonly txt: RecordSet;
   readonly hosts: Set<Host>;
-  /** Questions for what is not there. */
+  /** Questions for missing records. */
   missing: Schedule;
-  /** Questions by name; null when nobody asked. */
+  /** Questions by name; null when no caller asked for it. */
   wanted: Schedule | null;
   askedAt: number;
   /** What was reported, null when nothing was. */
@@ -72,15 +73,15 @@ export interface Host {
 
 export class ScanCache {
   readonly hosts = new Map<string, Host>();
-  /** In the order in which they were heard last. */
+  /** In the order in which they were last heard. */
   readonly #instances = new Map<string, Instance>();
-  /** Of those the incomplete ones that were not asked for by name, in the order in which they came. */
+  /** The incomplete ones that were not asked for by name, in order of arrival. */
   readonly #incomplete = new Set<Instance>();
   readonly #wanted = new Set<Instance>();
   readonly #onForgotten: (instance: Instance) => void;
   readonly #questionAt: (now: number) => Schedule;
 
-  /** @param questionAt when to ask for what a new name lacks */
+  /** @param questionAt when to ask for the missing records of a new name */
   constructor(onForgotten: (instance: Instance) => void, questionAt: (now: number) => Schedule) {
     this.#onForgotten = onForgotten;
     this.#questionAt = questionAt;
@@ -98,7 +99,7 @@ export class ScanCache {
     return this.#instances.get(name.toLowerCase());
   }
 
-  /** The instance of that name, which was heard now. */
+  /** Returns the instance of that name, which was heard now. */
   hear(name: string, now: number): Instance {
     const key = name.toLowerCase();
     const known = this.#instances.get(key);
@@ -108,7 +109,7 @@ export class ScanCache {
     return known;
   }
 
-  /** The instance is asked for by name from now on. */
+  /** Asks for the instance by name from now on. */
   want(name: string, schedule: Schedule, now: number): Instance {
     const instance = this.get(name) ?? this.#create(name, name.toLowerCase(), now);
     instance.wanted = schedule;
@@ -122,18 +123,18 @@ export class ScanCache {
     instance.wanted = null;
     this.#wanted.delete(instance);
     this.link(instance, now);
-    // It has a place as others have, if there is one.
+    // It uses an ordinary slot, if one is free.
     if (this.#instances.size - this.#wanted.size > MAX_INSTANCES) this.#forget(instance);
     else this.forgetUnlisted(instance);
   }
 
-  /** Whether it is whole decides who makes way. */
+  /** Records whether it is complete, which decides what is dropped first. */
   setComplete(instance: Instance, complete: boolean): void {
     if (complete) this.#incomplete.delete(instance);
     else if (instance.wanted === null) this.#incomplete.add(instance);
   }
 
-  /** Its hosts are those that its SRV records name by now. */
+  /** Links it to the hosts that its SRV records name now. */
   link(instance: Instance, now: number): void {
     const targets = instance.srv.records().flatMap((record) => (record.type === 'SRV' ? [record.data.target] : []));
     const names = [...targets, ...(instance.wanted === null ? [] : [hostOf(instance.name)])];
@@ -145,7 +146,7 @@ export class ScanCache {
     }
   }
 
-  /** Forgets an instance that nothing lists and nobody asked for. */
+  /** Forgets an instance that no name lists and no caller asked for. */
   forgetUnlisted(instance: Instance): void {
     if (instance.listed.size === 0 && instance.wanted === null) this.#forget(instance);
   }
@@ -171,7 +172,7 @@ export class ScanCache {
       name,
       key,
       listed: new Map(),
-      // The answer to the question for the PTR record brings them along (RFC 6763 §12.1).
+      // Answers to the question for the PTR record include them (RFC 6763 §12.1).
       srv: new RecordSet(MAX_SRV, 1),
       txt: new RecordSet(MAX_TXT, 1),
       hosts: new Set(),

@@ -1,18 +1,21 @@
-/** A service as it is found: what the records of one link say together, and what several links say together. */
+/** A service as it is found: the combined records of one link. */
 import type { DnsRecord } from './records.ts';
 import type { Instance } from './scan-cache.ts';
 
-/** One instance of the service on one link. It has a port and an address at least. */
+/** One instance of the service on one link. It has at least a port and an address. */
 export interface ScannedService {
   /** The browsed names that list it, in lower case; none where it was only asked for by name. */
   readonly listed: readonly string[];
-  /** TXT items, and when they were first heard; null before they came. */
+  /** TXT items, and when they were first heard; null before they arrive. */
   readonly txt: { readonly items: readonly Uint8Array[]; readonly since: number } | null;
   /** Ports with the addresses of their hosts. */
   readonly endpoints: readonly { readonly port: number; readonly address: string }[];
 }
 
-/** What is known of the instance; null while port or address are missing, and when it is neither listed nor asked for. */
+/**
+ * Returns the service of the instance; null while port or address are missing, and when it is neither listed nor asked
+ * for.
+ */
 export function serviceOf(instance: Instance): ScannedService | null {
   const listed = [...instance.listed.keys()].sort();
   const endpoints = endpointsOf(instance);
@@ -22,12 +25,12 @@ export function serviceOf(instance: Instance): ScannedService | null {
   return { listed, txt, endpoints };
 }
 
-/** The same for two services that nothing tells apart. */
+/** Returns a text that is equal for equal services. */
 export function signatureOf({ listed, txt, endpoints }: ScannedService): string {
   return JSON.stringify([listed, txt?.items.map((item) => [...item]), endpoints]);
 }
 
-/** The order says nothing about when each was heard, so that a repeat changes nothing. */
+/** The order does not depend on when each was heard, so that a repeat changes nothing. */
 function endpointsOf({ srv, hosts }: Instance): { port: number; address: string }[] {
   const byName = new Map([...hosts].map((host) => [host.name.toLowerCase(), host]));
   return srv

@@ -1,18 +1,18 @@
 /**
- * The scanner of one link, sans-IO (RFC 6762, RFC 6763): asks which devices are there, keeps what they answer, reports what changes.
+ * The scanner of one link, sans-IO (RFC 6762, RFC 6763): asks for devices, keeps their answers, reports changes.
  *
- * - Browsing (RFC 6762 §5.2): the first question for PTR records after 20 to 120 ms, then after 1 s, then after twice the last pause, up to an hour, with
- *   the answers that are known (§7.1). A neighbour's question counts as ours when it is due within a second (§7.3), but not twice in a row: a neighbour
- *   that asks us alone could silence us.
- * - Resolving (RFC 6763 §12): what an answer did not bring along of SRV, TXT and addresses is asked for, 4 times at most.
- * - One instance asked for by name: its SRV and TXT records and the addresses of its host, at once, since nobody else waits for the same moment and
- *   responders answer for unique names without delay (§6); repeated as in browsing. Questions for shared records have messages of their own, as they would
- *   delay the answer.
+ * - Browsing (RFC 6762 §5.2): the first question for PTR records after 20 to 120 ms, then after 1 s, then after twice
+ *   the last pause, up to an hour, with the known answers (§7.1). A neighbour's question counts as our own when ours is
+ *   due within a second (§7.3), but not twice in a row: a neighbour that asks only us could silence us.
+ * - Resolving (RFC 6763 §12): SRV, TXT and addresses that an answer does not include are asked for, at most 4 times.
+ * - One instance asked for by name: its SRV and TXT records and the addresses of its host, immediately, since no other
+ *   host waits for the same moment and responders answer for unique names without delay (§6); repeated as in browsing.
+ *   Questions for shared records have separate messages, as they would delay the answer.
  * - Refresh at 80, 85, 90 and 95 % of a record's life (§5.2), goodbye (§10.1), cache flush (§10.2).
- * - Answers count only from port 5353 (§6). That they come from the link is checked where they arrive (§11).
+ * - Answers count only from port 5353 (§6). The IO layer checks that they come from the link (§11).
  *
- * After `browse`, `find`, their opposites and `receive`: `nextEvent` until null, then `nextTimeout`, which may be at once. After `handleTimeout`:
- * `transmit` and `nextEvent` until null, then `nextTimeout`.
+ * After `browse`, `find`, their opposites and `receive`: `nextEvent` until null, then `nextTimeout`, which may be
+ * immediate. After `handleTimeout`: `transmit` and `nextEvent` until null, then `nextTimeout`.
  */
 import { parseAddress } from '../address.ts';
 import { isHostName, isInstanceName } from './names.ts';
@@ -24,15 +24,15 @@ import { type Host, type Instance, ScanCache, Schedule } from './scan-cache.ts';
 import { type ScannedService, serviceOf, signatureOf } from './scanned-service.ts';
 
 const SECOND = 1000;
-/** Times that is asked for what an answer did not bring along. */
+/** Times that missing records are asked for. */
 const TRIES = 4;
-/** ms between two looks at the cache, and messages with questions for what is missing or ends its life in each. */
+/** ms between two passes over the cache. */
 const STEP = 100;
 const MAX_MESSAGES = 4;
-/** Bytes of TXT that are kept, with a length for each item (RFC 6763 §6.2). A longer record counts as none. */
+/** Maximum bytes of TXT, with a length byte per item (RFC 6763 §6.2). A longer record is ignored. */
 const MAX_TXT_BYTES = 1300;
 
-/** An instance is there or has changed, or is there no longer (`service` null). */
+/** An instance appeared, changed, or disappeared (`service` null). */
 export interface ServiceEvent {
   readonly kind: 'service';
   /** The instance, in the case in which it was first heard. */
@@ -46,7 +46,7 @@ interface Browse {
   askedAt: number;
   /** A neighbour's question counted as the last one. */
   suppressed: boolean;
-  /** A record asks for it. */
+  /** The refresh of a record needs it. */
   refresh: boolean;
 }
 
@@ -59,9 +59,12 @@ export class Scanner {
   readonly #touched = new Set<Instance>();
   readonly #events: ServiceEvent[] = [];
   readonly #outgoing: DnsMessage[] = [];
-  /** Nothing is due before; what is put in may be due later. */
+  /** Nothing is due earlier; what is due may be later. */
   #wake = Number.POSITIVE_INFINITY;
-  /** When the cache is looked through again at the earliest, so that a thousand devices are asked in a few messages and looked at together. */
+  /**
+   * Earliest time of the next pass over the cache, so that a thousand devices are queried in a few messages and
+   * processed together.
+   */
   #nextStep = Number.NEGATIVE_INFINITY;
 
   /** @param random 0 to below 1 at each call */
@@ -73,7 +76,7 @@ export class Scanner {
     );
   }
 
-  /** Begins to ask for the instances that the name, of the service type or a subtype, lists. A name is browsed once. */
+  /** Starts asking for the instances that a name, of the service type or a subtype, lists. Browse a name once. */
   browse(name: string, now: number): void {
     const schedule = new Schedule(this.#soon(now));
     this.#browses.set(name.toLowerCase(), { name, schedule, askedAt: Number.NEGATIVE_INFINITY, suppressed: false, refresh: false });
@@ -90,7 +93,7 @@ export class Scanner {
     }
   }
 
-  /** Asks for one instance by its name, now and from the beginning. */
+  /** Asks for one instance by its name, immediately and from the beginning of the schedule. */
   find(instance: string, now: number): void {
     this.#touched.add(this.#cache.want(instance, new Schedule(now), now));
     this.#wake = Math.min(this.#wake, now);
@@ -103,35 +106,35 @@ export class Scanner {
     this.#cache.unwant(instance, now);
   }
 
-  /** A message arrived on the link. @param own it comes from an address of this host */
+  /** Handles a message that arrived on the link. @param own it comes from an address of this host */
   receive(message: DnsMessage, from: MdnsSource, now: number, own = false): void {
     if (from.port !== MDNS_PORT) return;
     if (message.response) this.#heard([...message.answers, ...message.additionals], own, now);
     else if (!own && !message.truncated) this.#overheard(message, now);
   }
 
-  /** The next message to send, null when none waits. */
+  /** Returns the next message to send, null when none waits. */
   transmit(): Outgoing | null {
     const message = this.#outgoing.shift();
     return message === undefined ? null : { message, to: null };
   }
 
-  /** What has become of an instance, null when nothing has. */
+  /** Returns the next change of an instance, null when there is none. */
   nextEvent(): ServiceEvent | null {
     for (const instance of this.#touched) this.#report(instance);
     this.#touched.clear();
     return this.#events.shift() ?? null;
   }
 
-  /** When to call `handleTimeout`, ms; Infinity: not before something arrives. */
+  /** Returns when to call `handleTimeout`, ms; Infinity: not before something arrives. */
   nextTimeout(): number {
     return this.#wake;
   }
 
-  /** Forgets what has expired and makes the questions that are due. */
+  /** Removes what has expired and creates the questions that are due. */
   handleTimeout(now: number): void {
     if (now < this.#wake) return;
-    // What a person waits for comes first.
+    // Instances asked for by name come first: an application waits for them.
     this.#askForWanted(now);
     if (now >= this.#nextStep) this.#step(now);
     for (const browse of this.#browses.values()) this.#askForShared(browse, now);
@@ -140,7 +143,7 @@ export class Scanner {
 
   // --- what is heard
 
-  /** Names come before what they point to, wherever they stand in a message. */
+  /** Handles names before what they point to, in whatever order a message has them. */
   #heard(records: readonly DnsRecord[], own: boolean, now: number): void {
     for (const record of records) if (record.type === 'PTR') this.#heardPointer(record, now);
     for (const record of records) if (record.type === 'SRV' || record.type === 'TXT') this.#heardInstance(record, now);
@@ -179,7 +182,7 @@ export class Scanner {
     this.#wakeAt(set.nextTimeout());
   }
 
-  /** A neighbour's query (§7.3). That it wants no answer that we lack shows in what it knows. */
+  /** Handles a neighbour's query (§7.3). Its known answers show that it does not ask for answers that we lack. */
   #overheard({ questions, answers }: DnsMessage, now: number): void {
     const asked = new Set(questions.flatMap(({ name, type, unicast }) => (type === 'PTR' && !unicast ? [name.toLowerCase()] : [])));
     for (const key of asked) {
@@ -196,7 +199,7 @@ export class Scanner {
 
   #askForShared(browse: Browse, now: number): void {
     const due = browse.schedule.next <= now;
-    // What was asked within the last second is being answered.
+    // Answers to a question of the last second are still on their way.
     const again = browse.refresh && browse.askedAt + SECOND <= now;
     browse.refresh = false;
     if (!due && !again) return;
@@ -303,12 +306,14 @@ export class Scanner {
     return Math.min(question, Math.max(cached, this.#nextStep));
   }
 
-  /** Something in the cache is due then. */
+  /** Schedules a wake-up for something in the cache. */
   #wakeAt(time: number): void {
     this.#wake = Math.min(this.#wake, Math.max(time, this.#nextStep));
   }
 
-  /** 20 to 120 ms from now (§5.2): others may ask at the same moment, and what is missing may still come. */
+  /**
+   * Returns 20 to 120 ms from now (§5.2): other hosts may ask at the same moment, and missing records may still arrive.
+   */
   #soon(now: number): number {
     return now + 20 + 100 * this.#random();
   }
@@ -344,7 +349,10 @@ function isUsable(record: DnsRecord & { type: 'SRV' | 'TXT' }): boolean {
   return record.data.reduce((sum, { length }) => sum + length + 1, 0) <= MAX_TXT_BYTES;
 }
 
-/** An address that one host can have: not unspecified (RFC 1122 §3.2.1.3), of several hosts, nor loopback unless it is this host that says so. */
+/**
+ * Returns whether one host can have the address: not unspecified (RFC 1122 §3.2.1.3), not multicast, and loopback only
+ * when this host announces it.
+ */
 function isUnicast(text: string, own: boolean): boolean {
   const bytes = parseAddress(text);
   if (bytes === null || bytes.every((byte) => byte === 0)) return false;

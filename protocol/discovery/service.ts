@@ -5,16 +5,16 @@ import type { DnsRecord } from './records.ts';
 
 /** Service type of all devices. */
 export const SERVICE_TYPE = '_svc._udp.local';
-/** Where a browser asks which service types there are (RFC 6763 §9). */
+/** The name under which a browser asks for the service types (RFC 6763 §9). */
 export const SERVICE_TYPES = '_services._dns-sd._udp.local';
 
 /** Seconds that caches keep a record. */
 export const TTL = 120;
 
-/** Bytes of a DNS label (RFC 1035 §2.3.4). */
+/** Maximum bytes of a DNS label (RFC 1035 §2.3.4). */
 const MAX_LABEL = 63;
 
-/** What is announced on one link. */
+/** The announcement on one link. */
 export interface DeviceService {
   /** `<productId>-<deviceId>`: instance, automatic subtype and host. */
   readonly name: string;
@@ -26,13 +26,13 @@ export interface DeviceService {
   readonly addresses: readonly string[];
 }
 
-/** Name of the PTR records of a subtype (RFC 6763 §7.1). */
+/** Returns the name of the PTR records of a subtype (RFC 6763 §7.1). */
 export function subtypeName(subtype: string): string {
   return `${subtype}._sub.${SERVICE_TYPE}`;
 }
 
 /**
- * A subtype of the service.
+ * Returns a valid subtype of the service.
  * @throws LocalError INVALID_ARGUMENT unless 1 to 63 bytes of printable ASCII without `.` and `\`
  */
 export function checkSubtype(subtype: string): string {
@@ -41,12 +41,12 @@ export function checkSubtype(subtype: string): string {
   return subtype;
 }
 
-/** What {@link checkSubtype} lets pass. */
+/** Returns whether {@link checkSubtype} accepts it. */
 export function isSubtype(subtype: unknown): boolean {
   return typeof subtype === 'string' && /^[\x21-\x2d\x2f-\x5b\x5d-\x7e]+$/.test(subtype) && subtype.length <= MAX_LABEL;
 }
 
-/** All records of a device on a link. Those shared with other devices have no cache-flush bit. */
+/** Returns all records of a device on a link. Those shared with other devices have no cache-flush bit. */
 export function serviceRecords({ name, port, subtypes, txt, addresses }: DeviceService): DnsRecord[] {
   const instance = `${name}.${SERVICE_TYPE}`;
   const host = `${name}.local`;
@@ -61,7 +61,7 @@ export function serviceRecords({ name, port, subtypes, txt, addresses }: DeviceS
     { ...own, name: instance, type: 'SRV', data: { priority: 0, weight: 0, port, target: host } },
     { ...own, name: instance, type: 'TXT', data: txt },
     ...hosts,
-    // What else the unique names have: nothing (RFC 6762 §6.1).
+    // The unique names have no other types (RFC 6762 §6.1).
     { ...own, name: instance, type: 'NSEC', data: { nextDomain: instance, rrtypes: ['TXT', 'SRV'] } },
     { ...own, name: host, type: 'NSEC', data: { nextDomain: host, rrtypes: types } },
   ];

@@ -1,22 +1,25 @@
-/** The TXT items of a service (RFC 6763 §6), written and read: `key=value`, each of at most 255 bytes, keys without case. */
+/**
+ * Encoding and decoding of the TXT items of a service (RFC 6763 §6): `key=value`, each of at most 255 bytes, keys
+ * without case.
+ */
 import { LocalError } from '../errors/index.ts';
 
-/** Bytes of one item: its length is one byte (RFC 6763 §6.1). */
+/** Maximum bytes of one item: its length is one byte (RFC 6763 §6.1). */
 const MAX_ITEM = 255;
-/** Bytes of all items of one set (RFC 6763 §6.2: a TXT record should fit into one frame of Ethernet). */
+/** Maximum bytes of all items of one set (RFC 6763 §6.2: a TXT record should fit into one Ethernet frame). */
 const MAX_TXT = 1300;
 
 /** Printable ASCII without `=` (RFC 6763 §6.4). */
 const KEY = /^[\x20-\x3c\x3e-\x7e]+$/;
 
-/** The items of one service, in the order in which their keys first came. */
+/** The items of one service, in the order in which their keys were first set. */
 export class TxtItems {
   readonly #items = new Map<string, Uint8Array>();
 
   /**
-   * Sets an item; a key that differs only in case from an earlier one takes its place.
-   * @throws LocalError INVALID_ARGUMENT for a key that is not printable ASCII without `=`, STRING_TOO_LONG for an item over 255 bytes, or
-   * when all together go over 1,300
+   * Sets an item; a key that differs only in case replaces the earlier one.
+   * @throws LocalError INVALID_ARGUMENT for a key that is not printable ASCII without `=`, STRING_TOO_LONG for an item
+   *   over 255 bytes, or when all items together exceed 1,300
    */
   set(key: string, value: string): void {
     if (typeof key !== 'string' || typeof value !== 'string' || !KEY.test(key))
@@ -28,15 +31,16 @@ export class TxtItems {
     this.#items.set(key.toLowerCase(), item);
   }
 
-  /** The strings of the TXT record. */
+  /** Returns the strings of the TXT record. */
   strings(): Uint8Array[] {
     return [...this.#items.values()];
   }
 }
 
 /**
- * The keys and values of a TXT record. Of keys that differ only in case the first counts, items without a key do not (RFC 6763 §6.4); a key without `=` has
- * the value ''. Values are read as UTF-8, with U+FFFD for what is none.
+ * Returns the keys and values of a TXT record. Of keys that differ only in case the first counts; items without a key
+ * are ignored (RFC 6763 §6.4); a key without `=` has the value ''. Values are decoded as UTF-8, with U+FFFD for invalid
+ * bytes.
  */
 export function txtEntries(strings: readonly Uint8Array[]): Map<string, string> {
   const entries = new Map<string, string>();
@@ -52,7 +56,7 @@ export function txtEntries(strings: readonly Uint8Array[]): Map<string, string> 
   return entries;
 }
 
-/** The TXT items `productid` and `deviceid` (PROTOCOL.md §11), '' where they are absent. */
+/** Returns the TXT items `productid` and `deviceid` (PROTOCOL.md §11), '' where they are absent. */
 export function idsOf(strings: readonly Uint8Array[]): { productId: string; deviceId: string } {
   const items = new Map([...txtEntries(strings)].map(([key, value]) => [key.toLowerCase(), value]));
   return { productId: items.get('productid') ?? '', deviceId: items.get('deviceid') ?? '' };

@@ -1,15 +1,15 @@
 /**
- * The responder's side of the handshake, up to the Respond. What follows the Complete is in completing.ts.
+ * The responder's side of the handshake, up to the Respond. completing.ts handles the Complete.
  *
  *   Initiate → under load: 20 a second per address, 10,000 in all and 5,000 beyond, or silence
- *            → 1,200 bytes in a bare datagram, any number over a WebSocket, and mac1 under one of our names, or silence
+ *            → 1,200 bytes in a bare datagram, any size over a WebSocket, and a valid mac1, or silence
  *            → version and suite, or Versions
  *            → a repeat: the same Respond again
- *            → under load: Retry until the address is validated, as it is over a WebSocket, then 5 handshakes a second per address
+ *            → under load: Retry until the address is validated (over a WebSocket it is), then 5 a second per address
  *            → room in the table of half-open handshakes → Respond
  *
- * Until the address is validated the anti-amplification limit holds (RFC 9000 §8.1). An Initiate the base station carries takes the
- * same way, but its refusal is an error for the base station instead of a packet.
+ * Until the address is validated the anti-amplification limit applies (RFC 9000 §8.1). An Initiate that the base
+ * station carries goes through the same steps, but its refusal is an error for the base station instead of a packet.
  */
 import { type CborValue, encode } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
@@ -44,7 +44,7 @@ export class Acceptor {
   readonly #limiter = new NetworkLimiter(HANDSHAKE_RATE);
   readonly #rates = new InitiateRates();
   readonly #macKeys = new Map<string, Uint8Array>();
-  /** What we say of ourselves in message 2, encoded. */
+  /** Our own description in message 2, encoded. */
   readonly #info: Uint8Array;
 
   constructor(context: Context) {
@@ -55,7 +55,8 @@ export class Acceptor {
   }
 
   /**
-   * An Initiate from the network. Most of a flood get a Retry or nothing, so `packet` is only lent: a handshake that begins copies what it needs.
+   * Handles an Initiate from the network. Most of a flood gets a Retry or nothing, so `packet` is only borrowed: a
+   * handshake that begins copies what it needs.
    * @param length of the datagram, padding included
    */
   initiate(packet: Uint8Array, length: number, path: Path, now: number): void {
@@ -80,25 +81,26 @@ export class Acceptor {
     else this.#first(initiate, { name, length, path, now });
   }
 
-  /** An Initiate that the base station carried: the Respond. @throws RemoteError when it is refused */
+  /** Returns the Respond to an Initiate that the base station carried. @throws RemoteError when it is refused */
   accept(packet: Uint8Array, path: Path, now: number, options: RouteOptions): Uint8Array {
     const initiate = decodeInitiate(packet);
     if (initiate === null) throw new RemoteError('PARSE', 'the handshake packet is malformed');
     const name = this.#nameOf(packet, path);
-    if (name === undefined) throw new RemoteError('NOT_FOUND', 'the handshake is meant for somebody else');
+    if (name === undefined) throw new RemoteError('NOT_FOUND', 'the handshake names another responder');
     if (!supported(initiate.version, initiate.suite)) throw new RemoteError('NOT_IMPLEMENTED', 'unknown version of the protocol');
     const known = this.halfOpen.find(path, initiate.source);
     if (known !== undefined && equalBytes(known.fields.message, initiate.message)) return responding(known, now);
     const { limits } = this.#context.config;
-    // Strangers who knock here, or hold handshakes open, must not keep out who comes through the base station.
+    // Strangers that connect directly, or hold handshakes open, must not keep out clients that come through the base
+    // station.
     const busy = known === undefined && !this.halfOpen.hasCarriedRoom(limits.halfOpen, now);
     if (known !== undefined || busy) throw new RemoteError('TOO_MANY_REQUESTS', 'too many handshakes at once');
     const entry = this.#begin(initiate, { name, path, validated: true, length: packet.length, now }, options);
-    if (entry === null) throw new RemoteError('BAD_REQUEST', 'the handshake message does not hold');
+    if (entry === null) throw new RemoteError('BAD_REQUEST', 'the handshake message is not valid');
     return responding(entry, now);
   }
 
-  /** A Data packet that overtook the Complete: kept, unless there are too many handshakes or packets. */
+  /** Keeps a Data packet that overtook the Complete, unless there are too many handshakes or packets. */
   early(entry: HalfOpen, datagram: Uint8Array, start: number, now: number): void {
     this.halfOpen.touch(entry, now);
     const { parameters } = this.#context.config;
@@ -112,7 +114,7 @@ export class Acceptor {
     return this.halfOpen.size >= this.#context.config.limits.retryAbove;
   }
 
-  /** The name of ours under which mac1 holds. */
+  /** Returns our name under which mac1 is valid. */
   #nameOf(packet: Uint8Array, path: Path): string | undefined {
     const { config } = this.#context;
     return config.responder?.(path).find((name) => mac1Holds(config.crypto, this.#macKey(name), packet));
@@ -148,7 +150,7 @@ export class Acceptor {
     this.#sendRespond(entry, now);
   }
 
-  /** A new half-open handshake with its Respond, or null when there is no room or the message does not hold. */
+  /** Returns a new half-open handshake with its Respond, or null when there is no room or the message is not valid. */
   #begin(
     initiate: Initiate,
     from: { name: string; path: Path; validated: boolean; length: number; now: number },
@@ -182,7 +184,7 @@ export class Acceptor {
     return null;
   }
 
-  /** The handshake behind message 1, or null when that does not hold. */
+  /** Returns the handshake of message 1, or null when that is not valid. */
   #readFirst({ version, suite, message }: Initiate, name: string): HandshakeState | null {
     const { config } = this.#context;
     const handshake = new HandshakeState({
@@ -196,7 +198,7 @@ export class Acceptor {
     return handshake.readMessage(message)?.length === 0 ? handshake : null;
   }
 
-  /** Message 2, or null when the initiator's ephemeral key gives no secret. */
+  /** Returns message 2, or null when the initiator's ephemeral key yields no secret. */
   #writeSecond(handshake: HandshakeState, id: Uint8Array): Uint8Array | null {
     const { config, resets } = this.#context;
     const parameters = ownParameters(config, config.acceptStreams === true);
@@ -234,7 +236,7 @@ export class Acceptor {
     else stats.versionsSent++;
   }
 
-  /** An entry has left the table; one that became a connection has handed its id over. */
+  /** Cleans up after an entry that left the table; one that became a connection has passed its id on. */
   #forget(entry: HalfOpen): void {
     const { ids, registry, routes, stats } = this.#context;
     if (!entry.completed) {

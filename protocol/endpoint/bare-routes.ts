@@ -1,12 +1,14 @@
 /**
- * Routes without a handshake, for connections that stand (PROTOCOL.md §6): the other end, which opened the connection, has asked for one and goes on there.
+ * Routes without a handshake, for existing connections (PROTOCOL.md §6): the peer that opened the connection has
+ * requested one and continues on it.
  *
- *   offered   for an id of ours that a connection has; one of each connection at a time, the newest: what was asked for before may have been given up, and
- *             somebody who knows the id can hold up no other
- *   taken     a packet under the connection's keys came in on it: from then on it is a path like others
- *   dropped   nothing came within 30 s, the route ended, or the connection did
+ *   offered   for one of our ids that a connection has; one per connection at a time, the newest: earlier requests may
+ *             have been abandoned, and an attacker that knows the id can block no other
+ *   taken     a packet under the connection's keys came in on it: from then on it is an ordinary path
+ *   dropped   no packet came within 30 s, the route ended, or the connection did
  *
- * So strangers fill nothing: without an id whose hash holds there is no entry, and there are no more of them than connections.
+ * So strangers cannot fill the table: an entry needs an id with a valid hash, and there are no more entries than
+ * connections.
  */
 import { RemoteError } from '../errors/index.ts';
 import { ID_LENGTH } from '../packet/index.ts';
@@ -17,7 +19,7 @@ import type { Ids } from './ids.ts';
 import type { Slot } from './registry.ts';
 import type { Routes } from './routes.ts';
 
-/** PROTOCOL.md §9, ms. */
+/** Lifetime of an offer, ms (PROTOCOL.md §9). */
 export const BARE_ROUTE_TIME = 30_000;
 
 interface Offer {
@@ -28,7 +30,7 @@ interface Offer {
 export class BareRoutes {
   readonly #ids: Pick<Ids<Slot | HalfOpen>, 'owner'>;
   readonly #routes: Routes;
-  /** In the order they end. */
+  /** In the order of expiry. */
   readonly #offers = new Map<Path, Offer>();
   readonly #bySlot = new Map<Slot, Path>();
 
@@ -37,14 +39,14 @@ export class BareRoutes {
     this.#routes = routes;
   }
 
-  /** Routes that nothing has come in on yet. */
+  /** Number of routes that no packet has arrived on yet. */
   get size(): number {
     return this.#offers.size;
   }
 
   /**
-   * Keeps the route for the connection with that id of ours.
-   * @returns the one that it takes the place of, unless something else uses that
+   * Keeps the route for the connection that has this id.
+   * @returns the route that it replaces, unless something else uses that one
    * @throws RemoteError NOT_FOUND: no connection has the id; BAD_REQUEST for a route that is in use, or offered already
    */
   offer(id: Uint8Array, path: Path, { routeResetToken }: RouteOptions, now: number): Path | null {
@@ -59,7 +61,10 @@ export class BareRoutes {
     return before;
   }
 
-  /** A connection has the path now, or the route has ended. @returns true when it was offered, and nothing else uses the route */
+  /**
+   * Drops an offer: a connection has the path now, or the route ended.
+   * @returns true when it was offered and nothing else uses the route
+   */
   drop(path: Path): boolean {
     const offer = this.#offers.get(path);
     if (offer === undefined) return false;
@@ -68,7 +73,10 @@ export class BareRoutes {
     return this.#routes.remove(path);
   }
 
-  /** A connection is gone, or gets another one. @returns the route that was offered for it, unless something else uses that */
+  /**
+   * Drops the offer of a connection that is gone or gets another one.
+   * @returns the offered route, unless something else uses it
+   */
   dropOf(slot: Slot): Path | null {
     const path = this.#bySlot.get(slot);
     return path !== undefined && this.drop(path) ? path : null;
@@ -79,7 +87,7 @@ export class BareRoutes {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** @returns the routes that nothing came in on */
+  /** @returns the routes that no packet arrived on */
   handleTimeout(now: number): Path[] {
     const over: Path[] = [];
     for (const [path, { until }] of this.#offers) {
@@ -90,7 +98,7 @@ export class BareRoutes {
   }
 }
 
-/** The connection rests, and had that route. */
+/** Returns whether the connection rests and had that route. */
 function isLostBy({ connection }: Slot, path: Path): boolean {
   return connection.restReason !== null && connection.paths.includes(path);
 }

@@ -1,30 +1,30 @@
 /**
- * What `transmit` gives to the driver. Two batch objects are used for ever: one over the core's packet slots, one for packets of the handshake, whose
- * bytes are their own and need no release.
+ * The results of `transmit` for the driver. Two batch objects are reused forever: one over the core's packet slots, one
+ * for packets of the handshake, whose bytes are their own and need no release.
  */
 import type { Core } from '../../bindings/index.ts';
 import { routed } from '../packet/index.ts';
 import type { Path } from '../path.ts';
 
-/** Packets for one path. The object is used again by the next call of `transmit`. */
+/** Packets for one path. The next call of `transmit` reuses the object. */
 export interface PacketBatch {
   readonly path: Path;
   readonly count: number;
   readonly buffer: Uint8Array;
   readonly offsets: Uint32Array;
   readonly lengths: Uint32Array;
-  /** Gives a packet back once it has left; its bytes stay untouched until then. */
+  /** Returns a packet's slot once it has left; its bytes stay untouched until then. */
   release(offset: number): void;
 }
 
-/** Handshake packets waiting at a time; more are dropped: their senders repeat. */
+/** Most waiting handshake packets; further ones are dropped, and their senders repeat them. */
 const MAX_WAITING = 1024;
 
 /** Packets of the data plane, in the core's memory. */
 export class CoreBatch implements PacketBatch {
   path!: Path;
   count = 0;
-  /** Packets given out and not released. */
+  /** Packets handed out and not released. */
   outstanding = 0;
   readonly #core: Core;
 
@@ -57,7 +57,7 @@ export class CoreBatch implements PacketBatch {
   }
 }
 
-/** Queue of handshake packets, one a batch. */
+/** Queue of handshake packets, one per batch. */
 export class Outbox implements PacketBatch {
   path!: Path;
   buffer = new Uint8Array(0);
@@ -66,7 +66,7 @@ export class Outbox implements PacketBatch {
   readonly lengths = new Uint32Array(1);
   readonly #waiting: { path: Path; packet: Uint8Array }[] = [];
 
-  /** False when the queue is full. On a route the packet gets its Route header here. */
+  /** Queues a packet; false when the queue is full. On a route it adds the Route header. */
   push(path: Path, packet: Uint8Array): boolean {
     if (this.#waiting.length >= MAX_WAITING) return false;
     this.#waiting.push({ path, packet: path.route === undefined ? packet : routed(path.route, packet) });
@@ -82,6 +82,6 @@ export class Outbox implements PacketBatch {
     return this;
   }
 
-  /** The packets are on their own: nothing to take back. */
+  /** Nothing to do: the packets own their bytes. */
   release(): void {}
 }

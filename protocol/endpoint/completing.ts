@@ -1,14 +1,14 @@
 /**
  * The responder's side of the handshake from the Complete on.
  *
- *   Complete → read on a copy of the state → parameters and what was offered → connection in the core, Complete acknowledged
- *            → a place for it (admission.ts): announced; none: closed with BUSY, unannounced
- *            → early Data fed to it
+ *   Complete → decoded on a copy of the state → parameters and offer → connection in the core, Complete acknowledged
+ *            → a slot for it (admission.ts): announced; none: closed with BUSY, unannounced
+ *            → early Data delivered to it
  */
 import { CloseCode, LocalError } from '../errors/index.ts';
 import { equalBytes, fingerprint } from '../identity/index.ts';
 import { packed } from '../packed-bytes.ts';
-import { hasPlace } from './admission.ts';
+import { hasSlot } from './admission.ts';
 import { type Context, idleTimeoutOf, openCore, ownParameters } from './context.ts';
 import type { HalfOpen, HalfOpenTable } from './half-open.ts';
 import { isBest } from './negotiation.ts';
@@ -16,9 +16,9 @@ import { decodeInitiatorOffer, type InitiatorOffer } from './parameters.ts';
 import { NetworkLimiter } from './rate.ts';
 import { Slot } from './registry.ts';
 
-/** Bytes of the tag of a Noise message. */
+/** Length of the tag of a Noise message. */
 const TAG_LENGTH = 16;
-/** Further Completes a second per address that are looked at after one that did not hold (docs/transport.md §1). */
+/** Further Completes a second per address that are processed after an invalid one (docs/transport.md §1). */
 const FAILURE_RATE = 5;
 const BUSY_REASON = 'no room for another connection';
 const NOTHING = Object.freeze({});
@@ -34,10 +34,11 @@ export class Completer {
     this.#halfOpen = halfOpen;
   }
 
-  /** The Complete `packet` with its Noise `message` for a half-open handshake. */
+  /** Handles the Complete `packet`, with its Noise `message`, for a half-open handshake. */
   complete(entry: HalfOpen, packet: Uint8Array, message: Uint8Array, now: number): void {
     const { handshake, path, remoteId } = entry.fields;
-    // Each costs Diffie-Hellman. The first of a handshake is always looked at: how many handshakes there are is limited already.
+    // Each costs Diffie-Hellman. The first of a handshake is always processed: the number of handshakes is limited
+    // already.
     if (entry.failures > 0 && !this.#limiter.take(path.kind === 'route' ? path.key : path.address, now)) {
       this.#context.stats.limited++;
       return;
@@ -58,7 +59,7 @@ export class Completer {
       for (const data of entry.early) slot.connection.receive(data, 0, entry.fields.path, now);
     } catch (error) {
       if (!(error instanceof LocalError) || error.code !== 'OUT_OF_MEMORY') throw error;
-      // The core is full. Its next Data packet will be answered with Reset.
+      // The core is full. The peer's next Data packet will be answered with Reset.
       this.#context.stats.limited++;
       this.#halfOpen.remove(entry);
     }
@@ -103,7 +104,7 @@ export class Completer {
     return slot;
   }
 
-  /** Id and route go over from the half-open handshake to the connection. */
+  /** Moves id and route from the half-open handshake to the connection. */
   #handOver(entry: HalfOpen, slot: Slot): void {
     const { ids, routes } = this.#context;
     slot.route = entry.fields.path;
@@ -113,10 +114,10 @@ export class Completer {
     ids.replace(entry.id, slot);
   }
 
-  /** Tells the owner of a new connection, or closes it at once. */
+  /** Announces a new connection to the owner, or closes it. */
   #admit(slot: Slot, best: boolean, now: number): void {
     const { registry, stats } = this.#context;
-    if (best && hasPlace(this.#context, slot, now)) {
+    if (best && hasSlot(this.#context, slot, now)) {
       slot.accepted = true;
       registry.accepted++;
       registry.announce({ kind: 'connection', connection: slot.connection });
@@ -129,7 +130,7 @@ export class Completer {
   }
 }
 
-/** Tells one Complete from another: the tag of what it ends with. */
+/** Identifies a Complete by the tag at its end. */
 export function tagOf(complete: Uint8Array): string {
   return packed(complete.subarray(-TAG_LENGTH));
 }

@@ -1,4 +1,4 @@
-/** What the parts of an endpoint share: built once by `Endpoint`, handed to each part. */
+/** The state that the parts of an endpoint share: created once by `Endpoint`. */
 import type { Core, CoreConnection, DataParameters } from '../../bindings/index.ts';
 import type { StreamLimits } from '../connection/index.ts';
 import { LocalError } from '../errors/index.ts';
@@ -25,15 +25,21 @@ export interface Context {
   readonly stats: EndpointStats;
 }
 
-/** Our constant: part of the byte streams a core has room for that is kept for those being refused: each needs a record until its reset arrived. */
+/**
+ * Our constant: share of a core's byte streams reserved for those being refused: each needs a record until its reset
+ * arrived.
+ */
 const RESET_SHARE = 1 / 16;
 
-/** Byte streams that peers may hold open. */
+/** Returns the number of byte streams that peers may hold open. */
 export function mostStreams(core: Core): number {
   return Math.ceil(core.mostPeerStreams * (1 - RESET_SHARE));
 }
 
-/** Our parameters for one connection: no more than the core can hold, and no credit for byte streams to whoever may not open them. */
+/**
+ * Returns our parameters for one connection: no more than the core can hold, and no credit for byte streams to a peer
+ * that may not open them.
+ */
 export function ownParameters(config: EndpointConfig, acceptStreams: boolean): DataParameters {
   const { core, parameters } = config;
   return {
@@ -51,7 +57,7 @@ export function idleTimeoutOf({ idleTimeout: ours }: DataParameters, { idleTimeo
 
 export interface CoreRequest {
   readonly initiator: boolean;
-  /** Makes them; may be called again. */
+  /** Creates the keys; may be called again. */
   readonly keys: () => TrafficKeys;
   readonly localId: Uint8Array;
   readonly remoteId: Uint8Array;
@@ -60,12 +66,13 @@ export interface CoreRequest {
   readonly path: Path;
   /** Initiator: the Complete packet. */
   readonly complete?: Uint8Array;
-  /** ms that the handshake took from a packet of ours, sent once, to its answer; 0 = unknown. */
+  /** Round-trip time of one of our handshake packets that was sent once, ms; 0 = unknown. */
   readonly rtt: number;
 }
 
 /**
- * A connection in the core with the keys of a handshake, which are wiped here. In a full one the oldest connection that is closing makes way.
+ * Opens a connection in the core with the keys of a handshake, and wipes the keys. If the core is full, it ends the
+ * oldest closing connection first.
  * @throws LocalError OUT_OF_MEMORY
  */
 export function openCore(context: Context, request: CoreRequest, now: number): CoreConnection {

@@ -1,6 +1,6 @@
 /**
- * Where each datagram goes, by its first byte and then by its id (PROTOCOL.md §2). The hot path is `#data`: two comparisons, an array index, one
- * call into the core, and no object made.
+ * Routes each datagram by its first byte and then by its id (PROTOCOL.md §2). The hot path is `#data`: two comparisons,
+ * an array index, one call into the core, and no object created.
  */
 import { CloseCode, RemoteError } from '../errors/index.ts';
 import {
@@ -32,7 +32,7 @@ export class Demultiplexer {
   /** False once the endpoint is closing: nothing new is accepted. */
   accepting = true;
 
-  /** @param onRouteEnded told of a route that its station has ended */
+  /** @param onRouteEnded called with a route that its station has ended */
   constructor(context: Context, dialer: Dialer, acceptor: Acceptor, completer: Completer, onRouteEnded: (path: Path) => void) {
     this.#onRouteEnded = onRouteEnded;
     this.#context = context;
@@ -57,13 +57,13 @@ export class Demultiplexer {
     }
     const path = routes.find(idHigh(datagram, 0), idLow(datagram, 0), channel);
     if (path === undefined) {
-      // No Reset: only who made an id can tell that it is dead, and that is the relay of a station (protocol/relay/).
+      // No Reset: only the creator of a route id, the relay of a station (protocol/relay/), knows that it is dead.
       stats.unknownId++;
       return;
     }
     const type = datagram[ROUTE_HEADER];
     if (type === PacketType.DATA || type === PacketType.DATA_PHASE) this.#data(datagram, ROUTE_HEADER, path, now);
-    // It comes in /client/connect, where the station limits how many there are; on a route nobody would.
+    // It comes in /client/connect, where the station limits the number; on a route it would be unlimited.
     else if (type === PacketType.INITIATE) stats.malformed++;
     else this.#handshake(new Uint8Array(datagram.subarray(ROUTE_HEADER)), path, now);
   }
@@ -94,7 +94,7 @@ export class Demultiplexer {
     else this.#context.stats.limited++;
   }
 
-  /** @param packet ours: what it holds is needed beyond this call */
+  /** @param packet our own copy: its contents are needed beyond this call */
   #handshake(packet: Uint8Array, path: Path, now: number): void {
     const { ids, stats } = this.#context;
     if (packet.length <= 1 + ID_LENGTH) {
@@ -141,7 +141,7 @@ export class Demultiplexer {
     }
     const slot = registry.remoteIds.find(fields.id, fields.token);
     if (slot !== undefined) {
-      registry.lose(slot, new RemoteError('CLOSED', 'the other end has lost the state of the connection'));
+      registry.lose(slot, new RemoteError('CLOSED', 'the peer has lost the state of the connection'));
       return;
     }
     const route = routes.resetBy(fields.id, fields.token, path);

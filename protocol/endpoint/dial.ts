@@ -1,8 +1,8 @@
 /**
- * One handshake we have begun: what to prove and to expect, the Initiate with its repetitions, and the Noise state.
+ * One handshake that we started: what to prove and to expect, the Initiate with its repetitions, and the Noise state.
  *
- * Ask `nextTimeout` first: the Initiate is due at once. After `handleTimeout`: `transmit` until null, `nextEvent` until null, then `nextTimeout`;
- * after `retry` `nextTimeout` again.
+ * Ask `nextTimeout` first: the Initiate is due immediately. After `handleTimeout`: `transmit` until null, `nextEvent`
+ * until null, then `nextTimeout`; after `retry` `nextTimeout` again.
  */
 import type { CryptoProvider, PrivateKey } from '../crypto-provider.ts';
 import { LocalError } from '../errors/index.ts';
@@ -16,14 +16,14 @@ import { prologue } from './negotiation.ts';
 /** ms until the Initiate is first repeated on an unknown path. */
 export const FIRST_TIMEOUT = 500;
 /**
- * ms between repeats at most. At 20 % loss each way a handshake needs 1.6 attempts; without this bound the default deadline of 10 s saw
- * five of them and one connect in 170 failed.
+ * Longest pause between repeats, ms. At 20 % loss in each direction a handshake needs 1.6 attempts; without this bound
+ * the default deadline of 10 s allowed five attempts, and one connect in 170 failed.
  */
 const MAX_TIMEOUT = 2_000;
 const NO_TOKEN = new Uint8Array(0);
 const TIMED_OUT: DialEvent = Object.freeze({ kind: 'timeout' });
 
-/** The deadline has passed without an answer that holds. */
+/** The deadline has passed without a valid answer. */
 export interface DialEvent {
   readonly kind: 'timeout';
 }
@@ -33,7 +33,7 @@ export class Dial {
   readonly options: PrepareOptions;
   /** Null while the base station carries the Initiate. */
   readonly path: Path | null;
-  /** A Retry was honoured: one per attempt. */
+  /** A Retry was honoured: once per attempt. */
   retried = false;
   readonly #crypto: CryptoProvider;
   readonly #id: Uint8Array;
@@ -43,14 +43,14 @@ export class Dial {
   #timeout: number;
   /** When the Initiate is sent or repeated. */
   #sendAt: number;
-  /** The Initiate is to be sent now. */
+  /** The Initiate is due for sending. */
   #isDue = false;
   #event: DialEvent | null = null;
   #deadline: number;
-  /** When the Initiate went out, while it went out only once; else -1. */
+  /** When the Initiate was sent, if it was sent only once; else -1. */
   #sentOnceAt = -1;
 
-  /** @throws LocalError INVALID_ARGUMENT for a pin that is no full fingerprint */
+  /** @throws LocalError INVALID_ARGUMENT for a pin that is not a full fingerprint */
   constructor(parts: {
     crypto: CryptoProvider;
     aead: Aead;
@@ -84,17 +84,17 @@ export class Dial {
     this.#packet = this.#encode(NO_TOKEN);
   }
 
-  /** The Initiate as the base station carries it: not padded. */
+  /** The Initiate in the form that the base station carries: not padded. */
   get initiate(): Uint8Array {
     return this.#packet;
   }
 
-  /** When to call `handleTimeout`, ms; Infinity for never. */
+  /** Returns when to call `handleTimeout`, ms; Infinity for never. */
   nextTimeout(): number {
     return Math.min(this.#sendAt, this.#deadline);
   }
 
-  /** Has the Initiate sent, then repeated after a pause that doubles up to 2 s. At the deadline the dial is over. */
+  /** Sends the Initiate, then repeats it after a pause that doubles up to 2 s. At the deadline the dial ends. */
   handleTimeout(now: number): void {
     if (now >= this.#deadline) {
       this.#deadline = Number.POSITIVE_INFINITY;
@@ -108,26 +108,29 @@ export class Dial {
     }
   }
 
-  /** The Initiate if it is to be sent now, else null. Its bytes are the same each time. */
+  /** Returns the Initiate if it is due, else null. Its bytes are the same each time. */
   transmit(): Uint8Array | null {
     if (!this.#isDue || this.path === null) return null;
     this.#isDue = false;
     return this.path.kind === 'udp' ? padded(this.#packet) : this.#packet;
   }
 
-  /** The end of the dial, once; else null. */
+  /** Returns the end of the dial, once; else null. */
   nextEvent(): DialEvent | null {
     const event = this.#event;
     this.#event = null;
     return event;
   }
 
-  /** ms since the Initiate that is answered now; 0 when that is not known: it was repeated, or the base station carried it. */
+  /**
+   * Returns the ms since the Initiate that is answered now; 0 when unknown: it was repeated, or the base station
+   * carried it.
+   */
   rtt(now: number): number {
     return this.#sentOnceAt < 0 ? 0 : now - this.#sentOnceAt;
   }
 
-  /** Begins again with the token of a Retry. The Noise message stays: it was encrypted once. */
+  /** Restarts with the token of a Retry. The Noise message stays the same: it was encrypted once. */
   retry(token: Uint8Array, now: number): void {
     this.retried = true;
     this.#packet = this.#encode(token);

@@ -1,10 +1,13 @@
 /**
  * The initiator's side of the handshake.
  *
- * 1. connect: Initiate, repeated with doubling pauses until the deadline. prepare: the same packet for the base station to carry.
- * 2. Retry: once, the Initiate again with the token. Versions: fails if nothing there is ours.
- * 3. Respond: read on a copy of the state. Then, before anything of ours is sent: the key against the pin, `info` against `expect`.
- * 4. Complete goes to the core as packet 0, which repeats it until it is acknowledged; the connection is open at once.
+ * 1. connect: Initiate, repeated with doubling pauses until the deadline. prepare: the same packet for the base station
+ *    to carry.
+ * 2. Retry: once, the Initiate again with the token. Versions: fails if we support none of them.
+ * 3. Respond: decoded on a copy of the state. Before anything of our own is sent, the key is checked against the pin,
+ *    and `info` against `expect`.
+ * 4. The Complete goes to the core as packet 0, which repeats it until it is acknowledged; the connection is open
+ *    immediately.
  */
 import type { DataParameters } from '../../bindings/index.ts';
 import type { Connection } from '../connection/index.ts';
@@ -42,18 +45,21 @@ export class Dialer {
     return slot.connection;
   }
 
-  /** The Respond that the base station brought for a prepared connection. One that does not hold ends the attempt: no other will come. */
+  /**
+   * Handles the Respond that the base station brought for a prepared connection. An invalid one ends the attempt, since
+   * no other will come.
+   */
   respond(connection: Connection, packet: Uint8Array, path: Path, now: number, options: RouteOptions): void {
     const slot = this.#prepared.get(connection);
-    // It has given up meanwhile.
+    // The attempt has ended meanwhile.
     if (slot === undefined || slot.dial === null) return;
     this.#takeRoute(slot, path, options);
     const fields = decodeRespond(packet);
     if (fields !== null && equalBytes(fields.destination, slot.id) && this.#holds(slot, slot.dial, fields, path, now)) return;
-    this.#fail(slot, new RemoteError('BAD_RESPONSE', 'the answer to the handshake does not hold'));
+    this.#fail(slot, new RemoteError('BAD_RESPONSE', 'the response to the handshake is not valid'));
   }
 
-  /** Retry, Respond or Versions for an id we are dialing with. False: dropped. */
+  /** Handles a Retry, Respond or Versions for an id that we are dialing with. False: dropped. */
   receive(slot: Slot, packet: Uint8Array, now: number): boolean {
     const dial = slot.dial!;
     // A prepared handshake has no path, so nothing for it can come from the network.
@@ -66,12 +72,12 @@ export class Dialer {
     return versions !== null && this.#versions(slot, versions.versions, versions.suites);
   }
 
-  /** The timer of a dial: its Initiate goes to the outbox, its end to the connection. */
+  /** Runs the timer of a dial: its Initiate goes to the outbox, its end to the connection. */
   handleTimeout(slot: Slot, dial: Dial, now: number): void {
     const { outbox, registry } = this.#context;
     dial.handleTimeout(now);
     for (let packet = dial.transmit(); packet !== null; packet = dial.transmit()) outbox.push(dial.path!, packet);
-    if (dial.nextEvent() !== null) this.#fail(slot, new RemoteError('TIMEOUT', 'the other end does not answer'));
+    if (dial.nextEvent() !== null) this.#fail(slot, new RemoteError('TIMEOUT', 'the peer does not answer'));
     else registry.timers.set(slot, dial.nextTimeout());
   }
 
@@ -117,14 +123,14 @@ export class Dialer {
     return true;
   }
 
-  /** Anybody could have sent it, so it only counts when it leaves no choice. */
+  /** Versions is not authenticated, so it only counts when it leaves no choice. */
   #versions(slot: Slot, versions: Uint8Array, suites: Uint8Array): boolean {
     if (versions.some((version) => suites.some((suite) => supported(version, suite)))) return false;
-    this.#fail(slot, new RemoteError('NOT_IMPLEMENTED', 'the other end speaks no version of the protocol that this one knows'));
+    this.#fail(slot, new RemoteError('NOT_IMPLEMENTED', 'the peer supports no version of the protocol that we support'));
     return true;
   }
 
-  /** As #respond; a payload that cannot be read does not hold either. */
+  /** As #respond, but returns false for a payload that cannot be decoded, too. */
   #holds(slot: Slot, dial: Dial, respond: { source: Uint8Array; message: Uint8Array }, path: Path, now: number): boolean {
     try {
       return this.#respond(slot, dial, respond, path, now);
@@ -134,7 +140,7 @@ export class Dialer {
     }
   }
 
-  /** False, or a RemoteError, when the message does not hold: then nothing has changed. */
+  /** Returns false, or throws RemoteError, when the message is not valid: then nothing has changed. */
   #respond(slot: Slot, dial: Dial, respond: { source: Uint8Array; message: Uint8Array }, path: Path, now: number): boolean {
     let read: ResponderOffer | undefined;
     const payload = dial.handshake.readMessage(respond.message, (bytes) => {
@@ -202,7 +208,7 @@ export class Dialer {
 
 function checkPin(pin: string | undefined, actual: string): void {
   if (pin === undefined || fingerprintsEqual(pin, actual)) return;
-  throw new RemoteError('FINGERPRINT_MISMATCH', `the other end proved the key ${actual}, not the expected ${pin}`);
+  throw new RemoteError('FINGERPRINT_MISMATCH', `the peer proved the key ${actual}, not the expected ${pin}`);
 }
 
 const MISMATCHES: Readonly<Record<string, string>> = { ProductId: 'WRONG_PRODUCT_ID', DeviceId: 'WRONG_DEVICE_ID' };
@@ -210,6 +216,6 @@ const MISMATCHES: Readonly<Record<string, string>> = { ProductId: 'WRONG_PRODUCT
 function checkExpected(expected: Readonly<Record<string, string>>, info: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(expected)) {
     if (Object.hasOwn(info, name) && info[name] === value) continue;
-    throw new RemoteError(MISMATCHES[name] ?? 'BAD_RESPONSE', `the other end has another ${name} than ${value}`);
+    throw new RemoteError(MISMATCHES[name] ?? 'BAD_RESPONSE', `the ${name} of the peer is not ${value}`);
   }
 }

@@ -1,14 +1,14 @@
 /**
- * An endpoint: all connections of one identity, dialed and accepted, over any number of paths. Sans-IO: datagrams and time come in, packets and
- * events go out.
+ * An endpoint: all connections of one identity, dialed and accepted, over any number of paths. Sans-IO: datagrams and
+ * time come in, packets and events go out.
  *
  *   receive ─▶ demultiplex ─┬▶ connections (Data)        ─▶ core
  *                           ├▶ dialing   (Retry, Respond, Versions)
  *                           └▶ accepting (Initiate, Complete)
- *   transmit ◀─ packets of the handshake first, then each connection that has some in turn
+ *   transmit ◀─ packets of the handshake first, then those of each connection in turn
  *
- * After receive, handleTimeout and any call on a connection: transmit until null, nextEvent until null, then nextTimeout.
- * It knows no sockets and no products: names, limits and who may do what come with the configuration.
+ * After receive, handleTimeout and any call on a connection: transmit until null, nextEvent until null, then
+ * nextTimeout. It knows no sockets and no products: names, limits and permissions come with the configuration.
  */
 import type { Connection } from '../connection/index.ts';
 import { CloseCode, LocalError, RemoteError, type SvcError } from '../errors/index.ts';
@@ -29,24 +29,27 @@ import { Resets } from './reset.ts';
 import { Routes } from './routes.ts';
 import { type EndpointStats, newStats } from './stats.ts';
 
-/** Packets of one connection in a batch. */
+/** Most packets of one connection in a batch. */
 const BATCH = 32;
-/** With fewer packet slots free no connection is asked: one that closes may need two, and "no packets" would only mean "no slots". */
+/**
+ * With fewer free packet slots, connections are not asked: a closing one may need two, and "no packets" would only mean
+ * "no slots".
+ */
 const LEAST_FREE = 2;
-/** Shortest timer, in ms, of a connection that waits for room or slots: what a timer asks for cannot leave before that. */
+/** Shortest timer, in ms, of a connection that waits for room or slots: nothing can be sent before that. */
 const WAIT_PAUSE = 100;
-/** Ids made for accepted connections at most: the table has its size from the start. */
+/** Most ids allocated for accepted connections: the table has its size from the start. */
 const MAX_IDS = 1 << 17;
-/** Ids of a connection besides its first, and of all connections: what is left when many use them is given to the first that ask. */
+/** Ids of a connection besides its first, and of all connections: when many use them, the first that ask get them. */
 const FURTHER_IDS = 3;
 const MAX_FURTHER_IDS = 1 << 13;
-/** Ids kept for connections beyond the limits: dialed ones and those that are closing. */
+/** Ids kept for connections beyond the limits: dialed ones and closing ones. */
 const SPARE_IDS = 64;
 const SECRET_LENGTH = 32;
-/** Our constant: the window an accepted stream starts with. */
+/** Our constant: the initial window of an accepted stream. */
 const STREAM_WINDOW = 64 << 10;
 
-/** All connections of one identity; see the top of this file for when to call what. */
+/** All connections of one identity; the top of this file says when to call what. */
 export class Endpoint {
   readonly #context: Context;
   readonly #demultiplexer: Demultiplexer;
@@ -89,8 +92,8 @@ export class Endpoint {
   }
 
   /**
-   * Begins a handshake. Its outcome is the event `opened` or `failed` of the connection: FINGERPRINT_MISMATCH, WRONG_PRODUCT_ID,
-   * WRONG_DEVICE_ID, NOT_IMPLEMENTED (no common version), TIMEOUT.
+   * Begins a handshake. Its outcome is the event `opened` or `failed` of the connection: FINGERPRINT_MISMATCH,
+   * WRONG_PRODUCT_ID, WRONG_DEVICE_ID, NOT_IMPLEMENTED (no common version), TIMEOUT.
    * @throws LocalError INVALID_ARGUMENT (pin), OUT_OF_MEMORY (no id), INVALID_STATE (endpoint closed), CORE_FAILED
    */
   connect(options: ConnectOptions, now: number): Connection {
@@ -104,13 +107,13 @@ export class Endpoint {
     return this.#dialer.prepare(options, now);
   }
 
-  /** Gives a prepared connection the Respond and the path to use. One that does not hold fails it with BAD_RESPONSE. */
+  /** Gives a prepared connection the Respond and the path to use. An invalid Respond fails it with BAD_RESPONSE. */
   respond(connection: Connection, respond: Uint8Array, path: Path, now: number, options: RouteOptions = {}): void {
     this.#guarded(() => this.#dialer.respond(connection, respond, path, now, options));
   }
 
   /**
-   * Answers an Initiate that the base station carried: the Respond.
+   * Returns the Respond to an Initiate that the base station carried.
    * @throws RemoteError PARSE, NOT_FOUND (another name), NOT_IMPLEMENTED (version), TOO_MANY_REQUESTS, BAD_REQUEST
    */
   accept(initiate: Uint8Array, path: Path, now: number, options: RouteOptions = {}): Uint8Array {
@@ -119,8 +122,9 @@ export class Endpoint {
   }
 
   /**
-   * Offers a route that no handshake came over to the connection with that id of ours, which takes it when a packet of its other end comes in there
-   * (PROTOCOL.md §6). It takes the place of one that was offered before. Event `route-unused` of one that is not offered any more, after 30 s at the latest.
+   * Offers a route that had no handshake to the connection that has this id; it takes the route when a packet of its
+   * peer arrives there (PROTOCOL.md §6). Replaces an earlier offer. Event `route-unused` when the offer ends, after 30
+   * s at the latest.
    * @throws RemoteError NOT_FOUND: no connection has the id
    */
   offerRoute(id: Uint8Array, path: Path, now: number, options: RouteOptions = {}): void {
@@ -128,24 +132,30 @@ export class Endpoint {
     this.#noteUnused(this.#bareRoutes.offer(id, path, options, now));
   }
 
-  /** A route has ended: it is not offered any more. */
+  /** Withdraws the offer of a route that has ended. */
   withdrawRoute(path: Path): void {
     this.#bareRoutes.drop(path);
   }
 
-  /** Whether a connection or a handshake, also a half-open one, is on the route, or it is offered to a connection. */
+  /**
+   * Returns whether a connection or a handshake, half-open ones included, uses the route, or it is offered to a
+   * connection.
+   */
   usesRoute(path: Path): boolean {
     return this.#context.routes.has(path);
   }
 
-  /** Token with which this end may reset an id of its own: a connection id, or a route id it gives out. 16 bytes. */
+  /**
+   * Returns the token with which this end may reset an id of its own: a connection id, or a route id that it assigned.
+   * 16 bytes.
+   */
   resetToken(id: Uint8Array): Uint8Array {
     return this.#context.resets.token(id);
   }
 
   /**
-   * One datagram, whose bytes are the caller's again when this returns. Whatever it holds, it closes at most the connection that is authenticated
-   * to have sent it, and nothing is thrown.
+   * Processes one datagram, whose bytes are the caller's again on return. Whatever it contains, it closes at most the
+   * connection that it authentically came from, and nothing is thrown.
    */
   receive(datagram: Uint8Array, path: Path, now: number): void {
     try {
@@ -156,22 +166,23 @@ export class Endpoint {
     }
   }
 
-  /** Packets that can be out at a time: given by `transmit` and not released. */
+  /** Packets that can be outstanding: returned by `transmit` and not released. */
   get slots(): number {
     return this.#context.config.core.packetSlots;
   }
 
   /**
-   * Packets for one path, or null. The batch object is reused: read it before the next call.
-   * @param room how many packets the socket of this index takes. At 0, connections whose active path leads there wait until it is more, also to tell
-   * the peer of their end; handshake answers and path challenges are given all the same, and cost little when they are dropped. Default: any number
+   * Returns packets for one path, or null. The batch object is reused: read it before the next call.
+   * @param room returns how many packets the socket of this index takes. At 0, connections whose active path uses it
+   *   wait until there is room, even to announce their end; handshake answers and path challenges are returned
+   *   nevertheless, and cost little when they are dropped. Default: any number
    */
   transmit(now: number, room: (socket: number) => number = anyNumber): PacketBatch | null {
     if (this.#context.config.core.failed) this.#fail();
     return this.#context.outbox.next() ?? this.#transmitData(now, room);
   }
 
-  /** When to call handleTimeout, Infinity for never. Valid after transmit gave null. */
+  /** Returns when to call handleTimeout, Infinity for never. Valid after transmit returned null. */
   nextTimeout(): number {
     if (this.#context.config.core.failed && !this.#failed) return 0;
     return Math.min(this.#context.registry.timers.next(), this.#acceptor.halfOpen.nextTimeout(), this.#bareRoutes.nextTimeout());
@@ -190,7 +201,10 @@ export class Endpoint {
     return this.#context.registry.nextEvent();
   }
 
-  /** Closes all connections and accepts no more. Go on until `idle`, or stop at once: then the other ends notice by timeout. */
+  /**
+   * Closes all connections and accepts no further ones. Continue until `idle`, or stop at once: then the peers notice
+   * by timeout.
+   */
   close(now: number, code: number = CloseCode.SHUTDOWN, reason = ''): void {
     this.#demultiplexer.accepting = false;
     this.#guarded(() => {
@@ -212,7 +226,7 @@ export class Endpoint {
           continue;
         }
         const most = isOpen ? Math.min(BATCH, room(connection.path.socket)) : 0;
-        // At 0 there may still be a challenge of another path.
+        // At 0 there may still be a challenge on another path.
         const count = isOpen ? connection.transmit(now, most) : 0;
         if (count > 0) {
           registry.ready(slot);
@@ -269,7 +283,7 @@ export class Endpoint {
     const { ids } = this.#context;
     for (const id of slot.ids) ids.release(id);
     if (slot.route !== null) leaveRoute(this.#context, slot.route);
-    // A socket may stall for good: what waits for it may not outlive its connection.
+    // A socket may stall forever: an entry that waits for it must not outlive its connection.
     this.#starved.delete(slot);
     for (const held of this.#held.values()) held.delete(slot);
     this.#noteUnused(this.#bareRoutes.dropOf(slot));
@@ -293,7 +307,9 @@ export class Endpoint {
     }
   }
 
-  /** A dead core ends all; what the network caused was a packet to drop; anything else is a bug and goes on up. */
+  /**
+   * A dead core ends everything; an error caused by the network drops a packet; anything else is a bug and is rethrown.
+   */
   #handle(error: unknown): void {
     if (this.#context.config.core.failed) this.#fail();
     else if (error instanceof RemoteError) this.#context.stats.badHandshake++;
@@ -315,7 +331,7 @@ function anyNumber(): number {
   return BATCH;
 }
 
-/** A connection is no longer on this path. */
+/** Call when a connection no longer uses this path. */
 function leaveRoute({ registry, routes }: Context, path: Path): void {
   if (routes.remove(path)) registry.announce({ kind: 'route-unused', path });
 }

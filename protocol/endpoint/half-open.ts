@@ -1,28 +1,32 @@
 /**
- * Handshakes others have begun: one entry per path and source id, so that a repeat of the Initiate gets the same Respond.
+ * Handshakes that peers have begun: one entry per path and source id, so that a repeat of the Initiate gets the same
+ * Respond.
  *
- * Bounded in number and time: 10 s after the last packet that belongs to it, as the other end may be repeating what gets lost, and one minute
- * in all. Who is older than 10 s is there only as long as there is room: when the table is full the oldest of these goes first, so that nobody
- * holds the table with a few handshakes a second that are prolonged. Then goes the one of an address that is not validated that was heard of least
- * recently, so that a flood from invented addresses cannot push out those who answered a Retry.
+ * Bounded in number and time: 10 s after the last packet that belongs to it, as the peer may be repeating lost packets,
+ * and one minute in all. An entry older than 10 s stays only while there is room: when the table is full, the oldest of
+ * these goes first, so that an attacker cannot hold the table with a few prolonged handshakes a second. Next goes the
+ * unvalidated one that was heard least recently, so that a flood from invented addresses cannot push out peers that
+ * answered a Retry.
  */
 import { hex } from '@scure/base';
 import type { HandshakeState } from '../noise/index.ts';
 import type { Path } from '../path.ts';
 import { type Timed, Timers } from './timers.ts';
 
-/** ms without a packet after which a handshake is given up, and ms from its beginning after which it makes way for another. */
+/**
+ * ms without a packet after which a handshake is dropped, and ms from its beginning after which another may replace it.
+ */
 const HALF_OPEN_LIFETIME = 10_000;
-/** ms a handshake may take however many packets come. */
+/** Longest time of a handshake, ms, however many packets arrive. */
 const MAX_LIFETIME = 60_000;
-/** Data packets kept that overtook the Complete. */
+/** Most kept Data packets that overtook the Complete. */
 export const MAX_EARLY = 4;
 
 export interface HalfOpenFields {
   readonly path: Path;
   /** Source id of the Initiate, a copy. */
   readonly remoteId: Uint8Array;
-  /** Noise message 1, a copy: what makes an Initiate a repeat. */
+  /** Noise message 1, a copy: identifies a repeated Initiate. */
   readonly message: Uint8Array;
   readonly version: number;
   readonly suite: number;
@@ -38,17 +42,17 @@ export class HalfOpen implements Timed {
   readonly id: Uint8Array;
   /** The Respond packet, repeated byte for byte. */
   respond: Uint8Array = new Uint8Array(0);
-  /** When the Respond was given out, and how often. */
+  /** When the Respond was last sent. */
   respondedAt = 0;
   responses = 0;
   timerAt = Number.POSITIVE_INFINITY;
   timerIndex = -1;
-  /** The handshake became a connection, which has the id now. */
+  /** The handshake became a connection, which now has the id. */
   completed = false;
   received: number;
   sent = 0;
   readonly early: Uint8Array[] = [];
-  /** Completes that did not hold. */
+  /** Number of invalid Completes. */
   failures = 0;
 
   /** @param received bytes of the datagram that began it */
@@ -58,13 +62,13 @@ export class HalfOpen implements Timed {
     this.received = received;
   }
 
-  /** The Respond goes out. */
+  /** Call when the Respond is sent. */
   responding(now: number): void {
     this.respondedAt = now;
     this.responses++;
   }
 
-  /** ms since the Respond that is answered now; 0 when that is not known: it was repeated. */
+  /** Returns the ms since the Respond that is answered now; 0 when unknown: it was repeated. */
   rtt(now: number): number {
     return this.responses === 1 ? now - this.respondedAt : 0;
   }
@@ -78,15 +82,15 @@ export class HalfOpen implements Timed {
 export class HalfOpenTable {
   readonly #validated = new Set<HalfOpen>();
   readonly #unvalidated = new Set<HalfOpen>();
-  /** All, in the order they were begun. */
+  /** All entries, in the order in which they began. */
   readonly #begun = new Set<HalfOpen>();
-  /** By the key of the path and the remote id in hex. In a flood most paths have none. */
+  /** By the key of the path and the remote id in hex. In a flood most paths have no entry. */
   readonly #byPath = new Map<string, Map<string, HalfOpen>>();
-  /** When each is given up. */
+  /** Expiry of each entry. */
   readonly #timers = new Timers<HalfOpen>();
   readonly #removed: (entry: HalfOpen) => void;
 
-  /** @param removed called for each entry that leaves the table, in whichever way */
+  /** @param removed called for each entry that leaves the table, for whatever reason */
   constructor(removed: (entry: HalfOpen) => void) {
     this.#removed = removed;
   }
@@ -95,7 +99,10 @@ export class HalfOpenTable {
     return this.#begun.size;
   }
 
-  /** Whether one more that a base station carries finds room without pushing out another one of these that is in its first 10 s. */
+  /**
+   * Returns whether another handshake carried by a base station finds room without pushing out one of these in its
+   * first 10 s.
+   */
   hasCarriedRoom(limit: number, now: number): boolean {
     return this.#validated.size < limit || this.#old(now) !== undefined || this.#direct() !== undefined;
   }
@@ -104,7 +111,10 @@ export class HalfOpenTable {
     return this.#byPath.get(path.key)?.get(hex.encode(remoteId));
   }
 
-  /** Makes room for one more on the path: true when there is. A carried one takes the place of one that is not: a base station limits how many come. */
+  /**
+   * Makes room for one more on the path: true on success. A carried one replaces one that is not: a base station limits
+   * their number.
+   */
   makeRoom(limit: number, { path, validated }: Pick<HalfOpenFields, 'path' | 'validated'>, now: number): boolean {
     if (this.size < limit) return true;
     const carried = path.kind === 'route' ? this.#direct() : undefined;
@@ -123,11 +133,11 @@ export class HalfOpenTable {
     this.#timers.set(entry, createdAt + HALF_OPEN_LIFETIME);
   }
 
-  /** A packet that belongs to it came: it lives longer. */
+  /** Prolongs an entry for which a packet arrived. */
   touch(entry: HalfOpen, now: number): void {
     const kind = this.#kindOf(entry);
     if (!kind.delete(entry)) return;
-    // To the end: sets keep the order of insertion, and the first makes room.
+    // Moved to the end: sets keep the order of insertion, and the first makes room.
     kind.add(entry);
     this.#timers.set(entry, Math.min(now + HALF_OPEN_LIFETIME, entry.fields.createdAt + MAX_LIFETIME));
   }
@@ -143,28 +153,28 @@ export class HalfOpenTable {
     this.#removed(entry);
   }
 
-  /** Removes all that `matches`. */
+  /** Removes all entries that match. */
   removeWhere(matches: (entry: HalfOpen) => boolean): void {
     for (const entry of [...this.#begun]) if (matches(entry)) this.remove(entry);
   }
 
-  /** When to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
+  /** Returns when to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
   nextTimeout(): number {
     return this.#timers.next();
   }
 
-  /** Gives up the handshakes whose time is over. */
+  /** Drops the expired handshakes. */
   handleTimeout(now: number): void {
     for (let entry = this.#timers.due(now); entry !== undefined; entry = this.#timers.due(now)) this.remove(entry);
   }
 
-  /** The one that was begun first, if that is 10 s ago. */
+  /** Returns the entry that began first, if that was 10 s ago. */
   #old(now: number): HalfOpen | undefined {
     const oldest = first(this.#begun);
     return oldest !== undefined && now - oldest.fields.createdAt >= HALF_OPEN_LIFETIME ? oldest : undefined;
   }
 
-  /** Of those whose address is validated, and that nobody carries, the one that was heard of least recently. */
+  /** Returns the validated, not carried entry that was heard least recently. */
   #direct(): HalfOpen | undefined {
     for (const entry of this.#validated) if (entry.fields.path.kind !== 'route') return entry;
     return undefined;
@@ -175,7 +185,7 @@ export class HalfOpenTable {
   }
 }
 
-/** The one that has been in the set longest: of those of a kind, that was heard of least recently. */
+/** Returns the entry that has been in the set longest: of its kind, the one heard least recently. */
 function first(entries: Set<HalfOpen>): HalfOpen | undefined {
   return entries.values().next().value;
 }

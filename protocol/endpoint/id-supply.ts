@@ -1,6 +1,7 @@
 /**
- * Further connection ids of a connection (PROTOCOL.md §2, RFC 9000 §5.1): the core says which are in force; here our retired ones go back to the
- * table, the peer gets new ones up to its limit, and the tokens of the peer's are known to Reset.
+ * Further connection ids of a connection (PROTOCOL.md §2, RFC 9000 §5.1). The core reports which are in force; this
+ * file returns our retired ones to the table, gives the peer new ones up to its limit, and keeps the tokens of the
+ * peer's for Reset.
  */
 import type { ConnectionIds, CoreConnection } from '../../bindings/index.ts';
 import { equalBytes } from '../identity/index.ts';
@@ -8,7 +9,7 @@ import { packed } from '../packed-bytes.ts';
 import type { Context } from './context.ts';
 import type { Slot } from './registry.ts';
 
-/** Brings the endpoint's tables in line with what the core holds. */
+/** Updates the endpoint's tables to what the core holds. */
 export function updateIds(context: Context, slot: Slot, inForce: ConnectionIds, core: CoreConnection): void {
   const { ids, registry } = context;
   const isInForce = (id: Uint8Array): boolean => inForce.ours.some((other) => equalBytes(other, id));
@@ -19,7 +20,7 @@ export function updateIds(context: Context, slot: Slot, inForce: ConnectionIds, 
   for (let room = inForce.room; room > 0; room--) if (!supply(context, slot, core)) break;
 }
 
-/** One more id for the peer; false when there is none left or it may have no more. */
+/** Supplies one more id to the peer; false when there is none left or it may have no further one. */
 function supply({ ids, resets }: Context, slot: Slot, core: CoreConnection): boolean {
   const id = ids.allocateFurther(slot);
   if (id === null) return false;

@@ -1,10 +1,11 @@
 /**
- * Connection ids of this endpoint, and who each belongs to: 8 bytes = word (u32) ‖ keyed hash of the word (u32).
+ * Connection ids of this endpoint and their owners: 8 bytes = word (u32) ‖ keyed hash of the word (u32).
  *
- * The word holds the index into a table in its low bits and a generation above, so that demultiplexing is an array index and a new owner of
- * a slot has another id. Index width follows the table's size; the generation starts at random, so that ids do not come again after a restart.
- * The hash is HMAC-SHA-256(id secret, word), first 4 bytes: it tells ids of ours from invented ones without any state, also after a
- * restart, which is what makes it safe to answer unknown ids with Reset (PROTOCOL.md §2).
+ * The word has the index into a table in its low bits and a generation above, so that demultiplexing is an array index
+ * and a new owner of a slot has another id. The width of the index follows the table's size; the generation starts at
+ * random, so that ids do not recur after a restart. The hash is HMAC-SHA-256(id secret, word), first 4 bytes: it
+ * distinguishes our ids from invented ones without any state, also after a restart, which makes it safe to answer
+ * unknown ids with Reset (PROTOCOL.md §2).
  */
 import type { CryptoProvider } from '../crypto-provider.ts';
 import { ID_LENGTH, u32, writeU32 } from '../packet/index.ts';
@@ -22,14 +23,15 @@ export class Ids<T> {
   readonly #free: Uint32Array;
   #freeHead = 0;
   #freeCount: number;
-  /** Further ids that may still be given. */
+  /** Further ids that may still be assigned. */
   #further: number;
   /** By index, 1: a further id. */
   readonly #isFurther: Uint8Array;
 
   /**
-   * @param capacity owners at a time; @param further ids besides the first of an owner, over all. The table has the next power of two that holds
-   * both, so further ids never take the place of an owner.
+   * @param capacity most owners
+   * @param further ids besides the first of an owner, in all. The table has the next power of two that holds both, so
+   *   further ids never take the slot of an owner.
    */
   constructor(crypto: CryptoProvider, resetSecret: Uint8Array, capacity: number, further = 0) {
     const size = 2 ** Math.ceil(Math.log2(Math.max(2, capacity + further)));
@@ -44,16 +46,16 @@ export class Ids<T> {
     const generation = u32(crypto.randomBytes(4), 0);
     this.#free = new Uint32Array(size);
     this.#words = new Uint32Array(size);
-    // Not by `from`, which goes through an iterator: a host has thousands of them, and its start waits.
+    // Not by `from`, which uses an iterator: there are thousands of entries, and the start waits for this.
     for (let index = 0; index < size; index++) {
       this.#free[index] = index;
       this.#words[index] = (generation & ~this.#mask) | index;
     }
   }
 
-  /** The owner made for a new id, or null when the table is full. */
+  /** Returns the owner created for a new id, or null when the table is full. */
   allocate<O extends T>(make: (id: Uint8Array) => O): O | null {
-    // What is left for further ids is not for owners either: each has its share.
+    // The share of further ids is not available to owners.
     if (this.#freeCount <= this.#further) return null;
     const id = this.#next();
     const owner = make(id);
@@ -61,7 +63,7 @@ export class Ids<T> {
     return owner;
   }
 
-  /** A further id of an owner, null when all that may be given are. */
+  /** Returns a further id of an owner, null when all have been assigned. */
   allocateFurther(owner: T): Uint8Array | null {
     if (this.#further === 0) return null;
     this.#further--;
@@ -85,18 +87,18 @@ export class Ids<T> {
     return id;
   }
 
-  /** Owner of an id given as its two halves. */
+  /** Returns the owner of an id given as its two halves. */
   find(high: number, low: number): T | undefined {
     const index = high & this.#mask;
     return this.#words[index] === high && this.#hashes[index] === low ? this.#owners[index] : undefined;
   }
 
-  /** Owner of an id given as bytes. */
+  /** Returns the owner of an id given as bytes. */
   owner(id: Uint8Array): T | undefined {
     return this.find(u32(id, 0), u32(id, 4));
   }
 
-  /** Hands an id in use to another owner. */
+  /** Transfers an id in use to another owner. */
   replace(id: Uint8Array, owner: T): void {
     this.#owners[u32(id, 0) & this.#mask] = owner;
   }
@@ -111,7 +113,7 @@ export class Ids<T> {
     this.#freeCount++;
   }
 
-  /** Whether an id was made with this secret, now or in an earlier life. Costs one HMAC. */
+  /** Returns whether an id was created with this secret, now or before a restart. Costs one HMAC. */
   isOurs(high: number, low: number): boolean {
     return this.#hash(high) === low;
   }

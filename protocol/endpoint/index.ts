@@ -1,4 +1,4 @@
-/** The endpoint: handshakes, demultiplexing and the life of connections (PROTOCOL.md §2, §3). */
+/** The endpoint: handshakes, demultiplexing and the lifecycle of connections (PROTOCOL.md §2, §3). */
 export type { PacketBatch } from './batch.ts';
 export type { ConnectOptions, EndpointConfig, EndpointLimits, KeptConnections, PrepareOptions, RouteOptions } from './config.ts';
 export { Endpoint } from './endpoint.ts';

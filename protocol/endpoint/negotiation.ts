@@ -1,8 +1,8 @@
 /**
- * Version and suite: what is offered, what is chosen, and what of it both ends sign (PROTOCOL.md §3).
+ * Version and suite: what is offered, what is chosen, and what both ends authenticate (PROTOCOL.md §3).
  *
- * There is one of each now. The responder recomputes the choice from what message 3 says was offered, so that a later version cannot be
- * talked down by whoever sits in between.
+ * There is one of each now. The responder recomputes the choice from the offer in message 3, so that an attacker on the
+ * path cannot downgrade a later version.
  */
 import { SUITE, VERSION } from '../packet/index.ts';
 
@@ -12,7 +12,7 @@ export const SUITES = Uint8Array.of(SUITE);
 
 const LABEL = new TextEncoder().encode('svc');
 
-/** Prologue of the Noise handshake: "svc" ‖ version ‖ suite ‖ responder name. */
+/** Returns the prologue of the Noise handshake: "svc" ‖ version ‖ suite ‖ responder name. */
 export function prologue(version: number, suite: number, name: string): Uint8Array {
   const text = new TextEncoder().encode(name);
   const bytes = new Uint8Array(LABEL.length + 2 + text.length);
@@ -23,17 +23,17 @@ export function prologue(version: number, suite: number, name: string): Uint8Arr
   return bytes;
 }
 
-/** Whether we can run a handshake with these. */
+/** Returns whether we support both. */
 export function supported(version: number, suite: number): boolean {
   return VERSIONS.includes(version) && SUITES.includes(suite);
 }
 
-/** Whether `version` and `suite` are the best of what was offered. */
+/** Returns whether `version` and `suite` are the best of what was offered. */
 export function isBest(version: number, suite: number, offered: { readonly versions: Uint8Array; readonly suites: Uint8Array }): boolean {
   return version === best(VERSIONS, offered.versions) && suite === best(SUITES, offered.suites);
 }
 
-/** The first of ours that is offered too. */
+/** Returns the first of our own that is also offered. */
 function best(ours: Uint8Array, offered: Uint8Array): number | undefined {
   return ours.find((candidate) => offered.includes(candidate));
 }

@@ -1,5 +1,5 @@
 /**
- * Transport parameters and what else travels in the payloads of Noise messages 2 and 3: one CBOR map with text keys.
+ * Transport parameters and the other fields in the payloads of Noise messages 2 and 3: one CBOR map with text keys.
  *
  *   key             message  value
  *   IdleTimeout     2, 3     ms without a packet after which the sender forgets the connection; 0: never
@@ -10,9 +10,9 @@
  *   MaxMessages     2, 3     messages the receiver may hold open
  *   MaxAckDelay     2, 3     ms the sender may delay an acknowledgement, at most 16,383
  *   MaxDatagram     2, 3     largest DATAGRAM the sender takes; 0 or absent: none
- *   Id              2, 3     8 bytes, the sender's connection id: authenticates the one in the packet header (as RFC 9000 §7.3 does)
+ *   Id              2, 3     8 bytes, the sender's connection id; authenticates that of the header (as RFC 9000 §7.3)
  *   ResetToken      2, 3     16 bytes, reset token of that id
- *   Info            2        map the responder says of itself, e.g. {ProductId, DeviceId}
+ *   Info            2        map with the responder's own description, e.g. {ProductId, DeviceId}
  *   Versions        3        byte string: versions the initiator offered, best first
  *   Suites          3        byte string: suites it offered, best first
  *
@@ -22,12 +22,12 @@ import { type DataParameters, MESSAGE_LIMIT } from '../../bindings/options.ts';
 import { bytes, type CborMap, decode, MapWriter, map, optionalMapField, optionalUint, uint } from '../cbor/index.ts';
 import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 
-/** What the core counts in: larger values are as good as this. */
+/** Largest value that the core counts to; larger ones have the same effect. */
 const MAX_AMOUNT = 0x7fff_ffff;
 /** Both payloads are small and flat; `Info` is one level. */
 const LIMITS = { depth: 4, items: 256 } as const;
 
-/** What a message says of its sender. */
+/** The part of a message that describes its sender. */
 export interface Offer {
   readonly parameters: DataParameters;
   readonly id: Uint8Array;
@@ -43,7 +43,7 @@ export interface InitiatorOffer extends Offer {
   readonly suites: Uint8Array;
 }
 
-/** Payload of Noise message 2. @param info the map of that name, encoded */
+/** Payload of Noise message 2. @param info the map `Info`, encoded */
 export function encodeResponderOffer(offer: Offer, info: Uint8Array): Uint8Array {
   return common(offer).item('Info', info).finish();
 }

@@ -1,8 +1,11 @@
-/** What a responder under load does for Initiates and Completes, per network and in all: more addresses of one network get no more. */
+/**
+ * Limits of a responder under load for Initiates and Completes, per network and in all: more addresses of one network
+ * get no larger share.
+ */
 import { networkOf } from '../address.ts';
 import { TokenBucket } from '../token-bucket.ts';
 
-/** Networks watched at a time; beyond that the one seen first is forgotten. */
+/** Most networks with a bucket; beyond it the first is forgotten. */
 const MAX_NETWORKS = 4096;
 
 /** A bucket per IPv4 address or IPv6 /64. */
@@ -27,22 +30,25 @@ export class NetworkLimiter {
   }
 }
 
-/** Initiates a second that each network has answered whatever others send, and its burst. */
+/** Initiates a second, and burst, that each network has answered whatever others send. */
 const PER_NETWORK = 20;
-/** Of all networks together, and its burst: what answering them may cost, about a tenth of a processor. */
+/** For all networks together, also the burst: answering them may cost about a tenth of a processor. */
 const OVERALL = 10_000;
-/** Answered a second beyond what their networks have: an address that others feign is not shut out by that alone. */
+/** Answered a second beyond the networks' shares: otherwise spoofing an address would shut it out. */
 const BEYOND = 5_000;
 const BEYOND_BURST = 500;
 
-/** Which Initiates are looked at under load. Asked before anything is computed: most of a flood is to cost no more than being received. */
+/**
+ * Selects the Initiates that are processed under load. Called before any computation: most of a flood should cost no
+ * more than its reception.
+ */
 export class InitiateRates {
   readonly #networks = new NetworkLimiter(PER_NETWORK);
   readonly #overall = new TokenBucket(OVERALL, OVERALL);
   readonly #beyond = new TokenBucket(BEYOND, BEYOND_BURST);
 
   take(address: string, now: number): boolean {
-    // Without a bucket for the network where nothing is left for any: made-up addresses come without number.
+    // Creates no bucket for the network when nothing is left overall: invented addresses are unlimited.
     const mayHave = this.#overall.level(now) >= 1 && this.#networks.take(address, now);
     return mayHave ? this.#overall.take(1, now) : this.#beyond.take(1, now);
   }

@@ -1,6 +1,6 @@
 /**
- * The connections of an endpoint: which have packets, which have events, when each wants to be called again, and under what ids the other end
- * may reset it. A connection stays here until the core has drained it.
+ * The connections of an endpoint: which have packets, which have events, when each wants to be called again, and the
+ * ids under which the peer may reset it. A connection stays here until the core has drained it.
  */
 import type { ConnectionIds, CoreConnection } from '../../bindings/index.ts';
 import { Connection, type ConnectionOwner } from '../connection/index.ts';
@@ -16,16 +16,16 @@ import { type Timed, Timers } from './timers.ts';
 
 /** An event of `Endpoint.nextEvent`. */
 export type EndpointEvent =
-  /** Another end has completed a handshake with us. */
+  /** A peer has completed a handshake with us. */
   | { readonly kind: 'connection'; readonly connection: Connection }
-  /** The connection has events: ask its nextEvent until null. Given once until then. */
+  /** The connection has events: ask its nextEvent until null. Emitted once until then. */
   | { readonly kind: 'active'; readonly connection: Connection }
-  /** No handshake and no connection of this end uses the route any more, not even a closing one. */
+  /** No handshake and no connection of this end uses the route any longer, not even a closing one. */
   | { readonly kind: 'route-unused'; readonly path: Path }
-  /** The core is dead and all connections with it: make a new core and endpoint. */
+  /** The core is dead, and all connections with it: create a new core and endpoint. */
   | { readonly kind: 'failed'; readonly error: SvcError };
 
-/** What the endpoint does for its connections. */
+/** Callbacks of the registry to the endpoint. */
 export interface RegistryHooks {
   /** A connection is gone for good. */
   released(slot: Slot): void;
@@ -39,21 +39,21 @@ export class Slot implements Timed, ConnectionOwner, RemoteIdOwner {
   readonly connection: Connection;
   timerAt = Number.POSITIVE_INFINITY;
   timerIndex = -1;
-  /** In the queue of those asked for packets. */
+  /** In the queue of slots to ask for packets. */
   ready = false;
   /** In the queue of events. */
   active = false;
-  /** Refused: nobody is told of it. */
+  /** Refused: it is not announced. */
   silent = false;
   /** Counts against the limit of accepted connections. */
   accepted = false;
-  /** The route it holds on to. */
+  /** The route that it uses. */
   route: Path | null = null;
-  /** While we are dialing. */
+  /** Set while dialing. */
   dial: Dial | null = null;
-  /** Responder: the tag that ends the Complete as it was verified, packed. */
+  /** Responder: the tag at the end of the verified Complete, packed. */
   complete = '';
-  /** Ids of ours besides the first, packed one after the other. */
+  /** Our ids besides the first, packed in sequence. */
   furtherIds = '';
   remoteIds = '';
   readonly #registry: Registry;
@@ -66,12 +66,12 @@ export class Slot implements Timed, ConnectionOwner, RemoteIdOwner {
     this.connection = new Connection({ ...options, owner: this });
   }
 
-  /** Our id of it. */
+  /** Our first id of the connection. */
   get id(): Uint8Array {
     return unpacked(this.#id);
   }
 
-  /** That and the further ones. */
+  /** The first id and the further ones. */
   get ids(): readonly Uint8Array[] {
     const further = unpacked(this.furtherIds);
     return [this.id, ...Array.from({ length: further.length / ID_LENGTH }, (_, i) => further.slice(i * ID_LENGTH, (i + 1) * ID_LENGTH))];
@@ -141,21 +141,21 @@ export class Registry {
     this.#stats.connections = this.#slots.size;
   }
 
-  /** The slot is to be asked for packets and for its next timeout. */
+  /** Queues the slot to be asked for packets and for its next timeout. */
   ready(slot: Slot): void {
     if (slot.ready || !this.#slots.has(slot)) return;
     slot.ready = true;
     this.#ready.push(slot);
   }
 
-  /** The first that is to be asked, and then the last. */
+  /** Returns the slot that was queued first. */
   nextReady(): Slot | undefined {
     const slot = this.#ready.shift();
     if (slot !== undefined) slot.ready = false;
     return slot;
   }
 
-  /** The connection may have events. */
+  /** Announces that the connection may have events. */
   activate(slot: Slot): void {
     if (slot.silent) {
       while (slot.connection.nextEvent() !== null);
@@ -176,7 +176,10 @@ export class Registry {
     return event;
   }
 
-  /** Whether fewer than `limit` accepted connections are open. Those that are closing need their place no more: they are counted out when it comes to that. */
+  /**
+   * Returns whether fewer than `limit` accepted connections are open. Closing ones no longer need their slots: they are
+   * subtracted only when the limit is reached.
+   */
   hasRoom(limit: number): boolean {
     if (this.accepted < limit) return true;
     for (const slot of this.#slots) {
@@ -188,7 +191,8 @@ export class Registry {
   }
 
   /**
-   * Forgets the oldest connection that is closing, before its time (RFC 9000 §10.2 allows it): what its peer still sends is answered with Reset.
+   * Forgets the oldest closing connection early (RFC 9000 §10.2 allows it): what its peer still sends is answered with
+   * Reset.
    * @returns false when there is none
    */
   endClosing(): boolean {

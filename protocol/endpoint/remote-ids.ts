@@ -1,35 +1,36 @@
 /**
- * The other ends' connection ids in force, and whose each is: a Reset that names one ends its connection when it carries the token that came with the id
- * (PROTOCOL.md §2). Every idle connection has entries here, and hardly any is ever read.
+ * The peers' connection ids in force, and their owners: a Reset that names one ends its connection when it carries the
+ * token that came with the id (PROTOCOL.md §2). Every idle connection has entries here, and hardly any is ever read.
  *
- * An owner keeps its ids and tokens in one packed text. The table finds owners by the first word of an id, as a number, and holds a list
- * only where ids share one: the other end chooses its ids, so each find compares the whole id. An end that chooses the same word for many
- * of its connections fills one list: ids after the sixteenth are not noted, and a Reset does not end those connections.
+ * An owner keeps its ids and tokens in one packed text. The table finds owners by the first word of an id, as a number,
+ * and has a list only where ids share one. The peer chooses its ids, so each find compares the whole id. A peer that
+ * chooses the same word for many of its connections fills one list: ids after the sixteenth are not stored, and a Reset
+ * does not end those connections.
  */
 import { equalBytes } from '../identity/index.ts';
 import { packed, unpacked } from '../packed-bytes.ts';
 import { ID_LENGTH, TOKEN_LENGTH, u32 } from '../packet/index.ts';
 
 const ENTRY_LENGTH = ID_LENGTH + TOKEN_LENGTH;
-/** Ids with the same first word. */
+/** Most ids with the same first word. */
 const MAX_SHARED = 16;
 
-/** An id and what a Reset for it must carry. */
+/** An id, and the token of a Reset for it. */
 export interface RemoteId {
   readonly id: Uint8Array;
   readonly resetToken: Uint8Array;
 }
 
-/** Whose ids they are. */
+/** The owner of ids. */
 export interface RemoteIdOwner {
-  /** Ids and tokens in turn, packed; only this table changes it. */
+  /** Ids and tokens in alternation, packed; only this table changes it. */
   remoteIds: string;
 }
 
 export class RemoteIds<T extends RemoteIdOwner> {
   readonly #owners = new Map<number, T | readonly T[]>();
 
-  /** One more id of the other end. */
+  /** Adds an id of the peer. */
   add(owner: T, { id, resetToken }: RemoteId): void {
     // By join: `+` would keep the parts beside the whole.
     owner.remoteIds = [owner.remoteIds, packed(id), packed(resetToken)].join('');
@@ -39,8 +40,8 @@ export class RemoteIds<T extends RemoteIdOwner> {
   }
 
   /**
-   * These and no others are in force: those that the other end took back are forgotten (RFC 9000 §10.3.1). Of one that is known its token
-   * stays: the core, which says what is in force, has none of the id of the handshake, and zeros in its place.
+   * Replaces the ids in force; those that the peer retired are forgotten (RFC 9000 §10.3.1). A known id keeps its
+   * token: the core, which reports the ids in force, has none for the id of the handshake, and zeros in its place.
    */
   replace(owner: T, inForce: readonly RemoteId[]): void {
     const known = entriesOf(owner);
@@ -57,13 +58,13 @@ export class RemoteIds<T extends RemoteIdOwner> {
     owner.remoteIds = '';
   }
 
-  /** The owner that a Reset with this id and token ends; the token is compared in constant time. */
+  /** Returns the owner that a Reset with this id and token ends; the token is compared in constant time. */
   find(id: Uint8Array, token: Uint8Array): T | undefined {
     const holds = (entry: RemoteId): boolean => equalBytes(entry.id, id) && equalBytes(entry.resetToken, token);
     return this.#listOf(wordOf(id)).find((owner) => entriesOf(owner).some(holds));
   }
 
-  /** Once for each id with that word: an owner may have several. */
+  /** Removes one entry per id with that word: an owner may have several. */
   #forget(word: number, owner: T): void {
     const present = this.#listOf(word);
     const position = present.indexOf(owner);
@@ -91,7 +92,7 @@ function entriesOf({ remoteIds }: RemoteIdOwner): RemoteId[] {
   }));
 }
 
-/** Signed, as engines keep such a number without an object. */
+/** Signed, since engines store such a number without an object. */
 function wordOf(id: Uint8Array): number {
   return u32(id, 0) | 0;
 }

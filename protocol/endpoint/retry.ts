@@ -1,17 +1,18 @@
 /**
- * Tokens of Retry: proof that the initiator receives at its address. Stateless: 4 bytes issue time (s) ‖ HMAC-SHA-256(secret, time ‖ source id ‖
- * port ‖ address), first 16 bytes. They hold 120 s; the secret changes every 120 s and the one before still counts.
+ * Tokens of Retry: proof that the initiator receives at its address. Stateless: 4 bytes issue time (s) ‖
+ * HMAC-SHA-256(secret, time ‖ source id ‖ port ‖ address), first 16 bytes. They are valid for 120 s; the secret changes
+ * every 120 s and the previous one still counts.
  */
 import type { CryptoProvider } from '../crypto-provider.ts';
 import { equalBytes } from '../identity/index.ts';
 import { ID_LENGTH, TOKEN_LENGTH, u32, writeU16, writeU32 } from '../packet/index.ts';
 import type { Path } from '../path.ts';
 
-/** ms a token holds, and a secret is issued with. */
+/** Lifetime of a token and of a secret, ms. */
 const RETRY_LIFETIME = 120_000;
 const TIME_LENGTH = 4;
 const LENGTH = TIME_LENGTH + TOKEN_LENGTH;
-/** Of what a token proves. */
+/** Offsets in the data that a token authenticates. */
 const PORT_AT = TIME_LENGTH + ID_LENGTH;
 const ADDRESS_AT = PORT_AT + 2;
 
@@ -33,7 +34,7 @@ export class RetryTokens {
     return token;
   }
 
-  /** Whether we issued the token for this path and source id, at most 120 s ago. */
+  /** Returns whether we issued the token for this path and source id, at most 120 s ago. */
   holds(token: Uint8Array, path: Path, source: Uint8Array, now: number): boolean {
     if (token.length !== LENGTH) return false;
     this.#rotate(now);

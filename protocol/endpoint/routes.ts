@@ -1,6 +1,6 @@
 /**
- * The routes this endpoint is an end of: paths of kind `route`, found by the 8-byte route id of a Route packet and the channel it came in
- * on. A route id counts only from its channel; elsewhere it is unknown.
+ * The routes that end at this endpoint: paths of kind `route`, found by the 8-byte route id of a Route packet and the
+ * channel it came in on. A route id is valid only on its channel; elsewhere it is unknown.
  */
 import { equalBytes } from '../identity/index.ts';
 import { packed, unpacked } from '../packed-bytes.ts';
@@ -12,15 +12,15 @@ interface Entry {
   readonly low: number;
   /** Token with which the station may end the route, packed; empty: none. */
   resetToken: string;
-  /** Handshakes and connections on it. */
+  /** Number of handshakes and connections on it. */
   users: number;
 }
 
 export class Routes {
-  /** By the upper half of the id; entries that share it in one list. */
+  /** By the upper half of the id; entries that share it are in one list. */
   readonly #entries = new Map<number, Entry[]>();
 
-  /** One more user of a path; paths of other kinds are left alone. */
+  /** Adds a user of a path; ignores paths of other kinds. */
   add(path: Path, resetToken?: Uint8Array): void {
     if (path.route === undefined) return;
     const entry = this.#entry(path) ?? this.#insert(path, path.route);
@@ -28,7 +28,7 @@ export class Routes {
     if (resetToken !== undefined) entry.resetToken = packed(resetToken);
   }
 
-  /** One user less. @returns true when that was the last one */
+  /** Removes a user. @returns true when it was the last one */
   remove(path: Path): boolean {
     if (path.route === undefined) return false;
     const entry = this.#entry(path);
@@ -40,12 +40,12 @@ export class Routes {
     return true;
   }
 
-  /** Whether the path has a user. */
+  /** Returns whether the path has a user. */
   has(path: Path): boolean {
     return path.route !== undefined && this.#entry(path) !== undefined;
   }
 
-  /** The path of a route id, given as its halves, on the channel a packet came in on. */
+  /** Returns the path of a route id, given as its halves, on the channel that a packet came in on. */
   find(high: number, low: number, channel: Path): Path | undefined {
     const list = this.#entries.get(high);
     if (list === undefined) return undefined;
@@ -53,7 +53,7 @@ export class Routes {
     return undefined;
   }
 
-  /** The path that a Reset with this route id and token ends. */
+  /** Returns the path that a Reset with this route id and token ends. */
   resetBy(id: Uint8Array, token: Uint8Array, channel: Path): Path | undefined {
     const path = this.find(u32(id, 0), u32(id, 4), channel);
     const known = (path && this.#entry(path)?.resetToken) ?? '';
@@ -72,7 +72,9 @@ export class Routes {
   }
 }
 
-/** The route's packets travel on this channel. A WebSocket has one peer, whose address may be unknown. */
+/**
+ * Returns whether the route's packets travel on this channel. A WebSocket has one peer, whose address may be unknown.
+ */
 function onChannel(route: Path, channel: Path): boolean {
   if (channel.kind === 'websocket') return route.socket === channel.socket;
   return route.socket === channel.socket && route.port === channel.port && route.address === channel.address;

@@ -1,26 +1,26 @@
 /** Counters of an endpoint: what was dropped and why, for logs and tests. */
 
-/** Live counters; those without a word are what they are called. */
+/** Live counters; those without a comment are what their name says. */
 export interface EndpointStats {
-  /** Datagrams that are no packet of ours. */
+  /** Datagrams that are not packets of this protocol. */
   malformed: number;
-  /** Initiates whose mac1 holds for no name of ours. */
+  /** Initiates whose mac1 is valid for none of our names. */
   badMac: number;
-  /** Handshake packets that did not hold, or whose payload is not acceptable. */
+  /** Handshake packets that are invalid, or whose payload is not acceptable. */
   badHandshake: number;
-  /** Packets for an id or route nobody has. */
+  /** Packets for an id or route without an owner. */
   unknownId: number;
-  /** Data packets whose tag does not hold, repeats included. */
+  /** Data packets whose tag does not verify, repeats included. */
   unauthenticated: number;
-  /** Packets held back by a rate limit, a full table, or the anti-amplification limit. */
+  /** Packets withheld by a rate limit, a full table, or the anti-amplification limit. */
   limited: number;
   retriesSent: number;
   versionsSent: number;
   resetsSent: number;
-  /** Half-open handshakes given up: expired or evicted. */
+  /** Half-open handshakes dropped: expired or evicted. */
   halfOpenLost: number;
   halfOpen: number;
-  /** Connections, those being dialed and those closing included. */
+  /** Connections, including those being dialed and closing ones. */
   connections: number;
   /** Connections closed with BUSY. */
   refused: number;

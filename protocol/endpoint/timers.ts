@@ -1,6 +1,9 @@
-/** Timers of many owners: a binary heap by time, each owner in it at most once. Finding the next costs nothing, changing one costs log n. */
+/**
+ * Timers of many owners: a binary heap by time, with each owner at most once. Finding the next is constant, changing
+ * one is O(log n).
+ */
 
-/** What the heap keeps in its owners. */
+/** The heap's fields in its owners. */
 export interface Timed {
   /** ms; Infinity when not in the heap. */
   timerAt: number;
@@ -15,12 +18,12 @@ export class Timers<T extends Timed> {
     return this.#heap.length;
   }
 
-  /** Time of the earliest timer, Infinity when there is none. */
+  /** Returns the time of the earliest timer, Infinity when there is none. */
   next(): number {
     return this.#heap[0]?.timerAt ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Sets or moves the owner's timer; Infinity takes it out. */
+  /** Sets or changes the owner's timer; Infinity removes it. */
   set(owner: T, at: number): void {
     if (at === Number.POSITIVE_INFINITY) {
       this.remove(owner);
@@ -48,7 +51,7 @@ export class Timers<T extends Timed> {
     this.#down(last);
   }
 
-  /** Takes out and gives the earliest owner whose time has come, undefined when there is none. */
+  /** Removes and returns the earliest owner whose time has come, undefined when there is none. */
   due(now: number): T | undefined {
     const first = this.#heap[0];
     if (first === undefined || first.timerAt > now) return undefined;

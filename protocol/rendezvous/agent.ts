@@ -1,18 +1,21 @@
 /**
- * An end's agent in one attempt to find a direct path, sans-IO: a round, and where a NAT gives out random ports the sprayed stage behind it (PROTOCOL.md §6).
- * Client and device run the same code; the role decides which of them asks for the sprayed stage.
+ * One end's agent in an attempt to find a direct path, sans-IO: a round, followed by the sprayed stage where a NAT
+ * assigns random ports (PROTOCOL.md §6). Client and device run the same code; the role decides which of them requests
+ * the sprayed stage.
  *
  *   gathering ── lists ──▶ checking ── no pair for a while, one NAT random, the other independent ──▶ spraying ──▶ over
  *
  * The sprayed stage, for ends H (random) and E (independent mapping):
  *
  * 1. H opens further sockets (event `sockets`), and each sends an opener to E's address.
- * 2. E sends checks to random ports of H's address. One that meets a mapping of H is answered, and checked in return: a pair.
+ * 2. E sends checks to random ports of H's address. One that hits a mapping of H is answered, and checked in return: a
+ *    pair.
  *
- * The client asks for it (`spray` of its update) when its own part is ready: with the openers out where it is H, else before its first check.
+ * The client requests it (`spray` of its update) when its own part is ready: with the openers sent if it is H, else
+ * before its first check.
  *
- * Verbs: after each call `transmit` until null, `nextEvent` until null, then `nextTimeout`. That there is nothing more to send may end a
- * stage, and so be an event.
+ * Verbs: after each call `transmit` until null, `nextEvent` until null, then `nextTimeout`. Having nothing more to send
+ * may end a stage, and so cause an event.
  */
 import type { NatReport, RendezvousState, RendezvousUpdate, SocketAddress } from '../control/index.ts';
 import { type LocalView, Round, type RoundEvent, type RoundOptions, type RoundPacket } from './round.ts';
@@ -20,37 +23,46 @@ import { ROUND_LIFETIME } from './round-budget.ts';
 import { SPRAY_INTERVAL, SPRAY_PORTS, SPRAY_SOCKETS } from './spray.ts';
 import { fromSockets, toRandomPorts, Volley, type VolleyPlan } from './volley.ts';
 
-/** Hop limit of the openers of the sprayed stage: ports are random before a provider's NAT, too. */
+/** Hop limit of the openers of the sprayed stage: in front of a provider's NAT ports are random, too. */
 const SOCKET_HOPS = 4;
-/** ms that a spray takes. */
+/** Duration of a spray, ms. */
 const SPRAY_TIME = SPRAY_PORTS * SPRAY_INTERVAL;
-/** ms without a pair, from when both ends have opened, until the sprayed stage begins: an address that only its filter hides has answered by then. */
+/**
+ * ms without a pair, after both ends have opened, until the sprayed stage begins: an address behind a mere filter has
+ * answered by then.
+ */
 const PATIENCE = 600;
-/** ms between the openers of the sockets, and from the request until the first check of the client: the openers of the other end leave meanwhile. */
+/**
+ * ms between the openers of the sockets, and from the request to the client's first check: the peer's openers leave
+ * meanwhile.
+ */
 const OPENER_PACE = 1;
 const GRANT_WAIT = 400;
-/** ms in which predicted ports must answer, from when both ends have opened. */
+/** ms in which predicted ports must answer, after both ends have opened. */
 const PREDICTED_TIME = 1_800;
-/** ms in which the other end must find us, from when both have opened; and from the beginning, where it does not say that it has. */
+/**
+ * ms in which the peer must find us, after both have opened; and from the beginning, if it does not report that it has
+ * opened.
+ */
 const PEER_TIME = 2_000;
 const SILENT_TIME = 8_000;
-/** ms for the last answers. */
+/** ms to wait for the last answers. */
 const LINGER = 1_000;
 
 /**
- * `sockets`: open so many further sockets, numbered from 1, and call `socketsOpened`. `exhausted`: nothing of this round can answer any more.
- * `changed`: the other end is to hear of the `view`.
+ * `sockets`: open `count` further sockets, numbered from 1, and call `socketsOpened`. `exhausted`: nothing of this
+ * round can answer any longer. `changed`: send the `view` to the peer.
  */
 export type AgentEvent = RoundEvent | { readonly kind: 'sockets'; readonly count: number } | { readonly kind: 'exhausted' };
 
 export interface AgentOptions extends RoundOptions {
   /** False: no sprayed stage at this end. */
   readonly hardNat: boolean;
-  /** Names what a sprayed stage would find out again: the peer, and the network (`RoundBudget.acquireSpray`). */
+  /** Identifies what a sprayed stage would find out again: the peer, and the network (`RoundBudget.acquireSpray`). */
   readonly sprayReason: string;
 }
 
-/** What the other end is told; `spray` of the client alone. */
+/** The update for the peer; only the client's has `spray`. */
 export type AgentView = Omit<RendezvousUpdate, 'round'>;
 
 type HardPart = 'sockets' | 'spray';
@@ -77,12 +89,12 @@ export class Agent {
     return this.#round;
   }
 
-  /** The end asked for, or takes part in, the sprayed stage. */
+  /** Whether the end requested, or takes part in, the sprayed stage. */
   get isSpraying(): boolean {
     return this.#stage !== 'checks' && this.#stage !== 'refused';
   }
 
-  /** What to say to the other end now. */
+  /** Returns the current update for the peer. */
   view(now: number): AgentView {
     const round = this.#round;
     const nat = round.nat(now);
@@ -100,7 +112,7 @@ export class Agent {
     this.#look(now);
   }
 
-  /** Device: the client asks for the sprayed stage. @returns false when this end takes no part in it */
+  /** Device: the client requests the sprayed stage. @returns false when this end does not take part in it */
   spray(now: number): boolean {
     if (this.#stage !== 'checks') return this.isSpraying;
     const part = this.#hardPart(now);
@@ -112,7 +124,7 @@ export class Agent {
     return true;
   }
 
-  /** Client: the device has answered the update that asked for the sprayed stage. */
+  /** Client: the device has answered the update that requested the sprayed stage. */
   sprayGranted(granted: boolean, now: number): void {
     if (this.#stage !== 'ready' && this.#stage !== 'asked') return;
     if (!granted) this.#refuse();
@@ -123,7 +135,7 @@ export class Agent {
     }
   }
 
-  /** So many of the sockets that were asked for are open; 0: none. */
+  /** Call with the number of requested sockets that are open; 0: none. */
   socketsOpened(count: number, now: number): void {
     const target = this.#target();
     if (count === 0 || target === null) {
@@ -133,12 +145,15 @@ export class Agent {
     this.#volley = this.#newVolley(fromSockets(count, target, OPENER_PACE, now), SOCKET_HOPS);
   }
 
-  /** A check that names our tag. @returns the answer, for the socket it came in on; null when it does not hold */
+  /**
+   * Processes a check that names our tag.
+   * @returns the answer, for the socket it came in on; null when it is not valid
+   */
   receiveCheck(datagram: Uint8Array, from: SocketAddress, socket: number, now: number): Uint8Array | null {
     return this.#round.receiveCheck(datagram, from, socket, now);
   }
 
-  /** A STUN answer, of anyone. @returns whether it is one of ours, and holds */
+  /** Processes any STUN answer. @returns whether it is a valid answer to one of our checks */
   receiveAnswer(datagram: Uint8Array, from: SocketAddress, socket: number, now: number): boolean {
     const target = this.#target();
     if (this.#volley !== null && from.address === target?.address && this.#volley.isAnswered(datagram)) {
@@ -151,7 +166,7 @@ export class Agent {
 
   transmit(now: number): RoundPacket | null {
     const packet = this.#round.transmit(now) ?? this.#transmitVolley(now);
-    // With the last packet a stage may be over, or with the last check that is given up the round.
+    // The last packet may end a stage, and the last abandoned check the round.
     if (packet === null) this.#look(now);
     return packet;
   }
@@ -171,21 +186,21 @@ export class Agent {
     if (now >= this.#endsAt) this.#exhaust();
   }
 
-  /** Nothing is sent or answered from now on. */
+  /** Ends the attempt: nothing is sent or answered from now on. */
   end(): void {
     this.#exhausted = true;
     this.#volley = null;
     this.#round.end();
   }
 
-  /** Ports of one end at least are predicted, and none is random. */
+  /** Whether the ports of at least one end are predicted, and none is random. */
   isPredicting(now: number): boolean {
     const nats = this.nats(now);
     const mappings = [nats?.local.mapping, nats?.remote.mapping];
     return mappings.includes('sequential') && !mappings.includes('random');
   }
 
-  /** Both NATs, when each end knows its own. */
+  /** Returns both NATs, when each end knows its own. */
   nats(now: number): { readonly local: NatReport; readonly remote: NatReport } | null {
     const [local, remote] = [this.#round.nat(now), this.#round.remote?.nat];
     return local === undefined || remote === undefined ? null : { local, remote };
@@ -195,7 +210,7 @@ export class Agent {
     const volley = this.#volley;
     if (volley === null || now < volley.nextTimeout()) return null;
     const packet = volley.transmit(now);
-    // A packet beyond the rate is left out, and its port not tried.
+    // A packet above the rate is skipped, and its port not tried.
     const isFree = packet?.hopLimit !== undefined || this.#options.budget.takeSpray(packet?.to.address ?? '', now) === 'granted';
     return isFree ? packet : this.#transmitVolley(now);
   }
@@ -208,13 +223,16 @@ export class Agent {
     if (this.#volley?.isOut === true) this.#volleyOut(now);
   }
 
-  /** When a client gives up; with a pair, or as a device, it waits for what is done next. */
+  /** When a client gives up; with a pair, or as a device, it waits for the next step. */
   get #endsAt(): number {
     const waits = this.#exhausted || this.#round.hasAnswer || this.#options.role === 'device';
     return waits ? Number.POSITIVE_INFINITY : Math.min(this.#overAt, this.#deadline, this.#idleUntil);
   }
 
-  /** Where no pair of ours is left the other end may still find us: until when that is waited for. Infinity while there is something to do here. */
+  /**
+   * Until when to wait for the peer to find us, once no pair of our own is left. Infinity while there is something to
+   * do here.
+   */
   get #idleUntil(): number {
     const isIdle = this.#round.isExhausted && !this.isSpraying && this.#sprayAt() === Number.POSITIVE_INFINITY;
     if (!isIdle) return Number.POSITIVE_INFINITY;
@@ -227,7 +245,7 @@ export class Agent {
     this.#events.push({ kind: 'exhausted' });
   }
 
-  /** When the client asks for the sprayed stage; Infinity: not as things are. */
+  /** Returns when the client requests the sprayed stage; Infinity: not in the current state. */
   #sprayAt(): number {
     const { role } = this.#options;
     const isDue = role === 'client' && this.#stage === 'checks' && !this.#round.hasAnswer && this.#bothOpenedAt < Number.POSITIVE_INFINITY;
@@ -240,7 +258,7 @@ export class Agent {
     else if (part === 'spray') this.#ready();
   }
 
-  /** The stage that had begun does not take place. */
+  /** Cancels the stage that had begun. */
   #refuse(): void {
     this.#stage = 'refused';
     this.#options.budget.cancelSpray();
@@ -283,7 +301,7 @@ export class Agent {
     return new Volley({ crypto: this.#options.crypto, tag, key, plan, ...(hopLimit !== undefined && { hopLimit }) });
   }
 
-  /** What this end does in the sprayed stage; null: it does not help, or is not allowed. */
+  /** Returns the role of this end in the sprayed stage; null: it does not help, or is not allowed. */
   #hardPart(now: number): HardPart | null {
     const nats = this.nats(now);
     if (nats === null || !this.#options.hardNat || this.#target() === null) return null;
@@ -291,7 +309,9 @@ export class Agent {
     return nats.remote.mapping === 'random' && isIndependent(nats.local) ? 'spray' : null;
   }
 
-  /** Where the peer's NAT is, by its list: its first reflexive address in IPv4 that may be opened widely. */
+  /**
+   * Returns the address of the peer's NAT, from its list: the first reflexive IPv4 address that may be opened widely.
+   */
   #target(): SocketAddress | null {
     const { budget } = this.#options;
     const isTarget = ({ type, address }: RendezvousState['candidates'][number]): boolean =>

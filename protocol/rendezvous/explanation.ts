@@ -1,5 +1,6 @@
 /**
- * Why a connection is not direct, in a code and a sentence that says what would help. From what the last attempt has shown; a guess is worded as one.
+ * Explains why a connection is not direct, in a code and a sentence that says what would help. Based on what the last
+ * attempt has shown; a guess is worded as one.
  */
 import type { NatReport } from '../control/index.ts';
 import type { PairReport } from './report.ts';
@@ -22,13 +23,13 @@ export interface NotDirect {
   readonly text: string;
 }
 
-/** What an attempt has shown. */
+/** The facts that an attempt has shown. */
 export interface AttemptFacts {
   /** The device has answered the rendezvous; false: refused it, as an older version does. */
   readonly isAnswered: boolean;
   readonly localNat: NatReport | null;
   readonly remoteNat: NatReport | null;
-  /** The station names STUN ports, and none answered. */
+  /** The station names STUN ports, but none answered. */
   readonly isStunSilent: boolean;
   readonly localCandidates: number;
   readonly remoteCandidates: number;
@@ -54,33 +55,33 @@ const TEXTS: Readonly<Record<NotDirectCode, string>> = {
     'the limit on packets to addresses that have not answered was reached: pin the device by its fingerprint, or try again in a minute',
 };
 
-/** The code with its sentence. */
+/** Returns the code with its sentence. */
 export function notDirect(code: NotDirectCode): NotDirect {
   return { code, text: TEXTS[code] };
 }
 
-/** Not this end: the other one has refused, or does not ask. */
+/** For the peer's side: it has refused, or does not ask. */
 export const disabledByPeer: NotDirect = { code: 'DISABLED', text: 'the other end does not look for direct paths' };
 
-/** Seen at the channel to the base station, which goes over a WebSocket. */
+/** Detected from the channel to the base station, which uses a WebSocket. */
 export const udpBlocked: NotDirect = {
   code: 'UDP_BLOCKED',
   text: 'UDP to the base station gets no answer here, so everything goes over a WebSocket: a firewall of this network blocks UDP',
 };
 
-/** Guessed from the addresses of the other end: over a WebSocket the base station does not see where its UDP comes from. */
+/** Guessed from the peer's addresses: over a WebSocket the base station does not see the source of its UDP. */
 export const udpBlockedThere: NotDirect = {
   code: 'UDP_BLOCKED',
   text: 'the other end names no address at which the base station sees it: UDP to the base station gets no answer there; probably a firewall of its network blocks UDP',
 };
 
-/** The reason that explains an attempt without a direct path best. */
+/** Returns the best explanation of an attempt without a direct path. */
 export function explain(facts: AttemptFacts): NotDirect {
   const code = codeOf(facts);
   return code === 'NO_ANSWER' && isUnseen(facts) ? udpBlockedThere : notDirect(code);
 }
 
-/** The other end does not know its outside address, although this end knows its own. */
+/** Returns whether the peer does not know its external address, although this end knows its own. */
 function isUnseen({ localNat, remoteNat, pairs }: AttemptFacts): boolean {
   if (remoteNat?.mapping !== 'unknown' || localNat === null || localNat.mapping === 'unknown' || pairs.length === 0) return false;
   return pairs.every(({ kind }) => kind === 'near' || kind === 'host');
@@ -106,7 +107,7 @@ function codeOf({
   return pairs.length > 0 && pairs.every(({ limited }) => limited) ? 'LIMITED' : 'NO_ANSWER';
 }
 
-/** Neither end's port can be guessed: a likely match takes 65,000 mappings. */
+/** Returns whether neither end's port can be guessed: a likely match takes 65,000 mappings. */
 function isHopeless(local: NatReport | null, remote: NatReport | null): boolean {
   const mappings = [local?.mapping, remote?.mapping];
   return mappings.includes('random') && mappings.every((mapping) => mapping === 'random' || mapping === 'sequential');

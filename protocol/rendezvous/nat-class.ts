@@ -1,57 +1,66 @@
 /**
- * The class of a NAT from samples: what the station and its STUN ports saw of sockets of ours (RFC 4787 §4.1, RFC 5780 §4.3).
+ * The class of a NAT, from samples of how the station and its STUN ports saw our sockets (RFC 4787 §4.1, RFC 5780
+ * §4.3).
  *
- *   1. every sample shows an address of ours with the local port                    → none
- *   2. one socket shows one address and port to two destinations or more            → independent
+ *   1. every sample shows one of our addresses with the local port                  → none
+ *   2. one socket shows one address and port to at least two destinations           → independent
  *   3. one socket shows different ones: the newest mappings of all sockets in order
  *      are small multiples of one stride apart                                      → sequential, else random
  *   4. no socket has asked two destinations                                         → unknown
  *
- * Foreign flows take ports in between, therefore multiples up to {@link MAX_MULTIPLE}. A mapping on the local port says nothing of a stride: such a
- * NAT keeps ports, and gives others only where one is taken.
+ * Foreign flows take ports in between, therefore multiples up to {@link MAX_MULTIPLE} count. A mapping on the local
+ * port reveals no stride: such a NAT keeps ports, and assigns others only where one is taken.
  *
- * Not here: which samples are taken and when (docstring of `classifyNat`), and what follows from the class (prediction.ts, spray.ts). A NAT
- * whose mapping depends on the destination's address alone looks independent until a second address was asked.
+ * Not here: which samples are taken and when (docstring of `classifyNat`), and what follows from the class
+ * (prediction.ts, spray.ts). A NAT whose mapping depends only on the destination's address looks independent until a
+ * second address was asked.
  */
 import type { NatReport, SocketAddress } from '../control/index.ts';
 
-/** What one destination saw of one socket. */
+/** One destination's view of one socket. */
 export interface NatSample {
   /** Local port of the socket. */
   readonly local: number;
   /** Destination: numeric address and port. */
   readonly to: string;
   readonly toPort: number;
-  /** Where the packet came from as the destination saw it, in canonical text. */
+  /** Source address of the packet as the destination saw it, in canonical text. */
   readonly mapped: SocketAddress;
   /**
-   * When the first request left that this answers, ms: that packet made the mapping. Requests of one millisecond count in the order of the list. A mapping that
-   * was made before and only seen again has the time of its first sample, or any time long ago.
+   * When the first request answered by this sample left, ms: that packet created the mapping. Requests of one
+   * millisecond count in the order of the list. A mapping that was created before and only seen again has the time of
+   * its first sample, or any time long ago.
    */
   readonly at: number;
 }
 
-/** Our constant: the most ports a NAT may have given out from one mapping of ours to the next, ours included. */
+/** Our constant: the most ports a NAT may have assigned from one of our mappings to the next, which is included. */
 const MAX_MULTIPLE = 8;
-/** Our constant: two distances, without which no stride shows. Three random ports look sequential once in 7,000 times. */
+/**
+ * Our constant: two distances, the minimum to reveal a stride. Three random ports look sequential once in 7,000 times.
+ */
 const MIN_MAPPINGS = 3;
-/** Our constant, ms: further apart, 5 foreign flows a second take more than MAX_MULTIPLE ports too often, and the distance says nothing. */
+/**
+ * Our constant, ms: over a longer gap, 5 foreign flows a second take more than MAX_MULTIPLE ports too often, and the
+ * distance means nothing.
+ */
 const MAX_GAP = 1_000;
-/** Where ports wrap: most NATs give out 1,024 to 65,535; some any. */
+/** Ranges after which ports wrap: most NATs assign 1,024 to 65,535; some any. */
 const WRAPS = [0xffff - 1023, 0x1_0000] as const;
 
 /**
- * Classes the NAT in front of our sockets.
+ * Classifies the NAT in front of our sockets.
  *
- * Samples needed: the main socket asks two destinations (the station's main port is the first, its STUN port the second, a second IP the
- * third where there is one). Where they saw the same, that is all. Where they differ, three further sockets ask one destination once each,
- * sent at once: with the second sample of the main socket four new mappings, so one of them may get lost. Longer pauses let foreign flows
- * in.
+ * Samples needed: the main socket asks two destinations (the station's main port is the first, its STUN port the
+ * second, a second IP the third where there is one). If they saw the same, that is all. If they differ, three further
+ * sockets ask one destination once each, all at once: with the second sample of the main socket these are four new
+ * mappings, so one of them may get lost. Longer pauses let foreign flows in.
  *
- * IPv4 decides where there is a sample of it, as IPv6 is hardly ever translated. Samples from before a change of network do not belong here.
+ * IPv4 decides where there is a sample of it, as IPv6 is hardly ever translated. Do not pass samples from before a
+ * change of network.
  *
  * @param ownAddresses numeric addresses of our interfaces in canonical text, without prefix lengths
- * @param now ms, of the clock of the samples
+ * @param now ms, on the clock of the samples
  */
 export function classifyNat(samples: readonly NatSample[], ownAddresses: readonly string[], now: number): NatReport {
   const own = new Set(ownAddresses);
@@ -69,7 +78,7 @@ function ofOneFamily(samples: readonly NatSample[]): readonly NatSample[] {
   return v4.length > 0 ? v4 : samples;
 }
 
-/** By local port: the newest sample of each destination. */
+/** Returns, by local port, the newest sample of each destination. */
 function seenBySocket(samples: readonly NatSample[]): Map<number, Map<string, NatSample>> {
   const sockets = new Map<number, Map<string, NatSample>>();
   for (const sample of samples) {
@@ -82,7 +91,7 @@ function seenBySocket(samples: readonly NatSample[]): Map<number, Map<string, Na
   return sockets;
 }
 
-/** The samples that show a mapping for the first time, in the order in which the NAT made them. */
+/** Returns the samples that show a mapping for the first time, in the order in which the NAT created them. */
 function newMappings(samples: readonly NatSample[]): NatSample[] {
   const first = new Map<string, NatSample>();
   for (const sample of samples.toSorted((a, b) => a.at - b.at)) {
@@ -92,7 +101,10 @@ function newMappings(samples: readonly NatSample[]): NatSample[] {
   return [...first.values()].filter(({ local, mapped }) => mapped.port !== local);
 }
 
-/** The report of a sequential NAT, from as many of the newest mappings as fit one stride; null when they are too few. */
+/**
+ * Returns the report of a sequential NAT, from as many of the newest mappings as fit one stride; null when they are too
+ * few.
+ */
 function sequence(mappings: readonly NatSample[], now: number): NatReport | null {
   const run = newestRun(mappings);
   const ports = run.map(({ mapped }) => mapped.port);
@@ -110,7 +122,7 @@ function sequence(mappings: readonly NatSample[], now: number): NatReport | null
   return null;
 }
 
-/** The newest mappings, as far back as they follow one another closely and have one address. */
+/** Returns the newest mappings, as far back as they follow one another closely and have one address. */
 function newestRun(mappings: readonly NatSample[]): readonly NatSample[] {
   let from = mappings.length - 1;
   while (from > 0 && follows(mappings[from - 1]!, mappings[from]!)) from--;
@@ -122,8 +134,8 @@ function follows(before: NatSample, after: NatSample): boolean {
 }
 
 /**
- * The one stride of which all distances are small multiples, the largest there is, with its sign; 0 when there is none. One above 4,032
- * shows only as long as its multiples do not go around the range.
+ * Returns the largest stride, with its sign, of which all distances are small multiples; 0 when there is none. One
+ * above 4,032 is found only if its multiples do not wrap around the range.
  */
 function strideOf(ports: readonly number[]): number {
   for (const wrap of WRAPS) {
@@ -137,7 +149,7 @@ function strideOf(ports: readonly number[]): number {
   return 0;
 }
 
-/** From -wrap / 2 to wrap / 2. */
+/** Returns the distance in the range from -wrap / 2 to wrap / 2. */
 function signed(distance: number, wrap: number): number {
   const up = ((distance % wrap) + wrap) % wrap;
   return up > wrap / 2 ? up - wrap : up;

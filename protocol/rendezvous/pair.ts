@@ -1,15 +1,19 @@
 /**
- * One pair of a round (RFC 8445 §6.1.2): a socket of ours and an address where the peer may be, with what was sent there and what came back.
+ * One pair of a round (RFC 8445 §6.1.2): one of our sockets and an address where the peer may be, with the packets that
+ * were sent there and came back.
  *
  *   waiting ── openers out ──▶ opened ── first check ──▶ checking ── answer ──▶ answered
  *                                                            └── all checks unanswered ──▶ failed
  *
- * All our candidates share one base, the socket of the connection, so a candidate of the peer makes one pair (RFC 8445 §6.1.2.4). When a packet may leave is
- * decided by the round; here is when the pair wants one.
+ * All our candidates share one base, the socket of the connection, so a candidate of the peer makes one pair (RFC 8445
+ * §6.1.2.4). The pair says when it wants to send a packet; the round decides when one may leave.
  */
 import type { SocketAddress } from '../control/index.ts';
 
-/** `peer-reflexive`: a check of the peer came from there (RFC 8445 §7.3.1.3). `predicted`: a port that its NAT is expected to give out. */
+/**
+ * `peer-reflexive`: a check of the peer came from there (RFC 8445 §7.3.1.3). `predicted`: a port that its NAT is
+ * expected to assign.
+ */
 export type PairKind = 'near' | 'host' | 'mapped' | 'reflexive' | 'peer-reflexive' | 'predicted';
 
 export type PairState = 'waiting' | 'opened' | 'checking' | 'answered' | 'failed';
@@ -18,27 +22,27 @@ export type PairState = 'waiting' | 'opened' | 'checking' | 'answered' | 'failed
 export const MAIN_SOCKET = 0;
 
 /**
- * Hop limits of the openers. The first passes the NAT of a home and ends at the router behind it; the further ones pass the NATs of a provider, and may reach
- * the other end's where the two are neighbours: they wait until that one has let its own first opener out (round.ts). The one opener of a
- * predicted port has the last of these, and does not wait.
+ * Hop limits of the openers. The first passes a home NAT and ends at the router behind it. The further ones pass the
+ * NATs of a provider, and may reach the peer's NAT where the two are neighbours, so they wait until the peer has sent
+ * its own first opener (round.ts). The one opener of a predicted port has the last of these, and does not wait.
  */
 export const OPENER_HOPS: readonly number[] = [2, 4, 7];
-/** ms from an opener to the next one of its pair, at least. */
+/** Minimum ms from an opener to the next one of its pair. */
 const OPENER_GAP = 10;
-/** ms from a check to the next one of its pair, then the time that the last one has. */
+/** ms from a check to the next one of its pair; then the wait after the last one. */
 const CHECK_GAPS: readonly number[] = [50, 100, 200, 400, 800, 800, 800, 800, 800];
 const LAST_WAIT = 1_000;
-/** Checks of one pair in a round. */
+/** Most checks of one pair in a round. */
 export const MAX_CHECKS = CHECK_GAPS.length + 1;
 
-/** Order in which pairs are opened and checked: what is likely and good comes first. */
+/** Order in which pairs are opened and checked: likely and good ones come first. */
 const RANK: Readonly<Record<PairKind, number>> = { near: 0, host: 1, mapped: 2, reflexive: 3, 'peer-reflexive': 0, predicted: 5 };
 
 export class Pair {
   readonly kind: PairKind;
   readonly remote: SocketAddress;
   readonly socket: number;
-  /** Openers it still wants, and those that have left. */
+  /** Openers that are still to be sent, and those that were sent. */
   openersLeft: number;
   openers = 0;
   checks = 0;
@@ -46,13 +50,13 @@ export class Pair {
   heard = false;
   /** The budget of the round refused a packet. */
   limited = false;
-  /** ms; null while nothing answered. */
+  /** ms; null while there was no answer. */
   rtt: number | null = null;
   #openedAt = Number.NEGATIVE_INFINITY;
   #nextCheckAt = Number.NEGATIVE_INFINITY;
   #failed = false;
 
-  /** @param openers wanted before the first check: 0 for an address that has spoken already */
+  /** @param openers to send before the first check: 0 for an address that has sent a packet already */
   constructor(kind: PairKind, remote: SocketAddress, socket: number, openers: number) {
     this.kind = kind;
     this.remote = remote;
@@ -60,7 +64,7 @@ export class Pair {
     this.openersLeft = openers;
   }
 
-  /** Identifies it within a round. */
+  /** Returns the key of a pair within a round. */
   static key({ address, port }: SocketAddress, socket: number): string {
     return `${socket} ${address} ${port}`;
   }
@@ -72,30 +76,33 @@ export class Pair {
     return this.openersLeft > 0 ? 'waiting' : 'opened';
   }
 
-  /** Nothing more can come of it. */
+  /** True when no further result is possible. */
   get isOver(): boolean {
     return this.rtt !== null || this.#failed;
   }
 
-  /** The lower the earlier. IPv6 goes before IPv4 within a kind (RFC 8305 §4). */
+  /** Lower ranks come first. IPv6 precedes IPv4 within a kind (RFC 8305 §4). */
   get rank(): number {
     return 2 * RANK[this.kind] + (this.remote.address.includes(':') ? 0 : 1);
   }
 
-  /** When it wants its next opener, given when further ones may follow the first. Infinity for none. */
+  /** Returns when it wants to send its next opener, given when further ones may follow the first. Infinity for none. */
   nextOpenerAt(furtherBegin: () => number): number {
     if (this.openersLeft === 0 || this.isOver) return Number.POSITIVE_INFINITY;
     const next = this.#openedAt + OPENER_GAP;
     return this.openers === 1 ? Math.max(next, furtherBegin()) : next;
   }
 
-  /** When it wants its next check, given when checks may begin, or its failure is certain. Infinity: not before its openers are out. */
+  /**
+   * Returns when it wants to send its next check, or its failure is certain, given when checks may begin. Infinity: not
+   * before its openers are out.
+   */
   nextCheckAt(begin: (openedAt: number) => number): number {
     if (this.isOver || this.openersLeft > 0) return Number.POSITIVE_INFINITY;
     return this.checks === 0 && !this.heard ? Math.max(this.#nextCheckAt, begin(this.#openedAt)) : this.#nextCheckAt;
   }
 
-  /** The hop limit of the opener that leaves now. */
+  /** Returns the hop limit of the opener that leaves now. */
   takeOpener(now: number): number {
     const hops = OPENER_HOPS[Math.max(0, OPENER_HOPS.length - this.openersLeft)]!;
     this.openersLeft--;
@@ -104,7 +111,7 @@ export class Pair {
     return hops;
   }
 
-  /** A check leaves now. */
+  /** Records a check that leaves now. */
   takeCheck(now: number): void {
     this.#nextCheckAt = now + (CHECK_GAPS[this.checks] ?? LAST_WAIT);
     this.checks++;
@@ -114,7 +121,7 @@ export class Pair {
     return this.checks < MAX_CHECKS;
   }
 
-  /** A check of the peer came from there: it is checked at once (RFC 8445 §7.3.1.4). */
+  /** Records a check of the peer from there: the pair is checked immediately (RFC 8445 §7.3.1.4). */
   hear(now: number): void {
     this.heard = true;
     this.openersLeft = 0;
@@ -124,18 +131,18 @@ export class Pair {
     }
   }
 
-  /** The peer answered a check that left at `sentAt`. */
+  /** Records the peer's answer to a check that left at `sentAt`. */
   answer(sentAt: number, now: number): void {
     this.rtt ??= now - sentAt;
   }
 
-  /** No more packets may go there, or none was answered. */
+  /** Fails the pair: no further packets may go there, or none was answered. */
   fail(limited = false): void {
     this.#failed = true;
     this.limited ||= limited;
   }
 
-  /** Waits no longer for openers: they were refused or cannot be sent. */
+  /** Stops waiting for openers that were refused or cannot be sent. */
   skipOpeners(now: number): void {
     this.openersLeft = 0;
     this.#openedAt = now;

@@ -1,4 +1,4 @@
-/** What a round shows of its pairs, for people. */
+/** Reports on the pairs of a round, for display. */
 import type { Pair, PairKind, PairState } from './pair.ts';
 
 export interface PairReport {
@@ -6,15 +6,15 @@ export interface PairReport {
   readonly port: number;
   readonly kind: PairKind;
   readonly state: PairState;
-  /** Checks that left; openers are not among them. */
+  /** Checks sent; openers are not included. */
   readonly checks: number;
   /** A check of the peer came from there. */
   readonly heard: boolean;
   /** The limits on packets to addresses that have not answered were reached. */
   readonly limited: boolean;
-  /** ms, null while nothing answered. */
+  /** ms, null while there was no answer. */
   readonly rtt: number | null;
-  /** One short sentence on what became of it. */
+  /** One short sentence on the outcome. */
   readonly reason: string;
 }
 

@@ -1,21 +1,21 @@
 /**
- * What one round may send: checks and openers by address and pair. The rules and their reasons stand in send-budget.ts, which also counts what all rounds of
- * the host send together (`HostShare`).
+ * The packets that one round may send: checks and openers by address and pair. The rules and their reasons are in
+ * send-budget.ts, which also counts the packets of all rounds of the host (`HostShare`).
  */
 
 // PROTOCOL.md §6
-/** Packets of a round to an address that is neither trusted nor was heard of. */
+/** Packets of a round to an address that is not trusted and has sent nothing. */
 export const BASE_PACKETS = 4;
 /** How many of them may be openers. */
 export const BASE_OPENERS = 2;
-/** Checks from there that allow one of ours each. */
+/** Checks from an address that each allow us one check to it. */
 export const HEARD_CHECKS = 2;
-/** Checks of a pair in a round. */
+/** Most checks of a pair in a round. */
 export const MAX_CHECKS = 10;
-/** How long a round lives, ms. */
+/** Lifetime of a round, ms. */
 export const ROUND_LIFETIME = 30_000;
 
-// Our constants: 8 candidates, 32 predicted ports, 16 addresses that only checks have shown, and a few.
+// Our constants: 8 candidates, 32 predicted ports, 16 addresses known only from checks, and a few more.
 const MAX_PAIRS = 64;
 const MAX_ADDRESSES = 64;
 
@@ -23,21 +23,25 @@ const MAX_ADDRESSES = 64;
 export type PeerClass = 'known' | 'stranger';
 
 /**
- * `granted`, or why not: `rate` the host sends its most now, ask again; `pair` had its checks; `address` had its packets, until a check comes from there;
- * `host` sends to its most addresses this minute; `ended` the round is released or too old; `full` a table is.
+ * `granted`, or the reason for a refusal: `rate` the host is at its rate limit, ask again; `pair` had its checks;
+ * `address` had its packets, until a check comes from there; `host` is at its limit of addresses for this minute;
+ * `ended` the round is released or too old; `full` a table is full.
  */
 export type SendVerdict = 'granted' | 'rate' | 'pair' | 'address' | 'host' | 'ended' | 'full';
 
-/** What the rounds of one host share (`HostBudget`). */
+/** The budget that the rounds of one host share (`HostBudget`). */
 export interface HostShare {
-  /** Whether a packet may leave now, and that it does. */
+  /** Whether a packet may leave now; `takeRate` records that it does. */
   hasRate(now: number): boolean;
   takeRate(now: number): void;
   /** Takes one packet to an address that is neither trusted nor answering; `isBase`: no check from there allows it. */
   takeUnvalidated(address: string, peer: PeerClass, isBase: boolean, now: number): 'granted' | 'address' | 'host' | 'full';
-  /** The peer is at that address: what went there is counted against it no longer. */
+  /** The peer is at that address: packets that went there no longer count. */
   answered(address: string, peer: PeerClass): void;
-  /** Takes one packet to an address that is trusted and has not answered. @returns false once too many went to such addresses: it then counts as untrusted */
+  /**
+   * Takes one packet to an address that is trusted and has not answered.
+   * @returns false once too many went to such addresses: it then counts as untrusted
+   */
   takeTrusted(peer: PeerClass, now: number): boolean;
   acquireSpray(round: RoundBudget, reason: string, now: number): boolean;
   takeSpray(round: RoundBudget, now: number): 'granted' | 'rate' | 'ended';
@@ -45,24 +49,24 @@ export interface HostShare {
   release(round: RoundBudget): void;
 }
 
-/** What a round has sent to an address, and what speaks for it. */
+/** The packets that a round has sent to an address, and what authorizes more. */
 interface AddressState {
   trusted: boolean;
   answering: boolean;
-  /** Valid checks that came from there, and how many of ours they have allowed. */
+  /** Valid checks that came from there, and how many of our checks they have allowed. */
   heard: number;
   allowed: number;
   base: number;
   openers: number;
 }
 
-/** What one round may send. From `HostBudget.acquireRound`. */
+/** The budget of one round, from `HostBudget.acquireRound`. */
 export class RoundBudget {
   readonly peer: PeerClass;
   readonly #host: HostShare;
   readonly #until: number;
   readonly #addresses = new Map<string, AddressState>();
-  /** Checks by pair. */
+  /** Number of checks by pair. */
   readonly #pairs = new Map<string, number>();
   #released = false;
 
@@ -73,27 +77,30 @@ export class RoundBudget {
     this.#until = now + ROUND_LIFETIME;
   }
 
-  /** The station reported the address for the peer, or, at a client, a verified device named it. */
+  /** Marks an address as trusted: the station reported it for the peer, or, at a client, a verified device named it. */
   trust(address: string): void {
-    // What strangers' addresses fill leaves room for these.
+    // The addresses of strangers leave room for these.
     const state = this.#stateOf(address, 2 * MAX_ADDRESSES);
     if (state !== null) state.trusted = true;
   }
 
-  /** A valid check came from there: each of the first two allows one of ours. Their answers need no leave, as they are no larger. */
+  /**
+   * Records a valid check from there: each of the first two allows us one check. Answers need no permission, as they
+   * are no larger.
+   */
   heard(address: string): void {
     const state = this.#stateOf(address);
     if (state !== null && state.heard < HEARD_CHECKS) state.heard++;
   }
 
-  /** A check of ours was answered from there, to its transaction id, under the key. */
+  /** Records an answer from there to one of our checks, with its transaction id, under the key. */
   answered(address: string): void {
     const state = this.#stateOf(address);
     if (state !== null) state.answering = true;
     this.#host.answered(address, this.peer);
   }
 
-  /** Whether it is trusted or has answered. */
+  /** Returns whether it is trusted or has answered. */
   isFree(address: string): boolean {
     const state = this.#addresses.get(address);
     return state !== undefined && (state.trusted || state.answering);
@@ -104,7 +111,7 @@ export class RoundBudget {
     return this.#take(address, true, now);
   }
 
-  /** Takes a check. @param pair a key of the pair, local end and remote one */
+  /** Takes a check. @param pair a key of the pair, local and remote end */
   takeCheck(pair: string, address: string, now: number): SendVerdict {
     const checks = this.#pairs.get(pair) ?? 0;
     if (checks >= MAX_CHECKS) return 'pair';
@@ -115,32 +122,35 @@ export class RoundBudget {
   }
 
   /**
-   * Takes the host's one spray, from this end or towards 256 sockets of it, for at most 15 s: once for each reason, then hourly. Only
-   * towards an address that is trusted, and only its caller knows whether the peer named it, too.
+   * Takes the host's one spray, from this end or towards 256 of its sockets, for at most 15 s: once for each reason,
+   * then hourly. Only towards a trusted address; the caller must check that the peer named it, too.
    *
-   * @param reason names what a spray would find out again: the peer, and the network at both ends
+   * @param reason identifies what a spray would find out again: the peer, and the network at both ends
    */
   acquireSpray(address: string, reason: string, now: number): boolean {
     return !this.hasEnded(now) && this.#addresses.get(address)?.trusted === true && this.#host.acquireSpray(this, reason, now);
   }
 
-  /** Takes a packet of the spray, 100 a second; beside the other checks. */
+  /** Takes a packet of the spray, 100 a second; in addition to the other checks. */
   takeSpray(address: string, now: number): SendVerdict {
     if (this.hasEnded(now)) return 'ended';
     return this.#addresses.get(address)?.trusted === true ? this.#host.takeSpray(this, now) : 'address';
   }
 
-  /** Gives the spray back, which the other end takes no part in, or for which no socket could be opened. A known peer may try again before the hour is over. */
+  /**
+   * Returns the spray: the peer does not take part, or no socket could be opened. A known peer may try again before the
+   * hour is over.
+   */
   cancelSpray(): void {
     this.#host.cancelSpray(this);
   }
 
-  /** Whether it was released or has lived 30 s. */
+  /** Returns whether it was released or is older than 30 s. */
   hasEnded(now: number): boolean {
     return this.#released || now >= this.#until;
   }
 
-  /** Gives the places back. Nothing is granted from now on. */
+  /** Frees the slots. Nothing is granted from now on. */
   release(): void {
     this.#released = true;
     this.#host.release(this);
@@ -162,7 +172,7 @@ export class RoundBudget {
     return this.#takeUnvalidated(address, state, isOpener, now);
   }
 
-  /** What came from there first; then the base packets. */
+  /** Uses the permissions from received checks first, then the base packets. */
   #takeUnvalidated(address: string, state: AddressState, isOpener: boolean, now: number): SendVerdict {
     const isBase = isOpener || state.allowed >= state.heard;
     if (isBase && (state.base >= BASE_PACKETS || (isOpener && state.openers >= BASE_OPENERS))) return 'address';

@@ -1,16 +1,19 @@
 /**
- * One round of the rendezvous at one end, sans-IO (PROTOCOL.md §6): what is sent to which address of the peer, what comes back, and which pairs answered.
- * The same at both ends; who tells whom of lists is the business of the agent (agent.ts) and its owner.
+ * One round of the rendezvous at one end, sans-IO (PROTOCOL.md §6): which packets go to which address of the peer, what
+ * comes back, and which pairs answered. The same at both ends; the agent (agent.ts) and its owner exchange the lists.
  *
- * 1. `setLocal` and `setRemote` give the lists. Each candidate of the peer makes a pair.
- * 2. Openers leave first (`Pair`), those that go further when the other end has had time for its first. When those of the peer's newest list are out,
- *    `opened` is its number, and the other end is to know.
- * 3. Checks with full hop limit leave when the other end has opened, too, or a second later. An end whose NAT gives out ports in sequence opens only when it
- *    knows its last port, and the peer's: what it opens first gets the first of the predicted ports.
- * 4. A check of the peer is verified and answered at once; its source is checked in return.
- * 5. An answer makes a pair: event `answered`. It moves nothing; the connection validates it as a path.
+ * 1. `setLocal` and `setRemote` supply the lists. Each candidate of the peer makes a pair.
+ * 2. Openers leave first (`Pair`); those with higher hop limits follow when the peer has had time for its first. When
+ *    those for the peer's newest list are out, `opened` is its number, and the peer must be informed.
+ * 3. Checks with full hop limit leave when the peer has opened, too, or a second later. An end whose NAT assigns ports
+ *    in sequence opens only when it knows its last port, and the peer's: what it opens first gets the first of the
+ *    predicted ports.
+ * 4. A check of the peer is verified and answered immediately; its source is checked in return.
+ * 5. An answer makes a pair valid: event `answered`. It causes no migration; the connection validates the pair as a
+ *    path.
  *
- * One packet leaves in 10 ms, within the budgets of the round and of the host. Datagrams that do not hold have no effect but a count.
+ * One packet leaves per 10 ms, within the budgets of the round and of the host. Invalid datagrams are counted and have
+ * no other effect.
  */
 import { hex } from '@scure/base';
 import type { Candidate, NatReport, RendezvousState, SocketAddress } from '../control/index.ts';
@@ -21,30 +24,36 @@ import { predictPorts } from './prediction.ts';
 import type { RoundBudget, SendVerdict } from './round-budget.ts';
 
 /**
- * ms between two packets of a round, and after the first opener of a pair: the other end expects all of these within FURTHER_MARGIN, and
- * where ports are predicted each foreign flow in between spoils the prediction.
+ * ms between two packets of a round, and after the first opener of a pair: the peer expects all of these within
+ * FURTHER_MARGIN, and where ports are predicted each foreign flow in between spoils the prediction.
  */
 const PACE = 10;
 const PACE_FIRST = 1;
-/** ms after an opener from which a check may follow although the other end has not opened. */
+/** ms after an opener from which a check may follow although the peer has not opened. */
 const UNOPENED_WAIT = 1_000;
 /**
- * ms that an end with ports in sequence waits for both lists to be complete before it opens without, and that further openers wait for the
- * other end to say what its NAT does.
+ * ms for which an end with sequential ports waits for both lists to be complete before it opens anyway, and for which
+ * further openers wait for the peer's NAT report.
  */
 const COMPLETE_WAIT = 1_000;
-/** ms allowed for the other end's first openers to leave. A device waits one round trip longer: MAX_RTT at most, UNKNOWN_RTT where none was measured. */
+/**
+ * ms allowed for the peer's first openers to leave. A device waits one round trip longer: MAX_RTT at most, UNKNOWN_RTT
+ * where none was measured.
+ */
 const FURTHER_MARGIN = 20;
 const MAX_RTT = 500;
 const UNKNOWN_RTT = 100;
-/** Pairs in all, and those that only checks of the peer made: it may fill them, and ends its own round with it. */
+/** Most pairs in all, and those created only by the peer's checks: by filling them a peer only spoils its own round. */
 const MAX_PAIRS = 64;
 const MAX_PEER_REFLEXIVE = 16;
-/** Transactions whose answers still count. */
+/** Most transactions whose answers still count. */
 const MAX_TRANSACTIONS = 512;
-/** Checks of the peer that are answered: those of 64 pairs and of 256 sockets are fewer. An answer goes where the check claims to come from. */
+/**
+ * Most answered checks of the peer: those of 64 pairs and of 256 sockets are fewer. An answer goes to the source that
+ * the check claims.
+ */
 const MAX_ANSWERS = 1_024;
-/** What is opened first by a NAT that gives out ports in sequence. */
+/** The pairs that a NAT with sequential ports opens first. */
 const SEQUENCED: ReadonlySet<PairKind> = new Set<PairKind>(['predicted', 'reflexive']);
 
 /** A datagram to send. */
@@ -52,37 +61,40 @@ export interface RoundPacket {
   readonly socket: number;
   readonly to: SocketAddress;
   readonly datagram: Uint8Array;
-  /** Absent: the system's. */
+  /** Absent: the system's default. */
   readonly hopLimit?: number;
 }
 
-/** `answered`: the pair works in both directions. `changed`: the other end is to hear of `number`, the list, or `opened`. */
+/** `answered`: the pair works in both directions. `changed`: inform the peer of `number`, the list, or `opened`. */
 export type RoundEvent = { readonly kind: 'answered'; readonly pair: Pair } | { readonly kind: 'changed' };
 
 export interface RoundOptions {
   readonly crypto: Pick<CryptoProvider, 'hmacSha256' | 'randomBytes'>;
-  /** Ours, 8 and 16 bytes, fresh for the round. */
+  /** Our own tag and key, 8 and 16 bytes, fresh for the round. */
   readonly tag: Uint8Array;
   readonly key: Uint8Array;
   readonly role: 'client' | 'device';
-  /** Released by the owner of the round. */
+  /** The owner of the round releases it. */
   readonly budget: RoundBudget;
   /** Round trip of the connection over which the ends exchange their lists, ms; null while none was measured. */
   readonly rtt: number | null;
-  /** Whether an address is in a network of ours. */
+  /** Returns whether an address is in one of our networks. */
   isNear(address: string): boolean;
-  /** Whether a candidate of the peer may be sent to: no loopback, multicast, …, own address. */
+  /** Returns whether packets may go to a candidate of the peer: not to loopback, multicast, …, or an own address. */
   isUsable(candidate: SocketAddress): boolean;
-  /** How this host reaches an address: itself, or the IPv6 address that a NAT64 translates to it (RFC 6052). */
+  /**
+   * Returns the address by which this host reaches another: itself, or the IPv6 address that a NAT64 translates to it
+   * (RFC 6052).
+   */
   reach(address: string): string;
 }
 
-/** What this end says of itself. */
+/** This end's own addresses and NAT. */
 export interface LocalView {
   readonly candidates: readonly Candidate[];
-  /** Absent while it is being found out. */
+  /** Absent while still unknown. */
   readonly nat?: NatReport;
-  /** Nothing more will be found out: STUN has answered, or will not. */
+  /** Nothing further will be found out: STUN has answered, or will not. */
   readonly isComplete: boolean;
 }
 
@@ -92,7 +104,7 @@ interface Transaction {
 }
 
 export class Round {
-  /** Datagrams that named our tag and did not hold or were too many, and candidates that were passed over. */
+  /** Datagrams that named our tag but were invalid or too many, and candidates that were skipped. */
   readonly stats = { invalid: 0, unusable: 0 };
   readonly #options: RoundOptions;
   readonly #startedAt: number;
@@ -103,7 +115,7 @@ export class Round {
   #number = 0;
   #natAt: number;
   #remote: RendezvousState | null = null;
-  /** When the peer first said what its NAT does: it opens from then on. */
+  /** When the peer first reported its NAT: it opens from then on. */
   #remoteCompleteAt = Number.POSITIVE_INFINITY;
   #opened = 0;
   #predicted = false;
@@ -142,23 +154,23 @@ export class Round {
     return [...this.#pairs.values()];
   }
 
-  /** What our NAT does, with the age of what is known of it. */
+  /** Returns the report of our NAT, with its current age. */
   nat(now: number): NatReport | undefined {
     const { nat } = this.#local;
     return nat?.age === undefined ? nat : { ...nat, age: Math.round(nat.age + now - this.#natAt) };
   }
 
-  /** Every pair has failed. */
+  /** True when every pair has failed. */
   get isExhausted(): boolean {
     return this.#remote !== null && this.#local.isComplete && this.pairs.every(({ state }) => state === 'failed');
   }
 
-  /** Some pair works in both directions. */
+  /** True when a pair works in both directions. */
   get hasAnswer(): boolean {
     return this.#hasAnswer;
   }
 
-  /** This end has learnt more of itself. */
+  /** Sets what this end has learnt about itself. */
   setLocal(local: LocalView, now: number): void {
     this.#local = local;
     this.#natAt = now;
@@ -166,7 +178,7 @@ export class Round {
     this.#events.push({ kind: 'changed' });
   }
 
-  /** What the peer says; older lists than the one that is known are passed over. */
+  /** Sets the peer's state; ignores lists older than the known one. */
   setRemote(remote: RendezvousState, now: number): void {
     const known = this.#remote;
     if (known !== null && remote.number < known.number) return;
@@ -176,7 +188,10 @@ export class Round {
     for (const candidate of remote.candidates) this.#addCandidate(candidate);
   }
 
-  /** A check that names our tag, from `from` on `socket`. @returns the answer, to be sent back from there; null when it does not hold */
+  /**
+   * Processes a check that names our tag, from `from` on `socket`.
+   * @returns the answer, to be sent back from there; null when it is not valid
+   */
   receiveCheck(datagram: Uint8Array, from: SocketAddress, socket: number, now: number): Uint8Array | null {
     const { key, crypto } = this.#options;
     if (this.#over || this.#answersLeft === 0 || !verifyCheck(datagram, key, crypto)) {
@@ -189,14 +204,17 @@ export class Round {
     return encodeCheckAnswer(datagram, from, key, crypto);
   }
 
-  /** An answer. @returns our address as the peer sees it; null when the answer is none of ours, or does not hold */
+  /**
+   * Processes an answer.
+   * @returns our address as the peer sees it; null when it answers none of our checks, or is not valid
+   */
   receiveAnswer(datagram: Uint8Array, from: SocketAddress, socket: number, now: number): SocketAddress | null {
     const id = transactionOfAnswer(datagram);
     const transaction = id === null ? undefined : this.#transactions.get(id);
     if (id === null || transaction === undefined || this.#remote === null || this.#over) return null;
     const { pair, sentAt } = transaction;
     const mapped = readCheckAnswer(datagram, this.#remote.key, this.#options.crypto);
-    // RFC 8445 §7.2.5.2.1: an answer from elsewhere shows no pair.
+    // RFC 8445 §7.2.5.2.1: an answer from another address validates no pair.
     if (mapped === null || pair.socket !== socket || !sameAddress(pair.remote, from)) {
       this.stats.invalid++;
       return null;
@@ -211,14 +229,14 @@ export class Round {
     return mapped;
   }
 
-  /** A pair that was found otherwise, such as by spraying: it is checked at once. */
+  /** Adds a pair that was found otherwise, such as by spraying: it is checked immediately. */
   addPair(remote: SocketAddress, socket: number, now: number): Pair | null {
     const pair = this.#add('peer-reflexive', remote, socket, 0);
     pair?.hear(now);
     return pair;
   }
 
-  /** The next packet, null when none may leave now. */
+  /** Returns the next packet, null when none may leave now. */
   transmit(now: number): RoundPacket | null {
     if (this.#over || now < this.#nextSendAt) return null;
     const packet = this.#nextPacket(now);
@@ -230,7 +248,7 @@ export class Round {
     return this.#events.shift() ?? null;
   }
 
-  /** When `transmit` may have something, ms; Infinity: not before something changes. */
+  /** Returns when `transmit` may have something, ms; Infinity: not before something changes. */
   nextTimeout(): number {
     if (this.#over || this.#remote === null) return Number.POSITIVE_INFINITY;
     let next = Number.POSITIVE_INFINITY;
@@ -238,7 +256,7 @@ export class Round {
     return Math.max(next, this.#nextSendAt);
   }
 
-  /** Nothing is sent or answered from now on. The keys of both ends are wiped. */
+  /** Ends the round: nothing is sent or answered from now on. Wipes the keys of both ends. */
   end(): void {
     this.#over = true;
     this.#transactions.clear();
@@ -268,8 +286,8 @@ export class Round {
   }
 
   /**
-   * Openers go before checks, and pairs with fewer of them before those with more. A NAT of ours that gives out ports in sequence opens first what the peer's
-   * predictions count from.
+   * Openers go before checks, and pairs with fewer of them before those with more. If our NAT assigns ports in
+   * sequence, the pairs from which the peer's predictions count are opened first.
    */
   #order(pair: Pair): number {
     if (pair.openersLeft === 0) return 1_000 + 100 * Math.min(pair.checks, MAX_CHECKS) + pair.rank;
@@ -287,9 +305,9 @@ export class Round {
   }
 
   /**
-   * When further openers may follow the first of a pair: one that reached the NAT of an end that has not opened yet would claim the mapping there. A device
-   * opens before it says what its NAT does, but for one with ports in sequence, which opens when it knows the client's NAT; a client opens
-   * at the latest when it has heard of the device.
+   * Returns when further openers may follow the first of a pair: one that reached the NAT of an end that has not opened
+   * yet would claim the mapping there. A device opens before it reports its NAT, except with sequential ports: then it
+   * opens when it knows the client's NAT. A client opens at the latest when it has heard from the device.
    */
   readonly #furtherBegin = (): number => {
     if (this.#hasPeerOpened) return Number.NEGATIVE_INFINITY;
@@ -300,7 +318,7 @@ export class Round {
     return FURTHER_MARGIN + (isLate ? Math.max(completeAt, this.#natAt + rtt) : completeAt);
   };
 
-  /** With a NAT that gives out ports in sequence the order of what is opened counts. */
+  /** Returns when openers may begin: with a NAT that assigns ports in sequence their order matters. */
   #opensAt(): number {
     const { isComplete, nat } = this.#local;
     const isReady = isComplete && (nat?.mapping !== 'sequential' || this.#remote?.nat !== undefined);
@@ -330,7 +348,7 @@ export class Round {
     return null;
   }
 
-  /** The host sends its most now; else the budget has no more for the pair. */
+  /** Returns true when the host is at its rate limit; else the budget is used up for the pair. */
   #isLate(verdict: SendVerdict, now: number): boolean {
     if (verdict === 'rate') this.#nextSendAt = now + PACE;
     return verdict === 'rate';
@@ -363,7 +381,7 @@ export class Round {
     this.#add(kind, { address: reach(candidate.address), port: candidate.port }, MAIN_SOCKET, OPENER_HOPS.length);
   }
 
-  /** Ports that the peer's NAT is expected to give out at the address that it gave out last, once in a round. */
+  /** Adds the ports that the peer's NAT is expected to assign at its latest address, once per round. */
   #predict(now: number): void {
     const remote = this.#remote;
     if (this.#predicted || remote?.nat?.mapping !== 'sequential' || !this.#local.isComplete) return;
@@ -395,7 +413,7 @@ export class Round {
   }
 }
 
-/** What a NAT makes of a socket, the newest last: reports of NATs are about IPv4. */
+/** Returns the NAT's mappings of a socket, the newest last: reports of NATs are about IPv4. */
 function translated(candidates: readonly Candidate[]): readonly Candidate[] {
   return candidates.filter(({ type, address }) => type === 'reflexive' && !address.includes(':'));
 }

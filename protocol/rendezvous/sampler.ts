@@ -1,15 +1,17 @@
 /**
- * Asks the station's STUN ports what this end's sockets look like from outside (RFC 8489 Binding, RFC 5780 §4.3), sans-IO.
+ * Queries the station's STUN ports for the external addresses of this end's sockets (RFC 8489 Binding, RFC 5780 §4.3),
+ * sans-IO.
  *
- * 1. The main socket asks each server, at most three: those that the station named, and one of another family. The station's main port has
- *    said already what it saw (`known`).
- * 2. Where they saw another address than the main port did, the station is asked what it sees now (event `station`): the NAT may have
- *    forgotten the channel since.
- * 3. Where they saw different addresses, three further sockets (event `sockets`) ask the first server once each: the distances of their mappings tell ports in
- *    sequence from random ones.
- * 4. `done`: every request was answered, or given up after three tries.
+ * 1. The main socket asks each server, at most three: those that the station named, and one of another family. The
+ *    station's main port has already reported what it saw (`known`).
+ * 2. If they saw another address than the main port did, the station is asked what it sees now (event `station`): the
+ *    NAT may have forgotten the channel since.
+ * 3. If they saw different addresses, three further sockets (event `sockets`) ask the first server once each: the
+ *    distances of their mappings distinguish sequential ports from random ones.
+ * 4. `done`: every request was answered, or abandoned after three tries.
  *
- * A request is repeated after 150 and 350 ms. Answers count from the address that was asked and with the transaction that was sent.
+ * A request is repeated after 150 and 350 ms. Answers count only from the queried address and with the transaction that
+ * was sent.
  */
 import { hex } from '@scure/base';
 import type { NatReport, SocketAddress } from '../control/index.ts';
@@ -20,7 +22,7 @@ import { MAIN_SOCKET } from './pair.ts';
 import type { RoundPacket } from './round.ts';
 
 const MAX_SERVERS = 3;
-/** Further sockets, each for one mapping. */
+/** Number of further sockets, each for one mapping. */
 const PROBE_SOCKETS = 3;
 /** ms from a request to its next repetition, and to giving up. */
 const TIMES: readonly number[] = [150, 200, 400];
@@ -31,7 +33,7 @@ export interface SamplerOptions {
   readonly servers: readonly SocketAddress[];
   /** Port of the main socket. */
   readonly port: number;
-  /** What the station's main port saw of the main socket, and where that is; null where it is not known. */
+  /** What the station's main port saw of the main socket, and that port's address; null where unknown. */
   readonly known: { readonly station: SocketAddress; readonly mapped: SocketAddress } | null;
 }
 
@@ -47,20 +49,20 @@ interface Request {
   mapped: SocketAddress | null;
 }
 
-/** What a STUN port said of the main socket. */
+/** A STUN port's answer about the main socket. */
 export interface StunAnswer extends SocketAddress {
-  /** The main socket as it was seen from there; null: no answer. */
+  /** The main socket as seen from there; null: no answer. */
   readonly mapped: SocketAddress | null;
 }
 
 /**
- * `station`: ask the station where it sees the main socket now, and call `stationAnswered`. `sockets`: open so many, numbered from 1, and
- * call `socketsOpened` with their ports.
+ * `station`: ask the station where it sees the main socket now, and call `stationAnswered`. `sockets`: open `count`
+ * sockets, numbered from 1, and call `socketsOpened` with their ports.
  */
 export type SamplerEvent = { readonly kind: 'station' } | { readonly kind: 'sockets'; readonly count: number } | { readonly kind: 'done' };
 
 export class Sampler {
-  /** Answers that came from elsewhere, or that nobody waits for. */
+  /** Answers from an unexpected source, or to no open request. */
   unclaimed = 0;
   readonly #options: SamplerOptions;
   readonly #requests = new Map<string, Request>();
@@ -77,7 +79,7 @@ export class Sampler {
     this.#advance(now);
   }
 
-  /** No server was asked, or none answered. */
+  /** True when no server was asked, or none answered. */
   get isSilent(): boolean {
     return this.#samples.every(({ at }) => at === Number.NEGATIVE_INFINITY);
   }
@@ -86,7 +88,7 @@ export class Sampler {
     return this.#stage === 'done';
   }
 
-  /** The addresses of the main socket as they were seen, the newest last, without duplicates. */
+  /** The main socket's addresses as seen from outside, the newest last, without duplicates. */
   get reflexive(): readonly SocketAddress[] {
     const seen = new Map<string, SocketAddress>();
     for (const { local, mapped } of this.#samples) {
@@ -98,7 +100,7 @@ export class Sampler {
     return [...seen.values()];
   }
 
-  /** Each server that was asked, with what it said of the main socket. */
+  /** Each queried server, with its answer about the main socket. */
   get answers(): readonly StunAnswer[] {
     const ofMain = [...this.#requests.values()].filter(({ socket }) => socket === MAIN_SOCKET);
     return ofMain.map(({ server: { address, port }, mapped }) => ({ address, port, mapped }));
@@ -109,7 +111,10 @@ export class Sampler {
     return classifyNat(this.#samples, ownAddresses, now);
   }
 
-  /** Where the station sees the main socket now; null: it did not say, and what it said before counts. */
+  /**
+   * Call with the address at which the station sees the main socket now; null: it did not say, and its earlier answer
+   * counts.
+   */
   stationAnswered(mapped: SocketAddress | null, now: number): void {
     if (this.#stage !== 'station') return;
     this.#stage = 'checked';
@@ -118,7 +123,7 @@ export class Sampler {
     this.#advance(now);
   }
 
-  /** The sockets that were asked for are open; fewer, or none, where there were not so many. */
+  /** Call when the requested sockets are open; fewer, or none, if not all could be opened. */
   socketsOpened(ports: readonly number[], now: number): void {
     if (this.#stage !== 'sockets') return;
     this.#stage = 'probes';
@@ -169,7 +174,10 @@ export class Sampler {
     this.#advance(now);
   }
 
-  /** In the order in which the first requests left, which is that of the mappings; answers come in any, and a lost one comes late. */
+  /**
+   * In the order in which the first requests left, which is that of the mappings; answers arrive in any order, and a
+   * lost one late.
+   */
   get #samples(): readonly NatSample[] {
     const asked = [...this.#requests.values()].flatMap(({ localPort: local, server, firstAt: at, mapped }) =>
       mapped === null ? [] : { local, to: server.address, toPort: server.port, mapped, at },
@@ -192,7 +200,7 @@ export class Sampler {
     });
   }
 
-  /** That mapping was made long ago: the mappings of now come behind it. */
+  /** That mapping was created long ago: the current mappings come after it. */
   #seenByStation({ address: to, port: toPort }: SocketAddress, mapped: SocketAddress): NatSample {
     return { local: this.#options.port, to, toPort, mapped, at: Number.NEGATIVE_INFINITY };
   }
@@ -210,7 +218,7 @@ export class Sampler {
     this.#events.push({ kind: 'done' });
   }
 
-  /** Mappings of the main socket differ by destination: which ports come next is still open. */
+  /** Returns whether mappings of the main socket differ by destination: then the sequence of ports is still unknown. */
   #differ(now: number): boolean {
     const { mapping } = classifyNat(this.#samples, [], now);
     return mapping === 'random' || mapping === 'sequential';

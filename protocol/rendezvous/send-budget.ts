@@ -1,28 +1,33 @@
 /**
- * How many checks an end may send to an address. Nobody can flood a third party by naming it as a candidate, not even through many devices
- * at once (SECURITY.md).
+ * Limits of the checks that an end may send to an address. No attacker can flood a third party by naming it as a
+ * candidate, not even through many devices at once (SECURITY.md).
  *
- * An address is *trusted* when the station reported it for the peer, or, at a client, when a verified device named it. It is *answering*
- * once a check of ours was answered from there: only a party that received the check knows its transaction id. For all others
+ * An address is *trusted* when the station reported it for the peer, or, at a client, when a verified device named it.
+ * It is *answering* once one of our checks was answered from there: only a party that received the check knows its
+ * transaction id. For all others
  *
- *   - a round sends 4 packets to an address at most, two of them openers: its base packets; and a check more for each of the first two
- *     valid checks from there, as the peer has the keys and can feign their source;
- *   - a host sends base packets to 16 addresses a minute at most, whatever the number of rounds, 8 of them for strangers;
- *   - all rounds of strangers together send 6 packets to one address, and 6 more within half an hour: else a stranger could begin round after round, each
- *     of which costs it less than what is sent. Those of known peers 12, and 12 more within a minute.
+ * - a round sends at most 4 packets to an address, two of them openers: its base packets; and one more check for each
+ *   of the first two valid checks from there, as the peer has the keys and can spoof their source;
+ * - a host sends base packets to at most 16 addresses a minute, whatever the number of rounds, 8 of them for strangers;
+ * - all rounds of strangers together send 6 packets to one address, and 6 more within half an hour: otherwise a
+ *   stranger could begin round after round, each of which costs it less than what is sent. Those of known peers send
+ *   12, and 12 more within a minute.
  *
- * The station may lie, or work together with a stranger. So all rounds of strangers together send 2,000 packets to trusted addresses that
- * have not answered, then 5 a second: enough for the attempts of one client whose NAT gives out ports in sequence. Beyond that such an
- * address counts as any other. And they are sprayed eight times an hour.
+ * The station may lie, or cooperate with a stranger. So all rounds of strangers together send 2,000 packets to trusted
+ * addresses that have not answered, then 5 a second: enough for the attempts of one client whose NAT assigns ports in
+ * sequence. Beyond that such an address counts as any other. And they may be sprayed eight times an hour.
  *
- * So what a stranger has one device send to a victim is less than what the stranger itself sends (the sum stands in
- * test/protocol/rendezvous/send-budget.test.ts). Everything else is pace: 10 checks a pair, 200 packets a second of a host, 100 of a spray.
+ * So a stranger causes one device to send less to a victim than the stranger itself sends (for the sum see
+ * test/protocol/rendezvous/send-budget.test.ts). Everything else limits the pace: 10 checks per pair, 200 packets a
+ * second per host, 100 of a spray.
  *
- * Rounds of known peers and of strangers have places of their own: neither takes those of the other. A place is free again when its round is released
- * or has lived 30 s; that of the one spray after 15 s, or when a known peer needs it and a stranger has it.
+ * Rounds of known peers and of strangers have separate slots: neither takes those of the other. A slot is freed when
+ * its round is released or is 30 s old; that of the one spray after 15 s, or when a known peer needs it and a stranger
+ * has it.
  *
- * `HostBudget` is one for all connections of a host, `RoundBudget` (round-budget.ts) one for each round. Each has bounded tables; a full
- * table refuses. Addresses are keys in canonical text. Not here: which pair is checked when, and what a valid check is.
+ * There is one `HostBudget` for all connections of a host, and one `RoundBudget` (round-budget.ts) for each round. Each
+ * has bounded tables; a full table refuses. Addresses are keys in canonical text. Not here: which pair is checked when,
+ * and what a valid check is.
  */
 import { TokenBucket } from '../token-bucket.ts';
 import { type HostShare, type PeerClass, RoundBudget } from './round-budget.ts';
@@ -30,55 +35,61 @@ import { type HostShare, type PeerClass, RoundBudget } from './round-budget.ts';
 export type { PeerClass, RoundBudget, SendVerdict } from './round-budget.ts';
 
 // Our constants.
-/** Checks and openers of a host: so many at once, which lets the 32 predicted ports of a round go together, and so many a second: 200 in any second. */
+/**
+ * Checks and openers of a host: the burst, which lets the 32 predicted ports of a round go together, and the number a
+ * second: 200 in any second.
+ */
 const BURST = 40;
 const PER_SECOND = 160;
-/** Packets of a spray: a timer that is late may catch up with four. */
+/** Packets of a spray: a late timer may catch up with four. */
 const SPRAY_PER_SECOND = 100;
 const SPRAY_BURST = 5;
 /** 1,024 ports at 100 a second, and time for answers. ms */
 export const SPRAY_LIFETIME = 15_000;
 /** Between two sprays for the same reason, ms. */
 const SPRAY_PAUSE = 3_600_000;
-/** Reasons of each class within that time: a stranger has as many keys as it likes, and each is another reason. */
+/** Reasons of each class within that time: a stranger has any number of keys, and each is another reason. */
 const MAX_SPRAYED: Readonly<Record<PeerClass, number>> = { known: 128, stranger: 8 };
-/** Packets for strangers to trusted addresses that have not answered: so many at once, and a second. */
+/** Packets for strangers to trusted addresses that have not answered: burst, and number a second. */
 const TRUSTED_BURST = 2_000;
 const TRUSTED_PER_SECOND = 5;
 const MINUTE = 60_000;
-/** Packets to an unvalidated address in all rounds of a class: so many at once, and as many again within that time, ms. */
+/**
+ * Packets to an unvalidated address in all rounds of a class: the burst, and the ms in which as many become available
+ * again.
+ */
 const OF_ALL_ROUNDS: Readonly<Record<PeerClass, readonly [packets: number, time: number]>> = {
   known: [12, MINUTE],
   stranger: [6, 30 * MINUTE],
 };
-/** Unvalidated addresses remembered for that, of each class: feigned checks can name any number. */
+/** Unvalidated addresses remembered for that, of each class: forged checks can name any number. */
 const MAX_UNVALIDATED = 1_024;
 
-/** What a host sends at most. */
+/** Limits of a host. */
 export interface HostLimits {
-  /** Rounds at a time of each class. */
+  /** Concurrent rounds of each class. */
   readonly rounds: Readonly<Record<PeerClass, number>>;
   /** Addresses a minute that get base packets: of all rounds, and of strangers'. */
   readonly addresses: number;
   readonly ofStrangers: number;
 }
 
-/** Of a device: four rounds at a time, one of them for strangers, and 16 addresses. */
+/** Limits of a device: four concurrent rounds, one of them for strangers, and 16 addresses. */
 export const deviceLimits: HostLimits = { rounds: { known: 3, stranger: 1 }, addresses: 16, ofStrangers: 8 };
-/** Of a client, which chose its devices: a round for each of its connections. */
+/** Limits of a client, which chose its devices: a round for each of its connections. */
 export const clientLimits: HostLimits = { rounds: { known: 64, stranger: 0 }, addresses: 64, ofStrangers: 0 };
 
-/** What one host may send for all its rounds. */
+/** The budget of one host for all its rounds. */
 export class HostBudget implements HostShare {
   readonly #limits: HostLimits;
   readonly #packets = new TokenBucket(PER_SECOND, BURST);
   readonly #trusted = new TokenBucket(TRUSTED_PER_SECOND, TRUSTED_BURST);
   readonly #rounds: Record<PeerClass, Set<RoundBudget>> = { known: new Set(), stranger: new Set() };
-  /** When a base packet went to an address last, and for whom the first did. */
+  /** When the last base packet went to an address, and the class of peer that caused the first. */
   readonly #recent = new Map<string, { peer: PeerClass; at: number }>();
-  /** Packets left, by unvalidated address. */
+  /** Remaining packets, by unvalidated address. */
   readonly #unvalidated: Record<PeerClass, Map<string, TokenBucket>> = { known: new Map(), stranger: new Map() };
-  /** By reason: when it was sprayed last. */
+  /** Time of the last spray, by reason. */
   readonly #sprayed: Record<PeerClass, Map<string, number>> = { known: new Map(), stranger: new Map() };
   #spray: { readonly round: RoundBudget; readonly reason: string; readonly packets: TokenBucket; readonly until: number } | null = null;
 
@@ -86,7 +97,7 @@ export class HostBudget implements HostShare {
     this.#limits = limits;
   }
 
-  /** A place for a round, to be released; null while all of the class are taken. */
+  /** Returns a slot for a round, to be released; null while all of the class are taken. */
   acquireRound(peer: PeerClass, now: number): RoundBudget | null {
     const rounds = this.#rounds[peer];
     for (const round of rounds) if (round.hasEnded(now)) rounds.delete(round);
@@ -96,7 +107,7 @@ export class HostBudget implements HostShare {
     return round;
   }
 
-  /** Frees the places of a round. */
+  /** Frees the slots of a round. */
   release(round: RoundBudget): void {
     this.#rounds[round.peer].delete(round);
     if (this.#spray?.round === round) this.#spray = null;
@@ -150,12 +161,12 @@ export class HostBudget implements HostShare {
 
   cancelSpray(round: RoundBudget): void {
     if (this.#spray?.round !== round) return;
-    // A stranger's reason counts nevertheless: it has as many as it likes.
+    // A stranger's reason counts nevertheless: it has any number of them.
     if (round.peer === 'known') this.#sprayed.known.delete(this.#spray.reason);
     this.#spray = null;
   }
 
-  /** Whether one more address may get base packets in this minute. */
+  /** Returns whether one more address may get base packets in this minute. */
   #mayAdd(peer: PeerClass): boolean {
     const { addresses, ofStrangers } = this.#limits;
     if (this.#recent.size >= addresses) return false;

@@ -1,6 +1,6 @@
 /**
- * Many checks that count as one: those of 256 sockets to one address, or of one socket to 1,024 ports (PROTOCOL.md §6). They share a
- * transaction, so that an answer to any of them is known without a table.
+ * Many checks that count as one: those of 256 sockets to one address, or of one socket to 1,024 ports (PROTOCOL.md §6).
+ * They share a transaction, so that an answer to any of them is recognized without a table.
  */
 import { hex } from '@scure/base';
 import type { SocketAddress } from '../control/index.ts';
@@ -10,21 +10,21 @@ import { MAIN_SOCKET } from './pair.ts';
 import type { RoundPacket } from './round.ts';
 import { SprayPlan } from './spray.ts';
 
-/** Where the checks go, and when. */
+/** Destinations and times of the checks. */
 export interface VolleyPlan {
-  /** The next one that is due; null when none is, or all were given. */
+  /** Returns the next one that is due; null when none is, or all were returned. */
   next(now: number): Pick<RoundPacket, 'socket' | 'to'> | null;
-  /** Infinity when all were given. */
+  /** Infinity when all were returned. */
   nextTimeout(): number;
 }
 
 export interface VolleyOptions {
   readonly crypto: Pick<CryptoProvider, 'hmacSha256' | 'randomBytes'>;
-  /** The peer's. */
+  /** The peer's tag and key. */
   readonly tag: Uint8Array;
   readonly key: Uint8Array;
   readonly plan: VolleyPlan;
-  /** Absent: the system's. */
+  /** Absent: the system's default. */
   readonly hopLimit?: number;
 }
 
@@ -41,7 +41,7 @@ export class Volley {
     this.#check = encodeCheck(tag, key, transaction, crypto);
   }
 
-  /** All have left. */
+  /** True when all have left. */
   get isOut(): boolean {
     return this.nextTimeout() === Number.POSITIVE_INFINITY;
   }
@@ -56,14 +56,14 @@ export class Volley {
     return target === null ? null : { ...target, datagram: this.#check, ...(hopLimit !== undefined && { hopLimit }) };
   }
 
-  /** Whether a datagram is an answer to one of them. */
+  /** Returns whether a datagram answers one of them. */
   isAnswered(datagram: Uint8Array): boolean {
     const { key, crypto } = this.#options;
     return transactionOfAnswer(datagram) === this.#id && readCheckAnswer(datagram, key, crypto) !== null;
   }
 }
 
-/** One address, from each of so many further sockets (from 1), `pace` ms apart. */
+/** Plans one check to an address from each of `count` further sockets (from 1), `pace` ms apart. */
 export function fromSockets(count: number, to: SocketAddress, pace: number, startAt: number): VolleyPlan {
   let socket = 0;
   let due = startAt;
@@ -77,7 +77,7 @@ export function fromSockets(count: number, to: SocketAddress, pace: number, star
   };
 }
 
-/** Random ports of one address, from the main socket (spray.ts). */
+/** Plans checks to random ports of one address, from the main socket (spray.ts). */
 export function toRandomPorts(address: string, randomBytes: (length: number) => Uint8Array, startAt: number): VolleyPlan {
   const random = (): number => new DataView(randomBytes(4).slice().buffer).getUint32(0) / 0x1_0000_0000;
   const plan = new SprayPlan(random, startAt);

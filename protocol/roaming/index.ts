@@ -1,4 +1,4 @@
-/** Noticing a change of network or a sleep, without IO (docs/transport.md §7). */
+/** Detection of a network change or a sleep, without IO (docs/transport.md §7). */
 export {
   type InterfaceView,
   LOOK_INTERVAL,

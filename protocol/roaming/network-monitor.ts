@@ -1,18 +1,22 @@
 /**
- * Notices that this host has changed its network or has slept, from what is looked at each second. No IO: who owns it looks, and reacts.
+ * Detects from regular looks at the network that this host has changed its network or has slept. No IO: the owner looks
+ * each second, and reacts.
  *
- * 1. A look says from which address packets to each destination leave now. A host that does not tell this is judged by its interfaces: those with a default
- *    route, or the others where none has one. Virtual ones, such as container bridges, count only where there is nothing else.
- * 2. Another address than at the last look is `changed`, and back to the one before, as long as the owner has not settled in the other network, `reverted`.
- *    An address that is merely there, such as a further temporary one of IPv6, is no change while packets leave from the same as before.
- * 3. No way out is no event: there is nothing to be done. A way out that is there again is `back`.
- * 4. A wall clock that is ahead of the monotonic one since the last look, or a look that comes long after it was due, is `slept`. A wall clock that was set
- *    looks the same, and costs its owner one question to each path.
- * 5. A datagram that the system could not send has the next look taken at once. Where that shows no change it is `unreachable`.
+ * 1. A look shows the source address of packets to each destination. Where the platform does not report this, the
+ *    interfaces decide: those with a default route, or the others where none has one. Virtual ones, such as container
+ *    bridges, count only where there is nothing else.
+ * 2. A different address than at the last look is `changed`; a return to the previous one, before the owner has settled
+ *    in the other network, is `reverted`. An additional address, such as a further temporary one of IPv6, is no change
+ *    while packets leave from the same address.
+ * 3. No way out is not an event: there is nothing to do. When there is one again, that is `back`.
+ * 4. A wall clock that is ahead of the monotonic one since the last look, or a look that comes long after it was due,
+ *    is `slept`. Setting the wall clock looks the same, and costs the owner one challenge per path.
+ * 5. A datagram that the system could not send makes the next look due immediately. If that shows no change, it is
+ *    `unreachable`.
  */
 import { networkOf } from '../address.ts';
 
-/** What of an interface counts. */
+/** The relevant properties of an interface. */
 export interface InterfaceView {
   readonly name: string;
   /** `address/bits` each. */
@@ -20,15 +24,17 @@ export interface InterfaceView {
   readonly kind: 'default' | 'other' | 'virtual';
 }
 
-/** What one look shows. */
+/** The result of one look. */
 export interface NetworkSnapshot {
-  /** By destination: the address that packets leave from, null for no way there. Absent where the host does not tell. */
+  /**
+   * By destination: the source address of packets, null for no way there. Absent where the platform does not report it.
+   */
   readonly sources?: ReadonlyMap<string, string | null>;
-  /** Those with a default route first. Looked at only without `sources`. */
+  /** Those with a default route first. Used only without `sources`. */
   readonly interfaces?: readonly InterfaceView[];
 }
 
-/** When a look is taken. */
+/** The time of a look. */
 export interface LookTime {
   /** Monotonic ms. */
   readonly now: number;
@@ -37,19 +43,19 @@ export interface LookTime {
 }
 
 /**
- * `changed`: packets leave from another address than before. `reverted`: they leave from where they left before a change in which the owner has not settled
- * yet. `back`: there is a way out again, the same as before. `slept`: time has passed that this host did not live through. `unreachable`: the system refuses
- * to send, though there is a way.
+ * `changed`: packets leave from another address than before. `reverted`: they leave from the address before a change in
+ * which the owner has not settled yet. `back`: there is a way out again, the same as before. `slept`: this host was
+ * suspended. `unreachable`: the system refuses to send, though there is a way.
  */
 export type NetworkEvent = 'changed' | 'reverted' | 'back' | 'slept' | 'unreachable';
 
 /** ms between two looks. */
 export const LOOK_INTERVAL = 1_000;
-/** ms after the last look before which no datagram that failed causes another one. */
+/** A failed datagram causes no look earlier than this after the last one, ms. */
 const LEAST_INTERVAL = 100;
-/** ms by which clocks may disagree, or a look be late, before this host has slept. */
+/** Difference of the clocks, or lateness of a look, above which this host has slept, ms. */
 const SLEEP = 2_000;
-/** ms in which datagrams that fail are told once. */
+/** ms in which failed datagrams are reported once. */
 const UNREACHABLE_PAUSE = 5_000;
 
 export class NetworkMonitor {
@@ -62,23 +68,23 @@ export class NetworkMonitor {
   #hasFailed = false;
   #unreachableAfter = Number.NEGATIVE_INFINITY;
 
-  /** When to look: at once before the first look. */
+  /** Returns when to look: immediately before the first look. */
   nextTimeout(): number {
     if (this.#last === null) return Number.NEGATIVE_INFINITY;
     return this.#last.now + (this.#hasFailed ? LEAST_INTERVAL : LOOK_INTERVAL);
   }
 
-  /** A datagram to one of the destinations could not be sent. Ask `nextTimeout` again. */
+  /** Call when a datagram to one of the destinations could not be sent. Ask `nextTimeout` again. */
   sendFailed(): void {
     this.#hasFailed = true;
   }
 
-  /** The owner uses the present network: the one before is no longer of interest. */
+  /** Call when the owner uses the current network: the previous one no longer matters. */
   settle(): void {
     this.#settled = new Map(this.#latest);
   }
 
-  /** Nothing is open any more: the next look begins afresh. */
+  /** Call when nothing is open any longer: the next look starts over. */
   stop(): void {
     this.#last = null;
     this.#hasFailed = false;
@@ -87,7 +93,7 @@ export class NetworkMonitor {
     this.#settled.clear();
   }
 
-  /** Takes a look. @returns what of it is the most; null for nothing. Afterwards ask `nextTimeout` again */
+  /** Processes a look. @returns its most important event, null for none. Ask `nextTimeout` again afterwards */
   look(snapshot: NetworkSnapshot, time: LookTime): NetworkEvent | null {
     const hasSlept = this.#hasSlept(time);
     const hasFailed = this.#hasFailed;
@@ -133,12 +139,15 @@ export class NetworkMonitor {
   }
 }
 
-/** What a host has while it waits for an address: nobody is reached from there. */
+/** Returns whether it is the address of a host that waits for a real one: no destination is reachable from there. */
 function isLinkLocal(source: string): boolean {
   return source.startsWith('169.254.') || /^fe[89ab]/i.test(source);
 }
 
-/** A stand-in for each family: the first interface in use that has it, by its IPv4 addresses, or its IPv6 networks, as temporary addresses rotate in one. */
+/**
+ * Derives a substitute for each family: the first interface in use that has it, with its IPv4 addresses or its IPv6
+ * networks, as temporary addresses rotate within one.
+ */
 function sourcesOf(interfaces: readonly InterfaceView[]): Map<string, string | null> {
   const kinds = ['default', 'other', 'virtual'] as const;
   const used = kinds.map((kind) => interfaces.filter((each) => each.kind === kind)).find(({ length }) => length > 0) ?? [];

@@ -1,14 +1,14 @@
-/** Where a base station may take a WebSocket, in the order in which that is tried (PROTOCOL.md §7). */
+/** The URLs at which a base station may accept a WebSocket, in the order in which they are tried (PROTOCOL.md §7). */
 import { RemoteError, type SvcError } from '../errors/index.ts';
 
-/** PROTOCOL.md §2. */
+/** Path of the WebSocket (PROTOCOL.md §2). */
 export const WEBSOCKET_PATH = '/svc/v1';
 
-/** Which WebSocket a person wants. */
+/** The user's choice of WebSocket. */
 export interface WebSocketChoice {
-  /** `wss://` or `ws://`; the only one that is tried. Undefined: those that follow from host and port. */
+  /** `wss://` or `ws://`; the only one that is tried. Undefined: those derived from host and port. */
   readonly url?: string;
-  /** A certificate must be valid, so nothing without TLS is tried. Default false. */
+  /** Requires a valid certificate, so nothing without TLS is tried. Default false. */
   readonly verifyCertificate?: boolean;
 }
 
@@ -19,10 +19,10 @@ export function webSocketUrls(host: string, port: number, { url, verifyCertifica
   return verifyCertificate ? [`wss://${rest}`] : [`wss://${rest}`, `ws://${rest}`];
 }
 
-/** The answer is HTTP, and no upgrade: something speaks TLS there, or none was asked for. */
+/** The answer is HTTP without an upgrade: the server there supports TLS, or none was used. */
 export class NoUpgradeError extends RemoteError {
   override name = 'NoUpgradeError';
-  /** Of the answer (RFC 9110 §15). */
+  /** Status of the answer (RFC 9110 §15). */
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -31,7 +31,7 @@ export class NoUpgradeError extends RemoteError {
   }
 }
 
-/** Whether the next one is worth a try: something answered and is not what was expected, as a server that speaks no TLS does. */
+/** Returns whether to try the next URL: the answer was not as expected, as that of a server without TLS. */
 export function triesNext(error: SvcError): boolean {
   return error.code === 'BAD_RESPONSE' && !(error instanceof NoUpgradeError);
 }

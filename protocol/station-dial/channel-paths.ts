@@ -1,10 +1,12 @@
 /**
- * Which way a channel to a base station goes while it stands: UDP where it gets through, a WebSocket where it does not (docs/transport.md §8).
+ * The path of a channel to a base station while it is open: UDP where that works, a WebSocket where it does not
+ * (docs/transport.md §8).
  *
- * On UDP: when nothing comes back, the path is asked. If it does not answer, a WebSocket is opened, and the channel migrates there.
- * On a WebSocket: UDP is asked each minute, and the channel migrates back when it answers; the WebSocket is kept a moment longer. When nothing
- * comes back on it, it is asked as well. If it does not answer, another one is opened and UDP asked; the first that answers is taken. Each
- * takes a connection id, and new ones come only while packets do: when none is left, the channel ends.
+ * On UDP: when nothing arrives, the path is challenged. If it does not answer, a WebSocket is opened, and the channel
+ * migrates there. On a WebSocket: UDP is challenged each minute, and the channel migrates back when it answers; the
+ * WebSocket is kept a moment longer. When nothing arrives on it, it is challenged as well. If it does not answer,
+ * another one is opened and UDP challenged; the first that answers is used. Each takes a connection id, and new ones
+ * arrive only while packets do: when none is left, the channel ends.
  *
  * `now` is a number of ms. After each call: `nextEvent` until null, then `nextTimeout`.
  */
@@ -15,22 +17,25 @@ export type Over = 'udp' | 'websocket';
 export type ChannelPathsEvent =
   /** Challenge the path in use; then `activeAnswered` or `activeSilent`. */
   | { readonly kind: 'ask-active' }
-  /** Challenge the station by UDP; then `udpAnswered` or `udpSilent`. A question under way is given up. */
+  /** Challenge the station by UDP; then `udpAnswered` or `udpSilent`. Replaces a challenge in progress. */
   | { readonly kind: 'ask-udp' }
-  /** Open a WebSocket and challenge it; then `webSocketAnswered`, `webSocketFailed` or `withoutIds`. An attempt under way is given up. */
+  /**
+   * Open a WebSocket and challenge it; then `webSocketAnswered`, `webSocketFailed` or `withoutIds`. Replaces an attempt
+   * in progress.
+   */
   | { readonly kind: 'open-websocket' }
-  /** The channel is to go that way. */
+  /** Migrate the channel to that way. */
   | { readonly kind: 'migrate'; readonly to: Over }
-  /** The WebSocket that is not in use, or was opened for nothing, is to be closed. */
+  /** Close the WebSocket that is not in use, or not needed. */
   | { readonly kind: 'close-websocket' }
   /** Let the channel end: a new one has connection ids. */
   | { readonly kind: 'end' };
 
-/** ms between two questions whether UDP gets through again. */
+/** ms between two challenges by UDP. */
 export const UDP_INTERVAL = 60_000;
 /** ms from the end of one attempt to open a WebSocket to the next. */
 const REOPEN_PAUSE = 3_000;
-/** ms a WebSocket stays open after the channel has left it: what worked a moment ago may fail again. */
+/** ms for which a WebSocket stays open after the channel has left it: UDP may fail again. */
 const LINGER = 10_000;
 const never = Number.POSITIVE_INFINITY;
 
@@ -40,7 +45,7 @@ export class ChannelPaths {
   #isAskingActive = false;
   #isAskingUdp = false;
   #isOpening = false;
-  /** The channel has to leave its path: the first that answers takes it. */
+  /** The channel has to leave its path: the first path that answers gets it. */
   #isFleeing = false;
   #udpAt: number;
   #closeAt = never;
@@ -55,7 +60,7 @@ export class ChannelPaths {
     return this.#over;
   }
 
-  /** Nothing comes back on the path in use. */
+  /** True when nothing arrives on the path in use. */
   get isFleeing(): boolean {
     return this.#isFleeing;
   }
@@ -76,7 +81,7 @@ export class ChannelPaths {
     if (this.#udpAt <= now) this.#askUdp(now);
   }
 
-  /** Nothing has come back on the path in use for two probe timeouts. */
+  /** Call when nothing has arrived on the path in use for two probe timeouts. */
   suspected(now: number): void {
     if (this.#isFleeing) this.#flee(now);
     if (this.#isAskingActive) return;
@@ -84,12 +89,15 @@ export class ChannelPaths {
     this.#emit({ kind: 'ask-active' });
   }
 
-  /** This host is in another network, where a WebSocket of before leads nowhere: nothing is waited for. UDP has other ways to notice and to migrate. */
+  /**
+   * Call when this host is in another network, where an existing WebSocket is useless: nothing is waited for. UDP has
+   * other ways to detect this and to migrate.
+   */
   networkChanged(now: number): void {
     if (this.#over === 'udp') return;
     this.#isFleeing = true;
     this.#openFrom = now;
-    // What was begun in the network of before leads nowhere, and would be waited for.
+    // Attempts that began in the previous network are useless, and would be waited for.
     this.#isOpening = false;
     this.#isAskingUdp = false;
     this.#flee(now);
@@ -116,21 +124,21 @@ export class ChannelPaths {
     this.#isAskingUdp = false;
   }
 
-  /** The one that was opened. */
+  /** Call when the opened WebSocket answered. */
   webSocketAnswered(now: number): void {
     this.#isOpening = false;
     this.#openFrom = now + REOPEN_PAUSE;
-    // The path in use has answered meanwhile.
+    // The path in use may have answered meanwhile.
     this.#emit(this.#isFleeing ? { kind: 'migrate', to: 'websocket' } : { kind: 'close-websocket' });
   }
 
-  /** No path can be challenged until something comes back on the one in use. */
+  /** Call when no path can be challenged until something arrives on the one in use. */
   withoutIds(now: number): void {
     if (this.#isFleeing) this.#emit({ kind: 'end' });
     this.webSocketFailed(now);
   }
 
-  /** It did not open, was not answered, or has ended. */
+  /** Call when the WebSocket did not open, did not answer, or has ended. */
   webSocketFailed(now: number): void {
     if (!this.#isOpening) return;
     this.#isOpening = false;
@@ -138,7 +146,7 @@ export class ChannelPaths {
     this.#emit({ kind: 'close-websocket' });
   }
 
-  /** The channel goes this way from now on. */
+  /** Call when the channel has migrated. */
   migrated(over: Over, now: number): void {
     this.#over = over;
     this.#isFleeing = false;
@@ -150,7 +158,7 @@ export class ChannelPaths {
   #flee(now: number): void {
     if (!this.#isOpening && now >= this.#openFrom) {
       this.#isOpening = true;
-      // The end of this attempt says what is closed: nothing closes the new one while it is challenged.
+      // The end of this attempt decides what is closed: nothing must close the new one while it is challenged.
       this.#closeAt = never;
       this.#emit({ kind: 'open-websocket' });
     }

@@ -1,4 +1,4 @@
-/** How often a connection is kept alive, and how seldom it may be: sans-IO (docs/transport.md §6). */
+/** Keep-alive: how often PINGs are needed, and how rare they may be. Sans-IO (docs/transport.md §6). */
 export { Learner, type LearnerEvent, type MappingReport } from './learner.ts';
 export type { ProbePacket } from './mapping-probe.ts';
 export {

@@ -1,15 +1,19 @@
 /**
- * Learns how long the NAT before this host keeps a mapping, and so how seldom a keep-alive may be. One for each host: it is the network's property.
+ * Learns how long this host's NAT keeps a mapping, and so how rare keep-alives may be. One per host: this is a property
+ * of the network.
  *
- *   off ──a station that answers to RESPONSE-PORT, and a wish for long pauses──▶ waiting ──▶ probing ──▶ … ──▶ learned | unfit
+ *   off ──RESPONSE-PORT supported, and long pauses wanted──▶ waiting ──▶ probing ──▶ … ──▶ learned | unfit
  *
- * 1. It begins 15 to 30 s after there is a station, so that hosts do not ask all at once when a station is back, and a short command asks nothing.
- * 2. Probes follow one another (mapping-probe.ts) as the bisection says (timeout-search.ts), with pauses where the network gives no answers.
- * 3. `lost`: a mapping in use was gone. The interval is half of what was in use at once. After the first loss the search begins again, since the NAT may have
- *    started again; after a second within an hour what the search says is not believed any more.
+ * 1. It begins 15 to 30 s after a station is available, so that hosts do not all probe at once when a station returns,
+ *    and a short command sends no probe.
+ * 2. Probes follow one another (mapping-probe.ts) as the bisection says (timeout-search.ts), with pauses where the
+ *    network does not answer.
+ * 3. `lost`: a mapping in use was gone. The interval is immediately set to half of the one in use. After the first loss
+ *    the search begins again, since the NAT may have restarted; after a second within an hour its result is no longer
+ *    trusted.
  * 4. `forget`: another network. Nothing is known.
  *
- * Cost: at most 5 silences, each tried at most twice, and at most 15 requests of 20 or 28 bytes each time; then none.
+ * Cost: at most 5 silences, each tried at most twice, with at most 15 requests of 20 or 28 bytes per try; then none.
  * Verbs: receive, transmit, nextTimeout, handleTimeout, nextEvent; ask all again after each call.
  */
 import type { SocketAddress } from '../address.ts';
@@ -18,32 +22,38 @@ import { MappingProbe, type ProbePacket, type ProbeVerdict } from './mapping-pro
 import { UNLEARNED_INTERVAL } from './profile.ts';
 import { LEAST_INTERVAL, TimeoutSearch } from './timeout-search.ts';
 
-/** `open`: a socket of that number; then call `opened`. `close`: all sockets. `changed`: the interval is another one. */
+/**
+ * `open`: open a socket of that number, then call `opened`. `close`: close all sockets. `changed`: the interval has
+ * changed.
+ */
 export type LearnerEvent = { readonly kind: 'open'; readonly socket: number } | { readonly kind: 'close' } | { readonly kind: 'changed' };
 
-/** What is known of the NAT before this host. */
+/** What is known of this host's NAT. */
 export interface MappingReport {
   /**
-   * `off`: nobody wants to know, or there is no station that helps; `learning`; `learned`; `unfit`: it cannot be found out on this network, as where a NAT has
-   * several addresses outside.
+   * `off`: no session needs to know, or no station helps; `learning`; `learned`; `unfit`: this network does not allow
+   * it, for example where a NAT has several external addresses.
    */
   readonly state: 'off' | 'learning' | 'learned' | 'unfit';
-  /** ms that a mapping lives, about; null while that is not known. */
+  /** Approximate lifetime of a mapping, ms; null while unknown. */
   readonly timeout: number | null;
-  /** It lives that long at least: nothing longer was tried. */
+  /** The lifetime is at least this: no longer silence was tried. */
   readonly isAtLeast: boolean;
-  /** Mappings in use that were lost on this network, each within an hour of the one before. */
+  /** Mappings in use that were lost on this network, each within an hour of the previous one. */
   readonly losses: number;
 }
 
-/** Our constants, ms. From a station to the first probe, and at random so much more; between two probes. */
+/** Our constants, ms: from a station to the first probe, and the maximum random addition; between two probes. */
 const START = 15_000;
 const START_SPREAD = 15_000;
 const PAUSE = 1_000;
-/** After a probe that the network did not answer, doubling. */
+/** Pause after a probe that the network did not answer, doubling. */
 const VOID_PAUSE = 30_000;
 const MAX_VOID_PAUSE = 600_000;
-/** Losses after which the search is not believed any more, and ms after which one counts no longer: a router may be started again now and then. */
+/**
+ * Losses after which the search is no longer trusted, and ms after which a loss no longer counts: a router may restart
+ * now and then.
+ */
 const MAX_LOSSES = 2;
 const LOSS_MEMORY = 3_600_000;
 
@@ -52,10 +62,10 @@ export class Learner {
   readonly #events: LearnerEvent[] = [];
   #search = new TimeoutSearch();
   #probe: MappingProbe | null = null;
-  /** Of the probe, ms. */
+  /** Silence of the probe, ms. */
   #silence = 0;
   #server: SocketAddress | null = null;
-  /** The longest interval that anyone wants, ms. */
+  /** The longest interval that a session wants, ms. */
   #longest = 0;
   /** When the next probe begins. */
   #nextAt = Number.POSITIVE_INFINITY;
@@ -63,14 +73,14 @@ export class Learner {
   #isUnfit = false;
   #losses = 0;
   #lostAt = Number.NEGATIVE_INFINITY;
-  /** Half of what was in use at the last loss. */
+  /** Half of the interval in use at the last loss. */
   #ceiling = Number.POSITIVE_INFINITY;
 
   constructor(crypto: Pick<CryptoProvider, 'randomBytes'>) {
     this.#crypto = crypto;
   }
 
-  /** ms between keep-alives that the NAT allows; null while that is not known. */
+  /** ms between keep-alives that the NAT allows; null while unknown. */
   get interval(): number | null {
     const found = this.#search.interval;
     const learned = found ?? (this.#ceiling < Number.POSITIVE_INFINITY ? UNLEARNED_INTERVAL : null);
@@ -83,7 +93,10 @@ export class Learner {
     return { state: this.#state, ...known };
   }
 
-  /** The STUN port that answers to RESPONSE-PORT, null for none. @param longest ms between keep-alives that anyone wants; 0: nobody wants to know */
+  /**
+   * Sets the STUN port that supports RESPONSE-PORT, null for none.
+   * @param longest ms between keep-alives that a session wants; 0: none needs to know
+   */
   use(server: SocketAddress | null, longest: number, now: number): void {
     const isSame = server?.address === this.#server?.address && server?.port === this.#server?.port;
     this.#longest = longest;
@@ -94,7 +107,7 @@ export class Learner {
     if (this.#probe === null) this.#schedule(this.#nextAt < Number.POSITIVE_INFINITY ? this.#nextAt : now + this.#startDelay());
   }
 
-  /** This host is in another network. */
+  /** Call when this host is in another network. */
   forget(now: number): void {
     this.#search = new TimeoutSearch();
     this.#isUnfit = false;
@@ -106,14 +119,14 @@ export class Learner {
     this.#events.push({ kind: 'changed' });
   }
 
-  /** The host was not there for a while, as asleep: what is under way is begun again. */
+  /** Call when the host was suspended for a while: a probe in progress begins again. */
   interrupt(now: number): void {
     if (this.#probe === null) return;
     this.#stop();
     this.#schedule(now + PAUSE);
   }
 
-  /** A mapping in use was gone. @param interval ms between the keep-alives that were to keep it */
+  /** Call when a mapping in use was gone. @param interval ms between the keep-alives that should have kept it */
   lost(interval: number, now: number): void {
     if (now - this.#lostAt > LOSS_MEMORY) this.#losses = 0;
     this.#lostAt = now;
@@ -127,13 +140,13 @@ export class Learner {
     this.#events.push({ kind: 'changed' });
   }
 
-  /** The socket of that number is open. */
+  /** Call when the socket of that number is open. */
   opened(socket: number, now: number): void {
     this.#probe?.opened(socket, now);
     this.#follow(now);
   }
 
-  /** A socket could not be opened. */
+  /** Call when a socket could not be opened. */
   failed(now: number): void {
     this.#probe?.failed();
     this.#follow(now);
@@ -181,7 +194,7 @@ export class Learner {
     this.#follow(now);
   }
 
-  /** What the probe has to say. */
+  /** Handles the events of the probe. */
   #follow(now: number): void {
     for (let event = this.#probe?.nextEvent() ?? null; event !== null; event = this.#probe?.nextEvent() ?? null) {
       if (event.kind === 'open') this.#events.push(event);
@@ -207,7 +220,7 @@ export class Learner {
     return pause;
   }
 
-  /** Sets the time of the next probe, where there is to be one. */
+  /** Sets the time of the next probe, if one is needed. */
   #schedule(at: number): void {
     const isWanted = this.#server !== null && this.#longest > 0 && !this.#isUnfit && !this.#isDone;
     this.#nextAt = isWanted ? at : Number.POSITIVE_INFINITY;

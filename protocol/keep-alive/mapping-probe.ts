@@ -1,17 +1,18 @@
 /**
- * Whether a mapping of the NAT survives a silence (RFC 5780 §4.6), tried on a mapping that nothing else uses.
+ * Tests whether a NAT mapping survives a silence (RFC 5780 §4.6), on a mapping that nothing else uses.
  *
- *   exchanges   a fresh socket X asks the station's STUN port three times in three seconds: connection tracking of Linux takes only a flow that went both ways
- *               for more than two seconds for one that lasts, as a channel does
- *   silence     nothing, for as long as is asked
- *   own         shortly before its end another socket Y asks where it is seen: at another address than X, the answer to what follows would not reach X
- *   asked       Y asks for the answer at X's port outside, three times half a second apart. X hears it: the mapping lived
+ *   exchanges   a fresh socket X queries the station's STUN port three times in three seconds: connection tracking of
+ *               Linux treats a flow as lasting, like a channel, only after traffic both ways for more than two seconds
+ *   silence     nothing, for the given time
+ *   own         shortly before its end another socket Y asks for its external address: if it differs from X's, the
+ *               answer to the next step would not reach X
+ *   asked       Y requests the answer at X's external port, three times half a second apart. X receives it: it lived
  *
- * The station's port is the same throughout, so a filter of the NAT lets the answer in for as long as it remembers X.
+ * The station's port is the same throughout, so a filter of the NAT admits the answer for as long as it remembers X.
  *
- *   lived   X has heard it             died      Y was answered, X has heard nothing
- *   void    no answers at all: the network, or the limits of the station; or the host was late, and the silence was another one
- *   unfit   this cannot be found out here: several addresses outside, a port below 1,024, a station that answers to Y
+ *   lived   X has received it          died      Y was answered, X has received nothing
+ *   void    no answers at all: the network, or the limits of the station; or the host was late, and the silence longer
+ *   unfit   not possible here: several external addresses, a port below 1,024, a station that answers to Y
  *
  * Verbs: receive, transmit, nextTimeout, handleTimeout, nextEvent; ask all again after each call.
  */
@@ -20,14 +21,14 @@ import type { SocketAddress } from '../address.ts';
 import type { CryptoProvider } from '../crypto-provider.ts';
 import { encodeBinding, encodeBindingToPort, MIN_RESPONSE_PORT, readBindingAnswer, TRANSACTION_LENGTH } from '../stun/index.ts';
 
-/** What became of a probe. */
+/** The outcome of a probe. */
 export type ProbeVerdict = 'lived' | 'died' | 'void' | 'unfit';
 
 /** Numbers of its sockets. */
 export const MAPPED = 1;
 export const ASKING = 2;
 
-/** `open`: a socket of that number, on a port of the system's choice; then call `opened`. */
+/** `open`: open a socket of that number, on a port that the system chooses, then call `opened`. */
 export type ProbeEvent = { readonly kind: 'open'; readonly socket: number } | { readonly kind: 'done'; readonly verdict: ProbeVerdict };
 
 export interface ProbePacket {
@@ -38,22 +39,22 @@ export interface ProbePacket {
 
 export interface ProbeOptions {
   readonly crypto: Pick<CryptoProvider, 'randomBytes'>;
-  /** STUN port of the station, which answers to RESPONSE-PORT; numeric address in canonical text. */
+  /** STUN port of the station, which supports RESPONSE-PORT; numeric address in canonical text. */
   readonly server: SocketAddress;
   /** ms */
   readonly silence: number;
 }
 
-/** Our constants, ms. Exchanges begin that far apart. */
+/** Our constants, ms: the interval between exchanges. */
 const EXCHANGE_PAUSE = 1_500;
 const EXCHANGES = 3;
 /** From a request to its repetitions, and to the end of the wait. */
 const TIMES = [500, 1_000, 1_500] as const;
-/** The same for requests whose answer goes to X. */
+/** As `TIMES`, for requests whose answer goes to X. */
 const ASK_TIMES = [500, 500, 1_500] as const;
-/** Y is opened so long before the silence ends. */
+/** Y is opened this long before the silence ends. */
 const LEAD = 4_000;
-/** The silence may have become longer by this, and by no more, for a loss to count. */
+/** A loss counts only if the silence was at most this much longer than planned. */
 const LATE = 500;
 
 interface Request {
@@ -70,21 +71,21 @@ export class MappingProbe {
   readonly #events: ProbeEvent[] = [{ kind: 'open', socket: MAPPED }];
   #stage: 'opening' | 'exchanges' | 'silence' | 'own' | 'ready' | 'asked' | 'done' = 'opening';
   #request: Request | null = null;
-  /** When the next thing is done that is no repetition. */
+  /** When the next step other than a repetition is due. */
   #nextAt = Number.POSITIVE_INFINITY;
   #exchanges = 0;
-  /** X outside. */
+  /** X's external address. */
   #mapped: SocketAddress | null = null;
   /** When X sent last. */
   #sentAt = 0;
-  /** The silence was longer than it was to be. */
+  /** The silence was longer than planned. */
   #isLate = false;
 
   constructor(options: ProbeOptions) {
     this.#options = options;
   }
 
-  /** The socket of that number is open. */
+  /** Call when the socket of that number is open. */
   opened(socket: number, now: number): void {
     if (socket === MAPPED && this.#stage === 'opening') {
       this.#stage = 'exchanges';
@@ -92,7 +93,7 @@ export class MappingProbe {
     } else if (socket === ASKING && this.#stage === 'own') this.#ask(ASKING, now);
   }
 
-  /** A socket could not be opened. */
+  /** Call when a socket could not be opened. */
   failed(): void {
     this.#end('void');
   }
@@ -159,7 +160,7 @@ export class MappingProbe {
 
   #open(now: number): void {
     this.#stage = 'own';
-    // A socket that never opens, and never fails, leads nowhere.
+    // Bounds the wait for a socket that neither opens nor fails.
     this.#nextAt = now + LEAD;
     this.#events.push({ kind: 'open', socket: ASKING });
   }

@@ -1,22 +1,24 @@
 /**
- * How often a connection is kept alive: what the application wants, cut to what holds on the way.
+ * Keep-alive intervals: what the application wants, limited to what the path supports.
  *
- *   profile          most, ms   until a PING is repeated, ms   PINGs before it is given up
- *   live               10,000            1,000                   5     notices fast
- *   balanced           55,000            2,000                  15
- *   eco               114,000            2,000                  15
+ *   profile     most, ms   until a PING is repeated, ms   PINGs before the connection is considered lost
+ *   live          10,000            1,000                   5     notices fast
+ *   balanced      55,000            2,000                  15
+ *   eco          114,000            2,000                  15
  *
- * 1. A number that somebody set wins over that of the profile; without one, what was learned of the NAT counts (`learner.ts`), and 25 s until something was.
- * 2. A base station's numbers are an upper bound, and so are 25 s over a WebSocket: proxies cut what is silent for 60 s.
- * 3. All of it ends before the other end's idle timeout, or that would decide, and not the retries.
+ * 1. An explicit number overrides that of the profile. Without one, what was learned of the NAT counts (`learner.ts`),
+ *    and 25 s until something was.
+ * 2. A base station's numbers are an upper bound, and so are 25 s over a WebSocket: proxies close what is silent for 60
+ *    s.
+ * 3. All of it ends before the peer's idle timeout; otherwise the idle timeout would decide instead of the retries.
  */
 import type { KeepAlive } from '../../bindings/options.ts';
 
-/** What an application wants of keep-alive. `balanced` is the default. */
+/** The application's preference for keep-alive. `balanced` is the default. */
 export type KeepAliveProfile = 'live' | 'balanced' | 'eco';
 
 interface Profile extends KeepAlive {
-  /** `interval` is this where what was learned allows it. */
+  /** Used if what was learned allows it. */
   readonly interval: number;
 }
 
@@ -26,35 +28,35 @@ const PROFILES: Readonly<Record<KeepAliveProfile, Profile>> = {
   eco: { interval: 114_000, retryInterval: 2_000, maxRetries: 15 },
 };
 
-/** From the one that sends most to the one that sends least. */
+/** Ordered from most to least traffic. */
 export const keepAliveProfiles = Object.keys(PROFILES) as readonly KeepAliveProfile[];
 export const defaultProfile: KeepAliveProfile = 'balanced';
 
-/** ms, until more is known of the NAT, and where nothing can be: hardly one forgets a mapping sooner. */
+/** ms, until more is known of the NAT, and where nothing can be learned: hardly any NAT forgets a mapping sooner. */
 export const UNLEARNED_INTERVAL = 25_000;
 /** ms, over a WebSocket: below the 60 s after which proxies end a connection without traffic. */
 export const WEBSOCKET_INTERVAL = 25_000;
-/** Our constant, ms: what the last PING may need on its way. */
+/** Our constant, ms: allowance for the travel time of the last PING. */
 const TRAVEL = 5_000;
-/** Where retries take all of the idle timeout: the first PING leaves in this part of it. */
+/** Where retries take the whole idle timeout: the first PING leaves after this share of it. */
 const LEAST_SHARE = 1 / 3;
 
-/** What decides of one connection. */
+/** The facts that determine the keep-alive of one connection. */
 export interface KeepAliveFacts {
   readonly profile: KeepAliveProfile;
-  /** Numbers that somebody set for it. */
+  /** Numbers set explicitly for it. */
   readonly explicit?: Partial<KeepAlive> | undefined;
   /** Numbers of the base station. */
   readonly bound?: KeepAlive | undefined;
-  /** ms: what the NAT was found to allow; null while that is not known. */
+  /** The interval that the NAT was found to allow, ms; null while unknown. */
   readonly learned: number | null;
-  /** ms without a packet after which the other end, or this one, forgets the connection; 0: never. */
+  /** ms without a packet after which the peer, or this end, forgets the connection; 0: never. */
   readonly idleTimeout: number;
-  /** It runs over a WebSocket. */
+  /** Whether it runs over a WebSocket. */
   readonly overWebSocket?: boolean | undefined;
 }
 
-/** The numbers of a connection. */
+/** Returns the keep-alive numbers of a connection. */
 export function keepAliveOf({ profile, explicit = {}, bound, learned, idleTimeout, overWebSocket = false }: KeepAliveFacts): KeepAlive {
   const wanted = PROFILES[profile];
   const { retryInterval = wanted.retryInterval, maxRetries = wanted.maxRetries } = explicit;
@@ -64,12 +66,12 @@ export function keepAliveOf({ profile, explicit = {}, bound, learned, idleTimeou
   return { ...numbers, interval: Math.min(interval, beforeIdle(numbers, idleTimeout)) };
 }
 
-/** ms: the longest interval that a profile would use. */
+/** Returns the longest interval that a profile would use, ms. */
 export function longestOf(profile: KeepAliveProfile): number {
   return PROFILES[profile].interval;
 }
 
-/** The one of two profiles that sends more. */
+/** Returns the profile of the two that sends more. */
 export function stricter(a: KeepAliveProfile, b: KeepAliveProfile): KeepAliveProfile {
   return longestOf(a) <= longestOf(b) ? a : b;
 }
@@ -87,7 +89,7 @@ function withinBound(numbers: KeepAlive, bound: KeepAlive | undefined): KeepAliv
   };
 }
 
-/** The latest that the first PING may leave, so that the last one arrives in time. */
+/** Returns the latest time for the first PING, so that the last one arrives in time. */
 function beforeIdle({ retryInterval, maxRetries }: KeepAlive, idleTimeout: number): number {
   if (idleTimeout === 0) return Number.POSITIVE_INFINITY;
   return Math.max(idleTimeout - retryInterval * maxRetries - TRAVEL, Math.ceil(idleTimeout * LEAST_SHARE));

@@ -1,19 +1,24 @@
 /**
- * Which silences a NAT's mapping survives, found with few tries: a bisection over fixed silences, each 16 % longer than the one before. The longest that
- * was survived is the result; 94 % of it lie between 80 and 95 % of the true timeout, for all of 20 to 120 s:
+ * Finds the longest silence that a NAT mapping survives, with few tries: a bisection over fixed silences, each 16 %
+ * longer than the previous one. The result is the longest one survived; 94 % of it lie between 80 and 95 % of the true
+ * timeout, for all of 20 to 120 s:
  *
  *   true timeout t in [s, 1.16 s)   →   0.94 s is from 0.94 t down to 0.94 / 1.16 t = 0.81 t
  *
- * A silence counts as too long when a mapping was lost twice after it: once may have been a packet. Not here: how a silence is tried (mapping-probe.ts).
+ * A silence counts as too long when a mapping was lost twice after it: one loss may have been a packet. Not here: how a
+ * silence is tried (mapping-probe.ts).
  */
 
-/** ms: the shortest silence that is tried, from one to the next, and how many: up to 123 s. */
+/** ms: the shortest silence that is tried, the factor to the next, and their number: up to 123 s. */
 const SHORTEST = 17_900;
 const STEP = 1.16;
 const COUNT = 14;
-/** Part of the silence that was survived. */
+/** Share of the survived silence that is used. */
 const SHARE = 0.94;
-/** Where to begin: 59 s, as many NATs keep a mapping for 60 s and more, and the default profile wants no more. */
+/**
+ * Index to start with: 59 s, as many NATs keep a mapping for 60 s and more, and the default profile needs no longer
+ * interval.
+ */
 const LIKELY = 8;
 /** ms between keep-alives where not even the shortest silence was survived. */
 export const LEAST_INTERVAL = 10_000;
@@ -22,15 +27,15 @@ export const LEAST_INTERVAL = 10_000;
 const SILENCES: readonly number[] = Array.from({ length: COUNT }, (_, index) => Math.round(SHORTEST * STEP ** index));
 
 export class TimeoutSearch {
-  /** The longest that was survived, -1 for none; the shortest that was not. */
+  /** The longest silence survived, -1 for none; the shortest not survived. */
   #lived = -1;
   #died = COUNT;
-  /** The one that was not survived once. */
+  /** The silence that was not survived once. */
   #doubted = -1;
 
   /**
-   * The silence to try next, ms; null when the search is over.
-   * @param longest ms between keep-alives that anyone wants: longer ones are not looked for
+   * Returns the silence to try next, ms; null when the search is over.
+   * @param longest ms between keep-alives that a session wants: longer ones are not searched
    */
   next(longest: number): number | null {
     const wanted = SILENCES.findIndex((silence) => intervalOf(silence) >= longest);
@@ -40,26 +45,29 @@ export class TimeoutSearch {
     return SILENCES[this.#lived < 0 && this.#died === COUNT ? Math.min(LIKELY, end - 1) : (begin + end - 1) >> 1]!;
   }
 
-  /** A mapping was there after a silence that `next` gave. */
+  /** Call when a mapping survived a silence that `next` returned. */
   lived(silence: number): void {
     this.#lived = Math.max(this.#lived, SILENCES.indexOf(silence));
     this.#doubted = -1;
   }
 
-  /** A mapping was gone after a silence that `next` gave. */
+  /** Call when a mapping was gone after a silence that `next` returned. */
   died(silence: number): void {
     const index = SILENCES.indexOf(silence);
     if (this.#doubted === index) this.#died = Math.min(this.#died, index);
     this.#doubted = this.#doubted === index ? -1 : index;
   }
 
-  /** ms between keep-alives that the NAT allows, as far as is known; null: nothing is. */
+  /** ms between keep-alives that the NAT allows, as far as known; null: unknown. */
   get interval(): number | null {
     if (this.#lived >= 0) return intervalOf(SILENCES[this.#lived]!);
     return this.#died === 0 ? LEAST_INTERVAL : null;
   }
 
-  /** ms that a mapping lives: about, or at least where nothing longer was tried. Null while no silence was survived. */
+  /**
+   * Lifetime of a mapping, ms: approximate, or a lower bound where nothing longer was tried. Null while no silence was
+   * survived.
+   */
   get timeout(): { readonly about: number; readonly isAtLeast: boolean } | null {
     if (this.#lived < 0) return this.#died === 0 ? { about: SHORTEST, isAtLeast: false } : null;
     const lived = SILENCES[this.#lived]!;

@@ -1,5 +1,5 @@
 /**
- * The other packets of the handshake. Every accessor gives views into the packet.
+ * The other packets of the handshake. Decoded fields are views into the packet.
  *
  *   Retry     0x81, destination id (8), token (1 to 128)
  *   Respond   0x82, destination id (8), source id (8), Noise message 2
@@ -11,7 +11,7 @@ import { ID_LENGTH, joined, MAX_RETRY_TOKEN, PacketType } from './layout.ts';
 const DESTINATION_AT = 1;
 const AFTER_DESTINATION = DESTINATION_AT + ID_LENGTH;
 
-/** Asks for the Initiate again, with a token. */
+/** A request to repeat the Initiate with a token. */
 export interface Retry {
   readonly destination: Uint8Array;
   readonly token: Uint8Array;
@@ -30,7 +30,7 @@ export interface Complete {
   readonly message: Uint8Array;
 }
 
-/** What the responder speaks, when it is not what was offered. */
+/** What the responder supports, when that does not include what was offered. */
 export interface Versions {
   /** Source id of the Initiate it answers. */
   readonly destination: Uint8Array;
@@ -38,24 +38,24 @@ export interface Versions {
   readonly suites: Uint8Array;
 }
 
-/** A Retry; the token has 1 to 128 bytes. */
+/** Encodes a Retry; the token has 1 to 128 bytes. */
 export function encodeRetry(fields: Retry): Uint8Array {
   return joined(PacketType.RETRY, fields.destination, fields.token);
 }
 
-/** The fields of a Retry, or null. */
+/** Returns the fields of a Retry, or null. */
 export function decodeRetry(packet: Uint8Array): Retry | null {
   const tokenLength = packet.length - AFTER_DESTINATION;
   if (packet[0] !== PacketType.RETRY || tokenLength < 1 || tokenLength > MAX_RETRY_TOKEN) return null;
   return { destination: destination(packet), token: packet.subarray(AFTER_DESTINATION) };
 }
 
-/** A Respond; `message` is Noise message 2. */
+/** Encodes a Respond; `message` is Noise message 2. */
 export function encodeRespond(fields: Respond): Uint8Array {
   return joined(PacketType.RESPOND, fields.destination, fields.source, fields.message);
 }
 
-/** The fields of a Respond, or null. */
+/** Returns the fields of a Respond, or null. */
 export function decodeRespond(packet: Uint8Array): Respond | null {
   const messageAt = AFTER_DESTINATION + ID_LENGTH;
   if (packet[0] !== PacketType.RESPOND || packet.length <= messageAt) return null;
@@ -66,24 +66,24 @@ export function decodeRespond(packet: Uint8Array): Respond | null {
   };
 }
 
-/** A Complete; `message` is Noise message 3. */
+/** Encodes a Complete; `message` is Noise message 3. */
 export function encodeComplete(fields: Complete): Uint8Array {
   return joined(PacketType.COMPLETE, fields.destination, fields.message);
 }
 
-/** The fields of a Complete, or null. */
+/** Returns the fields of a Complete, or null. */
 export function decodeComplete(packet: Uint8Array): Complete | null {
   if (packet[0] !== PacketType.COMPLETE || packet.length <= AFTER_DESTINATION) return null;
   return { destination: destination(packet), message: packet.subarray(AFTER_DESTINATION) };
 }
 
-/** A Versions; at most 255 of each. */
+/** Encodes a Versions; at most 255 of each. */
 export function encodeVersions(fields: Versions): Uint8Array {
   const counts = [Uint8Array.of(fields.versions.length), Uint8Array.of(fields.suites.length)] as const;
   return joined(PacketType.VERSIONS, fields.destination, counts[0], fields.versions, counts[1], fields.suites);
 }
 
-/** Bytes after the suites are ignored: a later version may say more. */
+/** Returns the fields of a Versions, or null. Ignores bytes after the suites: a later version may add fields. */
 export function decodeVersions(packet: Uint8Array): Versions | null {
   if (packet[0] !== PacketType.VERSIONS || packet.length <= AFTER_DESTINATION) return null;
   const versionsAt = AFTER_DESTINATION + 1;

@@ -10,8 +10,8 @@
  *   29  token length u8, token (≤ 128), Noise message 1
  *   …   zero padding to 1,200 in a bare datagram, ignored
  *
- * mac1 = HMAC-SHA-256, first 16 bytes, under SHA-256("svc mac1" ‖ responder name), over everything from the first byte to the end of the
- * `length` bytes, with mac1 itself as zeros.
+ * mac1 = HMAC-SHA-256, first 16 bytes, under SHA-256("svc mac1" ‖ responder name), over everything from the first byte
+ * to the end of the `length` bytes, with mac1 itself as zeros.
  */
 import type { CryptoProvider } from '../crypto-provider.ts';
 import { equalBytes } from '../identity/index.ts';
@@ -26,7 +26,7 @@ const BODY_AT = MAC_AT + MAC_LENGTH;
 const MAC1_LABEL = new TextEncoder().encode('svc mac1');
 const NO_MAC = new Uint8Array(MAC_LENGTH);
 
-/** Views into the datagram. */
+/** The fields of an Initiate, as views into the datagram. */
 export interface Initiate {
   readonly version: number;
   readonly suite: number;
@@ -36,12 +36,12 @@ export interface Initiate {
   readonly message: Uint8Array;
 }
 
-/** Key of mac1 for a responder name. */
+/** Returns the key of mac1 for a responder name. */
 export function mac1Key(crypto: Pick<CryptoProvider, 'sha256'>, responderName: string): Uint8Array {
   return crypto.sha256(MAC1_LABEL, new TextEncoder().encode(responderName));
 }
 
-/** An Initiate with its mac1, not padded. */
+/** Encodes an Initiate with its mac1, without padding. */
 export function encodeInitiate(crypto: Pick<CryptoProvider, 'hmacSha256'>, key: Uint8Array, fields: Initiate): Uint8Array {
   const length = 1 + fields.token.length + fields.message.length;
   const packet = new Uint8Array(BODY_AT + length);
@@ -57,7 +57,7 @@ export function encodeInitiate(crypto: Pick<CryptoProvider, 'hmacSha256'>, key: 
   return packet;
 }
 
-/** The fields of an Initiate, or null. mac1 is not checked here. */
+/** Returns the fields of an Initiate, or null. Does not check mac1. */
 export function decodeInitiate(packet: Uint8Array): Initiate | null {
   if (packet.length <= BODY_AT || packet[0] !== PacketType.INITIATE) return null;
   const end = BODY_AT + u16(packet, LENGTH_AT);
@@ -73,13 +73,13 @@ export function decodeInitiate(packet: Uint8Array): Initiate | null {
   };
 }
 
-/** Whether mac1 of a decoded Initiate holds under `key`. */
+/** Returns whether mac1 of a decoded Initiate is valid under `key`. */
 export function mac1Holds(crypto: Pick<CryptoProvider, 'hmacSha256'>, key: Uint8Array, packet: Uint8Array): boolean {
   const covered = packet.subarray(0, BODY_AT + u16(packet, LENGTH_AT));
   return equalBytes(mac1(crypto, key, covered), packet.subarray(MAC_AT, BODY_AT));
 }
 
-/** The packet as it goes out in a bare datagram: filled with zeros to 1,200 bytes. */
+/** Returns the packet as sent in a bare datagram: filled with zeros to 1,200 bytes. */
 export function padded(packet: Uint8Array): Uint8Array {
   if (packet.length >= INITIATE_PADDED) return packet;
   const datagram = new Uint8Array(INITIATE_PADDED);

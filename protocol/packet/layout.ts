@@ -1,8 +1,9 @@
 /**
- * Byte layout of every packet (PROTOCOL.md §2) and the readers all codecs share. Integers are in network byte order.
+ * Byte layout of every packet (PROTOCOL.md §2) and the accessors that all codecs share. Integers are in network byte
+ * order.
  *
- * A codec checks the length once, then its accessors cannot fail. A datagram that is too short or long gives null, never an error: whoever
- * sent it is not known yet, so it is dropped and counted.
+ * A codec checks the length once, then its accessors cannot fail. A datagram that is too short or too long gives null,
+ * never an error: its sender is not known yet, so it is dropped and counted.
  */
 
 /** First byte of a packet. 0–3 stay free for STUN (RFC 7983). */
@@ -19,7 +20,7 @@ export const PacketType = {
   DATA_PHASE: 0xe0,
 } as const;
 
-/** The one version and suite there is: Noise_XX_25519_ChaChaPoly_SHA256. */
+/** The only version and suite: Noise_XX_25519_ChaChaPoly_SHA256. */
 export const VERSION = 1;
 export const SUITE = 1;
 
@@ -37,23 +38,23 @@ export const ROUTE_HEADER = 1 + ID_LENGTH;
 /** First byte, id, packet number and tag of a Data packet. */
 export const DATA_OVERHEAD = 29;
 
-/** The u16 that begins at `at`. */
+/** Returns the u16 at offset `at`. */
 export function u16(bytes: Uint8Array, at: number): number {
   return (bytes[at]! << 8) | bytes[at + 1]!;
 }
 
-/** The u32 that begins at `at`. */
+/** Returns the u32 at offset `at`. */
 export function u32(bytes: Uint8Array, at: number): number {
   return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 }
 
-/** Writes the low 16 bits of `value` at `at`. */
+/** Writes the low 16 bits of `value` at offset `at`. */
 export function writeU16(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 8;
   bytes[at + 1] = value;
 }
 
-/** Writes the low 32 bits of `value` at `at`. */
+/** Writes the low 32 bits of `value` at offset `at`. */
 export function writeU32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 24;
   bytes[at + 1] = value >>> 16;
@@ -61,7 +62,7 @@ export function writeU32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 3] = value;
 }
 
-/** Bytes after another, the first of them the packet type. */
+/** Concatenates parts behind a packet type. */
 export function joined(type: number, ...parts: readonly Uint8Array[]): Uint8Array {
   const packet = new Uint8Array(1 + parts.reduce((length, part) => length + part.length, 0));
   packet[0] = type;

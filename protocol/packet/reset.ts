@@ -11,18 +11,18 @@ const ID_AT = 1;
 const TOKEN_AT = ID_AT + ID_LENGTH;
 export const RESET_LENGTH = TOKEN_AT + TOKEN_LENGTH;
 
-/** The state of `id` is lost; `token` proves who says so. */
+/** The state of `id` is lost; `token` authenticates the statement. */
 export interface Reset {
   readonly id: Uint8Array;
   readonly token: Uint8Array;
 }
 
-/** A Reset. */
+/** Encodes a Reset. */
 export function encodeReset(fields: Reset): Uint8Array {
   return joined(PacketType.RESET, fields.id, fields.token);
 }
 
-/** The fields of a Reset, or null. */
+/** Returns the fields of a Reset, or null. */
 export function decodeReset(packet: Uint8Array): Reset | null {
   if (packet[0] !== PacketType.RESET || packet.length !== RESET_LENGTH) return null;
   return { id: packet.subarray(ID_AT, TOKEN_AT), token: packet.subarray(TOKEN_AT) };

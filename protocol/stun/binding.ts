@@ -1,11 +1,12 @@
 /**
- * Plain Binding (RFC 8489 §3): "where do you see me?" An answer holds nothing that the network between could not change; what it says is a hint. A
- * request is the header alone, or the header and RESPONSE-PORT (RFC 5780 §7.5), which asks for the answer at another port of the same address. The base
- * station answers nothing else, so its answers cannot be made larger than 32 bytes, 44 for IPv6. Answers of other servers are read, too: they may have
- * attributes that we do not use.
+ * Plain Binding (RFC 8489 §3): "where do you see me?" The network in between could change an answer, so its content is
+ * only a hint. A request is the header alone, or the header and RESPONSE-PORT (RFC 5780 §7.5), which requests the
+ * answer at another port of the same address. The base station answers nothing else, so its answers are never larger
+ * than 32 bytes, or 44 for IPv6. Answers of other servers are accepted, too: they may have attributes that we do not
+ * use.
  *
- *   20  RESPONSE-PORT: port u16, two bytes of padding. Its length is written as 2 and read as 2 or 4: servers and clients differ in whether they count
- *       the padding.
+ *   20  RESPONSE-PORT: port u16, two bytes of padding. Its length is written as 2 and read as 2 or 4: implementations
+ *       differ in whether they count the padding.
  */
 import type { SocketAddress } from '../address.ts';
 import {
@@ -30,14 +31,14 @@ import {
   writeU16,
 } from './message.ts';
 
-/** Bytes of a request with RESPONSE-PORT: header, head of the attribute, port, padding. */
+/** Length of a request with RESPONSE-PORT: header, head of the attribute, port, padding. */
 const WITH_RESPONSE_PORT = HEADER + ATTRIBUTE_HEADER + 4;
-/** RFC 5780 §7.5 counts the port alone; others count the padding, too. */
+/** RFC 5780 §7.5 counts only the port; some implementations count the padding, too. */
 const RESPONSE_PORT_LENGTHS = [2, 4] as const;
-/** Our constant: lower ports belong to services, which have no NAT mapping to be measured. */
+/** Our constant: lower ports belong to services, which have no NAT mapping to measure. */
 export const MIN_RESPONSE_PORT = 1_024;
 
-/** Attributes below COMPREHENSION_OPTIONAL that an answer may have and that say nothing to us. */
+/** Attributes below COMPREHENSION_OPTIONAL that an answer may have and that are ignored. */
 const SKIPPED: ReadonlySet<number> = new Set([Attribute.MAPPED_ADDRESS, Attribute.USERNAME, Attribute.PADDING]);
 
 /** @param transaction 12 random bytes. @throws LocalError INVALID_ARGUMENT for another length */
@@ -46,7 +47,7 @@ export function encodeBinding(transaction: Uint8Array): Uint8Array {
 }
 
 /**
- * A request whose answer goes to another port of the same address.
+ * Encodes a request whose answer goes to another port of the same address.
  * @param port 1,024 to 65,535
  * @param transaction 12 random bytes
  * @throws LocalError INVALID_ARGUMENT for another length
@@ -58,7 +59,8 @@ export function encodeBindingToPort(port: number, transaction: Uint8Array): Uint
 }
 
 /**
- * The port to which the answer to a request goes; 0 for a datagram that gets none: it is no request, has another attribute, or asks for a port below 1,024.
+ * Returns the destination port of the answer to a request; 0 for a datagram that gets none: it is not a request, has
+ * another attribute, or asks for a port below 1,024.
  * @param source port that the datagram came from
  */
 export function answerPort(datagram: Uint8Array, source: number): number {
@@ -79,8 +81,8 @@ export function encodeBindingAnswer(request: Uint8Array, source: SocketAddress):
 }
 
 /**
- * Transaction id as 24 hex digits and XOR-MAPPED-ADDRESS of a success response; null for anything else, and for an answer with an attribute that
- * must be understood and is not (RFC 8489 §6.3.3).
+ * Returns the transaction id as 24 hex digits and XOR-MAPPED-ADDRESS of a success response; null for anything else, and
+ * for an answer with an unknown attribute that must be understood (RFC 8489 §6.3.3).
  */
 export function readBindingAnswer(datagram: Uint8Array): { transaction: string; mapped: SocketAddress } | null {
   if (!isStun(datagram) || typeOf(datagram) !== BINDING_SUCCESS) return null;
@@ -89,7 +91,7 @@ export function readBindingAnswer(datagram: Uint8Array): { transaction: string; 
     const [type, length] = [u16(datagram, at), u16(datagram, at + 2)];
     const value = at + ATTRIBUTE_HEADER;
     if (value + length > datagram.length) return null;
-    // Attributes behind the integrity are ignored (§14.5, §14.6).
+    // Attributes after the integrity are ignored (§14.5, §14.6).
     if (type === Attribute.MESSAGE_INTEGRITY || type === Attribute.MESSAGE_INTEGRITY_SHA256) break;
     if (type === Attribute.XOR_MAPPED_ADDRESS) {
       // Only the first one counts (§14).

@@ -1,6 +1,6 @@
 /**
- * Checks between two ends that look for a direct path: a Binding request and its answer, keyed, and of one size, so that an answer
- * amplifies nothing. Offsets are fixed; anything else is no check of ours and gets no answer.
+ * Checks between two ends that look for a direct path: a Binding request and its answer, authenticated and of the same
+ * size, so that an answer amplifies nothing. Offsets are fixed; anything else is not a check and gets no answer.
  *
  *         request                                      answer to IPv4            answer to IPv6
  *   0     header                                       header, same transaction id
@@ -10,8 +10,9 @@
  *   44                                                                           PADDING (8)
  *   56    MESSAGE-INTEGRITY-SHA256 (16)                the same, under the same key
  *
- * The key is that of the request's receiver, for the request and for its answer. Integrity covers everything before its attribute, and the length
- * in the header counts it (RFC 8489 §14.6). There is no FINGERPRINT: the integrity proves more, and nothing else on the socket looks like STUN.
+ * The key is that of the request's receiver, for the request and for its answer. Integrity covers everything before its
+ * attribute, and the length in the header includes it (RFC 8489 §14.6). There is no FINGERPRINT: the integrity is
+ * stronger, and nothing else on the socket looks like STUN.
  */
 import type { SocketAddress } from '../address.ts';
 import type { CryptoProvider } from '../crypto-provider.ts';
@@ -37,11 +38,11 @@ import {
 
 type Hmac = Pick<CryptoProvider, 'hmacSha256'>;
 
-/** Bytes of a check, and of its answer. */
+/** Length of a check, and of its answer, bytes. */
 export const CHECK_LENGTH = 76;
-/** Bytes of the tag, which says for whom a check is. */
+/** Length of the tag, which names the receiver of a check, bytes. */
 export const CHECK_TAG_LENGTH = 8;
-/** Bytes of the key of checks. */
+/** Length of the key of checks, bytes. */
 export const CHECK_KEY_LENGTH = 16;
 
 /** RFC 8489 §14.6: at least 16 of the 32 bytes. */
@@ -51,7 +52,7 @@ const USERNAME = 2 * CHECK_TAG_LENGTH;
 const PADDING_AT = HEADER + ATTRIBUTE_HEADER + USERNAME;
 
 /**
- * A check for the end with this tag and key.
+ * Encodes a check for the end with this tag and key.
  * @param transaction 12 random bytes
  * @throws LocalError INVALID_ARGUMENT for another length of tag, key or transaction
  */
@@ -65,7 +66,7 @@ export function encodeCheck(tag: Uint8Array, key: Uint8Array, transaction: Uint8
   return sealed(check, key, crypto);
 }
 
-/** The tag that a check names, as 16 hex digits; null for what is no check. Nothing is verified yet. */
+/** Returns the tag that a check names, as 16 hex digits; null for what is not a check. Verifies nothing. */
 export function tagOfCheck(datagram: Uint8Array): string | null {
   if (!isCheck(datagram)) return null;
   let tag = '';
@@ -77,13 +78,13 @@ export function tagOfCheck(datagram: Uint8Array): string | null {
   return tag;
 }
 
-/** Whether a datagram is a check under the receiver's key. Constant time in the key. */
+/** Returns whether a datagram is a check under the receiver's key. Constant time in the key. */
 export function verifyCheck(datagram: Uint8Array, key: Uint8Array, crypto: Hmac): boolean {
   return isCheck(datagram) && isIntact(datagram, key, crypto);
 }
 
 /**
- * The answer to a check that was verified.
+ * Encodes the answer to a verified check.
  * @param source where the check came from
  * @param key that of the check
  * @throws LocalError INVALID_ARGUMENT for a source that is not numeric, or another length of the key
@@ -94,12 +95,12 @@ export function encodeCheckAnswer(check: Uint8Array, source: SocketAddress, key:
   return sealed(answer, key, crypto);
 }
 
-/** The transaction id of a success response as 24 hex digits, null for anything else. Nothing is verified yet. */
+/** Returns the transaction id of a success response as 24 hex digits, null for anything else. Verifies nothing. */
 export function transactionOfAnswer(datagram: Uint8Array): string | null {
   return isStun(datagram) && typeOf(datagram) === BINDING_SUCCESS ? digits(transactionOf(datagram)) : null;
 }
 
-/** The mapped address of an answer to a check, null for what is no answer under the key of that check. */
+/** Returns the mapped address of an answer to a check, null for what is not an answer under the key of that check. */
 export function readCheckAnswer(datagram: Uint8Array, key: Uint8Array, crypto: Hmac): SocketAddress | null {
   if (datagram.length !== CHECK_LENGTH || !isStun(datagram) || typeOf(datagram) !== BINDING_SUCCESS) return null;
   const length = isAttribute(datagram, HEADER, Attribute.XOR_MAPPED_ADDRESS, mappedLength(4)) ? mappedLength(4) : mappedLength(16);
@@ -108,7 +109,7 @@ export function readCheckAnswer(datagram: Uint8Array, key: Uint8Array, crypto: H
   return isIntact(datagram, key, crypto) ? readMapped(datagram, value, length) : null;
 }
 
-/** The one form a check has. */
+/** Returns whether the datagram has the one form of a check. */
 function isCheck(datagram: Uint8Array): boolean {
   return (
     datagram.length === CHECK_LENGTH &&
@@ -119,7 +120,7 @@ function isCheck(datagram: Uint8Array): boolean {
   );
 }
 
-/** PADDING fills what is left before the integrity. Its value does not matter (RFC 5780 §7.6). */
+/** Fills the space before the integrity with PADDING. Its value does not matter (RFC 5780 §7.6). */
 function writePadding(bytes: Uint8Array, at: number): void {
   writeAttribute(bytes, at, Attribute.PADDING, INTEGRITY_AT - at - ATTRIBUTE_HEADER);
 }
@@ -139,7 +140,7 @@ function sealed(bytes: Uint8Array, key: Uint8Array, crypto: Hmac): Uint8Array {
   return bytes;
 }
 
-/** In one loop of a fixed length over what was computed, without a view of it. */
+/** Compares in one loop of fixed length, without creating a view of the code. */
 function isIntact(datagram: Uint8Array, key: Uint8Array, crypto: Hmac): boolean {
   const code = crypto.hmacSha256(key, datagram.subarray(0, INTEGRITY_AT));
   let difference = 0;

@@ -12,10 +12,10 @@
 import { formatAddress, parseAddress, type SocketAddress } from '../address.ts';
 import { LocalError } from '../errors/index.ts';
 
-/** RFC 8489 §5 and §18.2: class and method in one. */
+/** Class and method in one (RFC 8489 §5 and §18.2). */
 export const BINDING_REQUEST = 0x0001;
 export const BINDING_SUCCESS = 0x0101;
-/** RFC 8489 §18.3. */
+/** Attribute types (RFC 8489 §18.3). */
 export const Attribute = {
   MAPPED_ADDRESS: 0x0001,
   USERNAME: 0x0006,
@@ -27,9 +27,9 @@ export const Attribute = {
   /** RFC 5780 §7.5. */
   RESPONSE_PORT: 0x0027,
 } as const;
-/** RFC 8489 §14: attributes from this number on may be skipped by a receiver that does not know them. */
+/** A receiver may skip unknown attributes from this number on (RFC 8489 §14). */
 export const COMPREHENSION_OPTIONAL = 0x8000;
-/** RFC 8489 §5. */
+/** Length of the header (RFC 8489 §5). */
 export const HEADER = 20;
 export const TRANSACTION_LENGTH = 12;
 /** Type and length of an attribute (RFC 8489 §14). */
@@ -40,7 +40,7 @@ const TYPE_AT = 0;
 const LENGTH_AT = 2;
 const COOKIE_AT = 4;
 const TRANSACTION_AT = 8;
-/** RFC 8489 §14.1: a reserved byte, then the family. */
+/** A reserved byte, then the family (RFC 8489 §14.1). */
 const FAMILY_AT = 1;
 const PORT_AT = 2;
 const IP_AT = 4;
@@ -48,7 +48,10 @@ const IPV4 = 0x01;
 const IPV6 = 0x02;
 const HEX = '0123456789abcdef';
 
-/** What a socket that carries other packets, too, hands to STUN: two zero bits, a cookie, and a length that fits. No packet of ours does that. */
+/**
+ * Returns whether a datagram on a socket with other packets is STUN: two zero bits, the cookie, and a matching length.
+ * No packet of this protocol has these.
+ */
 export function isStun(datagram: Uint8Array): boolean {
   return (
     datagram.length >= HEADER &&
@@ -59,18 +62,18 @@ export function isStun(datagram: Uint8Array): boolean {
   );
 }
 
-/** Its method and class. The datagram is one of STUN. */
+/** Returns the method and class of a STUN datagram. */
 export function typeOf(datagram: Uint8Array): number {
   return u16(datagram, TYPE_AT);
 }
 
-/** Its transaction id, a view. The datagram is one of STUN. */
+/** Returns the transaction id of a STUN datagram, a view. */
 export function transactionOf(datagram: Uint8Array): Uint8Array {
   return datagram.subarray(TRANSACTION_AT, HEADER);
 }
 
 /**
- * A message with its header, its attributes still zero.
+ * Returns a message with its header and zeros in place of its attributes.
  * @param length of the whole, a multiple of 4
  * @throws LocalError INVALID_ARGUMENT for a transaction id that does not have 12 bytes
  */
@@ -85,31 +88,33 @@ export function message(type: number, length: number, transaction: Uint8Array): 
   return bytes;
 }
 
-/** Writes the head of an attribute and returns where its value begins. */
+/** Writes the head of an attribute and returns the offset of its value. */
 export function writeAttribute(bytes: Uint8Array, at: number, type: number, length: number): number {
   writeU16(bytes, at, type);
   writeU16(bytes, at + 2, length);
   return at + ATTRIBUTE_HEADER;
 }
 
-/** Whether an attribute of this type and length stands there. The bytes are in the datagram. */
+/** Returns whether there is an attribute of this type and length at `at`, which must be inside the datagram. */
 export function isAttribute(datagram: Uint8Array, at: number, type: number, length: number): boolean {
   return u16(datagram, at) === type && u16(datagram, at + 2) === length;
 }
 
-/** The 4 or 16 bytes of an address. @throws LocalError INVALID_ARGUMENT for a name */
+/** Returns the 4 or 16 bytes of an address. @throws LocalError INVALID_ARGUMENT for a name */
 export function ipOf(address: string): Uint8Array {
   const ip = parseAddress(address);
   if (ip === null) throw new LocalError('INVALID_ARGUMENT', `${address} is not a numeric address`);
   return ip;
 }
 
-/** Length of XOR-MAPPED-ADDRESS for an IP with so many bytes, without its head. */
+/** Returns the length of XOR-MAPPED-ADDRESS for an IP of that many bytes, without its head. */
 export function mappedLength(ipLength: number): number {
   return IP_AT + ipLength;
 }
 
-/** Writes XOR-MAPPED-ADDRESS (RFC 8489 §14.2) and returns where the next attribute begins. The header is there already. */
+/**
+ * Writes XOR-MAPPED-ADDRESS (RFC 8489 §14.2) into a message with a header and returns the offset of the next attribute.
+ */
 export function writeMapped(bytes: Uint8Array, at: number, ip: Uint8Array, port: number): number {
   const length = mappedLength(ip.length);
   const value = writeAttribute(bytes, at, Attribute.XOR_MAPPED_ADDRESS, length);
@@ -120,8 +125,8 @@ export function writeMapped(bytes: Uint8Array, at: number, ip: Uint8Array, port:
 }
 
 /**
- * The address in a value of XOR-MAPPED-ADDRESS; null for another family or length, and for port 0.
- * @param at where the value begins; `length` bytes are there
+ * Returns the address in a value of XOR-MAPPED-ADDRESS; null for another family or length, and for port 0.
+ * @param at offset of the value, of which `length` bytes are there
  */
 export function readMapped(datagram: Uint8Array, at: number, length: number): SocketAddress | null {
   const family = length === mappedLength(4) ? IPV4 : length === mappedLength(16) ? IPV6 : 0;
@@ -133,7 +138,7 @@ export function readMapped(datagram: Uint8Array, at: number, length: number): So
   return { address: formatAddress(ip), port };
 }
 
-/** Bytes as lower-case hex digits: a key of a map. */
+/** Returns bytes as lower-case hex digits, for use as a map key. */
 export function digits(bytes: Uint8Array): string {
   let text = '';
   for (let i = 0; i < bytes.length; i++) text += HEX[bytes[i]! >> 4]! + HEX[bytes[i]! & 0xf]!;

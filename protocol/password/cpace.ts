@@ -1,10 +1,10 @@
 /**
- * CPace, initiator-responder mode with key confirmation (draft-irtf-cfrg-cpace-21, CPACE-RISTR255-SHA512): two ends that hold the same
- * password-related string show each other that they do, and nobody who listens or takes part without it learns more than that one
- * guess was wrong.
+ * CPace, initiator-responder mode with key confirmation (draft-irtf-cfrg-cpace-21, CPACE-RISTR255-SHA512): two ends
+ * with the same password-related string prove that to each other. An attacker that listens, or takes part without the
+ * string, learns only that one guess was wrong.
  *
- * One `CpaceParty` is one end of one run: `start` gives its share, `finish` takes the other's and gives the tags. Nothing here decides who
- * goes first, sends anything or knows what the strings mean (`exchange.ts` does).
+ * One `CpaceParty` is one end of one run: `start` yields its share, `finish` takes the peer's and returns the tags.
+ * This file does not decide the roles, sends nothing and does not interpret the strings (`exchange.ts` does).
  */
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha512 } from '@noble/hashes/sha2.js';
@@ -16,10 +16,10 @@ const BLOCK_LENGTH = 128;
 
 const text = new TextEncoder();
 
-/** Who goes first is the initiator. */
+/** The initiator goes first. */
 export type CpaceRole = 'initiator' | 'responder';
 
-/** What both ends must have alike. */
+/** The inputs that both ends must share. */
 export interface CpaceInputs {
   /** Password-related string. */
   readonly prs: Uint8Array;
@@ -29,19 +29,19 @@ export interface CpaceInputs {
   readonly sid: Uint8Array;
 }
 
-/** Share and associated data of one end, as they go into the transcript. */
+/** Share and associated data of one end, in the form used in the transcript. */
 export interface CpaceMessage {
   readonly share: Uint8Array;
   readonly ad: Uint8Array;
 }
 
-/** Tags of a run: the one we send, and the one the other end must send. */
+/** Tags of a run: the one to send, and the one expected from the peer. */
 export interface CpaceTags {
   readonly own: Uint8Array;
   readonly expected: Uint8Array;
 }
 
-/** The generator of a run, §7.1. */
+/** Returns the generator of a run, §7.1. */
 export function calculateGenerator(group: CpaceGroup, { prs, ci, sid }: CpaceInputs): Uint8Array {
   const string = generatorString(text.encode(group.dsi), prs, ci, sid, BLOCK_LENGTH);
   const hash = sha512(string);
@@ -50,7 +50,7 @@ export function calculateGenerator(group: CpaceGroup, { prs, ci, sid }: CpaceInp
   return generator;
 }
 
-/** Intermediate session key, 64 bytes, §7.2: over the initiator's message, then the responder's. */
+/** Returns the intermediate session key, 64 bytes, §7.2: over the initiator's message, then the responder's. */
 export function intermediateKey(
   group: CpaceGroup,
   sid: Uint8Array,
@@ -65,7 +65,7 @@ export function intermediateKey(
   return key;
 }
 
-/** Key of the tags, §9.4. */
+/** Returns the key of the tags, §9.4. */
 export function confirmationKey(sid: Uint8Array, intermediate: Uint8Array): Uint8Array {
   const string = concatenate(text.encode('CPaceMac'), sid, intermediate);
   const key = sha512(string);
@@ -73,12 +73,12 @@ export function confirmationKey(sid: Uint8Array, intermediate: Uint8Array): Uint
   return key;
 }
 
-/** Tag over the message its sender sent, §9.4. */
+/** Returns the tag over a message, computed by its sender, §9.4. */
 export function confirmationTag(key: Uint8Array, message: CpaceMessage): Uint8Array {
   return hmac(sha512, key, encodeMessage(message));
 }
 
-/** One end of one run. Wiped by `finish`; by `wipe` when it does not come to that. */
+/** One end of one run. `finish` wipes it; call `wipe` if the run ends before. */
 export class CpaceParty {
   readonly share: Uint8Array;
   readonly #group: CpaceGroup;
@@ -96,7 +96,7 @@ export class CpaceParty {
     this.share = share;
   }
 
-  /** @param scalar of our share; taken over and wiped in the end */
+  /** @param scalar of our share; the party owns it from now on and wipes it */
   static start(group: CpaceGroup, role: CpaceRole, inputs: CpaceInputs, ad: Uint8Array, scalar: Uint8Array): CpaceParty {
     const generator = calculateGenerator(group, inputs);
     const share = group.scalarMult(scalar, generator);
@@ -104,7 +104,9 @@ export class CpaceParty {
     return new CpaceParty(group, role, inputs.sid, ad, scalar, share);
   }
 
-  /** The tags; null when the other share is none (no element, or the neutral one): the run is over then. */
+  /**
+   * Returns the tags; null when the peer's share is invalid (not an element, or the neutral one), which ends the run.
+   */
   finish(their: CpaceMessage): CpaceTags | null {
     const secret = this.#group.scalarMultVfy(this.#scalar, their.share);
     this.wipe();

@@ -1,9 +1,10 @@
 /**
- * A password exchange over one connection (PROTOCOL.md §8): CPace bound to the handshake, to both keys and to the names, so that it succeeds
- * only where client and device ended one and the same handshake.
+ * A password exchange over one connection (PROTOCOL.md §8): CPace bound to the handshake, to both keys and to the
+ * names, so that it succeeds only if client and device completed the same handshake with each other.
  *
- * The device is CPace's initiator: 1. its share, 2. the client's share and tag, 3. the device checks the tag, and only then sends its own. So a
- * client learns nothing from a run it does not end, and whoever ends one has had one guess, which the device can count.
+ * The device is CPace's initiator: 1. its share, 2. the client's share and tag, 3. the device checks the tag, and only
+ * then sends its own. So a client learns nothing from a run that it does not finish, and each finished run is one
+ * guess, which the device can count.
  */
 import { hex } from '@scure/base';
 import type { CryptoProvider } from '../crypto-provider.ts';
@@ -15,11 +16,11 @@ import type { PasswordProof } from './messages.ts';
 import { lvCat } from './strings.ts';
 
 const text = new TextEncoder();
-/** Associated data of each end: a tag of one is never a tag of the other. */
+/** Associated data of each end: a tag of one is never a valid tag of the other. */
 const DEVICE = text.encode('device');
 const CLIENT = text.encode('client');
 
-/** What an exchange is bound to. */
+/** The values that an exchange is bound to. */
 export interface PasswordBinding {
   /** Noise handshake hash of the connection. */
   readonly handshakeHash: Uint8Array;
@@ -34,19 +35,19 @@ export interface PasswordBinding {
   readonly username: string;
 }
 
-/** What a run takes from outside. */
+/** The external tools of a run. */
 export interface PasswordTools {
   readonly crypto: Pick<CryptoProvider, 'sha256' | 'randomBytes'>;
-  /** Default ristretto255, version 1's. */
+  /** Default ristretto255, the group of version 1. */
   readonly group?: CpaceGroup;
 }
 
-/** SHA-256 over the handshake hash and the number of the run. */
+/** Returns SHA-256 over the handshake hash and the number of the run. */
 export function sessionId(crypto: Pick<CryptoProvider, 'sha256'>, { handshakeHash, run }: PasswordBinding): Uint8Array {
   return crypto.sha256(handshakeHash, Uint8Array.of(run >>> 24, run >>> 16, run >>> 8, run));
 }
 
-/** Who talks to whom about whom. */
+/** Returns the identifier of both ends and the user. */
 export function channelIdentifier(binding: PasswordBinding): Uint8Array {
   const { clientFingerprint, deviceFingerprint, productId, deviceId, username } = binding;
   const names = [productId, deviceId, username].map((name) => text.encode(name));
@@ -67,7 +68,7 @@ export class DeviceRun {
     return this.#party.share;
   }
 
-  /** Once. The device's tag; null when the client's is wrong; undefined when its share is none. */
+  /** Returns the device's tag; null when the client's is wrong; undefined when its share is invalid. Call it once. */
   confirm({ share, tag }: PasswordProof): Uint8Array | null | undefined {
     const tags = this.#party.finish({ share, ad: CLIENT });
     if (tags === null) return undefined;
@@ -92,7 +93,7 @@ export class ClientRun {
     this.#expected = expected;
   }
 
-  /** Null when the device's share is none. @param value not kept */
+  /** Returns null when the device's share is invalid. @param value not kept */
   static answer(
     { crypto, group = ristretto255Group }: PasswordTools,
     binding: PasswordBinding,
@@ -106,7 +107,7 @@ export class ClientRun {
     return tags === null ? null : new ClientRun({ share: party.share, tag: tags.own }, tags.expected);
   }
 
-  /** Once. Whether the device's tag holds. */
+  /** Returns whether the device's tag is valid. Call it once. */
   verify(tag: Uint8Array): boolean {
     const holds = equalBytes(this.#expected, tag);
     this.#expected.fill(0);

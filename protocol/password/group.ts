@@ -1,4 +1,4 @@
-/** The group CPace runs in. The one of version 1 is ristretto255 (RFC 9496) as in CPACE-RISTR255-SHA512, over noble. */
+/** The group of CPace. That of version 1 is ristretto255 (RFC 9496) as in CPACE-RISTR255-SHA512, over noble. */
 import { ristretto255, ristretto255_hasher } from '@noble/curves/ed25519.js';
 import { isAllZero } from '../identity/index.ts';
 import { SHARE_LENGTH } from './messages.ts';
@@ -7,18 +7,21 @@ import { SHARE_LENGTH } from './messages.ts';
 export interface CpaceGroup {
   /** Domain separation, `G.DSI` of the draft. */
   readonly dsi: string;
-  /** Bytes of an element. */
+  /** Length of an element, bytes. */
   readonly elementLength: number;
-  /** A secret scalar that is not 0. */
+  /** Returns a secret nonzero scalar. */
   sampleScalar(randomBytes: (length: number) => Uint8Array): Uint8Array;
-  /** The element that 64 uniform bytes stand for. */
+  /** Maps 64 uniform bytes to an element. */
   generator(uniform: Uint8Array): Uint8Array;
   scalarMult(scalar: Uint8Array, element: Uint8Array): Uint8Array;
-  /** The same for an element from the network: null where `scalar_mult_vfy` of the draft gives the neutral element, and the run is over. */
+  /**
+   * As `scalarMult`, for an element from the network: null where `scalar_mult_vfy` of the draft gives the neutral
+   * element, which ends the run.
+   */
   scalarMultVfy(scalar: Uint8Array, element: Uint8Array): Uint8Array | null;
 }
 
-/** Bytes of a scalar. */
+/** Length of a scalar, bytes. */
 const LENGTH = 32;
 
 const { Point } = ristretto255;
@@ -37,7 +40,7 @@ export const ristretto255Group: CpaceGroup = {
 
 type Element = ReturnType<typeof Point.fromBytes>;
 
-/** Uniform below 2^252, which is as good as uniform below the order (draft §8.3). */
+/** Returns a scalar uniform below 2^252, which is as good as uniform below the order (draft §8.3). */
 function sampleScalar(randomBytes: (length: number) => Uint8Array): Uint8Array {
   for (;;) {
     const scalar = Uint8Array.from(randomBytes(LENGTH));
@@ -46,12 +49,12 @@ function sampleScalar(randomBytes: (length: number) => Uint8Array): Uint8Array {
   }
 }
 
-/** In constant time, as far as noble can (SECURITY.md). */
+/** Multiplies in constant time, as far as noble can (SECURITY.md). */
 function multiply(scalar: Uint8Array, point: Element): Uint8Array {
   return point.multiply(toNumber(scalar)).toBytes();
 }
 
-/** Null for anything but the one encoding of an element (RFC 9496 §4.3.1). */
+/** Returns null for anything but the one encoding of an element (RFC 9496 §4.3.1). */
 function decode(element: Uint8Array): Element | null {
   try {
     return Point.fromBytes(element);

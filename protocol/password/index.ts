@@ -1,4 +1,4 @@
-/** Proof of a password over a connection: CPace, what it is bound to, and its messages (PROTOCOL.md §8). */
+/** Proof of a password over a connection: CPace, its binding, and its messages (PROTOCOL.md §8). */
 export * from './cpace.ts';
 export * from './exchange.ts';
 export * from './group.ts';

@@ -1,6 +1,6 @@
 /**
- * From a password to the string CPace runs on (PROTOCOL.md §8). Kdf 0 takes the password as it is: for a device that has it at hand. Kdf 1 is
- * scrypt (RFC 7914) under a salt of the user, so that a device keeps only the outcome.
+ * From a password to the string for CPace (PROTOCOL.md §8). Kdf 0 uses the password itself, for a device that has it in
+ * plain text. Kdf 1 is scrypt (RFC 7914) with a salt of the user, so that a device keeps only the result.
  */
 import type { CryptoProvider, ScryptCost } from '../crypto-provider.ts';
 import { LocalError } from '../errors/index.ts';
@@ -9,16 +9,19 @@ import { lvCat } from './strings.ts';
 /** 0: UTF-8 bytes of the password. 1: scrypt of them. */
 export type Kdf = 0 | 1;
 
-/** Bytes of a salt. */
+/** Length of a salt, bytes. */
 export const SALT_LENGTH = 16;
-/** Bytes that scrypt gives. */
+/** Length of scrypt's output, bytes. */
 export const VALUE_LENGTH = 32;
-/** UTF-8 bytes of a password. */
+/** Maximum UTF-8 bytes of a password. */
 export const MAX_PASSWORD = 1024;
-/** 16 MiB and some 40 ms: what a phone can bear at every login. */
+/** 16 MiB and some 40 ms: acceptable on a phone at every login. */
 export const SCRYPT_COST: ScryptCost = { N: 2 ** 14, r: 8, p: 1 };
 
-/** What a device keeps of a user's password. Whoever has it can stand for the device and try passwords at scrypt's cost; it is a secret. */
+/**
+ * What a device keeps of a user's password. Secret: an attacker that has it can impersonate the device and try
+ * passwords at scrypt's cost.
+ */
 export interface PasswordVerifier {
   readonly kdf: 1;
   /** {@link SALT_LENGTH} random bytes. */
@@ -27,14 +30,14 @@ export interface PasswordVerifier {
   readonly value: Uint8Array;
 }
 
-/** A password at hand. */
+/** A password in plain text. */
 export interface PlainPassword {
   readonly kdf: 0;
   /** Its UTF-8 bytes. */
   readonly value: Uint8Array;
 }
 
-/** What a device holds of a password. */
+/** The device's form of a password. */
 export type PasswordSecret = PlainPassword | PasswordVerifier;
 
 const text = new TextEncoder();
@@ -48,7 +51,7 @@ export function passwordBytes(password: string): Uint8Array {
   return bytes;
 }
 
-/** A verifier with a fresh salt. @throws LocalError as {@link passwordBytes} */
+/** Returns a verifier with a fresh salt. @throws LocalError as {@link passwordBytes} */
 export async function makeVerifier(
   crypto: Pick<CryptoProvider, 'randomBytes' | 'scrypt'>,
   password: string,
@@ -61,7 +64,7 @@ export async function makeVerifier(
   return { kdf: 1, salt, value };
 }
 
-/** `value` of the password-related string, of the Kdf and salt a device names. The caller wipes it. */
+/** Returns `value` of the password-related string, for the Kdf and salt that a device names. The caller wipes it. */
 export async function deriveValue(
   crypto: Pick<CryptoProvider, 'scrypt'>,
   password: Uint8Array,
@@ -71,7 +74,7 @@ export async function deriveValue(
   return salt === null ? password.slice() : crypto.scrypt(password, salt, cost, VALUE_LENGTH);
 }
 
-/** Password-related string: the same value under another Kdf is another password. The caller wipes it. */
+/** Returns the password-related string: the same value under another Kdf is another password. The caller wipes it. */
 export function passwordString(kdf: Kdf, value: Uint8Array): Uint8Array {
   return lvCat(Uint8Array.of(kdf), value);
 }

@@ -1,4 +1,4 @@
-/** Bodies of `POST /p2p/password/1` and `/2` (PROTOCOL.md §8): CBOR maps, names of fields as on the wire. */
+/** Bodies of `POST /p2p/password/1` and `/2` (PROTOCOL.md §8): CBOR maps with the field names on the wire. */
 import { bytes, decode, encode, map, optionalBytes, text, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
 import { type Kdf, SALT_LENGTH } from './kdf.ts';
@@ -11,22 +11,22 @@ export const PasswordPath = {
   SECOND: '/p2p/password/2',
 } as const;
 
-/** UTF-8 bytes of a user name; the empty one is open pairing's. */
+/** Maximum UTF-8 bytes of a user name; the empty one means open pairing. */
 export const MAX_USERNAME = 255;
-/** Bytes of a share: an element of ristretto255, version 1's group. */
+/** Length of a share, bytes: an element of ristretto255, the group of version 1. */
 export const SHARE_LENGTH = 32;
-/** Bytes of a tag: HMAC-SHA-512. */
+/** Length of a tag, bytes: HMAC-SHA-512. */
 export const TAG_LENGTH = 64;
 
-/** Who wants to prove a password. */
+/** The user whose password the client wants to prove. */
 export interface PasswordRequest {
   readonly username: string;
 }
 
-/** What the device proves its knowledge with. */
+/** The device's first message of a run. */
 export interface PasswordOffer {
   readonly kdf: Kdf;
-  /** With Kdf 1, and only then. */
+  /** Present exactly with Kdf 1. */
   readonly salt: Uint8Array | null;
   /** Number of this run on this connection: from 1, never used twice. */
   readonly run: number;

@@ -1,18 +1,18 @@
-/** Strings of CPace that no other string begins with (draft-irtf-cfrg-cpace-21, §5 and appendix A). */
+/** String encodings of CPace, of which none is a prefix of another (draft-irtf-cfrg-cpace-21, §5 and appendix A). */
 
-/** `lv_cat`: each part after its length. Parts may be secret: the result is the only copy of them. */
+/** `lv_cat`: each part after its length. The parts may be secret: the result is the only copy made. */
 export function lvCat(...parts: readonly Uint8Array[]): Uint8Array {
   return concatenate(...parts.flatMap((part) => [encodeLength(part.length), part]));
 }
 
-/** `generator_string`: the password-related string alone fills the hash's first block, whatever follows it. */
+/** `generator_string`: padded so that the password-related string alone fills the hash's first block. */
 export function generatorString(dsi: Uint8Array, prs: Uint8Array, ci: Uint8Array, sid: Uint8Array, blockLength: number): Uint8Array {
   const begun = [prs, dsi].reduce((length, part) => length + encodeLength(part.length).length + part.length, 0);
   const padding = Math.max(0, blockLength - 1 - begun);
   return lvCat(dsi, prs, new Uint8Array(padding), ci, sid);
 }
 
-/** LEB128. */
+/** Encodes a length as LEB128. */
 function encodeLength(length: number): Uint8Array {
   const bytes: number[] = [];
   let rest = length;
@@ -20,7 +20,7 @@ function encodeLength(length: number): Uint8Array {
   return Uint8Array.from([...bytes, rest]);
 }
 
-/** The parts one after the other. */
+/** Concatenates the parts. */
 export function concatenate(...parts: readonly Uint8Array[]): Uint8Array {
   const all = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;

@@ -1,9 +1,9 @@
 /**
- * Whether a gateway has lost its mappings, by the seconds since then that it states with each answer (RFC 6887 §8.5). NAT-PMP's rule (RFC
- * 6886 §3.6) differs little, so one serves both.
+ * Detects that a gateway has lost its mappings, from the seconds since then that it states in each answer (RFC 6887
+ * §8.5). NAT-PMP's rule (RFC 6886 §3.6) differs little, so one serves both.
  */
 
-/** s that clocks may differ without a meaning. */
+/** Insignificant difference between clocks, s. */
 const TOLERANCE = 2;
 /** Share by which a gateway's clock may be slow or fast. */
 const DRIFT = 1 / 16;
@@ -12,7 +12,12 @@ export class Epoch {
   #server = -1;
   #client = 0;
 
-  /** Notes what an answer states. @param server s; @param now ms. @returns true when the gateway has lost what it knew */
+  /**
+   * Records the epoch of an answer.
+   * @param server s;
+   * @param now ms.
+   * @returns true when the gateway has lost its state
+   */
   isLost(server: number, now: number): boolean {
     const client = now / 1000;
     const lost = this.#server >= 0 && !this.#isContinuous(server - this.#server, client - this.#client, server);

@@ -1,4 +1,7 @@
-/** NAT Port Mapping Protocol (RFC 6886): the external address and mappings for UDP, over a table of field offsets. IPv4 only. */
+/**
+ * NAT Port Mapping Protocol (RFC 6886): the external address and mappings for UDP, over a table of field offsets. IPv4
+ * only.
+ */
 
 const VERSION = 0;
 const RESPONSE = 0x80;
@@ -6,14 +9,14 @@ const OPCODE_ADDRESS = 0;
 const OPCODE_MAP_UDP = 1;
 
 const AT = { VERSION: 0, OPCODE: 1, RESULT: 2, EPOCH: 4, ADDRESS: 8, INTERNAL: 8, EXTERNAL: 10, LIFETIME: 12 } as const;
-/** Of a request to map, whose fields lie elsewhere. */
+/** Offsets of a mapping request, which has other fields. */
 const REQUEST_AT = { INTERNAL: 4, EXTERNAL: 6, LIFETIME: 8 } as const;
 const REQUEST_LENGTH = 12;
 const LEAST_LENGTH = 8;
 const ADDRESS_LENGTH = 12;
 const MAP_LENGTH = 16;
 
-/** Result codes (RFC 6886 §3.5), for a person. */
+/** Result codes (RFC 6886 §3.5) as text. */
 const RESULT_NAMES = ['success', 'unsupported version', 'not authorized', 'network failure', 'out of resources', 'unsupported opcode'];
 
 export interface NatPmpRequest {
@@ -24,7 +27,7 @@ export interface NatPmpRequest {
   readonly externalPort: number;
 }
 
-/** `refusal`: of another opcode or another version, with a result other than 0. */
+/** `refusal`: a result other than 0, for any opcode or version. */
 export type NatPmpResponse =
   | { readonly kind: 'address'; readonly result: 0; readonly epoch: number /** 4 bytes. */; readonly address: Uint8Array }
   | {
@@ -52,7 +55,7 @@ export function encodeNatPmpMap(request: NatPmpRequest): Uint8Array {
   return bytes;
 }
 
-/** Null for what is no response of a NAT-PMP server to one of these requests. */
+/** Returns null for what is not a response of a NAT-PMP server to one of these requests. */
 export function decodeNatPmp(datagram: Uint8Array): NatPmpResponse | null {
   if (!isNatPmp(datagram)) return null;
   const view = new DataView(datagram.buffer, datagram.byteOffset, datagram.length);
@@ -70,7 +73,7 @@ export function natPmpResultName(result: number): string {
   return RESULT_NAMES[result] ?? `result ${result}`;
 }
 
-/** Whether a NAT-PMP server sent this, of whatever kind: also its answer to a PCP request (RFC 6886 §3.5). */
+/** Returns whether a NAT-PMP server sent this, in answer to anything, even to a PCP request (RFC 6886 §3.5). */
 export function isNatPmp(datagram: Uint8Array): boolean {
   return (
     datagram.length >= LEAST_LENGTH && datagram.length <= MAP_LENGTH && datagram[AT.VERSION] === VERSION && datagram[AT.OPCODE]! >= RESPONSE

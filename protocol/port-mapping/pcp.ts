@@ -1,12 +1,12 @@
 /**
- * Port Control Protocol (RFC 6887): the MAP request and response for UDP, over a table of field offsets. Options are neither sent nor read;
- * ANNOUNCE is no answer of ours.
+ * Port Control Protocol (RFC 6887): the MAP request and response for UDP, over a table of field offsets. Options are
+ * neither sent nor read; ANNOUNCE does not count as an answer.
  */
 
 /** UDP port of PCP and NAT-PMP servers (RFC 6887 §19.1). */
 export const PCP_PORT = 5351;
 export const PCP_VERSION = 2;
-/** Bytes of a mapping nonce. */
+/** Length of a mapping nonce, bytes. */
 export const NONCE_LENGTH = 12;
 /** Largest PCP message (RFC 6887 §7). */
 const MOST_LENGTH = 1100;
@@ -16,7 +16,7 @@ const RESPONSE = 0x80;
 /** UDP (IANA protocol numbers). */
 const PROTOCOL_UDP = 17;
 
-/** Fields of both messages: version, opcode, lifetime in s; and of the MAP data behind the header of 24 bytes. */
+/** Fields of both messages: version, opcode, lifetime in s; and of the MAP data after the 24-byte header. */
 const AT = {
   VERSION: 0,
   OPCODE: 1,
@@ -32,13 +32,13 @@ const AT = {
 } as const;
 const HEADER_LENGTH = 24;
 const MAP_LENGTH = 60;
-/** What an IPv4 address is behind in a field for IPv6 addresses (RFC 6887 §5). */
+/** Prefix of an IPv4 address in a field for IPv6 addresses (RFC 6887 §5). */
 const MAPPED_PREFIX = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
 
-/** Result codes (RFC 6887 §7.4) that are looked at. */
+/** The result codes (RFC 6887 §7.4) that are handled. */
 export const PcpResult = { SUCCESS: 0, UNSUPP_VERSION: 1, UNSUPP_OPCODE: 4 } as const;
 
-/** All result codes, for a person. */
+/** All result codes as text. */
 const RESULT_NAMES = [
   'SUCCESS',
   'UNSUPP_VERSION',
@@ -59,7 +59,7 @@ const RESULT_NAMES = [
 export interface PcpMapRequest {
   /** s; 0 deletes the mapping. */
   readonly lifetime: number;
-  /** The client's own address, 4 or 16 bytes: that which the server sees. */
+  /** The client's own address as the server sees it, 4 or 16 bytes. */
   readonly client: Uint8Array;
   readonly nonce: Uint8Array;
   readonly internalPort: number;
@@ -71,7 +71,7 @@ export interface PcpMapRequest {
 
 export interface PcpMapResponse {
   readonly result: number;
-  /** s: of the mapping, or of the error. */
+  /** Lifetime of the mapping, or of the error, s. */
   readonly lifetime: number;
   /** s since the server lost its state. */
   readonly epoch: number;
@@ -97,7 +97,7 @@ export function encodePcpMap(request: PcpMapRequest): Uint8Array {
   return bytes;
 }
 
-/** Null for what is no response to a MAP request for UDP. */
+/** Returns null for what is not a response to a MAP request for UDP. */
 export function decodePcpMap(datagram: Uint8Array): PcpMapResponse | null {
   if (!isPcpResponse(datagram) || datagram.length < MAP_LENGTH || datagram[AT.PROTOCOL] !== PROTOCOL_UDP) return null;
   const view = new DataView(datagram.buffer, datagram.byteOffset, datagram.length);
@@ -112,7 +112,9 @@ export function decodePcpMap(datagram: Uint8Array): PcpMapResponse | null {
   };
 }
 
-/** Whether a server says that it does not speak this version (RFC 6887 §9): its answer need not be one to MAP. */
+/**
+ * Returns whether a server says that it does not support this version (RFC 6887 §9): its answer need not be one to MAP.
+ */
 export function isPcpRefusal(datagram: Uint8Array): boolean {
   return (
     datagram.length >= HEADER_LENGTH &&

@@ -1,5 +1,6 @@
 /**
- * The mapping of one UDP port at one gateway, sans-IO: asked for by PCP, or by NAT-PMP where the gateway has no PCP; renewed, and deleted in the end.
+ * The mapping of one UDP port at one gateway, sans-IO: requested by PCP, or by NAT-PMP where the gateway has no PCP;
+ * renewed, and deleted at the end.
  *
  * Theory of operation:
  *
@@ -8,47 +9,55 @@
  *     │ └─── after a pause ──┐
  *     └──refused, silent──▶ resting
  *
- * 1. A request is repeated after a pause that doubles, a few times (RFC 6887 §8.1.1, RFC 6886 §3.1). A gateway that does not speak PCP, or
- *    is silent, is asked by NAT-PMP; one that refuses, or is silent again, is left alone for a while.
- * 2. A mapping is renewed when half of what is left of its life is over, again and again until the gateway answers (RFC 6887 §11.2.1).
- * 3. The gateway states how long it has known its mappings. When that jumps, what was held is void (epoch.ts): a refusal then ends it at once.
+ * 1. A request is repeated a few times, after a pause that doubles (RFC 6887 §8.1.1, RFC 6886 §3.1). A gateway that
+ *    does not support PCP, or is silent, is asked by NAT-PMP; one that refuses, or is silent again, is not asked for a
+ *    while.
+ * 2. A mapping is renewed when half of its remaining life is over, repeatedly until the gateway answers (RFC 6887
+ *    §11.2.1).
+ * 3. The gateway states how long it has known its mappings. When that jumps, the held mapping is void (epoch.ts): a
+ *    refusal then ends it immediately.
  * 4. `close` deletes what the gateway may hold, with a few requests, and reports `closed`.
  *
- * The caller passes on what comes from the gateway's address alone. What the gateway says is believed as far as the gateway goes: whether the address it
- * states is one of the Internet is for the caller to judge.
+ * The caller passes on only what comes from the gateway's address. The gateway is trusted as far as its own power goes:
+ * the caller decides whether the address that it states is a global one.
  *
- * Ask `nextTimeout` first: the first request is due at once. After `receive`, `handleTimeout` and `close`: `transmit` until null, `nextEvent` until null, then
- * `nextTimeout`.
+ * Ask `nextTimeout` first: the first request is due immediately. After `receive`, `handleTimeout` and `close`:
+ * `transmit` until null, `nextEvent` until null, then `nextTimeout`.
  */
 import { Epoch } from './epoch.ts';
 import { type Granted, type MappingRequests, NatPmpRequests, PcpRequests } from './requests.ts';
 
-/** Of the specifications: ms until the first repetition. */
+/** Constants of the specifications: ms until the first repetition. */
 const FIRST_TIMEOUT = { PCP: 3_000, 'NAT-PMP': 250 } as const;
 
-/** Ours: requests without an answer before the gateway counts as silent: 21 s of PCP, and 8 s of NAT-PMP. */
+/** Our constants: requests without an answer before the gateway counts as silent: 21 s of PCP, and 8 s of NAT-PMP. */
 const TRIES = { PCP: 3, 'NAT-PMP': 5 } as const;
-/** Lifetime asked for, s. A gateway that restarts says so to no one here, so half of this is how long a mapping may be missing. */
+/**
+ * Requested lifetime, s. A gateway does not announce its restart here, so a mapping may be missing for half of this.
+ */
 const LIFETIME = 3_600;
-/** Bounds of what is granted, s: for less it is not worth the traffic; more counts as this (RFC 6887 §15). */
+/** Bounds of a granted lifetime, s: less is not worth the traffic; more counts as this (RFC 6887 §15). */
 const LEAST_LIFETIME = 60;
 const MOST_LIFETIME = 86_400;
-/** ms between two renewals, as RFC 6887 §11.2.1 has it. */
+/** ms between two renewals (RFC 6887 §11.2.1). */
 const LEAST_PAUSE = 4_000;
-/** ms until a gateway that refused or was silent is asked again; one that says when is asked then, within these. */
+/**
+ * ms until a gateway that refused or was silent is asked again. If it states a time, that time counts, within these
+ * bounds.
+ */
 const REST = 900_000;
 const LEAST_REST = 60_000;
-/** Requests to delete, and ms between them. */
+/** Number of deletion requests, and ms between them. */
 const DELETIONS = 3;
 const DELETION_TIMEOUT = 250;
 
 const NEVER = Number.POSITIVE_INFINITY;
 
 /**
- * - mapped: peers reach the port at this address; told again when the address changes
+ * - mapped: peers reach the port at this address; repeated when the address changes
  * - lost: no longer
  * - refused: the gateway does not map, or does not answer (`reason`); it is asked again later
- * - closed: the last one
+ * - closed: the last event
  */
 export type PortMappingEvent =
   | { readonly kind: 'mapped'; readonly address: Uint8Array; readonly port: number }
@@ -58,30 +67,32 @@ export type PortMappingEvent =
 
 export interface PortMappingOptions {
   readonly internalPort: number;
-  /** Our own address as the gateway sees it, 4 or 16 bytes; null where it is not known: PCP needs it, so NAT-PMP is left. */
+  /**
+   * Our own address as the gateway sees it, 4 or 16 bytes; null where unknown: PCP needs it, so only NAT-PMP remains.
+   */
   readonly client: Uint8Array | null;
-  /** 12 bytes that no one can guess (RFC 6887 §11.2). */
+  /** 12 unguessable bytes (RFC 6887 §11.2). */
   readonly nonce: Uint8Array;
 }
 
 export class PortMapping {
-  /** Datagrams that were no answer to what was asked. */
+  /** Datagrams that did not answer a request. */
   ignored = 0;
   readonly #options: PortMappingOptions;
   readonly #epoch = new Epoch();
   readonly #events: PortMappingEvent[] = [];
   #requests: MappingRequests;
   #state: 'asking' | 'held' | 'resting' | 'closing' | 'closed' = 'asking';
-  /** What the gateway granted last: asked for again, and deleted in the end. */
+  /** The last granted mapping: requested again, and deleted at the end. */
   #granted: Granted | null = null;
-  /** The end of the mapping that is held. */
+  /** The end of the held mapping. */
   #expiresAt = NEVER;
   /** When the next request is due. */
   #askAt: number;
   #isDue = false;
   /** Requests sent without an answer. */
   #tries = 0;
-  /** The gateway may hold something of ours. */
+  /** The gateway may hold a mapping for us. */
   #mayHold = false;
 
   constructor(options: PortMappingOptions, now: number) {
@@ -90,7 +101,7 @@ export class PortMapping {
     this.#askAt = now;
   }
 
-  /** A datagram from the gateway's address and port. */
+  /** Processes a datagram from the gateway's address and port. */
   receive(datagram: Uint8Array, now: number): void {
     const answer = this.#isAwaiting ? this.#requests.answer(datagram) : null;
     if (answer === null) {
@@ -108,7 +119,7 @@ export class PortMapping {
     else this.#refuse(answer.reason, answer.retryAfter, isLost, now);
   }
 
-  /** The request to send now, else null. */
+  /** Returns the request to send now, else null. */
   transmit(): Uint8Array | null {
     if (!this.#isDue) return null;
     this.#isDue = false;
@@ -161,7 +172,7 @@ export class PortMapping {
     this.#askNow(now);
   }
 
-  /** The next request is due, the first of its kind. */
+  /** Makes the next request due immediately, as the first of its kind. */
   #askNow(now: number): void {
     this.#tries = 0;
     this.#askAt = now;
@@ -181,7 +192,7 @@ export class PortMapping {
     this.#tries++;
   }
 
-  /** The address may have changed, so that is asked again, too. */
+  /** Also queries the address again, since it may have changed. */
   #renew(now: number): void {
     this.#requests.begin();
     this.#isDue = true;
@@ -189,14 +200,16 @@ export class PortMapping {
     this.#askAt = now + Math.max(LEAST_PAUSE, (this.#expiresAt - now) / 2);
   }
 
-  /** The next of several requests. Of a renewal that is not answered nothing is left: it begins again after its pause. */
+  /**
+   * Sends the next of several requests. A renewal without an answer leaves no state: it begins again after its pause.
+   */
   #next(now: number): void {
     this.#isDue = true;
     this.#tries = 1;
     if (this.#state === 'asking') this.#askAt = now + FIRST_TIMEOUT[this.#requests.protocol];
   }
 
-  /** NAT-PMP is left where PCP had no answer. */
+  /** Falls back to NAT-PMP where PCP had no answer. */
   #fallBack(now: number): boolean {
     if (this.#requests.protocol === 'NAT-PMP' || this.#options.client?.length !== 4) return false;
     this.#requests = new NatPmpRequests(this.#options.internalPort);
@@ -204,7 +217,7 @@ export class PortMapping {
     return true;
   }
 
-  /** A gateway that changes its mind while it holds a mapping is not followed: the mapping is renewed, or ends with its life. */
+  /** Ignores a gateway that changes its answer while it holds a mapping: the mapping is renewed, or expires. */
   #unsupported(now: number): void {
     if (this.#state === 'closing') this.#end();
     else if (this.#state === 'asking' && !this.#fallBack(now)) this.#rest('no protocol in common', REST, now);
@@ -227,7 +240,7 @@ export class PortMapping {
       this.#events.push({ kind: 'mapped', address, port });
   }
 
-  /** @param isVoid what is held does not hold any longer; else it ends with its life, and is asked for again until then */
+  /** @param isVoid the held mapping is no longer valid; else it is requested again until it expires */
   #refuse(reason: string, retryAfter: number, isVoid: boolean, now: number): void {
     if (this.#state === 'held' && !isVoid) {
       this.#tries = 0;

@@ -1,25 +1,27 @@
 /**
- * The two protocols behind one face: which request asks for a mapping, and what an answer to it says. No state of its own but what the next request needs.
+ * The two protocols behind one interface: which request asks for a mapping, and the meaning of its answer. Keeps only
+ * the state that the next request needs.
  *
- * PCP has one request. NAT-PMP has two, the external address and the mapping; the address is asked first, so that a mapping is known whole.
+ * PCP has one request. NAT-PMP has two, the external address and the mapping; the address comes first, so that a
+ * granted mapping is complete.
  */
 import { decodeNatPmp, encodeNatPmpAddress, encodeNatPmpMap, isNatPmp, natPmpResultName } from './nat-pmp.ts';
 import { decodePcpMap, encodePcpMap, isPcpRefusal, PcpResult, pcpResultName } from './pcp.ts';
 
-/** What was mapped, as the gateway states it. */
+/** A mapping as the gateway states it. */
 export interface Granted {
   /** 4 or 16 bytes. */
   readonly address: Uint8Array;
   readonly port: number;
-  /** s, more than 0 unless it was deleted. */
+  /** s; 0 only for a deleted one. */
   readonly lifetime: number;
 }
 
 /**
- * - granted: the mapping holds
- * - next: another request is to be sent before it does
- * - unsupported: the gateway does not speak this protocol
- * - refused: it does, and does not map. `retryAfter` s, 0 where it does not say
+ * - granted: the mapping is in force
+ * - next: another request must be sent first
+ * - unsupported: the gateway does not support this protocol
+ * - refused: it does, but does not map. `retryAfter` s, 0 where it does not say
  */
 export type Answer =
   | { readonly kind: 'granted'; readonly granted: Granted; readonly epoch: number }
@@ -29,11 +31,15 @@ export type Answer =
 
 export interface MappingRequests {
   readonly protocol: 'PCP' | 'NAT-PMP';
-  /** The next request, the same until it is answered. @param lifetime s, 0 to delete; @param last what was granted before: asked for again */
+  /**
+   * Returns the next request, the same until it is answered.
+   * @param lifetime s, 0 to delete;
+   * @param last the previous mapping, requested again
+   */
   request(lifetime: number, last: Granted | null): Uint8Array;
-  /** Null for what is no answer to the request. */
+  /** Returns null for what is not an answer to the request. */
   answer(datagram: Uint8Array): Answer | null;
-  /** The next request is the first one. */
+  /** Starts again with the first request. */
   begin(): void;
 }
 
@@ -51,7 +57,7 @@ export class PcpRequests implements MappingRequests {
   }
 
   request(lifetime: number, last: Granted | null): Uint8Array {
-    // A request to delete suggests nothing (RFC 6887 §15.1).
+    // A deletion request suggests nothing (RFC 6887 §15.1).
     const suggested = lifetime === 0 || last === null ? { address: new Uint8Array(this.#client.length), port: 0 } : last;
     return encodePcpMap({
       lifetime,
@@ -101,7 +107,7 @@ export class NatPmpRequests implements MappingRequests {
       return { kind: 'next', epoch };
     }
     const { lifetime, externalPort: port } = response;
-    // No mapping was asked for yet; a request to delete asks for no address.
+    // No mapping was requested yet; a deletion does not query the address.
     if (response.internalPort !== this.#internalPort || (this.#address === null && lifetime > 0)) return null;
     return { kind: 'granted', granted: { address: this.#address ?? new Uint8Array(4), port, lifetime }, epoch };
   }

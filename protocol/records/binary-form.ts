@@ -3,14 +3,15 @@
  *
  *     version (1) · fields · CRC-16 (2)
  *
- * A field is a tag (1), a length (1) and that many bytes. A reader skips tags it does not know, so that a newer writer can add some; what an older
- * reader must not skip takes a new version. The CRC (CRC-16/CCITT-FALSE, big-endian, over all bytes before it) finds what was cut or mistyped; it
- * protects against mistakes, not against an attacker.
+ * A field is a tag (1), a length (1) and that many bytes. A reader skips unknown tags, so that a newer writer can add
+ * fields; a field that an older reader must not skip requires a new version. The CRC (CRC-16/CCITT-FALSE, big-endian,
+ * over all bytes before it) detects truncation and typing errors; it protects against mistakes, not against an
+ * attacker.
  */
 import { base64urlnopad } from '@scure/base';
 import { LocalError } from '../errors/index.ts';
 
-/** What a binary form begins with. */
+/** Prefix of a binary form. */
 export const BINARY_MARK = '~';
 
 const CRC_BYTES = 2;
@@ -35,9 +36,9 @@ export function encodeBinaryForm(version: number, fields: readonly BinaryField[]
 }
 
 /**
- * The fields by tag.
+ * Returns the fields by tag.
  * @param text a binary form, with its mark
- * @param version the one this reader knows
+ * @param version the version that this reader knows
  * @param name of the record, for messages: "a pairing link"
  * @throws LocalError INVALID_ARGUMENT that says whether the text is damaged or of a newer version
  */

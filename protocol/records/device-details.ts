@@ -1,7 +1,9 @@
-/** The record `GET /iam/pairing` gives: what a device is, and how the asking client may pair with it now (reference §1.1). */
+/**
+ * The record of `GET /iam/pairing`: what a device is, and how the requesting client may pair with it now (docs/iam.md).
+ */
 import { decode, encode, map, optionalArrayField, optionalText } from '../cbor/index.ts';
 
-/** Pairing modes in the order the record lists them. */
+/** Pairing modes in the order of the record. */
 export const pairingModes = ['PasswordOpen', 'LocalOpen', 'PasswordInvite', 'LocalInitial'] as const;
 
 export type PairingMode = (typeof pairingModes)[number];
@@ -18,10 +20,10 @@ export interface DeviceDetails {
 }
 
 const MAX_MODES = 64;
-/** The reference refuses texts of 1024 bytes or more. */
+/** Texts of 1,024 bytes or more are refused (docs/iam.md). */
 const MAX_TEXT = 1023;
 
-/** Names on the wire. */
+/** Names on the wire, and fields. */
 const texts = [
   ['SvcVersion', 'svcVersion'],
   ['AppVersion', 'appVersion'],
@@ -37,7 +39,7 @@ export function encodeDeviceDetails(details: DeviceDetails): Uint8Array {
   return encode({ Modes: details.modes, ...Object.fromEntries(fields) });
 }
 
-/** Modes with unknown names are skipped. @throws RemoteError PARSE */
+/** Skips modes with unknown names. @throws RemoteError PARSE */
 export function decodeDeviceDetails(payload: Uint8Array): DeviceDetails {
   const body = map(decode(payload));
   const modes = (optionalArrayField(body, 'Modes', MAX_MODES) ?? []).filter(isPairingMode);

@@ -1,18 +1,18 @@
 /**
- * Product and device ids. By custom they begin with `pr-` and `de-`; what counts is that `<productId>-<deviceId>` is one DNS label (mDNS)
- * and `<productId>.<deviceId>` names a device without doubt (handshake, JWT claim).
+ * Product and device ids. By convention they begin with `pr-` and `de-`. Required is only that `<productId>-<deviceId>`
+ * is one DNS label (mDNS) and that `<productId>.<deviceId>` names a device unambiguously (handshake, JWT claim).
  */
 import { LocalError } from '../errors/index.ts';
 
-/** Bytes of `<productId>-<deviceId>`: a DNS label (RFC 1035 §2.3.4). */
+/** Maximum bytes of `<productId>-<deviceId>`: a DNS label (RFC 1035 §2.3.4). */
 export const MAX_DEVICE_NAME = 63;
 
-/** True for letters, digits, `-` and `_`, 1 to 61 of them. */
+/** Returns true for 1 to 61 letters, digits, `-` and `_`. */
 export function isId(text: string): boolean {
   return /^[A-Za-z0-9_-]{1,61}$/.test(text);
 }
 
-/** True when both are ids and short enough together. */
+/** Returns true when both are ids and short enough together. */
 export function areIds(productId: string, deviceId: string): boolean {
   return isId(productId) && isId(deviceId) && productId.length + 1 + deviceId.length <= MAX_DEVICE_NAME;
 }

@@ -1,4 +1,7 @@
-/** Records and names that both ends speak: ids, pairing, tunnel service, device details, settings, users and their settings, version. */
+/**
+ * Records and names that both ends use: ids, pairing, tunnel service, device details, settings, users and their
+ * settings, version.
+ */
 export { CONTENT_FORMAT_CBOR } from '../control/paths.ts';
 export * from './binary-form.ts';
 export * from './device-details.ts';

@@ -1,6 +1,7 @@
 /**
- * The join string: what an operator of a base station hands to a person with a board, `svc://join#~…`. It says where the base station is, how to
- * prove it, which product and device the board becomes, and holds the token of one invitation. It always has the binary form.
+ * The join string, `svc://join#~…`: an operator of a base station gives it to the person who sets up a board. It has
+ * the base station's address, how to verify it, the product and device that the board becomes, and the token of one
+ * invitation. It always has the binary form.
  */
 import { hex } from '@scure/base';
 import { JOIN_TOKEN } from '../control/limits.ts';
@@ -10,27 +11,27 @@ import { BINARY_MARK, type BinaryField, decodeBinaryForm, encodeBinaryForm } fro
 import { isHostPort } from './host-port.ts';
 import { areIds, isId } from './ids.ts';
 
-/** What a join string says. */
+/** The contents of a join string. */
 export interface JoinString {
   /** The base station, `host:port`, at most 255 bytes. */
   readonly server: string;
-  /** Full hex fingerprint of the base station; left out where TLS proves it. */
+  /** Full hex fingerprint of the base station; omitted where TLS proves it. */
   readonly serverFingerprint?: string;
   readonly productId: string;
-  /** Left out where the invitation leaves it open. */
+  /** Omitted where the invitation leaves it open. */
   readonly deviceId?: string;
   /** 16 random bytes. */
   readonly token: Uint8Array;
 }
 
-/** What every join string begins with. */
+/** Prefix of every join string. */
 export const JOIN_PREFIX = `svc://join#${BINARY_MARK}`;
 
 const VERSION = 1;
 const TAG = { server: 1, serverFingerprint: 2, productId: 3, deviceId: 4, token: 5 } as const;
 const NAME = 'a join string';
 
-/** @throws LocalError INVALID_ARGUMENT for values that cannot stand in a join string */
+/** @throws LocalError INVALID_ARGUMENT for values that a join string cannot hold */
 export function encodeJoinString(join: JoinString): string {
   check(join);
   const { server, serverFingerprint, productId, deviceId, token } = join;
@@ -42,7 +43,7 @@ export function encodeJoinString(join: JoinString): string {
   return JOIN_PREFIX.slice(0, -BINARY_MARK.length) + encodeBinaryForm(VERSION, fields);
 }
 
-/** @throws LocalError INVALID_ARGUMENT that says what is wrong, and never repeats the text, which holds a secret */
+/** @throws LocalError INVALID_ARGUMENT that says what is wrong without repeating the text, which holds a secret */
 export function decodeJoinString(text: string): JoinString {
   const trimmed = text.trim();
   if (!trimmed.startsWith(JOIN_PREFIX)) reject(`it does not begin with ${JOIN_PREFIX}`);
@@ -71,7 +72,7 @@ function ascii(text: string): Uint8Array {
   return Uint8Array.from(text, (character) => character.charCodeAt(0));
 }
 
-/** Empty where there is nothing: the checks of each field refuse that, as they refuse what is not ASCII. */
+/** Returns an empty text for a missing field: the checks of each field refuse that, and anything that is not ASCII. */
 function textOf(bytes: Uint8Array = new Uint8Array()): string {
   return String.fromCharCode(...bytes);
 }

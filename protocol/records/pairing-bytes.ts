@@ -1,8 +1,10 @@
 /**
- * A pairing as bytes, for links and QR codes: the fields of a pairing string in the binary form, version 1. With a password it has no fingerprint of
- * the device: who knows the password proves to be that device, and a QR code has to be small.
+ * A pairing as bytes, for links and QR codes: the fields of a pairing string in the binary form, version 1. With a
+ * password it omits the device's fingerprint: the password exchange authenticates the device, and a QR code has to be
+ * small.
  *
- * A host and port is a kind (1) and its bytes: 4 for an IPv4 address (4 · port), 6 for an IPv6 address (16 · port), else 0 for text (length · `host:port`).
+ * A host and port is a kind (1) and its bytes: 4 for an IPv4 address (4 · port), 6 for an IPv6 address (16 · port),
+ * else 0 for text (length · `host:port`).
  */
 import { hex } from '@scure/base';
 import { formatAddress, parseAddress } from '../address.ts';
@@ -25,12 +27,12 @@ const TAG = {
 } as const;
 const KIND = { text: 0, ipv4: 4, ipv6: 6 } as const;
 const NAME = 'a pairing link';
-/** Fields that are bytes of UTF-8. */
+/** Fields of UTF-8 text. */
 const TEXTS = ['productId', 'deviceId', 'password', 'sct', 'username'] as const;
-/** Fields that are 32 bytes. */
+/** Fields of 32 bytes. */
 const FINGERPRINTS = ['serverFingerprint', 'fingerprint'] as const;
 
-/** The binary form of a pairing. @throws LocalError INVALID_ARGUMENT for values that cannot stand in one */
+/** Returns the binary form of a pairing. @throws LocalError INVALID_ARGUMENT for values that it cannot hold */
 export function encodePairingBytes(pairing: PairingString): string {
   checkPairing(pairing);
   const { server, addresses, password } = pairing;
@@ -49,7 +51,10 @@ export function encodePairingBytes(pairing: PairingString): string {
   return encodeBinaryForm(VERSION, fields);
 }
 
-/** @throws LocalError INVALID_ARGUMENT that says whether the link is damaged or of a newer version, and repeats nothing of it */
+/**
+ * @throws LocalError INVALID_ARGUMENT that says whether the link is damaged or of a newer version, without repeating
+ *   any of it
+ */
 export function decodePairingBytes(text: string): PairingString {
   const fields = decodeBinaryForm(text, VERSION, NAME);
   const given: Partial<Record<keyof PairingString, string | readonly string[]>> = {};
@@ -74,13 +79,13 @@ function packHostPort(text: string): Uint8Array {
   const colon = text.lastIndexOf(':');
   const port = Number(text.slice(colon + 1));
   const address = parseAddress(text.slice(0, colon).replace(/^\[|\]$/g, ''));
-  // Another spelling of an address stays text, so that a reader gets what was written.
+  // Another spelling of an address stays text, so that decoding returns what was encoded.
   if (address === null || hostPortOf(address, port) !== text)
     return Uint8Array.of(KIND.text, text.length, ...new TextEncoder().encode(text));
   return Uint8Array.of(address.length === 4 ? KIND.ipv4 : KIND.ipv6, ...address, port >> 8, port & 0xff);
 }
 
-/** @throws LocalError INVALID_ARGUMENT for more than `most`, none, or bytes that are none */
+/** @throws LocalError INVALID_ARGUMENT for none, more than `most`, or invalid bytes */
 function unpackHostPorts(bytes: Uint8Array, most: number): string[] {
   const found: string[] = [];
   for (let at = 0; at < bytes.length; ) {

@@ -1,8 +1,8 @@
 /**
- * A pairing as a link, for QR codes and messages: `<base>#<binary form>`. The fragment of a link is not sent to the server that its base names
- * (RFC 9110 §7.1), so a page that opens the application learns no password from it.
+ * A pairing as a link, for QR codes and messages: `<base>#<binary form>`. Browsers do not send the fragment of a link
+ * to the server that its base names (RFC 9110 §7.1), so a page that opens the application learns no password from it.
  *
- * Links of earlier versions have the pairing string as fragment; they are read as well.
+ * Links of earlier versions have the pairing string as fragment; they are accepted, too.
  */
 import { LocalError } from '../errors/index.ts';
 import { BINARY_MARK } from './binary-form.ts';
@@ -10,13 +10,14 @@ import { JOIN_PREFIX } from './join-string.ts';
 import { decodePairingBytes, encodePairingBytes } from './pairing-bytes.ts';
 import { decodePairingString, type PairingString } from './pairing-string.ts';
 
-/** Base of links where the maker of a product gives none: a scheme for an application to register. */
+/** Base of links where the maker of a product sets none: a scheme for an application to register. */
 export const DEFAULT_LINK_BASE = 'svc://pair';
 
 const LINK = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[!"$-~]+$/;
 
 /**
- * The link of a pairing. It holds no fingerprint of the device beside a password, which proves the device.
+ * Returns the link of a pairing. With a password it has no fingerprint of the device, since the password proves the
+ * device.
  * @param base absolute URL without a fragment
  * @throws LocalError INVALID_ARGUMENT
  */
@@ -25,12 +26,15 @@ export function encodePairingLink(pairing: PairingString, base: string = DEFAULT
   return `${base}#${encodePairingBytes(pairing)}`;
 }
 
-/** True for `scheme://…` of printable ASCII without `#`. */
+/** Returns true for `scheme://…` of printable ASCII without `#`. */
 export function isLinkBase(text: string): boolean {
   return LINK.test(text);
 }
 
-/** A pairing string, or a link that carries one or its binary form. @throws LocalError INVALID_ARGUMENT that says what is wrong */
+/**
+ * Decodes a pairing string, or a link with one or its binary form.
+ * @throws LocalError INVALID_ARGUMENT that says what is wrong
+ */
 export function decodePairing(text: string): PairingString {
   const trimmed = text.trim();
   if (trimmed.startsWith(JOIN_PREFIX))

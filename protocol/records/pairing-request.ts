@@ -1,18 +1,18 @@
 /**
- * Bodies of requests that make or extend a user (reference §1.1, §1.3): maps with `Username` and `FingerprintName`, a name people give a key.
- * An older client's `Password` is refused where it would be taken for one that counts.
+ * Bodies of requests that create or extend a user (docs/iam.md): maps with `Username` and `FingerprintName`, a label
+ * for a key. The `Password` of an older client is refused where it would otherwise be ignored.
  */
 import { decode, encode, map, optionalText, text } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
 
-/** Whom a client wants to be. */
+/** The user that a client wants to become. */
 export interface OpenPairing {
   readonly username: string;
-  /** Of the client's key. */
+  /** Label of the client's key. */
   readonly fingerprintName?: string;
 }
 
-/** The reference refuses texts of 1024 bytes or more. */
+/** Texts of 1,024 bytes or more are refused (docs/iam.md). */
 const TEXT = { max: 1023 };
 
 /** Body of `POST /iam/pairing/local-open` and `/iam/pairing/password-open`. */
@@ -20,7 +20,7 @@ export function encodeOpenPairing({ username, fingerprintName }: OpenPairing): U
   return encode({ Username: username, FingerprintName: fingerprintName });
 }
 
-/** Of `/iam/pairing/local-open`. @throws RemoteError PARSE */
+/** Body of `/iam/pairing/local-open`. @throws RemoteError PARSE */
 export function decodeOpenPairing(payload: Uint8Array): OpenPairing {
   const body = map(decode(payload));
   const username = text(body, 'Username', TEXT);
@@ -28,18 +28,24 @@ export function decodeOpenPairing(payload: Uint8Array): OpenPairing {
   return fingerprintName === undefined ? { username } : { username, fingerprintName };
 }
 
-/** Of `/iam/pairing/password-open`: a client that sends the password believes it proves something. @throws RemoteError PARSE */
+/**
+ * Body of `/iam/pairing/password-open`. Refuses a password: the client would take it for a proof.
+ * @throws RemoteError PARSE
+ */
 export function decodePasswordOpenPairing(payload: Uint8Array): OpenPairing {
   if (Object.hasOwn(map(decode(payload)), 'Password')) throw new RemoteError('PARSE', 'Password is not sent: authenticate by it instead');
   return decodeOpenPairing(payload);
 }
 
-/** Body of `POST /iam/pairing/local-initial` and `/iam/pairing/password-invite`, which may also have none, and of a fingerprint that is added. */
+/**
+ * Body of `POST /iam/pairing/local-initial` and `/iam/pairing/password-invite` (where it is optional), and of adding a
+ * fingerprint.
+ */
 export function encodeFingerprintName(name: string | undefined): Uint8Array {
   return encode({ FingerprintName: name });
 }
 
-/** undefined where no name is given. @throws RemoteError PARSE */
+/** Returns undefined where there is no name. @throws RemoteError PARSE */
 export function decodeFingerprintName(payload: Uint8Array): string | undefined {
   return optionalText(map(decode(payload)), 'FingerprintName', TEXT);
 }

@@ -1,10 +1,10 @@
 /**
- * The pairing string: what a device prints and a person hands to a client,
- * `p=<product>,d=<device>,s=<base station>,sf=…,a=…,pwd=…,sct=…,u=…,fp=…`.
+ * The pairing string, which a device prints for a client: `p=<product>,d=<device>,s=<base
+ * station>,sf=…,a=…,pwd=…,sct=…,u=…,fp=…`.
  *
- * `p` and `d` are required. Pairs may come in any order, each once; unknown names are skipped, so that a newer device can add some.
- * In a value, `%`, `,`, blanks and everything that is no printable ASCII is percent-encoded as UTF-8; the first `=` ends the name and
- * more may follow. So a string of the reference, which has no encoding, reads the same unless a value holds a `%`.
+ * `p` and `d` are required. Pairs may be in any order, each once; unknown names are skipped, so that a newer device can
+ * add some. In a value, `%`, `,`, blanks and everything that is not printable ASCII are percent-encoded as UTF-8; the
+ * first `=` ends the name and more may follow. A string without any encoding reads the same unless a value holds a `%`.
  */
 import { utf8Length } from '../cbor/index.ts';
 import { LocalError } from '../errors/index.ts';
@@ -12,36 +12,36 @@ import { isFingerprint } from '../identity/index.ts';
 import { isHostPort } from './host-port.ts';
 import { checkIds } from './ids.ts';
 
-/** What a pairing string says. */
+/** The contents of a pairing string. */
 export interface PairingString {
   readonly productId: string;
   readonly deviceId: string;
   /** Base station of the device, `host:port`, at most 255 bytes. */
   readonly server?: string;
-  /** Full hex fingerprint of the base station; left out where TLS proves it. */
+  /** Full hex fingerprint of the base station; omitted where TLS proves it. */
   readonly serverFingerprint?: string;
-  /** Where the device is on its local network, 1 to 8 times `host:port`. */
+  /** Addresses of the device on its local network, 1 to 8 times `host:port`. */
   readonly addresses?: readonly string[];
   /** Password of open pairing or of an invitation, at most 64 bytes. */
   readonly password?: string;
   /** Server connect token, at most 64 bytes. */
   readonly sct?: string;
-  /** User an invitation is for, at most 64 bytes. */
+  /** The user of an invitation, at most 64 bytes. */
   readonly username?: string;
   /** Full hex fingerprint of the device. */
   readonly fingerprint?: string;
 }
 
-/** Characters of a whole pairing string. */
+/** Maximum characters of a whole pairing string. */
 const MAX_LENGTH = 1024;
-/** Bytes of a password, token or user name. */
+/** Maximum bytes of a password, token or user name. */
 const MAX_VALUE = 64;
-/** Addresses of a device. */
+/** Most addresses of a device. */
 export const MAX_ADDRESSES = 8;
-/** Between addresses. */
+/** Separator of addresses. */
 const SEPARATOR = ';';
 
-/** In the order in which they are written. */
+/** In the order of encoding. */
 const names = {
   p: 'productId',
   d: 'deviceId',
@@ -54,7 +54,7 @@ const names = {
   fp: 'fingerprint',
 } as const;
 
-/** @throws LocalError INVALID_ARGUMENT for values that cannot stand in a pairing string */
+/** @throws LocalError INVALID_ARGUMENT for values that a pairing string cannot hold */
 export function encodePairingString(pairing: PairingString): string {
   checkPairing(pairing);
   const pairs = Object.entries(names).flatMap(([name, field]) => {
@@ -66,7 +66,7 @@ export function encodePairingString(pairing: PairingString): string {
   return text;
 }
 
-/** @throws LocalError INVALID_ARGUMENT that says what is wrong, and repeats no value, as one may be a password */
+/** @throws LocalError INVALID_ARGUMENT that says what is wrong without repeating a value, as one may be a password */
 export function decodePairingString(text: string): PairingString {
   if (text.length > MAX_LENGTH) reject(`it is longer than ${MAX_LENGTH} characters`);
   const found: Partial<Record<(typeof names)[keyof typeof names], string>> = {};
@@ -122,7 +122,7 @@ function percentEncode(value: string): string {
 
 function percentDecode(name: string, value: string): string {
   try {
-    // Only what is escaped is decoded: a "+" or an unescaped letter stays.
+    // Only escapes are decoded: a "+" or an unescaped letter stays.
     return decodeURIComponent(value);
   } catch {
     return reject(`the value of "${name}" has a "%" that begins no percent-encoding`);

@@ -1,2 +1,5 @@
-/** Answer of `POST /iam/users/:username/push-test`: what the provider said, in the form in which the base station hands it on (reference §1.4). */
+/**
+ * Answer of `POST /iam/users/:username/push-test`: the provider's response, in the form in which the base station
+ * passes it on (docs/iam.md).
+ */
 export { decodePushAnswer, encodePushAnswer, type PushAnswer } from '../control/relayed.ts';

@@ -1,10 +1,11 @@
 /**
- * Settings of the device (reference §1.2): the names `PUT /iam/settings/:setting` takes, and the record `GET /iam/settings` gives, a map with
- * `PasswordOpenPairing`, `PasswordInvitePairing`, `LocalOpenPairing`, `PasswordOpenSct?` and `PasswordOpenPassword?`, the latter in clear.
+ * Settings of the device (docs/iam.md): the names for `PUT /iam/settings/:setting`, and the record of `GET
+ * /iam/settings`, a map with `PasswordOpenPairing`, `PasswordInvitePairing`, `LocalOpenPairing`, `PasswordOpenSct?` and
+ * `PasswordOpenPassword?`, the latter in plain text.
  */
 import { bool, decode, encode, map, optionalText } from '../cbor/index.ts';
 
-/** Setting of the path → field of the record; the values are booleans. */
+/** Path setting → field of the record; the values are booleans. */
 export const settingFields = {
   'password-open-pairing': 'PasswordOpenPairing',
   'password-invite-pairing': 'PasswordInvitePairing',
@@ -18,15 +19,15 @@ export interface DeviceSettings {
   readonly passwordOpenPairing: boolean;
   readonly passwordInvitePairing: boolean;
   readonly localOpenPairing: boolean;
-  /** Server connect token for whoever pairs openly. */
+  /** Server connect token for clients that pair openly. */
   readonly passwordOpenSct?: string;
   readonly passwordOpenPassword?: string;
 }
 
-/** The reference refuses texts of 1024 bytes or more. */
+/** Texts of 1,024 bytes or more are refused (docs/iam.md). */
 const TEXT = { max: 1023 };
 
-/** True for a setting of the path. */
+/** Returns true for a path setting. */
 export function isSettingName(name: string): name is SettingName {
   return Object.hasOwn(settingFields, name);
 }

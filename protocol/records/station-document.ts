@@ -1,6 +1,6 @@
 /**
- * The document by which TLS proves a base station, as JSON at {@link STATION_DOCUMENT_PATH} (PROTOCOL.md §7): which key must answer on which UDP port, and
- * for how long that counts. Members that are not listed here are ignored.
+ * The document by which TLS proves a base station, as JSON at {@link STATION_DOCUMENT_PATH} (PROTOCOL.md §7): the key
+ * that must answer on which UDP port, and how long the document is valid. Members that are not listed here are ignored.
  */
 import { RemoteError } from '../errors/index.ts';
 import { isFingerprint } from '../identity/index.ts';
@@ -10,7 +10,7 @@ export const STATION_DOCUMENT_PATH = '/.well-known/svc';
 /** Largest document, bytes. */
 export const MAX_STATION_DOCUMENT = 4_096;
 
-/** Longest time for which a document counts, ms, whatever it says. */
+/** Longest validity of a document, ms, whatever it says. */
 const MAX_LIFETIME = 7 * 86_400_000;
 
 /** ISO 8601 in UTC, seconds with or without a fraction. */
@@ -22,14 +22,14 @@ export interface StationDocument {
   readonly fingerprint: string;
   /** UDP, 1 to 65535. */
   readonly port: number;
-  /** Until when it counts: Unix time, ms. */
+  /** End of its validity: Unix time, ms. */
   readonly expires: number;
 }
 
 /**
  * @param bytes at most {@link MAX_STATION_DOCUMENT}
  * @param now Unix time, ms
- * @throws RemoteError BAD_RESPONSE, with what is wrong
+ * @throws RemoteError BAD_RESPONSE that says what is wrong
  */
 export function decodeStationDocument(bytes: Uint8Array, now: number): StationDocument {
   const { fingerprint, port, expires } = parse(bytes);
@@ -52,7 +52,7 @@ function parse(bytes: Uint8Array): Record<string, unknown> {
   return document as Record<string, unknown>;
 }
 
-/** Unix time in ms, to the second; NaN for a text that is no time. */
+/** Returns Unix time in ms, to the second; NaN for a text that is not a time. */
 function unixTime(text: string): number {
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = (UTC.exec(text) ?? []).slice(1).map(Number);
   const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);

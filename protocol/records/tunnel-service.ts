@@ -1,6 +1,6 @@
 /**
- * The record of a tunnel service (reference §1.5), as `/tcp-tunnels/services/:id` and `/tcp-tunnels/connect/:id` give it, and `/udp-tunnels/…`
- * likewise.
+ * The record of a tunnel service (PROTOCOL.md §12), in the answers of `/tcp-tunnels/services/:id` and
+ * `/tcp-tunnels/connect/:id`, and of `/udp-tunnels/…` likewise.
  */
 import { array, decode, encode, map, optionalMapField, text, texts, textValue, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
@@ -9,10 +9,10 @@ import { RemoteError } from '../errors/index.ts';
 export interface TunnelServiceRecord {
   readonly id: string;
   readonly type: string;
-  /** Where the device reaches the service. */
+  /** Address at which the device reaches the service. */
   readonly host: string;
   readonly port: number;
-  /** Port of the streams that lead there, u32. */
+  /** Stream port of the service, u32. */
   readonly streamPort: number;
   readonly metadata: Readonly<Record<string, string>>;
 }
@@ -28,7 +28,7 @@ export function encodeTunnelService({ id, type, host, port, streamPort, metadata
   return encode({ Id: id, Type: type, Host: host, Port: port, StreamPort: streamPort, Metadata: metadata });
 }
 
-/** A missing Metadata reads as empty (reference: before 5.12). @throws RemoteError PARSE */
+/** A missing Metadata means none. @throws RemoteError PARSE */
 export function decodeTunnelService(payload: Uint8Array): TunnelServiceRecord {
   const body = map(decode(payload));
   return {

@@ -1,8 +1,10 @@
 /**
- * The user record that `/iam/users/:username` and `/iam/me` give (reference §1.3): a map with `Username`, `DisplayName?`, `Role?`,
- * `Fingerprints`, `Fingerprint?`, `Sct?`, `SctOmitted?`, `Administers?`, `Push?`, `NotificationCategories`, `OauthSubject?`. The password is never part of it.
+ * The user record of `/iam/users/:username` and `/iam/me` (docs/iam.md): a map with `Username`, `DisplayName?`,
+ * `Role?`, `Fingerprints`, `Fingerprint?`, `Sct?`, `SctOmitted?`, `Administers?`, `Push?`, `NotificationCategories`,
+ * `OauthSubject?`. It never contains the password.
  *
- * `Fingerprint` repeats the last of `Fingerprints` for older clients; it is written, and read only where `Fingerprints` is missing.
+ * `Fingerprint` repeats the last of `Fingerprints` for older clients. It is always written, and read only where
+ * `Fingerprints` is missing.
  */
 import {
   arrayField,
@@ -26,7 +28,7 @@ export interface UserFingerprint {
   readonly name?: string;
 }
 
-/** Where the user's push notifications go. */
+/** Destination of the user's push notifications. */
 export interface UserPush {
   readonly token?: string;
   readonly projectId?: string;
@@ -44,16 +46,19 @@ export interface IamUser {
   readonly oauthSubject?: string;
 }
 
-/** A user as the device shows it. */
+/** A user in the device's answers. */
 export interface UserRecord extends IamUser {
-  /** The base station has no room for the user's server connect token: its clients reach the device locally only (PROTOCOL.md §7). */
+  /**
+   * True when the base station has no room for the user's server connect token: its clients reach the device only
+   * locally (PROTOCOL.md §7).
+   */
   readonly sctOmitted?: true;
-  /** Whether the user's role lets it make users and give them roles. Absent where the device does not say. */
+  /** Whether the user's role allows creating users and assigning roles. Absent where the device does not say. */
   readonly administers?: boolean;
 }
 
 const FINGERPRINT = { min: 64, max: 64 };
-/** The reference refuses texts of 1024 bytes or more. */
+/** Texts of 1,024 bytes or more are refused (docs/iam.md). */
 const TEXT = { max: 1023 };
 const MAX_FINGERPRINTS = 1024;
 const MAX_CATEGORIES = 1024;
@@ -124,7 +129,7 @@ function readPush(from: CborMap): UserPush {
   return { ...optional('token', optionalText(from, 'Token', TEXT)), ...optional('projectId', optionalText(from, 'ProjectId', TEXT)) };
 }
 
-/** A property that is left out when it has no value. */
+/** Returns a property, omitted when it has no value. */
 function optional<K extends string, T>(name: K, value: T | undefined): { [P in K]?: T } {
   return value === undefined ? {} : ({ [name]: value } as { [P in K]: T });
 }

@@ -1,6 +1,6 @@
 /**
- * A small bounded queue that drops its oldest element when it is full: for packets, old ones are worth least.
- * A ring, so that neither end costs a shift.
+ * A small bounded queue that drops its oldest element when it is full: for packets, old ones are worth least. A ring,
+ * so that neither end needs a shift.
  */
 export class DropOldestQueue<Element> {
   readonly #ring: (Element | undefined)[];
@@ -16,7 +16,7 @@ export class DropOldestQueue<Element> {
     return this.#length;
   }
 
-  /** @returns the element that had to go, or undefined */
+  /** @returns the dropped element, or undefined */
   push(element: Element): Element | undefined {
     const dropped = this.#length === this.#ring.length ? this.shift() : undefined;
     this.#ring[(this.#head + this.#length) % this.#ring.length] = element;
@@ -24,12 +24,12 @@ export class DropOldestQueue<Element> {
     return dropped;
   }
 
-  /** The oldest element, which stays; undefined when empty. */
+  /** Returns the oldest element without removing it; undefined when empty. */
   peek(): Element | undefined {
     return this.#length === 0 ? undefined : this.#ring[this.#head];
   }
 
-  /** Takes the oldest element; undefined when empty. */
+  /** Removes and returns the oldest element; undefined when empty. */
   shift(): Element | undefined {
     if (this.#length === 0) return undefined;
     const element = this.#ring[this.#head];

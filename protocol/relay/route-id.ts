@@ -1,8 +1,9 @@
 /**
  * Route ids: 4 random bytes and 4 bytes of a keyed hash over them (PROTOCOL.md §2, Reset).
  *
- * The hash lets a station that lost its state recognise an id as once its own, so that only those are answered with a Reset; together the 8
- * bytes stay unguessable. Both keys are derived from the reset secret, which is kept beside the identity key.
+ * The hash lets a station that lost its state recognize its own earlier ids, so that only those are answered with a
+ * Reset; together the 8 bytes stay unguessable. Both keys are derived from the reset secret, which is stored beside the
+ * identity key.
  */
 import type { CryptoProvider } from '../crypto-provider.ts';
 import { equalBytes } from '../identity/index.ts';
@@ -10,7 +11,7 @@ import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 
 const HALF = 4;
 
-/** Makes and recognizes the route ids of one base station. */
+/** Creates and recognizes the route ids of one base station. */
 export class RouteIds {
   readonly #crypto: Pick<CryptoProvider, 'hmacSha256' | 'randomBytes'>;
   readonly #secret: Uint8Array;
@@ -23,7 +24,7 @@ export class RouteIds {
     this.#idKey = crypto.hmacSha256(secret, new TextEncoder().encode('svc route id'));
   }
 
-  /** A new id, 8 bytes. */
+  /** Returns a new id, 8 bytes. */
   next(): Uint8Array {
     const id = new Uint8Array(ID_LENGTH);
     id.set(this.#crypto.randomBytes(HALF));
@@ -31,12 +32,12 @@ export class RouteIds {
     return id;
   }
 
-  /** True when this station, now or before a restart, made the id. */
+  /** Returns true when this station created the id, now or before a restart. */
   isOurs(id: Uint8Array): boolean {
     return equalBytes(this.#check(id.subarray(0, HALF)), id.subarray(HALF));
   }
 
-  /** What proves a Reset of this id: HMAC-SHA-256(reset secret, id), first 16 bytes. */
+  /** Returns the token of a Reset for this id: HMAC-SHA-256(reset secret, id), first 16 bytes. */
   resetToken(id: Uint8Array): Uint8Array {
     return this.#crypto.hmacSha256(this.#secret, id).slice(0, TOKEN_LENGTH);
   }

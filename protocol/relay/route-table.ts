@@ -1,19 +1,21 @@
 /**
- * The relay of a base station: which route id leads where (PROTOCOL.md §6, Routes).
+ * The relay of a base station: maps route ids to destinations (PROTOCOL.md §6, Routes).
  *
- * A route has two ends. Each end has an id of its own, valid only from the path of that end's channel; a packet that comes in with it leaves
- * on the other end's path with the other end's id written over it in place. The station cannot read what is inside.
+ * A route has two ends. Each end has its own id, valid only from the path of that end's channel. A packet that arrives
+ * with it leaves on the other end's path, with the other end's id written over it in place. The station cannot read the
+ * contents.
  *
- * An end has no path of its own: it is where its channel was last validated, and follows it. A Route packet moves nothing, whatever its source and its id.
+ * An end has no path of its own: it is where its channel was last validated, and follows it. A Route packet never
+ * causes migration, whatever its source and its id.
  *
  *   forward    id → end → path is the end's own → rate → ids swapped → path to send on
  *   reset      a Route packet whose id is unknown but once ours gets a Reset, smaller than the packet and rate-limited
- *   close      one route, or all of a channel: both ids die; the caller sends each end's Reset to the end that lives on
- *   release    an end that has no use for a route gives it back: it ends when both have, or a moment after the first
- *   timeout    routes not used for long, or given back by one end, end the same way, each with an event
+ *   close      one route, or all of a channel: both ids die; the caller sends each remaining end its Reset
+ *   release    an end returns a route that it no longer needs: the route ends when both have, or a moment later
+ *   timeout    routes that are idle for long, or released by one end, end the same way, each with an event
  *
- * After `handleTimeout` and `release`: `nextEvent` until null; after that and `open`: `nextTimeout`. What it does not do: send, queue, keep
- * time. The inner packet is not looked at, except that a Route inside a Route is dropped.
+ * After `handleTimeout` and `release`: `nextEvent` until null; after that and `open`: `nextTimeout`. It does not send,
+ * queue or keep time. It does not inspect the inner packet, except to drop a Route inside a Route.
  */
 import type { CryptoProvider } from '../crypto-provider.ts';
 import { Fifo } from '../fifo.ts';
@@ -22,29 +24,35 @@ import type { Path } from '../path.ts';
 import { TokenBucket } from '../token-bucket.ts';
 import { RouteIds } from './route-id.ts';
 
-/** A channel to the station: where its peer was shown to receive, and who it is: two connections of one peer may share a path. */
+/**
+ * A channel to the station: where its peer was shown to receive. Also its identity: two connections of one peer may
+ * share a path.
+ */
 export interface RouteChannel {
   readonly validatedPath: Path;
 }
 
-/** What routes may take. */
+/** Limits of routes. */
 export interface RouteLimits {
-  /** Routes at a time. */
+  /** Most routes. */
   routes: number;
-  /** Routes of one channel at a time. */
+  /** Most routes of one channel. */
   routesPerChannel: number;
-  /** Of each direction of a route, per second; a tenth of a second of it may come at once. */
+  /** For each direction of a route, per second; bursts of a tenth of a second are allowed. */
   bytesPerSecond: number;
   packetsPerSecond: number;
-  /** Resets in answer to unknown ids, per second, over all. */
+  /** Resets in answer to unknown ids, per second, in all. */
   resetsPerSecond: number;
-  /** Unknown ids looked at, per second, over all: each costs a hash. More than resets, so that made-up ids do not use those up. */
+  /**
+   * Unknown ids checked, per second, in all: each costs a hash. More than resets, so that invented ids do not use up
+   * the resets.
+   */
   checksPerSecond: number;
   /** ms without a packet from either end after which a route ends; it may take half as long again. */
   idleTimeout: number;
 }
 
-/** Of a base station where nothing else is said. */
+/** Default limits of a base station. */
 export const defaultRouteLimits: RouteLimits = {
   routes: 100_000,
   routesPerChannel: 1_000,
@@ -55,13 +63,15 @@ export const defaultRouteLimits: RouteLimits = {
   idleTimeout: 300_000,
 };
 
-/** One end of a route. The figures count what came in from this end. */
+/** One end of a route. The counters count what arrived from this end. */
 export interface RouteEnd {
-  /** 8 bytes: what this end puts into its Route headers and sees in those it receives. */
+  /** 8 bytes: the id in the Route headers that this end sends and receives. */
   readonly id: Uint8Array;
-  /** Its `validatedPath` is where the end is: only from there the id is valid, and there goes what comes in at the other end. */
+  /**
+   * Its `validatedPath` is where the end is: the id is valid only from there, and packets of the other end go there.
+   */
   readonly channel: RouteChannel;
-  /** Proves a Reset of the id to this end; 16 bytes. */
+  /** Authenticates a Reset of the id to this end; 16 bytes. */
   readonly resetToken: Uint8Array;
   readonly other: RouteEnd;
   readonly bytes: number;
@@ -75,28 +85,31 @@ interface End extends RouteEnd {
   other: End;
   bytes: number;
   packets: number;
-  /** When a packet came in here, or the route was made. */
+  /** When the last packet arrived here, or the route was created. */
   usedAt: number;
-  /** This end has given the route back. */
+  /** This end has released the route. */
   released: boolean;
 }
 
-/** A route that one end has given back. */
+/** A route that one end has released. */
 interface Release {
   readonly end: End;
   readonly due: number;
 }
 
-/** ms for which a route that one end has given back goes on: the other end may still be told of the close. */
+/** ms for which a route continues after one end released it: the other end may still need to receive the close. */
 const RELEASE_DELAY = 3_000;
 
-/** A route has ended by itself; `end` is one of its ends. idle: nothing came in for the idle timeout. released: an end gave it back. */
+/**
+ * A route has ended by itself; `end` is one of its ends. idle: no packet arrived within the idle timeout. released: an
+ * end released it.
+ */
 export interface RouteEvent {
   readonly kind: 'idle' | 'released';
   readonly end: RouteEnd;
 }
 
-/** Of all routes since the table was made. */
+/** Counters of all routes since the table was created. */
 export interface RouteCounters {
   forwarded: number;
   forwardedBytes: number;
@@ -129,11 +142,14 @@ export class RouteTable {
   readonly #resetRate: TokenBucket;
   readonly #checkRate: TokenBucket;
   readonly #events = new Fifo<RouteEvent>();
-  /** When idle routes are looked for; Infinity while there are no routes. Use of a route does not change it: that happens per packet. */
+  /**
+   * When to search for idle routes; Infinity while there are no routes. Use of a route does not change it: that happens
+   * per packet.
+   */
   #sweepAt = Number.POSITIVE_INFINITY;
-  /** In the order they are due. */
+  /** In the order in which they are due. */
   readonly #releases = new Fifo<Release>();
-  /** The first of them, taken out. */
+  /** The first of them, removed from the queue. */
   #nextRelease: Release | null = null;
 
   /** @param resetSecret 32 bytes kept over restarts; @param now ms, monotonic, as everywhere below */
@@ -150,12 +166,15 @@ export class RouteTable {
     this.#checkRate = new TokenBucket(checksPerSecond, checksPerSecond, now);
   }
 
-  /** Routes now. */
+  /** Number of routes. */
   get size(): number {
     return this.#ends.size / 2;
   }
 
-  /** Makes a route between two channels. @returns the end of `channel`, whose `other` is the second one; null when a limit is reached */
+  /**
+   * Creates a route between two channels.
+   * @returns the end of `channel`, whose `other` is the second one; null when a limit is reached
+   */
   open(channel: RouteChannel, otherChannel: RouteChannel, now: number): RouteEnd | null {
     if (this.size >= this.#limits.routes) return null;
     if ([channel, otherChannel].some((each) => this.#count(each) >= this.#limits.routesPerChannel)) return null;
@@ -167,7 +186,7 @@ export class RouteTable {
     return end;
   }
 
-  /** Ends a route. Harmless when it has ended. */
+  /** Ends a route. Does nothing when it has ended. */
   close(end: RouteEnd): void {
     for (const each of [end, end.other] as End[]) {
       this.#ends.delete(u32(each.id, 0));
@@ -178,7 +197,8 @@ export class RouteTable {
   }
 
   /**
-   * An end of `channel` has no use for its route any more. The route ends now when the other end has said so before, else in a moment.
+   * Releases a route that an end of `channel` no longer needs. The route ends now when the other end has released it
+   * before, else in a moment.
    * @param id of that end, 8 bytes; one that is not of this channel changes nothing
    * @returns true when it has ended now, with an event
    */
@@ -193,19 +213,22 @@ export class RouteTable {
     return false;
   }
 
-  /** Ends every route of a channel. @returns the ends that live on elsewhere: each is to be told with a Reset */
+  /** Ends every route of a channel. @returns the ends that remain elsewhere: the caller sends each a Reset */
   closeChannel(channel: RouteChannel): RouteEnd[] {
     const ends = [...(this.#byChannel.get(channel) ?? [])];
     for (const end of ends) this.close(end);
     return ends.map((end) => end.other).filter((other) => other.channel !== channel);
   }
 
-  /** When to call `handleTimeout`, ms; Infinity for never. */
+  /** Returns when to call `handleTimeout`, ms; Infinity for never. */
   nextTimeout(): number {
     return Math.min(this.#sweepAt, this.#nextRelease?.due ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Ends the routes that are idle or were given back, with an event each. Their ends need no Reset: a later packet is answered. */
+  /**
+   * Ends the routes that are idle or released, with an event each. Their ends need no Reset: a later packet is
+   * answered.
+   */
   handleTimeout(now: number): void {
     for (let release = this.#nextRelease; release !== null && release.due <= now; release = this.#nextRelease) {
       if (this.#ends.get(u32(release.end.id, 0)) === release.end) this.#endRoute(release.end, 'released');
@@ -225,7 +248,7 @@ export class RouteTable {
       }
       this.#endRoute(end, 'idle');
     }
-    // A sweep looks at every route, so two of them in the idle timeout are enough.
+    // A sweep visits every route, so two per idle timeout are enough.
     this.#sweepAt = Math.max(nextIdle, now + idleTimeout / 2);
   }
 
@@ -235,14 +258,14 @@ export class RouteTable {
     return true;
   }
 
-  /** A route that has ended by itself, null when none has. */
+  /** Returns a route that has ended by itself, null when none has. */
   nextEvent(): RouteEvent | null {
     return this.#events.shift() ?? null;
   }
 
   /**
-   * Takes a Route packet from `path`: writes the other end's id into `datagram` and names the end to send it to, or null: dropped and
-   * counted. After null, {@link answer} says whether a Reset is due.
+   * Processes a Route packet from `path`: writes the other end's id into `datagram` and returns the end to send it to,
+   * or null: dropped and counted. After null, {@link answer} says whether a Reset is due.
    */
   forward(datagram: Uint8Array, path: Path, now: number): RouteEnd | null {
     if (datagram.length <= ROUTE_HEADER || datagram[ROUTE_HEADER] === PacketType.ROUTE) return this.#drop('malformed');
@@ -259,7 +282,10 @@ export class RouteTable {
     return end.other;
   }
 
-  /** The Reset for a Route packet that was not forwarded, or null: the id is alive or never was ours, the packet is too small, or too many. */
+  /**
+   * Returns the Reset for a Route packet that was not forwarded, or null: the id is in use or never was ours, the
+   * packet is too small, or the rate is exceeded.
+   */
   answer(datagram: Uint8Array, now: number): Uint8Array | null {
     if (datagram.length <= RESET_LENGTH || datagram[0] !== PacketType.ROUTE) return null;
     const id = datagram.subarray(1, ROUTE_HEADER);

@@ -1,6 +1,6 @@
 /**
- * IP addresses as text and as bytes. Numeric addresses only. The canonical text is that of RFC 5952, with IPv4-mapped IPv6
- * (`::ffff:192.0.2.1`) written as plain IPv4, so that one peer has one spelling.
+ * IP addresses as text and as bytes; numeric addresses only. The canonical text is that of RFC 5952, but IPv4-mapped
+ * IPv6 (`::ffff:192.0.2.1`) is written as plain IPv4, so that each peer has one spelling.
  */
 
 /** A UDP address. */
@@ -10,10 +10,12 @@ export interface SocketAddress {
   readonly port: number;
 }
 
-/** Code of the digit 0. */
+/** Character code of the digit 0. */
 const ZERO = 0x30;
 
-/** The 4 or 16 bytes of a numeric address, null for anything else. IPv4-mapped gives 4 bytes; a zone is ignored. */
+/**
+ * Returns the 4 or 16 bytes of a numeric address, null for anything else. IPv4-mapped gives 4 bytes; a zone is ignored.
+ */
 export function parseAddress(text: string): Uint8Array | null {
   const zone = text.indexOf('%');
   const address = zone < 0 ? text : text.slice(0, zone);
@@ -22,15 +24,16 @@ export function parseAddress(text: string): Uint8Array | null {
   return bytes !== null && isMapped(bytes) ? bytes.subarray(12) : bytes;
 }
 
-/** Canonical text of 4 or 16 bytes. */
+/** Returns the canonical text of 4 or 16 bytes. */
 export function formatAddress(bytes: Uint8Array): string {
   const plain = bytes.length === 16 && isMapped(bytes) ? bytes.subarray(12) : bytes;
   return plain.length === 4 ? plain.join('.') : formatV6(plain);
 }
 
 /**
- * What counts as one peer in rates and limits: an IPv4 address, or the /64 of an IPv6 one, in which a host has as many addresses as it
- * likes (RFC 4291 §2.5.1). The result is a key, no address; text that is no numeric address is its own key.
+ * Returns a key for what rates and limits count as one peer: an IPv4 address, or the /64 of an IPv6 address, within
+ * which a host can use any number of addresses (RFC 4291 §2.5.1). The key is not an address. Text that is not a numeric
+ * address is its own key.
  */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address;
@@ -42,7 +45,7 @@ export function networkOf(address: string): string {
 function parseV4(text: string): Uint8Array | null {
   const bytes = new Uint8Array(4);
   let count = 0;
-  /** Of the digits so far, -1 before the first. */
+  /** Value of the digits so far, -1 before the first. */
   let value = -1;
   for (let index = 0; index < text.length; index++) {
     const digit = text.charCodeAt(index) - ZERO;
@@ -73,7 +76,7 @@ function parseV6(text: string): Uint8Array | null {
   return Uint8Array.from([...head, ...new Array<number>(zeros).fill(0), ...tail]);
 }
 
-/** The bytes of groups between colons, null when one is none. */
+/** Returns the bytes of the groups between colons, null when one is not a group. */
 function bytesOf(text: string, last: boolean): number[] | null {
   if (text === '') return [];
   const bytes: number[] = [];
@@ -100,7 +103,7 @@ function formatV6(bytes: Uint8Array): string {
   return start < 0 ? joined(words) : `${joined(words.slice(0, start))}::${joined(words.slice(start + longest))}`;
 }
 
-/** The 16-bit groups of an IPv6 address or of its first bytes. */
+/** Returns the 16-bit groups of an IPv6 address or of its first bytes. */
 function groupsOf(bytes: Uint8Array): number[] {
   return Array.from({ length: bytes.length / 2 }, (_, i) => (bytes[2 * i]! << 8) | bytes[2 * i + 1]!);
 }

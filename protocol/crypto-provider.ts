@@ -1,20 +1,20 @@
 /**
- * What protocol/ needs from its host in cryptography and randomness: native in Node (transport/node/crypto.ts), noble in browsers.
- * The AEAD is not here: it is the core's (bindings `Aead`).
+ * Cryptography and randomness that protocol/ needs from its platform: native in Node (transport/node/crypto.ts), noble
+ * in browsers. The AEAD is not here: it is the core's (bindings `Aead`).
  */
 
-/** An X25519 private key (RFC 7748). The raw bytes stay inside the host; only Diffie-Hellman leaves it. */
+/** An X25519 private key (RFC 7748). The raw bytes stay inside the platform; callers use it by Diffie-Hellman. */
 export interface PrivateKey {
   /** 32 bytes. */
   readonly publicKey: Uint8Array;
   /**
-   * X25519 of this key with a peer's public key, 32 bytes. An all-zero result (RFC 7748 §6.1) may be returned as zeros or thrown:
-   * callers treat both as an abort of the handshake.
+   * Returns X25519 of this key with a peer's public key, 32 bytes. For an all-zero result (RFC 7748 §6.1) it may return
+   * zeros or throw: callers treat both as an abort of the handshake.
    */
   diffieHellman(remotePublicKey: Uint8Array): Uint8Array;
-  /** The 32 private bytes, for storing the key as PKCS#8. The caller wipes its copy. */
+  /** Returns the 32 private bytes, for storing the key as PKCS#8. The caller wipes its copy. */
   export(): Uint8Array;
-  /** Overwrites the private bytes as far as the host can. The key must not be used afterwards. */
+  /** Overwrites the private bytes as far as the platform can. The key must not be used afterwards. */
   wipe(): void;
 }
 
@@ -26,17 +26,17 @@ export interface ScryptCost {
   readonly p: number;
 }
 
-/** Keys, hashes and randomness of one host. */
+/** Keys, hashes and randomness of one platform. */
 export interface CryptoProvider {
   generateKey(): PrivateKey;
   /** @param raw 32 private bytes (RFC 7748 scalar before clamping), copied. */
   importKey(raw: Uint8Array): PrivateKey;
-  /** SHA-256 over the parts in order, 32 bytes. */
+  /** Returns SHA-256 over the parts in order, 32 bytes. */
   sha256(...parts: readonly Uint8Array[]): Uint8Array;
-  /** HMAC-SHA-256 (RFC 2104) over the parts in order, 32 bytes. */
+  /** Returns HMAC-SHA-256 (RFC 2104) over the parts in order, 32 bytes. */
   hmacSha256(key: Uint8Array, ...parts: readonly Uint8Array[]): Uint8Array;
-  /** Cryptographically secure random bytes. */
+  /** Returns cryptographically secure random bytes. */
   randomBytes(length: number): Uint8Array;
-  /** scrypt (RFC 7914), `length` bytes. Off the event loop where the host can. */
+  /** Returns `length` bytes of scrypt (RFC 7914). Runs off the event loop where the platform can. */
   scrypt(password: Uint8Array, salt: Uint8Array, cost: ScryptCost, length: number): Promise<Uint8Array>;
 }

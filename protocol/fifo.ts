@@ -1,6 +1,9 @@
-/** A queue whose both ends cost nothing, whatever its length. One that is empty time and again keeps its room: nothing is made then. */
+/**
+ * A queue with constant-time operations at both ends, whatever its length. A queue that is emptied repeatedly keeps its
+ * array and allocates nothing.
+ */
 
-/** Places kept in an empty queue, and from which on used-up ones are cut off. */
+/** Slots kept in an empty queue, and the number of used slots from which they are cut off. */
 const ROOM = 1024;
 
 export class Fifo<T> {

@@ -1,4 +1,7 @@
-/** The only globals protocol/ may use. Everything else a host has (time, randomness, sockets, timers) comes in as an argument. */
+/**
+ * The only globals that protocol/ may use. Everything else a platform has (time, randomness, sockets, timers) is an
+ * argument.
+ */
 
 declare class TextEncoder {
   encode(text?: string): Uint8Array<ArrayBuffer>;

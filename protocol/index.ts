@@ -1,4 +1,4 @@
-/** Public surface of the protocol layer: the control plane, without sockets, timers and randomness of its own. */
+/** Public surface of the protocol layer: the control plane, without its own sockets, timers and randomness. */
 export * as cbor from './cbor/index.ts';
 export * from './coap/index.ts';
 export * from './connection/index.ts';

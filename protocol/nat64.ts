@@ -1,14 +1,14 @@
 /**
- * NAT64 (RFC 6146) as an IPv6-only host sees it: which prefix its network puts in front of IPv4 addresses (RFC 7050), and the IPv6 address
- * of an IPv4 one under it (RFC 6052). What is resolved, and when, is the caller's.
+ * NAT64 (RFC 6146) as an IPv6-only host sees it: the prefix that its network puts in front of IPv4 addresses (RFC
+ * 7050), and the IPv6 address of an IPv4 address under it (RFC 6052). The caller decides what to resolve and when.
  */
 import { formatAddress, parseAddress } from './address.ts';
 
-/** The name whose AAAA records show the prefix: it has none of its own (RFC 7050 §8.2). */
+/** The name whose AAAA records reveal the prefix: it has no AAAA records of its own (RFC 7050 §8.2). */
 export const NAT64_NAME = 'ipv4only.arpa';
 /** Its well-known IPv4 addresses. */
 const WELL_KNOWN = ['192.0.0.170', '192.0.0.171'].map((address) => parseAddress(address)!);
-/** Where the bytes of the IPv4 address are, by the prefix' length in bits (RFC 6052 §2.2): byte 8 is always 0. */
+/** Positions of the IPv4 address bytes, by the prefix length in bits (RFC 6052 §2.2): byte 8 is always 0. */
 const POSITIONS: ReadonlyMap<number, readonly number[]> = new Map([
   [96, [12, 13, 14, 15]],
   [64, [9, 10, 11, 12]],
@@ -17,19 +17,20 @@ const POSITIONS: ReadonlyMap<number, readonly number[]> = new Map([
   [40, [5, 6, 7, 9]],
   [32, [4, 5, 6, 7]],
 ]);
-/** "u" of RFC 6052 §2.2. A prefix of 96 bits has it inside. */
+/** The octet "u" of RFC 6052 §2.2. It lies inside a 96-bit prefix. */
 const RESERVED = 8;
 
 export interface Nat64Prefix {
-  /** 16 bytes, zeros behind the prefix. */
+  /** 16 bytes, zeros after the prefix. */
   readonly bytes: Uint8Array;
   /** Bits: 32, 40, 48, 56, 64 or 96. */
   readonly length: number;
 }
 
 /**
- * The prefixes that the resolved addresses of {@link NAT64_NAME} show; none where nothing translates. A prefix under which both well-known addresses come is
- * preferred to all that only one shows: bytes of a prefix may look like an address (RFC 7050 §3).
+ * Returns the prefixes that the resolved addresses of {@link NAT64_NAME} reveal; none where there is no NAT64. Prefixes
+ * revealed by both well-known addresses are preferred to those revealed by one: bytes of a prefix may look like an
+ * address (RFC 7050 §3).
  */
 export function nat64Prefixes(addresses: readonly string[]): Nat64Prefix[] {
   const shown = new Map<string, { readonly prefix: Nat64Prefix; readonly by: Set<number> }>();
@@ -46,7 +47,10 @@ export function nat64Prefixes(addresses: readonly string[]): Nat64Prefix[] {
   return (both.length > 0 ? both : all).map(({ prefix }) => prefix);
 }
 
-/** The IPv6 address at which a network with this prefix translates to `ipv4`; null when that is no numeric IPv4 address. */
+/**
+ * Returns the IPv6 address that a network with this prefix translates to `ipv4`; null when that is not a numeric IPv4
+ * address.
+ */
 export function synthesize(prefix: Nat64Prefix, ipv4: string): string | null {
   const embedded = parseAddress(ipv4);
   if (embedded?.length !== 4) return null;

@@ -1,12 +1,12 @@
 /**
- * A path: one way packets reach a peer (PROTOCOL.md §6). Paths are interned by the transport: the same peer address on the same
- * socket is the same object, so engines compare paths with ===.
+ * A path: one way for packets to reach a peer (PROTOCOL.md §6). The transport interns paths: the same peer address on
+ * the same socket is the same object, so engines compare paths with ===.
  */
 
-/** UDP payload that is tried on a path of which nothing more is known: Ethernet's MTU of 1,500 less the headers of IPv6 and UDP. */
+/** UDP payload that is tried on a path of unknown MTU: Ethernet's MTU of 1,500 less the headers of IPv6 and UDP. */
 export const ETHERNET_PAYLOAD = 1452;
 
-/** How large packets may become on a path. */
+/** Returns the largest packet size that may be used on a path. */
 export function packetCeiling(path: Path): number {
   return path.maxUdpPayload ?? ETHERNET_PAYLOAD;
 }
@@ -16,19 +16,28 @@ export interface Path {
   readonly kind: 'udp' | 'websocket' | 'datachannel' | 'route';
   /** Printable and unique, e.g. "udp:2:127.0.0.1:4433" or "route:<16 hex>@<key of the channel>". */
   readonly key: string;
-  /** Numeric IP address; that of the channel for a route. Empty, with port 0, where the peer of a websocket or datachannel has none. */
+  /**
+   * Numeric IP address; for a route, that of the channel. Empty, with port 0, where the peer of a websocket or
+   * datachannel has none.
+   */
   readonly address: string;
   readonly port: number;
   /** Index of the driver's local socket. */
   readonly socket: number;
-  /** Largest UDP payload that is tried on it, as far as the host knows: docs/transport.md §5. Default `ETHERNET_PAYLOAD`. */
+  /**
+   * Largest UDP payload that may be tried on it, as far as the host knows: docs/transport.md §5. Default
+   * `ETHERNET_PAYLOAD`.
+   */
   readonly maxUdpPayload?: number;
-  /** `host:port` of the HTTP proxy that a WebSocket goes through, without credentials. */
+  /** `host:port` of the HTTP proxy in front of a WebSocket, without credentials. */
   readonly proxy?: string | null;
-  /** Came in on the device's local socket, from loopback, link-local or a prefix of one of our own interfaces. */
+  /**
+   * True when packets arrive on the device's local socket, from loopback, link-local or a prefix of one of our own
+   * interfaces.
+   */
   readonly local: boolean;
-  /** 8 bytes, kind 'route' only: packets on this path travel behind a Route header with this id. */
+  /** 8 bytes, kind 'route' only: packets on this path carry a Route header with this id. */
   readonly route?: Uint8Array;
-  /** 16 bytes that a Reset of the station for this route carries, kind 'route' only. */
+  /** 16 bytes that the station's Reset for this route carries, kind 'route' only. */
   readonly resetToken?: Uint8Array | undefined;
 }

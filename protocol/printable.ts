@@ -1,22 +1,25 @@
 /**
- * Text of the other end goes to terminals and logs, where some characters do more than stand there: control characters, separators of lines, characters that
- * turn the direction of what follows, and formatting characters that nobody sees. Joiners (U+200C, U+200D) belong to letters of some scripts, and what is
- * not assigned yet may be one: they stay.
+ * Text from a peer reaches terminals and logs, where some characters have side effects: control characters, line
+ * separators, characters that change the text direction, and invisible formatting characters. Joiners (U+200C, U+200D)
+ * are part of some scripts, and unassigned code points may be: both stay.
  */
 const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Cf}]/gu;
 const JOINERS = '\u200c\u200d';
 
-/** Blanks in place of what is not printable, at the ends none. */
+/** Returns the text with spaces in place of unprintable characters, trimmed at both ends. */
 export function printable(text: string): string {
   return blanked(text).trim();
 }
 
-/** The same without cutting the ends. @param kept characters that stay all the same */
+/** As {@link printable}, without trimming. @param kept characters that stay nevertheless */
 export function blanked(text: string, kept = ''): string {
   return text.replace(UNPRINTABLE, (character) => (stays(character, kept) ? character : ' '));
 }
 
-/** Escapes as in JSON (`\u202e`) in place of what is not printable. @param kept characters that stay all the same */
+/**
+ * Returns the text with escapes as in JSON (`\u202e`) in place of unprintable characters.
+ * @param kept characters that stay nevertheless
+ */
 export function escaped(text: string, kept = ''): string {
   return text.replace(UNPRINTABLE, (character) => (stays(character, kept) ? character : escapeOf(character)));
 }
@@ -25,7 +28,7 @@ function stays(character: string, kept: string): boolean {
   return JOINERS.includes(character) || kept.includes(character);
 }
 
-/** Of each UTF-16 unit. */
+/** Returns an escape for each UTF-16 unit. */
 function escapeOf(character: string): string {
   return Array.from({ length: character.length }, (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`).join('');
 }

@@ -1,10 +1,10 @@
 /**
- * Rates by key, such as an address or a device. Buckets that are full again are forgotten; when too many are in use the oldest goes, so that memory
- * stays bounded whoever asks.
+ * Rates by key, such as an address or a device. Buckets that are full again are forgotten. When too many are in use,
+ * the oldest is dropped, so that memory stays bounded.
  */
 import { TokenBucket } from './token-bucket.ts';
 
-/** Keys remembered at a time. */
+/** Keys remembered at one time. */
 const CAPACITY = 20_000;
 
 /** A token bucket per key. */
@@ -14,13 +14,13 @@ export class Rates {
   readonly #buckets = new Map<string, TokenBucket>();
   #sweptAt = Number.NEGATIVE_INFINITY;
 
-  /** @param rate a second; @param burst at once */
+  /** @param rate units a second; @param burst units at once */
   constructor(rate: number, burst: number) {
     this.#rate = rate;
     this.#burst = burst;
   }
 
-  /** Takes one. @returns 0, or the seconds to wait, at least 1: nothing was taken then */
+  /** Takes one unit. @returns 0, or the seconds to wait, at least 1, when nothing was taken */
   take(key: string, now: number): number {
     let bucket = this.#buckets.get(key);
     if (bucket === undefined) {
@@ -31,7 +31,7 @@ export class Rates {
     return bucket.take(1, now) ? 0 : Math.max(1, Math.ceil(bucket.wait(1, now) / 1000));
   }
 
-  /** Gives one back that was taken and not used. */
+  /** Returns one unit that was taken and not used. */
   put(key: string): void {
     this.#buckets.get(key)?.put(1);
   }
@@ -44,7 +44,7 @@ export class Rates {
     if (!oldest.done) this.#buckets.delete(oldest.value);
   }
 
-  /** Not more often than an empty bucket needs to fill: a sweep costs as much as there are buckets. */
+  /** Runs no more often than an empty bucket takes to fill: a sweep visits every bucket. */
   #sweep(now: number): void {
     if (now - this.#sweptAt < (this.#burst / this.#rate) * 1000) return;
     this.#sweptAt = now;

@@ -1,11 +1,11 @@
-/** A token bucket without a clock of its own: `rate` units a second, at most `burst` saved up. */
+/** A token bucket without a clock of its own: gains `rate` units a second, holds at most `burst`. */
 export class TokenBucket {
   readonly #rate: number;
   readonly #burst: number;
   #level: number;
   #filledAt: number;
 
-  /** @param rate units a second, > 0; @param burst most units taken at once; @param now ms, monotonic; it starts full */
+  /** Starts full. @param rate units a second, > 0; @param burst most units taken at once; @param now ms, monotonic */
   constructor(rate: number, burst: number, now = Number.NEGATIVE_INFINITY) {
     this.#rate = rate;
     this.#burst = burst;
@@ -13,7 +13,7 @@ export class TokenBucket {
     this.#filledAt = now;
   }
 
-  /** Takes `amount` units when that many are there; false, and nothing taken, when not. */
+  /** Takes `amount` units if available; otherwise takes nothing and returns false. */
   take(amount: number, now: number): boolean {
     this.#fill(now);
     if (this.#level < amount) return false;
@@ -21,24 +21,24 @@ export class TokenBucket {
     return true;
   }
 
-  /** Puts units back that were taken and not used. */
+  /** Returns units that were taken and not used. */
   put(amount: number): void {
     this.#level = Math.min(this.#burst, this.#level + amount);
   }
 
-  /** Units that are there. */
+  /** Returns the units available. */
   level(now: number): number {
     this.#fill(now);
     return this.#level;
   }
 
-  /** Milliseconds until `amount` units are there; 0 = now. */
+  /** Returns the milliseconds until `amount` units are available; 0 = now. */
   wait(amount: number, now: number): number {
     this.#fill(now);
     return this.#level >= amount ? 0 : ((amount - this.#level) / this.#rate) * 1000;
   }
 
-  /** True when nothing was taken for so long that it is full again: it may be forgotten. */
+  /** Returns true when the bucket is full again: it may be forgotten. */
   isFull(now: number): boolean {
     this.#fill(now);
     return this.#level >= this.#burst;

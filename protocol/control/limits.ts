@@ -22,12 +22,12 @@ export const MAX_PACKET = 1500;
 /** Text of an error body. */
 export const MAX_ERROR_TEXT = 512;
 /**
- * Push (docs/outbound.md): the document for the provider, and the part of the provider's answer that a device keeps.
+ * Push (PROTOCOL.md §7.11): the document for the provider, and the part of the provider's answer that a device keeps.
  */
 export const MAX_PROJECT_ID = 255;
 export const MAX_PUSH_BODY = 65_536;
 export const MAX_PUSH_ANSWER = 4096;
-/** Service invocation (docs/outbound.md). */
+/** Service invocation (PROTOCOL.md §7.11). */
 export const MAX_SERVICE_ID = 64;
 export const MAX_SERVICE_MESSAGE = 65_536;
 /** Largest keep-alive interval, ms: one day. */

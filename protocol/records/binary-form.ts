@@ -1,5 +1,5 @@
 /**
- * The short form of a record for links and QR codes: `~` and base64url (RFC 4648 §5, no padding) of
+ * The short form of a record for links and QR codes (PROTOCOL.md §13.2): `~` and base64url (RFC 4648 §5, no padding) of
  *
  *     version (1) · fields · CRC-16 (2)
  *

@@ -1,7 +1,7 @@
 /**
- * The join string, `svc://join#~…`: an operator of a base station gives it to the person who sets up a board. It has
- * the base station's address, how to verify it, the product and device that the board becomes, and the token of one
- * invitation. It always has the binary form.
+ * The join string, `svc://join#~…` (PROTOCOL.md §13.4): an operator of a base station gives it to the person who sets
+ * up a board. It has the base station's address, how to verify it, the product and device that the board becomes, and
+ * the token of one invitation. It always has the binary form.
  */
 import { hex } from '@scure/base';
 import { JOIN_TOKEN } from '../control/limits.ts';

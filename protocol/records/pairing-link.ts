@@ -1,6 +1,7 @@
 /**
- * A pairing as a link, for QR codes and messages: `<base>#<binary form>`. Browsers do not send the fragment of a link
- * to the server that its base names (RFC 9110 §7.1), so a page that opens the application learns no password from it.
+ * A pairing as a link, for QR codes and messages (PROTOCOL.md §13.3): `<base>#<binary form>`. Browsers do not send the
+ * fragment of a link to the server that its base names (RFC 9110 §7.1), so a page that opens the application learns no
+ * password from it.
  *
  * Links of earlier versions have the pairing string as fragment; they are accepted, too.
  */

@@ -1,6 +1,6 @@
 /**
- * The pairing string, which a device prints for a client: `p=<product>,d=<device>,s=<base
- * station>,sf=…,a=…,pwd=…,sct=…,u=…,fp=…`.
+ * The pairing string (PROTOCOL.md §13.1), which a device prints for a client:
+ * `p=<product>,d=<device>,s=<base station>,sf=…,a=…,pwd=…,sct=…,u=…,fp=…`.
  *
  * `p` and `d` are required. Pairs may be in any order, each once; unknown names are skipped, so that a newer device can
  * add some. In a value, `%`, `,`, blanks and everything that is not printable ASCII are percent-encoded as UTF-8; the

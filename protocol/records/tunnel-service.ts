@@ -1,5 +1,5 @@
 /**
- * The record of a tunnel service (PROTOCOL.md §12), in the answers of `/tcp-tunnels/services/:id` and
+ * The record of a tunnel service (PROTOCOL.md §7.12, §12), in the answers of `/tcp-tunnels/services/:id` and
  * `/tcp-tunnels/connect/:id`, and of `/udp-tunnels/…` likewise.
  */
 import { array, decode, encode, map, optionalMapField, text, texts, textValue, uint } from '../cbor/index.ts';

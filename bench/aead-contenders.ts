@@ -1,4 +1,4 @@
-/** Those who seal and open a message with ChaCha20-Poly1305 wherever JavaScript runs; each returns into a buffer that is there already. */
+/** Contenders that seal and open a message with ChaCha20-Poly1305 in any JavaScript engine, into an existing buffer. */
 import { ChaCha20Poly1305, newInstance } from '@chainsafe/as-chacha20poly1305';
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { Core } from '../bindings/index.ts';
@@ -15,14 +15,14 @@ export interface Message {
   readonly target: Uint8Array;
 }
 
-/** A message of `size` random bytes with 13 bytes of additional data. */
+/** Returns a message of `size` random bytes with 13 bytes of additional data. */
 export function message(size: number): Message {
   const [key, ad, plaintext] = [random(32), random(13), random(size)] as const;
   const sealed = chacha20poly1305(key, new Uint8Array(12), ad).encrypt(plaintext);
   return { key, ad, plaintext, sealed, target: new Uint8Array(size + TAG) };
 }
 
-/** Each seals under a nonce of its own every time. */
+/** Contenders that seal, each time under a new nonce. */
 export function sealers({ key, ad, plaintext, target }: Message): Contender[] {
   const { aead } = Core.create();
   const chainsafe = new ChaCha20Poly1305(newInstance());
@@ -35,7 +35,7 @@ export function sealers({ key, ad, plaintext, target }: Message): Contender[] {
   ];
 }
 
-/** Each opens the same message every time. */
+/** Contenders that open the same message every time. */
 export function openers({ key, ad, plaintext, sealed, target }: Message): Contender[] {
   const { aead } = Core.create();
   const chainsafe = new ChaCha20Poly1305(newInstance());
@@ -58,7 +58,7 @@ export function openers({ key, ad, plaintext, sealed, target }: Message): Conten
   ];
 }
 
-/** 4 zero bytes and a counter, in one buffer that is used again. */
+/** A nonce of 4 zero bytes and a counter, in one reused buffer. */
 export class Nonce {
   readonly #bytes = new Uint8Array(12);
   readonly #words = new DataView(this.#bytes.buffer);

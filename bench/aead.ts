@@ -1,9 +1,10 @@
 /**
- * ChaCha20-Poly1305 for one packet, as JavaScript calls it: sealing and opening 64, 1,200 and 16,384 bytes with 13 bytes of additional data,
- * a new nonce for each sealed message, the result in a buffer that is there already where the contender can do that.
+ * ChaCha20-Poly1305 for one packet, called from JavaScript: seals and opens 64, 1,200 and 16,384 bytes with 13 bytes of
+ * additional data. Each sealed message has a new nonce. The result goes into an existing buffer where the contender can
+ * do that.
  *
- * Ours goes through the bindings, so copying into the core's memory and out of it counts. The data plane itself is faster: packets are sealed
- * and opened where they lie.
+ * Ours goes through the bindings, so copying into and out of the core's memory counts. The data plane itself is faster:
+ * it seals and opens packets in place.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { type Message, message, Nonce, openers, sealers, TAG } from './aead-contenders.ts';

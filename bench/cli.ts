@@ -1,11 +1,13 @@
 /**
- * Processor time of the command `svc`, user and system, from its start to its end, beside bare Node that does nothing: help, version, and the first CoAP
- * answer of a device that is known, through a base station on loopback. `first-run` is the same without the code of V8 that `svc` keeps between runs.
+ * Processor time (user and system) of the command `svc` from start to end, beside bare Node that does nothing: help,
+ * version, and the first CoAP answer of a known device through a base station on loopback. `first-run` is the same
+ * without the compiled code that `svc` caches between runs.
  *
- * 1. A base station and an attached device, processes of their own, that run all the while; a client that has connected once.
- * 2. Round by round each command in turn. Bash's `time` gives the processor time of a child to the millisecond, which Node does not tell.
+ * 1. Start a base station and an attached device as separate processes; a client connects once.
+ * 2. In each round, run each command in turn. Bash's `time` reports a child's processor time to the millisecond; Node
+ *    does not.
  *
- * The commands have a cache folder of their own, and one run each before what is counted.
+ * The commands have a separate cache folder. Each runs once before the counted rounds.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -17,7 +19,7 @@ import { fromRoot } from './root.ts';
 const ROUNDS = 21;
 const MAIN = fromRoot('dist/svc/main.cjs');
 const BARE = 'bare';
-/** Of Node 20, whose start takes twice as long; of Node 22 and later, the same commands beside a faster start. */
+/** Goals for Node 20, which takes twice as long to start, and for Node 22 and later. */
 const GOALS = { old: { help: 1.5, version: 1.5, coap: 2.3 }, new: { help: 1.8, version: 1.8, coap: 4.5 } } as const;
 const LAST_OLD = 20;
 
@@ -31,7 +33,7 @@ interface Scene {
   readonly variables: NodeJS.ProcessEnv;
 }
 
-/** @param node path of another Node that runs the commands */
+/** Runs the bench. @param node path of another Node that runs the commands */
 export async function run(progress: (step: string) => void, { node = process.execPath }: { readonly node?: string }): Promise<Report> {
   const times = await withDirectory((directory) => withDevice(directory, (scene) => measure(node, scene, progress)));
   const bare = { bare: spread(times[BARE]!) };
@@ -67,7 +69,7 @@ function measure(node: string, { state, variables }: Scene, progress: (step: str
   return Promise.resolve(times);
 }
 
-/** ms of processor that the command took. @throws Error when it fails */
+/** Returns the processor time of a command, ms. @throws Error when it fails */
 function processorTime(node: string, args: readonly string[], variables: NodeJS.ProcessEnv): number {
   const script = 'TIMEFORMAT="%3U %3S"; time "$@" > /dev/null';
   const ran = spawnSync('bash', ['-c', script, 'bash', node, ...args], {
@@ -107,7 +109,7 @@ async function withDevice<T>(directory: string, work: (scene: Scene) => Promise<
   }
 }
 
-/** Waits for an event of a command that prints them as JSON lines. */
+/** Returns a function that waits for an event of a command that prints its events as JSON lines. */
 function events(child: ChildProcess): (name: string) => Promise<Record<string, unknown>> {
   const lines = createInterface({ input: child.stdout! });
   const seen: Record<string, unknown>[] = [];
@@ -121,11 +123,11 @@ function events(child: ChildProcess): (name: string) => Promise<Record<string, u
       };
       look();
       lines.on('line', look);
-      child.once('exit', () => reject(new Error(`svc ended before it said "${name}"`)));
+      child.once('exit', () => reject(new Error(`svc ended before it printed "${name}"`)));
     });
 }
 
-/** Standard output of a command that ended well. */
+/** Returns the standard output of a command. @throws Error when it failed */
 function checked({ status, stdout, stderr, error }: { status: number | null; stdout: string; stderr: string; error?: Error }): string {
   if (error !== undefined) throw error;
   if (status !== 0) throw new Error(`a command failed: ${stderr.trim()}`);

@@ -1,9 +1,10 @@
 /**
- * Round trips of a CoAP GET with a four-byte answer, one request at a time and 32 in flight, from client to device: directly, and through
- * the base station. The peer is client and server of the `coap` package on plain UDP, without encryption.
+ * Round trips of a CoAP GET with a four-byte answer, one request at a time and 32 in flight, from client to device:
+ * directly, and through the base station. The peer is a client and a server of the `coap` package on plain UDP, without
+ * encryption.
  *
- * `under-upload`: one request at a time on a connection that carries an endless stream to the device at the same time; its peer `idle` is the same
- * without the stream, in the same round.
+ * `under-upload`: one request at a time on a connection that also carries an endless stream to the device. Its peer
+ * `idle` is the same without the stream, in the same round.
  */
 import { type Child, withChildren } from './processes/parent.ts';
 import { onStage } from './processes/stage.ts';
@@ -11,14 +12,14 @@ import { percentile, type Report, type Row, spread } from './report.ts';
 
 const ROUNDS = 7;
 const WARM_UP = 2;
-/** Requests of one round, by how many are in flight. */
+/** Requests of one round, by the number in flight. */
 const LOADS = [
   { flight: 1, count: 600 },
   { flight: 32, count: 4000 },
 ];
 const PERCENTILES = [50, 99];
 
-/** Requests of one round beside an upload, and ms the upload gets before them. */
+/** Requests of one round beside an upload, which begins `settle` ms before them. */
 const UNDER_UPLOAD = { flight: 1, count: 300, settle: 300 };
 
 type Contender = 'direct' | 'relay' | 'coap';
@@ -67,7 +68,7 @@ function row(name: 'direct' | 'relay', flight: number, percent: number, times: R
   return { case: `${name}-${flight}-p${percent}`, unit: 'µs', better: 'lower', ours: of(name), peers: { coap: of('coap') } };
 }
 
-/** Rows of the requests beside an upload, the same without it as their peer. */
+/** Returns the rows of requests beside an upload. Their peer is the same without the upload. */
 async function underUpload(client: Child): Promise<Row[]> {
   const { flight, count, settle } = UNDER_UPLOAD;
   const [idle, busy] = [[] as number[][], [] as number[][]];

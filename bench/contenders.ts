@@ -1,6 +1,6 @@
 /**
- * Ours and the peers as pairs of processes, one that listens and one that connects, which are measured in turn. A peer that fails is out, with
- * its reason; when ours fails the bench does.
+ * Contenders (ours and the peers) as pairs of processes: one listens, one connects. They are measured in turn. A peer
+ * that fails is excluded, with its reason; if ours fails, the bench fails.
  */
 import type { Child, Program, Start } from './processes/parent.ts';
 
@@ -12,17 +12,17 @@ export interface Pair {
   readonly near: Child;
   /** Listens. */
   readonly far: Child;
-  /** Where `far` listens, as its transport says it. */
+  /** Address at which `far` listens, in its transport's form. */
   readonly address: unknown;
 }
 
 export interface Places {
-  /** Numeric address at which the listening processes are reached; one for all, or by the name of the contender. */
+  /** Numeric address of the listening processes: one for all, or a function of the contender's name. */
   readonly host: string | ((name: string) => string);
-  /** Changes the programs of either end, to run them elsewhere. */
+  /** Adapts the programs of either end, to run them elsewhere. */
   readonly near?: (program: Program) => Program;
   readonly far?: (program: Program) => Program;
-  /** ms for one step of a peer; one that takes longer is out. Default 30 s. */
+  /** Limit for one step of a peer, ms; a slower peer is excluded. Default 30 s. */
   readonly patience?: number;
 }
 
@@ -38,7 +38,7 @@ export class Contenders {
     this.absent = { ...absent };
   }
 
-  /** Starts and connects all. */
+  /** Starts and connects all contenders. */
   static async start(
     start: Start,
     { host, near = same, far = same, patience = PATIENCE }: Places,
@@ -59,7 +59,7 @@ export class Contenders {
     return contenders;
   }
 
-  /** Those that have not failed so far. */
+  /** Pairs that have not failed so far. */
   get pairs(): readonly Pair[] {
     return this.#pairs;
   }
@@ -75,7 +75,7 @@ export class Contenders {
     }
   }
 
-  /** Runs `work` on all pairs at once: for what takes no share of machine and line that the others would miss. */
+  /** Runs `work` on all pairs at once, for work that does not compete for the processor or the line. */
   async together(work: (pair: Pair) => Promise<void>): Promise<void> {
     const done = await Promise.all(this.#pairs.map((pair) => this.#attempt(pair.name, () => work(pair).then(() => pair))));
     this.#pairs = this.#pairs.filter((pair) => done.includes(pair));

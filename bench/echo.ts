@@ -1,7 +1,7 @@
 /**
- * Small things on loopback, in separate processes: from nothing to the first echo of 64 bytes over a new connection, and the round trips of 64
- * bytes on one that is open, one at a time. Ours is the
- * transport without the products around it, key pinned, over a byte stream and as CoAP requests; TLS makes a full handshake each time.
+ * Short exchanges on loopback between separate processes: from connect to the first echo of 64 bytes over a new
+ * connection, and round trips of 64 bytes on an open one, one at a time. Ours is the transport without the products,
+ * with a pinned key, over a byte stream and as CoAP requests. TLS makes a full handshake each time.
  */
 import { Contenders } from './contenders.ts';
 import { Figures } from './figures.ts';
@@ -14,7 +14,7 @@ const CONNECTIONS = 15;
 const ROUNDS = 7;
 const WARM_UP = 2;
 
-/** Over a byte stream, as the peers, and as CoAP requests. */
+/** Over a byte stream, like the peers, and as CoAP requests. */
 export const ours = [program('ours'), { ...program('ours', JSON.stringify({ over: 'coap' })), name: 'ours-coap' }];
 
 export async function run(progress: (step: string) => void, options: { peers?: string }): Promise<Report> {

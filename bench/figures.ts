@@ -1,4 +1,4 @@
-/** Values collected round by round, by case and contender, and the rows of a report made of them. */
+/** Collects values round by round, by case and contender, and makes report rows from them. */
 import { type Row, spread } from './report.ts';
 
 const OURS = 'ours';
@@ -13,7 +13,7 @@ export class Figures {
     contenders.set(contender, [...(contenders.get(contender) ?? []), value]);
   }
 
-  /** The row of a case: of our own values there must be one. */
+  /** Returns the row of a case. @throws Error if our own contender has no value */
   row(name: string, unit: string, better: Row['better']): Row {
     const contenders = [...(this.#values.get(name) ?? [])];
     const ours = contenders.find(([contender]) => contender === OURS)?.[1] ?? [];

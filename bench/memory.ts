@@ -26,15 +26,14 @@ import { type Report, type Row, spread } from './report.ts';
 const CONNECTIONS = 1000;
 const LINE = 64;
 /**
- * ms an attached device is left alone before each look, and how often it is looked at, the last time for good. Each look collects, and V8 gives back
- * the room it needed for loading when it sees how little was allocated between two.
+ * Pause before each sample of an attached device, ms, and the number of samples; the last one counts. Each sample runs a collection. V8 frees the memory that it needed for loading once little is allocated between two collections.
  */
 const SETTLE = 3000;
 const LOOKS = 3;
 const ROUNDS = 3;
-/** Resident: thousands that are counted, after one that is not. */
+/** Resident: counted thousands, after one that is not. */
 const THOUSANDS = 4;
-/** ms until an idle connection has let go of what it needed in use. */
+/** ms until an idle connection has freed the memory that it needed in use. */
 const REST = 11_000;
 
 export async function run(progress: (step: string) => void): Promise<Report> {
@@ -69,11 +68,11 @@ export async function run(progress: (step: string) => void): Promise<Report> {
   };
 }
 
-/** The initiators' ends of many connections in one core, each with a partner in another core. */
+/** Returns the bytes that one connection touches: many initiators in one core, each with a responder in another core. */
 function touchedPerConnection(): number {
   const near = Core.create({ connections: CONNECTIONS });
   const far = Core.create({ connections: CONNECTIONS });
-  // The first connection makes what all share.
+  // The first connection allocates what all share.
   exchange(near, far, 0);
   const before = near.buffer.slice();
   for (let index = 1; index < CONNECTIONS; index++) exchange(near, far, index);
@@ -124,7 +123,7 @@ function take(connection: CoreConnection): void {
   }
 }
 
-/** Bytes by which each end grows per connection, for each thousand. */
+/** Returns the bytes by which each end grows per connection, for each thousand. */
 function residentPerConnection(progress: (step: string) => void): Promise<{ far: number[]; near: number[] }> {
   const idle = { ...program('idle'), command: [process.execPath, '--expose-gc', '--max-semi-space-size=1', '--compact-on-every-full-gc'] };
   return withChildren(async (start) => {

@@ -1,17 +1,18 @@
 /**
- * A password authentication over an open direct connection, from the client's call until both ends are sure of each other: scrypt at its real cost,
- * the exchange, and two round trips on loopback. Each round is a device under access control and a client, processes of their own.
+ * A password authentication over an open direct connection, from the client's call until both ends have verified each
+ * other: scrypt at its real cost, the exchange, and two round trips on loopback. Each round starts a device under
+ * access control and a client as separate processes.
  *
- * `cold` is the first of both processes: the exchange is loaded, and its code has never run. `warm` are those after it, which begin no sooner than
- * the device's limit of attempts lets them.
+ * `cold` is the first authentication of both processes: the exchange is loaded, and its code has never run. `warm` are
+ * the later ones, paced by the device's limit of attempts.
  */
 import { withChildren } from './processes/parent.ts';
 import { type Report, type Row, spread } from './report.ts';
 
 const ROUNDS = 5;
-/** Of a round, after the first. */
+/** Authentications of a round after the first. */
 const LATER = 6;
-/** ms between them: a device lets five a second begin. */
+/** ms between them: a device allows five a second. */
 const PAUSE = 250;
 const ids = { productId: 'pr-bench', deviceId: 'de-bench' };
 const user = { username: 'bench', password: 'correct horse battery staple' };
@@ -42,7 +43,7 @@ export async function run(progress: (step: string) => void): Promise<Report> {
   };
 }
 
-/** Milliseconds of each, the first of both processes first. */
+/** Returns the ms of each authentication, the cold one first. */
 function logins(): Promise<number[]> {
   return withChildren(async (start) => {
     const [device, client] = [start('device'), start('client')];

@@ -1,22 +1,23 @@
 /**
- * What a check of a direct path costs its receiver, beside one bare HMAC-SHA-256 of the same bytes with the same crypto: without the pair it would be spent on
- * every stranger's datagram that names a tag.
+ * The cost of a check of a direct path at its receiver, beside one bare HMAC-SHA-256 of the same bytes with the same
+ * crypto. A receiver pays it for every datagram of a stranger that names a known tag.
  *
- *   check-verify  find the tag, then verify
- *   check-answer  the same, and the answer to be sent
+ *   check-verify  finds the tag, then verifies
+ *   check-answer  the same, and encodes the answer
  *
- * And what the 256 sockets of a sprayed stage cost, beside as many bare ones of `node:dgram` in the same run, in processes of their own: the first opening in a
- * process counts for the memory, since later ones find the room of those before.
+ * The cost of the 256 sockets of a sprayed stage, beside as many bare ones of `node:dgram` in the same run, in separate
+ * processes. Only the first opening in a process counts for the memory, since later ones reuse it.
  *
  *   sockets-256         opened and bound
- *   sockets-256-memory  by how much the process is larger while they are open
+ *   sockets-256-memory  growth of the process while they are open
  *
- * And what a base station does for those whom UDP does not reach, in a process of its own beside one that has the library alone:
+ * The relay of a base station for clients and devices that UDP does not reach, beside a process that uses the library
+ * alone:
  *
  *   ws-relay-1200  packets of 1,200 bytes of a route from one WebSocket to another, 32 under way
- *   ws-resident    by how much the process is larger for each WebSocket with an idle session
+ *   ws-resident    growth of the process for each WebSocket with an idle session
  *
- * And what others at a base station keep of their rates beside strangers on WebSockets (`strangers.ts`).
+ * The rates that other peers of a base station keep beside strangers on WebSockets: `strangers.ts`.
  */
 import { encodeCheck, encodeCheckAnswer, tagOfCheck, verifyCheck } from '../protocol/stun/index.ts';
 import { nodeCrypto } from '../transport/node/crypto.ts';
@@ -25,7 +26,7 @@ import { type Report, type Row, spread } from './report.ts';
 import { type Contender, operationsPerSecond } from './rounds.ts';
 import { strangersGoals, strangersRows } from './strangers.ts';
 
-/** What the integrity of a check covers. */
+/** Bytes that the integrity of a check covers. */
 const COVERED = 56;
 const SOURCE = { address: '192.0.2.1', port: 50_000 };
 const BARE = 'bare HMAC';
@@ -35,11 +36,11 @@ const BARE_SOCKETS = 'bare dgram';
 const PROCESSES = 5;
 const OPENINGS = 5;
 const BARE_RELAY = 'bare ws';
-/** Packets of a round, rounds that count after one that does not. */
+/** Packets of a round; counted rounds, after one that is not. */
 const RELAYED = 50_000;
 const RELAY_ROUNDS = 7;
 const RELAYED_SIZE = 1_200;
-/** WebSockets that are counted, after some that are not, and ms until they have let go of what they needed in use. */
+/** Counted WebSockets, after some that are not, and ms until they have freed the memory that they needed in use. */
 const IDLE = 6_000;
 const IDLE_BEFORE = 500;
 const IDLE_REST = 12_000;
@@ -50,7 +51,7 @@ export async function run(progress: (step: string) => void): Promise<Report> {
   const check = encodeCheck(crypto.randomBytes(8), key, crypto.randomBytes(12), crypto);
   const covered = check.slice(0, COVERED);
   const verify = (): void => {
-    if (tagOfCheck(check) === null || !verifyCheck(check, key, crypto)) throw new Error('a good check does not hold');
+    if (tagOfCheck(check) === null || !verifyCheck(check, key, crypto)) throw new Error('a valid check was refused');
   };
   const answer = (): void => {
     verify();
@@ -109,10 +110,10 @@ async function socketRows(progress: (step: string) => void): Promise<readonly Ro
         ['bare', start('sockets')],
       ];
       for (let opening = 1; opening <= OPENINGS; opening++)
-        for (const [who, child] of children) {
-          const opened = await child.call<Opening>(who, { count: SOCKETS });
-          times[who].push(opened.time);
-          if (opening === 1) bytes[who].push(opened.bytes / 1e6);
+        for (const [kind, child] of children) {
+          const opened = await child.call<Opening>(kind, { count: SOCKETS });
+          times[kind].push(opened.time);
+          if (opening === 1) bytes[kind].push(opened.bytes / 1e6);
         }
     });
   }
@@ -147,9 +148,9 @@ async function webSocketRows(progress: (step: string) => void): Promise<readonly
   return [relay, { case: 'ws-resident', unit: 'KB', better: 'lower', ours: spread([await residentPerWebSocket()]), peers: {} }];
 }
 
-async function openRoute(relay: Child, ends: Child, who: 'ours' | 'bare') {
-  await ends.call('open', await relay.call<RelayAddress>(who));
-  return { ends, route: who === 'ours' ? await relay.call<number[]>('route') : undefined };
+async function openRoute(relay: Child, ends: Child, kind: 'ours' | 'bare') {
+  await ends.call('open', await relay.call<RelayAddress>(kind));
+  return { ends, route: kind === 'ours' ? await relay.call<number[]>('route') : undefined };
 }
 
 function residentPerWebSocket(): Promise<number> {

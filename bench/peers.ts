@@ -1,15 +1,16 @@
 /**
- * The other transports and their processes: which there are, which are installed, and which of them a bench takes.
+ * The other transports and their processes: which exist, which are installed, and which of them a bench measures.
  *
- * Their scripts lie in `bench/peers/`, a package of its own with its own lock file, which `npm run bench -- peers` installs. One that is
- * missing, or that cannot run here, is named in the report with the reason; it never fails the bench.
+ * Their scripts are in `bench/peers/`, a separate package with its own lock file, which `npm run bench -- peers`
+ * installs. The report names a peer that is missing or cannot run here, with the reason. Such a peer never fails the
+ * bench.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import type { Program } from './processes/parent.ts';
 import { fromRoot } from './root.ts';
 
-/** The peers a bench measures, and the others with the reason why not. */
+/** The peers that a bench measures, and the others, each with the reason. */
 export interface Selection {
   readonly peers: readonly Program[];
   readonly absent: Readonly<Record<string, string>>;
@@ -17,9 +18,9 @@ export interface Selection {
 
 interface Known {
   readonly name: string;
-  /** What must be installed; none for a peer that is part of Node. */
+  /** Packages that must be installed; none for a peer that is part of Node. */
   readonly packages: readonly string[];
-  /** Needs the Node that is installed beside it. */
+  /** Needs the newer Node that is installed beside it. */
   readonly newer?: true;
 }
 
@@ -38,12 +39,12 @@ const known: readonly Known[] = [
 
 export const peerNames: readonly string[] = known.map(({ name }) => name);
 
-/** A name of `wanted` that is no peer's. */
+/** Returns a name in `wanted` that is not a peer's. */
 export function unknownPeer(wanted?: string): string | undefined {
   return names(wanted).find((name) => !peerNames.includes(name));
 }
 
-/** @param wanted 'all' (so without it), 'none', or names with commas between */
+/** Selects the peers to measure. @param wanted 'all' (default), 'none', or names separated by commas */
 export function select(wanted?: string): Selection {
   const peers: Program[] = [];
   const absent: Record<string, string> = {};
@@ -56,8 +57,9 @@ export function select(wanted?: string): Selection {
 }
 
 /**
- * Installs the peers in the locked versions, without install scripts. Not by `npm ci`: that refuses when the registry lacks a package for another
- * platform. A second time with the newer Node, since npm leaves out optional packages that the Node it runs on is too old for.
+ * Installs the peers in the locked versions, without install scripts. It does not use `npm ci`, which fails when the
+ * registry lacks a package for another platform. It installs a second time with the newer Node, since npm omits
+ * optional packages for which its own Node is too old.
  */
 export function install(): void {
   npm(process.execPath);
@@ -77,7 +79,7 @@ function names(wanted = 'all'): readonly string[] {
   return wanted === 'all' ? peerNames : wanted.split(',');
 }
 
-/** Why a peer cannot be measured here, or null. */
+/** Returns why a peer cannot be measured here, or null. */
 function missing({ packages, newer }: Known): string | null {
   const wanted = newer ? [...packages, NEWER_NODE] : packages;
   const first = wanted.find((name) => !existsSync(`${FOLDER}node_modules/${name}/package.json`));

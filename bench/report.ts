@@ -1,7 +1,7 @@
 /**
- * What a bench gives and how it is shown: rows of medians with the least and the most beside them, as a table or as one JSON document.
+ * The report of a bench, as a table or as one JSON document: rows of medians, with minimum and maximum.
  *
- * A ratio is always ours ÷ peer: where more is better a large one is good, where less is better a small one.
+ * A ratio is always ours ÷ peer. A large ratio is good where more is better, a small one where less is better.
  */
 import { cpus } from 'node:os';
 
@@ -17,18 +17,18 @@ export interface Row {
   readonly better: 'higher' | 'lower';
   readonly ours: Spread;
   readonly peers: Readonly<Record<string, Spread>>;
-  /** ms that it took, by percentile, where `ours` is how often something succeeded: Infinity where it did not. */
+  /** Duration by percentile, ms, where `ours` is a share of successes; Infinity for a failure. */
   readonly times?: Readonly<Record<TimeFigure, number>>;
 }
 
 export type TimeFigure = 'p50' | 'p95' | 'p99' | 'max';
 
-/** A ratio the project wants to reach, shown beside its row. */
+/** A ratio to reach, shown beside its row. */
 export interface Goal {
   readonly case: string;
-  /** Peer the ratio is taken to; without one the goal is about our own value. */
+  /** Peer of the ratio; without one the goal is about our own value. */
   readonly peer?: string;
-  /** It is about that time. */
+  /** The goal is about this figure of `times`. */
   readonly time?: TimeFigure;
   readonly atLeast?: number;
   readonly atMost?: number;
@@ -44,12 +44,12 @@ export interface Report {
   readonly absent?: Readonly<Record<string, string>>;
 }
 
-/** Of the times, those that a table shows. */
+/** Figures of `times` that a table shows. */
 const SHOWN_TIMES: readonly TimeFigure[] = ['p50', 'p95'];
-/** More than these are shown one below the other. */
+/** More peers than this are shown one below the other. */
 const PEERS_ABREAST = 3;
 
-/** Median, least and most of at least one value. */
+/** Returns median, minimum and maximum of at least one value. */
 export function spread(values: readonly number[]): Spread {
   const sorted = [...values].sort((a, b) => a - b);
   const [min, median, max] = [sorted[0], sorted[sorted.length >> 1], sorted.at(-1)];
@@ -57,13 +57,13 @@ export function spread(values: readonly number[]): Spread {
   return { median, min, max };
 }
 
-/** The value below which `percent` of them lie; NaN without any. */
+/** Returns the value below which `percent` of the values lie; NaN without any. */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))] ?? Number.NaN;
 }
 
-/** The one document of `--json`. */
+/** Returns the JSON document of `--json`. */
 export function document(report: Report): string {
   const rows = report.rows.map((row) => ({
     case: row.case,
@@ -73,7 +73,7 @@ export function document(report: Report): string {
     peers: map(row.peers, ({ median }) => significant(median)),
     ratio: map(row.peers, ({ median }) => significant(row.ours.median / median)),
     range: { ours: range(row.ours), ...map(row.peers, range) },
-    // JSON has no Infinity: null where nothing succeeded.
+    // JSON has no Infinity: a figure of a failure is null.
     ...(row.times && map(row.times, significant)),
   }));
   const goals = report.goals.map((goal) => {
@@ -87,7 +87,10 @@ export function document(report: Report): string {
   );
 }
 
-/** A table for a person, with the goals beside the rows they are about. Many peers stand one below the other, a few beside each other. */
+/**
+ * Returns a table for a person, with each goal beside its row. A few peers stand side by side, many one below the
+ * other.
+ */
 export function table(report: Report): string {
   const { rows, absent = {} } = report;
   const peers = [...new Set(rows.flatMap((row) => Object.keys(row.peers)))];
@@ -95,7 +98,7 @@ export function table(report: Report): string {
   const unmeasured = report.goals.filter((goal) => reachedValue(goal, rows) === null).map((goal) => `goal: ${wanted(goal)}: not measured`);
   return [
     `${report.bench}: ${report.about}`,
-    `Medians (least … most); ratio = ours ÷ peer. Node ${process.version}, ${cpu()}`,
+    `Medians (min … max); ratio = ours ÷ peer. Node ${process.version}, ${cpu()}`,
     '',
     ...columns(peers.length <= PEERS_ABREAST ? abreast(report, peers) : below(report)),
     ...missing,
@@ -148,7 +151,7 @@ function ratio(row: Row, other: Spread): string {
   return `${number(row.ours.median / other.median)} ×`;
 }
 
-/** What a goal is about: a ratio, or our own value; null when it was not measured. */
+/** Returns the value that a goal is about: a ratio, or our own value; null when it was not measured. */
 function reachedValue({ case: name, peer, time }: Goal, rows: readonly Row[]): number | null {
   const row = rows.find((candidate) => candidate.case === name);
   if (row === undefined) return null;
@@ -168,7 +171,7 @@ function wanted(goal: Goal): string {
   return peer === undefined ? `${name} ${limit}` : `${name} ${limit} × ${peer}`;
 }
 
-/** The goal beside its row. */
+/** Returns the text of a goal beside its row. */
 function verdict(goal: Goal, rows: readonly Row[]): string {
   const { peer } = goal;
   const value = reachedValue(goal, rows);
@@ -182,7 +185,7 @@ function limitOf({ time, atLeast, atMost }: Goal): string {
   return time === undefined ? limit : `${time} ${limit}`;
 }
 
-/** The first two columns to the left, and the last; all others to the right. */
+/** Aligns the first two columns and the last to the left, all others to the right. */
 function columns(lines: readonly (readonly string[])[]): string[] {
   const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   return lines.map((line) =>
@@ -200,7 +203,7 @@ function shown({ median, min, max }: Spread): string {
   return min === max ? number(median) : `${number(median)} (${number(min)} … ${number(max)})`;
 }
 
-/** Three digits, thousands apart. */
+/** Formats a value with three digits, or with separators of thousands. */
 function number(value: number): string {
   return value >= 1000 ? Math.round(value).toLocaleString('en-US') : String(Number(value.toPrecision(3)));
 }

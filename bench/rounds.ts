@@ -1,20 +1,19 @@
 /**
  * Interleaved rounds of short measurements with the `benchmark` package.
  *
- * A machine drifts: clocks, neighbours, heat. So each round measures every contender once, briefly, one after the other, and what counts is
- * the median over the rounds. The first rounds only warm up: WebAssembly starts in V8's baseline compiler and JavaScript in its interpreter.
+ * A machine drifts: clocks, neighbours, heat. So each round measures every contender once, briefly, one after the other, and the median over the rounds counts. The first rounds only warm up: WebAssembly starts in V8's baseline compiler, JavaScript in its interpreter.
  */
 import Benchmark from 'benchmark';
 import { type Spread, spread } from './report.ts';
 
 export interface Contender {
   readonly name: string;
-  /** One operation; what it needs is prepared before. */
+  /** Runs one operation; its input is prepared before. */
   readonly run: () => void;
 }
 
 export interface RoundOptions {
-  /** Counted rounds, and those before that are not. */
+  /** Counted rounds, and warm-up rounds before them. */
   readonly rounds: number;
   readonly warmUp: number;
   /** Seconds per contender and round. */
@@ -29,7 +28,7 @@ const BATCH = 16;
 
 const usual: RoundOptions = { rounds: 21, warmUp: 3, seconds: 0.04 };
 
-/** Operations per second of each contender. */
+/** Returns the operations per second of each contender. */
 export function operationsPerSecond(contenders: readonly Contender[], options: Partial<RoundOptions> = {}): Record<string, Spread> {
   const { rounds, warmUp, seconds } = { ...usual, ...options };
   const values = new Map<string, number[]>(contenders.map(({ name }) => [name, []]));

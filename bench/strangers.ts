@@ -1,10 +1,10 @@
 /**
- * What strangers on WebSockets take from others at a base station with its numbers of places as they are: 10,000 that are idle, 1,000 that
- * never finish the upgrade, and a client with a token that begins a download over a WebSocket and never reads. Each row is a rate beside
- * them, and its peer the rate without them, in turn.
+ * The effect of strangers on WebSockets on other peers of a base station with its default limits: 10,000 idle
+ * strangers, 1,000 that never finish the upgrade, and a client with a token that begins a download over a WebSocket and
+ * never reads. Each row is a rate beside them; its peer is the rate without them, in turn.
  *
- *   beside-relay      upload of a client to its device, both by UDP
- *   beside-websocket  the same over a WebSocket of the client
+ *   beside-relay      upload of a client to its device, both over UDP
+ *   beside-websocket  the same with the client on a WebSocket
  *   beside-rest       requests to /health
  */
 import { get } from 'node:http';
@@ -14,14 +14,14 @@ import { type Goal, type Row, spread } from './report.ts';
 
 const IDLE = 10_000;
 const UNFINISHED = 1_000;
-/** As few as the limit of one address allows. */
+/** The fewest that the limit for one address allows. */
 const ADDRESSES = 40;
 const ROUNDS = 3;
 /** ms of each measurement. */
 const TIME = 1_000;
-/** ms for which strangers may stay: ten seconds by default, in which a busy machine opens fewer. */
+/** ms for which strangers may stay. The default of ten seconds is too short for a busy machine to open them all. */
 const STAY = 600_000;
-/** ms until the station has seen that they are gone. */
+/** ms until the base station has noticed that they are gone. */
 const REST = 1_000;
 const ALONE = 'alone';
 
@@ -77,8 +77,8 @@ async function withStrangers(strangers: Child, port: number, work: () => Promise
   await strangers.call('half', { port, count: UNFINISHED, addresses: ADDRESSES });
   await work();
   const left = await strangers.call<number>('count');
-  // Connections that do not become WebSockets have ten seconds, and the client and the silent one have a WebSocket, too.
-  if (left < IDLE - 10) throw new Error(`no more than ${left} strangers were there all the time`);
+  // Unfinished upgrades end after ten seconds. The client and the silent client also have a WebSocket.
+  if (left < IDLE - 10) throw new Error(`only ${left} strangers stayed all the time`);
   await strangers.stop();
 }
 
@@ -100,7 +100,7 @@ async function uploadRate(client: Child, name: What): Promise<number> {
   return client.call('endUpload', { name });
 }
 
-/** A second, one after the other over one connection for each. */
+/** Returns requests per second, one after the other, each over a new connection. */
 async function requestRate(port: number): Promise<number> {
   const began = performance.now();
   let answered = 0;

@@ -1,14 +1,15 @@
 /**
  * One bulk stream over loopback, in separate processes.
  *
- * - `products-direct`, `products-relay`: client → device as they are, directly and through the base station;
- * - `direct-1452`: our transport without the products around it, and processor time of both ends;
- * - `direct-mtu`: the same with room for packets of 65,000 bytes, which only loopback carries whole.
+ * - `products-direct`, `products-relay`: client → device with the products, directly and through the base station;
+ * - `direct-1452`: our transport without the products, and processor time of both ends;
+ * - `direct-mtu`: the same with packets of up to 65,000 bytes, which only loopback carries whole.
  *
- * All of ours begin with packets of 1,200 bytes and find the size that the path carries by probes: 1,452, and 65,000 in `direct-mtu`.
+ * Our own contenders begin with packets of 1,200 bytes and probe for the size that the path carries: 1,452, and 65,000
+ * in `direct-mtu`.
  *
- * Beside them: a bare sender and a bare receiver of datagrams of the same size, with no encryption, no acknowledgement, nothing kept, where what
- * the receiver did not keep up with does not count; and the other transports, each with packets of its own choice.
+ * Beside them: a bare sender and a bare receiver of datagrams of the same size, without encryption, acknowledgement or
+ * buffering; datagrams that the receiver misses do not count. And the other transports, each with its own packet size.
  */
 import { Contenders, type Pair } from './contenders.ts';
 import { Figures } from './figures.ts';
@@ -20,17 +21,17 @@ import type { Report } from './report.ts';
 const ETHERNET_SIZE = 1452;
 const LOOPBACK_SIZE = 65_000;
 const BYTES = 64 * 1024 * 1024;
-/** Bytes of the first, uncounted round of a peer; later ones take about this many seconds. */
+/** Bytes of the first, uncounted round of a peer, and seconds that a later round takes. */
 const FIRST_BYTES = 4 * 1024 * 1024;
 const SECONDS = 0.4;
 const BARE_MILLISECONDS = 500;
 const ROUNDS = 5;
-/** What runs in wasm and JavaScript is compiled for speed over the first 100 MB or so, which costs a quarter more a gigabyte. */
+/** Rounds in which V8 optimizes wasm and JavaScript. The first 100 MB or so cost a quarter more per gigabyte. */
 const WARM_UP = 4;
 
 const PRODUCTS = ['products-direct', 'products-relay'];
 
-/** Our contenders, and the case each stands for. */
+/** Our contenders, and the case of each. */
 const cases: Readonly<Record<string, string>> = { 'ours-1452': `direct-${ETHERNET_SIZE}`, 'ours-mtu': 'direct-mtu' };
 
 export async function run(progress: (step: string) => void, options: { peers?: string }): Promise<Report> {
@@ -108,7 +109,7 @@ class Bulk {
     if (counts) this.#add(name, rate, send, receive);
   }
 
-  /** A peer stands beside ours in every case; its packets do not depend on it. */
+  /** Adds figures. A peer stands beside ours in every case, since its packets do not depend on the case. */
   #add(name: string, rate: number, send: number, receive: number): void {
     const ours = cases[name];
     for (const of of ours === undefined ? Object.values(cases) : [ours]) {

@@ -8,12 +8,12 @@ import { type Goal, type Row, spread } from './report.ts';
 
 const ROUNDS = 11;
 const WARM_UP = 2;
-/** First connects of one kind in a round, and later ones. */
+/** First and later connects of one kind in a round. */
 const FIRST = 10;
 const LATER = 50;
 
 export interface TlsTarget {
-  /** Connection options without what proves the base station. */
+  /** Connection options without the proof of the base station. */
   readonly all: Readonly<Record<string, string>>;
   /** PEM. */
   readonly rootCerts: string;
@@ -30,7 +30,7 @@ interface Measured {
   readonly laterPinned: number[];
 }
 
-/** The rows and goals. */
+/** Measures, and returns the rows and goals. */
 export async function measureTls(
   client: Child,
   target: TlsTarget,

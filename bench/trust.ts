@@ -1,8 +1,13 @@
 /**
- * What a token of an issuer costs a base station: processor time of a connect and its end, with the keys of the issuer known, beside a
- * connect with a server key that admits alone. `token-fresh` is the rest beside the check of the signature, which `check` gives;
- * `token-again` shows a token that was right before. The three take turns in short rounds, in one base station with one client and one
- * device, processes of their own. Then what the proof by TLS costs (`trust-tls.ts`).
+ * The cost of an issuer's token at a base station: processor time of a connect and its end, with the issuer's keys
+ * cached, beside a connect with a server key that admits alone.
+ *
+ *   check        the check of the signature
+ *   token-fresh  the rest of a connect with a new token
+ *   token-again  a connect with a token that was accepted before
+ *
+ * They take turns in short rounds, at one base station with one client and one device as separate processes. Then the
+ * cost of the proof by TLS (`trust-tls.ts`).
  */
 import type { Child } from './processes/parent.ts';
 import { withChildren, withDirectory } from './processes/parent.ts';
@@ -81,7 +86,7 @@ function report({ key, fresh, again, check }: Measured, tls: Awaited<ReturnType<
   return {
     bench: 'trust',
     about:
-      'processor time of a base station for one connect and its end, by what the client shows; time of a connect, by what proves the base station.',
+      'processor time of a base station for one connect and its end, by credential of the client; time of a connect, by proof of the base station.',
     rows: [
       row('token-fresh', fresh, { key: spread(key) }),
       row('token-again', again, { key: spread(key) }),

@@ -1,28 +1,28 @@
 /**
- * Runs in the browser: interleaved rounds, as `bench/rounds.ts` has them in Node. That one measures with a package that makes code of text,
- * which the Content-Security-Policy forbids.
+ * Interleaved rounds that run in the browser, like those of `bench/rounds.ts` in Node. The package used there turns
+ * text into code, which the Content-Security-Policy forbids.
  */
 import { message, openers, sealers } from '../aead-contenders.ts';
 import type { Contender } from '../rounds.ts';
 
-/** What to do with each message. */
+/** The operation on each message. */
 export type Operation = 'seal' | 'open' | 'both';
 
 export interface AeadRounds {
   readonly operation: Operation;
   /** Bytes of a message. */
   readonly size: number;
-  /** Counted rounds, and those before that are not. */
+  /** Counted rounds, and warm-up rounds before them. */
   readonly rounds: number;
   readonly warmUp: number;
-  /** ms per contender and round: long beside the resolution of a page's clock, 0.1 ms. */
+  /** ms per contender and round: long compared with the resolution of a page's clock, 0.1 ms. */
   readonly time: number;
 }
 
-/** Operations between two looks at the clock. */
+/** Operations between two readings of the clock. */
 const BATCH = 16;
 
-/** Operations per second of each contender, one figure a round. */
+/** Returns the operations per second of each contender, one figure per round. */
 export function measure({ operation, size, rounds, warmUp, time }: AeadRounds): Record<string, number[]> {
   const contenders = contendersOf(operation, size);
   const rates = contenders.map(({ name }) => [name, [] as number[]] as const);

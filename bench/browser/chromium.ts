@@ -1,11 +1,14 @@
-/** Chromium as this machine has it: where it is and how it starts. Nothing is downloaded. */
+/** Finds and starts the Chromium of this machine. It downloads nothing. */
 import { accessSync, constants } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 
-/** Where Debian's package puts it. */
+/** Path in Debian's package. */
 const DEBIAN = '/usr/bin/chromium';
 
-/** Nothing leaves this machine, and nothing needs a graphics processor. A container often runs as root, where the sandbox refuses to start. */
+/**
+ * No traffic leaves this machine, and no graphics processor is needed. A container often runs as root, where the
+ * sandbox refuses to start.
+ */
 const ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -16,12 +19,12 @@ const ARGUMENTS = [
   '--disable-sync',
 ];
 
-/** Path of the program: `SVC_CHROMIUM`, or Debian's. */
+/** Returns the path of the program: `SVC_CHROMIUM`, or Debian's. */
 export function chromiumPath(): string {
   return process.env.SVC_CHROMIUM ?? DEBIAN;
 }
 
-/** What is missing, in words; null where Chromium can start. */
+/** Returns what is missing, in words; null if Chromium can start. */
 export function missingChromium(): string | null {
   const path = chromiumPath();
   try {
@@ -32,7 +35,7 @@ export function missingChromium(): string | null {
   }
 }
 
-/** Starts it without a window, with a new and empty profile. */
+/** Starts Chromium without a window, with a new, empty profile. */
 export function startChromium(): Promise<Browser> {
   return chromium.launch({ executablePath: chromiumPath(), args: ARGUMENTS });
 }

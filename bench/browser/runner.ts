@@ -1,10 +1,10 @@
 /**
  * The first script of a page and of its worker: fetches a task, runs it in its place and posts the outcome.
  *
- * 1. Errors that nobody catches and violations of the Content-Security-Policy are collected, so that none passes unseen: libraries catch
- *    the exception of a violation.
- * 2. The page hands a task of the worker on to a worker that runs this same script.
- * 3. The module of the task is imported only now, so that what happens while it loads is seen, too.
+ * 1. Collect uncaught errors and violations of the Content-Security-Policy. A library may catch the exception of a
+ *    violation, so the event reveals it.
+ * 2. In the page, start a worker with this same script for a task whose place is the worker.
+ * 3. Import the module of the task only now, so that errors while it loads are collected too.
  */
 import type { Outcome, Task } from './task.ts';
 
@@ -38,7 +38,9 @@ async function outcomeOf({ module, call, input }: Task): Promise<Outcome> {
   return errors.length > 0 ? { error: errors.join('\n') } : { value };
 }
 
-/** Rejections that nobody catches are known at the end of one turn of the event loop, and told in the next. */
+/**
+ * Waits two turns of the event loop: an uncaught rejection is detected at the end of one turn and reported in the next.
+ */
 async function turn(): Promise<void> {
   for (let timers = 0; timers < 2; timers++) await new Promise((resolve) => setTimeout(resolve));
 }

@@ -1,8 +1,9 @@
 /**
- * A web server on loopback for one browser: modules bundled for it, served under the Content-Security-Policy that ARCHITECTURE.md names.
+ * A web server on loopback for one browser. It serves bundled modules under the Content-Security-Policy that
+ * ARCHITECTURE.md names.
  *
- * A page at `/?task=N` loads the runner, which fetches task N and posts its outcome. Nothing is evaluated in the page from outside: a
- * debugger may do what the policy forbids.
+ * A page at `/?task=N` loads the runner, which fetches task N and posts its outcome. No debugger evaluates code in the
+ * page, since a debugger may do what the policy forbids.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +13,7 @@ import { build } from 'esbuild';
 import { fromRoot } from '../root.ts';
 import type { Outcome, Task } from './task.ts';
 
-/** WebAssembly may be compiled; text may not become code. */
+/** Allows compiling WebAssembly, forbids turning text into code. */
 const POLICY = "script-src 'self' 'wasm-unsafe-eval'";
 
 const HTML = '<!doctype html><meta charset="utf-8"><title>task</title><script type="module" src="/runner.js"></script>';
@@ -32,7 +33,7 @@ export interface SiteOptions {
   readonly policy?: string;
 }
 
-/** Files, and tasks that wait for their outcome. */
+/** The server, with its files and the tasks that wait for an outcome. */
 export class Site {
   readonly #server: Server;
   readonly #resources: ReadonlyMap<string, Resource>;
@@ -44,12 +45,12 @@ export class Site {
    * Bundles and listens on a free port.
    * @param modules name → source file or package entry point: `/name.js`
    * @param options.files name → bytes: `/name`, as WebAssembly
-   * @param options.policy another one for every answer
+   * @param options.policy another policy, for every answer
    */
   static async open(modules: Readonly<Record<string, string>>, { files = {}, policy = POLICY }: SiteOptions = {}): Promise<Site> {
     const resources = await bundle({ ...modules, runner: fromRoot('bench/browser/runner.ts') });
     resources.set('/', { type: 'text/html', body: HTML });
-    // A browser asks for an icon by itself, and a missing one is an error in its console.
+    // A browser requests an icon by itself, and a missing one is an error in its console.
     resources.set('/favicon.ico', { type: 'image/x-icon', body: '' });
     for (const [name, body] of Object.entries(files)) resources.set(`/${name}`, { type: 'application/wasm', body });
     const site = new Site(resources, policy);
@@ -65,7 +66,7 @@ export class Site {
     this.#server = createServer((request, response) => void this.#answer(request, response));
   }
 
-  /** A page that runs `task`, and what becomes of it; `forget` ends the wait. */
+  /** Returns the URL of a page that runs `task`, and its outcome. `forget` ends the wait. */
   page(task: Task): { url: string; outcome: Promise<Outcome>; forget: () => void } {
     const id = String(++this.#tasks);
     const outcome = new Promise<Outcome>((settle) => this.#pending.set(id, { task, settle }));
@@ -73,7 +74,7 @@ export class Site {
     return { url: `http://127.0.0.1:${port}/?task=${id}`, outcome, forget: () => this.#pending.delete(id) };
   }
 
-  /** Stops listening and ends the connections that are open. */
+  /** Stops listening and ends open connections. */
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     this.#server.closeAllConnections();
@@ -103,7 +104,9 @@ export class Site {
   }
 }
 
-/** As an application's bundler does it: the conditions of a browser, and chunks for what several entries share. */
+/**
+ * Bundles as an application does: under the conditions of a browser, with chunks for code that several entries share.
+ */
 async function bundle(entryPoints: Readonly<Record<string, string>>): Promise<Map<string, Resource>> {
   const { outputFiles } = await build({
     entryPoints: { ...entryPoints },

@@ -1,4 +1,7 @@
-/** What the server gives a page to do, and what the page gives back. Both ends share these types; bytes travel as hexadecimal text. */
+/**
+ * The task that the server gives a page, and its outcome. Both ends share these types; bytes travel as hexadecimal
+ * text.
+ */
 
 /** Where a task runs. */
 export type Place = 'page' | 'worker';
@@ -12,5 +15,5 @@ export interface Task {
   readonly input?: unknown;
 }
 
-/** What became of a task. */
+/** Outcome of a task. */
 export type Outcome = { readonly value: unknown } | { readonly error: string };

@@ -1,12 +1,15 @@
-/** One task in a page of its own. Any error of the page fails it: an exception, an error in the console, a violation of the policy, a crash. */
+/**
+ * Runs one task in a new page. Any error of the page fails the task: an exception, an error in the console, a violation
+ * of the policy, a crash.
+ */
 import type { Browser, Page } from 'playwright-core';
 import type { Site } from './site.ts';
 import type { Task } from './task.ts';
 
 /**
- * Runs `task` in a page without history or storage; gives what it returned, as JSON.
- * @param patience ms for all of it
- * @throws Error with the text of each error of the page, or of the task's own
+ * Runs `task` in a page without history or storage. Returns its value, as JSON.
+ * @param patience ms for the whole task
+ * @throws Error with the text of each error of the page or of the task
  */
 export async function visit(browser: Browser, site: Site, task: Task, patience: number): Promise<unknown> {
   const { url, outcome, forget } = site.page(task);
@@ -20,7 +23,7 @@ export async function visit(browser: Browser, site: Site, task: Task, patience: 
     });
     const arrived = page.goto(url, { waitUntil: 'commit', timeout: patience }).then(() => outcome);
     const result = await Promise.race([arrived, errors.crash, tooLate]).catch((error: unknown) => ({ error: String(error) }));
-    // What the page has said by now arrives before its end.
+    // Messages that the page has sent so far arrive before it closes.
     await page.close();
     const all = [...errors.all, ...('error' in result ? [result.error] : [])];
     if (all.length > 0) throw new Error([...new Set(all)].join('\n'));
@@ -31,7 +34,9 @@ export async function visit(browser: Browser, site: Site, task: Task, patience: 
   }
 }
 
-/** Errors of a page and of its workers. They end no wait but a crash: the outcome of the task says more, and comes all the same. */
+/**
+ * Errors of a page and of its workers. Only a crash ends the wait: otherwise the outcome still arrives, and says more.
+ */
 class PageErrors {
   readonly all: string[] = [];
   /** Rejects when the page crashes. */

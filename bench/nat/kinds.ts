@@ -1,7 +1,7 @@
-/** The kinds of NAT that a matrix of direct paths is made of, and a host behind one of each. */
+/** The kinds of NAT in the matrix of direct paths, and a host behind each. */
 import type { NatBox, NatOptions, SimulatedHost, Simulation } from '../../transport/sim/index.ts';
 
-/** As rows and columns of the matrix are named. */
+/** Names of the matrix's rows and columns. */
 export const natKinds = ['open', 'full-cone', 'address', 'port', 'sequential', 'random', 'double', 'v6-firewall', 'blocked'] as const;
 export type NatKind = (typeof natKinds)[number];
 
@@ -10,7 +10,7 @@ type Behaviour = Omit<NatOptions, 'outside' | 'behind'>;
 const PORT: Behaviour = { mapping: 'independent', filter: 'address-port', ports: 'preserve' };
 const HARD: Behaviour = { mapping: 'address-port', filter: 'address-port' };
 
-/** How the box before a home of a kind behaves; null for none. Of `double` both do. */
+/** Behaviour of the box in front of a home of a kind; null without a box. Both boxes of `double` behave the same. */
 export const natBehaviours: Readonly<Record<NatKind, Behaviour | null>> = {
   open: null,
   'full-cone': { ...PORT, filter: 'none' },
@@ -23,34 +23,39 @@ export const natBehaviours: Readonly<Record<NatKind, Behaviour | null>> = {
   blocked: { ...PORT, blocked: true },
 };
 
-/** Routers between a box and the core; and between the inner and the outer box of `double`, so that a hop limit of 4 passes both. */
+/**
+ * Routers between a box and the core, and between the inner and the outer box of `double`: a hop limit of 4 passes both
+ * boxes.
+ */
 const HOPS = 3;
 const INNER_HOPS = 1;
-/** A host without a box lies as far away as one with. */
+/** A host without a box is as far away as a host with one. */
 const OPEN_HOPS = 1 + HOPS;
-/** The same in every home, as in life. */
+/** The same in every home, as in reality. */
 const INSIDE = '192.168.1.5';
 const GATEWAY = '192.168.1.1';
 
-/** A host with what is before it. */
+/** A host, with the boxes in front of it. */
 export interface Home {
   readonly kind: NatKind;
   readonly host: SimulatedHost;
-  /** From the host to the core; none of `open`. */
+  /** In order from the host to the core; empty for `open`. */
   readonly boxes: readonly NatBox[];
   /** The IPv4 address that the core sees. */
   readonly outside: string;
 }
 
 export interface HomeOptions extends Partial<Behaviour> {
-  /** With whom UDP passes where it is blocked. Default the host `station`, which has to be there already. */
+  /**
+   * Addresses that UDP reaches although it is blocked. Default: those of the host `station`, which must already exist.
+   */
   readonly allow?: readonly string[];
 }
 
 /**
- * Makes a host behind a box of a kind.
- * @param number of the home, from 1 to 16,000: it gives the addresses outside
- * @param options of the box, in place of those of the kind; of `double` they count for both
+ * Creates a host behind a box of a kind.
+ * @param number of the home, 1 to 16,000: determines the outside addresses
+ * @param options of the box, which replace those of the kind; for `double`, those of both boxes
  */
 export function homeOf(simulation: Simulation, kind: NatKind, name: string, number: number, options: HomeOptions = {}): Home {
   const outside = `198.51.${100 + (number >> 8)}.${number & 0xff}`;

@@ -1,4 +1,7 @@
-/** The matrix of direct paths: client × device by kind of NAT, what is expected of each cell, and what its scenes gave. */
+/**
+ * The matrix of direct paths: client × device by kind of NAT, the expectation for each cell, and the result of its
+ * scenes.
+ */
 import type { NotDirectCode, PathClass } from '../../protocol/rendezvous/index.ts';
 import { percentile } from '../report.ts';
 import { type NatKind, natKinds } from './kinds.ts';
@@ -11,7 +14,7 @@ export interface Cell {
 
 export const cells: readonly Cell[] = natKinds.flatMap((client) => natKinds.map((device) => ({ client, device })));
 
-/** ms from when the connection was up; a scene that found no direct path counts as Infinity. */
+/** ms since the connection was established; a scene without a direct path counts as Infinity. */
 export interface Times {
   readonly p50: number;
   readonly p95: number;
@@ -24,19 +27,19 @@ export interface CellResult {
   /** Scenes that ended direct, 0 to 1. */
   readonly share: number;
   readonly times: Times;
-  /** Over what the direct ones went, and why the others were relayed. */
+  /** Path classes of the direct scenes, and reasons of the relayed ones. */
   readonly over: ReadonlySet<PathClass>;
   readonly reasons: ReadonlySet<NotDirectCode>;
-  /** Most bytes of the rendezvous on the relay of those that ended direct. */
+  /** Maximum of the rendezvous's bytes on the relay, among scenes that ended direct. */
   readonly relayed: number;
 }
 
-/** What a cell has to give. */
+/** The expectation for a cell. */
 export interface Expectation {
-  /** Least and most share. */
+  /** Minimum and maximum share. */
   readonly atLeast?: number;
   readonly atMost?: number;
-  /** ms, at most. */
+  /** Upper limits, ms. */
   readonly times?: Partial<Times>;
 }
 
@@ -44,17 +47,17 @@ export function nameOf({ client, device }: Cell): string {
   return `${client} × ${device}`;
 }
 
-/** What the scenes of a cell have beside its seed. */
+/** Options of a cell's scenes besides the seed. */
 export type Burden = Pick<SceneOptions, 'foreign' | 'loss'>;
 
-/** @param foreign flows a second of others behind each sequential NAT */
+/** Returns the expectation for a cell. @param foreign flows a second of other hosts behind each sequential NAT */
 export function expected({ client, device }: Cell, foreign = 0): Expectation {
   const kinds = [client, device];
   const others = (kind: NatKind): NatKind => kinds[1 - kinds.indexOf(kind)]!;
   if (kinds.includes('blocked')) return { atMost: 0 };
   if (kinds.includes('random')) {
     const other = others('random');
-    // Neither port can be guessed: a likely match takes 65,000 mappings.
+    // Neither port can be guessed: a probable match takes 65,000 mappings.
     if (other === 'random' || other === 'sequential') return { atMost: 0 };
     if (PORT_FILTERS.has(other)) return { atLeast: 0.95, times: { p50: 4_000 } };
   }
@@ -62,7 +65,10 @@ export function expected({ client, device }: Cell, foreign = 0): Expectation {
   return { atLeast: 1, times: { max: 1_000 } };
 }
 
-/** What a cell did not give, one line each. @param isSample the scenes are too few for percentiles of what depends on luck */
+/**
+ * Returns the unmet expectations of a cell, one line each.
+ * @param isSample the scenes are too few for percentiles that depend on chance
+ */
 export function shortfalls(cell: Cell, { share, times }: CellResult, foreign = 0, isSample = false): string[] {
   const { atLeast = 0, atMost = 1, times: limits = {} } = expected(cell, foreign);
   const missed = share < atLeast ? [`${share} direct, not ${atLeast}`] : share > atMost ? [`${share} direct, not relayed`] : [];
@@ -71,7 +77,7 @@ export function shortfalls(cell: Cell, { share, times }: CellResult, foreign = 0
   return [...missed, ...(isSample && isLuck ? [] : late.map(([figure, limit]) => `${figure} above ${limit} ms`))];
 }
 
-/** Only the sprayed stage reaches a random NAT from behind them. */
+/** Kinds from behind which only the sprayed stage reaches a random NAT. */
 const PORT_FILTERS: ReadonlySet<NatKind> = new Set<NatKind>(['port', 'double', 'v6-firewall']);
 
 /** Runs the scenes of a cell. */
@@ -79,7 +85,7 @@ export async function tryCell(cell: Cell, seeds: readonly number[], burden: Burd
   const results: SceneResult[] = [];
   for (const seed of seeds) {
     results.push(await runScene({ ...cell, ...burden, seed }));
-    // Whatever a WeakRef was made for is kept until the event loop turns, which no scene lets it do.
+    // The target of a new WeakRef is kept until the event loop turns, and no scene lets it turn.
     await new Promise((resolve) => setImmediate(resolve));
   }
   const direct = results.filter(({ time }) => time !== null);

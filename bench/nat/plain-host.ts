@@ -1,6 +1,7 @@
 /**
- * A host of the matrix: the socket of its connections and what the rendezvous needs of a host, without an engine behind it. In the place of a connection's
- * packets stand a challenge of full size and its answer, which show that a path carries them both ways.
+ * A host of the matrix: the socket of its connections and what the rendezvous needs of a host, without an engine behind
+ * it. A challenge of full size and its answer replace a connection's packets. They show that a path carries full
+ * packets both ways.
  */
 import type { Path } from '../../protocol/path.ts';
 import type { Interceptor } from '../../transport/driver.ts';
@@ -8,7 +9,7 @@ import type { BoundSocket } from '../../transport/environment.ts';
 import type { RendezvousHost } from '../../transport/rendezvous/index.ts';
 import type { SimulatedHost } from '../../transport/sim/index.ts';
 
-/** First bytes that no STUN has (RFC 7983). */
+/** First bytes that no STUN message has (RFC 7983). */
 const CHALLENGE = 0x80;
 const RESPONSE = 0x81;
 /** RFC 9000 §8.2.1. */
@@ -17,7 +18,7 @@ const FULL_SIZE = 1_200;
 export class PlainHost implements RendezvousHost {
   readonly environment: SimulatedHost;
   readonly socket: BoundSocket;
-  /** A challenge of ours was answered on that path. */
+  /** Called when our challenge is answered on a path. */
   onResponse: (path: Path) => void = () => {};
   #interceptors: readonly Interceptor[] = [];
   readonly #sockets = new Map<number, BoundSocket>();
@@ -28,7 +29,7 @@ export class PlainHost implements RendezvousHost {
     this.#sockets.set(this.socket.index, this.socket);
   }
 
-  /** Sockets open now, the main one among them. */
+  /** Number of adopted sockets that are open, without the main one. */
   get adopted(): number {
     return this.#sockets.size - 1;
   }
@@ -58,7 +59,7 @@ export class PlainHost implements RendezvousHost {
     socket.close();
   }
 
-  /** Asks whether the path carries packets of full size both ways; `onResponse` says that it does. */
+  /** Sends a challenge of full size. `onResponse` reports that the path carries such packets both ways. */
   challenge(path: Path): void {
     this.#say(CHALLENGE, path);
   }

@@ -1,8 +1,9 @@
 /**
- * A client and a device, each behind a box of some kind, and the decisions of both about a direct path: the product's own code over plain simulated sockets,
- * without an engine between them. What the connection would carry arrives a relay's delay later; the base station is its STUN, and what it sees of both.
+ * A client and a device, each behind a box of some kind, and the decisions of both about a direct path. The products'
+ * own code runs over plain simulated sockets, without an engine between them. Messages of the connection arrive after
+ * the relay's delay. The base station consists of its STUN and the addresses that it sees.
  *
- * 50 ms round trip between each two hosts, of which up to 2 ms vary.
+ * The round trip between any two hosts is 50 ms, with up to 2 ms of jitter.
  */
 
 import type { Path } from '../../protocol/path.ts';
@@ -24,7 +25,7 @@ import { type Home, type HomeOptions, homeOf, type NatKind } from './kinds.ts';
 import { PlainHost } from './plain-host.ts';
 import { Signalling } from './signalling.ts';
 
-/** Its paths carry nothing that would have to be kept alive. */
+/** The paths of a scene need no keep-alive. */
 const NO_KEEP_ALIVE: Pick<SearchKind, 'keepInterval' | 'keepAliveReport'> = {
   keepInterval: () => 25_000,
   keepAliveReport: () => ({ state: 'off', timeout: null, isAtLeast: false, losses: 0, interval: null }),
@@ -38,39 +39,39 @@ const RELAY_DELAY = 2 * DELAY + 2;
 const STATION = { address: '203.0.113.1', port: 4_500 };
 const CLIENT_PORT = 50_001;
 const DEVICE_PORT = 5_600;
-/** ms from when both reach the base station until the connection is up. */
+/** ms from when both ends reach the base station until the connection is established. */
 const ESTABLISHED = 200;
 
 export interface SceneOptions {
   readonly client: NatKind;
   readonly device: NatKind;
   readonly seed: number;
-  /** Of the boxes, in place of those of the kinds. */
+  /** Options of the boxes, which replace those of the kinds. */
   readonly boxes?: Readonly<Record<'client' | 'device', HomeOptions>>;
   /** One way between the ends through the base station, ms. Default 50. */
   readonly relayDelay?: number;
-  /** Flows a second that others behind each sequential NAT begin. Default none. */
+  /** Flows a second that other hosts behind each sequential NAT begin. Default 0. */
   readonly foreign?: number;
-  /** Share of datagrams that are lost from when the connection is up. Default 0. */
+  /** Share of datagrams lost once the connection is established. Default 0. */
   readonly loss?: number;
   /** ms after which no direct path counts as found. Default 15,000. */
   readonly limit?: number;
 }
 
-/** What came of it. */
+/** Result of a scene. */
 export interface SceneResult {
-  /** ms from when the connection was up until a path carried packets of full size both ways; null when none did. */
+  /** ms from the established connection until a path carried packets of full size both ways; null if none did. */
   readonly time: number | null;
   /** The path in use. */
   readonly path: Path;
-  /** Why it is not direct. */
+  /** Why the path is not direct. */
   readonly why: NotDirectCode | null;
   /** Bytes of the rendezvous on the relay. */
   readonly relayed: number;
   readonly report: PathsReport;
 }
 
-/** Runs one scene to its direct path, or to its end. */
+/** Runs one scene until it has a direct path, or to its end. */
 export async function runScene(options: SceneOptions): Promise<SceneResult> {
   const scene = new Scene(options);
   try {
@@ -94,7 +95,7 @@ export class Scene {
   constructor(options: SceneOptions) {
     const { client, device, seed, boxes, relayDelay = RELAY_DELAY, foreign = 0 } = options;
     this.#options = options;
-    // Cells have luck of their own.
+    // Each cell has its own seed.
     this.simulation = new Simulation({
       seed: `${client} × ${device} ${seed}`,
       crypto: nativeCrypto,
@@ -108,12 +109,12 @@ export class Scene {
     this.signalling = new Signalling({ client: this.client.host, clock, log, delay: relayDelay });
   }
 
-  /** Both ends reach the base station, then the client looks for a direct path. */
+  /** Runs the scene: both ends reach the base station, then the client looks for a direct path. */
   async run(): Promise<SceneResult> {
     const { limit = 15_000 } = this.#options;
     const search = await this.begin();
     const from = this.simulation.now;
-    // With nothing left to do time has to pass nevertheless.
+    // Time must pass even with nothing left to do.
     this.client.host.environment.clock.schedule(limit, () => {});
     await this.simulation.run(() => this.signalling.type === 'DIRECT' || this.simulation.now >= from + limit);
     const report = search.report();
@@ -127,7 +128,7 @@ export class Scene {
     };
   }
 
-  /** The same until the client begins to look. */
+  /** Runs the scene until the client begins to look. */
   async begin(): Promise<DirectSearch> {
     const { client, device, station, signalling } = this;
     const seen = new Map<string, Pick<StationView, 'observed'>>();
@@ -140,12 +141,12 @@ export class Scene {
     for (const [i, { host }] of [client, device].entries()) host.send(Uint8Array.of(i), host.socket.path(STATION.address, main.port));
     await this.simulation.run(ESTABLISHED);
     this.#lose();
-    const viewOf = (who: number): StationView => ({
+    const viewOf = (end: number): StationView => ({
       at: STATION,
-      observed: seen.get(String(who))?.observed ?? null,
+      observed: seen.get(String(end))?.observed ?? null,
       stun: stun.servers,
       name: null,
-      ask: async () => seen.get(String(who))?.observed ?? null,
+      ask: async () => seen.get(String(end))?.observed ?? null,
     });
     this.#responder = new RendezvousResponder<ServingSession>({
       end: device.end,
@@ -181,7 +182,7 @@ export class Scene {
   }
 }
 
-/** One end: its host and what its connections share. */
+/** One end: its host, and the state that its connections share. */
 class Party {
   readonly home: Home;
   readonly host: PlainHost;

@@ -1,6 +1,6 @@
 /**
- * The two ends of a relayed connection as the rendezvous sees them, without a core: requests, replies and notifications arrive unchanged and in order, a delay
- * later. A path is tried by a challenge over the plain socket.
+ * The two ends of a relayed connection as the rendezvous sees them, without a core. Requests, replies and notifications
+ * arrive unchanged and in order, after a delay. A challenge over the plain socket tests a path.
  */
 import type { CoapReply, CoapResponse, RoutedRequest } from '../../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
@@ -11,9 +11,9 @@ import type { MovingSession, RendezvousResponder, ServingSession } from '../../t
 import type { Observation, SessionEvents, SessionRequest } from '../../transport/session/index.ts';
 import type { PlainHost } from './plain-host.ts';
 
-/** ms after which a challenge is repeated, and after the last of which the path has failed. */
+/** ms after which a challenge is repeated; after the last, the path has failed. */
 const CHALLENGES: readonly number[] = [300, 600, 1_200];
-/** Of both ends. */
+/** The relay path of both ends. */
 const ROUTE: Path = { kind: 'route', key: 'route', address: '203.0.113.1', port: 1, socket: 0, local: false };
 const NOTHING = new Uint8Array(0);
 const BAD_REQUEST = 400;
@@ -62,14 +62,14 @@ export class DeviceEnd implements ServingSession {
   }
 }
 
-/** The relayed connection, which is the client's end of it. */
+/** The client's end of the relayed connection. */
 export class Signalling implements MovingSession {
   readonly remoteFingerprint = 'device';
   readonly verified = 'pinned';
   readonly isOpen = true;
   readonly restReason = null;
   readonly rtt: number;
-  /** Bytes that the rendezvous has put on the relay, in both directions. */
+  /** Bytes that the rendezvous has sent over the relay, in both directions. */
   bytes = 0;
   readonly device: DeviceEnd;
   path: Path = ROUTE;
@@ -99,7 +99,7 @@ export class Signalling implements MovingSession {
     return this.#known;
   }
 
-  /** Who answers at the device. */
+  /** Sets the responder of the device. */
   serve(responder: RendezvousResponder<ServingSession>): void {
     this.#responder = responder;
   }
@@ -154,7 +154,7 @@ export class Signalling implements MovingSession {
     return null;
   }
 
-  /** The direct path is gone: the connection is back on the relay. */
+  /** Removes the direct path and returns the connection to the relay. */
   loseDirect(): void {
     this.path = ROUTE;
     this.#known = [ROUTE];

@@ -1,4 +1,4 @@
-/** A self-signed X.509 certificate (RFC 5280) for a fresh P-256 key: as little of it as a TLS server needs. */
+/** A self-signed X.509 certificate (RFC 5280) for a fresh P-256 key, with the minimum that a TLS server needs. */
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
 const INTEGER = 0x02;
@@ -11,7 +11,7 @@ const EXPLICIT_0 = 0xa0;
 const COMMON_NAME = Buffer.from('0603550403', 'hex');
 const ECDSA_WITH_SHA256 = Buffer.from('06082a8648ce3d040302', 'hex');
 
-/** PEM texts, as `createServer` of `node:tls` takes them. */
+/** Returns PEM texts for `createServer` of `node:tls`. */
 export function selfSigned() {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const algorithm = der(SEQUENCE, ECDSA_WITH_SHA256);

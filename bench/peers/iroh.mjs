@@ -1,4 +1,4 @@
-/** Peer: `@number0/iroh` without relays and discovery. Its functions take and give arrays of numbers. */
+/** Peer: `@number0/iroh` without relays and discovery. Its functions take and return arrays of numbers. */
 import { Endpoint, EndpointAddr, EndpointId, presetMinimal, RelayMode } from '@number0/iroh';
 import { subject } from '../../dist/bench/processes/subject.js';
 
@@ -40,7 +40,7 @@ async function serve(endpoint, accepted) {
   }
 }
 
-/** A stream is seen with its first byte only, so nobody waits for that of another. */
+/** Accepts one connection. A stream appears only with its first byte, so connections are admitted concurrently. */
 async function admit(incoming, accepted) {
   const connection = await (await incoming.accept()).connect();
   pipe(connection, await connection.acceptBi(), accepted);

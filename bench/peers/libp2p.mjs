@@ -1,16 +1,16 @@
-/** libp2p as a peer: what its transports share. */
+/** libp2p as a peer: the code that its transports share. */
 import { multiaddr } from '@multiformats/multiaddr';
 import { createLibp2p } from 'libp2p';
 import { subject } from '../../dist/bench/processes/subject.js';
 
 const PROTOCOL = '/bench/1';
-/** Its guards against many connections from one address: the bench opens them one by one. */
+/** Raised limits on connections from one address, since the bench opens many, one by one. */
 const connectionManager = { maxConnections: 1000, maxIncomingPendingConnections: 1000, inboundConnectionThreshold: 1000 };
 const limits = { maxInboundStreams: 1000, maxOutboundStreams: 1000 };
 
 /**
  * @param listenAddress of a host, e.g. '/ip4/127.0.0.1/tcp/0'
- * @param parts the transports, and what they need
+ * @param parts the transports, and the parts that they need
  */
 export function libp2pSubject(listenAddress, parts) {
   const node = (listen) => createLibp2p({ ...parts, connectionManager, addresses: { listen } });

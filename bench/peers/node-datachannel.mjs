@@ -1,16 +1,19 @@
-/** Peer: a WebRTC data channel of `node-datachannel`. Descriptions and candidates travel over a TCP connection, which counts into the set-up. */
+/**
+ * Peer: a WebRTC data channel of `node-datachannel`. Descriptions and candidates travel over a TCP connection, which is
+ * part of the measured set-up.
+ */
 import { connect, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { PeerConnection } from 'node-datachannel';
 import { subject } from '../../dist/bench/processes/subject.js';
 import { listening, once } from './node-stream.mjs';
 
-/** Bytes that may wait in the channel, and below which more are taken. */
+/** Bytes that may wait in the channel, and the level below which it accepts more. */
 const HIGH = 4 * 1024 * 1024;
 const LOW = 1024 * 1024;
 const MESSAGE = 64 * 1024;
 
-/** Otherwise they are collected while they work. */
+/** Connections in use, which would otherwise be garbage-collected. */
 const alive = new Set();
 
 subject({
@@ -36,9 +39,9 @@ subject({
 function peer(name, bindAddress, signalling) {
   const connection = new PeerConnection(name, { iceServers: [], bindAddress });
   alive.add(connection);
-  const tell = (message) => signalling.write(`${JSON.stringify(message)}\n`);
-  connection.onLocalDescription((sdp, type) => tell({ sdp, type }));
-  connection.onLocalCandidate((candidate, mid) => tell({ candidate, mid }));
+  const signal = (message) => signalling.write(`${JSON.stringify(message)}\n`);
+  connection.onLocalDescription((sdp, type) => signal({ sdp, type }));
+  connection.onLocalCandidate((candidate, mid) => signal({ candidate, mid }));
   createInterface({ input: signalling }).on('line', (line) => {
     const { sdp, type, candidate, mid } = JSON.parse(line);
     if (sdp === undefined) connection.addRemoteCandidate(candidate, mid);

@@ -1,18 +1,20 @@
-/** A Node or streamx duplex stream as the pipe of the bench, and what servers of `node:net` and `node:tls` share. */
+/**
+ * A Node or streamx duplex stream as the pipe of the bench, and code that servers of `node:net` and `node:tls` share.
+ */
 
-/** @param accepted gets the pipe and gives what takes the data that arrives */
+/** Returns the pipe of a stream. @param accepted receives the pipe, and returns the consumer of arriving data */
 export function nodePipe(stream, accepted) {
   const pipe = {
     send: (data) => (stream.write(data) ? undefined : once(stream, 'drain')),
     close: () => stream.destroy(),
   };
-  // A peer that went away is noticed by the end that waits for its answer.
+  // The end that waits for an answer notices that its peer is gone.
   stream.on('error', () => stream.destroy());
   stream.on('data', accepted(pipe));
   return pipe;
 }
 
-/** Resolves at the next event of that name, rejects at an error before it. */
+/** Resolves at the next event `name`, rejects on an earlier error. */
 export function once(emitter, name) {
   return new Promise((resolve, reject) => {
     const done = () => {
@@ -28,7 +30,7 @@ export function once(emitter, name) {
   });
 }
 
-/** Listens on a free port of that address. */
+/** Listens on a free port of `host`. */
 export async function listening(host, server) {
   server.listen(0, host);
   await once(server, 'listening');

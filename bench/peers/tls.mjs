@@ -1,4 +1,4 @@
-/** Peer: TLS 1.3 over TCP, a new session each time, with a certificate made for this run. */
+/** Peer: TLS 1.3 over TCP, a new session each time, with a certificate created for this run. */
 import { connect, createServer } from 'node:tls';
 import { subject } from '../../dist/bench/processes/subject.js';
 import { selfSigned } from './certificate.mjs';
@@ -12,7 +12,7 @@ subject({
     ),
 
   async connect({ host, port }, received) {
-    // Nobody vouches for the certificate: what is measured is the same without a chain.
+    // No authority vouches for the certificate; verifying a chain would not change the measurement.
     const socket = connect({ host, port, minVersion: 'TLSv1.3', rejectUnauthorized: false });
     socket.setNoDelay(true);
     await once(socket, 'secureConnect');

@@ -1,6 +1,6 @@
 /**
- * Peer: `udx-native` with `@hyperswarm/secret-stream`. UDX has no handshake of its own: who connects names its stream in a datagram first, again
- * until something comes back.
+ * Peer: `udx-native` with `@hyperswarm/secret-stream`. UDX has no handshake: the connecting end first names its stream
+ * in a datagram, and repeats that until an answer arrives.
  */
 import { randomInt } from 'node:crypto';
 import SecretStream from '@hyperswarm/secret-stream';

@@ -3,7 +3,10 @@ import { createSocket } from 'node:dgram';
 import { setTimeout } from 'node:timers/promises';
 import { serve } from './child.ts';
 
-/** Milliseconds without a datagram after which none is left in the socket: a receiver slower than the sender has megabytes waiting there. */
+/**
+ * Milliseconds without a datagram after which the socket is empty. Megabytes wait there if the receiver is slower than
+ * the sender.
+ */
 const QUIET = 50;
 
 let bytes = 0;
@@ -23,7 +26,7 @@ serve({
       socket.bind(0, '127.0.0.1', () => resolve(socket.address().port));
     }),
 
-  /** Megabytes per second between the first and the last datagram since the last call, once nothing more comes. */
+  /** Returns megabytes per second between the first and the last datagram since the last call, once no more arrive. */
   async rate() {
     for (let known = -1; known !== bytes; await setTimeout(QUIET)) known = bytes;
     const rate = bytes / 1000 / (last - first);

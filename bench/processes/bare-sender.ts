@@ -1,4 +1,4 @@
-/** Bench process: sends datagrams of one size for a while, a fixed number under way, with nothing around it. */
+/** Bench process: sends datagrams of one size for a given time, a fixed number under way, with nothing around it. */
 import { createSocket } from 'node:dgram';
 import { serve } from './child.ts';
 

@@ -1,4 +1,4 @@
-/** A certificate for 127.0.0.1 that signs itself, for as long as a bench runs. */
+/** A self-signed certificate for 127.0.0.1 that is valid while a bench runs. */
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
@@ -6,7 +6,7 @@ import * as x509 from '@peculiar/x509';
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const DAY = 86_400_000;
 
-/** PEM texts. */
+/** Returns PEM texts. */
 export async function selfSigned(): Promise<{ cert: string; key: string }> {
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
   const now = Date.now();

@@ -1,8 +1,10 @@
-/** The child's side of a bench process: runs the calls its parent sends, answers each, and ends with its parent. */
+/** The child's side of a bench process: runs the calls of its parent, answers each, and ends with its parent. */
 
 type Call = (argument: never) => unknown;
 
-/** Serves `calls` by name. A call gets one argument and gives a result or a promise; both must be what IPC can carry. */
+/**
+ * Serves `calls` by name. A call takes one argument and returns a result or a promise. IPC must be able to carry both.
+ */
 export function serve(calls: Readonly<Record<string, Call>>): void {
   process.on('message', async ({ id, call, argument }: { id: number; call: string; argument: never }) => {
     try {

@@ -4,17 +4,17 @@ import { CONTENT_FORMAT_CBOR, encodeOpenPairing } from '../../protocol/records/i
 import { serve } from './child.ts';
 
 const SINK = 1;
-/** Of the device, sends without end. */
+/** The device's listener that sends without end. */
 const SOURCE = 2;
 const CHUNK = new Uint8Array(256 * 1024);
-/** UDP port at which nobody is. */
+/** UDP port without a listener. */
 const SILENT = 9;
 
 interface Connect {
   readonly productId: string;
   readonly deviceId: string;
   readonly deviceFingerprint: string;
-  /** Either straight to the device, at `host`, default 127.0.0.1 … */
+  /** Either directly to the device, at `host`, default 127.0.0.1 … */
   readonly host?: string;
   readonly localPort?: number;
   /** … or through the base station. */
@@ -25,18 +25,18 @@ interface Connect {
     readonly host?: string;
   };
   readonly sct?: string;
-  /** Over a WebSocket, and by the relay alone. */
+  /** Over a WebSocket, and only over the relay. */
   readonly overWebSocket?: boolean;
 }
 
 const client = SvcClient.create();
 const connections = new Map<string, Connection>();
-/** Endless streams by the name of their connection. */
+/** Endless streams, by name of their connection. */
 const uploads = new Map<string, Upload>();
 const downloads = new Map<string, { readonly stream: Stream; readonly begun: number }>();
 
 serve({
-  /** Keeps the connection under a name for the other calls. */
+  /** Connects, and keeps the connection under a name for the other calls. */
   async connect({ name, options }: { name: string; options: Connect }) {
     const connection = client.createConnection();
     connection.updateOptions({
@@ -44,7 +44,7 @@ serve({
       ProductId: options.productId,
       DeviceId: options.deviceId,
       DeviceFingerprint: options.deviceFingerprint,
-      // What is measured is the way that is given, not the search on the local network beside it.
+      // Measures the given way, without a search of the local network beside it.
       Local: false,
       Remote: options.station !== undefined,
       ...(options.station && {
@@ -65,7 +65,7 @@ serve({
     return connection.getType();
   },
 
-  /** Becomes a user of a device that anybody may pair with. */
+  /** Becomes a user of a device with open pairing. */
   async pair({ name }: { name: string }) {
     const coap = connectionOf(name).createCoap('POST', '/iam/pairing/local-open');
     coap.setRequestPayload(CONTENT_FORMAT_CBOR, encodeOpenPairing({ username: 'bench', fingerprintName: 'Bench' }));
@@ -73,7 +73,7 @@ serve({
     if (coap.getResponseStatusCode() !== 201) throw new Error(`status ${coap.getResponseStatusCode()}`);
   },
 
-  /** Milliseconds of one password authentication. */
+  /** Returns the milliseconds of one password authentication. */
   async logIn({ name, username, password }: { name: string; username: string; password: string }) {
     const connection = connectionOf(name);
     const start = performance.now();
@@ -81,7 +81,7 @@ serve({
     return performance.now() - start;
   },
 
-  /** Megabytes per second, from the first write until the device has acknowledged the end. */
+  /** Returns megabytes per second, from the first write until the device has acknowledged the end. */
   async stream({ name, bytes }: { name: string; bytes: number }) {
     const stream = connectionOf(name).createStream();
     await stream.open(SINK);
@@ -91,14 +91,14 @@ serve({
     return bytes / 1000 / (performance.now() - start);
   },
 
-  /** Resolves when the stream is open; it goes on beside the other calls. */
+  /** Resolves when the stream is open. It continues beside the other calls. */
   async beginUpload({ name }: { name: string }) {
     const stream = connectionOf(name).createStream();
     await stream.open(SINK);
     uploads.set(name, new Upload(stream));
   },
 
-  /** Megabytes per second that the device took since the upload began. */
+  /** Ends the upload. Returns megabytes per second that the device received since it began. */
   async endUpload({ name }: { name: string }) {
     const upload = uploads.get(name);
     uploads.delete(name);
@@ -106,7 +106,7 @@ serve({
     return upload.end();
   },
 
-  /** Bytes without end from the device, beside the other calls. Resolves when the first are here. */
+  /** Downloads without end, beside the other calls. Resolves when the first bytes arrive. */
   async beginDownload({ name }: { name: string }) {
     const stream = connectionOf(name).createStream();
     await stream.open(SOURCE);
@@ -115,7 +115,7 @@ serve({
     void drain(stream);
   },
 
-  /** Megabytes per second that came since the download began. */
+  /** Ends the download. Returns megabytes per second since it began. */
   endDownload({ name }: { name: string }) {
     const download = downloads.get(name);
     downloads.delete(name);
@@ -126,10 +126,10 @@ serve({
     return rate;
   },
 
-  /** Over what its base station is reached. */
+  /** Returns the transport to the base station. */
   stationOver: ({ name }: { name: string }) => connectionOf(name).paths().station?.over ?? null,
 
-  /** Round-trip times of GET requests, microseconds, `flight` of them under way at any time. */
+  /** Returns the round-trip times of GET requests, microseconds, with `flight` of them under way at any time. */
   async requests({ name, count, flight, path = '/figure' }: { name: string; count: number; flight: number; path?: string }) {
     const connection = connectionOf(name);
     const times: number[] = [];
@@ -149,7 +149,7 @@ serve({
   },
 });
 
-/** Writes until it is told to end. */
+/** Writes until `end` is called. */
 class Upload {
   readonly #stream: Stream;
   readonly #start = performance.now();
@@ -181,7 +181,7 @@ async function drain(stream: Stream): Promise<void> {
   try {
     while ((await stream.readSome()).length > 0);
   } catch {
-    // it was ended
+    // The download has ended.
   }
 }
 

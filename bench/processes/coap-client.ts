@@ -3,7 +3,7 @@ import { Agent, request } from 'coap';
 import { serve } from './child.ts';
 
 serve({
-  /** As `requests` of the client process. */
+  /** Like `requests` of the client process. */
   async requests({ port, count, flight }: { port: number; count: number; flight: number }) {
     const agent = new Agent({ type: 'udp4' });
     const times: number[] = [];

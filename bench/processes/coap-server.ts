@@ -1,4 +1,4 @@
-/** Bench process: the same resource as the bench's device has, on the `coap` package over plain UDP. */
+/** Bench process: the resource of the bench's device, served by the `coap` package over plain UDP. */
 import { createServer } from 'coap';
 import { serve } from './child.ts';
 

@@ -1,6 +1,7 @@
 /**
- * Bench process: a device with a stream listener that reads everything and keeps nothing, one that writes without end, a CoAP resource with
- * an answer and one without a body; when asked for, under access control, and anybody may pair locally.
+ * Bench process: a device with a stream listener that reads everything and keeps nothing, one that writes without end,
+ * a CoAP resource with an answer and one without a body. On request it is under access control, and every local client
+ * may pair.
  */
 import { createIamSecrets, Device, defaultConfiguration, demoState, Iam } from '../../device/index.ts';
 import { serve } from './child.ts';
@@ -13,7 +14,7 @@ const CHUNK = new Uint8Array(256 * 1024);
 interface Start {
   readonly productId: string;
   readonly deviceId: string;
-  /** Without a base station the device is reached directly only. */
+  /** Without a base station the device is reached only directly. */
   readonly station?: { readonly port: number; readonly fingerprint: string };
   /** Under access control. */
   readonly iam?: boolean;
@@ -33,7 +34,7 @@ device.addCoapResource('GET', '/empty', () => ({ status: 205 }));
 device.addStreamListener(SINK, async (arriving) => {
   const stream = arriving.accept();
   for await (const _ of stream.readable) {
-    // the reading is what is measured
+    // Measures reading only.
   }
   await stream.close();
 });
@@ -42,15 +43,15 @@ device.addStreamListener(SOURCE, async (arriving) => {
   try {
     for (;;) await stream.write(CHUNK);
   } catch {
-    // the client has read enough
+    // The client has read enough.
   }
 });
 
 serve({
-  /** What the base station and the client must know of it. */
+  /** Returns what the base station and the client must know of the device. */
   identity: () => ({ fingerprint: device.deviceFingerprint, sct }),
 
-  /** Resolves when the device is attached and its token is known to the base station. */
+  /** Resolves when the device is attached and the base station knows its token. */
   async start({ productId, deviceId, station, iam: isProtected }: Start) {
     device.setProductId(productId);
     device.setDeviceId(deviceId);
@@ -70,13 +71,13 @@ serve({
     return { localPort: device.localPort };
   },
 
-  /** A user of a device under access control, with a password. */
+  /** Adds a user with a password to a device under access control. */
   async addUser({ username, password }: { username: string; password: string }) {
     await iam?.update((draft) => draft.createUser(username));
     await iam?.setUserPassword(username, password);
   },
 
-  /** Resident bytes, after a collection. */
+  /** Returns the resident bytes after a collection. */
   resident() {
     globalThis.gc?.();
     return process.memoryUsage.rss();

@@ -29,11 +29,14 @@ const secrets: IamSecrets = {
   unseal: () => Promise.reject(new Error('no password is set here')),
   makeToken: () => 'abcdefghijkl',
 };
-/** What is kept, so that it counts. */
+/** Keeps loaded states alive, so that they count. */
 const kept: Iam[] = [];
 
 serve({
-  /** µs of one decision with roles of ten policies, each about the action and its own user under a condition. */
+  /**
+   * Returns the µs of one decision with roles of `policies` policies, each about the action, with a condition on the
+   * user.
+   */
   decide({ roles, policies }: { roles: number; policies: number }): number {
     const iam = new Iam({ configuration: configuration(roles, policies), state: { ...flags, users: users(roles) }, secrets });
     const callers: Caller[] = Array.from({ length: roles }, (_, index) => ({ fingerprint: fingerprint(index), isLocal: true }));
@@ -52,7 +55,7 @@ serve({
     return took / DECISIONS;
   },
 
-  /** ms of each of some changes in a directory with that many users. */
+  /** Returns the ms of each of several changes, in a directory with `count` users. */
   async save({ directory, count }: { directory: string; count: number }): Promise<number[]> {
     const iam = await openIam(directory, {
       firstConfiguration: () => configuration(1, 1),
@@ -68,7 +71,7 @@ serve({
     return times;
   },
 
-  /** Bytes by which the process grows when it loads a state of that many users, after one of none. */
+  /** Returns the bytes by which the process grows when it loads a state with `count` users, after one without users. */
   async grow({ directory, count }: { directory: string; count: number }): Promise<number> {
     const rules = new Rules(defaultIamLimits);
     const load = async (document: unknown) => {
@@ -91,7 +94,10 @@ function configuration(roles: number, policies: number): IamConfiguration {
   };
 }
 
-/** Statements about ten actions, and one about the action that is asked for: allowed to the user itself, forbidden at a hundred degrees. */
+/**
+ * Statements about ten other actions, and two about the requested one: allowed to the user itself, denied above a
+ * hundred degrees.
+ */
 function policy(id: string): Policy {
   const others = Array.from({ length: 10 }, (_, index) => ({ effect: 'Allow' as const, actions: [`Bench:Other${index}`], conditions: [] }));
   const own = { operator: 'StringEquals', key: 'IAM:Username', values: [`\${Connection:Username}`] } as const;
@@ -126,7 +132,7 @@ function fingerprint(index: number): string {
   return index.toString(16).padStart(64, '0');
 }
 
-/** Bytes, after collections: one alone leaves some of what loading threw away. */
+/** Returns the resident bytes after several collections: a single one leaves some garbage of the load. */
 async function resident(): Promise<number> {
   for (let turn = 0; turn < COLLECTIONS; turn++) {
     globalThis.gc?.();

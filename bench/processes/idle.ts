@@ -1,6 +1,6 @@
 /**
- * Bench process: one end of many idle connections. One process listens, another connects; what they are is the transport without a product around
- * it, each connection having carried a request and its answer.
+ * Bench process: one end of many idle connections of the transport, without a product. One process listens, another
+ * connects. Each connection has carried a request and its answer.
  */
 import { Router } from '../../protocol/coap/index.ts';
 import { Host } from '../../transport/host/index.ts';
@@ -17,9 +17,9 @@ const NAME = 'device';
 const PATH = '/figure';
 const CONTENT = 205;
 const PAYLOAD = new TextEncoder().encode('21.5');
-/** Handshakes under way at a time: more would be asked for a Retry. */
+/** Concurrent handshakes: more would get a Retry. */
 const TOGETHER = 8;
-/** Pages that one collection empties are given back by a later one. */
+/** Collections before a sample: a later one returns the pages that an earlier one has emptied. */
 const COLLECTIONS = 5;
 
 const environment = nodeEnvironment();
@@ -32,7 +32,7 @@ serve({
     return { port: host.sockets[0]?.port ?? 0, fingerprint: host.fingerprint };
   },
 
-  /** So many more connections, which stay. */
+  /** Opens `count` more connections, which stay open. */
   async connect({ address, count, connections }: { address: Address; count: number; connections: number }) {
     host ??= await open(connections);
     for (let made = 0; made < count; made += TOGETHER) {
@@ -40,7 +40,7 @@ serve({
     }
   },
 
-  /** Resident bytes, after collections. */
+  /** Returns the resident bytes after several collections. */
   async resident() {
     for (let turn = 0; turn < COLLECTIONS; turn++) {
       globalThis.gc?.();

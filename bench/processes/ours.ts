@@ -1,8 +1,10 @@
 /**
- * Bench process: our transport without a product around it, one host that listens or connects, pinned key, one pipe per connection.
+ * Bench process: our transport without a product: one host that listens or connects, with a pinned key and one pipe per
+ * connection.
  *
- * The argument is JSON: `maxPacketSize`, bytes of UDP payload that probes may find, default 1,452; `over`, what the pipe is: `stream` (default), or
- * `coap`, where each piece sent is a POST and what comes back its answer, for echoes only.
+ * The argument is JSON. `maxPacketSize`: the largest UDP payload, bytes, that probes may find, default 1,452. `over`:
+ * kind of the pipe, `stream` (default), or `coap` for echoes only, where each piece sent is a POST and its answer is
+ * the echo.
  */
 import { Router } from '../../protocol/coap/index.ts';
 import { Host } from '../../transport/host/index.ts';
@@ -30,7 +32,7 @@ interface Settings {
 
 const { maxPacketSize, over = 'stream' } = JSON.parse(process.argv[2] ?? '{}') as Settings;
 const environment = nodeEnvironment();
-/** The host of the end that connects. */
+/** The host of the connecting end. */
 let dialing: Promise<Host> | null = null;
 
 subject<Address>({
@@ -60,7 +62,7 @@ subject<Address>({
   },
 });
 
-// The core is compiled and the socket bound before anything is measured.
+// Compiles the core and binds the socket before the measurement.
 dialing = open();
 
 function open(host?: string, more: Partial<Parameters<typeof Host.open>[1]> = {}): Promise<Host> {
@@ -76,7 +78,7 @@ function pipe(session: Session, stream: SessionStream): Pipe {
   return { send: (data) => stream.write(data), close: () => void session.close() };
 }
 
-/** Each piece as a request whose answer is what arrives. */
+/** Sends each piece as a request, whose answer is what arrives. */
 function requests(session: Session, received: Received): Pipe {
   const send = async (payload: Uint8Array): Promise<void> => {
     const response = await session.request({ method: 'POST', path: PATH, payload });
@@ -85,7 +87,7 @@ function requests(session: Session, received: Received): Pipe {
   return { send, close: () => void session.close() };
 }
 
-/** The other end of that: one pipe per session, and what it sends within the request is the answer. */
+/** The other end of `requests`: one pipe per session. What the pipe sends during a request is the answer. */
 function echoes(accepted: (pipe: Pipe) => Received): Router<Session> {
   const pipes = new WeakMap<Session, (data: Uint8Array) => Uint8Array>();
   return new Router<Session>().on('POST', PATH, ({ payload, context }) => {
@@ -108,11 +110,11 @@ function answering(accepted: (pipe: Pipe) => Received): (data: Uint8Array) => Ui
   };
 }
 
-/** Hands over what arrives until the stream or its session ends. */
+/** Passes on arriving data until the stream or its session ends. */
 async function pump(stream: SessionStream, received: Received): Promise<void> {
   try {
     for (;;) received(await stream.readSome());
   } catch {
-    // the end of the stream, or of the session that was closed
+    // The stream has ended, or the session was closed.
   }
 }

@@ -1,4 +1,4 @@
-/** The parent's side of bench processes: starts them, calls into them, and leaves none behind. */
+/** The parent's side of bench processes: starts them, calls them, and leaves none behind. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
@@ -12,17 +12,17 @@ interface Answer {
   readonly error?: string;
 }
 
-/** What a child runs. */
+/** The program that a child runs. */
 export interface Program {
-  /** How messages call it. */
+  /** Name in messages. */
   readonly name: string;
   readonly script: string;
   readonly args?: readonly string[];
-  /** Executable and what stands before the script; default this Node, with the collector exposed. */
+  /** Executable, and its arguments before the script. Default: this Node, with the collector exposed. */
   readonly command?: readonly string[];
 }
 
-/** One of our own processes. @param name of a script of this folder, without extension */
+/** Returns one of our own programs. @param name of a script in this folder, without extension */
 export function program(name: string, ...args: string[]): Program {
   return { name, script: processScript(name), args };
 }
@@ -52,7 +52,7 @@ export class Child {
     });
   }
 
-  /** Runs `call` in the child. */
+  /** Runs `call` in the child, and returns its result. */
   call<Result>(call: string, argument?: unknown): Promise<Result> {
     const id = this.#next++;
     return new Promise<Result>((resolve, reject) => {
@@ -61,7 +61,7 @@ export class Child {
     });
   }
 
-  /** It does nothing any more, and its sockets stay open. */
+  /** Suspends the process. Its sockets stay open. */
   pause(): void {
     this.#child.kill('SIGSTOP');
   }
@@ -76,7 +76,7 @@ export class Child {
 /** Starts one of our own processes by name, or any program. */
 export type Start = (what: string | Program) => Child;
 
-/** Runs `work` with children started by `start`, and ends them whatever happens. */
+/** Runs `work` with children started by `start`, and always ends them. */
 export async function withChildren<Result>(work: (start: Start) => Promise<Result>): Promise<Result> {
   const children: Child[] = [];
   const start: Start = (what) => {
@@ -91,7 +91,7 @@ export async function withChildren<Result>(work: (start: Start) => Promise<Resul
   }
 }
 
-/** Runs `work` with an empty directory that is gone afterwards, also when the bench is interrupted. */
+/** Runs `work` with an empty directory. Removes it afterwards, also when the bench is interrupted. */
 export async function withDirectory<Result>(work: (directory: string) => Promise<Result>): Promise<Result> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   const remove = (): void => rmSync(directory, { recursive: true, force: true });

@@ -1,6 +1,7 @@
 /**
- * Bench process: bytes for each search for a direct path, and for each session after a round, of many over one session that costs nothing. In a process of its
- * own, since what else has run in one changes what the engine makes of the same code.
+ * Bench process: bytes for each search for a direct path, and for each session after a round; the mean of many over one
+ * session that costs nothing. It runs in a separate process, since other code that has run in a process changes how V8
+ * compiles this code.
  */
 import { strict as assert } from 'node:assert';
 import type { CoapResponse } from '../../protocol/coap/index.ts';
@@ -23,7 +24,7 @@ import { DeviceEnd } from '../nat/signalling.ts';
 import { serve } from './child.ts';
 
 const COUNT = 1_000;
-/** Rounds at a time: what they share stays small beside what is measured. */
+/** Concurrent rounds, few enough that their shared state stays small beside the measured memory. */
 const TOGETHER = 50;
 const MINUTE = 60_000;
 const RUNS = 6;
@@ -40,7 +41,7 @@ function openEnd() {
   return { simulation, environment, end };
 }
 
-/** One session for all, whose device refuses each round. */
+/** Returns one session for all searches. Its device refuses each round. */
 function sessionOf(path: { now: Path }, clock: { schedule(delay: number, run: () => void): unknown }): MovingSession {
   const refusal: CoapResponse = { status: REFUSED, contentFormat: undefined, payload: new Uint8Array(0) } as unknown as CoapResponse;
   const session = {
@@ -64,14 +65,17 @@ function sessionOf(path: { now: Path }, clock: { schedule(delay: number, run: ()
   return session as unknown as MovingSession;
 }
 
-/** Of some runs the lower middle one: what the engine makes of code that runs often is there after the first. */
+/** Returns the lower median of several runs: V8 has compiled frequent code after the first. */
 async function typical(measure: () => Promise<readonly number[]>): Promise<readonly number[]> {
   const runs: (readonly number[])[] = [];
   for (let run = 0; run < RUNS; run++) runs.push(await measure());
   return runs[0]!.map((_, i) => Math.round(runs.map((run) => run[i]!).toSorted((a, b) => a - b)[(RUNS - 1) >> 1]!));
 }
 
-/** Bytes of a search that has not begun, after an attempt that failed, and of a connection that has been direct for a minute. */
+/**
+ * Returns the bytes of a search before its first attempt, after a failed attempt, and of a connection that has been
+ * direct for a minute.
+ */
 async function bytesOfSearches(): Promise<readonly number[]> {
   const { simulation, environment, end } = openEnd();
   const { clock, log } = environment;
@@ -109,7 +113,7 @@ async function bytesOfSearches(): Promise<readonly number[]> {
   return [fresh - rested, refused - before, rested - before].map((bytes) => bytes / COUNT);
 }
 
-/** Bytes of a session of a device after a round. */
+/** Returns the bytes of a device's session after a round. */
 async function bytesOfRounds(): Promise<readonly number[]> {
   const { simulation, end } = openEnd();
   const responder = new RendezvousResponder<ServingSession>({
@@ -133,7 +137,7 @@ async function bytesOfRounds(): Promise<readonly number[]> {
   return [(after - before) / COUNT];
 }
 
-/** Bytes of the heap after what one collection leaves to the next is gone. */
+/** Returns the bytes of the heap after three collections: one alone leaves garbage to the next. */
 function heapUsed(): number {
   for (let i = 0; i < 3; i++) globalThis.gc?.();
   return process.memoryUsage().heapUsed;

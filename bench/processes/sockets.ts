@@ -1,5 +1,6 @@
 /**
- * Bench process: the sockets of a sprayed stage, as an attempt opens them and beside as many bare ones of Node, and what they are in memory.
+ * Bench process: opening the sockets of a sprayed stage, as an attempt does it, or as many bare ones of Node; and their
+ * memory.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { Host } from '../../transport/host/index.ts';
@@ -12,7 +13,7 @@ const environment = nodeEnvironment();
 let host: RendezvousHost | null = null;
 
 serve({
-  /** Milliseconds until all are open, and bytes that the process is larger by while they are. */
+  /** Opens sockets like an attempt. Returns the milliseconds, and the bytes by which the process has grown. */
   async ours({ count }: { count: number }) {
     host ??= await open();
     const before = resident();
@@ -26,7 +27,7 @@ serve({
     return { time, bytes };
   },
 
-  /** The same of bare ones. */
+  /** The same with bare sockets. */
   async bare({ count }: { count: number }) {
     const before = resident();
     const start = performance.now();
@@ -51,7 +52,7 @@ function bound(): Promise<Socket> {
   });
 }
 
-/** After a collection. */
+/** Returns the resident bytes after a collection. */
 function resident(): number {
   globalThis.gc?.();
   return process.memoryUsage.rss();

@@ -25,7 +25,7 @@ export function onStage<Result>(start: Start, work: (stage: Stage) => Promise<Re
 interface AttachOptions {
   /** The device is under access control. */
   readonly iam?: boolean;
-  /** Of the base station. */
+  /** Settings of the base station. */
   readonly settings?: Partial<StationSettings>;
 }
 

@@ -1,27 +1,28 @@
 /**
- * The one measurement that every transport goes through, ours and the peers': a process listens, another connects, and over one pipe between
- * them go bulk data and echoes.
+ * The same measurement for every transport, ours and the peers': one process listens, another connects, and one pipe
+ * between them carries bulk data and echoes.
  *
- * A pipe carries jobs one after the other. Each begins with a header of 16 bytes (purpose, whether to check, length), then come `length`
- * bytes. The far end of a bulk job swallows them and answers with 32 bytes, their SHA-256 when it was asked to check; that of an echo job
- * sends each byte back. So the end of a bulk job is acknowledged by the application, the same for all.
+ * A pipe carries jobs one after the other. Each begins with a header of 16 bytes (purpose, whether to check, length),
+ * followed by `length` bytes. The far end of a bulk job discards them and answers with 32 bytes, their SHA-256 if the
+ * header asks for a check. The far end of an echo job returns each byte. So the application acknowledges the end of a
+ * bulk job, with every transport.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { serve } from './child.ts';
 
 export interface Pipe {
-  /** Resolves, or returns nothing, when more may be sent. The bytes are not changed afterwards. */
+  /** Resolves, or returns nothing, when the pipe accepts more. The caller does not change the bytes afterwards. */
   send(data: Uint8Array): Promise<void> | void;
   close(): void;
 }
 
-/** Gets what arrives on a pipe, in order; the bytes are valid during the call only. */
+/** Receives the data of a pipe, in order. The bytes are valid only during the call. */
 export type Received = (data: Uint8Array) => void;
 
 export interface Transport<Address> {
-  /** Serves from now on. What it returns must be what IPC can carry. */
+  /** Starts listening. IPC must be able to carry the returned address. */
   listen(host: string, accepted: (pipe: Pipe) => Received): Promise<Address>;
-  /** A new connection, with all that a first byte of data needs. */
+  /** Opens a new connection that is ready for the first byte of data. */
   connect(address: Address, received: Received): Promise<Pipe>;
 }
 
@@ -30,13 +31,13 @@ const BULK = 1;
 const ECHO = 2;
 const ANSWER = 32;
 const CHUNK = 256 * 1024;
-/** Where chunks are cut from, each elsewhere, so that exchanged ones are noticed. */
+/** Source of the chunks, each from another offset, so that a check notices exchanged ones. */
 const POOL = randomBytes(2 * CHUNK);
 const ECHO_SIZE = 64;
 
 let arrived = 0;
 
-/** Serves the calls of a bench over this transport. */
+/** Serves the calls of a bench over `transport`. */
 export function subject<Address>(transport: Transport<Address>): void {
   let kept: { readonly pipe: Pipe; readonly inbox: Inbox } | null = null;
   const connected = () => {
@@ -46,13 +47,13 @@ export function subject<Address>(transport: Transport<Address>): void {
   serve({
     listen: ({ host }: { host: string }) => transport.listen(host, farEnd),
 
-    /** Keeps the connection for `bulk` and `echo`. */
+    /** Connects, and keeps the connection for `bulk` and `echo`. */
     async connect({ address }: { address: Address }) {
       const inbox = new Inbox();
       kept = { pipe: await transport.connect(address, inbox.received), inbox };
     },
 
-    /** Megabytes per second, from the first byte given to the transport until the far end has answered that it has all. */
+    /** Returns megabytes per second, from the first byte passed to the transport until the far end's answer. */
     async bulk({ bytes, check = false }: { bytes: number; check?: boolean }) {
       const { pipe, inbox } = connected();
       const hash = check ? createHash('sha256') : null;
@@ -66,11 +67,11 @@ export function subject<Address>(transport: Transport<Address>): void {
       }
       const answer = await inbox.take(ANSWER);
       const milliseconds = performance.now() - start;
-      if (hash !== null && !hash.digest().equals(answer)) throw new Error('what arrived is not what was sent');
+      if (hash !== null && !hash.digest().equals(answer)) throw new Error('the received bytes differ from the sent ones');
       return bytes / 1000 / milliseconds;
     },
 
-    /** Round-trip times of 64 bytes, one at a time, microseconds. */
+    /** Returns the round-trip times of 64 bytes, one at a time, microseconds. */
     async echo({ count }: { count: number }) {
       const { pipe, inbox } = connected();
       const times: number[] = [];
@@ -84,7 +85,7 @@ export function subject<Address>(transport: Transport<Address>): void {
       return times;
     },
 
-    /** Milliseconds from nothing to the first echo of a new connection. */
+    /** Returns the milliseconds from connect to the first echo over a new connection. */
     async firstEcho({ address }: { address: Address }) {
       const inbox = new Inbox();
       const start = performance.now();
@@ -96,10 +97,10 @@ export function subject<Address>(transport: Transport<Address>): void {
       return milliseconds;
     },
 
-    /** Bytes that have arrived here so far, on all pipes. */
+    /** Returns the bytes received so far, on all pipes. */
     arrived: () => arrived,
 
-    /** Seconds of processor time so far. */
+    /** Returns the seconds of processor time so far. */
     cpu() {
       const { user, system } = process.cpuUsage();
       return (user + system) / 1e6;
@@ -107,7 +108,7 @@ export function subject<Address>(transport: Transport<Address>): void {
   });
 }
 
-/** The end that listens: does the jobs of one pipe. */
+/** The listening end: runs the jobs of one pipe. */
 function farEnd(pipe: Pipe): Received {
   const head = new Uint8Array(HEADER);
   let known = 0;
@@ -141,7 +142,7 @@ function farEnd(pipe: Pipe): Received {
   };
 }
 
-/** A pipe may be gone before its last answer; the bench notices at the other end. */
+/** Sends an answer. A pipe may close before its last one; the other end notices. */
 async function send(pipe: Pipe, data: Uint8Array): Promise<void> {
   try {
     await pipe.send(data);
@@ -158,7 +159,7 @@ function header(purpose: number, check: boolean, length: number): Uint8Array {
   return bytes;
 }
 
-/** What arrived at the end that connects, taken in pieces of known length by one taker at a time. */
+/** Data received at the connecting end. One reader at a time takes pieces of known length. */
 class Inbox {
   #bytes: Uint8Array = new Uint8Array(0);
   #waiting: { readonly count: number; readonly resolve: (bytes: Uint8Array) => void } | null = null;

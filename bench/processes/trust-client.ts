@@ -1,4 +1,7 @@
-/** Bench process: a client that connects to a device again and again, over one channel to the base station, or as a new client each time. */
+/**
+ * Bench process: a client that connects to a device repeatedly, over one channel to the base station or as a new client
+ * each time.
+ */
 import { get } from 'node:https';
 import { type ConnectionOptions, SvcClient } from '../../client/node.ts';
 import { serve } from './child.ts';
@@ -6,7 +9,7 @@ import { serve } from './child.ts';
 const client = SvcClient.create();
 const PrivateKey = client.createPrivateKey();
 
-/** Clients of `later`, by what proves their base station: each keeps its channel and its proof. */
+/** Clients of `later`, by proof of their base station. Each keeps its channel and its proof. */
 const kept = new Map<string, SvcClient>();
 
 async function connectOnce(by: SvcClient, options: ConnectionOptions): Promise<number> {
@@ -19,7 +22,7 @@ async function connectOnce(by: SvcClient, options: ConnectionOptions): Promise<n
   return taken;
 }
 
-/** Mean of what `run` gives, so many times. What one leaves behind is collected before the next. */
+/** Returns the mean of `count` results of `run`, with a garbage collection before each. */
 async function mean(count: number, run: () => Promise<number>): Promise<number> {
   let sum = 0;
   for (let each = 0; each < count; each++) {
@@ -30,7 +33,7 @@ async function mean(count: number, run: () => Promise<number>): Promise<number> 
 }
 
 serve({
-  /** Connects and closes once with each of the options, which are added to `all`. */
+  /** Connects and closes once for each element of `each`, whose options are added to `all`. */
   async connect({ all, each }: { all: ConnectionOptions; each: ConnectionOptions[] }): Promise<void> {
     for (const options of each) {
       const connection = client.createConnection();
@@ -40,7 +43,7 @@ serve({
     }
   },
 
-  /** ms of a connect by a client that has never connected. */
+  /** Returns the mean ms of a connect by a client that has never connected. */
   first: ({ options, count }: { options: ConnectionOptions; count: number }): Promise<number> =>
     mean(count, async () => {
       const fresh = SvcClient.create();
@@ -49,7 +52,7 @@ serve({
       return taken;
     }),
 
-  /** ms of a connect by a client that has connected before. */
+  /** Returns the mean ms of a connect by a client that has connected before. */
   async later({ options, count }: { options: ConnectionOptions; count: number }): Promise<number> {
     const by = kept.get(String(options.RootCerts)) ?? SvcClient.create();
     if (!kept.has(String(options.RootCerts))) await connectOnce(by, options);
@@ -57,7 +60,7 @@ serve({
     return mean(count, () => connectOnce(by, options));
   },
 
-  /** ms of one GET with a TLS handshake of its own. */
+  /** Returns the mean ms of a GET with a new TLS handshake. */
   get: ({ url, ca, count }: { url: string; ca: string; count: number }): Promise<number> =>
     mean(count, () => {
       const begun = performance.now();

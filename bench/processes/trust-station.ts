@@ -1,6 +1,6 @@
 /**
- * Bench process: a base station with a server key that admits alone and one that asks for a token, whose issuer's keys it has; it makes the tokens, too, before
- * anything is measured. Its document is served over TLS.
+ * Bench process: a base station with a server key that admits alone and one that requires a token. It has the issuer's
+ * keys, and also creates the tokens before the measurement. It serves its document over TLS.
  */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { Basestation, hashSecret, openStationData } from '../../server/index.ts';
@@ -38,7 +38,7 @@ serve({
     await store.addApp({ ...app, appId: 'ap-key', authType: 'NONE', jwt: null, keyHash: hashSecret('sk-key') });
     await store.addApp({ ...app, appId: 'ap-jwt', authType: 'JWT', jwt, keyHash: hashSecret('sk-jwt') });
     const issuers = { get: async () => ({ status: 200, headers: {}, body, cut: false }), allowPrivate: () => true };
-    // The network is not asked: a documentation address is none that a set may be fetched from.
+    // Resolves without the network, since no key set may be fetched from a documentation address.
     const network = { ...environment.network, resolve: async () => ['127.0.0.1'] };
     const options = { identity, resetSecret, store, sealer, port: 0, settings, issuers };
     const station = await Basestation.open({ ...environment, network }, options);
@@ -47,7 +47,7 @@ serve({
     return { port: station.port, fingerprint: station.fingerprint, httpsPort, rootCerts: tls.cert };
   },
 
-  /** Tokens for the device, each another one. */
+  /** Returns `count` different tokens for the device. */
   async tokens({ count, devices }: { count: number; devices: string }): Promise<string[]> {
     const token = (index: number) =>
       new SignJWT({ iss: jwt.issuer, aud: jwt.audience, svc_ids: devices, jti: `${index}` })
@@ -57,10 +57,10 @@ serve({
     return Promise.all(Array.from({ length: count }, (_, index) => token(index)));
   },
 
-  /** µs of processor time so far. */
+  /** Returns the µs of processor time so far. */
   used: () => used(),
 
-  /** µs of processor time for checking each of the tokens. */
+  /** Returns the mean µs of processor time for checking a token. */
   async verify(tokens: string[]): Promise<number> {
     const set = readKeySet(body);
     const before = used();

@@ -1,4 +1,7 @@
-/** Bench process: both ends of what is relayed between WebSockets, and many ends that are idle. Packets of a route are made without a connection inside. */
+/**
+ * Bench process: both ends of a relay between WebSockets, and many idle ends. The packets of a route contain no
+ * connection.
+ */
 import { WebSocket } from 'ws';
 import { Host } from '../../transport/host/index.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
@@ -7,21 +10,21 @@ import { serve } from './child.ts';
 
 interface Address {
   readonly port: number;
-  /** Of our relay. */
+  /** Fingerprint of our relay; absent for a bare one. */
   readonly fingerprint?: string;
 }
 
 interface End {
   readonly webSocket: WebSocket;
-  /** Hears what is no session's. */
+  /** Receives messages that belong to no session. */
   listener: (message: Buffer) => void;
 }
 
 const SIZE = 1_200;
-/** Packets under way: less than what a WebSocket of a base station holds. */
+/** Packets under way: fewer than a WebSocket of a base station holds. */
 const WINDOW = 32;
 const ROUTE_HEADER = 9;
-/** Handshakes at a time. */
+/** Concurrent handshakes. */
 const TOGETHER = 8;
 
 const environment = nodeEnvironment();
@@ -29,12 +32,12 @@ let host: Host | null = null;
 let ends: readonly End[] = [];
 
 serve({
-  /** Two ends; the first sends. */
+  /** Opens two ends; the first sends. */
   async open(address: Address) {
     ends = [await end(address), await end(address)];
   },
 
-  /** Milliseconds for so many packets of 1,200 bytes. @param id of the route; without it a bare relay is asked */
+  /** Returns the milliseconds for `count` packets of 1,200 bytes. @param id of the route; undefined for a bare relay */
   run({ count, id }: { count: number; id?: readonly number[] }) {
     const packet = Buffer.alloc(SIZE, 0xc0);
     packet[0] = 0x88;
@@ -57,14 +60,14 @@ serve({
     });
   },
 
-  /** So many more sessions over a WebSocket each, which stay. */
+  /** Opens `count` more sessions, each over its own WebSocket. They stay open. */
   async idle({ address, count }: { address: Address; count: number }) {
     for (let made = 0; made < count; made += TOGETHER)
       await Promise.all(Array.from({ length: Math.min(TOGETHER, count - made) }, () => end(address)));
   },
 });
 
-/** A WebSocket, with a session over it where the relay is ours. */
+/** Opens a WebSocket, with a session over it if the relay is ours. */
 async function end({ port, fingerprint }: Address): Promise<End> {
   const webSocket = new WebSocket(`ws://127.0.0.1:${port}${WEBSOCKET_PATH}`, ['svc.1'], { perMessageDeflate: false });
   await new Promise((resolve, reject) => webSocket.once('open', resolve).once('error', reject));
@@ -95,6 +98,6 @@ async function withSession(opened: End, pin: string): Promise<void> {
   });
   host.adopt(socket, true);
   const session = await host.connect({ path: socket.path, name: 'station', pin });
-  // The relay has the session once the answer to a packet of it is here.
+  // Once an answer arrives, the relay has the session.
   await session.request({ method: 'GET', path: '/' }).catch(() => {});
 }

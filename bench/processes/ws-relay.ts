@@ -1,6 +1,6 @@
 /**
- * Bench process: what relays between WebSockets. `ours` is the part of a base station that does it: upgrades, host, routes. `bare` hands each message of one
- * WebSocket to the other one with the library alone.
+ * Bench process: a relay between WebSockets. `ours` is the relaying part of a base station: upgrades, host, routes.
+ * `bare` passes each message of one WebSocket to the other with the library alone.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -18,7 +18,7 @@ import type { Session } from '../../transport/session/index.ts';
 import { serve } from './child.ts';
 
 const CONNECTIONS = 10_000;
-/** Pages that one collection empties are given back by a later one. */
+/** Collections before a sample: a later one returns the pages that an earlier one has emptied. */
 const COLLECTIONS = 5;
 const UNLIMITED = 1e12;
 
@@ -27,7 +27,7 @@ const waiting: Session[] = [];
 let relay: Relay;
 
 serve({
-  /** Each two sessions that come in one after the other have a route between them; `route` gives the first one's id of the last. */
+  /** Starts our relay. `route` opens a route between the last two sessions. */
   async ours() {
     const host = await Host.open(
       { clock, crypto, ...environment },
@@ -58,7 +58,7 @@ serve({
     return { port: (server.address() as AddressInfo).port, fingerprint: host.fingerprint };
   },
 
-  /** A route between the last two sessions. @returns the id of the first one's end */
+  /** Opens a route between the last two sessions. @returns the id of the first one's end */
   route() {
     const [sender, receiver] = waiting.splice(-2);
     const end = sender && receiver && relay.open(sender, receiver);
@@ -79,7 +79,7 @@ serve({
     return { port: (server.address() as AddressInfo).port };
   },
 
-  /** Resident bytes, after collections. */
+  /** Returns the resident bytes after several collections. */
   async resident() {
     for (let turn = 0; turn < COLLECTIONS; turn++) {
       globalThis.gc?.();

@@ -1,15 +1,18 @@
-/** Bench process: strangers that take what a base station has for WebSockets, from many addresses of loopback, and do nothing with it. */
+/**
+ * Bench process: strangers that occupy a base station's WebSocket slots from many loopback addresses, without using
+ * them.
+ */
 import { connect, type Socket } from 'node:net';
 import { serve } from './child.ts';
 
 interface Strangers {
   readonly port: number;
   readonly count: number;
-  /** From so many addresses. */
+  /** Number of source addresses. */
   readonly addresses: number;
 }
 
-/** Connections that are being opened at a time. */
+/** Connections that are opened concurrently. */
 const TOGETHER = 200;
 const UPGRADE =
   'GET /svc/v1 HTTP/1.1\r\nhost: station\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n' +
@@ -19,13 +22,13 @@ const HALF = UPGRADE.slice(0, 50);
 const open = new Set<Socket>();
 
 serve({
-  /** WebSockets over which nothing goes. @returns how many were opened */
+  /** Opens idle WebSockets. @returns how many were opened */
   idle: (strangers: Strangers) => openAll(strangers, UPGRADE),
 
-  /** Connections that send half a request. */
+  /** Opens connections that send half a request. */
   half: (strangers: Strangers) => openAll(strangers, HALF),
 
-  /** Those that are open. */
+  /** Returns the number of open connections. */
   count: () => open.size,
 
   leave() {
@@ -47,7 +50,7 @@ async function openAll({ port, count, addresses }: Strangers, text: string): Pro
   return opened;
 }
 
-/** @returns whether it was taken; half a request always is */
+/** Opens one connection. @returns whether it was accepted; half a request always is */
 function opens(port: number, localAddress: string, text: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port, localAddress });

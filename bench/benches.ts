@@ -1,4 +1,4 @@
-/** Every bench by its name: what it measures, and how to run it. A bench is loaded when it is needed. */
+/** All benches by name: what each measures, and how to run it. A bench is loaded when it runs. */
 import type { Report } from './report.ts';
 
 export type Progress = (step: string) => void;
@@ -52,11 +52,11 @@ export const benches: Readonly<Record<string, Bench>> = {
     run: async (progress) => (await import('./paths.ts')).run(progress),
   },
   password: {
-    about: 'a password authentication over an open direct connection, the first of both processes and later ones',
+    about: 'a password authentication over an open direct connection, cold and warm',
     run: async (progress) => (await import('./password.ts')).run(progress),
   },
   trust: {
-    about: 'what a token of an issuer costs the base station, and the proof by TLS a client',
+    about: "the cost of an issuer's token at the base station, and of the proof by TLS at a client",
     run: async (progress) => (await import('./trust.ts')).run(progress),
   },
   cli: {

@@ -1,5 +1,5 @@
 /**
- * Access control of a device. Each round is a process of its own; memory is read after a collection.
+ * Access control of a device. Each round runs in new processes; memory is sampled after a collection.
  *
  *   decision-10x10       a decision with ten roles and ten policies: each role has all ten, and two statements of each
  *                        policy are about the action, each under a condition

@@ -1,21 +1,19 @@
 /**
- * What idleness costs: bytes of the core's linear memory that one idle connection has touched, bytes that a process
- * becomes larger by for each, all counted, and megabytes that an idle attached device process, without and with access
- * control, has resident over a bare Node process.
+ * Memory of idle connections and devices.
  *
- * Touched means: of the memory the connections use, those lines of 64 bytes that differ from before. The connections
- * have exchanged a message each way and everything is acknowledged.
+ * Touched: lines of 64 bytes of linear memory that differ from before. The connections have exchanged a message each
+ * way, and everything is acknowledged.
  *
- * Resident: two processes, one with a socket that listens, one that connects to it a thousand times; each connection
- * has carried a request and its answer, and then nothing for a while. What counts is by how much the resident set of
- * either process grows for the next thousand: the median of some, since an engine takes and gives back memory in
- * pieces of megabytes whatever the program does. They run with a young generation of 1 MB, collect before each look
- * and compact what they keep: garbage and the room it left do not count, what is kept does, be it linear memory,
- * objects or buffers.
+ * Resident: two processes, one with a listening socket, one that connects to it a thousand times. Each connection has
+ * carried a request and its answer, and has then been idle. The figure is the growth of either process's resident set
+ * for the next thousand, as a median of several, since V8 takes and returns memory in pieces of megabytes. The
+ * processes run with a young generation of 1 MB, collect before each sample and compact the heap. So garbage and the
+ * space that it left do not count; linear memory, objects and buffers do.
  *
  *   idle-connection                                bytes of linear memory touched
- *   idle-resident-listens, idle-resident-connects  bytes by which either process grows for each connection
- *   idle-device, idle-device-iam                   MB of an attached device without and with access control
+ *   idle-resident-listens, idle-resident-connects  bytes by which either process grows per connection
+ *   idle-device, idle-device-iam                   resident MB of an idle attached device over bare Node, without and
+ *                                                  with access control
  */
 import { Core, type CoreConnection, EventKind } from '../bindings/index.ts';
 import { defaultParameters } from '../transport/host/defaults.ts';
@@ -26,7 +24,8 @@ import { type Report, type Row, spread } from './report.ts';
 const CONNECTIONS = 1000;
 const LINE = 64;
 /**
- * Pause before each sample of an attached device, ms, and the number of samples; the last one counts. Each sample runs a collection. V8 frees the memory that it needed for loading once little is allocated between two collections.
+ * Pause before each sample of an attached device, ms, and the number of samples; the last one counts. Each sample runs
+ * a collection. V8 frees the memory that it needed for loading once little is allocated between two collections.
  */
 const SETTLE = 3000;
 const LOOKS = 3;
@@ -68,7 +67,9 @@ export async function run(progress: (step: string) => void): Promise<Report> {
   };
 }
 
-/** Returns the bytes that one connection touches: many initiators in one core, each with a responder in another core. */
+/**
+ * Returns the bytes that one connection touches: many initiators in one core, each with a responder in another core.
+ */
 function touchedPerConnection(): number {
   const near = Core.create({ connections: CONNECTIONS });
   const far = Core.create({ connections: CONNECTIONS });

@@ -1,11 +1,13 @@
 /**
- * How often and how fast a relayed connection becomes direct, by the NATs of both ends: the decisions of the
- * rendezvous in the simulator, without an engine and without a handshake (nat/scene.ts). The round trip to the base
- * station, and between the ends, is 50 ms. Each row is a cell, client × device: `ours` is the share that was direct
- * within 15 s, `p50`, `p95`, `p99` and `max` are the ms until then, null where a connection did not become direct.
+ * How often and how fast a relayed connection becomes direct, by the NATs of both ends: the decisions of the rendezvous
+ * in the simulator, without an engine and without a handshake (nat/scene.ts). The round trip to the base station, and
+ * between the ends, is 50 ms.
  *
- * With `--foreign N` others behind each sequential NAT begin N flows a second, which take ports in between; only cells
- * with such a NAT are run.
+ * Each row is a cell, client × device. `ours` is the share that was direct within 15 s. `p50`, `p95`, `p99` and `max`
+ * are the ms until then, null for a connection that stayed relayed.
+ *
+ * With `--foreign N`, other hosts behind each sequential NAT begin N flows a second, which take ports in between. Only
+ * cells with such a NAT are run.
  */
 import { type Cell, type CellResult, cells, expected, nameOf, tryCell } from './nat/matrix.ts';
 import type { Goal, Report, Row } from './report.ts';
@@ -15,7 +17,7 @@ const SEEDS = 200;
 export interface NatOptions {
   /** Scenes of each cell. Default 200. */
   readonly seeds?: number;
-  /** Default 0. */
+  /** Flows a second of other hosts behind each sequential NAT. Default 0. */
   readonly foreign?: number;
 }
 
@@ -27,7 +29,7 @@ export async function run(progress: (step: string) => void, { seeds = SEEDS, for
     progress(nameOf(cell));
     rows.push(row(await tryCell(cell, numbers, { foreign })));
   }
-  const beside = foreign === 0 ? '' : `, beside ${foreign} flows a second of others behind each sequential NAT`;
+  const beside = foreign === 0 ? '' : `, beside ${foreign} flows a second of other hosts behind each sequential NAT`;
   return {
     bench: 'nat',
     about: `share of ${seeds} simulated connections that are direct within 15 s${beside}, and ms until then.`,

@@ -1,9 +1,9 @@
 /**
- * Records a run: each bench in a process of its own with `--json`, one after the other, then the file in
+ * Records a run: each bench with `--json` in a separate process, one after the other, then the file in
  * `bench/results/` and the table in `bench/README.md`.
  *
- * A bench that fails does not end the run: the file has its reason. It does not judge the figures: a missed goal is a
- * figure like any other.
+ * A bench that fails does not end the run; the file states the reason. The recorder does not judge figures: a missed
+ * goal is a figure like any other.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -16,15 +16,15 @@ const README = fromRoot('bench/README.md');
 const RUN = fromRoot('dist/bench/run.js');
 
 export interface RecordOptions {
-  /** Name of the kind of machine; without one it is made of what its processors are called. */
+  /** Name of the kind of machine. Default: made from the name of its processors. */
   readonly profile?: string;
-  /** Options that each bench gets, such as `--peers none`. */
+  /** Options for each bench, such as `--peers none`. */
   readonly passed: readonly string[];
-  /** Command that is being run, for the file. */
+  /** The command of this run, for the file. */
   readonly command: string;
 }
 
-/** Runs the benches and keeps their figures. @returns the file, and the benches that failed */
+/** Runs the benches and writes their figures. @returns the file, and the benches that failed */
 export async function record(
   names: readonly string[],
   { profile, passed, command }: RecordOptions,
@@ -45,7 +45,7 @@ export async function record(
   return { file: fileOf(nameOf(result)), failed: Object.keys(failed) };
 }
 
-/** Writes the table of the run `name` into `bench/README.md`, else of the run that stands there. @returns its name */
+/** Writes the table of the run `name` into `bench/README.md`; default: the run that is there. @returns its name */
 export function show(name?: string): string {
   const readme = readFileSync(README, 'utf8');
   const shown = name ?? tabledRun(readme);
@@ -53,7 +53,7 @@ export function show(name?: string): string {
   return shown;
 }
 
-/** The commit that is measured. */
+/** Returns the measured commit. */
 function source(): Pick<Result, 'commit' | 'modified'> {
   const git = (...args: string[]): string | null => {
     const { status, stdout } = spawnSync('git', args, { cwd: fromRoot('.'), encoding: 'utf8' });
@@ -74,7 +74,7 @@ function machine(profile?: string): Pick<Result, 'profile' | 'cpu' | 'platform' 
   };
 }
 
-/** Ends with this process. */
+/** Runs a bench in a process that ends with this one. */
 function runBench(name: string, passed: readonly string[]): Promise<{ status: number | null; stdout: string; stderr: string }> {
   const child = spawn(process.execPath, [RUN, name, '--json', ...passed], { stdio: ['ignore', 'pipe', 'pipe'] });
   const end = (): void => void child.kill();
@@ -94,8 +94,8 @@ function runBench(name: string, passed: readonly string[]): Promise<{ status: nu
   });
 }
 
-/** What the bench said last. */
+/** Returns the last line that the bench printed. */
 function reason(name: string, stderr: string, status: number | null): string {
   const last = stderr.trim().split('\n').at(-1) ?? '';
-  return last.replace(`bench ${name}: `, '') || `it ended with ${status}`;
+  return last.replace(`bench ${name}: `, '') || `it exited with ${status}`;
 }

@@ -2,31 +2,31 @@
  * The table of a recorded run in `bench/README.md`: a row for each bench, with the goals that the run reached and
  * those that it missed.
  *
- * It stands between two comments, the first of which names the run. `npm run bench -- report` writes it; a test
+ * The table is between two comments, the first of which names the run. `npm run bench -- report` writes it; a test
  * compares it with the file of the run.
  */
 import { type BenchDocument, nameOf, type Result } from './results.ts';
 
 const BLOCK = /<!-- run (\S+) -->\n[\s\S]*?<!-- end of run -->/;
-/** A bench with more goals than these has their number in the table, and those that were missed. */
+/** For a bench with more goals than this, the table has the number of reached goals, and lists the missed ones. */
 const LISTED = 12;
 
 type Goal = BenchDocument['goals'][number];
 
-/** Name of the run whose table stands in `markdown`. @throws Error when there is no such table */
+/** Returns the name of the run whose table is in `markdown`. @throws Error without such a table */
 export function tabledRun(markdown: string): string {
   const name = BLOCK.exec(markdown)?.[1];
   if (name === undefined) throw new Error('bench/README.md has no comments "<!-- run … -->" and "<!-- end of run -->"');
   return name;
 }
 
-/** `markdown` with the table of `result` in place of the one it has. */
+/** Returns `markdown` with its table replaced by that of `result`. */
 export function withTable(markdown: string, result: Result): string {
   tabledRun(markdown);
   return markdown.replace(BLOCK, () => `<!-- run ${nameOf(result)} -->\n${resultTable(result)}\n<!-- end of run -->`);
 }
 
-/** Three lines about the run, and its table, as Markdown. */
+/** Returns three lines about the run, and its table, as Markdown. */
 export function resultTable(result: Result): string {
   const { benches, failed } = result;
   return [
@@ -61,7 +61,7 @@ function list(bench: BenchDocument, goals: readonly Goal[]): string {
   return goals.map((goal) => `\`${goal.case}\` ${figure(bench, goal)} (${limit(goal)})`).join('<br>');
 }
 
-/** The value that the goal is about: a ratio to a peer, a time, or ours. */
+/** Returns the value that a goal is about: a ratio to a peer, a time, or our own value. */
 function figure({ rows }: BenchDocument, { case: name, peer, time, value }: Goal): string {
   if (value === undefined) return peer === undefined ? 'not measured' : `not measured beside ${peer}`;
   if (peer !== undefined) return `${number(value)} × ${peer}`;
@@ -73,7 +73,7 @@ function limit({ atLeast, atMost }: Goal): string {
   return atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`;
 }
 
-/** Three digits, thousands apart. */
+/** Formats a value with three digits, or with separators of thousands. */
 function number(value: number): string {
   return value >= 1000 ? Math.round(value).toLocaleString('en-US') : String(Number(value.toPrecision(3)));
 }

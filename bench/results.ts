@@ -1,5 +1,5 @@
 /**
- * A recorded run: the `--json` documents of some benches, with what is needed to run them again, as a file of
+ * A recorded run: the `--json` documents of several benches, with the facts to repeat them, as a file in
  * `bench/results/`.
  *
  * The name of a run is its date and the profile of its machine: `2026-11-26-amd-epyc-2`. A later run of the same day
@@ -12,7 +12,7 @@ import { fromRoot } from './root.ts';
 const FOLDER = fromRoot('bench/results/');
 const EXTENSION = '.json';
 
-/** What `--json` prints of a bench, as far as it is read here. */
+/** The part of a bench's `--json` document that is used here. */
 export interface BenchDocument {
   readonly bench: string;
   readonly rows: readonly { readonly case: string; readonly unit: string; readonly ours: number }[];
@@ -32,13 +32,13 @@ export interface Result {
   readonly platform: string;
   /** Version of Node. */
   readonly node: string;
-  /** Load average of one minute when the run began: what else the machine did. */
+  /** Load average of one minute when the run began: the machine's other work. */
   readonly load: number;
-  /** Commit that was measured, null where git does not know it. */
+  /** The measured commit; null if git does not know it. */
   readonly commit: string | null;
   /** Whether files differed from that commit. */
   readonly modified: boolean;
-  /** Command that makes such a run. */
+  /** Command that repeats the run. */
   readonly command: string;
   readonly benches: Readonly<Record<string, BenchDocument>>;
   /** Benches that could not run, with the reason. */
@@ -49,7 +49,7 @@ export function isProfile(text: string): boolean {
   return /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text) && text.length <= 60;
 }
 
-/** A profile of what the machine calls its processors: `amd-epyc-2` for 2 × AMD EPYC. */
+/** Returns a profile made from the name and number of the processors: `amd-epyc-2` for 2 × AMD EPYC. */
 export function profileOf(model: string, cores: number): string {
   const words = model
     .toLowerCase()
@@ -62,12 +62,12 @@ export function nameOf({ date, profile }: Pick<Result, 'date' | 'profile'>): str
   return `${date.slice(0, 10)}-${profile}`;
 }
 
-/** Path of the run's file within the project. */
+/** Returns the path of a run's file within the project. */
 export function fileOf(name: string): string {
   return `bench/results/${name}${EXTENSION}`;
 }
 
-/** Names of all recorded runs, oldest day first. */
+/** Returns the names of all recorded runs, oldest day first. */
 export function runNames(): string[] {
   if (!existsSync(FOLDER)) return [];
   return readdirSync(FOLDER)
@@ -76,7 +76,7 @@ export function runNames(): string[] {
     .sort();
 }
 
-/** Reads a recorded run. @throws Error when there is none of that name, or when its file is not one */
+/** Reads a recorded run. @throws Error if there is no such run, or its file holds another one */
 export function readResult(name: string): Result {
   if (!runNames().includes(name)) throw new Error(`there is no run "${name}" in bench/results`);
   const result = JSON.parse(readFileSync(fromRoot(fileOf(name)), 'utf8')) as Result;
@@ -84,7 +84,7 @@ export function readResult(name: string): Result {
   return result;
 }
 
-/** Writes or replaces the file of a run, with each range in one line. */
+/** Writes or replaces the file of a run, with each range on one line. */
 export function writeResult(result: Result): void {
   const text = JSON.stringify(result, null, 2).replace(/\[\s+([^\s,]+),\s+([^\s,]+)\s+\]/g, '[$1, $2]');
   mkdirSync(FOLDER, { recursive: true });

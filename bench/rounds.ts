@@ -1,7 +1,9 @@
 /**
  * Interleaved rounds of short measurements with the `benchmark` package.
  *
- * A machine drifts: clocks, neighbours, heat. So each round measures every contender once, briefly, one after the other, and the median over the rounds counts. The first rounds only warm up: WebAssembly starts in V8's baseline compiler, JavaScript in its interpreter.
+ * A machine drifts: clocks, neighbours, heat. So each round measures every contender once, briefly, one after the
+ * other, and the median over the rounds counts. The first rounds only warm up: WebAssembly starts in V8's baseline
+ * compiler, JavaScript in its interpreter.
  */
 import Benchmark from 'benchmark';
 import { type Spread, spread } from './report.ts';
@@ -21,8 +23,8 @@ export interface RoundOptions {
 }
 
 /**
- * Operations per iteration of the harness: `benchmark` compiles its loop again for each measurement, which V8 then begins to interpret, and that
- * costs as much as a twentieth of our shortest operations.
+ * Operations per iteration of the harness. `benchmark` compiles its loop again for each measurement, and V8 interprets
+ * it at first, which costs up to a twentieth of our shortest operations.
  */
 const BATCH = 16;
 

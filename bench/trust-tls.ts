@@ -1,7 +1,9 @@
 /**
- * What the proof of a base station by TLS costs a client: the first connect beside one with a pin and a bare GET of
- * the same document, each by a client of its own (`tls-first`, peer `pin-and-get`); and later connects of one client
- * beside those with a pin (`tls-later`, peer `pin`).
+ * The cost of the proof of a base station by TLS at a client.
+ *
+ *   tls-first  a first connect, each by a new client; its peer `pin-and-get` is a first connect with a pin and a bare
+ *              GET of the same document
+ *   tls-later  a later connect of one client; its peer `pin` is the same with a pin
  */
 import type { Child } from './processes/parent.ts';
 import { type Goal, type Row, spread } from './report.ts';

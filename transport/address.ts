@@ -1,21 +1,22 @@
 /**
- * IP addresses as text and as bytes: what paths, the `local` property and the simulator need to know about them.
+ * IP addresses as text and as bytes, for paths, the `local` property and the simulator.
  *
- * Numeric addresses only; names are the resolver's. The canonical text is that of RFC 5952, with IPv4-mapped IPv6 (`::ffff:192.0.2.1`)
- * written as plain IPv4, so that one peer has one spelling. A zone (`fe80::1%eth0`) is kept as it is.
+ * Numeric addresses only; names are the resolver's. The canonical text is that of RFC 5952, with IPv4-mapped IPv6
+ * (`::ffff:192.0.2.1`) written as plain IPv4, so that each peer has one spelling. A zone (`fe80::1%eth0`) is kept as it
+ * is.
  */
 import { formatAddress, parseAddress, type SocketAddress } from '../protocol/address.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 
 export { parseAddress };
 
-/** An address and how many leading bits of it name the network. */
+/** An address, and how many of its leading bits name the network. */
 export interface Prefix {
   readonly bytes: Uint8Array;
   readonly length: number;
 }
 
-/** The one spelling of a numeric address, null for anything else. */
+/** Returns the canonical spelling of a numeric address, null for anything else. */
 export function canonicalAddress(text: string): string | null {
   const bytes = parseAddress(text);
   if (bytes === null) return null;
@@ -23,7 +24,7 @@ export function canonicalAddress(text: string): string | null {
   return formatAddress(bytes) + (zone < 0 || bytes.length === 4 ? '' : text.slice(zone));
 }
 
-/** Reads `ip:port`, an IPv6 address in brackets. @throws LocalError INVALID_ARGUMENT */
+/** Parses `ip:port`, with an IPv6 address in brackets. @throws LocalError INVALID_ARGUMENT */
 export function parseSocketAddress(text: string): SocketAddress {
   const [, v6, v4, port = ''] = /^(?:\[([^\]%]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
   const address = canonicalAddress(v6 ?? v4 ?? '');
@@ -32,7 +33,7 @@ export function parseSocketAddress(text: string): SocketAddress {
   return { address, port: Number(port) };
 }
 
-/** Reads `address` or `address/bits`. Without bits the prefix is the single address. */
+/** Parses `address` or `address/bits`. Without bits the prefix is the single address. */
 export function parsePrefix(text: string): Prefix | null {
   const [address = '', bits, rest] = text.split('/');
   const bytes = parseAddress(address);
@@ -41,7 +42,7 @@ export function parsePrefix(text: string): Prefix | null {
   return length <= bytes.length * 8 ? { bytes, length } : null;
 }
 
-/** Whether the address, 4 or 16 bytes, lies in the network; the families never mix. */
+/** Returns whether the address, 4 or 16 bytes, lies in the network; IPv4 and IPv6 never match each other. */
 export function inPrefix(address: Uint8Array, prefix: Prefix): boolean {
   if (address.length !== prefix.bytes.length) return false;
   const whole = prefix.length >> 3;
@@ -61,8 +62,9 @@ export function isLinkLocal(address: Uint8Array): boolean {
 }
 
 /**
- * Whether a peer counts as near (PROTOCOL.md §6): loopback, link-local or in a prefix of one of our own interfaces.
- * @param own the prefixes of our interfaces.
+ * Returns whether a peer counts as near (PROTOCOL.md §6): loopback, link-local or in a prefix of one of our own
+ * interfaces.
+ * @param own the prefixes of our interfaces
  */
 export function isNear(address: string, own: readonly Prefix[]): boolean {
   const bytes = parseAddress(address);

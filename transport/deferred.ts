@@ -1,4 +1,4 @@
-/** A promise with its two ends in hand (Promise.withResolvers is newer than ES2023). */
+/** A promise that is settled from outside (Promise.withResolvers is newer than ES2023). */
 export class Deferred<T> {
   readonly promise: Promise<T>;
   resolve!: (value: T) => void;
@@ -11,7 +11,7 @@ export class Deferred<T> {
     });
   }
 
-  /** The same, for one whose rejection may find nobody waiting: not an unhandled rejection then. */
+  /** Returns a Deferred whose rejection is never reported as unhandled, even if nothing awaits it. */
   static quiet<T>(): Deferred<T> {
     const deferred = new Deferred<T>();
     deferred.promise.catch(() => {});

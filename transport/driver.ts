@@ -1,27 +1,28 @@
 /**
  * The IO shell: the one place where sockets, a timer and an engine meet.
  *
- * 1. For each datagram of a socket: call `engine.receive`, then drain events at once, so that a waiting reader resumes before the socket
- *    is asked for the next one.
- * 2. A service follows when all code and promises that this set going are through (`clock.soon`): an answer leaves in the very turn of the
- *    question, and the acknowledgement with it, in one packet. The same for `wake`, by whoever gave the engine something to do. But after a
- *    service for several datagrams more are expected: then events and service follow the whole batch of IO (`clock.defer`), until such a batch
- *    was a single datagram. Whether datagrams come in batches is found out by putting off one service in `LOOK_EVERY`. No clock tells: how
- *    soon a socket gives the next datagram that is already there depends on the machine, and on a slow one it takes as long as an answer on a
- *    fast one.
- * 3. The service hands due timeouts to the engine,
- * 4. drains its events to the owner, who may call the engine in turn, at once or from promises (its answers leave in the same service),
- * 5. asks for packets until there are none and hands them to the sockets without copying; after `PACKETS_PER_SERVICE` it lets
- *    the sockets receive first and goes on in the next service,
- * 6. and arms one timer for the engine's next timeout. A timer that fires too early finds nothing due and arms again: that is cheaper than
- *    moving it with every packet.
- * 7. A socket gives each packet back when it has left; the engine may use its memory again. Each socket has a queue with a limit (socket-queue.ts): the engine
- *    makes no packets for one that is full, so a full socket buffer slows the sender down instead of growing a queue here. No socket gets so many packets of
- *    the engine that too few were left for another, should all others stall. Sockets that were added with a share in common count as one, however many they
- *    are.
+ * 1. For each datagram: call `engine.receive`, then drain events immediately, so that a waiting reader resumes before
+ *    the next datagram is read.
+ * 2. A service follows once the running code and all promises that it settles have run (`clock.soon`). So an answer
+ *    leaves in the same turn as its question, in one packet with the acknowledgement. The same holds for `wake`. After
+ *    a service for several datagrams the driver expects more: then events and service follow the whole batch of IO
+ *    (`clock.defer`), until such a batch was a single datagram. To find out whether datagrams come in batches, the
+ *    driver defers one service in `LOOK_EVERY`. A clock cannot show this: how soon a socket delivers the next queued
+ *    datagram depends on the machine; on a slow one it takes as long as an answer on a fast one.
+ * 3. The service passes due timeouts to the engine,
+ * 4. drains its events to the owner, which may call the engine in turn, at once or from promises (its answers leave in
+ *    the same service),
+ * 5. asks for packets until there are none and passes them to the sockets without copying; after `PACKETS_PER_SERVICE`
+ *    it lets the sockets receive first and continues in the next service,
+ * 6. and arms one timer for the engine's next timeout. A timer that fires too early finds nothing due and arms again:
+ *    that is cheaper than resetting it with every packet.
+ * 7. A socket releases each packet when it has left; the engine may then reuse its memory. Each socket has a bounded
+ *    queue (socket-queue.ts). The engine makes no packets for a full one, so a full socket buffer slows the sender down
+ *    instead of growing a queue here. No socket takes so large a share of the engine's packets that another would run
+ *    short if all others stalled. Sockets that were added with a common share count as one.
  *
- * It decides nothing about connections, and allocates nothing per packet. An engine or owner that throws has a bug: that is
- * logged and counted, and the loop goes on.
+ * The driver decides nothing about connections, and allocates nothing per packet. An exception of engine or owner is a
+ * bug: it is logged and counted, and the loop continues.
  */
 
 import { LocalError } from '../protocol/errors/index.ts';
@@ -34,13 +35,16 @@ import { Share, SocketQueue } from './socket-queue.ts';
 export interface DriverOptions<Event> {
   environment: Pick<Environment, 'clock' | 'network' | 'log'>;
   engine: Engine<Event>;
-  /** Each event of the engine, within a service. */
+  /** Receives each event of the engine, within a service. */
   onEvent: (event: Event) => void;
-  /** As {@link BindOptions.unreachable} of the sockets that the driver opens. */
+  /** As {@link BindOptions.unreachable}, for the sockets that the driver opens. */
   onUnreachable?: (address: string) => void;
 }
 
-/** Sees a datagram before the engine, lent as in {@link BindOptions.receive}. @returns true when it takes the datagram */
+/**
+ * Sees a datagram before the engine does, lent as in {@link BindOptions.receive}.
+ * @returns true when it takes the datagram
+ */
 export type Interceptor = (datagram: Uint8Array, path: Path) => boolean;
 
 /** Datagrams counted since the start. */
@@ -49,21 +53,27 @@ export interface DriverStats {
   sent: number;
   /** Packets and datagrams whose socket was removed, or whose queue was full. */
   dropped: number;
-  /** Exceptions of engine or owner: each one a bug. */
+  /** Exceptions of engine or owner: each is a bug. */
   failures: number;
 }
 
-/** About half a millisecond of sending before arrivals get their turn. */
+/** Packets per service before arrivals get their turn: about half a millisecond of sending. */
 const PACKETS_PER_SERVICE = 128;
-/** With fewer of its slots free the engine may answer "none" only because of that. */
+/** Free slots below which the engine may return no packets only because it lacks slots. */
 const LEAST_FREE = 2;
-/** Share of the engine's slots that stalled sockets leave to the last one. */
+/** Share of the engine's slots that is left for the last socket when all others stall. */
 const RESERVE = 1 / 4;
-/** Milliseconds until the next service after one that threw: a persistent bug must not spin. */
+/** ms until the next service after one that threw, so that a persistent bug does not spin. */
 const FAILURE_PAUSE = 100;
-/** Arrivals of a batch after which events are told before its end: an engine keeps few of what a batch brings, such as 64 datagrams of tunnels. */
-const TELL_EVERY = 32;
-/** Services at once before one follows the batch, to see how many datagrams that has: a bulk transfer's batches have 31. */
+/**
+ * Arrivals after which events are drained before the end of the batch: an engine keeps only some events, such as 64
+ * datagrams of tunnels.
+ */
+const DRAIN_EVERY = 32;
+/**
+ * Immediate services before one waits for its batch, to see how many datagrams that has: batches of a bulk transfer
+ * have 31.
+ */
 const LOOK_EVERY = 16;
 
 /** One loop over one engine and its sockets. */
@@ -74,32 +84,35 @@ export class Driver<Event> {
   readonly #engine: Engine<Event>;
   readonly #onEvent: DriverOptions<Event>['onEvent'];
   readonly #onUnreachable: DriverOptions<Event>['onUnreachable'];
-  /** Never changed, but replaced. */
+  /** Never mutated, only replaced. */
   #interceptors: readonly Interceptor[] = [];
   readonly #sockets = new Map<number, SocketQueue>();
-  /** Of all sockets that have it in common, and how many have. */
+  /** The share common to many sockets, and how many sockets have it. */
   readonly #common = new Share();
   #withCommon = 0;
-  /** Those that are full. */
+  /** Queues that are full. */
   readonly #full = new Set<SocketQueue>();
-  /** Datagrams with all sockets, also those that were removed, and those of them that are packets of the engine. */
+  /** Datagrams queued at all sockets, removed ones included; and how many of them are packets of the engine. */
   #queued = 0;
   #lent = 0;
   #serviceDue = false;
-  /** Services that may still come at once, 0 after one for several datagrams; and how many follow the next batch of a single datagram. */
+  /**
+   * Immediate services left, 0 after one for several datagrams; and how many follow the next batch of a single
+   * datagram.
+   */
   #atOnce = LOOK_EVERY;
   #nextAtOnce = LOOK_EVERY;
   /** Datagrams since the last service. */
   #arrived = 0;
-  /** Packets sent without having given the sockets a turn on purpose. */
+  /** Packets sent since the sockets last got a turn. */
   #sentInTurn = 0;
-  /** A service has told events and waits for what their promises do. */
-  #told = false;
-  /** Events are being drained: the service that follows sees to what that wakes. */
+  /** A service has emitted events and waits for the promises that they settle. */
+  #hasEmitted = false;
+  /** Events are being drained: the next service handles what they cause. */
   #draining = false;
-  /** The engine was told so of a socket since packets were asked for. */
+  /** `#room` has returned 0 for some socket since packets were last asked for. */
   #hadNoRoom = false;
-  /** Packets may be waiting that were not asked for: ask again when the sockets have caught up. */
+  /** The engine may have more packets: ask again when the sockets have caught up. */
   #askAgain = false;
   #timerAt = Number.POSITIVE_INFINITY;
   #cancelTimer: Cancel | undefined;
@@ -114,7 +127,10 @@ export class Driver<Event> {
     this.#onUnreachable = options.onUnreachable;
   }
 
-  /** Opens a socket of the environment and adds it; one that opens while the driver closes is closed. Errors as {@link Environment.network}. */
+  /**
+   * Opens a socket of the environment and adds it; closes it at once if the driver is closing. Errors as {@link
+   * Environment.network}.
+   */
   async bind(options: Omit<BindOptions, 'receive' | 'bulk' | 'unreachable'>): Promise<BoundSocket> {
     const unreachable = this.#onUnreachable;
     const socket = await this.#environment.network.bind({
@@ -128,9 +144,10 @@ export class Driver<Event> {
   }
 
   /**
-   * Adds an open socket, which delivers what arrives to {@link receive}, and closes it in the end. Its queue and what may fill it:
-   * socket-queue.ts. Does nothing if the socket was already added; on a driver that closes or is closed the socket is closed at once.
-   * @param inCommon it has its share of the engine's packets in common with all sockets added so: for those of which there may be many
+   * Adds an open socket, which delivers to {@link receive}. The driver closes it in the end. For its queue see
+   * socket-queue.ts. Does nothing if the socket was already added; a closing or closed driver closes it at once.
+   * @param inCommon the socket shares one part of the engine's packets with all sockets added this way: for kinds of
+   *   which there may be many
    * @throws LocalError INVALID_ARGUMENT when another socket has its index
    */
   add(socket: DatagramSocket, inCommon = false): void {
@@ -143,42 +160,47 @@ export class Driver<Event> {
     }
     const queue = new SocketQueue(socket, inCommon ? this.#common : new Share(), this.#released);
     this.#sockets.set(socket.index, queue);
-    // One more with a share that others have changes none of them: of these there may be ten thousand.
+    // One more user of the common share changes no limit: there may be ten thousand of these.
     if (!inCommon || ++this.#withCommon === 1) this.#shareSlots();
   }
 
   /**
-   * Removes a socket and closes it: the packets in its queue come back from it, those that the engine still makes for its paths are dropped and counted.
-   * Does nothing for one that was not added. May be called from everything the driver calls.
+   * Removes a socket and closes it: it releases the packets in its queue; packets that the engine still makes for its
+   * paths are dropped and counted. Does nothing for a socket that was not added. May be called from any callback of the
+   * driver.
    */
   remove(socket: DatagramSocket): void {
     const queue = this.#sockets.get(socket.index);
     if (queue?.socket !== socket) return;
     this.#sockets.delete(socket.index);
     this.#full.delete(queue);
-    // Packets it still releases no longer count towards a full queue.
+    // Packets that it still releases no longer count towards a full queue.
     queue.isFull = false;
     socket.close();
     if (queue.share !== this.#common || --this.#withCommon === 0) this.#shareSlots();
     this.wake();
   }
 
-  /** In the order in which they were added. */
+  /** Sockets in the order in which they were added. */
   get sockets(): readonly DatagramSocket[] {
     return [...this.#sockets.values()].map(({ socket }) => socket);
   }
 
-  /** To be called after any call on the engine from outside a service: it may have packets, events or a new timeout. Cheap and coalesced. */
+  /**
+   * Schedules a service. Call it after any call on the engine from outside a service: the engine may have packets,
+   * events or a new timeout. Cheap and coalesced.
+   */
   wake(): void {
     if (this.#serviceDue || this.#draining || this.#state === 'closed') return;
     this.#askService();
   }
 
   /**
-   * Shows each datagram to `interceptor` before the engine, after the interceptors that were added before. The first that takes a datagram keeps it from
-   * those after it and from the engine; one that passes it on may have changed its bytes. An interceptor that throws has a bug: the datagram is dropped.
-   * One that is added or removed while a datagram is shown counts from the next.
-   * @returns what removes it; harmless to call twice
+   * Shows each datagram to `interceptor` before the engine, after earlier interceptors. The first that takes a datagram
+   * hides it from later ones and from the engine; one that passes it on may have changed its bytes. An exception of an
+   * interceptor is a bug: the datagram is dropped. Adding or removing an interceptor while a datagram is shown takes
+   * effect with the next one.
+   * @returns a function that removes the interceptor; harmless to call twice
    */
   intercept(interceptor: Interceptor): () => void {
     const own: Interceptor = (datagram, path) => interceptor(datagram, path); // the same function may be added twice
@@ -189,9 +211,10 @@ export class Driver<Event> {
   }
 
   /**
-   * Sends a datagram that is not the engine's, such as one forwarded for others. It may not be changed afterwards.
-   * @param hopLimit 1 to 255, of this datagram alone; default the system's
-   * @returns false when it was dropped: no such socket, its queue has no room for it, or it knows no hop limits. A datagram is promised no more.
+   * Sends a datagram that is not the engine's, such as a forwarded one. The caller must not change it afterwards.
+   * @param hopLimit 1 to 255, for this datagram only; default the system's
+   * @returns false when it was dropped: no such socket, a queue without room, or no support for hop limits. True
+   *   promises no delivery.
    */
   send(datagram: Uint8Array, path: Path, hopLimit?: number): boolean {
     const queue = this.#sockets.get(path.socket);
@@ -200,13 +223,16 @@ export class Driver<Event> {
       this.stats.dropped++;
       return false;
     }
-    // One with a hop limit is never given back.
+    // A datagram with a hop limit is never released.
     if (hopLimit === undefined) this.#queued++;
     this.stats.sent++;
     return true;
   }
 
-  /** Sends what the engine still has, waits until it has left and closes the sockets. Close the engine's connections first. */
+  /**
+   * Sends what the engine still has, waits until it has left, then closes the sockets. Close the engine's connections
+   * first.
+   */
   close(): Promise<void> {
     this.#closing ??= new Promise((resolve) => {
       this.#finish = resolve;
@@ -216,7 +242,7 @@ export class Driver<Event> {
     return this.#closing;
   }
 
-  /** A datagram of a socket; as {@link BindOptions.receive}. For sockets that are added. */
+  /** Receives a datagram of an added socket, as {@link BindOptions.receive}. */
   readonly receive = (datagram: Uint8Array, path: Path): void => {
     if (this.#state === 'closed') return;
     this.stats.received++;
@@ -226,7 +252,7 @@ export class Driver<Event> {
       if (this.#intercepted(datagram, path)) return;
       this.#engine.receive(datagram, path, now);
       if (!this.#serviceDue && this.#askService()) this.#drainEvents();
-      else if (this.#arrived % TELL_EVERY === 0) this.#drainEvents();
+      else if (this.#arrived % DRAIN_EVERY === 0) this.#drainEvents();
     } catch (error) {
       this.#failed('receive', error);
       this.wake();
@@ -239,7 +265,7 @@ export class Driver<Event> {
     return false;
   }
 
-  /** True when the service comes at once. */
+  /** Returns true when the service runs immediately. */
   #askService(): boolean {
     this.#serviceDue = true;
     const { clock } = this.#environment;
@@ -249,7 +275,7 @@ export class Driver<Event> {
     return atOnce;
   }
 
-  /** What a batch of IO brought is told first: what is done about it leaves in the service that follows. */
+  /** Drains the events of a batch of IO first: what they cause leaves in the service that follows. */
   readonly #serveBatch = (): void => {
     if (this.#state === 'closed') return;
     this.#sentInTurn = 0;
@@ -264,9 +290,9 @@ export class Driver<Event> {
     let next = now + FAILURE_PAUSE;
     try {
       if (this.#engine.nextTimeout() <= now) this.#engine.handleTimeout(now);
-      if (this.#drainEvents() && !this.#told) {
-        // What the promises of these events do is to leave now, too.
-        this.#told = true;
+      if (this.#drainEvents() && !this.#hasEmitted) {
+        // What the promises of these events do must leave now, too.
+        this.#hasEmitted = true;
         clock.soon(this.#service);
         return;
       }
@@ -278,14 +304,14 @@ export class Driver<Event> {
       this.#failed('service', error);
       this.#askAgain = true;
     }
-    this.#told = false;
+    this.#hasEmitted = false;
     this.#countService();
     if (this.#serviceDue) return;
     if (this.#state === 'closing' && this.#queued === 0) this.#end();
     else this.#arm(next, now);
   };
 
-  /** After batches of several the turns are looked at often at first: 1, 2, 4 … `LOOK_EVERY` services come at once between two looks. */
+  /** Looks often at first after batches of several: 1, 2, 4 … `LOOK_EVERY` immediate services between two looks. */
   #countService(): void {
     if (this.#arrived > 1) {
       this.#atOnce = 0;
@@ -298,14 +324,14 @@ export class Driver<Event> {
     this.#arrived = 0;
   }
 
-  /** True when there were any. */
+  /** Returns true when there were events. */
   #drainEvents(): boolean {
     this.#draining = true;
     let some = false;
     try {
       for (let event = this.#engine.nextEvent(); event !== null; event = this.#engine.nextEvent()) {
         some = true;
-        this.#tell(event);
+        this.#emit(event);
       }
     } catch (error) {
       this.#failed('event', error);
@@ -315,7 +341,7 @@ export class Driver<Event> {
     return some;
   }
 
-  #tell(event: Event): void {
+  #emit(event: Event): void {
     try {
       this.#onEvent(event);
     } catch (error) {
@@ -364,7 +390,7 @@ export class Driver<Event> {
     for (let i = 0; i < count; i++) packets.release(offsets[i]!);
   }
 
-  /** Packets that a socket takes now. For one that was removed the engine makes as many as it likes: they are dropped. */
+  /** Returns how many packets a socket takes now. For a removed socket there is no limit: its packets are dropped. */
   readonly #room = (socket: number): number => {
     const room = this.#sockets.get(socket)?.room ?? Number.POSITIVE_INFINITY;
     if (room === 0) this.#hadNoRoom = true;
@@ -389,7 +415,10 @@ export class Driver<Event> {
     this.#full.delete(queue);
   }
 
-  /** A share alone may have all slots of the engine (n / 0 is Infinity); of several, all but one together leave a part. */
+  /**
+   * A single share may have all slots of the engine (n / 0 is Infinity). With several, all but one together leave a
+   * part free.
+   */
   #shareSlots(): void {
     const queues = [...this.#sockets.values()];
     const shares = new Set(queues.map(({ share }) => share));
@@ -421,7 +450,7 @@ export class Driver<Event> {
     this.#finish?.();
   }
 
-  /** Counts every one, writes the 1st, 2nd, 4th, 8th …: a bug in the path of each packet must not fill a disk. */
+  /** Counts every failure, logs the 1st, 2nd, 4th, 8th …: a bug in the path of each packet must not fill a disk. */
   #failed(where: string, error: unknown): void {
     const failures = ++this.stats.failures;
     if ((failures & (failures - 1)) !== 0) return;

@@ -1,10 +1,11 @@
 /**
- * Events and their listeners. Listeners run in the order in which they were added. One that throws is logged; the others still run, and `emit` never
- * throws. A listener that is added or removed during an emission counts from the next emission on.
+ * Events and their listeners. Listeners run in the order in which they were added. A listener that throws is logged;
+ * the others still run, and `emit` never throws. Adding or removing a listener during an emission takes effect with the
+ * next one.
  */
 import type { Log } from './environment.ts';
 
-/** Listeners by name of the event. */
+/** Listeners by event name. */
 export class Emitter<Events> {
   readonly #log: Log;
   readonly #listeners = new Map<keyof Events, Set<(value: never) => void>>();
@@ -13,7 +14,7 @@ export class Emitter<Events> {
     this.#log = log;
   }
 
-  /** @returns what stops listening; harmless to call twice */
+  /** @returns a function that stops listening; harmless to call twice */
   on<K extends keyof Events>(event: K, listener: (value: Events[K]) => void): () => void {
     const own = (value: Events[K]): void => listener(value); // the same function may listen twice
     let listeners = this.#listeners.get(event);
@@ -24,7 +25,7 @@ export class Emitter<Events> {
     listeners.add(own);
     return () => {
       listeners.delete(own);
-      // An event that is listened to for a moment leaves nothing behind: there may be many emitters.
+      // Leave nothing behind for an event that had a listener only briefly: there may be many emitters.
       if (listeners.size === 0 && this.#listeners.get(event) === listeners) this.#listeners.delete(event);
     };
   }
@@ -36,7 +37,7 @@ export class Emitter<Events> {
   }
 }
 
-/** Runs code of the application: what it throws is logged under `what` and goes no further. @returns false when it threw */
+/** Runs code of the application: an exception is logged under `what` and not rethrown. @returns false when it threw */
 export function guarded(log: Log, what: string, run: () => void): boolean {
   try {
     run();

@@ -1,21 +1,21 @@
 /**
- * Keeps strangers from filling a log. What they can cause is counted and summed up once a minute at info; single lines are for debug. A warning or an error
- * that they can cause has one line of its own a minute.
+ * Keeps strangers from filling a log. Events that they can cause are counted and summed up once a minute at info; the
+ * single lines are logged at debug. A warning or an error that they can cause is logged once a minute.
  */
 import type { Cancel, Clock, Log } from './environment.ts';
 
-/** ms from the first of what is counted to the line that sums it up. */
+/** ms from the first counted event to the line that sums up. */
 const MINUTE = 60_000;
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The counts of one product. */
 export class LogTally {
-  /** The log, where a warning or error is written once a minute for each text. */
+  /** A log that writes each warning or error text once a minute. */
   readonly log: Log;
   readonly #clock: Pick<Clock, 'schedule'>;
   readonly #under: Log;
-  /** Lines not shown in this minute, by text, which is one of few: what differs is in the fields. */
+  /** Lines suppressed in this minute, by text, of which there are few: details are in the fields. */
   readonly #counts = new Map<string, number>();
   #cancel: Cancel | null = null;
 
@@ -34,12 +34,12 @@ export class LogTally {
     this.log = { ...log, warn: limited('warn'), error: limited('error') };
   }
 
-  /** One more of a kind. @param text constant */
+  /** Counts one more event of a kind. @param text constant */
   count(text: string, fields: Fields = {}): void {
     this.#count(text, fields);
   }
 
-  /** Sums up what was counted, and begins anew. */
+  /** Logs the sums and resets the counts. */
   flush(): void {
     this.#cancel?.();
     this.#cancel = null;

@@ -1,9 +1,9 @@
 /**
- * The host's cryptography in plain JavaScript, over the audited noble libraries: for browsers and for the simulator. Node has a native one
- * (`transport/node/crypto.ts`, 35 times faster at X25519); one test suite runs over both.
+ * The host's cryptography in plain JavaScript, over the audited noble libraries: for browsers and for the simulator.
+ * Node has a native one (`transport/node/crypto.ts`, 35 times faster at X25519); one test suite covers both.
  *
- * Randomness is an argument: the browser's generator, or a seeded one in the simulator. JavaScript cannot promise constant time
- * or that a copy of a key is gone; noble does what can be done (SECURITY.md).
+ * Randomness is an argument: the browser's generator, or a seeded one in the simulator. JavaScript cannot guarantee
+ * constant time or that a copy of a key is erased; noble does what can be done (SECURITY.md).
  */
 import { x25519 } from '@noble/curves/ed25519.js';
 import { hmac } from '@noble/hashes/hmac.js';
@@ -12,7 +12,7 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import type { CryptoProvider, PrivateKey } from '../protocol/crypto-provider.ts';
 import { checkPrivateKey, KEY_LENGTH } from '../protocol/identity/index.ts';
 
-/** @param randomBytes cryptographically secure outside of simulations. */
+/** @param randomBytes cryptographically secure outside of simulations */
 export function nobleCrypto(randomBytes: (length: number) => Uint8Array): CryptoProvider {
   return {
     generateKey: () => new NobleKey(randomBytes(KEY_LENGTH)),

@@ -1,13 +1,14 @@
 /**
  * A race of attempts for one result, such as the dials to all addresses of a peer.
  *
- * 1. Attempts start in the order in which they were added: the next one a Connection Attempt Delay after the one before, or at once when one has
- *    failed (RFC 8305 §5). With a delay of 0 each starts as soon as it is added.
- * 2. The first that succeeds wins. All others are cancelled; a result that one of them still yields is discarded.
- * 3. The race fails when no further attempt will be added and all have failed: with the error that `summarize` makes of the failures.
- * 4. `stop` ends it before that, as for a timeout or a signal.
+ * 1. Attempts start in the order in which they were added, each a Connection Attempt Delay after the one before, or at
+ *    once when one has failed (RFC 8305 §5). With a delay of 0 each starts as soon as it is added.
+ * 2. The first that succeeds wins. All others are cancelled; a late result of one of them is discarded.
+ * 3. The race fails when all attempts have failed and no more will be added, with the error that `summarize` makes of
+ *    the failures.
+ * 4. `stop` ends it before that, for example after a timeout or a signal.
  *
- * The clock is an argument. What an attempt is, and how long it may take, is the caller's.
+ * The clock is an argument. The caller defines an attempt and its time limit.
  */
 import { asSvcError, LocalError, type SvcError } from '../protocol/errors/index.ts';
 import { Deferred } from './deferred.ts';
@@ -17,28 +18,31 @@ import type { Cancel, Environment } from './environment.ts';
 /** An attempt under way. */
 export interface Attempt<T> {
   readonly result: Promise<T>;
-  /** Gives up: `result` rejects with STOPPED, or what it still yields is of no use. Harmless once the result is there. */
+  /** Gives up: `result` rejects with STOPPED, or its value is discarded. Harmless once the result is there. */
   cancel(): void;
 }
 
 /** Why an attempt failed. */
 export interface Failure {
-  /** Number of the attempt, from 0, in the order in which they were added. */
+  /** Index of the attempt, from 0, in the order in which they were added. */
   readonly attempt: number;
   readonly error: SvcError;
 }
 
 export interface RaceOptions<T> {
   readonly environment: Pick<Environment, 'clock' | 'log'>;
-  /** Connection Attempt Delay, ms. 0: all at once. Infinity: the next one only when one has failed. */
+  /** Connection Attempt Delay, ms. 0: all at once. Infinity: the next one starts only when one has failed. */
   readonly delay: number;
-  /** Closes a result that comes when the race is decided. */
+  /** Closes a result that arrives after the race is decided. */
   readonly discard: (result: T) => void;
-  /** The error of a race whose attempts have all failed, in the order in which they failed; there may have been none. */
+  /**
+   * Makes the error of a race whose attempts have all failed. `failures` is in the order in which they failed, and may
+   * be empty.
+   */
   readonly summarize: (failures: readonly Failure[]) => SvcError;
 }
 
-/** A race; itself an attempt of the race around it. */
+/** A race; itself an attempt in an enclosing race. */
 export class Race<T> implements Attempt<T> {
   readonly #options: RaceOptions<T>;
   readonly #result = Deferred.quiet<T>();
@@ -46,7 +50,7 @@ export class Race<T> implements Attempt<T> {
   readonly #running = new Set<Attempt<T>>();
   readonly #failures: Failure[] = [];
   #started = 0;
-  /** Started and not settled. */
+  /** Attempts started and not settled. */
   #unsettled = 0;
   /** When the next attempt may start. */
   #nextAt = Number.NEGATIVE_INFINITY;
@@ -58,37 +62,49 @@ export class Race<T> implements Attempt<T> {
     this.#options = options;
   }
 
-  /** The first result. Rejects with the error of `summarize` or `stop`; a rejection that nothing waits for is not unhandled. */
+  /**
+   * The first result. Rejects with the error of `summarize` or `stop`; a rejection that nothing awaits is not reported
+   * as unhandled.
+   */
   get result(): Promise<T> {
     return this.#result.promise;
   }
 
-  /** Adds an attempt. Ignored once the race is decided, or `end` was called. @param start what it throws is a failure of the attempt */
+  /**
+   * Adds an attempt. Ignored once the race is decided, or `end` was called.
+   * @param start its exception is a failure of the attempt
+   */
   add(start: () => Attempt<T>): void {
     if (this.#decided || this.#complete) return;
     this.#waiting.push(start);
     this.#advance();
   }
 
-  /** No further attempt will be added: the race fails as soon as all have failed, at once when there are none. May be called again. */
+  /**
+   * No further attempt will be added: the race fails as soon as all have failed, at once when there are none. May be
+   * called again.
+   */
   end(): void {
     this.#complete = true;
     this.#advance();
   }
 
-  /** Fails now, by default with the error that `summarize` makes of the failures so far. Harmless once the race is decided. */
+  /**
+   * Fails now, by default with the error that `summarize` makes of the failures so far. Harmless once the race is
+   * decided.
+   */
   stop(error?: SvcError): void {
     if (this.#decided) return;
     this.#decide();
     this.#result.reject(error ?? this.#options.summarize(this.#failures));
   }
 
-  /** Stops it with STOPPED. */
+  /** Stops the race with STOPPED. */
   readonly cancel = (): void => {
     this.stop(new LocalError('STOPPED', 'the connect was stopped'));
   };
 
-  /** Starts what may start now, and comes back for the rest. */
+  /** Starts the attempts that are due, and schedules the rest. */
   #advance(): void {
     const { clock } = this.#options.environment;
     this.#cancelDelay();
@@ -124,7 +140,7 @@ export class Race<T> implements Attempt<T> {
       (result) => this.#succeeded(attempt, result),
       (error: unknown) => this.#failed(attempt, number, error),
     );
-    // Starting it may have decided the race.
+    // Starting an attempt may have decided the race.
     if (this.#decided) this.#cancel(attempt);
   }
 
@@ -163,20 +179,21 @@ export class Race<T> implements Attempt<T> {
   }
 }
 
-/** An attempt that a signal cancels. Throws what `run` throws. */
+/** Returns an attempt that a signal cancels. Throws what `run` throws. */
 export function abortable<T>(run: (signal: AbortSignal) => Promise<T>): Attempt<T> {
   const controller = new AbortController();
   return { result: run(controller.signal), cancel: () => controller.abort() };
 }
 
-/** The errors in the order in which their attempts were added. */
+/** Returns the errors in the order in which their attempts were added. */
 export function inOrder(failures: readonly Failure[]): SvcError[] {
   return [...failures].sort((a, b) => a.attempt - b.attempt).map(({ error }) => error);
 }
 
 /**
- * The error that says most: the first of the lowest rank, null when all are of rank Infinity or there are none.
- * @param rank by default a wrong key before anything else, then whatever is not silence, then silence, and last what was stopped
+ * Returns the most informative error: the first of the lowest rank, null when all are of rank Infinity or there are
+ * none.
+ * @param rank by default a wrong key first, then anything but silence, then silence, and last what was stopped
  */
 export function mostTelling(errors: readonly SvcError[], rank: (error: SvcError) => number = usualRank): SvcError | null {
   let most: SvcError | null = null;

@@ -1,22 +1,21 @@
 /**
  * Special-purpose IP addresses: one table of prefixes, each with its kind and its source.
  *
- * It says what an address is, not what is allowed: a base station and a device each have a policy of their own over the
- * kinds. The most specific prefix decides. Sources: the IANA special-purpose address registries (RFC 6890), the RFCs
- * named in the table, and the documentation of the clouds.
+ * It says what an address is, not what is allowed: base station and device each have their own policy for the kinds.
+ * The most specific prefix decides. Sources: the IANA special-purpose address registries (RFC 6890), the RFCs named in
+ * the table, and the documentation of the clouds.
  */
 import { inPrefix, type Prefix, parsePrefix } from './address.ts';
 
 /**
  * - global: anywhere on the Internet
- * - private, shared, benchmarking, loopback: of a network of the operator's, of its provider, of a test bed, of this
- *   host
- * - link-local: of one link; clouds have their metadata service there
+ * - private, shared, benchmarking, loopback: in a network of the operator, of its provider, of a test bed, of this host
+ * - link-local: on one link; clouds have their metadata service there
  * - cloud: a metadata or platform service of a cloud at an address that is not link-local. A caller that reaches one
- *   speaks as the machine
+ *   acts as the machine
  * - this-network, multicast, broadcast: no single host has it
  * - translated: an IPv6 address with an IPv4 address inside, see {@link embeddedAddress}
- * - protocol, documentation, relay-anycast, reserved: of no host, or of none that a service is at
+ * - protocol, documentation, relay-anycast, reserved: no host has it, or none that offers a service
  */
 export type AddressKind =
   | 'global'
@@ -77,7 +76,9 @@ export const SPECIAL_ADDRESSES: readonly (readonly [prefix: string, kind: Addres
   ['fd20:ce::254/128', 'cloud', 'Google Cloud'],
 ];
 
-/** Where a prefix of kind `translated` has its IPv4 address: the byte it begins at, by the length of the prefix. */
+/**
+ * Where a prefix of kind `translated` has its IPv4 address: the index of its first byte, by the length of the prefix.
+ */
 const EMBEDDED_AT: ReadonlyMap<number, number> = new Map([
   [96, 12],
   [16, 2],
@@ -88,17 +89,20 @@ interface Entry {
   readonly kind: AddressKind;
 }
 
-/** The most specific first. */
+/** Most specific first. */
 const entries: readonly Entry[] = SPECIAL_ADDRESSES.map(([prefix, kind]) => ({ prefix: parsePrefix(prefix)!, kind })).sort(
   (a, b) => b.prefix.length - a.prefix.length,
 );
 
-/** What an address is. @param address 4 or 16 bytes, as `parseAddress` gives them: an IPv4-mapped one is IPv4 */
+/**
+ * Returns the kind of an address.
+ * @param address 4 or 16 bytes, as `parseAddress` returns them: an IPv4-mapped one is IPv4
+ */
 export function addressKind(address: Uint8Array): AddressKind {
   return entryOf(address).kind;
 }
 
-/** The 4 bytes of the IPv4 address that an address of kind `translated` stands for; null for any other. */
+/** Returns the 4 bytes of the IPv4 address inside an address of kind `translated`; null for any other. */
 export function embeddedAddress(address: Uint8Array): Uint8Array | null {
   const { kind, prefix } = entryOf(address);
   const at = kind === 'translated' ? EMBEDDED_AT.get(prefix.length)! : null;

@@ -1,24 +1,30 @@
-/** The path of a UDP peer, how large packets may become on it, and how many paths are remembered. */
+/** The path of a UDP peer, its largest packet size, and the table that remembers paths. */
 import { LocalError } from '../protocol/errors/index.ts';
 import { ETHERNET_PAYLOAD, type Path } from '../protocol/path.ts';
 import { canonicalAddress, isLoopback, parseAddress } from './address.ts';
 
-/** UDP payload that a loopback interface (MTU 65,536) carries whole, rounded down; core-as/recovery/mtu.ts ends there too. */
+/**
+ * UDP payload that a loopback interface (MTU 65,536) carries whole, rounded down; core-as/recovery/mtu.ts has the same
+ * limit.
+ */
 const LOOPBACK_PAYLOAD = 65_000;
 /** IPv4 (RFC 791) and IPv6 (RFC 8200) without options, each with UDP (RFC 768). */
 const HEADERS_IPV4 = 28;
 const HEADERS_IPV6 = 48;
-/** IPv6's least (RFC 8200 §5), and the most that an IP packet can have. */
+/** The least of IPv6 (RFC 8200 §5), and the largest IP packet. */
 export const LEAST_MTU = 1280;
 const MOST_MTU = 65_535;
 
-/** The MTU of a link as a person states it. @throws LocalError INVALID_ARGUMENT unless a whole number from 1,280 to 65,535 */
+/**
+ * Checks the MTU of a link that a person stated, and returns it.
+ * @throws LocalError INVALID_ARGUMENT unless a whole number from 1,280 to 65,535
+ */
 export function checkLinkMtu(mtu: number): number {
   if (Number.isInteger(mtu) && mtu >= LEAST_MTU && mtu <= MOST_MTU) return mtu;
   throw new LocalError('INVALID_ARGUMENT', `${mtu} is not the MTU of a link: use ${LEAST_MTU} to ${MOST_MTU}`);
 }
 
-/** Packets that a host on links of this MTU should be able to take and send, bytes of UDP payload. */
+/** Returns the packet size, bytes of UDP payload, that a host on links of this MTU should accept and send. */
 export function packetSizeFor(linkMtu: number | undefined): number {
   return linkMtu === undefined ? ETHERNET_PAYLOAD : Math.min(LOOPBACK_PAYLOAD, Math.max(ETHERNET_PAYLOAD, linkMtu - HEADERS_IPV4));
 }
@@ -34,9 +40,10 @@ export class UdpPath implements Path {
   readonly #linkMtu: number | undefined;
 
   /**
-   * @param address canonical numeric address.
-   * @param near tells whether an address is near, of a local socket; null for every other socket, whose paths are never local.
-   * @param linkMtu of the links of this host, where somebody has stated it.
+   * @param address canonical numeric address
+   * @param near returns whether an address is near, for a local socket; null for every other socket, whose paths are
+   *   never local
+   * @param linkMtu of the links of this host, where a person has stated it
    */
   constructor(socket: number, address: string, port: number, near: ((address: string) => boolean) | null, linkMtu?: number) {
     this.key = `udp:${socket}:${address.includes(':') ? `[${address}]` : address}:${port}`;
@@ -47,7 +54,9 @@ export class UdpPath implements Path {
     this.#linkMtu = linkMtu;
   }
 
-  /** docs/transport.md §5: Node cannot forbid IP fragmentation, so what a link carries is stated or assumed, never found out by trying. */
+  /**
+   * docs/transport.md §5: Node cannot forbid IP fragmentation, so the MTU of a link is stated or assumed, never probed.
+   */
   get maxUdpPayload(): number {
     const address = parseAddress(this.address);
     if (address !== null && isLoopback(address)) return LOOPBACK_PAYLOAD;
@@ -55,7 +64,7 @@ export class UdpPath implements Path {
     return this.#linkMtu - (this.address.includes(':') ? HEADERS_IPV6 : HEADERS_IPV4);
   }
 
-  /** Asked at each read: interfaces come and go. */
+  /** Evaluated at each read: interfaces come and go. */
   get local(): boolean {
     return this.#near?.(this.address) ?? false;
   }
@@ -65,9 +74,10 @@ export class UdpPath implements Path {
 const FIRST_SWEEP = 1024;
 
 /**
- * The paths of one socket, interned: engines compare paths by identity, so as long as anyone holds a path its address gives the same object.
- * It is remembered weakly: what only a flood of spoofed addresses has created is collected, a path that a connection holds stays. Dead
- * entries are swept when twice as many have come as the last sweep left, so a new peer costs constant time.
+ * The paths of one socket, interned: engines compare paths by identity, so an address returns the same object as long
+ * as any code holds the path. References are weak: paths that only a flood of spoofed addresses has created are
+ * collected, a path that a connection holds stays. Dead entries are swept when twice as many have come as the last
+ * sweep left, so a new peer costs constant time.
  */
 export class PathTable {
   readonly #create: (address: string, port: number) => UdpPath;
@@ -79,9 +89,12 @@ export class PathTable {
     this.#create = create;
   }
 
-  /** The path of an address as somebody wrote it. @throws LocalError INVALID_ARGUMENT for one that is not numeric, or a port outside 1 to 65535. */
+  /**
+   * Returns the path of an address in any spelling.
+   * @throws LocalError INVALID_ARGUMENT for one that is not numeric, or a port outside 1 to 65535.
+   */
   pathTo(address: string, port: number): UdpPath {
-    // The last one's address is canonical, and datagrams often go to one host.
+    // The last path's address is canonical, and datagrams often go to one host.
     const canonical = this.#last?.address === address ? address : canonicalAddress(address);
     if (canonical === null || !Number.isInteger(port) || port < 1 || port > 65_535)
       throw new LocalError('INVALID_ARGUMENT', `${address} port ${port} is not a numeric address and port`);

@@ -1,8 +1,11 @@
-/** Waits for a promise only as long as a signal lets it. */
+/** Waits for a promise until a signal fires. */
 import { LocalError } from '../protocol/errors/index.ts';
 import { Deferred } from './deferred.ts';
 
-/** What the promise gives. What it stands for goes on when the signal fires. @throws LocalError STOPPED when the signal fires first; as the promise */
+/**
+ * Settles as `promise` does. When the signal fires, the work behind the promise continues.
+ * @throws LocalError STOPPED when the signal fires first
+ */
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   const aborted = Deferred.quiet<never>();

@@ -1,19 +1,21 @@
 /**
- * Keep-alive of all sessions of a host that it opened: what each connection wants, and what is known of the NAT before the host. One for each host.
+ * Keep-alive of all sessions that a host opened: it combines what each connection wants with what is known of the
+ * host's NAT. One for each host.
  *
- * 1. `follow` a connection to a device, and with it the channel behind its route, or a channel alone: its numbers are set, and again when what is known
- *    changes, or its path does.
- * 2. A channel whose station answers to RESPONSE-PORT starts the learner, unless the station is on this host or in its network, where no NAT is between.
- *    Without a profile of its own a channel has the strictest of the connections.
- * 3. A challenge on a channel's path says that the station may see this host elsewhere: it is asked. Another port: the NAT has lost the mapping that the
- *    keep-alive was to keep, unless this host turns out to have slept or moved. Another address: another network.
+ * 1. `follow` a connection to a device, and with it the channel behind its route, or a channel alone: its numbers are
+ *    set, and set again when the knowledge of the NAT or its path changes.
+ * 2. A channel whose station answers to RESPONSE-PORT starts the learner, unless the station is on this host or in its
+ *    network, without a NAT in between. A channel without its own profile takes the strictest of the connections.
+ * 3. A challenge on a channel's path means that the station may see this host at another address: the host asks.
+ *    Another port: the NAT has lost the mapping that the keep-alive was to keep, unless this host turns out to have
+ *    slept or changed its network. Another address: another network.
  *
- * 4. What is learned is how long a NAT keeps a flow that lasts; one that saw a single exchange it may forget sooner. So behind the first
- *    packets of a channel, on a path that is new, and after whatever may have cost the mapping, another one goes out 3 s later, and such a
- *    pair each 5 min: a router that was started again may give out the same port, and nobody notices.
+ * 4. The learner learns how long a NAT keeps a lasting flow; it may forget a single exchange sooner. So after the first
+ *    packets of a channel, on a new path, and after anything that may have cost the mapping, another packet follows 3 s
+ *    later, and such a pair every 5 min: a restarted router may give out the same port, and then no end notices.
  *
- * What was learned counts for channels and relayed connections, whose packets pass this NAT alone. A direct connection passes that of the other end, too, of
- * which nothing is known: 25 s at most.
+ * The learned interval applies to channels and relayed connections, whose packets pass only this NAT. A direct
+ * connection also passes the other end's NAT, which is unknown: 25 s at most.
  */
 import type { KeepAlive } from '../../bindings/index.ts';
 import type { SocketAddress } from '../../protocol/address.ts';
@@ -31,16 +33,16 @@ import type { Cancel } from '../environment.ts';
 import type { Session } from '../session/index.ts';
 import { type LearnerEnvironment, LearnerRunner } from './learner-runner.ts';
 
-/** What a session is to have. */
+/** What a session needs. */
 export interface KeepAliveWish {
   readonly profile: KeepAliveProfile;
-  /** Numbers that somebody set. */
+  /** Numbers that the application has set. */
   readonly explicit?: Partial<KeepAlive>;
 }
 
-/** What a channel to a station is to have. */
+/** What a channel to a station needs. */
 export interface ChannelWish {
-  /** Absent: as the connections have it. */
+  /** Absent: the connections decide. */
   readonly profile?: KeepAliveProfile;
   /** Numbers of the station. */
   readonly bound?: KeepAlive;
@@ -48,40 +50,46 @@ export interface ChannelWish {
 
 export interface HostKeepAliveOptions {
   readonly environment: LearnerEnvironment;
-  /** Whether an address is in a network of this host. */
+  /** Returns whether an address is in a network of this host. */
   readonly isNear: (address: string) => boolean;
-  /** Calls back when this host is in another network. @returns what ends it */
+  /** Calls back when this host is in another network. @returns a function that stops watching */
   readonly watch: (onChange: () => void) => Cancel;
-  /** The channel behind a route, as it is now. */
+  /** Returns the current channel behind a route. */
   readonly channelOf: (session: Session) => Session | null;
   /** Asks a station where it sees this host; null where it does not say. */
   readonly ask: (channel: Session) => Promise<SocketAddress | null>;
 }
 
-/** What keep-alive does, for people. */
+/** What keep-alive does, for a person to read. */
 export interface KeepAliveReport extends MappingReport {
-  /** ms between the keep-alives of the channel to the station, or of the connection where there is none; null where nothing is kept alive. */
+  /**
+   * ms between the keep-alives of the channel to the station, or of the connection without one; null where there is no
+   * keep-alive.
+   */
   readonly interval: number | null;
 }
 
-/** ms, a path that is kept warm: below half of the 90 s after which the other end forgets it. */
+/** ms between challenges on a warm path: below half of the 90 s after which the other end forgets it. */
 const MAX_WARM = 40_000;
 
-/** ms after which this host knows whether it has slept or moved. */
+/** ms after which this host knows whether it has slept or changed its network. */
 const SETTLE = 2_500;
 
-/** ms after which a packet makes a flow one that lasts: more than the 2 s of Linux. And between two times that this is made sure of. */
+/** ms after which a packet makes a flow a lasting one: more than the 2 s of Linux. And ms between two such packets. */
 const STREAM = 3_000;
 const STREAM_CHECK = 300_000;
 
 interface Followed<W> {
   wish: W;
-  /** In use; null before they were set. */
+  /** Numbers in use; null before they were set. */
   numbers: KeepAlive | null;
 }
 
 interface FollowedChannel extends Followed<ChannelWish> {
-  /** Where the station saw this host last: undefined before it said so, null where that says nothing any more, as after a move of this host. */
+  /**
+   * Where the station last saw this host: undefined before it said so, null where that is out of date, as after this
+   * host changed its network.
+   */
   seen: SocketAddress | null | undefined;
   isAsking: boolean;
   cancelSteady: Cancel;
@@ -102,7 +110,7 @@ export class HostKeepAlive {
     this.#runner = new LearnerRunner(options.environment, () => this.#applyAll());
   }
 
-  /** A connection to a device that this host opened. Once for each. */
+  /** Follows a connection to a device that this host opened. Call once for each. */
   follow(session: Session, wish: KeepAliveWish): void {
     if (this.#isClosed || !session.isOpen) return;
     const followed: Followed<KeepAliveWish> = { wish, numbers: null };
@@ -117,7 +125,10 @@ export class HostKeepAlive {
     this.#migrated(session, followed);
   }
 
-  /** A channel to a station that this host opened. Harmless to call again, as when the station has said where its STUN is. */
+  /**
+   * Follows a channel to a station that this host opened. May be called again, for example when the station has
+   * reported its STUN ports.
+   */
   followChannel(channel: Session, wish: ChannelWish = {}): void {
     if (this.#isClosed || !channel.isOpen) return;
     const known = this.#channels.get(channel);
@@ -126,7 +137,10 @@ export class HostKeepAlive {
     this.#update();
   }
 
-  /** Something else than the NAT's timeout may have cost the mappings in use, as a sleep: where stations saw this host before says nothing. */
+  /**
+   * Something other than the NAT's timeout, such as sleep, may have cost the mappings in use: earlier reports of
+   * stations no longer count.
+   */
   interrupted(): void {
     for (const [channel, followed] of this.#channels) {
       followed.seen = null;
@@ -135,7 +149,7 @@ export class HostKeepAlive {
     this.#runner.interrupt();
   }
 
-  /** This host is in another network: what was learned is forgotten. */
+  /** This host is in another network: forgets what was learned. */
   networkChanged(): void {
     for (const followed of this.#channels.values()) followed.seen = null;
     this.#runner.forget();
@@ -146,12 +160,12 @@ export class HostKeepAlive {
     return Math.min(MAX_WARM, this.#runner.interval ?? UNLEARNED_INTERVAL);
   }
 
-  /** ms between keep-alives of a connection that is followed. */
+  /** Returns the ms between keep-alives of a followed connection. */
   intervalOf(session: Session): number {
     return this.#sessions.get(session)?.numbers?.interval ?? UNLEARNED_INTERVAL;
   }
 
-  /** What is known of the NAT, and how often a channel, or that behind a connection, is kept alive. */
+  /** Reports what is known of the NAT, and the keep-alive interval of a channel, or of the one behind a connection. */
   report(session: Session | null): KeepAliveReport {
     const channel = session === null || this.#channels.has(session) ? session : this.#options.channelOf(session);
     const followed = (channel && this.#channels.get(channel)) ?? (session && this.#sessions.get(session));
@@ -165,7 +179,7 @@ export class HostKeepAlive {
     this.#runner.close();
   }
 
-  /** The learner wants what the channels want, and the channels what the connections want. */
+  /** Passes the channels' needs to the learner, and the connections' needs to the channels. */
   #update(): void {
     if (this.#isClosed) return;
     const longest = Math.max(0, ...[...this.#channels.values()].map(({ wish }) => longestOf(this.#profileOf(wish))));
@@ -190,7 +204,7 @@ export class HostKeepAlive {
     };
     this.#channels.set(channel, followed);
     channel.on('challenged', () => void this.#challenged(channel, followed));
-    // This host chose another path itself: the station sees it elsewhere for that reason.
+    // This host chose another path itself, so the station sees another address.
     channel.on('path', () => {
       followed.seen = null;
       this.#update();
@@ -220,7 +234,7 @@ export class HostKeepAlive {
     if (isOther) this.#steady(channel, followed);
   }
 
-  /** The flow of a channel has just begun, or may have: a packet follows that makes it one that lasts. */
+  /** The flow of a channel may have just begun: a second packet makes it a lasting one. */
   #steady(channel: Session, followed: FollowedChannel): void {
     const { clock } = this.#options.environment;
     followed.cancelSteady();
@@ -247,7 +261,7 @@ export class HostKeepAlive {
     return profile ?? keepAliveProfiles.find((each) => this.#counts[each] > 0) ?? defaultProfile;
   }
 
-  /** Where a mapping can be measured: the station must be where only this host's own NAT is between. */
+  /** Returns where a mapping can be measured: at a station with only this host's own NAT in between. */
   #server(): SocketAddress | null {
     for (const channel of this.#channels.keys()) {
       const { kind, address } = channel.validatedPath;
@@ -274,7 +288,7 @@ export class HostKeepAlive {
     const { clock, log } = this.#options.environment;
     if (before.address === seen.address) {
       clock.schedule(SETTLE, () => {
-        // A move or a sleep would have made it null.
+        // A change of network or a sleep would have set it to null.
         if (followed.seen !== seen || !channel.isOpen) return;
         log.debug('the NAT has lost the mapping of the channel', { interval });
         this.#runner.lost(interval);
@@ -287,7 +301,8 @@ export class HostKeepAlive {
 }
 
 /**
- * Numbers that are in use are not set again: that would begin their pause anew. For others a PING begins it, as the last packet may be long ago.
+ * Sets numbers unless they are in use: setting them again would restart their pause. A PING starts the pause of new
+ * ones, as the last packet may be long ago.
  * @returns whether they were set
  */
 function set(session: Session, followed: Followed<unknown>, numbers: KeepAlive): boolean {

@@ -1,4 +1,4 @@
-/** Runs a `Learner` over sockets of its own, which are open only while it probes. */
+/** Runs a `Learner` over its own sockets, which are open only while it probes. */
 import type { SocketAddress } from '../../protocol/address.ts';
 import { Learner, type MappingReport } from '../../protocol/keep-alive/index.ts';
 import type { BoundSocket, Cancel, Environment } from '../environment.ts';
@@ -14,20 +14,20 @@ export class LearnerRunner {
   readonly #onChange: () => void;
   /** By number. */
   readonly #sockets = new Map<number, BoundSocket>();
-  /** Another one when sockets that are still being opened are wanted no more. */
+  /** Replaced when sockets that are still being opened are no longer wanted. */
   #probe = {};
   #server: SocketAddress | null = null;
   #cancelTimer: Cancel = () => {};
   #isClosed = false;
 
-  /** @param onChange the interval is another one */
+  /** @param onChange called when the interval has changed */
   constructor(environment: LearnerEnvironment, onChange: () => void) {
     this.#environment = environment;
     this.#learner = new Learner(environment.crypto);
     this.#onChange = onChange;
   }
 
-  /** ms between keep-alives that the NAT allows; null while that is not known. */
+  /** ms between keep-alives that the NAT allows; null while unknown. */
   get interval(): number | null {
     return this.#learner.interval;
   }
@@ -51,14 +51,14 @@ export class LearnerRunner {
     this.#serve();
   }
 
-  /** The host was not there for a while. */
+  /** The host was absent for a while. */
   interrupt(): void {
     if (this.#isClosed) return;
     this.#learner.interrupt(this.#now);
     this.#serve();
   }
 
-  /** A mapping in use was gone. @param interval ms between the keep-alives that were to keep it */
+  /** A mapping in use was lost. @param interval ms between the keep-alives that were to keep it */
   lost(interval: number): void {
     if (this.#isClosed) return;
     this.#learner.lost(interval, this.#now);

@@ -4,8 +4,8 @@ import type { BoundSocket } from '../environment.ts';
 import type { Session } from '../session/session.ts';
 
 /**
- * Begins with the construction. Packets go over `from` until the peer has answered on `to`, which has ids of its own; a core that finds `from` dead may
- * choose another path meanwhile.
+ * Starts when constructed. Packets use `from` until the peer has answered on `to`, which has its own ids; a core that
+ * finds `from` silent may choose another path meanwhile.
  */
 export class Migration {
   readonly session: Session;
@@ -14,7 +14,10 @@ export class Migration {
   #stops: (() => void)[] = [];
   #isOver = false;
 
-  /** @param onEnd once, unless it is over at once, undone or finished before: the session has migrated, or the attempt has failed */
+  /**
+   * @param onEnd called once, unless the migration ended within the constructor, was undone or was finished before: the
+   *   session has migrated, or the attempt has failed
+   */
   constructor(session: Session, socket: BoundSocket, onEnd: (migration: Migration) => void) {
     this.session = session;
     this.from = session.path;
@@ -40,13 +43,13 @@ export class Migration {
     return this.session.path === this.to;
   }
 
-  /** The path that is not in use is forgotten. */
+  /** Forgets the path that is not in use. */
   finish(): void {
     this.#stop();
     if (this.session.isOpen) this.session.removePath(this.hasMigrated ? this.from : this.to);
   }
 
-  /** Back to where it was: at once, as that path was validated before. */
+  /** Returns to the old path: at once, as it was validated before. */
   undo(): void {
     this.#stop();
     const { session, from, to } = this;

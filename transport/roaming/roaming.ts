@@ -1,17 +1,21 @@
 /**
- * Keeps the sessions of a host over changes of its network and over sleep. What happens is told by `NetworkMonitor`; here is what is done about it:
+ * Keeps the sessions of a host across changes of its network and sleep. `NetworkMonitor` reports what happens; this
+ * file reacts:
  *
- * 1. In another network, a host whose port is nobody's concern binds a fresh socket. Sessions that it opened migrate there, channels to base stations first:
- *    each gets a path from the fresh socket to the same peer, with connection ids of its own, and uses it once the peer has answered.
- * 2. When a channel has migrated, its routes have followed it (`host/routes.ts`), and the sessions on them ask the other end, so that both ends send at once
- *    what was lost meanwhile. A session on a direct path asks that and its route: the core migrates to the one that answers.
- * 3. All other sessions ask each of their paths: what answers has learnt where this host is now.
- * 4. When every migration is over, the old paths are forgotten, and the old socket is closed as soon as nothing uses it.
+ * 1. In another network, a host whose port no peer needs to know binds a fresh socket. Sessions that it opened migrate
+ *    there, channels to base stations first: each gets a path from the fresh socket to the same peer, with its own
+ *    connection ids, and uses it once the peer has answered.
+ * 2. When a channel has migrated, its routes have followed it (`host/routes.ts`), and the sessions on them probe the
+ *    other end, so that both ends at once resend what was lost meanwhile. A session on a direct path probes that and
+ *    its route: the core migrates to the one that answers.
+ * 3. All other sessions probe each of their paths: a peer that answers has learned this host's new address.
+ * 4. When every migration is over, the old paths are forgotten, and the old socket is closed as soon as it is unused.
  *
- * Back in the network of before, while migrations are under way, the old paths are used again. After a sleep, and when there is a way out again, every path of
- * every session is asked. Nothing is looked at while no session is open or wanted.
+ * If the host returns to the previous network while migrations are under way, the old paths are used again. After a
+ * sleep, and when the network is back, every path of every session is probed. The network is not watched while no
+ * session is open or wanted.
  *
- * A session at rest is left alone: whoever opened it brings it back.
+ * A resting session is left alone: its opener resumes it.
  */
 
 import type { Path } from '../../protocol/path.ts';
@@ -22,31 +26,37 @@ import type { Host, NetworkWatcher } from '../host/index.ts';
 import type { Session } from '../session/index.ts';
 import { Migration } from './migration.ts';
 
-/** Besides what the network does: `migrated`, a channel to a base station is in the new network. */
+/** Network events, and `migrated`: a channel to a base station is in the new network. */
 export type RoamingEvent = NetworkEvent | 'migrated';
 
 export interface RoamingOptions {
   readonly host: Host;
-  /** In another network the first socket is replaced by one on another port. False where others were told the port: the socket stays, and with it ids. */
+  /**
+   * In another network the first socket is replaced by one on another port. False where peers were given the port: the
+   * socket stays, and so do ids.
+   */
   readonly takesFreshSocket: boolean;
   readonly onEvent?: (event: RoamingEvent) => void;
-  /** True: a session is wanted, so the network is looked at also while there is none. */
+  /** Returns true while a session is wanted: the network is then watched even without one. */
   readonly isWaiting?: () => boolean;
 }
 
-/** Destinations whose source is looked at, and sessions among which they are sought. */
+/** Destinations whose source address is watched, and sessions that are searched for them. */
 const MAX_DESTINATIONS = 4;
 const MAX_SOUGHT = 64;
 /** ms after which unfinished migrations are given up. Validation takes 3 s or more. */
 const MIGRATION_TIMEOUT = 5_000;
-/** ms for which a socket that was replaced is kept at least. */
+/** ms for which a replaced socket is kept at least. */
 const LINGER = 3_000;
-/** Sockets that were replaced and are still in use; with more, the newest stays. */
+/** Replaced sockets that are still in use; at this limit the newest stays. */
 const MAX_REPLACED = 4;
-/** Sessions that ask at a time, and ms between two times: 30 Mbit/s. */
+/** Sessions that probe at a time, and ms between two batches: 30 Mbit/s. */
 const ASKING_AT_ONCE = 64;
 const ASKING_PAUSE = 20;
-/** ms from the migration of a channel until its routes are asked: the station takes nothing on them before it has heard that the channel has migrated. */
+/**
+ * ms from the migration of a channel until its routes are probed: the station accepts nothing on them before it knows
+ * that the channel has migrated.
+ */
 const AFTER_CHANNEL = 10;
 
 export class Roaming implements NetworkWatcher {
@@ -58,39 +68,42 @@ export class Roaming implements NetworkWatcher {
   #cancelTimer: Cancel = () => {};
   #isLooking = false;
   #isClosed = false;
-  /** By session. */
+  /** Migrations by session. */
   #migrations = new Map<Session, Migration>();
   #cancelMigrations: Cancel = () => {};
-  /** Counts changes. */
+  /** Number of changes. */
   #change = 0;
   readonly #replaced = new Map<BoundSocket, number>();
-  /** Sessions over WebSockets that were told of a change, the path that each had then, and what ends the waiting for another one. */
-  readonly #told = new WeakMap<Session, { readonly path: Path; readonly stop: Cancel }>();
-  /** That will ask, and the timer that has them do so. */
+  /**
+   * Sessions over WebSockets that were notified of a change, the path that each had then, and what stops the wait for
+   * another one.
+   */
+  readonly #notified = new WeakMap<Session, { readonly path: Path; readonly stop: Cancel }>();
+  /** Sessions that will probe, and the timer that starts them. */
   readonly #asking = new Set<Session>();
   #cancelAsking: Cancel | null = null;
 
-  /** Takes part from now on, until `close`. */
+  /** Watches from now on, until `close`. */
   constructor(options: RoamingOptions) {
     this.#options = options;
     options.host.watcher = this;
     this.#arm();
   }
 
-  /** For the host. */
+  /** Called by the host. */
   opened(session: Session): void {
     if (this.#options.takesFreshSocket && isMigratable(session)) session.supplyIds();
     this.#arm();
   }
 
-  /** For the host. */
+  /** Called by the host. */
   unreachable(address: string): void {
     if (!this.#destinations.has(address)) return;
     this.#monitor.sendFailed();
     this.#arm();
   }
 
-  /** Looks no longer. What was begun goes on as the sessions do. */
+  /** Stops watching. Migrations under way continue. */
   close(): void {
     this.#isClosed = true;
     this.#cancelTimer();
@@ -159,7 +172,7 @@ export class Roaming implements NetworkWatcher {
     else this.#askAll();
   }
 
-  /** To the present network. */
+  /** Migrates to the present network. */
   async #leave(): Promise<void> {
     const change = ++this.#change;
     this.#finishMigrations();
@@ -169,29 +182,29 @@ export class Roaming implements NetworkWatcher {
       return;
     }
     if (socket === null) {
-      this.#tellWebSockets();
+      this.#notifyWebSockets();
       this.#monitor.settle();
       this.#askAll();
       return;
     }
     this.#replaced.set(this.#host.sockets[0]!, this.#clock.now());
     this.#host.promote(socket);
-    this.#tellWebSockets();
+    this.#notifyWebSockets();
     this.#migrateTo(socket);
   }
 
-  /** A WebSocket cannot migrate: a session over one opens another, and asks UDP from the socket that is the first now. */
-  #tellWebSockets(): void {
-    for (const session of this.#host.sessions) if (session.path.kind === 'websocket') this.#tellWebSocket(session);
+  /** A WebSocket cannot migrate: its session opens another one, and probes UDP from the new first socket. */
+  #notifyWebSockets(): void {
+    for (const session of this.#host.sessions) if (session.path.kind === 'websocket') this.#notifyWebSocket(session);
   }
 
-  #tellWebSocket(session: Session): void {
-    this.#told.get(session)?.stop();
+  #notifyWebSocket(session: Session): void {
+    this.#notified.get(session)?.stop();
     const stop = session.on('path', () => {
       stop();
       this.#options.onEvent?.('migrated');
     });
-    this.#told.set(session, { path: session.path, stop });
+    this.#notified.set(session, { path: session.path, stop });
     session.noteNetworkChanged();
   }
 
@@ -226,7 +239,7 @@ export class Roaming implements NetworkWatcher {
     this.#settleWhenOver();
   }
 
-  /** What runs over the channel asks, whether it has migrated or not. */
+  /** Sessions on the channel probe, whether it has migrated or not. */
   #channelAsked(channel: Session, hasMigrated: boolean): void {
     const over = [...this.#host.sessions].filter(({ paths }) => paths.some((path) => this.#host.channelOf(path) === channel));
     if (over.length === 0) return;
@@ -247,7 +260,7 @@ export class Roaming implements NetworkWatcher {
     this.#settle();
   }
 
-  /** This host is where it is. */
+  /** This host has settled in its network. */
   #settle(): void {
     this.#finishMigrations();
     this.#monitor.settle();
@@ -259,7 +272,7 @@ export class Roaming implements NetworkWatcher {
     this.#migrations.clear();
   }
 
-  /** To the network of before, whose paths are still there. */
+  /** Returns to the previous network, whose paths still exist. */
   #return(): void {
     this.#change++;
     this.#cancelMigrations();
@@ -272,10 +285,10 @@ export class Roaming implements NetworkWatcher {
       this.#replaced.set(this.#host.sockets[0]!, this.#clock.now());
       this.#host.promote(former);
     }
-    // Those that have another WebSocket by now; others find theirs of before.
+    // Sessions that already have another WebSocket; the others still have the previous one.
     for (const session of this.#host.sessions)
-      if (session.path.kind === 'websocket' && (this.#told.get(session)?.path ?? session.path) !== session.path)
-        this.#tellWebSocket(session);
+      if (session.path.kind === 'websocket' && (this.#notified.get(session)?.path ?? session.path) !== session.path)
+        this.#notifyWebSocket(session);
     this.#monitor.settle();
     this.#askAll();
   }
@@ -316,7 +329,7 @@ function isMigratable(session: Session): boolean {
   return initiator && path.kind === 'udp' && restReason === null && !isOnThisHost(path.address);
 }
 
-/** The peer hears from this end on each path, and is asked for an answer there. */
+/** Sends to the peer on each path, and asks for an answer there. */
 function ask(session: Session): void {
   if (!session.isOpen || session.restReason !== null) return;
   for (const path of session.paths) session.probe(path);

@@ -29,7 +29,10 @@ export function parseSocketAddress(text: string): SocketAddress {
   const [, v6, v4, port = ''] = /^(?:\[([^\]%]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
   const address = canonicalAddress(v6 ?? v4 ?? '');
   if (address === null || address.includes(':') !== (v6 !== undefined) || Number(port) < 1 || Number(port) > 0xffff)
-    throw new LocalError('INVALID_ARGUMENT', `${JSON.stringify(text)} is no address with port, as 203.0.113.7:5593 or [2001:db8::7]:5593`);
+    throw new LocalError(
+      'INVALID_ARGUMENT',
+      `${JSON.stringify(text)} is not an address with port, such as 203.0.113.7:5593 or [2001:db8::7]:5593`,
+    );
   return { address, port: Number(port) };
 }
 

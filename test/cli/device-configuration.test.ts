@@ -60,7 +60,7 @@ describe('device.json', () => {
     [{ OverTemperature: { Limit: '28' } }, 'OverTemperature.Limit: must be a number'],
     [{ OverTemperature: { Limit: 28, Category: 'LOUD' } }, 'OverTemperature.Category: must be one of CRITICAL, WARNING, INFO'],
     [{ Rendezvous: { Mode: 'all' } }, 'Rendezvous.Mode: must be one of anyone, paired, off'],
-    [{ Rendezvous: { Candidates: ['home:1'] } }, 'Rendezvous.Candidates[0]: is wrong: "home:1" is no address with port'],
+    [{ Rendezvous: { Candidates: ['home:1'] } }, 'Rendezvous.Candidates[0]: is wrong: "home:1" is not an address with port'],
     [{ Rendezvous: { Candidates: ['127.0.0.1:1'] } }, 'Rendezvous.Candidates[0]: is wrong: 127.0.0.1 is not an address at which others'],
     [{ Rendezvous: { Candidates: Array(4).fill('203.0.113.7:1') } }, 'Rendezvous.Candidates: has at most 3 entries'],
     [{ Rendezvous: { NoCandidatesOn: 'eth0' } }, 'Rendezvous.NoCandidatesOn: must be an array'],

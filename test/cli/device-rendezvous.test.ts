@@ -97,8 +97,8 @@ describe('svc device', () => {
     svcInProcess(['device', '--data', join(folder, name), '--product', 'pr-1', '--device-id', 'de-1', '--init', ...args]);
 
   test.each([
-    [['--candidate', 'home.example:5593'], /is no address with port, as 203\.0\.113\.7:5593 or \[2001:db8::7\]:5593/],
-    [['--candidate', '203.0.113.7:0'], /is no address with port/],
+    [['--candidate', 'home.example:5593'], /is not an address with port, such as 203\.0\.113\.7:5593 or \[2001:db8::7\]:5593/],
+    [['--candidate', '203.0.113.7:0'], /is not an address with port/],
     [['--candidate', '127.0.0.1:5593'], /127\.0\.0\.1 is not an address at which others reach this host: give the one outside/],
     [['--candidate', '[fe80::1]:5593'], /fe80::1 is not an address at which others reach/],
     [['--candidate', '224.0.0.1:5593'], /is not an address at which others reach/],
@@ -126,7 +126,7 @@ describe('svc device', () => {
     await writeFile(file, JSON.stringify({ Rendezvous: { Candidates: ['203.0.113.7'] } }));
     expect(await device('file', '--config', file)).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/offers\.json: Rendezvous\.Candidates\[0\]: is wrong: "203\.0\.113\.7" is no address with port/),
+      stderr: expect.stringMatching(/offers\.json: Rendezvous\.Candidates\[0\]: is wrong: "203\.0\.113\.7" is not an address with port/),
     });
   });
 });

@@ -1,4 +1,4 @@
-/** What a host uses where its configuration says nothing. */
+/** Defaults of a host's configuration. */
 import type { DataParameters, KeepAlive } from '../../bindings/index.ts';
 import type { HostLimits } from './config.ts';
 
@@ -6,7 +6,7 @@ import type { HostLimits } from './config.ts';
 export const defaultKeepAlive: KeepAlive = { interval: 25_000, retryInterval: 2_000, maxRetries: 15 };
 
 export const defaultParameters: DataParameters = {
-  // Longer than the 144 s in which the most seldom keep-alive of the other end decides.
+  // Longer than the 144 s in which the rarest keep-alive of the other end detects silence.
   idleTimeout: 180_000,
   maxUdpPayload: 1452,
   initialMaxData: 1024 * 1024,
@@ -20,5 +20,5 @@ export const defaultParameters: DataParameters = {
 /** docs/transport.md §1: those of a device. */
 export const defaultLimits: HostLimits = { halfOpen: 64, retryAbove: 16, connections: 64 };
 
-/** Requests of one peer served at a time. */
+/** Concurrent requests of one peer. */
 export const defaultMaxRequests = 64;

@@ -1,11 +1,11 @@
-/** What an endpoint is told of a connect. */
+/** What a connect passes to the endpoint. */
 import type { PrepareOptions } from '../../protocol/endpoint/index.ts';
 import type { ConnectTarget } from './config.ts';
 
 /** ms for a handshake when `connect` names none. */
 const CONNECT_TIMEOUT = 10_000;
 
-/** @param now ms on the clock of the endpoint */
+/** Returns the endpoint's options for a connect. @param now ms on the clock of the endpoint */
 export function handshakeOf(target: ConnectTarget, now: number): PrepareOptions & { readonly firstTimeout?: 250 | 500 } {
   const { name, pin, expect, identity, firstTimeout, migration } = target;
   return {

@@ -1,11 +1,12 @@
 /**
- * One party on the network: a Core, an Endpoint, its sockets and the Driver, with a Session for every connection. Device, client and base station
- * open one each (or several in one process: they share nothing). Who may connect is decided above.
+ * One party on the network: a Core, an Endpoint, its sockets and the Driver, with a Session for every connection.
+ * Device, client and base station open one each (or several in one process: they share nothing). The layers above
+ * decide which peers may connect.
  *
  * 1. Datagrams go from the driver to the endpoint, unless an interceptor takes them.
- * 2. The endpoint names connections that have events: those being dialed resolve or fail their `connect`, accepted ones become sessions,
- *    and an established one's session translates its events.
- * 3. What an application calls on a session wakes the driver, which sends.
+ * 2. The endpoint reports connections that have events. A dialed one settles its `connect`, an accepted one becomes a
+ *    session, and a session translates the events of its connection.
+ * 3. Calls of an application on a session wake the driver, which sends.
  * 4. When the core fails, all sessions end with CORE_FAILED and a new core and endpoint take over on the same sockets.
  */
 import type { CoreOptions } from '../../bindings/index.ts';
@@ -34,25 +35,27 @@ import { type RouteOptions, Routes } from './routes.ts';
 import { Sockets } from './sockets.ts';
 import { startEndpoint } from './start-endpoint.ts';
 
-/** Bytes of all bodies that peers have under way in blocks: four times what one session may have, 8 of 1 MiB (`ExchangesOptions`). */
+/**
+ * Bytes of all bodies that peers send in blocks: four times what one session may have, 8 of 1 MiB (`ExchangesOptions`).
+ */
 const BODY_ROOM = 32 << 20;
-/** ms `close` waits for the last packets to leave. */
+/** ms that `close` waits for the last packets to leave. */
 const CLOSE_TIMEOUT = 1000;
 
 /** One party on the network. Made by `open`. */
 export class Host {
-  /** Sees each session a peer opened; see HostConfig. */
+  /** Receives each session that a peer opened; see HostConfig. */
   onSession: ((session: Session) => void) | null;
   /** Follows changes of the network (`roaming/`). */
   watcher: NetworkWatcher | null = null;
   readonly environment: Environment;
   /** Full hex fingerprint of the host's identity. */
   readonly fingerprint: string;
-  /** In force at once when changed. */
+  /** Changes take effect at once. */
   readonly limits: HostLimits;
 
   readonly #config: HostConfig;
-  /** Of the next core, too. */
+  /** Also for the next core. */
   readonly #core: CoreOptions;
   readonly #engine: RestartingEngine;
   readonly #driver: Driver<EndpointEvent>;
@@ -64,8 +67,8 @@ export class Host {
   #closing: Promise<void> | null = null;
 
   /**
-   * Makes the core, binds the sockets.
-   * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (a bind's host), NOT_IMPLEMENTED (no wasm SIMD here)
+   * Creates the core and binds the sockets.
+   * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (a bind's host), NOT_IMPLEMENTED (no wasm SIMD)
    */
   static async open(environment: Environment, config: HostConfig): Promise<Host> {
     const limits = { ...defaultLimits, ...config.limits };
@@ -105,7 +108,8 @@ export class Host {
       bodyRoom: new BodyRoom(BODY_ROOM),
       idleSweeper: new IdleSweeper(environment.clock),
       wake: () => this.#driver.wake(),
-      // The station follows what comes over the channel, never a Route packet (PROTOCOL.md §6): also where the route is what takes over.
+      // The station follows packets on the channel, never a Route packet (PROTOCOL.md §6): also after failover to a
+      // route.
       suspected: (session) => {
         for (const path of session.paths) this.#routes.find(path)?.channel.suspect();
       },
@@ -124,35 +128,34 @@ export class Host {
     });
   }
 
-  /** The sockets bound now, in the order of their binds. WebSockets are not among them. */
+  /** The bound sockets, in the order of their binds, without WebSockets. */
   get sockets(): readonly BoundSocket[] {
     return this.#sockets.bound;
   }
 
-  /** Sessions that are open now, whoever opened them. */
+  /** The open sessions, opened by either end. */
   get sessions(): ReadonlySet<Session> {
     return this.#sessions;
   }
 
   /**
-   * Binds a further socket. It is used as those of the configuration: peers may come in on it, and a connect may leave by it.
-   * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (port or host), STOPPED when the host is closed, also meanwhile
+   * Binds another socket, used like those of the configuration: peers may use it, and a connect may leave by it.
+   * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (port or host), STOPPED when the host closes
    */
   async bind(bind: Bind): Promise<BoundSocket> {
     this.#assertOpen();
     const socket = await this.#sockets.bind(bind);
-    // The driver has closed one that opened too late.
+    // The driver has closed a socket that opened too late.
     this.#assertOpen();
     this.#sockets.bound.push(socket);
     return socket;
   }
 
   /**
-   * Takes in a socket that was opened elsewhere; it is used as those of `bind` are, and closed as they are. Does nothing for one that the host has.
-   * One whose peers have addresses is among `sockets` from now on; a WebSocket has one path, which is its own.
-   * @param ownShare its packets have a share of the slots of their own. Default: one in common with all others that were taken in so:
-   * however many they are, they take no more from the others than one socket.
-   * @returns what takes its datagrams
+   * Adopts a socket that was opened elsewhere: used and closed like those of `bind`. Does nothing for one that the host
+   * has. One whose peers have addresses joins `sockets`; a WebSocket has one path, its own.
+   * @param ownShare its own share of packet slots. Default: all sockets adopted this way have one in common.
+   * @returns the receiver of its datagrams
    * @throws LocalError STOPPED when the host is closed
    */
   adopt(socket: DatagramSocket, ownShare = false): (datagram: Uint8Array, path: Path) => void {
@@ -161,45 +164,44 @@ export class Host {
     return this.receive;
   }
 
-  /** Takes the datagrams of sockets that are opened elsewhere, to be adopted. */
+  /** Receives the datagrams of sockets that are opened elsewhere, to be adopted. */
   get receive(): (datagram: Uint8Array, path: Path) => void {
     return this.#driver.receive;
   }
 
-  /** A bound socket changes places with the first of {@link sockets}, from which connects leave. */
+  /** Swaps a bound socket with the first of {@link sockets}, from which connects leave. */
   promote(socket: BoundSocket): void {
     this.#sockets.promote(socket);
   }
 
-  /** Whether a session has a path on the socket, or a connect is under way there. */
+  /** Returns whether a session has a path on the socket, or a connect is under way there. */
   uses({ index }: BoundSocket): boolean {
     for (const { paths } of this.#sessions) if (paths.some(({ socket }) => socket === index)) return true;
     return [...this.#dials.values()].some(({ path }) => path?.socket === index);
   }
 
   /**
-   * Closes a socket, and what needs it:
+   * Closes a socket, and what needs it. Resolves when it is closed. Harmless for a socket that the host does not have.
    * - Connects under way on it fail with STOPPED.
-   * - Sessions lose their paths on it. One that has another path moves there as from a path that fails. One without ends with STOPPED, its peer is told; where
-   *   it was a channel to a base station, what runs on routes over it ends with CLOSED.
+   * - Sessions lose their paths on it. One with another path migrates there by failover. One without ends with STOPPED
+   *   and notifies its peer; if it was a channel to a base station, sessions on its routes end with CLOSED.
    * - Answers to handshakes that came in on it are dropped.
-   *
-   * Resolves when it is closed. Harmless for a socket that the host does not have.
    */
   unbind(socket: DatagramSocket): Promise<void> {
     const name = 'port' in socket ? `the socket on port ${socket.port}` : 'the WebSocket';
     return this.#sockets.unbind(socket, new LocalError('STOPPED', `${name} was closed`));
   }
 
-  /** The same at once for a socket that has ended by itself, a WebSocket: nobody can be told over it. What needs it ends with `reason`, or rests. */
+  /** The same at once for a WebSocket that has ended, without a goodbye. What needs it ends with `reason`, or rests. */
   drop(socket: DatagramSocket, reason: SvcError): void {
     this.#sockets.drop(socket, reason);
   }
 
   /**
    * Connects; resolves when the peer is authenticated.
-   * @throws TIMEOUT; STOPPED (signal, host closed); RemoteError FINGERPRINT_MISMATCH, WRONG_PRODUCT_ID, WRONG_DEVICE_ID; OUT_OF_MEMORY;
-   * INVALID_ARGUMENT. A peer without room ends the fresh session with DEVICE_INTERNAL_ERROR.
+   * @throws TIMEOUT; STOPPED (signal, host closed); RemoteError FINGERPRINT_MISMATCH, WRONG_PRODUCT_ID,
+   *   WRONG_DEVICE_ID; OUT_OF_MEMORY; INVALID_ARGUMENT. A peer without room ends the fresh session with
+   *   DEVICE_INTERNAL_ERROR.
    */
   async connect(options: ConnectOptions): Promise<Session> {
     const { signal } = options;
@@ -213,7 +215,7 @@ export class Host {
     }
   }
 
-  /** `connect` for callers that try several ways at once; `signal` is not looked at. Throws what is wrong with the arguments or this host. */
+  /** `connect` for callers that race attempts; ignores `signal`. Throws for invalid arguments or a closed host. */
   dial(options: ConnectOptions): Attempt<Session> {
     this.#assertOpen();
     const path = 'path' in options ? options.path : this.#sockets.path(options.address, options.port, options.socket);
@@ -236,8 +238,8 @@ export class Host {
   }
 
   /**
-   * A relayed Initiate arrived (device: POST /p2p/connect). Returns the Respond packet for the answer; the session appears in onSession when the
-   * Complete arrives on `path`.
+   * Accepts a relayed Initiate (device: POST /p2p/connect) and returns the Respond packet for the answer. The session
+   * appears in onSession when the Complete arrives on `path`.
    * @throws RemoteError when it is refused
    */
   acceptRelayed(initiate: Uint8Array, path: Path): Uint8Array {
@@ -248,8 +250,8 @@ export class Host {
   }
 
   /**
-   * A route for a session that stands (device: POST /p2p/connect without Initiate): the one whose peer sends to this connection id of ours takes it when a
-   * packet of that comes in there.
+   * Offers a route to an open session (device: POST /p2p/connect without Initiate): the session whose peer sends to our
+   * connection id `id` takes it when a packet of that peer arrives there.
    * @throws RemoteError NOT_FOUND: no session has the id
    */
   offerRoute(id: Uint8Array, channel: Session, routeId: Uint8Array, options: RouteOptions): void {
@@ -266,9 +268,9 @@ export class Host {
   }
 
   /**
-   * The path through the base station at the other end of `channel`, for our end's route id (8 bytes). Same arguments, same object. Sessions on it
-   * end with CLOSED when the channel ends, and when the station answers with a Reset that carries `resetToken` (16 bytes). `onUnused` is called when
-   * nothing uses the route any more, unless the channel has ended.
+   * Returns the path through the base station at the other end of `channel`, for our own route id (8 bytes). Same
+   * arguments, same object. Sessions on it end with CLOSED when the channel ends, or when the station sends a Reset
+   * with `resetToken` (16 bytes). `onUnused` is called when the route is no longer used, unless the channel has ended.
    */
   routePath(channel: Session, routeId: Uint8Array, options: RouteOptions = {}): Path {
     const now = this.environment.clock.now();
@@ -277,19 +279,19 @@ export class Host {
   }
 
   /**
-   * What the station said of the other end of a route: where it is. A claim of the station, which nothing proves; undefined for a path that is no route of
-   * this host, and where the station said nothing.
+   * Returns where the station says that the other end of a route is, an unverified claim; undefined for a path that is
+   * no route of this host, and where the station said nothing.
    */
   peerAddress(path: Path): SocketAddress | undefined {
     return this.#routes.find(path)?.peerAddress;
   }
 
-  /** The channel to the station behind a route; undefined for a path that is no route of this host. */
+  /** Returns the channel to the station behind a route; undefined for a path that is no route of this host. */
   channelOf(path: Path): Session | undefined {
     return this.#routes.find(path)?.channel;
   }
 
-  /** Sessions with a route through the station of `channel`, in use or kept behind a direct path, and connects under way on one. */
+  /** Counts sessions with a route over `channel`, in use or kept warm, and connects under way on one. */
   relayedOver(channel: Session): number {
     const leadsThere = (path: Path | null): boolean => path?.kind === 'route' && this.#routes.find(path)?.channel === channel;
     let count = 0;
@@ -298,37 +300,34 @@ export class Host {
     return count;
   }
 
-  /** Shows each datagram to `interceptor` before the endpoint (a base station's relay), as `Driver.intercept`. @returns what removes it */
+  /** Shows each datagram to `interceptor` before the endpoint (a base station's relay), as `Driver.intercept`. */
   intercept(interceptor: Interceptor): () => void {
     return this.#driver.intercept(interceptor);
   }
 
   /**
-   * Sends one datagram as it is (a base station's relay); it must not be changed afterwards.
-   * @param hopLimit 1 to 255, of this datagram alone; default the system's
+   * Sends one datagram as it is (a base station's relay). The caller must not change it afterwards.
+   * @param hopLimit 1 to 255, for this datagram only; default the system's
    * @returns false when it was dropped
    */
   send(datagram: Uint8Array, path: Path, hopLimit?: number): boolean {
     return this.#driver.send(datagram, path, hopLimit);
   }
 
-  /**
-   * Closes every session (its peer is told that we shut down), waits at most `timeout` ms for that to leave, closes the sockets. Calling
-   * again gives the same promise.
-   */
+  /** Closes every session (SHUTDOWN), waits at most `timeout` ms for that to leave, closes the sockets. Idempotent. */
   close(timeout: number = CLOSE_TIMEOUT): Promise<void> {
     this.#closing ??= this.#shutDown(timeout);
     return this.#closing;
   }
 
-  /** Room for bytes of streams of all sessions from now on, in units of 256 bytes; what is buffered above it stays until it drains. */
+  /** Limits stream buffers of all sessions, in units of 256 bytes; what is buffered above it stays until it drains. */
   limitStreamSegments(segments: number): void {
     this.#core.streamSegments = segments;
     this.#engine.core?.limitStreamSegments(segments);
     this.#driver.wake();
   }
 
-  /** Counters of endpoint and driver. */
+  /** Returns counters of endpoint and driver. */
   stats(): Readonly<Record<string, number>> {
     const endpoint = this.#engine.isRunning ? this.#engine.endpoint.stats : {};
     return { sessions: this.#sessions.size, receiveBuffer: this.#sockets.receiveBuffer, ...this.#driver.stats, ...endpoint };
@@ -350,7 +349,7 @@ export class Host {
     if (event.kind === 'connection') this.#accepted(event.connection);
     else if (event.kind === 'active') this.#drain(event.connection);
     else if (event.kind === 'route-unused') this.#routes.unused(event.path);
-    // A failed core is noticed by the engine itself, wherever the trap happened.
+    // The engine itself detects a failed core, wherever the trap happened.
   }
 
   #accepted(connection: Connection): void {
@@ -381,10 +380,10 @@ export class Host {
   #opened(dial: Dial): void {
     this.#dials.delete(dial.connection);
     const session = this.#makeSession(dial.connection, dial.target);
-    // Who opened a connection keeps it alive: the other end's silence is for its idle timeout.
+    // The opener keeps a connection alive; the other end has its idle timeout.
     session.setKeepAlive(this.#config.keepAlive ?? defaultKeepAlive);
     dial.result.resolve(session);
-    // What else has arrived waits until who connected has put its listeners on.
+    // Other arrivals wait until the caller of `connect` has added its listeners.
     this.environment.clock.defer(() => {
       session.drain();
       this.#driver.wake();
@@ -485,7 +484,7 @@ export class Host {
     return routeResetToken === undefined ? {} : { routeResetToken };
   }
 
-  /** Nothing does while the core starts again. */
+  /** No route is used while the core restarts. */
   #usesRoute(path: Path): boolean {
     return whileOpen(() => this.#engine.endpoint.usesRoute(path), false);
   }

@@ -1,8 +1,8 @@
 /**
- * The engine a host's driver sees: the Endpoint, and after a trap of its core a new one.
+ * The engine that a host's driver sees: the Endpoint, and after a trap of its core a new one.
  *
- * A trap is a bug in the data plane; it must cost the connections of that core and no more. From the failing call on this engine answers
- * "nothing" until the new core is there; the owner is told once, before the new endpoint exists.
+ * A trap is a bug in the data plane; it must cost only the connections of that core. After the failing call this engine
+ * returns nothing until the new core is ready. The owner is notified once, before the new endpoint exists.
  */
 import type { Core } from '../../bindings/index.ts';
 import type { Endpoint, EndpointEvent } from '../../protocol/endpoint/index.ts';
@@ -19,24 +19,26 @@ export interface Running {
 export interface RestartingEngineOptions {
   clock: Clock;
   log: Log;
-  /** Makes a core and an endpoint on it. */
+  /** Creates a core and an endpoint on it. */
   start: () => Promise<Running>;
-  /** The core failed: its connections are gone. */
+  /** The core failed: its connections are lost. */
   onFailed: () => void;
-  /** A new endpoint is there. */
+  /** A new endpoint is ready. */
   onRestarted: () => void;
-  /** Ten attempts in a row to make a new core have failed. Told once for each failed core; the attempts go on. */
+  /**
+   * Ten attempts in a row to create a new core have failed. Called once for each failed core; the attempts continue.
+   */
   onUnrecoverable: (error: unknown) => void;
 }
 
-/** ms between attempts to make a new core. */
+/** ms between attempts to create a new core. */
 const RETRY = 1000;
-/** Attempts after which the owner is told. */
+/** Attempts after which `onUnrecoverable` is called. */
 const ATTEMPTS = 10;
 
 /** An engine that outlives its core. */
 export class RestartingEngine implements Engine<EndpointEvent> {
-  /** Of each of its cores. */
+  /** Packet slots of each of its cores. */
   readonly slots: number;
   readonly #options: RestartingEngineOptions;
   #running: Running | null;
@@ -51,11 +53,11 @@ export class RestartingEngine implements Engine<EndpointEvent> {
   /** @throws LocalError CORE_FAILED while there is none */
   get endpoint(): Endpoint {
     this.#check();
-    if (this.#running === null) throw new LocalError('CORE_FAILED', 'the data plane failed and is being started again');
+    if (this.#running === null) throw new LocalError('CORE_FAILED', 'the data plane failed and is restarting');
     return this.#running.endpoint;
   }
 
-  /** Null while it is being started again. */
+  /** The core; null while it restarts. */
   get core(): Core | null {
     return this.#running?.core ?? null;
   }
@@ -64,7 +66,7 @@ export class RestartingEngine implements Engine<EndpointEvent> {
     return this.#running !== null;
   }
 
-  /** No further restart. */
+  /** Stops restarting. */
   close(): void {
     this.#closed = true;
   }
@@ -120,7 +122,7 @@ export class RestartingEngine implements Engine<EndpointEvent> {
     this.#fail(error);
   }
 
-  /** The endpoint may have met the trap itself, or an application's call outside a service. */
+  /** The endpoint, or a call of the application outside a service, may have hit the trap. */
   #check(): void {
     if (this.#running?.core.failed === true) this.#fail(null);
   }
@@ -142,7 +144,7 @@ export class RestartingEngine implements Engine<EndpointEvent> {
       this.#running = running;
       onRestarted();
     } catch (error) {
-      log.error('the data plane cannot be started again, next attempt follows', { error: String(error) });
+      log.error('the data plane cannot be restarted; trying again', { error: String(error) });
       if (attempt === ATTEMPTS) onUnrecoverable(error);
       clock.schedule(RETRY, () => void this.#restart(attempt + 1));
     }

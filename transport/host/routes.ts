@@ -1,7 +1,7 @@
 /**
- * The routes through base stations that this host is an end of: for each a path that sessions use like any other, bound to the session it was made
- * over (its channel). When the channel migrates, the route follows it, here as at the station; when the channel ends, so do the sessions on its
- * routes: nothing could reach them any more.
+ * The routes through base stations that end at this host. Each has a path that sessions use like any other, bound to
+ * the session that carries it (its channel). When the channel migrates, the route follows it, here as at the station.
+ * When the channel ends, so do the sessions on its routes: nothing can reach them any more.
  */
 import { hex } from '@scure/base';
 import type { SocketAddress } from '../../protocol/address.ts';
@@ -9,26 +9,26 @@ import { packed, unpacked } from '../../protocol/packed-bytes.ts';
 import { ETHERNET_PAYLOAD, type Path } from '../../protocol/path.ts';
 import type { Session } from '../session/session.ts';
 
-/** One route that this host is an end of. */
+/** One route that ends at this host. */
 export interface Route {
   readonly path: Path;
   readonly channel: Session;
-  /** 16 bytes a Reset of the station for this route carries. */
+  /** 16 bytes that the station's Reset for this route carries. */
   readonly resetToken: Uint8Array | undefined;
   readonly since: number;
-  /** Where the station says that the other end of the route is; it says so of clients that asked for a direct path. */
+  /** Where the station says that the other end of the route is; only for clients that asked for a direct path. */
   readonly peerAddress: SocketAddress | undefined;
   /**
-   * The station may free it: nothing of this host uses it any more. Called once, while the channel is open. Routes share one function: a
-   * closure for each would keep what its connect knew.
+   * Called once when nothing of this host uses the route any more, while the channel is open: the station may free it.
+   * Routes share one function: a closure for each would retain the state of its connect.
    */
   readonly onUnused: ((channel: Session, id: Uint8Array) => void) | undefined;
 }
 
-/** What may be said of a route. */
+/** What a route may be given. */
 export type RouteOptions = { readonly [K in 'resetToken' | 'peerAddress' | 'onUnused']?: Route[K] };
 
-/** A route is there for each relayed connection, also while that is direct: the token is kept packed. */
+/** One for each relayed connection, also while that is direct, so the token is stored packed. */
 class Entry implements Route {
   readonly path: RoutePath;
   readonly channel: Session;
@@ -49,12 +49,12 @@ class Entry implements Route {
   }
 }
 
-/** ms a route may stay unused before it is forgotten: longer than any connect takes. */
+/** ms that a route may stay unused before it is forgotten: longer than any connect takes. */
 const MAX_UNUSED = 120_000;
-/** Routes above which the oldest unused ones go at once: a base station may not fill our memory with them. */
+/** Routes above which the oldest unused ones are dropped at once, so that a base station cannot fill our memory. */
 const MAX_ROUTES = 1024;
 
-/** The path of a route: through the station at the other end of a channel, and where that is from now on when the channel migrates. */
+/** The path of a route: through the station at the other end of a channel, wherever the channel migrates. */
 class RoutePath implements Path {
   readonly kind = 'route';
   readonly key: string;
@@ -69,7 +69,7 @@ class RoutePath implements Path {
     const { key, maxUdpPayload = ETHERNET_PAYLOAD } = channel.validatedPath;
     this.key = `route:${hex.encode(id)}@${key}`;
     this.#id = packed(id);
-    // Nothing is known of the link behind the station, whatever the one in front of it is.
+    // The link behind the station is unknown, whatever the one in front of it is.
     this.maxUdpPayload = Math.min(maxUdpPayload, ETHERNET_PAYLOAD);
     this.#channel = channel;
     this.#resetToken = resetToken === undefined ? null : packed(resetToken);
@@ -83,7 +83,7 @@ class RoutePath implements Path {
     return unpacked(this.#id);
   }
 
-  /** Whether it is that of an id on a channel. */
+  /** Returns whether the route has this id on this channel. */
   is(packedId: string, channel: Session): boolean {
     return this.#id === packedId && this.#channel === channel;
   }
@@ -105,7 +105,7 @@ class RoutePath implements Path {
 export class Routes {
   readonly #routes = new Map<Path, Entry>();
 
-  /** The route with this id over this channel; same arguments, same path object. */
+  /** Returns the route with this id over this channel; same arguments, same path object. */
   add(channel: Session, id: Uint8Array, options: RouteOptions, now: number): Route {
     const packedId = packed(id);
     for (const known of this.#routes.values()) if (known.path.is(packedId, channel)) return known;
@@ -118,7 +118,7 @@ export class Routes {
     return this.#routes.get(path);
   }
 
-  /** Nothing uses the path any more. */
+  /** Removes a route that is no longer used. */
   unused(path: Path): void {
     const route = this.#routes.get(path);
     if (route === undefined) return;
@@ -126,12 +126,12 @@ export class Routes {
     if (route.channel.isOpen) route.onUnused?.(route.channel, route.path.route);
   }
 
-  /** A route that came to nothing: the station is told by the refusal. */
+  /** Removes a route whose offer failed: the refusal tells the station from its side. */
   forget(path: Path): void {
     this.#routes.delete(path);
   }
 
-  /** Takes out the routes of a channel. */
+  /** Removes the routes of a channel and returns their paths. */
   removeOf(channel: Session): Path[] {
     const paths: Path[] = [];
     for (const [path, route] of this.#routes) if (route.channel === channel) paths.push(path);
@@ -143,7 +143,10 @@ export class Routes {
     return this.#routes.size;
   }
 
-  /** Forgets routes whose connect never came to anything. @param isUsed tells paths of connections and of handshakes under way */
+  /**
+   * Forgets routes whose connect never completed.
+   * @param isUsed returns true for paths of connections and of handshakes under way
+   */
   prune(isUsed: (path: Path) => boolean, now: number): void {
     for (const [path, route] of this.#routes) {
       const due = now - route.since > MAX_UNUSED || this.#routes.size >= MAX_ROUTES;

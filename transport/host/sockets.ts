@@ -1,6 +1,6 @@
 /**
- * The sockets of a host: those that are bound, whose peers have addresses, and those with one peer each (WebSockets). All are in the driver; only the bound
- * ones are named by a position, as a connect may leave by any of them.
+ * The sockets of a host: bound ones, whose peers have addresses, and those with one peer each (WebSockets). The driver
+ * has all of them; only bound ones have an index, as a connect may leave by any of them.
  */
 import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
@@ -11,12 +11,12 @@ import type { Bind } from './config.ts';
 export interface SocketsOptions {
   readonly driver: Pick<Driver<unknown>, 'add' | 'bind' | 'intercept' | 'remove' | 'wake'>;
   readonly clock: Pick<Clock, 'defer'>;
-  /** Whatever runs over the socket leaves it now. */
+  /** Takes everything that runs over the socket off it. */
   readonly leave: (socket: DatagramSocket, reason: SvcError) => void;
 }
 
 export class Sockets {
-  /** In the order of their binds. */
+  /** Bound sockets, in the order of their binds. */
   readonly bound: BoundSocket[] = [];
   readonly #options: SocketsOptions;
   readonly #adopted = new Set<DatagramSocket>();
@@ -30,7 +30,7 @@ export class Sockets {
     return this.#options.driver.bind(bind);
   }
 
-  /** @param inCommon its packet slots are those of all that were adopted so */
+  /** @param inCommon the socket shares packet slots with all that were adopted this way */
   adopt(socket: DatagramSocket, inCommon: boolean): void {
     if (this.has(socket)) return;
     this.#options.driver.add(socket, inCommon);
@@ -42,19 +42,19 @@ export class Sockets {
     return this.#adopted.has(socket) || (this.bound as DatagramSocket[]).includes(socket);
   }
 
-  /** Closes a socket once those who have to leave it have said so there. Harmless for one that the host does not have. */
+  /** Closes a socket once its sessions have sent their goodbyes there. Harmless for one that the host does not have. */
   async unbind(socket: DatagramSocket, reason: SvcError): Promise<void> {
     const { driver, leave } = this.#options;
     if (!this.#forget(socket)) return;
     leave(socket, reason);
-    // Whatever still arrives there comes too late: it could open a session, or validate a path, that ends with the socket.
+    // Drop late arrivals: they could open a session, or validate a path, that ends with the socket.
     const stopIgnoring = driver.intercept((_, path) => path.socket === socket.index);
     await this.#handedOver();
     driver.remove(socket);
     stopIgnoring();
   }
 
-  /** Takes out a socket that carries nothing any more. Harmless for one that the host does not have. */
+  /** Removes a socket that no longer carries anything. Harmless for one that the host does not have. */
   drop(socket: DatagramSocket, reason: SvcError): void {
     const { driver, leave } = this.#options;
     if (!this.#forget(socket)) return;
@@ -62,7 +62,7 @@ export class Sockets {
     driver.remove(socket);
   }
 
-  /** It changes places with the first of those that are bound. */
+  /** Swaps the socket with the first bound one. */
   promote(socket: BoundSocket): void {
     const position = this.bound.indexOf(socket);
     if (position > 0) [this.bound[0], this.bound[position]] = [socket, this.bound[0]!];
@@ -80,7 +80,7 @@ export class Sockets {
     return socket.path(address, port);
   }
 
-  /** The smallest of all that tell. */
+  /** The smallest receive buffer of the bound sockets, bytes; 0 when one does not report it. */
   get receiveBuffer(): number {
     const buffers = this.bound.map((socket) => socket.receiveBuffer ?? 0);
     return buffers.length === 0 ? 0 : Math.min(...buffers);
@@ -92,7 +92,7 @@ export class Sockets {
     return position >= 0 || this.#adopted.delete(socket);
   }
 
-  /** What sessions have to say has been handed to the sockets: in the service of this batch of IO, or in the next. */
+  /** Resolves when the sockets have the sessions' last packets: in the service of this batch of IO, or in the next. */
   #handedOver(): Promise<void> {
     const { clock, driver } = this.#options;
     driver.wake();

@@ -1,4 +1,4 @@
-/** The endpoint of a host, with a core of its own. */
+/** Creates the endpoint of a host, with its own core. */
 import type { Core } from '../../bindings/index.ts';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { Endpoint } from '../../protocol/endpoint/index.ts';
@@ -34,7 +34,10 @@ export async function startEndpoint(
   return { core, endpoint };
 }
 
-/** The host's cryptography with the core's hashes: a handshake computes some fifty short ones, each of which costs the host's more to set up. */
+/**
+ * The host's cryptography with the core's hashes: a handshake computes some fifty short hashes, and each costs more to
+ * set up with the host's.
+ */
 function withHashOf({ hash }: Core, crypto: CryptoProvider): CryptoProvider {
   return {
     ...crypto,

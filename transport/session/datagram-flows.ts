@@ -1,62 +1,62 @@
 /**
- * The datagrams of one session, each for the flow it belongs to (PROTOCOL.md §12). A flow is bound to a byte stream, and is over when that is:
- * whoever opened it closes it then.
+ * The datagrams of one session, sorted by flow (PROTOCOL.md §12). A flow is bound to a byte stream and ends with it:
+ * its opener closes it then.
  *
- * A datagram may overtake the opening of its stream, or come while the stream is being decided on. So the last `MOST_EARLY` that nobody claims
- * are kept until their flow is opened, 5 s at least (two rests of the session); which of them are in vain (their stream is refused, or
- * over) nobody needs to know.
+ * A datagram may overtake the opening of its stream, or arrive while the stream is being decided on. So the last
+ * `MOST_EARLY` unclaimed datagrams are kept until their flow is opened, for at least 5 s (two sweeps of the session).
+ * Those whose stream is refused or over are simply dropped.
  */
 import { decodeFlowDatagram, encodeFlowDatagram, type FlowDatagram, flowOf } from '../../protocol/datagrams/index.ts';
 
-/** Our constant: unclaimed datagrams kept for a session, the oldest is dropped first. */
+/** Our constant: unclaimed datagrams kept for a session; the oldest is dropped first. */
 const MOST_EARLY = 32;
 
 /**
- * What surely fits into a packet, on a route too, number of the flow included (PROTOCOL.md §12). One of this length or less that was not taken found
- * no memory.
+ * Length that always fits into a packet, on a route too, flow number included (PROTOCOL.md §12). A datagram of at most
+ * this length that was not taken met a lack of memory.
  */
 export const SURE_LENGTH = 1_159;
 
-/** What became of the datagrams of one flow, or of several. */
+/** Counters of one flow, or of several. */
 export interface DatagramCounts {
-  /** Handed to the connection, which drops the oldest when it is not allowed to send so many. */
+  /** Passed to the connection, which drops the oldest when it may not send that many. */
   sent: number;
   received: number;
   /** Too long for a packet of the connection. */
   tooLong: number;
-  /** Dropped here for want of room, or because the flow was refused or is over. */
+  /** Dropped here for lack of room, or because the flow was refused or is over. */
   dropped: number;
 }
 
 /** Datagrams of one stream. */
 export interface DatagramFlow {
-  /** Unreliable and unordered. The bytes may be used again afterwards. */
+  /** Sends one datagram, unreliable and unordered. The caller may reuse the bytes afterwards. */
   send(payload: Uint8Array): void;
-  /** Nothing is received any more. */
+  /** Stops receiving. */
   close(): void;
 }
 
 export class DatagramFlows {
   readonly #send: (datagram: Uint8Array) => boolean;
   readonly #open = new Map<number, (payload: Uint8Array) => void>();
-  /** Unclaimed: since the last rest, and before it. */
+  /** Unclaimed datagrams since the last sweep, and before it. */
   #early: FlowDatagram[] = [];
   #older: FlowDatagram[] = [];
   #unclaimed = 0;
 
-  /** @param send hands a datagram to the connection; false when that does not take it */
+  /** @param send passes a datagram to the connection; returns false when it was not taken */
   constructor(send: (datagram: Uint8Array) => boolean) {
     this.#send = send;
   }
 
-  /** Datagrams that were no flow's, or not in time. */
+  /** Datagrams that belonged to no flow, or came too early for one. */
   get unclaimed(): number {
     return this.#unclaimed;
   }
 
   /**
-   * The flow of a stream that has its id. What came for it before is handed to `receive` at once.
-   * @param counts are kept up to date
+   * Opens the flow of a stream that has its id. Earlier datagrams are passed to `receive` at once.
+   * @param counts updated by the flow
    */
   open(streamId: number, receive: (payload: Uint8Array) => void, counts: DatagramCounts): DatagramFlow {
     const flow = flowOf(streamId);
@@ -69,7 +69,7 @@ export class DatagramFlows {
     return { send: (payload) => this.#pass(flow, payload, counts), close: () => void this.#open.delete(flow) };
   }
 
-  /** A datagram arrived. */
+  /** Receives a datagram of the session. */
   receive(datagram: Uint8Array): void {
     const decoded = decodeFlowDatagram(datagram);
     if (decoded === null) {
@@ -81,7 +81,7 @@ export class DatagramFlows {
     else this.#keep(decoded);
   }
 
-  /** Lets go of what nobody claimed since the last time. @returns false when something is left: ask again */
+  /** Drops datagrams that no flow claimed since the last sweep. @returns false when some are left: call again */
   sweep(): boolean {
     this.#unclaimed += this.#older.length;
     this.#older = this.#early;

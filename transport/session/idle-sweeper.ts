@@ -1,18 +1,18 @@
 /**
- * Sweeps idle sessions: what one needs only while requests or streams are under way is let go some seconds after the last of them, so that a host
- * can hold many that are idle. One timer for all of a host, and none while all are idle.
+ * Sweeps idle sessions: what a session needs only while requests or streams are under way is freed some seconds after
+ * the last of them, so that a host can hold many idle ones. One timer for a whole host, and none while all are idle.
  */
 import type { Cancel, Clock } from '../environment.ts';
 
 /**
- * Our constant: ms between two looks. Long enough that requests in a row find everything in its place, short enough that memory follows what is
- * going on.
+ * Our constant: ms between two sweeps. Long enough that consecutive requests reuse everything, short enough that memory
+ * follows the activity.
  */
 const PAUSE = 5_000;
 
-/** What can let go. */
+/** An object that can free memory. */
 export interface Sweepable {
-  /** Lets go of what nothing under way needs. @returns false when something was needed: ask again later */
+  /** Frees what nothing under way needs. @returns false when something was needed: call again later */
   sweep(): boolean;
 }
 
@@ -25,13 +25,13 @@ export class IdleSweeper {
     this.#clock = clock;
   }
 
-  /** It holds something from now on. */
+  /** Sweeps the object from now on. */
   watch(one: Sweepable): void {
     this.#watched.add(one);
     this.#cancel ??= this.#clock.schedule(PAUSE, () => this.#look());
   }
 
-  /** It is over. */
+  /** Stops sweeping it. */
   forget(one: Sweepable): void {
     this.#watched.delete(one);
     if (this.#watched.size === 0) this.#stop();

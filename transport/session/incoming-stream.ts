@@ -1,8 +1,11 @@
-/** A byte stream the peer wants to open, until the application accepts or refuses it; after 30 s the connection resets it by itself. */
+/**
+ * A byte stream that the peer wants to open, until the application accepts or refuses it; after 30 s the connection
+ * resets it.
+ */
 import { LocalError, StreamCode } from '../../protocol/errors/index.ts';
 import type { SessionStream } from './stream.ts';
 
-/** The two answers, given by the session. */
+/** The two answers, implemented by the session. */
 export interface IncomingAnswers {
   accept(): SessionStream;
   refuse(code: number): void;
@@ -10,7 +13,7 @@ export interface IncomingAnswers {
 
 /** An offered byte stream: answer it once. */
 export class IncomingStream {
-  /** Port the peer named, 0 … 2^32 - 1. */
+  /** Port that the peer named, 0 … 2^32 - 1. */
   readonly port: number;
   readonly #answers: IncomingAnswers;
   #state: 'waiting' | 'decided' | 'gone' = 'waiting';
@@ -25,15 +28,21 @@ export class IncomingStream {
     return this.#state === 'waiting';
   }
 
-  /** Accepts: the peer's open resolves. @throws INVALID_STATE when answered before; STOPPED when the peer gave up or the wait was over */
+  /**
+   * Accepts: the peer's open resolves.
+   * @throws INVALID_STATE when answered before; STOPPED when the peer gave up or the wait timed out
+   */
   accept(): SessionStream {
-    if (this.#state === 'gone') throw new LocalError('STOPPED', 'the stream is not offered any more');
+    if (this.#state === 'gone') throw new LocalError('STOPPED', 'the stream is no longer offered');
     if (this.#state === 'decided') throw new LocalError('INVALID_STATE', 'the stream was accepted or refused before');
     this.#state = 'decided';
     return this.#answers.accept();
   }
 
-  /** Refuses: the peer's open fails with STOPPED. Does nothing when answered before. @param code stream error code on the wire */
+  /**
+   * Refuses: the peer's open fails with STOPPED. Does nothing when answered before.
+   * @param code stream error code on the wire
+   */
   refuse(code: number = StreamCode.STREAM_REFUSED): void {
     if (this.#state !== 'waiting') return;
     this.#state = 'decided';

@@ -1,6 +1,6 @@
 /**
- * Random bytes in small pieces, drawn from the host in larger ones: one draw costs as much as a whole small packet. For tokens, which everyone on
- * the connection sees, not for keys.
+ * Random bytes in small pieces, drawn from the host in larger ones: one draw costs as much as a whole small packet. For
+ * tokens, which every party on the connection sees, not for keys.
  */
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 
@@ -16,7 +16,7 @@ export class RandomPool {
     this.#crypto = crypto;
   }
 
-  /** @param length at most 512 @returns bytes of their own, given out once */
+  /** @param length at most 512 @returns fresh bytes, never handed out twice */
   take(length: number): Uint8Array {
     if (this.#used + length > this.#bytes.length) {
       this.#bytes = this.#crypto.randomBytes(DRAW);

@@ -1,8 +1,10 @@
 /**
- * The CoAP requests of one session, both ways: promises over the sans-IO `Exchanges`, its messages over the connection, its timeouts over the clock.
+ * The CoAP requests of one session, both ways: promises over the sans-IO `Exchanges`, its messages over the connection,
+ * its timeouts over the clock.
  *
- * `service` runs after everything that may have given Exchanges something to say: events to their promises and handlers, messages to the
- * connection while it has room (the rest waits for "messages-writable"), the earliest timeout to the clock.
+ * Call `service` after anything that may have given Exchanges work. It passes events to their promises and handlers,
+ * messages to the connection while it has room (the rest waits for "messages-writable"), and the earliest timeout to
+ * the clock.
  */
 import {
   type BodyRoom,
@@ -22,51 +24,51 @@ import type { Cancel, Clock, Log } from '../environment.ts';
 import type { RandomPool } from './random-pool.ts';
 import { whileOpen } from './while-open.ts';
 
-/** A request, how long it may take and what stops it. */
+/** A request, with its timeout and the signal that stops it. */
 export interface SessionRequest extends CoapRequest {
   /** ms until TIMEOUT, default 120,000. */
   timeout?: number;
-  /** When it fires the call ends with STOPPED. */
+  /** Ends the call with STOPPED when it fires. */
   signal?: AbortSignal;
 }
 
-/** An observation that stands. */
+/** An active observation. */
 export interface Observation {
-  /** Ends it; nothing is delivered afterwards. Harmless to call twice. */
+  /** Ends the observation; nothing is delivered afterwards. Harmless to call twice. */
   cancel(): void;
 }
 
-/** The session whose requests they are, as they see it. */
+/** What the requests see of their session. */
 export interface RequestsOwner {
   readonly connection: Connection;
-  /** Answers a request of the peer; null: nobody waits for the answer any more. */
+  /** Answers a request of the peer; null: no longer awaited. */
   serve(request: IncomingRequest): Promise<CoapReply | null>;
-  /** The peer observes no more. */
+  /** The peer no longer observes. */
   cancelled(exchange: number): void;
-  /** The peer sent what is no CoAP message. */
+  /** The peer sent something that is not a CoAP message. */
   malformed(error: RemoteError): void;
 }
 
-/** What the requests of all sessions of a host have in common. */
+/** What the requests of all sessions of a host share. */
 export interface SharedByRequests {
   readonly clock: Clock;
   readonly random: RandomPool;
   readonly log: Log;
-  /** Requests of one peer served at a time. */
+  /** Concurrent requests of one peer. */
   readonly maxRequests: number;
-  /** For bodies that travel in blocks. */
+  /** Memory for bodies that travel in blocks. */
   readonly bodyRoom: BodyRoom;
-  /** A connection may have something to send. */
+  /** Wakes the driver: a connection may have something to send. */
   readonly wake: () => void;
 }
 
-/** Who waits for what becomes of a request of ours. */
+/** Receives the outcome of one of our requests. */
 interface Waiting {
   response(response: CoapResponse, final: boolean): void;
   fail(error: SvcError): void;
 }
 
-/** The router refuses queries where they would have no effect. */
+/** The router refuses queries where they have no effect. */
 const QUERIES: readonly number[] = [OptionNumber.URI_QUERY];
 
 /** Requests of one session. */
@@ -75,13 +77,13 @@ export class SessionRequests {
   readonly #shared: SharedByRequests;
   readonly #exchanges: Exchanges;
   readonly #waiting = new Map<number, Waiting>();
-  /** A message taken from Exchanges that the connection had no room for. */
+  /** A message from Exchanges that the connection had no room for. */
   #held: Uint8Array | null = null;
   #isResting = false;
   #timerAt = Number.POSITIVE_INFINITY;
   #cancelTimer: Cancel = () => {};
 
-  /** @param firstExchange `nextExchange` of the ones before */
+  /** @param firstExchange `nextExchange` of the previous instance */
   constructor(owner: RequestsOwner, shared: SharedByRequests, firstExchange: number) {
     const { random, maxRequests, bodyRoom } = shared;
     this.#owner = owner;
@@ -90,7 +92,10 @@ export class SessionRequests {
     this.#exchanges = new Exchanges({ randomToken, maxRequests, bodyRoom, firstExchange, criticalOptions: QUERIES });
   }
 
-  /** Nothing is under way and nothing is remembered: the next request may have others, which go on from `nextExchange`. */
+  /**
+   * Nothing is under way and nothing is remembered: the next request may use a new instance, which continues from
+   * `nextExchange`.
+   */
   get isIdle(): boolean {
     return this.#held === null && this.#waiting.size === 0 && this.#exchanges.isIdle;
   }
@@ -142,13 +147,16 @@ export class SessionRequests {
     return { cancel };
   }
 
-  /** Answers a request of the peer, or notifies its observer once more. @returns false when nobody waits for it any more */
+  /**
+   * Answers a request of the peer, or sends its observer another notification.
+   * @returns false when the answer is no longer awaited
+   */
   respond(exchange: number, reply: CoapReply): boolean {
     const { clock, log } = this.#shared;
     try {
       return this.#exchanges.respond(exchange, reply, clock.now());
     } catch (error) {
-      log.error('a handler gave an answer that cannot be sent', { error: String(error) });
+      log.error('a handler returned an answer that cannot be sent', { error: String(error) });
       this.#exchanges.release(exchange, clock.now());
       return false;
     } finally {
@@ -156,12 +164,12 @@ export class SessionRequests {
     }
   }
 
-  /** A message from the connection; `service` follows. */
+  /** Receives a message from the connection; call `service` afterwards. */
   receive(message: Uint8Array): void {
     this.#exchanges.receive(message, this.#shared.clock.now());
   }
 
-  /** Call after anything that may have changed something here; cheap when nothing did. */
+  /** Call after anything that may have changed the state here; cheap when nothing did. */
   service(): void {
     this.#noteRest();
     for (let event = this.#exchanges.nextEvent(); event !== null; event = this.#exchanges.nextEvent()) this.#handle(event);
@@ -169,7 +177,7 @@ export class SessionRequests {
     this.#arm();
   }
 
-  /** They are idle, and no more is asked of them. */
+  /** Stops the timer of an idle instance that is not used any more. */
   stop(): void {
     this.#cancelTimer();
     this.#timerAt = Number.POSITIVE_INFINITY;
@@ -223,7 +231,7 @@ export class SessionRequests {
     if (reply !== null) this.respond(exchange, reply);
   }
 
-  /** While the connection rests, what the peer sends in blocks has no time to run out of. */
+  /** While the connection rests, the timers of incoming block-wise transfers are paused. */
   #noteRest(): void {
     const isResting = this.#owner.connection.restReason !== null;
     if (isResting === this.#isResting) return;

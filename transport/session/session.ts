@@ -1,9 +1,9 @@
 /**
- * One authenticated connection as an application holds it: CoAP requests both ways, byte streams, datagrams. Made by `Host`; the same class on a
- * client, a device and a base station.
+ * One authenticated connection as an application holds it: CoAP requests both ways, byte streams, datagrams. Created by
+ * `Host`; the same class on a client, a device and a base station.
  *
- * A session is open when it is handed out and ends once: because this end closed it, because the peer did, or because the peer is gone. Then
- * everything on it fails, and `closed` tells why. Whatever arrives from the network ends at most this session.
+ * A session is open when it is handed out and ends once: this end closed it, the peer did, or the peer is gone. Then
+ * everything on it fails, and `closed` says why. Bytes from the network end at most this session.
  */
 import type { CorePathStats, KeepAlive } from '../../bindings/index.ts';
 import { type CoapReply, type CoapResponse, type IncomingRequest, type Router, Status, textReply } from '../../protocol/coap/index.ts';
@@ -22,7 +22,7 @@ import type { SessionStream } from './stream.ts';
 import { type OpenStreamOptions, SessionStreams } from './streams.ts';
 import { whileOpen } from './while-open.ts';
 
-/** What the sessions of a host have in common. */
+/** What the sessions of a host share. */
 export interface SharedBySessions extends SharedByRequests {
   readonly idleSweeper: IdleSweeper;
   /** Nothing comes back on the path of the session. */
@@ -31,14 +31,14 @@ export interface SharedBySessions extends SharedByRequests {
   readonly ended: (session: Session, error: SvcError | null) => void;
 }
 
-/** Shared: most sessions are with no base station. */
+/** Shared: most sessions are not with a base station. */
 const NO_STUN: readonly StunServer[] = [];
 
-/** One authenticated connection. Made by `Host`. */
+/** One authenticated connection. Created by `Host`. */
 export class Session {
-  /** Serves what the peer asks; context is this session. Without one every request is answered 4.04. */
+  /** Serves requests of the peer; the context is this session. Without it every request is answered 4.04. */
   router: Router<Session> | null;
-  /** Called for every stream the peer opens; while it is null they are refused. */
+  /** Called for every stream that the peer opens; while it is null they are refused. */
   onStream: ((stream: IncomingStream) => void) | null = null;
   /** Called for every datagram; while it is null they are dropped. */
   onDatagram: ((data: Uint8Array) => void) | null = null;
@@ -48,7 +48,7 @@ export class Session {
   readonly connection: Connection;
 
   readonly #shared: SharedBySessions;
-  // Made at first use, and let go at rest: a host may have many sessions that are idle.
+  // Created at first use and freed when idle: a host may have many idle sessions.
   #events: Emitter<SessionEvents> | null = null;
   #streams: SessionStreams | null = null;
   #requests: SessionRequests | null = null;
@@ -68,11 +68,11 @@ export class Session {
     this.localFingerprint = localFingerprint;
     this.router = router;
     this.#shared = shared;
-    // What the handshake needed is let go of, also where nothing follows.
+    // Frees the handshake's memory even when nothing follows.
     shared.idleSweeper.watch(this);
   }
 
-  /** We opened it. */
+  /** True when this end opened the session. */
   get initiator(): boolean {
     return this.connection.initiator;
   }
@@ -91,28 +91,28 @@ export class Session {
     return this.connection.path;
   }
 
-  /** The path in use that was validated last: what follows this channel, as the routes over it do, is there (PROTOCOL.md §6). */
+  /** The active path when it was last validated: routes over this channel are there (PROTOCOL.md §6). */
   get validatedPath(): Path {
     return this.connection.validatedPath;
   }
 
   /**
-   * Our address as the peer, a base station, last said that it sees it; null when it has not. A claim of the peer, well-formed and no more: validate a path
-   * before anything depends on it. It may be out of date when the path has changed since.
+   * Our address as the peer, a base station, last reported it; null before that. A well-formed but unverified claim:
+   * validate a path before anything depends on it. It may be out of date after a path change.
    */
   get observedAddress(): SocketAddress | null {
     return this.#observedAddress;
   }
 
   /**
-   * Where the peer, a base station, last said that it answers STUN; empty where it has not. As {@link observedAddress} a claim and no more: an entry without
-   * address is at that of the channel.
+   * Where the peer, a base station, last said that it answers STUN; empty before that. An unverified claim, as {@link
+   * observedAddress}: an entry without address is at that of the channel.
    */
   get stunServers(): readonly StunServer[] {
     return this.#stunServers;
   }
 
-  /** The path now in use is local, and the peer was shown to be there (PROTOCOL.md §6). Evaluated at each read: do not keep it. */
+  /** The active path is local, and the peer was shown to be there (PROTOCOL.md §6). Evaluated at each read. */
   get isLocal(): boolean {
     const { kind, local } = this.path;
     return kind === 'udp' && local && this.connection.isPeerThere;
@@ -122,12 +122,12 @@ export class Session {
     return this.path.kind === 'route' ? 'RELAY' : 'DIRECT';
   }
 
-  /** What the responder said of itself in message 2 (a device: ProductId, DeviceId). */
+  /** What the responder said about itself in message 2 (a device: ProductId, DeviceId). */
   get info(): Readonly<Record<string, unknown>> {
     return this.connection.info;
   }
 
-  /** Noise handshake hash: the same at both ends, and in no other session. */
+  /** Noise handshake hash: the same at both ends, unique to this session. */
   get handshakeHash(): Uint8Array {
     return this.connection.handshakeHash;
   }
@@ -145,8 +145,8 @@ export class Session {
 
   /**
    * Sends one request; resolves with any response, 4.xx and 5.xx included.
-   * @throws NOT_CONNECTED when the session is over; INVALID_ARGUMENT; TIMEOUT; STOPPED by `signal` or `close`; what the session ended with
-   * (CLOSED, TIMEOUT, DEVICE_INTERNAL_ERROR, …); BAD_RESPONSE
+   * @throws NOT_CONNECTED when the session is over; INVALID_ARGUMENT; TIMEOUT; STOPPED by `signal` or `close`; the
+   *   error that ended the session (CLOSED, TIMEOUT, DEVICE_INTERNAL_ERROR, …); BAD_RESPONSE
    */
   async request(request: SessionRequest): Promise<CoapResponse> {
     this.#assertOpen();
@@ -154,8 +154,9 @@ export class Session {
   }
 
   /**
-   * Observes (RFC 7641). `onResponse` gets the first response and each notification; `onEnd` is called once when no more will come, unless cancelled:
-   * null after a response that ends the observation (an error status, or a resource that cannot be observed), else why.
+   * Observes (RFC 7641). `onResponse` gets the first response and each notification. `onEnd` is called once when no
+   * more will come, unless cancelled: null after a response that ends the observation (an error status, or a resource
+   * that cannot be observed), else why.
    */
   observe(request: SessionRequest, onResponse: (response: CoapResponse) => void, onEnd?: (error: SvcError | null) => void): Observation {
     this.#assertOpen();
@@ -163,21 +164,21 @@ export class Session {
   }
 
   /**
-   * Tells a peer that observes a resource of ours what it is now; also the way to answer a request a second time and later.
+   * Notifies a peer that observes one of our resources; also answers a request a second time and later.
    * @param exchange of the request whose handler answered with `observe: true`
    * @param reply again with `observe: true`, or without to end the observation
-   * @returns false when nobody observes any more
+   * @returns false when the peer no longer observes
    */
   notify(exchange: number, reply: CoapReply): boolean {
     return this.#isOpen && this.#requests?.respond(exchange, reply) === true;
   }
 
   /**
-   * Opens a byte stream; resolves when the peer accepted it. Waits while the peer grants no more streams. Only the end that opened the session can
-   * (PROTOCOL.md §5).
+   * Opens a byte stream; resolves when the peer accepted it. Waits while the peer grants no more streams. Only the end
+   * that opened the session can (PROTOCOL.md §5).
    * @param port 0 … 2^32 - 1
-   * @throws INVALID_STATE at the other end; NOT_CONNECTED when the session is over; STOPPED: refused, nobody listens, limit reached, `signal`, or
-   * the session ended; INVALID_ARGUMENT
+   * @throws INVALID_STATE at the other end; NOT_CONNECTED when the session is over; STOPPED: refused, no listener,
+   *   limit reached, `signal`, or the session ended; INVALID_ARGUMENT
    */
   async openStream(port: number, { signal, ...options }: OpenStreamOptions = {}): Promise<SessionStream> {
     if (signal?.aborted === true) throw new LocalError('STOPPED', 'opening the stream was stopped');
@@ -193,10 +194,10 @@ export class Session {
   }
 
   /**
-   * Opens a byte stream and gives it at once, without waiting for the peer: what is written now leaves with the opening and saves a round trip.
-   * Until the peer has accepted, 16 KiB leave at most (PROTOCOL.md §5), further writes wait. `opened` of the stream tells whether it has; a
-   * refusal fails every call on the stream with the same error, and what was sent is thrown away by the peer.
-   * @throws as openStream, of what is known at once
+   * Opens a byte stream and returns it without waiting for the peer: early data leaves with the opening and saves a
+   * round trip. Until the peer has accepted, at most 16 KiB leave (PROTOCOL.md §5); further writes wait. `opened` of
+   * the stream reports acceptance; after a refusal every call fails with its error, and the peer discards early data.
+   * @throws as openStream, for what is known at once
    */
   startStream(port: number, options: Omit<OpenStreamOptions, 'signal'> = {}): SessionStream {
     this.#assertOpen();
@@ -204,7 +205,7 @@ export class Session {
     return this.#makeStreams().start(port, options);
   }
 
-  /** Sends a datagram, unreliable and unordered. @returns false when it was not taken (too long, queue full, or the session is over) */
+  /** Sends a datagram, unreliable and unordered. @returns false when not taken: too long, queue full, session over */
   sendDatagram(data: Uint8Array): boolean {
     if (!this.#isOpen) return false;
     const taken = whileOpen(() => this.connection.sendDatagram(data), false);
@@ -212,7 +213,7 @@ export class Session {
     return taken;
   }
 
-  /** Datagrams of byte streams (PROTOCOL.md §12). Whoever uses them sets `onDatagram` so that what arrives gets here. */
+  /** Datagrams of byte streams (PROTOCOL.md §12). To use them, set `onDatagram` to pass arrivals on to them. */
   get flows(): DatagramFlows {
     this.#flows ??= new DatagramFlows((datagram) => this.sendDatagram(datagram));
     if (this.#isOpen) this.#shared.idleSweeper.watch(this);
@@ -220,7 +221,8 @@ export class Session {
   }
 
   /**
-   * Asks for our next sending key before its time (an hour of use, or 2^28 packets); it comes 3 PTO after the first acknowledgement of the current one.
+   * Requests our next sending key early (before an hour of use, or 2^28 packets); it takes effect 3 PTO after the first
+   * acknowledgement of the current one.
    * @returns false when the peer has not acknowledged anything under the current key yet, or the session is over
    */
   updateKey(): boolean {
@@ -235,32 +237,35 @@ export class Session {
     return this.#onPaths(() => this.connection.addPath(path, this.#shared.clock.now(), options));
   }
 
-  /** Makes a path the active one as soon as it is validated: event `path`. Only the end that opened the session can. @returns as addPath */
+  /** Makes a path active once it is validated: event `path`. Only for the session's opener. @returns as addPath */
   migrate(path: Path): boolean {
     return this.#onPaths(() => this.connection.migrate(path, this.#shared.clock.now()));
   }
 
-  /** Connection ids are exchanged with the peer from now on: a path that is added can be used a round trip earlier. 1 KiB at each end. */
+  /** Supplies connection ids in advance: a new path can be used a round trip earlier. 1 KiB at each end. */
   supplyIds(): void {
     this.#onPaths(() => this.connection.supplyIds());
   }
 
-  /** The path stays when another one is in use, and is asked every `interval` ms; see `Connection.keepPath`. @returns as addPath */
+  /** Keeps an inactive path, challenged every `interval` ms; see `Connection.keepPath`. @returns as addPath */
   keepPath(path: Path, interval: number): boolean {
     return this.#onPaths(() => this.connection.keepPath(path, interval, this.#shared.clock.now()));
   }
 
-  /** From now on it rests when it loses its last path, or hears nothing of the peer, instead of ending. */
+  /** From now on the session rests, instead of ending, when it loses its last path or no longer hears the peer. */
   allowRest(): void {
     whileOpen(() => this.connection.allowRest(), undefined);
   }
 
-  /** Why it rests; null while it has a path. */
+  /** Why the session rests; null while it has a path. */
   get restReason(): SvcError | null {
     return this.connection.restReason;
   }
 
-  /** At rest: goes on over this path once the peer was heard there (event `resumed`; `probed` when it was not). @returns false when it does not rest */
+  /**
+   * Resumes a resting session on this path once the peer was heard there (event `resumed`; `probed` when it was not).
+   * @returns false when the session does not rest
+   */
   resume(path: Path): boolean {
     return this.#onPaths(() => this.connection.resume(path, this.#shared.clock.now()));
   }
@@ -270,7 +275,7 @@ export class Session {
     if (this.#isOpen && this.path.kind === 'route') this.#events?.emit('path', { path: this.path, reason: 'migrated' });
   }
 
-  /** For who watches the network of this host. Event `network`. */
+  /** Called when this host's network has changed. Event `network`. */
   noteNetworkChanged(): void {
     if (this.#isOpen) this.#events?.emit('network', undefined);
   }
@@ -280,71 +285,73 @@ export class Session {
     return this.#onPaths(() => this.connection.probe(path, this.#shared.clock.now()));
   }
 
-  /** Forgets a path; the active one, and one it does not have, are left alone. */
+  /** Forgets a path. Does nothing for the active one, or one that the session does not have. */
   removePath(path: Path): void {
     if (path !== this.path && this.paths.includes(path)) this.#onPaths(() => this.connection.removePath(path));
   }
 
-  /** The path in use and all others that are known, in no order. */
+  /** The active path and all others that are known, in no order. */
   get paths(): readonly Path[] {
     return this.connection.paths;
   }
 
-  /** Figures of one path, null for a path it does not have, and when the session is over. */
+  /** Figures of one path; null for a path that it does not have, and when the session is over. */
   pathStats(path: Path): CorePathStats | null {
     return this.#isOpen ? whileOpen(() => this.connection.pathStats(path), null) : null;
   }
 
-  /** Smoothed round trip on the path in use, ms; null while none was measured. */
+  /** Smoothed round trip on the active path, ms; null before the first measurement. */
   get rtt(): number | null {
     const { rtt = 0, minimumRtt = 0 } = this.pathStats(this.path) ?? {};
     return minimumRtt > 0 ? rtt : null;
   }
 
-  /** Listens. @returns what stops listening. A listener that throws is logged and disturbs nobody. */
+  /** Adds a listener. One that throws is logged and affects no other. @returns a function that stops listening */
   on<K extends keyof SessionEvents>(event: K, listener: (value: SessionEvents[K]) => void): () => void {
     this.#events ??= new Emitter(this.#shared.log);
     return this.#events.on(event, listener);
   }
 
-  /** Lets the peer hear from us now: what a NAT has done to our address it learns from the next packet. */
+  /** Sends a PING: the peer learns our address after a NAT has changed it. */
   ping(): void {
     if (!this.#isOpen) return;
     whileOpen(() => this.connection.ping(), undefined);
     this.#shared.wake();
   }
 
-  /** For the host: a session on a route over this one hears nothing. The peer is asked, and whoever sees to the path is told: it may take nothing. */
+  /** For the host: a session routed over this one hears nothing. Pings the peer and emits `suspected`. */
   suspect(): void {
     this.ping();
     this.#events?.emit('suspected', undefined);
   }
 
-  /** Other keep-alive numbers; null = none. */
+  /** Sets other keep-alive numbers; null = none. */
   setKeepAlive(keepAlive: KeepAlive | null): void {
     if (!this.#isOpen) return;
     whileOpen(() => this.connection.setKeepAlive(keepAlive, this.#shared.clock.now()), undefined);
     this.#shared.wake();
   }
 
-  /** An answer of the peer said what our address is. */
+  /** Notes our address as the peer reported it. */
   noteObservedAddress(address: SocketAddress): void {
     this.#observedAddress = address;
   }
 
-  /** An answer of the peer said where it answers STUN. */
+  /** Notes where the peer answers STUN. */
   noteStun(servers: readonly StunServer[]): void {
     this.#stunServers = servers;
   }
 
-  /** A password exchange or pairing succeeded: `verified` says so from now on. */
+  /** Notes a successful password exchange or pairing in `verified`. */
   setVerified(verified: 'pinned' | 'password'): void {
     this.connection.markVerified(verified);
   }
 
   /**
-   * Closes: what is open on it fails with STOPPED, the peer is told. Resolves when that has been handed to the socket; calling again is harmless.
-   * @param code CloseCode; @param reason for the peer's log, at most some hundred bytes
+   * Closes: everything open on it fails with STOPPED, and the peer is notified. Resolves when the packet has been
+   * passed to the socket; calling again is harmless.
+   * @param code CloseCode
+   * @param reason for the peer's log, at most some hundred bytes
    */
   close(code: number = CloseCode.NO_ERROR, reason = ''): Promise<void> {
     if (this.#isOpen) {
@@ -369,14 +376,14 @@ export class Session {
     if (this.#isOpen) this.#requests?.service();
   }
 
-  /** For the host: ends for a reason of this end that is not the application's wish; the peer is told `code`. */
+  /** For the host: ends the session for a reason of this end (not the application), and sends `code` to the peer. */
   end(error: SvcError, code: number, reason = ''): void {
     if (!this.#isOpen) return;
     this.#closeConnection(code, reason);
     this.#end(error);
   }
 
-  /** For the host: the connection is gone without a word. */
+  /** For the host: the connection is gone, and no packet can be sent. */
   abandon(error: SvcError): void {
     if (this.#isOpen) this.#end(error);
   }
@@ -392,24 +399,24 @@ export class Session {
     else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);
   }
 
-  /** For the requests: the reply to one of the peer, null when the session ended meanwhile. */
+  /** For the requests: returns the reply to one of the peer's, null when the session ended meanwhile. */
   async serve(request: IncomingRequest): Promise<CoapReply | null> {
     const reply = await this.router?.handle(request, this);
     return this.#isOpen ? (reply ?? textReply(Status.NOT_FOUND, 'Not found')) : null;
   }
 
-  /** For the requests: the peer observes no more. */
+  /** For the requests: the peer no longer observes. */
   cancelled(exchange: number): void {
     this.#events?.emit('cancelled', exchange);
   }
 
-  /** For the requests: the peer broke the format. Without the end whoever waits for what it said would wait until a timeout. */
+  /** For the requests: the peer broke the format. Ends the session, so that callers need not wait for a timeout. */
   malformed(cause: RemoteError): void {
     const error = new RemoteError('CLOSED', `the other end sent a malformed message: ${cause.message}`, { cause });
     this.end(error, CloseCode.BAD_MESSAGE, cause.message);
   }
 
-  /** For the host: lets go of what nothing under way needs. @returns false when something was needed */
+  /** For the host: frees what nothing under way needs. @returns false when something was needed */
   sweep(): boolean {
     if (this.#requests?.isIdle === true) {
       this.#nextExchange = this.#requests.nextExchange;
@@ -427,21 +434,21 @@ export class Session {
     if (listener !== null) guarded(this.#shared.log, 'datagram listener', () => listener(data));
   }
 
-  /** What the connection holds for its events is let go of later, as after requests. */
+  /** The connection's memory for its events is freed later, as after requests. */
   #pathEvent(event: Extract<ConnectionEvent, { kind: 'path' | 'probed' }>): void {
     this.#shared.idleSweeper.watch(this);
     if (event.kind === 'path') this.#events?.emit('path', { path: event.path, reason: event.reason });
     else this.#events?.emit('probed', { path: event.path, answered: event.answered, forgotten: event.forgotten });
   }
 
-  /** Where it rests as the station was started again, the channel is over, too, and has not noticed yet. */
+  /** If the session rests because the station restarted, its channel is over, too, and has not noticed yet. */
   #newsEvent(event: News): void {
     if (event.kind === 'suspected' || event.kind === 'resting') this.#shared.suspected(this);
     if (event.kind === 'resting') this.#events?.emit('resting', event.reason);
     else this.#events?.emit(event.kind, undefined);
   }
 
-  /** @param change gives false when there is no room for it */
+  /** @param change returns false when there is no room for it */
   #onPaths(change: () => unknown): boolean {
     const done = this.#isOpen && whileOpen(change, false) !== false;
     this.#shared.wake();
@@ -483,6 +490,6 @@ export class Session {
   }
 
   #assertOpen(): void {
-    if (!this.#isOpen) throw new LocalError('NOT_CONNECTED', 'the session is over');
+    if (!this.#isOpen) throw new LocalError('NOT_CONNECTED', 'the session has ended');
   }
 }

@@ -1,21 +1,22 @@
 /**
  * A byte stream of a session, as an application holds it.
  *
- * A stream we open can be used at once: what is written before the peer has accepted leaves with the opening, up to the peer's initial
- * window, and `opened` tells what became of it. A refusal fails everything on the stream.
+ * A stream that we open can be used at once: early data leaves with the opening, up to the peer's initial window, and
+ * `opened` reports whether the peer accepted. A refusal fails everything on the stream.
  *
- * At most one read, one write and one close are outstanding; a second one fails with OPERATION_IN_PROGRESS. The two directions end
- * apart: `close` ends ours, the peer's goes on to its own end; the peer's abort arrives as the end of both. No promise is made
- * and nothing is copied while nobody reads: data waits in the core, which grants the peer no more credit.
+ * At most one read, one write and one close are outstanding; a second one fails with OPERATION_IN_PROGRESS. The two
+ * directions end independently: `close` ends ours, the peer's continues to its own end; an abort of the peer ends both.
+ * Without a reader no promise is made and nothing is copied: data waits in the core, which grants the peer no further
+ * credit.
  *
- * The session feeds what the connection reports through `handle` and `fail`. A stream whose end nobody reads stays until `abort` or
- * the end of its session.
+ * The session passes what the connection reports to `handle` and `fail`. A stream whose end is not read stays until
+ * `abort` or the end of its session.
  */
 import type { CoreStreamStats } from '../../bindings/index.ts';
 import { LocalError, RemoteError, StreamCode, type SvcError, streamError } from '../../protocol/errors/index.ts';
 import { Deferred } from '../deferred.ts';
 
-/** Most bytes one readSome returns, and what the WHATWG streams hold ready. */
+/** Most bytes that one readSome returns, and that the WHATWG streams buffer. */
 const MAX_READ = 65_536;
 
 const NOTHING = new Uint8Array(0);
@@ -25,16 +26,19 @@ const MAX_WEIGHT = 256;
 
 /** Figures of one stream since it was opened. */
 export interface StreamStats {
-  /** Bytes the application has read and written. */
+  /** Bytes that the application has read and written. */
   bytesRead: number;
   bytesWritten: number;
-  /** What the data plane has sent, received and holds, its windows and how often it had to wait; null once it is done with the stream. */
+  /**
+   * What the data plane has sent, received and buffers, its windows and how often it had to wait; null once the core
+   * has freed the stream.
+   */
   transport: CoreStreamStats | null;
 }
 
 /** What carries streams: the connection under a session. */
 export interface StreamCarrier {
-  /** The bytes that are there, at most `max`: empty = none yet, null = the end. */
+  /** Takes the bytes that have arrived, at most `max`: empty = none yet, null = the end. */
   takeStream(id: number, max: number): Uint8Array | null;
   readStream(id: number, target: Uint8Array): number;
   writeStream(id: number, data: Uint8Array, start: number, end: number): number;
@@ -43,9 +47,9 @@ export interface StreamCarrier {
   stopSending(id: number, code: number): void;
   setStreamWeight(id: number, weight: number): void;
   streamStats(id: number): CoreStreamStats | null;
-  /** There may be something to send now. */
+  /** Wakes the driver: there may be something to send. */
   wake(): void;
-  /** Both directions are over: the stream needs no more events. */
+  /** Both directions are over: the stream needs no further events. */
   ended(id: number, stream: SessionStream): void;
 }
 
@@ -59,7 +63,7 @@ export type StreamEvent =
   | { kind: 'stopped'; code: number };
 
 interface Read {
-  /** What readAll fills; readSome takes what comes, at most `max`. */
+  /** The buffer of readAll; null for readSome, which takes at most `max` bytes. */
   readonly target: Uint8Array | null;
   readonly max: number;
   filled: number;
@@ -72,15 +76,18 @@ interface Write {
   readonly result: Deferred<void>;
 }
 
-/** An open byte stream. Its calls are no async functions: those cost three turns of the promise queue more, for each piece of data. */
+/**
+ * An open byte stream. Its methods are not async functions: those would cost three more turns of the promise queue for
+ * each piece of data.
+ */
 export class SessionStream {
   /** Port the stream was opened to, 0 … 2^32 - 1. */
   readonly port: number;
 
   readonly #carrier: StreamCarrier;
-  /** On the wire; -1 while the peer grants no more streams. */
+  /** Id on the wire; -1 while the peer grants no more streams. */
   #id: number;
-  /** Ours, and the peer has not accepted it yet. */
+  /** We opened it, and the peer has not accepted it yet. */
   #opening: boolean;
   readonly #opened = Deferred.quiet<void>();
   /** Null: the core's default. */
@@ -88,9 +95,9 @@ export class SessionStream {
   #read: Read | null = null;
   #write: Write | null = null;
   #close: Deferred<void> | null = null;
-  /** Why no more can be read: END_OF_FILE, STOPPED, … */
+  /** Why reading has ended: END_OF_FILE, STOPPED, … */
   #readEnd: SvcError | null = null;
-  /** Why no more can be written; null while it can, and after a proper close. */
+  /** Why writing has ended; null while it has not, and after a proper close. */
   #writeEnd: SvcError | null = null;
   #finishing = false;
   #finished = false;
@@ -102,7 +109,7 @@ export class SessionStream {
 
   /**
    * Streams come from `Session.openStream`, `Session.startStream` and `IncomingStream.accept`.
-   * @param id of a stream that we have accepted; without it ours, which waits for `begin`
+   * @param id of a stream that we have accepted; -1 for one that we open, which waits for `begin`
    */
   constructor(carrier: StreamCarrier, port: number, id = -1) {
     this.#carrier = carrier;
@@ -113,8 +120,9 @@ export class SessionStream {
   }
 
   /**
-   * Resolves when the peer has accepted the stream; at once for one that we have accepted. Whoever looks elsewhere for errors need not wait for it.
-   * @throws STOPPED: refused, nobody listens, limit reached, aborted, or the session ended; FORBIDDEN
+   * Resolves when the peer has accepted the stream; at once for one that we accepted. Need not be awaited: errors
+   * surface in every other call, too.
+   * @throws STOPPED: refused, no listener, limit reached, aborted, or the session ended; FORBIDDEN
    */
   get opened(): Promise<void> {
     return this.#opened.promise;
@@ -125,7 +133,7 @@ export class SessionStream {
     return this.#id;
   }
 
-  /** True once neither direction can carry anything any more. */
+  /** True once neither direction can carry data any more. */
   get ended(): boolean {
     return this.#readEnd !== null && (this.#finished || this.#writeEnd !== null);
   }
@@ -133,7 +141,8 @@ export class SessionStream {
   /**
    * Reads what has arrived, waiting for at least one byte.
    * @param max most bytes to return, from 1; never more than 65,536 come at once
-   * @throws OPERATION_IN_PROGRESS; END_OF_FILE after the peer's last byte; STOPPED when aborted here or there or the session ended
+   * @throws OPERATION_IN_PROGRESS; END_OF_FILE after the peer's last byte; STOPPED when aborted here or there or the
+   *   session ended
    */
   readSome(max: number = MAX_READ): Promise<Uint8Array> {
     if (!(max >= 1)) return Promise.reject(new LocalError('INVALID_ARGUMENT', `cannot read at most ${max} bytes`));
@@ -151,9 +160,9 @@ export class SessionStream {
   }
 
   /**
-   * Reads exactly `length` bytes, or fewer when the peer's direction ends before: the call then resolves with what there was, and
-   * the next one throws END_OF_FILE. An end without a single byte throws END_OF_FILE at once. (The reference's client does the same; its
-   * device reports the end together with the partial data, and we give both ends the client's way.)
+   * Reads exactly `length` bytes, or fewer when the peer's direction ends first: the call then resolves with the
+   * partial data, and the next one throws END_OF_FILE. An end without a single byte throws END_OF_FILE at once. The
+   * same at both ends.
    * @throws as readSome
    */
   readAll(length: number): Promise<Uint8Array> {
@@ -169,7 +178,7 @@ export class SessionStream {
   }
 
   /**
-   * Buffers all of `data`; resolves when its last byte is copied, so the array may be used again then and not before.
+   * Buffers all of `data`; resolves when its last byte is copied: only then may the caller reuse the array.
    * @throws OPERATION_IN_PROGRESS while another write runs; CLOSED after close; STOPPED
    */
   write(data: Uint8Array): Promise<void> {
@@ -184,7 +193,8 @@ export class SessionStream {
   }
 
   /**
-   * Ends our direction; resolves when the peer has accepted the stream and acknowledged all of it. Reading goes on. Closing again after that is harmless.
+   * Ends our direction; resolves when the peer has accepted the stream and acknowledged all of it. Reading continues.
+   * Closing again after that is harmless.
    * @throws OPERATION_IN_PROGRESS while a write or close runs; STOPPED
    */
   async close(): Promise<void> {
@@ -199,7 +209,8 @@ export class SessionStream {
   }
 
   /**
-   * Ends both directions at once: unsent data is lost and what is outstanding fails with STOPPED, here and at the peer. At any time, again too.
+   * Ends both directions at once: unsent data is lost and outstanding calls fail with STOPPED, here and at the peer.
+   * May be called at any time, and again.
    * @param code stream error code on the wire
    */
   abort(code: number = StreamCode.ABORTED): void {
@@ -210,7 +221,10 @@ export class SessionStream {
     this.#stopWriting(error, code);
   }
 
-  /** The reading direction as a WHATWG stream; then leave readSome and readAll alone. Cancelling it tells the peer to stop sending. */
+  /**
+   * The reading direction as a WHATWG stream; do not use readSome and readAll then. Cancelling it asks the peer to stop
+   * sending.
+   */
   get readable(): ReadableStream<Uint8Array> {
     this.#readable ??= new ReadableStream<Uint8Array>(
       {
@@ -224,13 +238,15 @@ export class SessionStream {
         },
         cancel: () => this.#stopReading(new LocalError('STOPPED', 'reading was cancelled'), StreamCode.NO_ERROR),
       },
-      // Nothing is read ahead: what waits, waits in the core, where it is bounded by the stream's window.
+      // Nothing is read ahead: data waits in the core, bounded by the stream's window.
       { highWaterMark: 0 },
     );
     return this.#readable;
   }
 
-  /** The writing direction as a WHATWG stream; then leave write and close alone. Aborting it resets our direction only. */
+  /**
+   * The writing direction as a WHATWG stream; do not use write and close then. Aborting it resets only our direction.
+   */
   get writable(): WritableStream<Uint8Array> {
     this.#writable ??= new WritableStream<Uint8Array>(
       {
@@ -244,8 +260,9 @@ export class SessionStream {
   }
 
   /**
-   * Our direction's share of the connection among its byte streams that have something to send, in proportion to their weights. In force at once.
-   * @param weight 1 to 256; a stream begins with 16
+   * Sets this stream's share of our sending direction among byte streams with data to send, in proportion to their
+   * weights. Takes effect at once.
+   * @param weight 1 to 256; a stream starts with 16
    * @throws INVALID_ARGUMENT
    */
   setWeight(weight: number): void {
@@ -263,7 +280,7 @@ export class SessionStream {
     };
   }
 
-  /** For the session: the stream has its id, and what was written goes out. */
+  /** For the session: the stream has its id, and buffered writes leave. */
   begin(id: number): void {
     this.#id = id;
     if (this.#weight !== null) this.#carrier.setStreamWeight(id, this.#weight);
@@ -271,7 +288,9 @@ export class SessionStream {
     if (this.#finishing) this.#finish();
   }
 
-  /** For the session: an event of this stream. Whoever hands it on sends afterwards, so nothing here wakes. */
+  /**
+   * For the session: handles an event of this stream. The caller sends afterwards, so nothing here wakes the driver.
+   */
   handle(event: StreamEvent): void {
     if (event.kind === 'readable') {
       if (this.#read !== null) this.#advanceRead(this.#read);
@@ -293,14 +312,14 @@ export class SessionStream {
     }
   }
 
-  /** For the session: it ended, nothing more will come or go. */
+  /** For the session: it has ended. */
   fail(error: SvcError): void {
     this.#opened.reject(error);
     this.#endReading(error);
     this.#endWriting(error);
   }
 
-  /** All of ours may have been acknowledged without anybody having taken it: what the peer does not accept has not arrived. */
+  /** The peer may acknowledge all our data before it accepts the stream: data of a refused stream has not arrived. */
   #settleClose(): void {
     if (this.#opening || !this.#finished) return;
     this.#close?.resolve();
@@ -345,7 +364,7 @@ export class SessionStream {
     else this.#read = read;
   }
 
-  /** What is there for readSome, while no read is noted; sees the end right behind the last bytes, too. */
+  /** Takes data for readSome, while no read is noted; also detects the end right behind the last bytes. */
   #take(max: number): Uint8Array {
     const bytes = this.#carrier.takeStream(this.#id, max);
     const count = bytes?.length ?? 0;
@@ -367,7 +386,7 @@ export class SessionStream {
     if (count < 0) this.#endReading(endOfFile());
   }
 
-  /** A short readAll should not keep its whole array. */
+  /** A short result does not keep its whole array. */
   #resolveAll(read: Read, target: Uint8Array): void {
     this.#read = null;
     read.result.resolve(read.filled === target.length ? target : target.slice(0, read.filled));

@@ -1,8 +1,9 @@
 /**
- * The byte streams of one session: those that wait for their id, those offered by the peer, those in use or being opened. Translates the
- * connection's events for the stream they belong to.
+ * The byte streams of one session: those waiting for their id, those offered by the peer, those in use or being opened.
+ * Passes the connection's events to their streams.
  *
- * When the peer grants no more streams, opens wait in a queue until it does. A stream nobody listens for is refused at once.
+ * When the peer grants no more streams, opens wait in a queue until it does. Without a listener an offered stream is
+ * refused at once.
  */
 import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
 import { LocalError, StreamCode, type SvcError } from '../../protocol/errors/index.ts';
@@ -16,7 +17,7 @@ const NOTHING = new Uint8Array(0);
 
 /** How a stream is opened. */
 export interface OpenStreamOptions {
-  /** When it fires the open ends with STOPPED. */
+  /** Ends the open with STOPPED when it fires. */
   signal?: AbortSignal;
   /** Share of our direction among the session's byte streams, 1 to 256; default 16. See `SessionStream.setWeight`. */
   weight?: number;
@@ -55,7 +56,7 @@ export class SessionStreams {
     return this.#streams.size + this.#queue.size + this.#offered.size;
   }
 
-  /** A stream that may be used at once. @throws INVALID_ARGUMENT */
+  /** Returns a stream that may be used at once. @throws INVALID_ARGUMENT */
   start(port: number, { weight }: Pick<OpenStreamOptions, 'weight'>): SessionStream {
     if (!Number.isInteger(port) || port < 0 || port > 0xffffffff) throw new LocalError('INVALID_ARGUMENT', `${port} is not a stream port`);
     const stream = new SessionStream(this.#carrier, port);
@@ -110,7 +111,7 @@ export class SessionStreams {
     if (listener === null || !guarded(this.#options.log, 'stream listener', () => listener(incoming))) incoming.refuse();
   }
 
-  /** The peer took its offer back. */
+  /** The peer withdrew its offer. */
   #withdrawn(id: number): void {
     this.#offered.get(id)?.withdraw();
     this.#offered.delete(id);

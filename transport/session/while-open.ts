@@ -1,9 +1,9 @@
-/** Calls on a connection that may have ended a moment ago without its events having been seen yet. */
+/** Calls on a connection that may just have ended, before its events were seen. */
 import { LocalError } from '../../protocol/errors/index.ts';
 
 /**
- * The result of `call`, or `instead` when the connection is over (or its core failed): what ends everything on it is on its way as an event, so
- * this is not the place to fail.
+ * Returns the result of `call`, or `instead` when the connection is over (or its core failed): the event that ends
+ * everything on it is on its way, so this call need not fail.
  */
 export function whileOpen<T>(call: () => T, instead: T): T {
   try {
@@ -13,7 +13,7 @@ export function whileOpen<T>(call: () => T, instead: T): T {
   }
 }
 
-/** The same for who catches by himself. */
+/** The same for a caller with its own catch. */
 export function otherwise<T>(error: unknown, instead: T): T {
   if (error instanceof LocalError && overCodes.has(error.code)) return instead;
   throw error;

@@ -7,7 +7,7 @@ import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { Emitter } from '../../transport/emitter.ts';
 import type { Clock, Log } from '../../transport/environment.ts';
-import type { MovingSession, RendezvousResponder, ServingSession } from '../../transport/rendezvous/index.ts';
+import type { MigratingSession, RendezvousResponder, ServingSession } from '../../transport/rendezvous/index.ts';
 import type { Observation, SessionEvents, SessionRequest } from '../../transport/session/index.ts';
 import type { PlainHost } from './plain-host.ts';
 
@@ -63,7 +63,7 @@ export class DeviceEnd implements ServingSession {
 }
 
 /** The client's end of the relayed connection. */
-export class Signalling implements MovingSession {
+export class Signalling implements MigratingSession {
   readonly remoteFingerprint = 'device';
   readonly verified = 'pinned';
   readonly isOpen = true;

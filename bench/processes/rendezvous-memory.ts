@@ -12,7 +12,7 @@ import { silentLog } from '../../transport/environment.ts';
 import {
   DirectSearch,
   LocalEnd,
-  type MovingSession,
+  type MigratingSession,
   RendezvousResponder,
   Searches,
   type SearchKind,
@@ -42,7 +42,7 @@ function openEnd() {
 }
 
 /** Returns one session for all searches. Its device refuses each round. */
-function sessionOf(path: { now: Path }, clock: { schedule(delay: number, run: () => void): unknown }): MovingSession {
+function sessionOf(path: { now: Path }, clock: { schedule(delay: number, run: () => void): unknown }): MigratingSession {
   const refusal: CoapResponse = { status: REFUSED, contentFormat: undefined, payload: new Uint8Array(0) } as unknown as CoapResponse;
   const session = {
     ...{ remoteFingerprint: 'device', verified: 'pinned', isOpen: true, restReason: null, pathStats: () => null, on: () => () => {} },
@@ -62,7 +62,7 @@ function sessionOf(path: { now: Path }, clock: { schedule(delay: number, run: ()
       return { cancel: () => {} };
     },
   };
-  return session as unknown as MovingSession;
+  return session as unknown as MigratingSession;
 }
 
 /** Returns the lower median of several runs: V8 has compiled frequent code after the first. */

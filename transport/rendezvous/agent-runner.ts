@@ -1,6 +1,6 @@
 /**
- * Runs an agent of `protocol/rendezvous/` over the socket of a host and its further ones: sends what it makes, hands over what arrives, serves its timer. The
- * same at both ends.
+ * Runs an agent of `protocol/rendezvous/` over the socket of a host and its further sockets: sends its packets, passes
+ * on what arrives, serves its timer. The same at both ends.
  */
 import { hex } from '@scure/base';
 import type { SocketAddress } from '../../protocol/control/index.ts';
@@ -18,23 +18,23 @@ export interface AgentRunnerOptions {
   readonly agent: Agent;
   /** Tag of this end. */
   readonly tag: Uint8Array;
-  /** All but `sockets`, which is handled here. Called from within a service: it may call `with`. */
+  /** Receives all events but `sockets`, which is handled here. Called from within a service: it may call `with`. */
   readonly onEvent: (event: Exclude<AgentEvent, { kind: 'sockets' }>) => void;
   /**
-   * Device: the client uses a pair on a further socket, which the host has adopted. Its owner releases it when it carries no path. Absent: only `pathOf` has
-   * sockets adopted, as the client speaks first.
+   * Device: the client uses a pair on a further socket, which the host has adopted. The owner releases the socket when
+   * it carries no path. Absent at a client, which sends first: there only `pathOf` has sockets adopted.
    */
   readonly onAdopted?: (socket: BoundSocket) => void;
 }
 
-/** Sockets that a client may have a device adopt in a round: as many as a connection has paths. */
+/** Sockets that a client may make a device adopt in a round: as many as a connection has paths. */
 const MAX_ADOPTED = 4;
 
 export class AgentRunner {
   readonly #options: AgentRunnerOptions;
   readonly #further: FurtherSockets;
   readonly #ends: (() => void)[];
-  /** Where valid checks came from, by socket: what comes from there and is no STUN is for the connection. */
+  /** Sources of valid checks, by socket: other datagrams from there, if not STUN, are for the connection. */
   readonly #speakers = new Map<number, Path>();
   #adopted = 0;
   #cancel: Cancel = () => {};
@@ -56,14 +56,17 @@ export class AgentRunner {
     return this.#options.agent;
   }
 
-  /** Has `act` do something with the agent, and then sees to what it wants. */
+  /** Runs `act` on the agent, then serves it. */
   with(act: (agent: Agent, now: number) => void): void {
     if (this.#stopped) return;
     act(this.agent, this.#now);
     this.#serve();
   }
 
-  /** The path of a pair, and the socket behind it where the host had to adopt one; undefined when its socket is gone. */
+  /**
+   * Returns the path of a pair, and the socket behind it where the host had to adopt one; undefined when its socket is
+   * gone.
+   */
   pathOf({
     remote,
     socket,
@@ -78,7 +81,7 @@ export class AgentRunner {
     return adopted === undefined || path === undefined ? undefined : { path, adopted };
   }
 
-  /** Ends the round at this end. Sockets that the host has adopted stay. */
+  /** Ends the round at this end. Sockets that the host has adopted stay open. */
   stop(): void {
     if (this.#stopped) return;
     this.#stopped = true;
@@ -104,7 +107,7 @@ export class AgentRunner {
 
   #answer(datagram: Uint8Array, path: Path, socket: number): boolean {
     const isOurs = this.agent.receiveAnswer(datagram, path, socket, this.#now);
-    // Anyone may send what looks like an answer.
+    // Any sender can forge what looks like an answer.
     if (isOurs) this.#serveSoon();
     return isOurs;
   }
@@ -112,7 +115,7 @@ export class AgentRunner {
   #receiveFurther(datagram: Uint8Array, path: Path, number: number): void {
     if (this.#stopped) return;
     if (!isStun(datagram)) {
-      // The client uses the pair already: the socket is the connection's.
+      // The client already uses the pair: the socket is the connection's.
       if (this.#speakers.get(number) === path) this.#deliver(datagram, path, number);
       return;
     }
@@ -132,7 +135,7 @@ export class AgentRunner {
     this.#further.deliver(number, datagram, path);
   }
 
-  /** What a datagram has brought about leaves behind the answer. */
+  /** Serves later, so that the answer leaves first. */
   #serveSoon(): void {
     this.#options.host.environment.clock.soon(() => this.#serve());
   }
@@ -161,7 +164,7 @@ export class AgentRunner {
   async #openSockets(count: number): Promise<void> {
     const ports = await this.#further.open(count);
     if (this.#stopped) return;
-    // One spray at a time: what it opened is closed before the next may open as many.
+    // One spray at a time: its sockets are closed before the next may open as many.
     this.#cancelSockets = this.#options.host.environment.clock.schedule(SPRAY_LIFETIME, () => this.#further.close());
     this.with((agent, now) => agent.socketsOpened(ports.length, now));
   }

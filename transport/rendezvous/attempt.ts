@@ -1,12 +1,12 @@
 /**
  * One attempt of a client to find a direct path: a round with the device, inside the connection (PROTOCOL.md §6).
  *
- * 1. The list is gathered; with the first one the round is offered (POST, observed), each further one is an update (PUT). One is under way at a time, and what
- *    changes meanwhile leaves with the next.
+ * 1. The candidates are gathered. The first list offers the round (POST, observed), each further one is an update
+ *    (PUT). One request is under way at a time; changes meanwhile leave with the next.
  * 2. Each answer and notification of the device goes to the agent, which sends openers and checks.
- * 3. `onFound` for each pair that answers; `onEnd` when nothing can answer any more, with what the attempt has shown.
+ * 3. `onFound` is called for each pair that answers; `onEnd` when no more answers can come.
  *
- * It moves nothing: what is done with a pair is the caller's.
+ * It migrates nothing: the caller decides what to do with a pair.
  */
 import type { CoapResponse } from '../../protocol/coap/index.ts';
 import {
@@ -28,36 +28,36 @@ import type { StationView } from './station-view.ts';
 
 const TAG_LENGTH = 8;
 const KEY_LENGTH = 16;
-/** ms for an answer of the device. An old device that does not know the resource answers at once. */
+/** ms for an answer of the device. A device of an earlier version, without this resource, answers at once. */
 const ANSWER_TIMEOUT = 5_000;
 const CREATED = 201;
 const CHANGED = 204;
 const FORBIDDEN = 403;
 const NOT_FOUND = 404;
 
-/** How the device took the offer; `unknown`: it does not know the rendezvous, `silent`: no answer came. */
+/** The device's answer to the offer; `unknown`: it does not know the rendezvous, `silent`: no answer came. */
 export type AttemptVerdict = 'open' | 'answered' | 'refused' | 'busy' | 'unknown' | 'silent';
 
 export interface AttemptOptions {
   readonly session: AskingSession;
   readonly end: Pick<LocalEnd, 'host' | 'dispatcher' | 'gatherer'>;
   readonly station: StationView | null;
-  /** A place for the round; released when the attempt ends. */
+  /** A slot for the round; released when the attempt ends. */
   readonly budget: RoundBudget;
-  /** Larger than those of before on the session. */
+  /** Larger than any earlier round of the session. */
   readonly round: number;
   readonly hardNat: boolean;
   readonly onFound: (pair: Pair) => void;
-  /** Once, unless `stop` was called before. */
+  /** Called once, unless `stop` was called before. */
   readonly onEnd: () => void;
 }
 
 export class Attempt {
   verdict: AttemptVerdict = 'open';
-  /** For the search: pairs that answered and were not tried yet, and what ends the wait for more. */
+  /** For the search: pairs that answered and were not tried yet, and what cancels the wait for more. */
   found: Pair[] = [];
   cancelChoice: Cancel = () => {};
-  /** For the search: a pair that answered checks did not carry a path challenge of full size. */
+  /** For the search: a pair that answered checks did not carry a full-size path challenge. */
   isLargeDropped = false;
   readonly #options: AttemptOptions;
   readonly #runner: AgentRunner;
@@ -102,7 +102,7 @@ export class Attempt {
       tag: this.#tag,
       onEvent: (event) => {
         if (event.kind === 'answered') options.onFound(event.pair);
-        else if (event.kind === 'changed') this.#tell();
+        else if (event.kind === 'changed') this.#sendNews();
         else this.#end();
       },
     });
@@ -112,12 +112,12 @@ export class Attempt {
     });
   }
 
-  /** The path of a pair that answered; see `AgentRunner.pathOf`. */
+  /** Returns the path of a pair that answered; see `AgentRunner.pathOf`. */
   pathOf(pair: Pair): ReturnType<AgentRunner['pathOf']> {
     return this.#runner.pathOf(pair);
   }
 
-  /** It guessed ports, and may guess better next time. */
+  /** The agent predicted ports, and may predict better next time. */
   get isPredicting(): boolean {
     return this.#runner.agent.isPredicting(this.#now);
   }
@@ -127,7 +127,7 @@ export class Attempt {
     return this.#runner.agent.round.pairs.filter(({ isOver }) => !isOver).map(({ remote }) => remote.address);
   }
 
-  /** What it has shown so far. */
+  /** Returns what the attempt has found out so far. */
   facts(): AttemptFacts {
     const { round } = this.#runner.agent;
     return {
@@ -142,7 +142,7 @@ export class Attempt {
     };
   }
 
-  /** Ends it at both ends; `onEnd` is not called. Sockets that the host adopted stay. */
+  /** Ends the attempt at both ends; `onEnd` is not called. Sockets that the host adopted stay open. */
   stop(): void {
     if (this.#over) return;
     this.#over = true;
@@ -163,8 +163,8 @@ export class Attempt {
     this.#options.onEnd();
   }
 
-  /** There is something to say to the device. */
-  #tell(): void {
+  /** Sends news to the device. */
+  #sendNews(): void {
     if (this.#over) return;
     if (this.#observation === null) this.#offer();
     else if (this.verdict !== 'answered' || this.#updating) this.#isStale = true;
@@ -204,7 +204,7 @@ export class Attempt {
     const state = decodeRendezvousState(payload);
     const { session, budget } = this.#options;
     this.verdict = 'answered';
-    // A device whose key is known is trusted to name only itself.
+    // A device whose key is known is trusted to name only its own addresses.
     if (session.verified !== 'none') for (const { address } of state.candidates) budget.trust(this.#options.end.gatherer.reach(address));
     this.#runner.with((agent, now) => agent.setRemote(state, now));
     if (this.#isStale && !this.#updating) void this.#update();
@@ -214,7 +214,7 @@ export class Attempt {
   #ended(): void {
     if (this.#over) return;
     if (this.verdict === 'open') this.verdict = 'silent';
-    // What was found is still checked; an attempt without a device comes to its end by itself.
+    // Found pairs are still checked; an attempt without a device ends by itself.
     if (this.verdict !== 'answered') this.#end();
   }
 
@@ -243,7 +243,7 @@ export class Attempt {
   }
 }
 
-/** Nothing that the device acts upon. */
+/** Returns whether nothing differs that the device acts upon. */
 function isSame(a: AgentView, b: AgentView | null): boolean {
   return b !== null && a.number === b.number && a.opened === b.opened && a.spray === b.spray;
 }

@@ -1,12 +1,15 @@
 /**
  * Finds a direct path for a client's connection and keeps it on the best one (PROTOCOL.md §6).
  *
- * 1. A relayed connection looks at once, and again as `RetrySchedule` says; an attempt that fails touches nothing.
- * 2. Of the pairs that answer within a moment the best becomes a path: validated by PATH_CHALLENGE in full size, then chosen. The relay is kept warm behind it.
- * 3. Where the direct path dies the connection is back on the relay within 3 s (the core's failover), and looks again.
+ * 1. A relayed connection searches at once, and again as `RetrySchedule` says; a failed attempt changes nothing.
+ * 2. Of the pairs that answer within a moment, the best becomes a path: validated by a full-size PATH_CHALLENGE, then
+ *    chosen. The relay is kept warm behind it.
+ * 3. When the direct path fails, the connection is back on the relay within 3 s (the core's failover), and searches
+ *    again.
  *
- * At most two direct paths are known to a connection at a time, one of them active. What owns the session reports its migrations (`migrated`) and its end (`stop`). At
- * rest it holds little: what several searches need is in `Searches`, what an attempt needs in `Attempt`, and what that has shown is let go in time.
+ * A connection has at most two direct paths at a time, one of them active. The session's owner reports its migrations
+ * (`migrated`) and its end (`stop`). An idle search holds little: `Searches` has what several of them share, `Attempt`
+ * what one attempt needs; its findings are dropped in time.
  */
 
 import type { PathProbe } from '../../protocol/connection/index.ts';
@@ -30,37 +33,40 @@ import type { KeepAliveReport } from '../keep-alive/index.ts';
 import { Attempt, type AttemptVerdict } from './attempt.ts';
 import { classOf, FACTS_KEPT, type PathsReport, pathReports, restReport, stationReport } from './paths-report.ts';
 import type { Searches, Waking } from './searches.ts';
-import type { MovingSession } from './sessions.ts';
+import type { MigratingSession } from './sessions.ts';
 import type { StationView } from './station-view.ts';
 
-/** ms from the first pair that answers until the best is chosen; a pair on the local network is the best. */
+/** ms from the first pair that answers until the best is chosen; a pair on the local network is chosen at once. */
 const CHOICE_WAIT = 60;
-/** ms in which a better pair may still answer, from one that is no better than the path in use. */
+/** ms in which a better pair may still answer, after one that is no better than the path in use. */
 const BETTER_WAIT = 3_000;
-/** ms: a direct path that was lost sooner counts as an attempt that failed, so that a connection does not go to and fro. */
+/** ms: a direct path that was lost sooner counts as a failed attempt, so that a connection does not oscillate. */
 const SHORT_LIFE = 30_000;
-/** ms after a change of network in which a path is lost with the network, and nothing is held against it: it is found dead within 3 s. */
+/**
+ * ms after a change of network in which the loss of a path is attributed to that change and not held against the path:
+ * failover takes up to 3 s.
+ */
 const CHANGE_TIME = 5_000;
 
-/** What searches of similar connections have in common. */
+/** What searches of similar connections share. */
 export interface SearchKind {
   /** False: no sprayed stage. */
   readonly hardNat: boolean;
-  /** The channel to the station behind the session's route, as it is now. */
-  stationOf(session: MovingSession): StationView | null;
-  /** ms between challenges that keep the relay warm. */
+  /** Returns the current channel to the station behind the session's route. */
+  stationOf(session: MigratingSession): StationView | null;
+  /** Returns the ms between challenges that keep the relay warm. */
   keepInterval(): number;
-  keepAliveReport(session: MovingSession): KeepAliveReport;
+  keepAliveReport(session: MigratingSession): KeepAliveReport;
 }
 
 export interface DirectSearchOptions {
-  readonly session: MovingSession;
+  readonly session: MigratingSession;
   readonly shared: Searches;
   readonly kind: SearchKind;
 }
 
 export class DirectSearch implements Waking {
-  readonly #session: MovingSession;
+  readonly #session: MigratingSession;
   readonly #shared: Searches;
   readonly #kind: SearchKind;
   readonly #schedule: RetrySchedule;
@@ -69,14 +75,14 @@ export class DirectSearch implements Waking {
   #migrated: number;
   /** Sockets that the host adopted for a path. */
   #adopted: Map<Path, BoundSocket> | null = null;
-  /** Ends the listening to probes, which takes place while there is a path that they may be about. */
+  /** Stops listening to `probed`; set while there is a path that a probe may concern. */
   #stopProbed: Cancel | null = null;
   #attempt: Attempt | null = null;
   #round = 0;
   /** The path that is being validated. */
   #trying: Path | null = null;
   #migratedAt = Number.NEGATIVE_INFINITY;
-  /** When this host came to another network. */
+  /** When this host changed its network. */
   #changedAt = Number.NEGATIVE_INFINITY;
   #last: { readonly facts: AttemptFacts; readonly until: number } | null = null;
   #why: NotDirect | null = null;
@@ -88,11 +94,11 @@ export class DirectSearch implements Waking {
     this.#schedule = new RetrySchedule(shared.clock.now());
     this.#opened = shared.clock.wallTime();
     this.#migrated = this.#opened;
-    // The peer may have closed it in the packet behind the handshake: nobody tells that again.
+    // The peer may have closed the session in the packet after the handshake: that event does not come again.
     if (session.isOpen) shared.add(this);
   }
 
-  /** For `Searches`: the next attempt, or when what the last one has shown is let go. */
+  /** For `Searches`: the next attempt, or the time to drop the last findings. */
   get wakeAt(): number {
     return Math.min(
       this.#attempt === null ? this.#schedule.nextAt : Number.POSITIVE_INFINITY,
@@ -105,7 +111,7 @@ export class DirectSearch implements Waking {
     if (this.#attempt === null && this.#schedule.nextAt <= this.#now) this.#begin();
   }
 
-  /** All that is known of the connection's paths. */
+  /** Reports all that is known of the connection's paths. */
   report(): PathsReport {
     const { clock } = this.#shared;
     const { gatherer } = this.#shared.end;
@@ -140,7 +146,7 @@ export class DirectSearch implements Waking {
     this.#arm();
   }
 
-  /** The device has proved who it is, or knows now who we are: both ends may say more than in the attempts before. */
+  /** The device has proved its identity, or now knows ours: both ends may name more addresses than before. */
   trustChanged(): void {
     if (this.#isStopped || this.#session.type === 'DIRECT') return;
     this.#endAttempt();
@@ -148,7 +154,7 @@ export class DirectSearch implements Waking {
     this.#arm();
   }
 
-  /** What was found out holds no longer. */
+  /** This host is in another network: earlier findings no longer hold. */
   networkChanged(): void {
     if (this.#isStopped) return;
     this.#endAttempt();
@@ -196,8 +202,8 @@ export class DirectSearch implements Waking {
       return;
     }
     const { budget, end } = this.#shared;
-    const place = budget.acquireRound('known', this.#now);
-    if (place === null) {
+    const slot = budget.acquireRound('known', this.#now);
+    if (slot === null) {
       this.#why = notDirect('LIMITED');
       this.#schedule.crowded(this.#now, this.#shared.fraction());
       this.#arm();
@@ -209,7 +215,7 @@ export class DirectSearch implements Waking {
       session: this.#session,
       end,
       station: this.#kind.stationOf(this.#session),
-      budget: place,
+      budget: slot,
       round: ++this.#round,
       hardNat: this.#kind.hardNat,
       onFound: (pair) => this.#foundPair(pair),
@@ -225,7 +231,7 @@ export class DirectSearch implements Waking {
     this.#chooseIn(pair.kind === 'near' ? 0 : CHOICE_WAIT, () => this.#choose());
   }
 
-  /** What is done with the pairs that answer until then. It takes the place of what was to be done before. */
+  /** Schedules what to do with the pairs that answer until then, in place of what was scheduled before. */
   #chooseIn(time: number, run: () => void): void {
     const attempt = this.#attempt;
     if (attempt === null) return;
@@ -233,7 +239,7 @@ export class DirectSearch implements Waking {
     attempt.cancelChoice = this.#shared.clock.schedule(time, run);
   }
 
-  /** Tries the best of the pairs that have answered, unless what is in use is as good. */
+  /** Tries the best of the pairs that have answered, unless the path in use is as good. */
   #choose(): void {
     const attempt = this.#attempt;
     if (attempt === null || this.#trying !== null || !this.#session.isOpen) return;
@@ -254,7 +260,7 @@ export class DirectSearch implements Waking {
     else this.#try(found.path, found.adopted);
   }
 
-  /** What has answered is not better than the path in use, or it is too soon: until `at`, Infinity for never. */
+  /** The answers are no better than the path in use, or it is too soon: until `at`, Infinity for never. */
   #waitForBetter(attempt: Attempt, at: number): void {
     attempt.found = [];
     if (at < Number.POSITIVE_INFINITY) {
@@ -279,7 +285,7 @@ export class DirectSearch implements Waking {
     this.#attemptOver();
   }
 
-  /** Direct paths that are not in use make room for a new one. */
+  /** Drops inactive direct paths to make room for a new one. */
   #makeRoom(coming: Path | null = null): void {
     const session = this.#session;
     for (const path of session.paths) if (path.kind === 'udp' && path !== session.path && path !== coming) this.#drop(path);
@@ -301,14 +307,17 @@ export class DirectSearch implements Waking {
     this.#rest();
   }
 
-  /** No path is left of which a probe could say anything. */
+  /** Stops listening when no path is left that a probe could concern. */
   #rest(): void {
     if (this.#trying !== null || this.#adopted !== null) return;
     this.#stopProbed?.();
     this.#stopProbed = null;
   }
 
-  /** The connection is on a direct path, perhaps on another one than was tried: that is not wanted any more, nor the socket that was adopted for it. */
+  /**
+   * The connection is on a direct path. If it is not the one being tried, that path and the socket adopted for it are
+   * dropped.
+   */
   #won(path: Path, over: PathClass): void {
     if (this.#trying !== null && this.#trying !== path) this.#drop(this.#trying);
     const mayImprove = this.#mayImprove(over);
@@ -320,14 +329,17 @@ export class DirectSearch implements Waking {
     if (mayImprove) this.#schedule.postpone(this.#now + VOLUNTARY_PAUSE);
   }
 
-  /** An address that may lead over a better network than `over` has not been given up. */
+  /** Returns whether an address that may lead over a better network than `over` may still answer. */
   #mayImprove(over: PathClass): boolean {
     const { openAddresses = [], found = [] } = this.#attempt ?? {};
     const addresses = [...openAddresses, ...found.map(({ remote }) => remote.address)];
     return addresses.some((address) => comparePaths(this.#classOf({ kind: 'udp', address }), over) < 0);
   }
 
-  /** The direct path is gone. Nothing is held against one that had lasted; what is known of the NAT before this host may hold no longer. */
+  /**
+   * The direct path is lost. Losing one that had lasted is no failure; what is known of this host's NAT may no longer
+   * hold.
+   */
   #lost(): void {
     this.#endAttempt();
     this.#makeRoom();
@@ -351,7 +363,7 @@ export class DirectSearch implements Waking {
     else this.#attemptOver();
   }
 
-  /** Nothing more comes of the attempt. */
+  /** The attempt brings no further pairs. */
   #attemptOver(): void {
     const attempt = this.#attempt;
     if (attempt === null || this.#trying !== null) return;
@@ -373,7 +385,7 @@ export class DirectSearch implements Waking {
 
   #failed(why: NotDirect, isPredicting: boolean): void {
     this.#why = why;
-    // Perhaps a router can open the way for the next attempt.
+    // A router may open the way for the next attempt.
     this.#shared.end.mapPort(this.#kind.stationOf(this.#session));
     this.#schedule.failed(this.#now, isPredicting, this.#shared.fraction());
     this.#shared.log.debug('no direct path', { code: why.code });
@@ -389,14 +401,17 @@ export class DirectSearch implements Waking {
     attempt.stop();
   }
 
-  /** What an attempt has shown is kept while the connection is relayed, and for a moment of a direct one. */
+  /** Keeps an attempt's findings while the connection is relayed, and for a moment of a direct one. */
   #keep(facts: AttemptFacts | null): void {
     const until = this.#session.type === 'DIRECT' ? this.#now + FACTS_KEPT : Number.POSITIVE_INFINITY;
     this.#last = facts === null ? null : { facts, until };
   }
 }
 
-/** What the device's answer says by itself. All may change: the client is paired meanwhile, a place is free, or it was the network that kept silent. */
+/**
+ * Returns what the device's answer alone explains. All may change: the client gets paired, a slot is freed, or the
+ * network was silent.
+ */
 function whyOf(verdict: AttemptVerdict): NotDirect | null {
   if (verdict === 'refused') return disabledByPeer;
   if (verdict === 'silent') return notDirect('PEER_TOO_OLD');

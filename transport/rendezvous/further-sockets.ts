@@ -1,8 +1,10 @@
 /**
- * Sockets beside that of the connection, for one attempt: three that show how a NAT gives out ports, or 256 of which one meets a port that
- * the other end guessed. They are numbered from 1. All close with the attempt, except those that the host adopts.
+ * Sockets beside that of the connection, for one attempt: three that show how a NAT assigns ports, or 256 of which one
+ * meets a port that the other end guessed. They are numbered from 1. All close with the attempt, except those that the
+ * host adopts.
  *
- * IPv4 alone: where a socket is short-lived and its port random, a NAT is in play. Where the process may not open so many, fewer do.
+ * IPv4 only: short-lived sockets with random ports only matter behind a NAT. Where the process may not open that many,
+ * it opens fewer.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import type { Path } from '../../protocol/path.ts';
@@ -10,14 +12,14 @@ import type { BoundSocket } from '../environment.ts';
 import type { RendezvousHost } from './rendezvous-host.ts';
 
 const ANY_IPV4 = '0.0.0.0';
-/** Opened at a time: each takes a tenth of a millisecond of the event loop. */
+/** Sockets opened at a time: each takes a tenth of a millisecond of the event loop. */
 const BATCH = 32;
 
 export type FurtherReceiver = (datagram: Uint8Array, path: Path, number: number) => void;
 
 interface Further {
   readonly socket: BoundSocket;
-  /** Once the host has it. */
+  /** Set once the host has adopted the socket. */
   adopted: ((datagram: Uint8Array, path: Path) => void) | null;
 }
 
@@ -32,13 +34,13 @@ export class FurtherSockets {
     this.#receive = receive;
   }
 
-  /** Opens `count` more, or as many as there may be. @returns the local ports of all, in the order of their numbers */
+  /** Opens `count` more, or as many as possible. @returns the local ports of all, in the order of their numbers */
   async open(count: number): Promise<readonly number[]> {
     for (let left = count; left > 0 && !this.#closed; left -= BATCH) {
       const opened = await Promise.allSettled(Array.from({ length: Math.min(left, BATCH) }, () => this.#open()));
       const failed = opened.find((result) => result.status === 'rejected');
       if (failed === undefined) continue;
-      this.#host.environment.log.debug('fewer sockets than a hard NAT asks for', {
+      this.#host.environment.log.debug('fewer sockets than a hard NAT needs', {
         open: this.#sockets.length,
         error: String(failed.reason),
       });
@@ -47,12 +49,12 @@ export class FurtherSockets {
     return this.#sockets.map(({ socket }) => socket.port);
   }
 
-  /** The path of an address on the socket of that number; undefined when there is none. */
+  /** Returns the path of an address on the socket with that number; undefined when there is none. */
   path(number: number, { address, port }: SocketAddress): Path | undefined {
     return this.#sockets[number - 1]?.socket.path(address, port);
   }
 
-  /** @param hopLimit absent: the system's */
+  /** @param hopLimit default: the system's */
   send(number: number, datagram: Uint8Array, to: SocketAddress, hopLimit?: number): void {
     const further = this.#sockets[number - 1];
     if (further === undefined || this.#closed || to.address.includes(':')) return;
@@ -61,7 +63,10 @@ export class FurtherSockets {
     else further.socket.sendWithHopLimit?.(datagram, path, hopLimit);
   }
 
-  /** The host takes the socket of that number for its own; it stays open when the others close. @returns it, undefined when there is none */
+  /**
+   * Gives the socket with that number to the host; it stays open when the others close.
+   * @returns the socket, undefined when there is none
+   */
   adopt(number: number): BoundSocket | undefined {
     const further = this.#sockets[number - 1];
     if (further === undefined || this.#closed) return undefined;
@@ -69,7 +74,7 @@ export class FurtherSockets {
     return further.socket;
   }
 
-  /** A datagram of that socket, which was adopted, is for the host. */
+  /** Passes a datagram of that adopted socket to the host. */
   deliver(number: number, datagram: Uint8Array, path: Path): void {
     this.#sockets[number - 1]?.adopted?.(datagram, path);
   }
@@ -81,7 +86,7 @@ export class FurtherSockets {
   }
 
   async #open(): Promise<void> {
-    /** Its number; 0 before it has one. */
+    /** The socket's number; 0 before it has one. */
     let number = 0;
     const receive = (datagram: Uint8Array, path: Path): void => {
       const adopted = this.#sockets[number - 1]?.adopted;

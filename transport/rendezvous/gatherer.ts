@@ -1,10 +1,12 @@
 /**
- * What an end can say of itself in a rendezvous: the addresses at which it may be reached, and what its NAT does. One for each host; connections share what was
- * found out.
+ * What an end can report of itself in a rendezvous: the addresses at which it may be reached, and what its NAT does.
+ * One for each host; connections share the findings.
  *
- * 1. At once: addresses of interfaces, where the peer may know them; those that a router was asked to map, that a person stated, and that the station has seen.
- * 2. Then the station's STUN ports are asked (`Sampler`), and the list is complete. What they show counts for 30 s on the same network; where ports
- *    are given out in sequence the last one is asked for each time, as often as `Samplings` allows; beyond that what was found out last counts.
+ * 1. At once: addresses of interfaces, where the peer may know them; those that a router was asked to map, that a
+ *    person stated, and that the station has seen.
+ * 2. Then the station's STUN ports are asked (`Sampler`), and the list is complete. The result counts for 30 s on the
+ *    same network. Of a NAT that assigns ports in sequence the last port is asked for each time, as often as
+ *    `Samplings` allows; beyond that the last result counts.
  *
  * At most 8 candidates, the likely ones first: those with a default route, the others, container bridges and VPNs last.
  */
@@ -21,13 +23,16 @@ import type { StationView } from './station-view.ts';
 import type { StunDispatcher } from './stun-dispatcher.ts';
 import { stunServers } from './stun-servers.ts';
 
-/** ms between two looks at the interfaces, while a search waits for a change. */
+/** ms between two looks at the interfaces, while a search watches for a change. */
 const NETWORK_LOOK = 3_000;
-/** ms for which what STUN has shown counts: rounds that begin together share it. A NAT may be another one, or have started again, a moment later. */
+/**
+ * ms for which a STUN result counts: rounds that begin together share it. A moment later the NAT may be another one, or
+ * may have restarted.
+ */
 const SAMPLE_LIFETIME = 30_000;
-/** Stations of which it is remembered what was found out. */
+/** Stations whose results are remembered. */
 const MAX_KNOWN = 16;
-/** Of 8: at most so many that were mapped or stated, and that others saw. */
+/** Of 8: at most this many that were mapped or stated, and that others saw. */
 const MAX_MAPPED = 3;
 const MAX_REFLEXIVE = 2;
 
@@ -38,7 +43,7 @@ export interface GathererOptions {
   readonly stated?: readonly SocketAddress[];
   /** Interfaces that are not named to peers. */
   readonly excluded?: readonly string[];
-  /** What routers have mapped for the socket now. */
+  /** Returns what routers have mapped for the socket now. */
   readonly mapped?: () => readonly SocketAddress[];
 }
 
@@ -59,7 +64,7 @@ interface KnownNat {
 
 export class Gatherer {
   readonly #options: GathererOptions;
-  /** By station, the newest last. */
+  /** Results by station, the newest last. */
   readonly #known = new Map<string, KnownNat>();
   readonly #samplings: Samplings<KnownNat>;
   readonly #watching = new Set<() => void>();
@@ -77,24 +82,27 @@ export class Gatherer {
     return this.#options.host.environment.network.interfaces?.() ?? [];
   }
 
-  /** Whether an address is in a network of ours, or on a link. */
+  /** Returns whether an address is in a network of this host, or on a link. */
   isNear(address: string): boolean {
     const bytes = parseAddress(address);
     return bytes !== null && (isLinkLocal(bytes) || this.#prefixes().some((prefix) => inPrefix(bytes, prefix)));
   }
 
-  /** Whether a peer may be at that address: no loopback, multicast, broadcast, unspecified, and not this very socket. */
+  /**
+   * Returns whether a peer may be at that address: not loopback, multicast, broadcast, unspecified, nor this very
+   * socket.
+   */
   isUsable({ address, port }: SocketAddress): boolean {
     if (!isPeerAddress(address)) return false;
     return port !== this.#options.host.socket.port || !this.#ownAddresses().includes(address);
   }
 
-  /** What STUN has shown holds no longer. */
+  /** Forgets the STUN results: they no longer hold. */
   forget(): void {
     this.#known.clear();
   }
 
-  /** This host is in another network, or has another socket, for all that addresses tell. */
+  /** This host seems to be in another network, or has another socket. */
   changed(): void {
     this.forget();
     this.refresh();
@@ -104,22 +112,28 @@ export class Gatherer {
     for (const onChange of [...this.#watching]) onChange();
   }
 
-  /** How this host reaches an address: itself, or the IPv6 address that its network translates to it. */
+  /**
+   * Returns how this host reaches an address: the address itself, or the IPv6 address that the network translates to
+   * it.
+   */
   reach(address: string): string {
     return this.#nat64.reach(address);
   }
 
-  /** This host may have moved since: what translates for it is found out again. The answer counts for attempts that begin after it. */
+  /**
+   * This host may have changed its network: looks the translation up again. The result counts for attempts that begin
+   * later.
+   */
   refresh(): void {
     this.#nat64.refresh();
   }
 
-  /** A text that is another one when this end has moved to another network. */
+  /** Returns a text that changes when this end changes its network. */
   network(station: StationView | null): string {
     return [...this.#ownAddresses(), station?.observed?.address ?? ''].join(' ');
   }
 
-  /** Calls back when this host has other addresses than before: it is in another network. @returns what ends it */
+  /** Calls back when this host's addresses change: it is in another network. @returns a function that stops watching */
   watch(onChange: () => void): Cancel {
     this.refresh();
     this.#watching.add(onChange);
@@ -133,7 +147,7 @@ export class Gatherer {
   /**
    * Calls `onView` with what is known at once, and again when the list is complete: within 750 ms.
    * @param withHosts the peer is trusted, and may know addresses of interfaces
-   * @returns what ends it
+   * @returns a function that stops gathering
    */
   gather(station: StationView | null, withHosts: boolean, onView: (view: Gathered) => void): Cancel {
     this.refresh();
@@ -150,7 +164,7 @@ export class Gatherer {
     return () => {};
   }
 
-  /** Ends what is under way. */
+  /** Ends all samplings. */
   close(): void {
     this.#samplings.close();
   }
@@ -176,7 +190,7 @@ export class Gatherer {
     return found;
   }
 
-  /** @param onDone with the station's view as it is then */
+  /** @param onDone called with the station's view at that time */
   #sample(station: StationView, onDone: (sampler: Sampler, station: StationView) => void): Cancel {
     const { host, dispatcher } = this.#options;
     const { clock, crypto } = host.environment;
@@ -202,12 +216,12 @@ export class Gatherer {
     };
   }
 
-  /** What the station's STUN ports said when they were asked last; empty before. */
+  /** Returns the last answers of the station's STUN ports; empty before the first. */
   stunAnswers(station: StationView): readonly StunAnswer[] {
     return this.#known.get(stationKey(station))?.stun ?? [];
   }
 
-  /** One timer, however many watch. */
+  /** One timer for all watchers. */
   #look(before: string): void {
     this.#cancelLook = this.#options.host.environment.clock.schedule(NETWORK_LOOK, () => {
       const addresses = this.#ownAddresses().join();
@@ -218,7 +232,7 @@ export class Gatherer {
     });
   }
 
-  /** What was found out on this network, however long ago. */
+  /** Returns the result of this network, of any age. */
   #last(station: StationView): KnownNat | null {
     const known = this.#known.get(stationKey(station));
     return known?.network === this.network(station) ? known : null;
@@ -231,7 +245,7 @@ export class Gatherer {
     return lasts && this.#options.host.environment.clock.now() - known.at < SAMPLE_LIFETIME ? known : null;
   }
 
-  /** Without STUN: an address of ours that the station saw as it is has no NAT before it. */
+  /** Without STUN: if the station saw one of our own addresses unchanged, there is no NAT in front of it. */
   #unsampled(station: StationView | null): KnownNat {
     const { observed = null } = station ?? {};
     const isOwn = observed !== null && observed.port === this.#options.host.socket.port && this.#ownAddresses().includes(observed.address);
@@ -246,7 +260,7 @@ export class Gatherer {
     const hosts: Candidate[] = withHosts ? named.map((address) => ({ address, port, type: 'host' })) : [];
     const seen = known !== null && known.reflexive.length > 0 ? known.reflexive : station?.observed == null ? [] : [station.observed];
     const isOpen = (address: SocketAddress): boolean => address.port === port && named.includes(address.address);
-    // An address without a NAT is no secret that the peer could not learn otherwise: the station sees it.
+    // An address without a NAT is no secret: the station sees it and could pass it to the peer.
     const open: Candidate[] = withHosts ? [] : seen.filter(isOpen).map((address) => ({ ...address, type: 'reflexive' }));
     const isKeptBack = ({ address }: SocketAddress): boolean => own.includes(address) && !named.includes(address);
     const reflexive: Candidate[] = oneEach(seen.filter((address) => !isOpen(address) && !isKeptBack(address)))
@@ -275,7 +289,7 @@ export class Gatherer {
     return this.#interfaces.flatMap(addressesOf);
   }
 
-  /** Without those that are kept back. */
+  /** Own addresses except those of excluded interfaces. */
   #namedAddresses(): readonly string[] {
     const { excluded = [] } = this.#options;
     return this.#interfaces.filter(({ name }) => !excluded.includes(name)).flatMap(addressesOf);
@@ -298,7 +312,7 @@ function aged({ report, at }: KnownNat, now: number): NatReport {
   return report.age === undefined ? report : { ...report, age: Math.round(report.age + now - at) };
 }
 
-/** One for each IP: where a mapping depends on the destination its port means nothing to the peer. */
+/** One for each IP: if a mapping depends on the destination, its port means nothing to the peer. */
 function oneEach(addresses: readonly SocketAddress[]): readonly SocketAddress[] {
   return [...new Map(addresses.map((address) => [address.address, address])).values()];
 }

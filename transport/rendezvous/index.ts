@@ -1,4 +1,7 @@
-/** Finds direct paths for relayed connections: the rendezvous of both ends over real sockets (PROTOCOL.md §6). Decisions are `protocol/rendezvous/`. */
+/**
+ * Finds direct paths for relayed connections: the rendezvous of both ends over real sockets (PROTOCOL.md §6). Decisions
+ * are in `protocol/rendezvous/`.
+ */
 export { AgentRunner } from './agent-runner.ts';
 export { DirectSearch, type DirectSearchOptions, type SearchKind } from './direct-search.ts';
 export { Gatherer, type GathererOptions } from './gatherer.ts';
@@ -9,6 +12,6 @@ export { isPeerAddress } from './peer-address.ts';
 export { type RendezvousHost, rendezvousHost } from './rendezvous-host.ts';
 export { type PeerTrust, RendezvousResponder, type ResponderOptions } from './responder.ts';
 export { Searches, type SearchesOptions } from './searches.ts';
-export type { AskingSession, MovingSession, ServingSession } from './sessions.ts';
+export type { AskingSession, MigratingSession, ServingSession } from './sessions.ts';
 export { type StationView, stationView } from './station-view.ts';
 export { StunDispatcher } from './stun-dispatcher.ts';

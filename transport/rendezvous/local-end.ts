@@ -1,6 +1,6 @@
 /**
- * What all rendezvous of one host share: its STUN, what is known of its network, and the port that its routers map. Made for a client's
- * host and for a device's.
+ * What all rendezvous of one host share: its STUN, its knowledge of the network, and the port that its routers map.
+ * Used by a client's host and by a device's.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { isLoopback, parseAddress } from '../address.ts';
@@ -18,7 +18,7 @@ export interface LocalEndOptions {
   readonly excluded?: readonly string[];
   /** False: routers are not asked to map a port. */
   readonly mapsPort: boolean;
-  /** Asked beside PCP and NAT-PMP. */
+  /** Tried beside PCP and NAT-PMP. */
   readonly upnp?: UpnpMapper;
 }
 
@@ -48,8 +48,8 @@ export class LocalEnd {
   }
 
   /**
-   * Has the routers map the port from now on; what they say counts from the next list. Harmless to call twice. Where the station is on this host nobody comes
-   * from outside, and no router is asked.
+   * Asks the routers to map the port from now on; the result counts from the next list. Harmless to call twice. If the
+   * station is on this host, no peer comes from outside, and no router is asked.
    */
   mapPort(station: StationView | null): void {
     const at = station === null ? null : parseAddress(station.at.address);
@@ -61,7 +61,7 @@ export class LocalEnd {
     this.#stopWatching ??= this.gatherer.watch(() => this.#mapper?.refresh());
   }
 
-  /** This host is in another network, perhaps with another socket. Who watches the network is told. */
+  /** This host is in another network, perhaps with another socket: notifies the watchers. */
   networkChanged(): void {
     if (this.#closed) return;
     if (this.#mapper !== null && this.#mapper.port !== this.host.socket.port) {
@@ -78,7 +78,7 @@ export class LocalEnd {
     return mapsPort ? new PortMapper({ environment, port: socket.port, onChange: () => {}, ...(upnp !== undefined && { upnp }) }) : null;
   }
 
-  /** Has the mappings deleted, as far as the routers answer within a second. */
+  /** Deletes the mappings, as far as the routers answer within a second. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#stopWatching?.();

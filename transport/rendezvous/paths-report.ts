@@ -1,4 +1,6 @@
-/** The paths of a connection as a person may want to see them: which is in use, what it goes over, and why it is not a direct one. */
+/**
+ * The paths of a connection, as a report for a person: which is in use, over what it leads, and why it is not direct.
+ */
 import type { NatReport, SocketAddress } from '../../protocol/control/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { type NotDirect, notDirect, type PairReport, type PathClass, type StunAnswer } from '../../protocol/rendezvous/index.ts';
@@ -7,56 +9,68 @@ import type { Gatherer } from './gatherer.ts';
 import type { PathsOfSession } from './sessions.ts';
 import type { StationView } from './station-view.ts';
 
-/** ms for which a connection that has become direct still reports what the attempt has shown. */
+/** ms for which a connection that has become direct still reports the findings of the attempt. */
 export const FACTS_KEPT = 60_000;
 
 export interface PathReport {
-  /** In use now; the others are kept warm. */
+  /** In use now; other paths are kept warm. */
   readonly active: boolean;
   readonly over: PathClass;
-  /** Of the peer; of the base station for the relay. */
+  /** The peer's address; the base station's for the relay. */
   readonly address: string;
   readonly port: number;
-  /** Smoothed round-trip time, ms; null while nothing was measured. */
+  /** Smoothed round-trip time, ms; null before the first measurement. */
   readonly rtt: number | null;
-  /** Unix ms: since when the path in use is; of others: since when there is the connection. */
+  /** Unix ms: of the active path, since it is in use; of others, since the connection exists. */
   readonly since: number;
 }
 
-/** Unix ms: since when there is a connection, and since when it uses the path of now. */
+/** Unix ms: since when the connection exists, and since when it uses its present path. */
 export interface PathTimes {
   readonly opened: number;
   readonly migrated: number;
 }
 
-/** What this end knows from its base station. */
+/** What this end knows about its base station. */
 export interface StationReport extends SocketAddress {
-  /** `websocket` where UDP to it is silent: `address` and `port` are then those of the TCP connection, which may end at a proxy. */
+  /**
+   * `websocket` where UDP to it is silent: `address` and `port` are then those of the TCP connection, which may end at
+   * a proxy.
+   */
   readonly over: 'udp' | 'websocket';
-  /** `host:port` of the HTTP proxy that the WebSocket goes through; null for none. */
+  /** `host:port` of the HTTP proxy of the WebSocket; null for none. */
   readonly proxy: string | null;
-  /** This end as the base station sees it; null when it has not said. */
+  /** This end's address as the base station sees it; null before it said so. */
   readonly observed: SocketAddress | null;
-  /** Its STUN ports with what they said; empty where it has none, or before they were asked. */
+  /** Its STUN ports with their answers; empty where it has none, or before they were asked. */
   readonly stun: readonly StunAnswer[];
 }
 
 export interface PathsReport {
   readonly paths: readonly PathReport[];
-  /** Why the connection rests: it has lost its last path, which is still listed, and waits for another one, a minute at most. Null while it has one. */
+  /**
+   * Why the connection rests: it has lost its last path, which is still listed, and waits for another one for at most a
+   * minute. Null while it has one.
+   */
   readonly rest: { readonly code: string; readonly text: string } | null;
   /** The base station behind the connection's route, on a device the one it is attached to; null without one. */
   readonly station: StationReport | null;
-  /** What is known of the NATs of both ends; null before the first attempt, and once a connection has been direct for a minute. */
+  /**
+   * What is known of the NATs of both ends; null before the first attempt, and once a connection has been direct for a
+   * minute.
+   */
   readonly localNat: NatReport | null;
   readonly remoteNat: NatReport | null;
   /** Each address of the other end that the last attempt tried; empty where `localNat` is null. */
   readonly pairs: readonly PairReport[];
-  /** Null for a connection that is direct. */
+  /** Null for a direct connection. */
   readonly whyNotDirect: NotDirect | null;
-  /** ms until the next attempt; null: one is under way, or none will be made. */
+  /** ms until the next attempt; null: one is under way, or none will follow. */
   readonly nextAttempt: number | null;
-  /** How long the NAT before this host keeps a mapping, and how often the channel to the base station is kept alive, or the connection where there is none. */
+  /**
+   * How long this host's NAT keeps a mapping, and the keep-alive interval of the channel to the base station, or of the
+   * connection without one.
+   */
   readonly keepAlive: KeepAliveReport;
 }
 
@@ -66,7 +80,10 @@ export function classOf({ kind, address }: Pick<Path, 'kind' | 'address'>, isNea
   return address.includes(':') ? 'ipv6' : 'ipv4';
 }
 
-/** Of a connection that looks for no direct path. @param isNear whether an address is in a network of this host */
+/**
+ * Reports a connection that does not search for a direct path.
+ * @param isNear returns whether an address is in a network of this host
+ */
 export function idleReport(
   session: PathsOfSession,
   isNear: (address: string) => boolean,
@@ -98,12 +115,12 @@ export function stationReport(station: StationView | null, gatherer: Pick<Gather
   return { ...at, over, proxy: webSocket?.proxy ?? null, observed, stun: gatherer.stunAnswers(station) };
 }
 
-/** @param times null where nobody noted them: `since` is 0 */
+/** @param times null where they were not recorded: `since` is 0 */
 export function pathReports(session: PathsOfSession, times: PathTimes | null, isNear: (address: string) => boolean): readonly PathReport[] {
   return session.paths.map((path) => {
     const { address, port } = path;
     const active = path === session.path;
-    // Before the first sample the smoothed one is a guess (RFC 9002 §6.2.2).
+    // Before the first sample the smoothed round trip is a guess (RFC 9002 §6.2.2).
     const { rtt = 0, minimumRtt = 0 } = session.pathStats(path) ?? {};
     return {
       active,

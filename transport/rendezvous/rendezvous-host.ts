@@ -1,6 +1,6 @@
 /**
- * What the rendezvous needs of a host: the socket of its connections, to send beside the engine, to see datagrams before it, and to take in
- * a further socket.
+ * What the rendezvous needs of a host: the socket of its connections, to send beside the engine, to see datagrams
+ * before it, and to adopt a further socket.
  */
 import type { Path } from '../../protocol/path.ts';
 import type { Interceptor } from '../driver.ts';
@@ -9,14 +9,16 @@ import type { Host } from '../host/index.ts';
 
 export interface RendezvousHost {
   readonly environment: Pick<Environment, 'clock' | 'crypto' | 'network' | 'log'>;
-  /** The one that station and peers know, and that candidates name. It may be another one after a change of the network. */
+  /**
+   * The socket that station and peers know, and that candidates name. It may be another one after a change of network.
+   */
   readonly socket: BoundSocket;
   /** @returns false when the datagram was dropped */
   send(datagram: Uint8Array, path: Path, hopLimit?: number): boolean;
   intercept(interceptor: Interceptor): () => void;
-  /** The socket is the host's from now on. @returns what takes its datagrams */
+  /** Adopts a socket. @returns the receiver of its datagrams */
   adopt(socket: BoundSocket): (datagram: Uint8Array, path: Path) => void;
-  /** Closes a socket that was adopted, with the paths on it. */
+  /** Closes an adopted socket, with the paths on it. */
   release(socket: BoundSocket): void;
 }
 

@@ -1,8 +1,8 @@
 /**
- * The device's side of the rendezvous: `POST` and `PUT /p2p/rendezvous` of its clients (PROTOCOL.md §6). One round a session; a new one
- * replaces it. A round ends with its session, when the client no longer observes, and after 30 s.
+ * The device's side of the rendezvous: `POST` and `PUT /p2p/rendezvous` of its clients (PROTOCOL.md §6). One round per
+ * session; a new one replaces it. A round ends with its session, when the client no longer observes, and after 30 s.
  *
- * It sends only what the budgets allow, and answers nobody who is not the client of a round.
+ * It sends only what the budgets allow, and answers only the client of a round.
  */
 import { type CoapReply, type RoutedRequest, Status, textReply } from '../../protocol/coap/index.ts';
 import {
@@ -33,13 +33,13 @@ import type { StationView } from './station-view.ts';
 
 const TAG_LENGTH = 8;
 const KEY_LENGTH = 16;
-/** Seconds after which a client may try again that found all rounds taken. */
+/** Seconds after which a client may try again when all rounds were taken. */
 const BUSY_SECONDS = 5;
 
 /** What is known of a client. */
 export interface PeerTrust {
   readonly peer: PeerClass;
-  /** It may take part at all. */
+  /** Whether it may take part at all. */
   readonly isWelcome: boolean;
 }
 
@@ -48,10 +48,10 @@ export interface ResponderOptions<S extends ServingSession = Session> {
   readonly end: Pick<LocalEnd, 'host' | 'dispatcher' | 'gatherer'>;
   readonly budget: HostBudget;
   readonly hardNat: boolean;
-  /** Asked at each round. */
+  /** Called at each round. */
   trustOf(session: S): PeerTrust;
   station(): StationView | null;
-  /** Where the station has seen the client of the session; undefined where it did not say. */
+  /** Returns where the station has seen the client of the session; undefined where it did not say. */
   peerAddress(session: S): SocketAddress | undefined;
 }
 
@@ -65,26 +65,26 @@ interface Ongoing {
   readonly runner: AgentRunner;
   readonly stops: Cancel[];
   gathered: Gathered | null;
-  /** The first answer is out; from now on there are notifications. */
+  /** The first answer has left; notifications follow. */
   isAnswered: boolean;
 }
 
-/** What is left of the rounds of a session. */
+/** What remains of the rounds of a session. */
 interface Past {
-  /** The newest round that it began. */
+  /** The number of its newest round. */
   newest: number;
-  /** Its last one found no place. */
+  /** Its last round found no slot. */
   isBusy: boolean;
-  /** What the last one has shown; null also once the session has been direct for a while. */
+  /** Findings of the last round; null also once the session has been direct for a while. */
   facts: AttemptFacts | null;
-  /** Ends the wait until that is let go. */
+  /** Cancels the timer that drops the findings. */
   cancelForgetting: Cancel | null;
   /** Sockets that the host adopted for it. */
   adopted: Set<BoundSocket> | null;
 }
 
 export class RendezvousResponder<S extends ServingSession = Session> {
-  /** Refused for want of a place, and rounds that were no newer than the last. */
+  /** Rounds refused for lack of a slot, and rounds that were no newer than the last. */
   readonly stats = { busy: 0, replayed: 0 };
   readonly #options: ResponderOptions<S>;
   readonly #rounds = new Map<S, Ongoing>();
@@ -95,7 +95,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     this.#options = options;
   }
 
-  /** `POST`. @throws RemoteError PARSE */
+  /** Serves `POST`. @throws RemoteError PARSE */
   begin({ context: session, payload, exchange, observe }: RoutedRequest<S>): CoapReply {
     const { peer, isWelcome } = this.#options.trustOf(session);
     if (!isWelcome || this.#closed) return textReply(Status.FORBIDDEN, 'No rendezvous with this device');
@@ -118,7 +118,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     return { ...this.#state(ongoing), observe: true };
   }
 
-  /** `PUT`. @throws RemoteError PARSE */
+  /** Serves `PUT`. @throws RemoteError PARSE */
   update({ context: session, payload }: RoutedRequest<S>): CoapReply {
     const update = decodeRendezvousUpdate(payload);
     const ongoing = this.#rounds.get(session);
@@ -151,17 +151,18 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     ongoing.runner.stop();
     ongoing.budget.release();
     this.#review(session);
-    // Without Observe, as it is the last one. A client that observes no longer does not get it. Later, because what is sent may bring in the next request.
+    // The last notification, without Observe; a client that no longer observes does not get it. Sent later, because a
+    // send may bring in the next request.
     this.#options.end.host.environment.clock.soon(() => session.notify(ongoing.exchange, last));
   }
 
-  /** What the round of a session shows, or the last one has shown; null when there was none. */
+  /** Returns the findings of the session's round, or of its last one; null when there was none. */
   facts(session: S): AttemptFacts | null {
     const ongoing = this.#rounds.get(session);
     return ongoing === undefined ? (this.#past.get(session)?.facts ?? null) : this.#factsOf(ongoing);
   }
 
-  /** The last round of the session was refused for want of a place. */
+  /** The last round of the session was refused for lack of a slot. */
   wasBusy(session: S): boolean {
     return this.#past.get(session)?.isBusy ?? false;
   }
@@ -170,7 +171,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     return this.#rounds.has(session);
   }
 
-  /** Ends all rounds. None begins any more. */
+  /** Ends all rounds; no further one begins. */
   close(): void {
     this.#closed = true;
     for (const session of [...this.#rounds.keys()]) this.end(session);
@@ -189,14 +190,14 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     return past;
   }
 
-  /** What a round has shown is kept while the session is relayed, and for a moment where it has become direct. */
+  /** Keeps a round's findings while the session is relayed, and for a moment after it has become direct. */
   #remember(session: S, facts: AttemptFacts): void {
     const past = this.#pastOf(session);
     past.facts = facts;
     past.cancelForgetting?.();
     past.cancelForgetting = null;
     if (!session.isOpen || session.type === 'RELAY') return;
-    // The timer does not hold the session.
+    // The timer holds no reference to the session.
     past.cancelForgetting = this.#options.end.host.environment.clock.schedule(FACTS_KEPT, () => {
       past.facts = null;
       past.cancelForgetting = null;
@@ -266,7 +267,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     };
   }
 
-  /** A socket is the host's for a path of the session, and as long as it carries one. */
+  /** The host keeps the socket for a path of the session, as long as it carries one. */
   #keep(session: S, socket: BoundSocket): void {
     const past = this.#pastOf(session);
     if (past.adopted !== null) {
@@ -279,7 +280,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     session.on('closed', () => this.#review(session));
   }
 
-  /** Releases sockets that carry no path any more; during a round the client may still begin to use one. */
+  /** Releases sockets that no longer carry a path; during a round the client may still begin to use one. */
   #review(session: S): void {
     const sockets = this.#past.get(session)?.adopted ?? null;
     if (sockets === null || this.#rounds.has(session)) return;

@@ -1,4 +1,4 @@
-/** Runs a `Sampler` over the socket of a host and further ones that it asks for. */
+/** Runs a `Sampler` over the socket of a host and the further ones that it needs. */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { MAIN_SOCKET, type Sampler } from '../../protocol/rendezvous/index.ts';
 import type { Cancel } from '../environment.ts';
@@ -6,7 +6,11 @@ import { FurtherSockets } from './further-sockets.ts';
 import type { RendezvousHost } from './rendezvous-host.ts';
 import type { StunDispatcher } from './stun-dispatcher.ts';
 
-/** The station is asked by `ask` where it sees this end. @param onDone once, unless it was ended before. @returns what ends it */
+/**
+ * Runs one sampling; `ask` asks the station where it sees this end.
+ * @param onDone called once, unless the sampling was ended before
+ * @returns a function that ends it
+ */
 export function runSampler(
   host: RendezvousHost,
   dispatcher: StunDispatcher,

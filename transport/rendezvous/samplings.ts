@@ -1,18 +1,21 @@
 /**
- * How often this host asks STUN ports. Peers decide when it would, as each round begins with it, and a base station decides where the requests go.
+ * Limits how often this host asks STUN ports. Otherwise peers would decide it, as each round begins with it, and a base
+ * station decides where the requests go.
  *
  * 1. Callers that want the same at the same time share the answers.
- * 2. There is a limit a minute for trusted peers and one for all others.
+ * 2. There is one limit a minute for trusted peers and one for all others.
  */
 import { TokenBucket } from '../../protocol/token-bucket.ts';
 import type { Cancel, Clock } from '../environment.ts';
 
-/** Times at once, and as many again in a minute: each is at most 9 requests of 20 bytes to ports that do not answer. */
+/**
+ * Samplings at once, and as many again in a minute: each is at most 9 requests of 20 bytes to ports that do not answer.
+ */
 const OF_TRUSTED = 20;
 const OF_OTHERS = 10;
 const MINUTE = 60;
 
-/** @typeParam F what the ports have shown */
+/** @typeParam F the findings */
 export class Samplings<F> {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #running = new Map<string, { readonly waiting: Set<(found: F) => void>; end: Cancel }>();
@@ -24,9 +27,10 @@ export class Samplings<F> {
   }
 
   /**
-   * Joins what runs under `key`, or begins it.
+   * Joins the sampling under `key`, or begins it.
    * @param begin starts to ask, and calls back later, once
-   * @returns what ends the wait, and not the sampling, whose answers count for the next caller; null beyond the limit
+   * @returns a function that ends the wait, but not the sampling, whose answers serve the next caller; null beyond the
+   *   limit
    */
   ask(key: string, isTrusted: boolean, begin: (onFound: (found: F) => void) => Cancel, onFound: (found: F) => void): Cancel | null {
     let running = this.#running.get(key);
@@ -42,7 +46,7 @@ export class Samplings<F> {
     return () => waiting.delete(onFound);
   }
 
-  /** Ends all that run. */
+  /** Ends all samplings. */
   close(): void {
     for (const { end } of this.#running.values()) end();
     this.#running.clear();

@@ -1,6 +1,6 @@
 /**
- * What all searches of one client share: its end of the network, how much it may send, one look at the network and one timer. A client may have thousands of
- * connections that rest, so a search holds only what is its own.
+ * What all searches of one client share: its local end, its send budget, one watch of the network and one timer. A
+ * client may have thousands of idle connections, so a search holds only its own state.
  */
 import { u32 } from '../../protocol/packet/index.ts';
 import type { HostBudget } from '../../protocol/rendezvous/index.ts';
@@ -14,11 +14,11 @@ export interface SearchesOptions {
   readonly log: Log;
 }
 
-/** One of them. */
+/** One search. */
 export interface Waking {
-  /** When it has something to do: ms, Infinity for never. */
+  /** When it has something to do, ms; Infinity for never. */
   readonly wakeAt: number;
-  /** The time has come. Afterwards `wakeAt` is later. */
+  /** Called at `wakeAt`, which is later afterwards. */
   wake(): void;
   /** This host is in another network. */
   networkChanged(): void;
@@ -41,7 +41,7 @@ export class Searches {
     this.log = log;
   }
 
-  /** It is woken from now on, until `remove`. */
+  /** Wakes the search from now on, until `remove`. */
   add(search: Waking): void {
     this.#all.add(search);
     this.#stopWatching ??= this.end.gatherer.watch(() => {
@@ -62,12 +62,12 @@ export class Searches {
     this.#cancel();
   }
 
-  /** Random, from 0 to less than 1. */
+  /** Returns a random number from 0 to less than 1. */
   fraction(): number {
     return u32(this.end.host.environment.crypto.randomBytes(4), 0) / 2 ** 32;
   }
 
-  /** To be called when `wakeAt` of a search may be sooner than it was. Where it is later, the timer fires once for nothing. */
+  /** Call when `wakeAt` of a search may be sooner than before. If it is later, the timer fires once for nothing. */
   arm({ wakeAt }: Pick<Waking, 'wakeAt'>): void {
     if (wakeAt >= this.#timerAt) return;
     this.#cancel();

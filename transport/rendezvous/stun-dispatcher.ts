@@ -1,27 +1,29 @@
 /**
- * STUN on the socket of a host's connections: its datagrams begin with 0 to 3, which no packet does (RFC 7983, PROTOCOL.md §2). Checks go
- * to the round whose tag they name, answers to those who wait for some; nothing else gets an answer. One for each host.
+ * STUN on the socket of a host's connections: its datagrams begin with 0 to 3, which no packet does (RFC 7983,
+ * PROTOCOL.md §2). Checks go to the round whose tag they name, answers to the parties that wait for them; nothing else
+ * gets an answer. One for each host.
  *
- * Anyone can send STUN here. A check costs a look at a table of rounds, and one HMAC where it names a tag, which only the peer and this end
- * know; an answer a look at the transactions of each party that waits. Both tables are filled by this end alone.
+ * Any sender can send STUN here. A check costs a lookup in a table of rounds, and one HMAC if it names a tag, which
+ * only the peer and this end know. An answer costs a lookup in the transactions of each waiting party. Only this end
+ * fills both tables.
  */
 
 import type { Path } from '../../protocol/path.ts';
 import { isStun, tagOfCheck } from '../../protocol/stun/index.ts';
 import type { RendezvousHost } from './rendezvous-host.ts';
 
-/** First bytes of STUN. */
+/** Largest first byte of STUN. */
 const LAST_STUN_BYTE = 3;
 
-/** Takes a check of its tag: @returns the answer, null when it does not hold */
+/** Receives a check of its tag. @returns the answer, null when the check is invalid */
 export type CheckReceiver = (check: Uint8Array, path: Path) => Uint8Array | null;
-/** @returns true when the answer was its own */
+/** @returns true when the answer was for this receiver */
 export type AnswerReceiver = (answer: Uint8Array, path: Path) => boolean;
 
 /** Datagrams since the start. */
 export interface StunStats {
   checks: number;
-  /** Checks for no round of now, and what is no STUN message that anyone here waits for. */
+  /** Checks for no current round, and anything but a STUN message that a party waits for. */
   unclaimed: number;
 }
 
@@ -42,7 +44,7 @@ export class StunDispatcher {
     });
   }
 
-  /** Checks that name the tag (16 hex digits) go to `receiver`. @returns what ends that */
+  /** Passes checks that name the tag (16 hex digits) to `receiver`. @returns a function that stops this */
   addRound(tag: string, receiver: CheckReceiver): () => void {
     this.#rounds.set(tag, receiver);
     return () => {
@@ -50,13 +52,13 @@ export class StunDispatcher {
     };
   }
 
-  /** Answers are shown to `receiver`. @returns what ends that */
+  /** Shows answers to `receiver`. @returns a function that stops this */
   addWaiting(receiver: AnswerReceiver): () => void {
     this.#waiting.add(receiver);
     return () => this.#waiting.delete(receiver);
   }
 
-  /** A STUN message. @returns what to answer */
+  /** Receives a STUN message. @returns the answer, if any */
   receive(datagram: Uint8Array, path: Path): Uint8Array | null {
     const tag = isStun(datagram) ? tagOfCheck(datagram) : null;
     const round = tag === null ? undefined : this.#rounds.get(tag);

@@ -1,10 +1,10 @@
 /**
- * Where the STUN ports of a station are: at the address of the channel, at one that it names, and at one of the other family, where the
- * station has a name and this host reaches that family. Without that an end whose channel goes over IPv6 would not know what its IPv4 NAT
- * does.
+ * Where the STUN ports of a station are: at the address of the channel, at one that it names, and at one of the other
+ * family, where the station has a name and this host reaches that family. Without the last, an end whose channel uses
+ * IPv6 would not learn what its IPv4 NAT does.
  *
- * A station may lie, and so may the resolver of its name: an address that no host has, or only this one or its link, is passed over, unless
- * the station itself is there.
+ * A station may lie, and so may the resolver: an address that no host has, or only this one or its link, is skipped,
+ * unless the station itself is there.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { canonicalAddress } from '../address.ts';
@@ -15,7 +15,7 @@ import type { StationView } from './station-view.ts';
 /** ms for the resolver: the address of the channel is known without it. */
 const RESOLVE_TIME = 500;
 
-/** @param isReachable whether this host reaches the family of an address */
+/** @param isReachable returns whether this host reaches the family of an address */
 export async function stunServers(
   { at, name, stun }: StationView,
   environment: Pick<Environment, 'clock' | 'network'>,
@@ -33,7 +33,7 @@ export async function stunServers(
   return other === undefined || !isReachable(other) ? servers : [...servers, { address: other, port }];
 }
 
-/** The addresses, none where they take too long or there are none. */
+/** Resolves to the addresses; to none when they take too long or there are none. */
 function withTimeout(time: number, { clock }: Pick<Environment, 'clock'>, addresses: Promise<string[]>): Promise<readonly string[]> {
   return new Promise((resolve) => {
     const cancel = clock.schedule(time, () => resolve([]));

@@ -1,4 +1,4 @@
-/** Asks a base station where it sees this end now. */
+/** Asks a base station where it now sees this end. */
 import { type ClientPath, type DevicePath, decodeSeenAddress, type SocketAddress } from '../../protocol/control/index.ts';
 import { SvcError } from '../../protocol/errors/index.ts';
 import type { Session } from '../session/session.ts';
@@ -7,7 +7,10 @@ const CONTENT = 205;
 /** ms to wait for the answer: a round of the rendezvous waits for it. */
 const TIMEOUT = 1_000;
 
-/** Notes the answer at the channel. @returns null where no answer came in time, or none that can be used: an older station does not know the request */
+/**
+ * Also notes the answer at the channel.
+ * @returns null without a usable answer in time: an older station does not know the request
+ */
 export async function askAddress(
   channel: Session,
   path: typeof ClientPath.ADDRESS | typeof DevicePath.ADDRESS,

@@ -1,24 +1,24 @@
-/** What an attempt to reach a base station is given, and gives. */
+/** Options and result of an attempt to reach a base station. */
 import type { Router } from '../../protocol/coap/index.ts';
 import type { PrivateKey } from '../../protocol/crypto-provider.ts';
 import type { Session } from '../session/session.ts';
 import type { WebSocketSocket } from '../websocket/index.ts';
 import type { WaysToStation } from './ways.ts';
 
-/** What an attempt gives. */
+/** The result of an attempt. */
 export interface Dialled {
   readonly session: Session;
-  /** The one that it goes over; null: it goes by UDP. */
+  /** The WebSocket that the session uses; null: it uses UDP. */
   readonly webSocket: WebSocketSocket | null;
 }
 
 export interface StationDialOptions {
-  /** ms for all of it: resolver and handshakes. */
+  /** ms for everything: resolver and handshakes. */
   timeout: number;
   /** Our identity towards the station; default: the host's. */
   identity?: PrivateKey;
-  /** Serves what the station asks. */
+  /** Serves requests of the station. */
   router?: Router<Session>;
-  /** Default: UDP alone. */
+  /** Default: only UDP. */
   ways?: WaysToStation;
 }

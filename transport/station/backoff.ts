@@ -1,9 +1,9 @@
 /**
  * How long to wait before the next attempt.
  *
- * `Backoff` is full jitter over an exponential ceiling: uniform in 0 … min(max, first × 2^n). Many devices that lost the same base
- * station spread evenly instead of coming back in waves. `SlowBackoff` is for refusals that only a person mends: never sooner than its first
- * delay, doubling, with a quarter of spread.
+ * `Backoff` is full jitter under an exponential ceiling: uniform in 0 … min(max, first × 2^n). Many devices that lost
+ * the same base station spread evenly instead of returning in waves. `SlowBackoff` is for refusals that only a person
+ * can resolve: never sooner than its first delay, doubling, with a quarter of spread.
  */
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 
@@ -13,7 +13,7 @@ const MAX_DELAY = 30_000;
 /** docs/transport.md §9: wrong ids or fingerprint. ms. */
 const FIRST_SLOW_DELAY = 10_000;
 export const MAX_SLOW_DELAY = 3_600_000;
-/** docs/transport.md §9: a certificate that does not hold: the clock may be set, or the certificate renewed, at any time. ms. */
+/** docs/transport.md §9: an invalid certificate: at any time the clock may be set, or the certificate renewed. ms. */
 export const MAX_CERTIFICATE_DELAY = 120_000;
 
 /** Full jitter under a doubling ceiling. */
@@ -25,7 +25,7 @@ export class Backoff {
     this.#random = () => uniform(crypto);
   }
 
-  /** ms to wait after one more failure. */
+  /** Returns the ms to wait after one more failure. */
   next(): number {
     const ceiling = Math.min(MAX_DELAY, FIRST_DELAY * 2 ** this.#failures);
     this.#failures = Math.min(this.#failures + 1, 30);
@@ -51,7 +51,7 @@ export class SlowBackoff {
     return this.#delay;
   }
 
-  /** ms to wait after one more refusal. @param first ms of the first one of a row; @param most ms of any */
+  /** Returns the ms to wait after one more refusal. @param first ms of the first in a row @param most ms of any */
   next(first = FIRST_SLOW_DELAY, most = MAX_SLOW_DELAY): number {
     this.#delay = Math.min(most, Math.max(first, this.#delay * 2));
     return Math.min(most, this.#delay * (1 + this.#random() / 4));

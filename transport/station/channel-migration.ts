@@ -1,8 +1,10 @@
 /**
- * Migrates a channel to a base station between UDP and a WebSocket while it stands: carries out what `protocol/station-dial/channel-paths.ts` decides.
+ * Migrates an open channel to a base station between UDP and a WebSocket: carries out what
+ * `protocol/station-dial/channel-paths.ts` decides.
  *
- * A WebSocket is a path of the session as an address is. It is added, challenged, and taken by migration, so routes over the channel go
- * along. A channel whose only path is gone at once, as when a WebSocket is cut, ends: its owner dials again.
+ * A WebSocket is a path of the session like an address. It is added, challenged, and used by migration, so routes over
+ * the channel follow. A channel ends if its only path disappears at once, as when a WebSocket is cut: its owner dials
+ * again.
  */
 import { CloseCode, RemoteError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
@@ -16,19 +18,19 @@ import type { StationAddress } from './station-address.ts';
 import type { WaysToStation } from './ways.ts';
 import { openWebSocket } from './web-socket-dial.ts';
 
-/** ms, or two round trips, in which nothing arrives after a path was asked: it is silent. */
+/** ms (or two round trips) without arrivals after which a challenged path counts as silent. */
 const LEAST_SILENCE = 1_000;
 /** ms for a WebSocket to open. */
 const OPEN_TIMEOUT = 10_000;
 
-/** Where the channel leads. */
+/** The target of the channel. */
 interface Target {
   readonly host: Host;
   readonly station: StationAddress;
   readonly ways: WaysToStation;
 }
 
-/** From the moment that a channel stands until it ends. */
+/** Lasts from the moment that a channel opens until it ends. */
 export class ChannelMigration {
   readonly #host: Host;
   readonly #session: Session;
@@ -37,19 +39,19 @@ export class ChannelMigration {
   readonly #clock: Clock;
   readonly #decisions: ChannelPaths;
   readonly #ended = new AbortController();
-  /** The latest attempt to open one. */
+  /** The latest attempt to open a WebSocket. */
   #opening = new AbortController();
-  /** Paths by UDP that are asked, and those of them that are still silent. */
+  /** Challenged UDP paths, and those of them that are still silent. */
   #udp: Path[] = [];
   #silent = new Set<Path>();
-  /** How often UDP was asked. */
+  /** Number of times UDP was challenged. */
   #questions = 0;
-  /** Those that are open, and of them the one that the latest attempt has opened. */
+  /** Open WebSockets, and the one opened by the latest attempt. */
   readonly #webSockets = new Set<WebSocketSocket>();
   #webSocket: WebSocketSocket | null = null;
-  /** The one in use. */
+  /** The path in use. */
   #path: Path;
-  /** What the path in use had received when it was asked. */
+  /** Packets that the path in use had received when it was challenged. */
   #heard: { readonly path: Path; readonly packets: number };
   #cancelAsking: Cancel = () => {};
   #timerAt = Number.POSITIVE_INFINITY;
@@ -66,9 +68,9 @@ export class ChannelMigration {
     this.#heard = { path: session.path, packets: 0 };
     if (webSocket !== null) this.#webSockets.add(webSocket);
     this.#decisions = new ChannelPaths(overOf(session.path), this.#clock.now());
-    // Ahead of time: a path that has gone silent brings none.
+    // Ahead of time: no ids arrive over a path that has gone silent.
     session.supplyIds();
-    session.on('suspected', () => this.#tell((paths, now) => paths.suspected(now)));
+    session.on('suspected', () => this.#report((paths, now) => paths.suspected(now)));
     session.on('network', () => this.#networkChanged());
     session.on('probed', ({ path, answered }) => this.#probed(path, answered));
     session.on('path', ({ path }) => this.#migrated(path));
@@ -76,7 +78,7 @@ export class ChannelMigration {
     this.#serve();
   }
 
-  #tell(what: (paths: ChannelPaths, now: number) => void): void {
+  #report(what: (paths: ChannelPaths, now: number) => void): void {
     what(this.#decisions, this.#clock.now());
     this.#serve();
   }
@@ -88,7 +90,7 @@ export class ChannelMigration {
     if (this.#decisions.nextTimeout() <= now) this.#decisions.handleTimeout(now);
     for (let event = this.#decisions.nextEvent(); event !== null; event = this.#decisions.nextEvent()) {
       this.#act(event);
-      // One of them may have ended the channel, and nothing is left to do or to wait for.
+      // One of these events may have ended the channel: then nothing is left to do.
       if (this.#ended.signal.aborted) return;
     }
     this.#isServing = false;
@@ -105,20 +107,20 @@ export class ChannelMigration {
     else this.#migrate(event.to);
   }
 
-  /** An answer is whatever arrives there. */
+  /** Any packet that arrives there counts as an answer. */
   #askActive(): void {
     const { path, rtt } = this.#session;
     this.#noteHeard();
     this.#session.probe(path);
     this.#cancelAsking();
     this.#cancelAsking = this.#clock.schedule(Math.max(LEAST_SILENCE, 2 * (rtt ?? 0)), () =>
-      this.#tell((paths, now) => (this.#isActiveAlive() ? paths.activeAnswered() : paths.activeSilent(now))),
+      this.#report((paths, now) => (this.#isActiveAlive() ? paths.activeAnswered() : paths.activeSilent(now))),
     );
   }
 
   #networkChanged(): void {
     this.#noteHeard();
-    this.#tell((paths, now) => paths.networkChanged(now));
+    this.#report((paths, now) => paths.networkChanged(now));
   }
 
   #noteHeard(): void {
@@ -126,7 +128,7 @@ export class ChannelMigration {
     this.#heard = { path, packets: this.#received(path) };
   }
 
-  /** Something has come in since the path was asked, or another one is in use. */
+  /** Something has arrived since the path was challenged, or another one is in use. */
   #isActiveAlive(): boolean {
     const { path } = this.#session;
     return path !== this.#heard.path || this.#received(path) > this.#heard.packets;
@@ -140,7 +142,7 @@ export class ChannelMigration {
     return this.#session.pathStats(path)?.packetsReceived ?? 0;
   }
 
-  /** By the first address of each family. */
+  /** Challenges the first address of each family. */
   async #askUdp(): Promise<void> {
     const question = ++this.#questions;
     const { host, port } = this.#station;
@@ -149,13 +151,13 @@ export class ChannelMigration {
     if (this.#ended.signal.aborted || question !== this.#questions) return;
     const isV6 = (address: string): boolean => address.includes(':');
     const families = [addresses.find((each) => !isV6(each)), addresses.find(isV6)].filter((each) => each !== undefined);
-    // Each path takes a connection id, and while nothing comes back there are three.
+    // Each path takes a connection id, and while no packet comes back there are three.
     const chosen = this.#decisions.isFleeing ? families.slice(0, 1) : families;
     const paths = socket === undefined ? [] : chosen.map((address) => socket.path(address, port));
     this.#forgetUdp(paths);
     this.#udp = paths;
     this.#silent = new Set(this.#udp.filter((path) => this.#add(path)));
-    if (this.#silent.size === 0) this.#tell((paths) => paths.udpSilent());
+    if (this.#silent.size === 0) this.#report((paths) => paths.udpSilent());
   }
 
   async #openWebSocket(): Promise<void> {
@@ -169,49 +171,52 @@ export class ChannelMigration {
       if (webSocket !== null) void this.#host.unbind(webSocket);
       return;
     }
-    if (webSocket === null) return this.#tell((paths, now) => paths.webSocketFailed(now));
+    if (webSocket === null) return this.#report((paths, now) => paths.webSocketFailed(now));
     this.#closeWebSockets();
     this.#webSockets.add(webSocket);
     this.#webSocket = webSocket;
-    if (!this.#add(webSocket.path)) this.#tell((paths, now) => paths.webSocketFailed(now));
+    if (!this.#add(webSocket.path)) this.#report((paths, now) => paths.webSocketFailed(now));
   }
 
-  /** Challenges a path, which is added where the session has another. @returns false when there is no room for it */
+  /**
+   * Challenges a path: one of the session as it is while fleeing, else added afresh.
+   * @returns false when there is no room for it
+   */
   #add(path: Path): boolean {
     const session = this.#session;
     if (this.#decisions.isFleeing && session.paths.includes(path)) return session.probe(path);
-    // One that is known to answer would say nothing when it does.
+    // A path that is known to answer would emit no event when it does.
     session.removePath(path);
     return session.addPath(path);
   }
 
   #probed(path: Path, answered: boolean): void {
-    // Also when the core has asked it by itself, beside the path in use.
+    // Also when the core has challenged it by itself, beside the path in use.
     if (this.#silent.has(path) || (answered && this.#udp.includes(path))) this.#udpProbed(path, answered);
     else if (path === this.#webSocket?.path && path !== this.#session.path) this.#webSocketProbed(path, answered);
   }
 
   #webSocketProbed(path: Path, answered: boolean): void {
-    if (this.#isActiveAlive()) this.#tell((paths) => paths.activeAnswered());
-    if (answered) this.#tell((paths, now) => paths.webSocketAnswered(now));
-    // Nothing was sent there: it waited for a connection id of the peer's.
-    else if (this.#sent(path) === 0) this.#tell((paths, now) => paths.withoutIds(now));
-    else this.#tell((paths, now) => paths.webSocketFailed(now));
+    if (this.#isActiveAlive()) this.#report((paths) => paths.activeAnswered());
+    if (answered) this.#report((paths, now) => paths.webSocketAnswered(now));
+    // Nothing was sent there: it waited for a connection id of the peer.
+    else if (this.#sent(path) === 0) this.#report((paths, now) => paths.withoutIds(now));
+    else this.#report((paths, now) => paths.webSocketFailed(now));
   }
 
   #udpProbed(path: Path, answered: boolean): void {
     this.#silent.delete(path);
     if (answered) {
-      // The first that answers is taken.
+      // The first one that answers is used.
       this.#silent.clear();
       for (const other of this.#udp) if (other !== path) this.#session.removePath(other);
       this.#udp = [path];
-      this.#tell((paths) => paths.udpAnswered());
+      this.#report((paths) => paths.udpAnswered());
       return;
     }
-    // Each path that is added takes a connection id, and no new ones come while nothing does.
+    // Each added path takes a connection id, and no new ones come while no packet does.
     if (!this.#decisions.isFleeing) this.#session.removePath(path);
-    if (this.#silent.size === 0) this.#tell((paths) => paths.udpSilent());
+    if (this.#silent.size === 0) this.#report((paths) => paths.udpSilent());
   }
 
   #migrate(to: Over): void {
@@ -226,15 +231,15 @@ export class ChannelMigration {
     // Roaming reports a migration from one UDP socket to another.
     if (path !== this.#path && (over === 'websocket' || former === 'websocket')) this.#noteRouted();
     this.#path = path;
-    this.#tell((paths, now) => paths.migrated(over, now));
+    this.#report((paths, now) => paths.migrated(over, now));
     if (over === 'udp') return;
     this.#closeWebSockets();
     this.#forgetUdp();
-    if (this.#silent.size > 0) this.#tell((paths) => paths.udpSilent());
+    if (this.#silent.size > 0) this.#report((paths) => paths.udpSilent());
     this.#silent.clear();
   }
 
-  /** What runs over the channel has other keep-alive, and its application may want to know. */
+  /** Sessions over the channel have other keep-alive, and their applications may want to know. */
   #noteRouted(): void {
     const host = this.#host;
     for (const session of host.sessions) if (host.channelOf(session.path) === this.#session) session.noteChannelMigrated();
@@ -244,7 +249,7 @@ export class ChannelMigration {
     for (const path of this.#udp) if (!except.includes(path)) this.#session.removePath(path);
   }
 
-  /** All that are not in use. */
+  /** Closes all WebSockets that are not in use. */
   #closeWebSockets(): void {
     for (const webSocket of this.#webSockets) if (webSocket.path !== this.#session.path) this.#close(webSocket);
   }
@@ -255,8 +260,8 @@ export class ChannelMigration {
     void this.#host.unbind(webSocket);
     if (this.#webSocket !== webSocket) return;
     this.#webSocket = null;
-    // No answer comes of one that is being challenged.
-    this.#tell((paths, now) => paths.webSocketFailed(now));
+    // A WebSocket that is being challenged will not answer any more.
+    this.#report((paths, now) => paths.webSocketFailed(now));
   }
 
   #arm(now: number): void {

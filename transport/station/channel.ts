@@ -1,12 +1,14 @@
 /**
  * A device's lasting channel to its base station. (The client's short-lived one is `StationConnector`.)
  *
- * 1. Dial the configured station (`dial.ts`) with its pin, or with the key that its document names (`proof.ts`), which is asked for once more where another
- *    key answers.
- * 2. Let the product attach on the fresh session; a redirect leads to 1 with the target's pin, at most MAX_REDIRECTS in a row.
- * 3. Attached: take over the observed address and the STUN servers of the answer and wait for the session's end.
- * 4. Wait, and begin again at 1 with the configured station: at once after a channel that held was closed or reset (the station restarted), else
- *    with the back-off, which stays short for a while: most stations that are away are back in seconds; slowly when we were refused for what we are.
+ * 1. Dial the configured station (`dial.ts`) with its pin, or with the key that its document names (`proof.ts`). If
+ *    another key answers, the document is fetched once more.
+ * 2. Let the product attach on the fresh session; a redirect leads to 1 with the target's pin, at most MAX_REDIRECTS in
+ *    a row.
+ * 3. Attached: note the observed address and the STUN servers of the answer and wait for the session's end.
+ * 4. Wait, and restart at 1 with the configured station: at once after a channel that held was closed or reset (the
+ *    station restarted), else with the back-off. That stays short for a while: most stations that are away are back in
+ *    seconds. After a refusal because of our identity the waits are long.
  */
 import type { Router } from '../../protocol/coap/index.ts';
 import { LONGEST_REST } from '../../protocol/connection/index.ts';
@@ -23,66 +25,78 @@ import { StationProof } from './proof.ts';
 import type { ConfiguredStation, StationAddress } from './station-address.ts';
 import { type WaysToStation, waysTo } from './ways.ts';
 
-/** What the product's attach came to. */
+/** The outcome of the product's attach. */
 export type AttachVerdict =
   | { kind: 'attached'; observedAddress?: SocketAddress; stun?: readonly StunServer[] }
   | { kind: 'redirect'; station: StationAddress }
-  /** A passing trouble: again after the back-off, and not before `after` ms when the station said so. */
+  /** A temporary failure: retried after the back-off, and not before `after` ms when the station said so. */
   | { kind: 'retry'; error: SvcError; after?: number }
-  /** Refused for what we are (wrong ids, unknown fingerprint, replaced): again after 10 s (REPLACED: 60 s), or `after` ms, doubling up to 1 h. */
+  /**
+   * Refused because of our identity (wrong ids, unknown fingerprint, replaced): retried after 10 s (REPLACED: 60 s), or
+   * `after` ms, doubling up to 1 h.
+   */
   | { kind: 'refused'; error: SvcError; after?: number };
 
 type Attached = Extract<AttachVerdict, { kind: 'attached' }>;
 
-/** Where an attach goes. */
+/** The target of an attach. */
 export interface AttachContext {
   readonly station: StationAddress;
-  /** How many redirects led here. */
+  /** Number of redirects that led here. */
   readonly redirects: number;
 }
 
-/** Which station, and what to do there. */
+/** Which station, and how to attach there. */
 export interface StationChannelConfig {
   host: Host;
   station: ConfiguredStation;
-  /** Serves what the station asks on this channel. */
+  /** Serves requests of the station on this channel. */
   router?: Router<Session>;
-  /** Attaches on a fresh session. What it throws counts as 'retry', what is in REFUSED as 'refused'. */
+  /** Attaches on a fresh session. Errors in REFUSED count as 'refused', all others as 'retry'. */
   attach: (session: Session, context: AttachContext) => Promise<AttachVerdict>;
 }
 
-/** Events of the channel with what they carry. */
+/** Events of the channel, with their values. */
 export interface StationChannelEvents {
-  /** The product attached on it. */
+  /** The product has attached on this session. */
   connected: Session;
-  /** An attached channel ended; null when this end closed it. The next attempt follows by itself unless `stop` was called. */
+  /** An attached channel ended; null when this end closed it. The next attempt follows unless `stop` was called. */
   disconnected: SvcError | null;
-  /** An attempt failed; the next one is in `delay` ms. */
+  /** An attempt failed; the next one follows in `delay` ms. */
   failed: { error: SvcError; delay: number; refused: boolean };
 }
 
-/** ms for resolver and handshake: short, so that a station that comes back is not waited for by a repeat that is seconds away. */
+/**
+ * ms for resolver and handshake: short, because a station that returns should not wait for a repeat that is seconds
+ * away.
+ */
 const DIAL_TIMEOUT = 6_000;
 /** ms for the product's attach. */
 const ATTACH_TIMEOUT = 30_000;
-/** ms after which an attach has held: the back-off starts afresh, and a restart of the station is followed at once. */
+/**
+ * ms after which an attach has held: the back-off starts afresh, and the device reconnects at once after a restart of
+ * the station.
+ */
 const HELD = 10_000;
-/** ms from the loss for which no wait is longer than SHORT_DELAY: with that and the rest of a dial, a station that was away for 10 s is reached 5 s later. */
+/**
+ * ms from the loss in which no wait exceeds SHORT_DELAY: including the rest of a dial, a station that was away for 10 s
+ * is reached 5 s later.
+ */
 const SHORT_OUTAGE = 10_000 + DIAL_TIMEOUT;
 const SHORT_DELAY = 2_000;
-/** ms between attempts at most while connections over the lost channel may still rest. */
+/** Most ms between attempts while connections over the lost channel may still rest. */
 const REST_DELAY = 4_000;
-/** ms the loser of two devices with one identity waits first (PROTOCOL.md §7). */
+/** ms that the loser of two devices with one identity waits first (PROTOCOL.md §7). */
 const REPLACED_DELAY = 60_000;
 
 /** From `start` to `stop`. */
 interface Run {
   stopped: boolean;
-  /** Ends what the run waits for. */
+  /** Ends the run's current wait. */
   interrupt: () => void;
 }
 
-/** A channel that comes back by itself, from `start` to `stop`. */
+/** A channel that reconnects by itself, from `start` to `stop`. */
 export class StationChannel {
   readonly #config: StationChannelConfig;
   readonly #proof: StationProof;
@@ -94,7 +108,7 @@ export class StationChannel {
   #lostAt = 0;
   #session: Session | null = null;
   #run: Run | null = null;
-  /** The wait before the next attempt is ours, to spare the station. */
+  /** The current wait is our own back-off, not one that the station asked for. */
   #isBackingOff = false;
   #hurry: (() => void) | null = null;
   #ended: Promise<void> = Promise.resolve();
@@ -114,7 +128,7 @@ export class StationChannel {
     return this.#session;
   }
 
-  /** Begins, or begins again after `stop`; does nothing while it runs. */
+  /** Starts, or starts again after `stop`; does nothing while it runs. */
   start(): void {
     if (this.#run !== null) return;
     const run: Run = { stopped: false, interrupt: () => {} };
@@ -125,7 +139,7 @@ export class StationChannel {
     this.#ended = this.#ended.then(() => this.#loop(run));
   }
 
-  /** Detaches, and stays so until `start`. Resolves when the session is closed and nothing of the run is left. */
+  /** Detaches until `start`. Resolves when the session is closed and the run has ended. */
   async stop(): Promise<void> {
     const run = this.#run;
     if (run !== null) {
@@ -136,12 +150,12 @@ export class StationChannel {
     await this.#ended;
   }
 
-  /** The network may be another one by now: an attempt that waits is made at once, unless it waits because the station said so. */
+  /** The network may have changed: a waiting attempt starts at once, unless it waits because the station said so. */
   hurry(): void {
     this.#hurry?.();
   }
 
-  /** Listens. @returns what stops listening */
+  /** Adds a listener. @returns a function that stops listening */
   on<K extends keyof StationChannelEvents>(event: K, listener: (value: StationChannelEvents[K]) => void): () => void {
     return this.#events.on(event, listener);
   }
@@ -153,7 +167,10 @@ export class StationChannel {
     }
   }
 
-  /** One attempt with its redirects and, if it attached, the life of the channel. @returns ms until the next one */
+  /**
+   * Makes one attempt with its redirects and, if it attached, waits for the end of the channel.
+   * @returns ms until the next one
+   */
   async #cycle(run: Run): Promise<number> {
     let redirect: StationAddress | null = null;
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
@@ -166,7 +183,7 @@ export class StationChannel {
     return this.#failed(new RemoteError('BAD_RESPONSE', `more than ${MAX_REDIRECTS} redirects in a row`), false);
   }
 
-  /** @param redirect whom to dial; null: the configured station */
+  /** @param redirect the target; null: the configured station */
   async #attempt(
     run: Run,
     redirect: StationAddress | null,
@@ -187,7 +204,7 @@ export class StationChannel {
     return verdict.kind === 'attached' ? 0 : verdict;
   }
 
-  /** The configured station, whose document is asked for once more where another key answers. */
+  /** Dials the configured station. If another key answers, its document is fetched once more. */
   async #reach(run: Run): Promise<{ station: StationAddress; session: Session }> {
     const stop = (): void => this.#proof.stop();
     run.interrupt = stop;
@@ -211,7 +228,7 @@ export class StationChannel {
     return { station, session: await dial.result };
   }
 
-  /** The product's attach, bounded in time and by the session's life. */
+  /** Runs the product's attach, bounded in time and by the end of the session. */
   async #attach(session: Session, context: AttachContext): Promise<AttachVerdict> {
     const late = new Deferred<AttachVerdict>();
     const timeout = new RemoteError('TIMEOUT', 'the base station did not answer the attach');
@@ -226,7 +243,7 @@ export class StationChannel {
     }
   }
 
-  /** Attached: waits for the end. @returns ms until the next attempt */
+  /** Waits for the end of an attached session. @returns ms until the next attempt */
   async #hold(session: Session, { observedAddress, stun = [] }: Attached): Promise<number> {
     const { clock } = this.#config.host.environment;
     const since = clock.now();
@@ -285,10 +302,10 @@ export class StationChannel {
   }
 }
 
-/** Codes of what time alone does not mend. */
+/** Codes that do not resolve themselves with time. */
 const REFUSED: readonly string[] = ['REPLACED', 'FINGERPRINT_MISMATCH', 'CERTIFICATE_VALIDATION_FAILED'];
 
-/** What a failed proof, dial or attach means for the next attempt. */
+/** Returns what a failed proof, dial or attach means for the next attempt. */
 function troubleVerdict(error: SvcError): Exclude<AttachVerdict, { kind: 'attached' | 'redirect' }> {
   return { kind: REFUSED.includes(error.code) ? 'refused' : 'retry', error };
 }

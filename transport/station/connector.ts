@@ -1,9 +1,9 @@
 /**
- * A client's channels to base stations: made when something needs one, kept for further connects and while relayed sessions run over it, closed when
- * idle. Each need is one attempt without back-off: the caller gets the error.
+ * A client's channels to base stations: opened when needed, kept for further connects and while relayed sessions run
+ * over them, closed when idle. Each need is one attempt without back-off: the caller gets the error.
  *
- * Channels are kept per station, since redirects lead different devices to different stations. A kept channel that turns out dead (the station
- * restarted) is replaced by a fresh one, once, without the caller noticing.
+ * Channels are kept per station, since redirects lead different devices to different stations. If a kept channel turns
+ * out to be gone (the station restarted), a fresh one replaces it, once, without an error for the caller.
  */
 import type { PrivateKey } from '../../protocol/crypto-provider.ts';
 import { asSvcError, LocalError, RemoteError } from '../../protocol/errors/index.ts';
@@ -20,24 +20,29 @@ import { type WaysToStation, waysTo } from './ways.ts';
 /** Which station, and how long its channels stay. */
 export interface StationConnectorConfig {
   host: Host;
-  /** Without a pin its document is fetched when somebody needs a channel, and again where another key answers (`proof.ts`). */
+  /**
+   * Without a pin its document is fetched when a channel is needed, and again when another key answers (`proof.ts`).
+   */
   station: ConfiguredStation;
-  /** Where UDP does not get through, when others use it as well. */
+  /** Networks that block UDP, when other connectors use them as well. */
   blocked?: BlockedNetworks;
-  /** Key towards the station; default: a fresh one for each channel, so that the station cannot tell clients apart (PROTOCOL.md §1). */
+  /**
+   * Key towards the station; default: a fresh one for each channel, so that the station cannot recognize a client
+   * (PROTOCOL.md §1).
+   */
   identity?: PrivateKey;
-  /** ms without use and without relayed session until a channel is closed, default 30,000. */
+  /** ms without use and without relayed sessions until a channel is closed, default 30,000. */
   idleTimeout?: number;
 }
 
-/** Where `run` was led. */
+/** The station on which `run` runs. */
 export interface StationUse {
   readonly station: StationAddress;
-  /** How many redirects led here. */
+  /** Number of redirects that led here. */
   readonly redirects: number;
 }
 
-/** What `use` may be answered instead of a result: go to that station and run again. */
+/** Returned by `run` instead of a result: run again at that station. */
 export class Redirect {
   readonly station: StationAddress;
 
@@ -56,7 +61,7 @@ interface Channel {
   cancelIdle: Cancel;
 }
 
-/** Channels to base stations, shared by those who need one. */
+/** Channels to base stations, shared by the callers that need one. */
 export class StationConnector {
   readonly #config: StationConnectorConfig;
   readonly #proof: StationProof;
@@ -71,11 +76,11 @@ export class StationConnector {
   }
 
   /**
-   * Runs `run` on a session with the base station, connecting first when there is none, and again at the target of a returned Redirect. `run` may
-   * be called a second time when a kept channel died under it.
-   * @param options `timeout`: ms for each dial, default 10,000; `signal` stops waiting (what `run` does with it is its own)
-   * @throws DNS, CONNECTION_REFUSED, FINGERPRINT_MISMATCH, STOPPED; BAD_RESPONSE for more than 5 redirects; what the proof by TLS throws (`proof.ts`); whatever
-   * `run` throws
+   * Runs `run` on a session with the base station, connecting first when there is none, and again at the target of a
+   * returned Redirect. `run` may be called a second time when a kept channel ended under it.
+   * @param options `timeout`: ms for each dial, default 10,000; `signal` stops waiting (`run` handles it itself)
+   * @throws DNS, CONNECTION_REFUSED, FINGERPRINT_MISMATCH, STOPPED; BAD_RESPONSE for more than 5 redirects; the errors
+   *   of the proof by TLS (`proof.ts`); the errors of `run`
    */
   async use<T>(
     run: (session: Session, use: StationUse) => Promise<T | Redirect>,
@@ -117,7 +122,7 @@ export class StationConnector {
     return this.#runAt(station, run, options);
   }
 
-  /** The channel to a station, or to the one that its document names by now. `kept`: it was there before. */
+  /** Returns the channel to a station, or to the one that its document now names. `kept`: it existed before. */
   async #reach(station: StationAddress, options: { signal?: AbortSignal; timeout?: number }): Promise<{ channel: Channel; kept: boolean }> {
     const kept = this.#channels.has(keyOf(station));
     try {
@@ -146,7 +151,7 @@ export class StationConnector {
     return unlessAborted(channel, options.signal);
   }
 
-  /** The dial is shared by all who wait for it, so nobody's signal ends it. */
+  /** All callers that wait for it share the dial, so no signal ends it. */
   async #dial(station: StationAddress, timeout: number): Promise<Channel> {
     const { host, identity } = this.#config;
     const dial = dialStation(host, station, { timeout, identity: identity ?? host.environment.crypto.generateKey(), ways: this.#ways });

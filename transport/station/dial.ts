@@ -1,13 +1,14 @@
 /**
- * One attempt to reach a base station, by UDP and, where that is silent, over a WebSocket: the first handshake that proves the station's key wins.
+ * One attempt to reach a base station, by UDP and, where that is silent, over a WebSocket: the first handshake that
+ * proves the station's key wins.
  *
- * 1. UDP: resolve its name, try its addresses in the resolver's order with the pacing of RFC 8305 §5, so that a dead IPv6 costs a quarter of a second and not
- *    a timeout.
- * 2. WebSocket (`web-socket-dial.ts`): a second later, or as soon as the name does not resolve (a proxy may resolve it). At once where this network let no UDP
- *    through before.
- * 3. What answers by UDP and is not the station ends the attempt: only silence leads to the WebSocket.
+ * 1. UDP: resolve its name, try its addresses in the resolver's order with the pacing of RFC 8305 §5, so that a broken
+ *    IPv6 costs a quarter of a second and not a timeout.
+ * 2. WebSocket (`web-socket-dial.ts`): a second later, or as soon as the name does not resolve (a proxy may resolve
+ *    it). At once where this network blocked UDP before.
+ * 3. A UDP answer that is not the station's ends the attempt: only silence leads to the WebSocket.
  *
- * The session that this gives moves between both as long as it is open (`channel-migration.ts`).
+ * The resulting session migrates between both as long as it is open (`channel-migration.ts`).
  */
 import { asSvcError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Host } from '../host/host.ts';
@@ -18,21 +19,24 @@ import { ChannelMigration } from './channel-migration.ts';
 import type { StationAddress } from './station-address.ts';
 import { dialWebSocket } from './web-socket-dial.ts';
 
-/** Redirects in a row that are followed (PROTOCOL.md §7). */
+/** Most redirects in a row (PROTOCOL.md §7). */
 export const MAX_REDIRECTS = 5;
 
-/** Addresses of one name that are tried. */
+/** Most addresses tried for one name. */
 const MAX_ADDRESSES = 4;
 /** Connection Attempt Delay (RFC 8305 §5), ms. */
 const STAGGER = 250;
 /** ms of silence by UDP after which a WebSocket is opened. */
 const WEBSOCKET_DELAY = 1_000;
-/** ms that a WebSocket has less than UDP: what is wrong with it, as a proxy that stalls, is known when the time is over. */
+/**
+ * ms by which the WebSocket's timeout is shorter than UDP's: then its error, as of a stalled proxy, is known when the
+ * time is over.
+ */
 const WEBSOCKET_MARGIN = 100;
 
 /**
- * Starts the attempt. It fails with DNS; FINGERPRINT_MISMATCH when another key answered; CONNECTION_REFUSED when nothing answered, with what is wrong with the
- * WebSocket; STOPPED when cancelled; INVALID_ARGUMENT.
+ * Starts the attempt. It fails with DNS; FINGERPRINT_MISMATCH when another key answered; CONNECTION_REFUSED when
+ * nothing answered, including the WebSocket's error; STOPPED when cancelled; INVALID_ARGUMENT.
  */
 export function dialStation(host: Host, station: StationAddress, options: StationDialOptions): Attempt<Session> {
   const { ways } = options;
@@ -50,7 +54,7 @@ export function dialStation(host: Host, station: StationAddress, options: Statio
   race.add(() => {
     const { result, cancel } = dialUdp(host, station, options);
     result.catch((error: SvcError) => {
-      // At the end of the time the WebSocket has no more than UDP.
+      // When the time is over the WebSocket has as little left as UDP.
       if (!isSilence(error)) race.stop(error);
       else if (clock.now() >= deadline) race.stop(bothErrors([error, ...(webSocketError ? [webSocketError] : [])], station));
     });
@@ -127,12 +131,12 @@ function dialError(failures: readonly Failure[], { host, port }: StationAddress)
   return new RemoteError('CONNECTION_REFUSED', `no base station answers at ${host} port ${port}`);
 }
 
-/** Nothing came back by UDP, or it was not known where to. */
+/** Nothing came back by UDP, or its address was unknown. */
 function isSilence({ code }: SvcError): boolean {
   return code === 'CONNECTION_REFUSED' || code === 'DNS' || code === 'STOPPED';
 }
 
-/** Neither way led there. A wrong key says most; else what a person expects, with what became of the WebSocket. */
+/** Both ways failed. A wrong key is the most informative; else UDP's error, followed by the WebSocket's. */
 function bothErrors([udp, webSocket]: readonly SvcError[], { host, port }: StationAddress): SvcError {
   if (udp === undefined) return new RemoteError('CONNECTION_REFUSED', `no base station answers at ${host} port ${port}`);
   if (webSocket === undefined || webSocket.code === 'STOPPED') return udp;

@@ -1,31 +1,34 @@
 /**
- * How a base station is proved before it is dialled: by the fingerprint that the application pinned, or, without one, by TLS.
+ * How a base station is proved before it is dialled: by the fingerprint that the application pinned, or, without one,
+ * by TLS.
  *
- * 1. With a pin that is all: nothing is fetched, and nothing replaces it.
- * 2. Without one the document at `https://host:port/.well-known/svc` is fetched (PROTOCOL.md §7), whose server must prove by its certificate that it is `host`.
- *    It names the key to dial and its UDP port. One fetch at a time is shared by all who wait.
- * 3. It is kept until it expires, 7 days at most, in memory.
- * 4. Where another key answers than it names, it is asked for again (`changed`): once for each attempt, which the caller keeps to.
+ * 1. With a pin nothing is fetched, and nothing replaces it.
+ * 2. Without one the document at `https://host:port/.well-known/svc` is fetched (PROTOCOL.md §7). The server's
+ *    certificate must prove that it is `host`. The document names the key to dial and its UDP port. All callers share
+ *    one fetch at a time.
+ * 3. It is kept in memory until it expires, 7 days at most.
+ * 4. If another key answers, the document is fetched again (`changed`): once for each attempt, which the caller
+ *    ensures.
  *
- * What cannot be proved is not dialled: each failure is the caller's error.
+ * A station that cannot be proved is not dialled: each failure is the caller's error.
  */
 import { asSvcError, LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { decodeStationDocument, MAX_STATION_DOCUMENT, STATION_DOCUMENT_PATH } from '../../protocol/records/index.ts';
 import type { Environment } from '../environment.ts';
 import type { ConfiguredStation, StationAddress } from './station-address.ts';
 
-/** By what a base station is proved. */
+/** How a base station is proved. */
 export type StationVerification = 'pinned' | 'tls';
 
 /** ms for the document. */
 const TIMEOUT = 5_000;
 
-/** What is told in the place of another key. */
-const TELLING: readonly string[] = ['CERTIFICATE_VALIDATION_FAILED', 'STOPPED'];
+/** Errors that are reported instead of the mismatched key. */
+const DECISIVE: readonly string[] = ['CERTIFICATE_VALIDATION_FAILED', 'STOPPED'];
 
 interface Kept {
   readonly address: StationAddress;
-  /** Unix time, and time of the monotonic clock, until which it counts. */
+  /** Unix time, and monotonic time, until which the document is valid. */
   readonly expires: number;
   readonly until: number;
 }
@@ -39,7 +42,7 @@ interface Fetch {
 export class StationProof {
   readonly #environment: Environment;
   readonly #station: ConfiguredStation;
-  /** What documents named, to tell it from the target of a redirect. */
+  /** Addresses from documents, as opposed to targets of redirects. */
   readonly #named = new WeakSet<StationAddress>();
   #kept: Kept | null = null;
   #fetch: Fetch | null = null;
@@ -50,9 +53,9 @@ export class StationProof {
   }
 
   /**
-   * Whom to dial.
-   * @throws RemoteError CERTIFICATE_VALIDATION_FAILED, DNS, CONNECTION_REFUSED, TIMEOUT, BAD_RESPONSE (no such document, or one that cannot be used);
-   * LocalError STOPPED; NOT_IMPLEMENTED where the host has no https
+   * Returns the station to dial.
+   * @throws RemoteError CERTIFICATE_VALIDATION_FAILED, DNS, CONNECTION_REFUSED, TIMEOUT, BAD_RESPONSE (no such
+   *   document, or an unusable one); LocalError STOPPED; NOT_IMPLEMENTED where the host has no HTTPS
    */
   async current(): Promise<StationAddress> {
     const { host, port, fingerprint } = this.#station;
@@ -64,9 +67,9 @@ export class StationProof {
   }
 
   /**
-   * Another key than that of `address` answered.
-   * @returns whom to dial instead; null where the document names the same still or cannot be had now, and for a pin or the target of a redirect: then the
-   * other key is what is wrong
+   * Call when another key than that of `address` answered.
+   * @returns the station to dial instead; null if the document still names the same key or cannot be fetched, and for a
+   *   pin or the target of a redirect: then the mismatch is the error
    * @throws RemoteError CERTIFICATE_VALIDATION_FAILED; LocalError STOPPED
    */
   async changed(address: StationAddress): Promise<StationAddress | null> {
@@ -76,18 +79,18 @@ export class StationProof {
     try {
       now = others ? await this.current() : await this.#ask(true);
     } catch (error) {
-      if (TELLING.includes(asSvcError(error).code)) throw error;
+      if (DECISIVE.includes(asSvcError(error).code)) throw error;
       return null;
     }
     return now.fingerprint === address.fingerprint && now.port === address.port ? null : now;
   }
 
-  /** Ends a fetch that is under way: who waits for it gets STOPPED. The proof can be used again. */
+  /** Stops a fetch under way: its callers get STOPPED. The proof can be used again. */
   stop(): void {
     this.#fetch?.stop.abort();
   }
 
-  /** @param fresh a document that a cache has kept does not do */
+  /** @param fresh bypasses caches on the way */
   #ask(fresh = false): Promise<StationAddress> {
     if (this.#fetch !== null) return this.#fetch.result;
     const stop = new AbortController();

@@ -1,23 +1,24 @@
 /**
- * The URL of a base station as people give it: `https://host[:port]` and nothing else, since nothing else would have an effect; and that of a WebSocket to it.
+ * The URL of a base station as people write it: `https://host[:port]` and nothing else, since nothing else would have
+ * an effect; and the URL of a WebSocket to it.
  */
 
-/** What it names. */
+/** The parts of the URL. */
 export interface ServerAddress {
   /** Name or numeric address, IPv6 without brackets. */
   readonly host: string;
-  /** 1 to 65535; null where the URL names none: then it is {@link DEFAULT_SERVER_PORT}. */
+  /** 1 to 65535; null where the URL names none: then {@link DEFAULT_SERVER_PORT} applies. */
   readonly port: number | null;
-  /** The URL in its usual form, always with its port: `https://host:port`. */
+  /** The URL in its canonical form, always with its port: `https://host:port`. */
   readonly origin: string;
 }
 
-/** Port of a base station whose URL names none: that of `svc basestation`. */
+/** Port of a base station whose URL names none: the default of `svc basestation`. */
 export const DEFAULT_SERVER_PORT = 4433;
-/** That of https. A parsed URL drops it, so a URL that names it has to be told from one without a port. */
+/** The default port of https. A parsed URL drops it, so the text shows whether the URL named it. */
 const HTTPS_PORT = 443;
 
-/** Null for anything but `https://host` and `https://host:port`, with a slash at the end or without. */
+/** Parses a URL. Null for anything but `https://host` and `https://host:port`, with or without a trailing slash. */
 export function parseServerUrl(text: string): ServerAddress | null {
   if (!URL.canParse(text)) return null;
   const { protocol, hostname, port: kept, pathname, username, password, search, hash } = new URL(text);
@@ -28,8 +29,8 @@ export function parseServerUrl(text: string): ServerAddress | null {
 }
 
 /**
- * A URL of a base station that was kept on a disk, with its port. Earlier versions kept it without the port of https, which was their default; today's keep
- * each URL with its port.
+ * Returns a URL of a base station as stored on a disk, with its port. Earlier versions stored it without the port of
+ * https, which was their default; today each URL is stored with its port.
  * @returns the text itself where it is no such URL
  */
 export function keptServerUrl(text: string): string {
@@ -38,7 +39,7 @@ export function keptServerUrl(text: string): string {
   return address.port === null ? originOf(new URL(text).hostname, HTTPS_PORT) : address.origin;
 }
 
-/** In a URL of http that port is not dropped. */
+/** A parsed URL of http keeps that port. */
 function namesHttpsPort(text: string): boolean {
   return new URL(text.trimStart().replace(/^https/i, 'http')).port === String(HTTPS_PORT);
 }
@@ -49,8 +50,8 @@ function originOf(hostname: string, port: number): string {
 }
 
 /**
- * A URL of a WebSocket in its usual form; null for anything but `wss://` or `ws://` with a host, a path or none. What could be a secret is refused: it would
- * prove nothing, and is seen by proxies.
+ * Returns the URL of a WebSocket in its canonical form; null for anything but `wss://` or `ws://` with a host and an
+ * optional path. Credentials, queries and fragments are refused: they would prove nothing, and proxies see them.
  */
 export function parseWebSocketUrl(text: string): string | null {
   if (!URL.canParse(text)) return null;

@@ -1,27 +1,27 @@
-/** Which base station: as an application names it, and as it is dialled. */
+/** A base station, as an application names it and as it is dialled. */
 import type { WebSocketChoice } from '../../protocol/station-dial/index.ts';
 
 /** A base station as the application names it. */
 export interface ConfiguredStation {
   /** Name or numeric address. */
   readonly host: string;
-  /** UDP port of a pinned station; TCP port of https without a pin, where the document names that of UDP. */
+  /** UDP port of a pinned station; without a pin the TCP port of https, where the document names the UDP port. */
   readonly port: number;
-  /** Full hex fingerprint of its key, the pin. Null: it is proved by TLS. */
+  /** Full hex fingerprint of its key, the pin. Null: TLS proves the station. */
   readonly fingerprint: string | null;
-  /** PEM: the roots that its certificate must lead to; default those of the platform. */
+  /** PEM: the only trusted roots of its certificate; default those of the platform. */
   readonly rootCerts?: string;
-  /** The WebSocket to it where UDP is silent. */
+  /** The WebSocket to use where UDP is silent. */
   readonly webSocket?: WebSocketChoice;
 }
 
-/** Where a base station is and who it must be. */
+/** Where a base station is, and its expected key. */
 export interface StationAddress {
   /** Name or numeric address. */
   host: string;
   port: number;
   /** Full hex fingerprint of its key. */
   fingerprint: string;
-  /** Port of the URL by which the application names it; undefined for the target of a redirect. */
+  /** Port in the application's URL; undefined for the target of a redirect. */
   urlPort?: number;
 }

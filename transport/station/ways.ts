@@ -1,20 +1,20 @@
-/** The ways from one host to one configured base station besides UDP, and in which networks they are needed. */
+/** The ways from one host to one configured base station besides UDP, and the networks that need them. */
 import { type BlockedNetworks, networkKey, type WebSocketChoice, webSocketUrls } from '../../protocol/station-dial/index.ts';
 import type { Environment } from '../environment.ts';
 import type { ConfiguredStation, StationAddress } from './station-address.ts';
 
-/** What an application says of WebSockets to its base station. */
+/** What an application configures for WebSockets to its base station. */
 export interface WebSocketSettings extends WebSocketChoice {
-  /** PEM: the roots that a certificate which must be valid leads to; default those of the platform. */
+  /** PEM: the only trusted roots where the certificate must be valid; default those of the platform. */
   readonly rootCerts?: string;
 }
 
-/** @param blocked where UDP does not get through */
+/** @param blocked networks that block UDP */
 export function waysTo({ rootCerts, webSocket }: ConfiguredStation, environment: Environment, blocked: BlockedNetworks): WaysToStation {
   return new WaysToStation(environment, blocked, { ...webSocket, ...(rootCerts !== undefined && { rootCerts }) });
 }
 
-/** Of a base station and those that it redirects to. */
+/** The ways to a base station and to its redirect targets. */
 export class WaysToStation {
   readonly settings: WebSocketSettings;
   readonly #environment: Environment;
@@ -27,14 +27,19 @@ export class WaysToStation {
     this.settings = settings;
   }
 
-  /** The URLs of WebSockets to a station, in the order in which they are tried. A URL that was given is that of the configured station alone. */
+  /**
+   * Returns the URLs of WebSockets to a station, in the order in which they are tried. A configured URL is for the
+   * configured station alone.
+   */
   urls({ host, port, urlPort }: StationAddress): readonly string[] {
     if (urlPort !== undefined) return webSocketUrls(host, urlPort, this.settings);
     const { verifyCertificate = false } = this.settings;
     return webSocketUrls(host, port, { verifyCertificate });
   }
 
-  /** Whether UDP was blocked in the network of now, and what notes that it is or is not, of the same network. */
+  /**
+   * Returns whether UDP was blocked in the present network, and a function that notes whether that network blocks it.
+   */
   blockedHere(): { readonly isKnown: boolean; readonly note: (isBlocked: boolean) => void } {
     const { network, clock } = this.#environment;
     const addresses = (network.interfaces?.() ?? []).filter(({ kind }) => kind === 'default').flatMap((each) => each.addresses);

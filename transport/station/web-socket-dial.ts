@@ -1,4 +1,4 @@
-/** A WebSocket to a base station as a socket of this host, and the handshake over it. */
+/** Opens a WebSocket to a base station as a socket of this host, with the handshake over it. */
 import { asSvcError, type ErrorCode, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { u32 } from '../../protocol/packet/index.ts';
 import { NoUpgradeError, triesNext } from '../../protocol/station-dial/index.ts';
@@ -10,19 +10,22 @@ import type { Dialled, StationDialOptions } from './attempt.ts';
 import type { StationAddress } from './station-address.ts';
 import type { WaysToStation } from './ways.ts';
 
-/** Within which time, and what ends it earlier. */
+/** Time limit and cancellation. */
 export interface OpenOptions {
   /** ms */
   readonly timeout: number;
   readonly signal: AbortSignal;
 }
 
-/** ms to the next attempt in the same dial, while UDP is silent: the base station may start again, or a proxy in front of it come to reach it. */
+/**
+ * ms to the next attempt in the same dial, while UDP is silent: the base station may restart, or a proxy in front of it
+ * may reach it again.
+ */
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 3_000;
 /** Share of a pause by which it may be longer, at random. */
 const SPREAD = 0.25;
-/** Nothing of these changes while a dial lasts. */
+/** Errors that do not change during a dial. */
 const LASTING: ReadonlySet<string> = new Set<ErrorCode>([
   'FINGERPRINT_MISMATCH',
   'CERTIFICATE_VALIDATION_FAILED',
@@ -35,13 +38,13 @@ const LASTING: ReadonlySet<string> = new Set<ErrorCode>([
 interface WebSocketDial {
   readonly ways: WaysToStation;
   readonly deadline: number;
-  /** Hears each error before the next attempt. */
+  /** Called with each error before the next attempt. */
   readonly failed: (error: SvcError) => void;
 }
 
 /**
- * Dials over the WebSockets that may lead to the station, one after the other, and again after a pause until the deadline. It fails with
- * the error that says most.
+ * Dials over the WebSockets that may lead to the station, one after the other, and again after a pause until the
+ * deadline. Fails with the most informative error.
  */
 export function dialWebSocket(
   host: Host,
@@ -67,7 +70,7 @@ export function dialWebSocket(
   });
 }
 
-/** Of the answers of HTTP only those that say that a server has a problem. */
+/** Returns whether an error lasts for the whole dial: of HTTP answers, all but server errors (5xx). */
 function isLasting(error: SvcError): boolean {
   return LASTING.has(error.code) || (error instanceof NoUpgradeError && error.status < 500);
 }
@@ -97,7 +100,10 @@ async function dialOnce(
   }
 }
 
-/** A socket of the host from now on: `host.unbind` closes it. @throws the error of the URL that was tried last */
+/**
+ * Opens a WebSocket as a socket of the host: `host.unbind` closes it.
+ * @throws the error of the URL that was tried last
+ */
 export async function openWebSocket(
   host: Host,
   station: StationAddress,

@@ -4,7 +4,7 @@ import { PlainHost } from '../../../bench/nat/plain-host.ts';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { clientLimits, HostBudget } from '../../../protocol/rendezvous/index.ts';
-import { DirectSearch, LocalEnd, type MovingSession, Searches } from '../../../transport/rendezvous/index.ts';
+import { DirectSearch, LocalEnd, type MigratingSession, Searches } from '../../../transport/rendezvous/index.ts';
 import { Simulation } from '../../../transport/sim/index.ts';
 import { noKeepAlive } from '../../support/no-keep-alive.ts';
 
@@ -76,7 +76,7 @@ test('more searches than have a place at a time all ask within seconds, and thos
 });
 
 /** A relayed session whose device refuses each round, a moment after it was asked. */
-function refusing(clock: { now(): number; schedule(delay: number, run: () => void): unknown }, asked: number[]): MovingSession {
+function refusing(clock: { now(): number; schedule(delay: number, run: () => void): unknown }, asked: number[]): MigratingSession {
   const path: Path = { kind: 'route', key: 'route', address: '203.0.113.1', port: 1, socket: 0, local: false };
   const response: CoapResponse = { status: 403, payload: new Uint8Array(0) };
   return {

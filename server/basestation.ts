@@ -1,10 +1,10 @@
 /**
- * A base station over any environment: sockets, sessions, attach, connect, relay, STUN. Storage comes in from outside; the REST interface, files and
- * signals belong to `start.ts`.
+ * A base station over any environment: sockets, sessions, attach, connect, relay, STUN. Storage is an argument; the
+ * REST interface, files and signals belong to `start.ts`.
  *
- * A session that arrives is neutral and may ask to join, to attach or to connect; the first that is accepted makes it a device's channel or
- * a client's, and each kind has its own router. `admission.ts` says which sessions are kept. When a session ends its device is no longer
- * attached, its routes end, and nobody waits on it any more.
+ * A new session is neutral and may ask to join, to attach or to connect. The first accepted request makes it a device's
+ * channel or a client's, and each kind has its own router. `admission.ts` decides which sessions are kept. When a
+ * session ends, its device is no longer attached, its routes end, and its pending requests are dropped.
  */
 import { setMaxListeners } from 'node:events';
 import { type CoapReply, MAX_MESSAGE, type RoutedRequest, Router, Status } from '../protocol/coap/index.ts';
@@ -47,41 +47,47 @@ export interface BasestationOptions {
   store: Store;
   /** Opens the keys of push credentials and services. */
   sealer: Sealer;
-  /** UDP; 0 = any free port. */
+  /** UDP port; 0 = any free port. */
   port: number;
   /** Numeric address; default all, IPv4 and IPv6. */
   host?: string;
   settings?: Partial<StationSettings>;
-  /** How pushes and service invocations leave, and who is told of them; `onEvent` must not throw. */
+  /** How pushes and service invocations are sent, and the receiver of their events; `onEvent` must not throw. */
   outbound?: Pick<OutboundOptions, 'post' | 'sign' | 'onEvent'>;
   /**
-   * How the keys of issuers are fetched, default Node's HTTP; which private addresses they may be at, default none; how tokens are verified, default
-   * jose.
+   * How the keys of issuers are fetched, default Node's HTTP; which private addresses they may have, default none; how
+   * tokens are verified, default jose.
    */
   issuers?: Partial<Pick<KeySetsOptions, 'get' | 'allowPrivate'> & Pick<TokenVerifierOptions, 'verify'>>;
 }
 
-/** The name a base station answers to (PROTOCOL.md §2, mac1). */
+/** The name that a base station answers to (PROTOCOL.md §2, mac1). */
 const RESPONDER = ['station'] as const;
 
-/** Slots of the core above the limit of connections: for those that are being told that there is no room, a quarter of the limit and some. */
+/**
+ * Slots of the core above the limit of connections, for connections that are being refused: a quarter of the limit and
+ * some.
+ */
 const SPARE_SLOTS = 64;
 const SPARE_SHARE = 1 / 4;
 
-/** Handshakes of strangers in progress, and above how many of them an address must be proved first (docs/transport.md §1). */
+/**
+ * Handshakes of strangers in progress, and the number above which an address must be validated first (docs/transport.md
+ * §1).
+ */
 const HALF_OPEN = 10_000;
 const RETRY_ABOVE = 500;
 
-/** Requests of one peer at a time; each is one message. */
+/** Concurrent requests of one peer; each is one message. */
 const MAX_REQUESTS = 64;
-/** Largest messages that one peer may have under way. */
+/** Number of largest messages that one peer may have under way. */
 const MESSAGES_AHEAD = 4;
 /** Stream records in the core for each connection: most have a request or two under way, few have many. */
 const STREAMS_PER_SLOT = 4;
 
-/** A running base station without HTTP. Made by `open`. */
+/** A running base station without HTTP. Created by `open`. */
 export class Basestation {
-  /** Takes the WebSockets that others accept for it. */
+  /** Accepts WebSockets that the HTTP server has upgraded. */
   readonly webSockets: WebSockets;
   readonly #host: Host;
   readonly #stun: Stun;
@@ -98,7 +104,7 @@ export class Basestation {
   readonly #stopping = new AbortController();
 
   /**
-   * @param directoryOf what says where devices are attached, from the devices attached here, which are the default
+   * @param directoryOf makes the directory of attached devices, from those attached here, which are the default
    * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (host, settings of STUN)
    */
   static async open(
@@ -111,7 +117,7 @@ export class Basestation {
     const host = await Host.open(environment, hostConfig(options, settings));
     const { stunPort, stunAddress } = settings;
     const address = options.host === undefined ? {} : { host: options.host };
-    // From here on sessions arrive: their handlers come before anything is waited for.
+    // From here on sessions arrive: set their handlers before the first await.
     const stun = new Stun({ environment, mainPort: host.sockets[0]!.port, ...address, stunPort, stunAddress });
     const station = new Basestation(environment, options, settings, { host, stun }, directoryOf);
     await stun.opened;
@@ -195,17 +201,17 @@ export class Basestation {
     return this.#host.sockets[0]!.port;
   }
 
-  /** Where it answers STUN, as announced to devices and clients. */
+  /** The STUN ports, as announced to devices and clients. */
   get stunServers(): readonly StunServer[] {
     return this.#stun.servers;
   }
 
-  /** Devices attached now. */
+  /** Number of attached devices. */
   get attached(): number {
     return this.#presence.size;
   }
 
-  /** Which they are, since when, and where their channels are seen. */
+  /** The attached devices, since when, and the addresses of their channels. */
   get devices(): AttachedDevice[] {
     return [...this.#presence.all].map(({ productId, deviceId, since, session: { validatedPath } }) => {
       const { address: host, port } = validatedPath;
@@ -213,7 +219,7 @@ export class Basestation {
     });
   }
 
-  /** The storage takes no writes; what needs none goes on. */
+  /** True while the storage fails writes; everything that needs none continues. */
   get storageFailed(): boolean {
     return this.#health.failed;
   }
@@ -231,7 +237,7 @@ export class Basestation {
     };
   }
 
-  /** Tells every device and client that it goes down, closes the sockets. Calling again gives the same promise. */
+  /** Sends SHUTDOWN to every device and client and closes the sockets. Idempotent. */
   close(): Promise<void> {
     this.webSockets.stop();
     this.#relay.stop();
@@ -247,7 +253,7 @@ export class Basestation {
   #tokenVerifier({ clock, network }: Environment, settings: StationSettings, issuers: BasestationOptions['issuers']): TokenVerifier {
     const { get = nodeGet, allowPrivate = () => false, verify } = issuers ?? {};
     const { signal } = this.#stopping;
-    // Each request listens for the end; their number is bounded by KeySets.
+    // Each request listens to this signal; KeySets bounds their number.
     setMaxListeners(0, signal);
     const keySets = new KeySets({ clock, network, tally: this.#tally, get, allowPrivate, signal });
     const rate = settings.tokenChecksPerAddress;
@@ -272,7 +278,7 @@ export class Basestation {
   }
 }
 
-/** ms; devices that take the numbers for their own outlast it. */
+/** Returns ms that outlast devices which adopt these keep-alive numbers. */
 function idleTimeoutFor(keepAlive: StationSettings['keepAlive']): number {
   const { idleTimeout } = defaultParameters;
   if (keepAlive === null) return idleTimeout;
@@ -290,7 +296,7 @@ function hostConfig({ identity, resetSecret, port, host }: BasestationOptions, {
     core: { connections: slots, streams: STREAMS_PER_SLOT * slots, memory: memoryFor(connections), connectionWindow: 0 },
     parameters: {
       idleTimeout: idleTimeoutFor(keepAlive),
-      // Requests are small and there are no byte streams: one peer can hold no more than that.
+      // Requests are small and there are no byte streams, so this is the most that one peer can hold.
       initialMaxData: MESSAGES_AHEAD * MAX_MESSAGE,
       maxStreams: 0,
       maxMessages: MAX_REQUESTS,
@@ -300,7 +306,7 @@ function hostConfig({ identity, resetSecret, port, host }: BasestationOptions, {
   };
 }
 
-/** Bytes of the core's memory: 16 MiB for bursts, and 16 KiB for each connection. */
+/** Returns the bytes of the core's memory: 16 MiB for bursts, and 16 KiB for each connection. */
 function memoryFor(connections: number): number {
   return (16 + Math.ceil(connections / 64)) << 20;
 }

@@ -1,8 +1,9 @@
 /**
- * From which address a request comes: that of the TCP peer, or behind proxies that an operator trusts the one that they name.
+ * The client address of a request: that of the TCP peer, or the one named by proxies that the operator trusts.
  *
- * One header is read and no other, as a proxy that sets one passes on what its client wrote into another: X-Forwarded-For, or Forwarded (RFC 7239). It is read
- * from the right, where the nearest proxy has written, up to the first address that is no trusted proxy's: what stands left of it anybody may have written.
+ * Only one header is read, X-Forwarded-For or Forwarded (RFC 7239), because a proxy that sets one passes on what its
+ * client wrote into the other. The header is parsed from the right, where the nearest proxy has written, up to the
+ * first address that is not a trusted proxy's: anything left of it may be forged.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { canonicalAddress } from '../transport/address.ts';
@@ -12,7 +13,7 @@ import { ipAllowed } from './administration/ip-list.ts';
 /** Which header trusted proxies set. */
 export type ProxyHeader = 'x-forwarded-for' | 'forwarded';
 
-/** What of a request is looked at. */
+/** The parts of a request that matter here. */
 export interface AddressedRequest {
   readonly headers: IncomingHttpHeaders;
   readonly socket: { readonly remoteAddress?: string | undefined };
@@ -25,7 +26,7 @@ export interface ClientAddressOptions {
   readonly log: Pick<Log, 'warn'>;
 }
 
-/** Characters of an element of Forwarded. */
+/** Most characters of an element of Forwarded. */
 const MAX_ELEMENT = 256;
 
 export class ClientAddresses {
@@ -36,7 +37,10 @@ export class ClientAddresses {
     this.#options = options;
   }
 
-  /** Canonical; empty where even the peer's is unknown. What a trusted proxy says that is no address counts as the proxy's own. */
+  /**
+   * Returns a canonical address; empty if even the peer's is unknown. If a trusted proxy names anything but an address,
+   * the proxy's own address counts.
+   */
   of({ headers, socket: { remoteAddress = '' } }: AddressedRequest): string {
     const peer = canonicalAddress(remoteAddress) ?? '';
     if (!this.isTrusted(peer)) {
@@ -52,13 +56,13 @@ export class ClientAddresses {
     return client;
   }
 
-  /** Whether an operator has named the address as a proxy's. */
+  /** Returns whether the operator has named the address as a proxy's. */
   isTrusted(address: string): boolean {
     const { trusted } = this.#options;
     return trusted.length > 0 && ipAllowed(trusted, address);
   }
 
-  /** As the header lists them; null for one that is no address. */
+  /** Returns the addresses in the order of the header; null for anything but an address. */
   #hops(headers: IncomingHttpHeaders): (string | null)[] {
     const value = headers[this.#options.header];
     if (value === undefined) return [];
@@ -72,7 +76,7 @@ export class ClientAddresses {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     this.#options.log.warn(
-      'a proxy that is not trusted names its clients: they all share the places of its address; name it with --trusted-proxy',
+      'an untrusted proxy names its clients: they all share the limits of its address; trust it with --trusted-proxy',
       {
         proxy: peer,
       },
@@ -80,20 +84,26 @@ export class ClientAddresses {
   }
 }
 
-/** `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1` or `[2001:db8::1]:4711`; null for anything else, as `unknown` or `_hidden` (RFC 7239 §6). */
+/**
+ * Parses `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1` or `[2001:db8::1]:4711`; null for anything else, such as
+ * `unknown` or `_hidden` (RFC 7239 §6).
+ */
 function addressOf(text: string): string | null {
   const [, bracketed, v4, v6] = /^\s*(?:\[([^\]%]+)\](?::\d{1,5})?|([\d.]+)(?::\d{1,5})?|([\da-fA-F:.]+))\s*$/.exec(text) ?? [];
   return canonicalAddress(bracketed ?? v4 ?? v6 ?? '');
 }
 
-/** The elements of Forwarded (RFC 7239 §4). One that is no address where quotes are out of order: what a client wrote might reach into what a proxy did. */
+/**
+ * Returns the elements of Forwarded (RFC 7239 §4). Broken quotes give one element without an address: the client's part
+ * might otherwise extend into the proxy's.
+ */
 function elementsOf(text: string): string[] {
   return splitUnquoted(text, ',') ?? [''];
 }
 
 /**
- * Splits at what stands in no quoted string, in linear time; null where a quoted string has no end or does not follow a `=`. Then a proxy's well-formed element
- * is never read as if its quoted strings were outside and the rest within.
+ * Splits outside of quoted strings, in linear time. Null if a quoted string has no end or does not follow a `=`:
+ * otherwise a forged quote could swap the inside and the outside of a proxy's well-formed element.
  */
 function splitUnquoted(text: string, separator: string): string[] | null {
   const parts: string[] = [];
@@ -113,7 +123,10 @@ function splitUnquoted(text: string, separator: string): string[] | null {
   return isQuoted ? null : [...parts, text.slice(start)];
 }
 
-/** The value of the parameter `for`; empty for an element without one, with two, or of more than MAX_ELEMENT characters. */
+/**
+ * Returns the value of the parameter `for`; empty for an element without one, with two, or of more than MAX_ELEMENT
+ * characters.
+ */
 function forOf(element: string): string {
   if (element.length > MAX_ELEMENT) return '';
   const values = (splitUnquoted(element, ';') ?? []).flatMap((parameter) => {

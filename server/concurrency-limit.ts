@@ -1,17 +1,20 @@
 /**
- * How many of a kind run at a time, for each key (an address, a device) and over all, so that one peer cannot take
- * every slot: sessions of an address, calls of a device to the outside.
+ * Limits how many of a kind run at a time, for each key (an address, a device) and in total, so that one peer cannot
+ * take every slot: sessions of an address, calls of a device to the outside.
  */
 
-/** Slots at a time; without a limit there are as many as are asked for. */
+/** Concurrent slots; unlimited where a number is missing. */
 export interface ConcurrencyLimits {
   readonly perKey?: number;
-  /** What counts in place of `perKey`, where it is less, while half of the total or more is taken: the rest is for many keys. Default: `perKey`. */
+  /**
+   * Replaces `perKey`, where it is less, while half of the total or more is in use: the rest is for other keys.
+   * Default: `perKey`.
+   */
   readonly perKeyAboveHalf?: number;
   readonly total?: number;
 }
 
-/** Counts the slots in use. A key without one takes no memory. */
+/** Counts the slots in use. A key without slots takes no memory. */
 export class ConcurrencyLimit {
   readonly #perKey: number;
   readonly #perKeyAboveHalf: number;
@@ -30,14 +33,15 @@ export class ConcurrencyLimit {
     return this.#size;
   }
 
-  /** Those of the key. */
+  /** Slots in use by the key. */
   inUse(key: string): number {
     return this.#inUse.get(key) ?? 0;
   }
 
   /**
-   * Takes a slot. @returns what releases it, harmless to call twice; null when the key or all together have all they
-   * may have: nothing was taken
+   * Takes a slot.
+   * @returns a function that releases it, harmless to call twice; null when the key or the total has reached its limit:
+   *   no slot was taken
    */
   acquire(key: string): (() => void) | null {
     const inUse = this.inUse(key);
@@ -51,7 +55,7 @@ export class ConcurrencyLimit {
     };
   }
 
-  /** Slots a key may have now. */
+  /** Slots that a key may have now. */
   get #share(): number {
     return this.#size < Math.floor(this.#total / 2) ? this.#perKey : this.#perKeyAboveHalf;
   }

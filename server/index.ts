@@ -1,4 +1,4 @@
-/** The base station: over any environment (`Basestation`), or as a whole in Node (`startBasestation`). */
+/** The base station: over any environment (`Basestation`), or complete in Node (`startBasestation`). */
 export { Basestation, type BasestationOptions } from './basestation.ts';
 export type { ProxyHeader } from './client-address.ts';
 export type { HttpAnswer, HttpGet, HttpGetRequest, HttpPost, HttpRequest } from './outbound/http.ts';

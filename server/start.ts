@@ -1,8 +1,10 @@
 /**
- * A whole base station in Node: data directory, UDP and HTTP on one port number, STUN beside them, and its orderly end.
+ * A whole base station in Node: data directory, UDP and HTTP on one port number, STUN beside them, and its orderly
+ * shutdown.
  *
- * UDP is bound first; TCP must get the same number, and with port 0 another number is tried until one is free for both. REST is on loopback only, unless it
- * has TLS or is told another address; WebSockets of devices and clients are at the address of UDP.
+ * UDP is bound first; TCP must get the same number, and with port 0 other numbers are tried until one is free for both.
+ * REST is on loopback only, unless it has TLS or is given another address; WebSockets of devices and clients use the
+ * address of UDP.
  */
 import type { Server } from 'node:https';
 import { isIP } from 'node:net';
@@ -27,50 +29,56 @@ import { openStationData, type StationData } from './storage/data-directory.ts';
 import { type LastStart, readLastStart, rememberStart } from './storage/last-start.ts';
 import type { UpgradeOptions } from './websocket/index.ts';
 
-/** What a person decides about a base station. */
+/** What a person configures for a base station. */
 export interface StartOptions {
-  /** Directory of key and database; made when it is missing. */
+  /** Directory of key and database; created when missing. */
   data: string;
-  /** UDP and TCP; 0 = one that is free for both. */
+  /** UDP and TCP port; 0 = one that is free for both. */
   port: number;
   /** Numeric address of the UDP socket, of WebSockets, and of REST over TLS; default all. */
   host?: string;
-  /** `https://host[:port]` where devices reach it, for invitations; remembered. Null forgets it; default: that of the last start. */
+  /**
+   * `https://host[:port]` where devices reach it, for invitations; remembered. Null forgets it; default: that of the
+   * last start.
+   */
   url?: string | null;
   /** Address of REST; default loopback, with TLS that of UDP. */
   httpHost?: string;
-  /** PEM files: HTTP over TLS. They are read again when they change. */
+  /** PEM files: HTTP over TLS. They are reloaded when they change. */
   tls?: CertificateFiles;
   settings?: Partial<StationSettings>;
-  /** Private networks that the keys of an issuer may be fetched from: addresses or prefixes. Default: none. */
+  /** Private networks in which the keys of an issuer may be fetched: addresses or prefixes. Default: none. */
   jwksAllow?: readonly string[];
-  /** Addresses or prefixes of proxies that say where their clients are, default none; and the header in which they do, default X-Forwarded-For. */
+  /**
+   * Addresses or prefixes of proxies that name their clients, default none; and the header that they use, default
+   * X-Forwarded-For.
+   */
   trustedProxies?: readonly string[];
   proxyHeader?: ProxyHeader;
-  /** What the application may want to know of pushes. */
+  /** Receives events of pushes. */
   onEvent?: (event: OutboundEvent) => void;
   log: Log;
 }
 
-/** A base station with HTTP, as `startBasestation` gives it. */
+/** A base station with HTTP, as returned by `startBasestation`. */
 export interface RunningBasestation {
   readonly port: number;
   /** Full hex. */
   readonly fingerprint: string;
-  /** Where STUN answers, as announced to devices and clients: empty where it is off or could not be had. */
+  /** STUN ports, as announced to devices and clients; empty where STUN is off or its port is taken. */
   readonly stun: readonly StunServer[];
   /** Where REST is. */
   readonly http: { readonly host: string; readonly port: number; readonly secure: boolean };
-  /** What `svc admin device invite` goes by. */
+  /** What `svc admin device invite` relies on. */
   readonly start: LastStart;
   stats(): Readonly<Record<string, number>>;
-  /** Reads the files of certificate and key now. Nothing without TLS; what cannot be used is logged and not taken. */
+  /** Reads the files of certificate and key now. Does nothing without TLS; an unusable pair is logged and ignored. */
   reloadCertificates(): Promise<void>;
-  /** Tells devices and clients, stops HTTP, closes the database. Calling again gives the same promise. */
+  /** Says goodbye to devices and clients, stops HTTP, closes the database. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Numbers tried with port 0. */
+/** Most numbers tried with port 0. */
 const PORT_ATTEMPTS = 20;
 const LOOPBACK = '127.0.0.1';
 const ALL = '::';
@@ -109,7 +117,7 @@ async function attemptStart(
   const { port, host, settings, log, onEvent, jwksAllow = [] } = options;
   const addresses = httpAddresses(options, certificates !== undefined);
   let opened: Basestation | undefined;
-  // Nobody asks before it listens.
+  // Not called before the server listens.
   const current = (): Basestation => opened as Basestation;
   const app = restApp({
     store,
@@ -150,7 +158,7 @@ async function attemptStart(
   }
 }
 
-/** What runs. */
+/** The parts of a running base station. */
 interface Parts {
   readonly station: Basestation;
   readonly app: FastifyInstance;
@@ -188,7 +196,7 @@ function running({ station, app, data, log, http, start, listening, certificates
   };
 }
 
-/** Keeps what invitations go by. A disk that is full is no reason not to run. */
+/** Stores what invitations rely on. A full disk does not prevent the start. */
 async function remember(
   { data, host, url, log }: StartOptions,
   { port, fingerprint }: Basestation,
@@ -200,12 +208,12 @@ async function remember(
   const tlsProves = certificates !== undefined && address !== null && provesHost(certificates.pair.cert, address.host, Date.now());
   const start: LastStart = { fingerprint, port, host: host ?? null, url: known, tlsProves };
   await rememberStart(data, start).catch((error: unknown) =>
-    log.warn('svc admin device invite does not learn how this base station was started', { error: String(error) }),
+    log.warn('svc admin device invite will not know how this base station was started', { error: String(error) }),
   );
   return start;
 }
 
-/** The parts of a base station that take WebSockets. */
+/** The parts of a base station that accept WebSockets. */
 function webSocketsOf(station: () => Basestation, { clock, network }: ReturnType<typeof nodeEnvironment>) {
   const webSockets: UpgradeOptions['webSockets'] = {
     accept: (pipe, end, peer) => station().webSockets.accept(pipe, end, peer),
@@ -221,7 +229,7 @@ function httpAddresses({ host, httpHost }: StartOptions, secure: boolean): HttpA
 
 function warnOfClearText({ httpHost, log }: StartOptions): void {
   if (httpHost !== undefined && !isLoopback(httpHost))
-    log.warn('HTTP without TLS outside this machine: API keys travel in clear, give --tls-cert and --tls-key', { host: httpHost });
+    log.warn('HTTP without TLS outside this machine: API keys travel in cleartext, give --tls-cert and --tls-key', { host: httpHost });
 }
 
 function checkHosts({ host, httpHost }: StartOptions): void {

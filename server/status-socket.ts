@@ -1,15 +1,17 @@
 /**
- * What a running base station says of itself to `svc admin` on the same machine: a socket of the file system in its data directory,
- * `basestation.sock`, gives one JSON document to each connection and closes it. Only who may enter the directory reaches it.
+ * The status of a running base station for `svc admin` on the same machine: a file-system socket in its data directory,
+ * `basestation.sock`, sends one JSON document to each connection and closes it. Only users with access to the directory
+ * reach it.
  *
- * Nothing depends on it: where the socket cannot be made (a path that is too long, a file system without sockets) the base station runs without.
+ * Nothing depends on it: where the socket cannot be created (a path that is too long, a file system without sockets)
+ * the base station runs without it.
  */
 import { chmod, rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Log } from '../transport/environment.ts';
 
-/** A device that is attached now. */
+/** An attached device. */
 export interface AttachedDevice {
   readonly productId: string;
   readonly deviceId: string;
@@ -19,23 +21,27 @@ export interface AttachedDevice {
   readonly address: string;
 }
 
-/** What the socket gives. */
+/** The document. */
 export interface StationStatus {
   readonly attached: readonly AttachedDevice[];
 }
 
 const SOCKET = 'basestation.sock';
-/** Bytes of a path in `sockaddr_un`, without the zero at its end: 108 on Linux, 104 elsewhere. Some versions of Node cut a longer one silently. */
+/**
+ * Most bytes of a path in `sockaddr_un`, without the final zero: 108 on Linux, 104 elsewhere. Some versions of Node cut
+ * a longer one silently.
+ */
 const MAX_PATH = 103;
-/** Connections at a time: each is closed as soon as its document is out. */
+/** Concurrent connections: each is closed as soon as its document has left. */
 const CONNECTIONS = 16;
-/** ms a base station may take to answer, and bytes of a document. */
+/** ms that a base station may take to answer, and most bytes of a document. */
 const PATIENCE = 5_000;
 const MAX_DOCUMENT = 64 << 20;
 
 /**
- * Serves the status. The directory is this process's alone (`directory-lock.ts`), so a socket that is there is a dead process's.
- * @returns what ends it; the file goes, too
+ * Serves the status. This process has the directory to itself (`directory-lock.ts`), so an existing socket belongs to a
+ * dead process.
+ * @returns a function that stops this and removes the file
  */
 export async function serveStatus(directory: string, log: Log, status: () => StationStatus): Promise<() => void> {
   const path = join(directory, SOCKET);
@@ -61,7 +67,7 @@ export async function serveStatus(directory: string, log: Log, status: () => Sta
   }
 }
 
-/** The status of the base station that runs on the directory; null when none runs, or it does not say. */
+/** Returns the status of the base station that runs on the directory; null when none runs, or it does not answer. */
 export function readStatus(directory: string): Promise<StationStatus | null> {
   const path = join(directory, SOCKET);
   if (Buffer.byteLength(path) > MAX_PATH) return Promise.resolve(null);
@@ -85,7 +91,7 @@ export function readStatus(directory: string): Promise<StationStatus | null> {
   });
 }
 
-/** Null for what no base station of ours wrote. */
+/** Returns null for anything that this base station does not write. */
 function parsed(text: string): StationStatus | null {
   try {
     const { attached } = JSON.parse(text) as Partial<StationStatus>;

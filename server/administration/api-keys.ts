@@ -18,7 +18,7 @@ export interface NewApiKey {
 }
 
 /**
- * @returns the key's record, and its secret, which cannot be had again
+ * @returns the key's record, and its secret, which cannot be recovered later
  * @throws AdministrationError; LocalError INVALID_STATE when the id is taken
  */
 export async function addApiKey(administration: Administration, request: NewApiKey): Promise<{ record: ApiKey; secret: string }> {
@@ -42,12 +42,12 @@ export async function addApiKey(administration: Administration, request: NewApiK
   return { record, secret };
 }
 
-/** True when a key can be used from no address: its list is enforced and empty. */
+/** Returns true when a key cannot be used from any address: its list is enforced and empty. */
 export function admitsNoAddress({ enforceIpWhitelist, ipWhiteList }: ApiKey): boolean {
   return enforceIpWhitelist && ipWhiteList.length === 0;
 }
 
-/** Counts from the next request. @throws AdministrationError not-found */
+/** Takes effect with the next request. @throws AdministrationError not-found */
 export async function removeApiKey({ store }: Administration, apikeyId: string): Promise<void> {
   expectFound(await store.removeApiKey(apikeyId), 'API key', apikeyId);
 }

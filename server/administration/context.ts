@@ -1,13 +1,13 @@
-/** What the functions of the administration work with: store, sealer, clock and randomness come in from outside. */
+/** The dependencies of the administration functions: store, sealer, clock and randomness are arguments. */
 import type { Sealer } from '../storage/sealing.ts';
 import type { RandomBytes } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
 
-/** Where changes are made. */
+/** Dependencies of every change. */
 export interface Administration {
   readonly store: Store;
   /**
-   * Seals keys for the store. Called only when something is sealed: a data directory makes its sealing key at first
+   * Seals keys for the store. Called only when something is sealed: a data directory creates its sealing key at first
    * use.
    */
   readonly sealer: () => Promise<Sealer>;
@@ -17,7 +17,7 @@ export interface Administration {
   readonly randomBytes: RandomBytes;
 }
 
-/** `created` of a record made now: ISO 8601 UTC with milliseconds. */
+/** Returns `created` of a new record: ISO 8601 UTC with milliseconds. */
 export function creationTime({ wallTime }: Administration): string {
   return new Date(wallTime()).toISOString();
 }

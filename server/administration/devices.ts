@@ -1,4 +1,4 @@
-/** Devices: which may attach, and with which key. */
+/** Devices that may attach, and their keys. */
 import { newId } from '../storage/secrets.ts';
 import type { Device } from '../storage/store.ts';
 import { type Administration, creationTime } from './context.ts';
@@ -13,7 +13,7 @@ export interface NewDevice {
   name?: string | undefined;
 }
 
-/** A device as it was added; its organization is its product's. */
+/** A device as it was added; its organization is that of its product. */
 export type AddedDevice = Omit<Device, 'organizationId'>;
 
 /**
@@ -33,7 +33,7 @@ export async function addDevice(administration: Administration, request: NewDevi
   return device;
 }
 
-/** Gives a device another key; it counts from its next attach. @throws AdministrationError not-found, invalid */
+/** Gives a device another key; it takes effect with the next attach. @throws AdministrationError not-found, invalid */
 export async function setFingerprint(
   { store }: Administration,
   { productId, deviceId }: { productId: string; deviceId: string },

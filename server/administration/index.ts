@@ -1,8 +1,8 @@
 /**
  * Administration of a base station: its records with their rules, as plain functions over a store. A command, a REST
- * interface and a dashboard call the same ones. No network, no printing.
+ * interface and a dashboard call the same functions. No network, no printing.
  *
- * Each kind of record has its file; `rules.ts` says what values may be, `refusal.ts` why a change is refused.
+ * Each kind of record has its file; `rules.ts` defines valid values, `refusal.ts` why a change is refused.
  */
 
 export { PROVIDER_URL } from '../push/account.ts';

@@ -1,4 +1,7 @@
-/** Invitations: each lets one device join a product by itself. The token is shown once and kept only as a hash, whose first digits name the invitation. */
+/**
+ * Invitations: each lets one device join a product without an operator. The token is shown once and stored only as a
+ * hash, whose first digits name the invitation.
+ */
 import { LocalError } from '../../protocol/errors/index.ts';
 import { MAX_DEVICE_NAME } from '../../protocol/records/ids.ts';
 import { type Invitation, InvitationLifetime } from '../storage/invitation-store.ts';
@@ -9,57 +12,61 @@ import { addProduct } from './products.ts';
 import { AdministrationError, expectFound, invalid } from './refusal.ts';
 import { checkDeviceIds, checkId, checkName } from './rules.ts';
 
-/** Open invitations of one product: those who may make them fill it, and it is free again as they are used, revoked or expire. */
+/**
+ * Open invitations of one product: only those who may create them can fill it; slots are freed when invitations are
+ * used, revoked or expire.
+ */
 const OPEN_PER_PRODUCT = 1_000;
-/** ms for which a used one is shown. */
+/** ms for which a used invitation is shown. */
 const SHOW_USED = 30 * 86_400_000;
-/** Digits of the hash that name an invitation in lists, and that one is named by at least. */
+/** Digits of the hash that name an invitation in lists, and the fewest that may name one. */
 const ID_DIGITS = 12;
 const MIN_ID_DIGITS = 6;
-/** The product that is made where there is none and none is named. */
+/** The product that is created when there is none and none is named. */
 const HOME_PRODUCT = 'pr-home';
-/** Characters of a device id that the base station makes (`secrets.ts`). */
+/** Length of a device id that the base station creates (`secrets.ts`). */
 const MADE_ID = 'de-xxxxxxxx'.length;
-/** Products that a refusal names. */
+/** Most products that a refusal names. */
 const NAMED_PRODUCTS = 5;
 
-/** An invitation to make. */
+/** An invitation to create. */
 export interface NewInvitationRequest {
-  /** Default: the only product, or one that is made. */
+  /** Default: the only product, or a new one. */
   productId?: string | undefined;
-  /** Default: the device, or the base station, chooses. */
+  /** Default: device or base station chooses. */
   deviceId?: string | undefined;
   /** ms from now, 1 minute to 30 days. Default: 24 hours. */
   lifetime?: number | undefined;
-  /** Organization of a product that is made. */
+  /** Organization of a new product. */
   organizationId?: string | undefined;
-  /** Who makes it, for a person. */
+  /** Who created it, for a person to read. */
   maker: string;
 }
 
-/** What was made. The token cannot be had again. */
+/** A new invitation. Its token cannot be recovered later. */
 export interface MadeInvitation {
   readonly invitation: InvitationRecord;
   /** 16 bytes. */
   readonly token: Uint8Array;
-  /** The product was missing. */
+  /** The product was missing and has been created. */
   readonly productMade: boolean;
 }
 
-/** An invitation as it is shown. */
+/** An invitation as shown in lists. */
 export interface InvitationRecord extends Omit<Invitation, 'tokenHash'> {
   /** First digits of the token's hash. */
   readonly invitationId: string;
 }
 
 /**
- * Makes an invitation, and its product where that is missing.
- * @throws AdministrationError invalid, several-products, has-key, too-many; as `addProduct` where one is made
+ * Creates an invitation, and its product if that is missing.
+ * @throws AdministrationError invalid, several-products, has-key, too-many; as `addProduct` for a new product
  */
 export async function inviteDevice(administration: Administration, request: NewInvitationRequest): Promise<MadeInvitation> {
   const { store, wallTime, randomBytes } = administration;
   const { deviceId = null, lifetime = InvitationLifetime.DEFAULT } = request;
-  if (!(lifetime >= InvitationLifetime.MIN && lifetime <= InvitationLifetime.MAX)) invalid('an invitation counts for 1 minute to 30 days');
+  if (!(lifetime >= InvitationLifetime.MIN && lifetime <= InvitationLifetime.MAX))
+    invalid('an invitation is valid for 1 minute to 30 days');
   const maker = checkName(request.maker);
   if (request.productId !== undefined) checkIds(request.productId, deviceId);
   const { productId, made: productMade } = await productOf(administration, request);
@@ -74,16 +81,16 @@ export async function inviteDevice(administration: Administration, request: NewI
   return { invitation: recordOf({ ...invitation, revoked: false, use: null }), token, productMade };
 }
 
-/** Those that are open, and those that were used in the last 30 days. */
+/** Returns the open invitations, and those used in the last 30 days. */
 export async function invitations(administration: Administration): Promise<InvitationRecord[]> {
   await forget(administration);
   return (await administration.store.invitations.all()).map(recordOf);
 }
 
 /**
- * Revokes an open invitation: it no longer counts.
+ * Revokes an open invitation: it is no longer valid.
  * @param id its first digits, 6 or more
- * @returns its id in full
+ * @returns its full id
  * @throws AdministrationError invalid, not-found, used
  */
 export async function revokeInvitation({ store }: Administration, id: string): Promise<string> {
@@ -106,7 +113,7 @@ export async function revokeInvitation({ store }: Administration, id: string): P
   return recordOf(invitation!).invitationId;
 }
 
-/** Revokes all open invitations of a maker. */
+/** Revokes all open invitations of one creator. */
 export async function revokeInvitationsOf({ store }: Administration, maker: string): Promise<number> {
   const open = (await store.invitations.all()).filter(({ use, revoked, maker: each }) => use === null && !revoked && each === maker);
   for (const { tokenHash } of open) await store.invitations.revoke(tokenHash);
@@ -116,7 +123,7 @@ export async function revokeInvitationsOf({ store }: Administration, maker: stri
 function checkIds(productId: string, deviceId: string | null): void {
   if (deviceId !== null) checkDeviceIds(productId, deviceId);
   else if (checkId(productId).length + 1 + MADE_ID > MAX_DEVICE_NAME)
-    invalid(`product id ${productId} leaves no room for a device id that is made up: name one`);
+    invalid(`product id ${productId} leaves no room for a generated device id: name one`);
 }
 
 async function productOf(administration: Administration, { productId, organizationId }: NewInvitationRequest) {
@@ -135,7 +142,7 @@ function severalProducts(productIds: readonly string[]): AdministrationError {
   return new AdministrationError({ kind: 'several-products', productIds }, `there are several products, ${named}${more}`);
 }
 
-/** True when it was missing, and made. */
+/** Returns true when the product was missing and has been created. */
 async function isMade(administration: Administration, productId: string, organizationId: string | undefined): Promise<boolean> {
   const { store } = administration;
   if ((await store.product(productId)) !== null) return false;
@@ -143,7 +150,7 @@ async function isMade(administration: Administration, productId: string, organiz
     await addProduct(administration, { productId, organizationId });
     return true;
   } catch (error) {
-    // Another process has made it meanwhile.
+    // Another process has created it meanwhile.
     if (error instanceof LocalError && error.code === 'INVALID_STATE' && (await store.product(productId)) !== null) return false;
     throw error;
   }

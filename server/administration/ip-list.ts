@@ -13,12 +13,12 @@ interface Prefix {
   length: number;
 }
 
-/** True for an address or prefix that can stand in an allow list. */
+/** Returns true for an address or prefix that is valid in an allow list. */
 export function isIpEntry(text: string): boolean {
   return parseEntry(text) !== null;
 }
 
-/** True when the peer's address is in one of the entries. Entries that do not parse admit nobody. */
+/** Returns true when the peer's address is in one of the entries. Entries that do not parse admit no address. */
 export function ipAllowed(entries: readonly string[], peer: string): boolean {
   const address = parseEntry(peer.replace(/%.*$/, ''));
   if (address === null) return false;
@@ -40,7 +40,7 @@ function parseEntry(text: string): Prefix | null {
   return prefix.length > bits ? null : unmapped(prefix);
 }
 
-/** A prefix inside ::ffff:0:0/96 as the IPv4 prefix it means. */
+/** Returns a prefix inside ::ffff:0:0/96 as the IPv4 prefix that it means. */
 function unmapped(prefix: Prefix): Prefix {
   if (prefix.family === 'ipv4' || prefix.length < 96) return prefix;
   const { address } = new SocketAddress({ address: prefix.address, family: 'ipv6' });

@@ -1,6 +1,5 @@
 /**
- * Organizations: what products and keys belong to. One makes itself at first use; more are for several customers on one
- * base station.
+ * Organizations own products and keys. One is created at first use; more are for several customers on one base station.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import { newId } from '../storage/secrets.ts';
@@ -9,7 +8,7 @@ import { type Administration, creationTime } from './context.ts';
 import { AdministrationError, expectFound } from './refusal.ts';
 import { checkId, nameOrNull } from './rules.ts';
 
-/** Name of the organization that makes itself. */
+/** Name of the organization that is created at first use. */
 const DEFAULT_NAME = 'default';
 
 /** An organization to add; without an id it gets a random one. */
@@ -29,10 +28,7 @@ export async function addOrganization(administration: Administration, { organiza
   return organization;
 }
 
-/**
- * @param force remove all that belongs to it as well
- * @throws AdministrationError not-found, not-empty
- */
+/** @param force also removes everything that belongs to it @throws AdministrationError not-found, not-empty */
 export async function removeOrganization({ store }: Administration, organizationId: string, force = false): Promise<void> {
   const owned = (
     await Promise.all([
@@ -51,7 +47,7 @@ export async function removeOrganization({ store }: Administration, organization
 }
 
 /**
- * The organization a record is to belong to: the one named, else the only one, which is made when there is none yet.
+ * Returns the organization for a new record: the one named, else the only one, which is created when there is none yet.
  * @throws AdministrationError not-found, several-organizations
  */
 export async function organizationOf(administration: Administration, organizationId: string | undefined): Promise<string> {

@@ -1,4 +1,4 @@
-/** Products: kinds of devices, to which devices and keys belong. */
+/** Products: kinds of devices; devices and keys belong to them. */
 import { newId } from '../storage/secrets.ts';
 import type { Product } from '../storage/store.ts';
 import { type Administration, creationTime } from './context.ts';
@@ -6,7 +6,7 @@ import { organizationOf } from './organizations.ts';
 import { AdministrationError, expectFound } from './refusal.ts';
 import { checkId, nameOrNull } from './rules.ts';
 
-/** A product to add; without an id it gets a random one, without an organization it is the only one's. */
+/** A product to add; without an id it gets a random one, without an organization it belongs to the only one. */
 export interface NewProduct {
   productId?: string | undefined;
   organizationId?: string | undefined;
@@ -29,10 +29,7 @@ export async function addProduct(administration: Administration, { productId, or
   return product;
 }
 
-/**
- * @param force remove its devices as well
- * @throws AdministrationError not-found, not-empty
- */
+/** @param force also removes its devices @throws AdministrationError not-found, not-empty */
 export async function removeProduct({ store }: Administration, productId: string, force = false): Promise<void> {
   const { length: count } = await store.devices(productId);
   if (count > 0 && !force) throw new AdministrationError({ kind: 'not-empty', count }, `product ${productId} still has ${count} devices`);

@@ -1,4 +1,4 @@
-/** Service accounts of the push provider, one for each project of an organization. The private key is kept sealed. */
+/** Service accounts of the push provider, one for each project of an organization. The private key is stored sealed. */
 import { PROVIDER_URL, parseServiceAccount } from '../push/account.ts';
 import type { PushCredential } from '../storage/outbound-store.ts';
 import { credentialRecord } from '../storage/sealing.ts';
@@ -9,9 +9,9 @@ import { checkProviderUrl } from './rules.ts';
 
 /** A push credential to add. */
 export interface NewPushCredential {
-  /** The service account's document, as the provider gives it: JSON. */
+  /** The service account's document, as the provider issues it: JSON. */
   account: unknown;
-  /** Where the provider's HTTP v1 interface is; default the provider's own. */
+  /** Base URL of the provider's HTTP v1 interface; default the provider's own. */
   baseUrl?: string | undefined;
   organizationId?: string | undefined;
 }
@@ -33,12 +33,12 @@ export async function addPushCredential(administration: Administration, request:
   return record;
 }
 
-/** The push credentials, without their keys. */
+/** Returns the push credentials, without their keys. */
 export async function pushCredentials({ store }: Administration, organizationId?: string): Promise<PushCredentialRecord[]> {
   return (await store.outbound.pushCredentials(organizationId)).map(({ sealedKey: _, ...record }) => record);
 }
 
-/** Counts from the next notification. @throws AdministrationError not-found, several-organizations */
+/** Takes effect with the next notification. @throws AdministrationError not-found, several-organizations */
 export async function removePushCredential(
   administration: Administration,
   { projectId, organizationId }: { projectId: string; organizationId?: string | undefined },

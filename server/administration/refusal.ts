@@ -1,10 +1,10 @@
 /**
- * Why a change is refused. Every caller of the administration (command, REST interface, dashboard) puts it in its own
- * words, or takes the message.
+ * Why a change is refused. Every caller of the administration (command, REST interface, dashboard) words the refusal
+ * itself, or takes the message.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 
-/** Kinds of records, as messages name them. */
+/** Kinds of records, as used in messages. */
 export type RecordKind =
   | 'organization'
   | 'product'
@@ -18,13 +18,13 @@ export type RecordKind =
 
 /**
  * - invalid: a value breaks a rule (INVALID_ARGUMENT)
- * - cleartext-url, private-address: the URL is one that a service may have only with `allowPrivate` (INVALID_ARGUMENT)
+ * - cleartext-url, private-address: a service may have such a URL only with `allowPrivate` (INVALID_ARGUMENT)
  * - not-found: there is no such record (NOT_FOUND); `id` is null where the caller may have named it by a secret
- * - not-empty: other records belong to it, and go with it only with `force` (INVALID_STATE)
- * - several-organizations, several-products: the caller has to name one (INVALID_STATE)
+ * - not-empty: other records belong to it; only `force` removes them with it (INVALID_STATE)
+ * - several-organizations, several-products: the caller must name one (INVALID_STATE)
  * - has-key: the device that an invitation would be for has a key (INVALID_STATE)
  * - used: the device that an invitation was for has joined (INVALID_STATE)
- * - too-many: a product has as many open invitations as it may (INVALID_STATE)
+ * - too-many: a product has the most open invitations allowed (INVALID_STATE)
  */
 export type Refusal =
   | { readonly kind: 'invalid' }
@@ -51,14 +51,14 @@ const codes: Readonly<Record<Refusal['kind'], string>> = {
 };
 
 /**
- * A change that is refused. The store raises LocalErrors of the same codes: INVALID_STATE for an id that is taken,
- * NOT_FOUND for a missing owner, so the code of any LocalError decides the status of an answer.
+ * A refused change. The store raises LocalErrors of the same codes: INVALID_STATE for an id that is taken, NOT_FOUND
+ * for a missing owner, so the code of any LocalError decides the status of an answer.
  */
 export class AdministrationError extends LocalError {
   override name = 'AdministrationError';
   readonly refusal: Refusal;
 
-  /** @param message one clause for a person, without what to do about it: that depends on the caller */
+  /** @param message one clause for a person, without a remedy: that depends on the caller */
   constructor(refusal: Refusal, message: string) {
     super(codes[refusal.kind], message);
     this.refusal = refusal;
@@ -70,7 +70,7 @@ export function invalid(message: string): never {
   throw new AdministrationError({ kind: 'invalid' }, message);
 }
 
-/** Refuses unless a record was there. @param what names it in the message @throws AdministrationError */
+/** Refuses unless a record existed. @param what names it in the message @throws AdministrationError */
 export function expectFound(found: boolean, record: RecordKind, id: string | null, what = `${record} ${id}`): void {
   if (!found) throw new AdministrationError({ kind: 'not-found', record, id }, `there is no ${what}`);
 }

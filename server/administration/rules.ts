@@ -1,6 +1,6 @@
 /**
- * What values of records may be. Each function returns the value as it is kept, or throws AdministrationError with what
- * is expected.
+ * Valid values of records. Each function returns the value as it is stored, or throws AdministrationError with what is
+ * expected.
  */
 import { isFingerprint } from '../../protocol/identity/index.ts';
 import { areIds, isId } from '../../protocol/records/ids.ts';
@@ -12,64 +12,64 @@ import type { ApiKey } from '../storage/store.ts';
 import { isIpEntry } from './ip-list.ts';
 import { AdministrationError, invalid } from './refusal.ts';
 
-/** ms an invocation of a service may take, and takes when nothing is said. */
+/** ms that an invocation of a service may take, and its default. */
 export const ServiceTimeout = { MIN: 100, MAX: 60_000, DEFAULT: 10_000 } as const;
 
 const MAX_URL = 2048;
 
-/** An id of any record. */
+/** Checks an id of any record. */
 export function checkId(id: string): string {
   return isId(id) ? id : invalid('an id is 1 to 61 letters, digits, "-" or "_"');
 }
 
-/** A device is named by both ids together (PROTOCOL.md §6, §7). */
+/** Checks the ids of a device together (PROTOCOL.md §6, §7). */
 export function checkDeviceIds(productId: string, deviceId: string): void {
   checkId(productId);
   checkId(deviceId);
   if (!areIds(productId, deviceId)) invalid('product id and device id together have at most 62 characters');
 }
 
-/** A friendly name. */
+/** Checks a friendly name. */
 export function checkName(name: string): string {
   return /^[^\p{Cc}]{1,100}$/u.test(name) ? name : invalid('a name has 1 to 100 characters and no line breaks');
 }
 
-/** A name that may be left out. */
+/** Checks an optional name. */
 export function nameOrNull(name: string | undefined): string | null {
   return name === undefined ? null : checkName(name);
 }
 
-/** A full fingerprint, kept in lower case. */
+/** Checks a full fingerprint, stored in lower case. */
 export function checkFingerprint(fingerprint: string): string {
   const lower = fingerprint.toLowerCase();
   return isFingerprint(lower) ? lower : invalid('a fingerprint is 64 hexadecimal digits');
 }
 
-/** A server key of the operator's own. */
+/** Checks a server key that the operator chose. */
 export function checkServerKey(key: string): string {
   return isServerKey(key) ? key : invalid('a server key is sk- and 16 to 125 letters, digits, "-" or "_"');
 }
 
-/** An action that an API key grants. */
+/** Checks an action that an API key grants. */
 export function checkAction(action: string): string {
   const isAction = /^[A-Za-z0-9:_.*-]{1,64}$/.test(action);
   return isAction ? action : invalid('an action is 1 to 64 letters, digits, ":", "_", ".", "*" or "-"');
 }
 
-/** An entry of an API key's allow list. */
+/** Checks an entry of an API key's allow list. */
 export function checkIpEntry({ ip, name }: ApiKey['ipWhiteList'][number]): ApiKey['ipWhiteList'][number] {
   if (!isIpEntry(ip)) invalid('an entry of an allow list is an IPv4 or IPv6 address or prefix');
   return name === undefined ? { ip } : { ip, name: checkName(name) };
 }
 
-/** The URL of a push provider's HTTP v1 interface, kept without slashes at its end. */
+/** Checks the URL of a push provider's HTTP v1 interface, stored without trailing slashes. */
 export function checkProviderUrl(url: string): string {
   return isProviderUrl(url) ? url.replace(/\/+$/, '') : invalid('expected an https URL (http only on this machine)');
 }
 
 /**
- * The form of a service's URL, kept as the URL standard writes it. Whether it is allowed is {@link checkServiceUrl}'s
- * to say.
+ * Checks the form of a service's URL, stored as the URL standard writes it. {@link checkServiceUrl} decides whether it
+ * is allowed.
  */
 export function serviceUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
@@ -78,43 +78,43 @@ export function serviceUrl(text: string): string {
 }
 
 /**
- * The URL of a service, as far as it can be judged before a name is resolved: https, at an address that a service may
+ * Checks the URL of a service, as far as possible before a name is resolved: https, at an address that a service may
  * have.
- * @param allowPrivate http, this machine and private networks are allowed as well
+ * @param allowPrivate also allows http, this machine and private networks
  */
 export function checkServiceUrl(text: string, allowPrivate: boolean): string {
   const href = serviceUrl(text);
   const { protocol, hostname } = new URL(href);
   if (protocol === 'http:' && !allowPrivate)
-    throw new AdministrationError({ kind: 'cleartext-url' }, 'an http URL sends messages in clear');
+    throw new AdministrationError({ kind: 'cleartext-url' }, 'an http URL sends messages in cleartext');
   const host = hostname.replace(/^\[|\]$/g, '');
   const kind = parseAddress(host) === null ? 'public' : addressClass(host);
-  if (kind === 'never') invalid(`${host} is no address a service can be at`);
+  if (kind === 'never') invalid(`${host} is not an address that a service may have`);
   if (kind === 'private' && !allowPrivate) throw new AdministrationError({ kind: 'private-address' }, `${host} is a private address`);
   return href;
 }
 
-/** What `iss` and `aud` of a token may be: compared as it is. @param what the name of the value, for the message */
+/** Checks `iss` or `aud` of a token, which is compared as it is. @param what the name of the value, for the message */
 export function checkJwtText(what: string, text: string): string {
   return /^[^\p{Cc}\s]{1,512}$/u.test(text) ? text : invalid(`${what} has 1 to 512 characters and no blanks`);
 }
 
-/** The name of a claim. */
+/** Checks the name of a claim. */
 export function checkClaim(name: string): string {
   return /^[\x21-\x7e]{1,128}$/.test(name) ? name : invalid('the name of a claim is 1 to 128 ASCII characters without blanks');
 }
 
-/** Where the keys of an issuer are. Private addresses are for the base station that fetches them to allow. */
+/** Checks where the keys of an issuer are. The base station that fetches them decides about private addresses. */
 export function checkJwksUri(text: string): string {
   const href = serviceUrl(text);
   const { protocol, hostname } = new URL(href);
   if (protocol !== 'https:') invalid('the keys of an issuer are fetched by https only');
   const host = hostname.replace(/^\[|\]$/g, '');
-  if (parseAddress(host) !== null && addressClass(host) === 'never') invalid(`${host} is no address an issuer can be at`);
+  if (parseAddress(host) !== null && addressClass(host) === 'never') invalid(`${host} is not an address that an issuer may have`);
   return href;
 }
 
-/** ms an invocation of a service may take. */
+/** Checks the ms that an invocation of a service may take. */
 export function checkServiceTimeout(timeout: number): number {
   const { MIN, MAX } = ServiceTimeout;
   const isTimeout = Number.isInteger(timeout) && timeout >= MIN && timeout <= MAX;

@@ -1,4 +1,4 @@
-/** Server keys, which let clients reach devices. Kept only as a hash: the key itself is shown once. */
+/** Server keys, which let clients reach devices. Stored only as a hash: the key itself is shown once. */
 import { hashSecret, newId, newServerKey } from '../storage/secrets.ts';
 import type { App, JwtIssuer } from '../storage/store.ts';
 import { type Administration, creationTime } from './context.ts';
@@ -7,35 +7,35 @@ import { expectFound, invalid } from './refusal.ts';
 import { checkClaim, checkId, checkJwksUri, checkJwtText, checkServerKey, nameOrNull } from './rules.ts';
 
 /**
- * A server key to add: random unless the operator brings one along; for all products of its organization unless some
- * are named; alone enough to connect unless an issuer of tokens is named.
+ * A server key to add: random unless the operator supplies one; for all products of its organization unless some are
+ * named; sufficient alone unless an issuer of tokens is named.
  */
 export interface NewServerKey {
   serverKey?: string | undefined;
   organizationId?: string | undefined;
   productIds?: readonly string[] | undefined;
   name?: string | undefined;
-  /** Clients show a token of this issuer beside the key. */
+  /** Clients must also show a token of this issuer. */
   jwt?: Partial<JwtIssuer> | undefined;
 }
 
-/** What of a server key is to be another; what is left out stays. */
+/** Changes of a server key; members left out stay as they are. */
 export interface ServerKeyChanges {
   name?: string | undefined;
-  /** Null: the key alone is enough from now on. */
+  /** Null: the key alone is sufficient from now on. */
   jwt?: Partial<JwtIssuer> | null | undefined;
 }
 
-/** Where nothing else is said (reference: `svc_ids`). */
+/** Claim of a token that lists devices, unless the key names another (PROTOCOL.md §7). */
 const DEFAULT_CLAIM = 'svc_ids';
 
 /** The record of a server key without the key. */
 export type ServerKeyRecord = Omit<App, 'keyHash'>;
 
 /**
- * @returns the record, and the key, which cannot be had again
+ * @returns the record, and the key, which cannot be recovered later
  * @throws AdministrationError; LocalError INVALID_STATE when the key exists, NOT_FOUND when one of the products does
- * not
+ *   not
  */
 export async function addServerKey(
   administration: Administration,
@@ -55,13 +55,13 @@ export async function addServerKey(
   return { record: withoutHash(app), serverKey: key };
 }
 
-/** The server keys, without the keys themselves. */
+/** Returns the server keys, without the keys themselves. */
 export async function serverKeys({ store }: Administration, organizationId?: string): Promise<ServerKeyRecord[]> {
   return (await store.apps(organizationId)).map(withoutHash);
 }
 
 /**
- * A server key without the key itself.
+ * Returns a server key without the key itself.
  * @param key the key (`sk-…`), or its id (`ap-…`)
  * @throws AdministrationError not-found, which does not repeat the key
  */
@@ -72,9 +72,9 @@ export async function serverKey({ store }: Administration, key: string): Promise
 }
 
 /**
- * Changes a server key. Counts from the next connect; connections that are open stay.
+ * Changes a server key. Takes effect with the next connect; open connections stay.
  * @param key as {@link serverKey}
- * @returns the record as it is now
+ * @returns the changed record
  * @throws AdministrationError
  */
 export async function changeServerKey(
@@ -92,7 +92,7 @@ export async function changeServerKey(
 }
 
 /**
- * Connections that are open stay.
+ * Removes a server key; open connections stay.
  * @param key the key (`sk-…`), or its id (`ap-…`)
  * @returns its id
  * @throws AdministrationError not-found, which does not repeat the key
@@ -103,7 +103,7 @@ export async function removeServerKey({ store }: Administration, key: string): P
   return appId;
 }
 
-/** With the tokens of an issuer, or without. */
+/** Returns the settings with the tokens of an issuer, or without. */
 function authorization(jwt: Partial<JwtIssuer> | null): Pick<App, 'authType' | 'jwt'> {
   if (jwt === null) return { authType: 'NONE', jwt: null };
   const { issuer, audience, jwksUri, svcIdsClaim = DEFAULT_CLAIM } = jwt;

@@ -1,5 +1,5 @@
 /**
- * HTTP endpoints that devices may invoke through the base station. The signing secret is shown once and kept sealed.
+ * HTTP endpoints that devices may invoke through the base station. The signing secret is shown once and stored sealed.
  */
 import { newServiceSecret } from '../services/signature.ts';
 import type { Service } from '../storage/outbound-store.ts';
@@ -16,27 +16,27 @@ export interface NewService {
   serviceId?: string | undefined;
   organizationId?: string | undefined;
   name?: string | undefined;
-  /** ms an invocation may take. */
+  /** ms that an invocation may take. */
   timeout?: number | undefined;
-  /** It may be on this machine, in a private network, or at an http URL. */
+  /** Allows this machine, private networks and http URLs. */
   allowPrivate?: boolean | undefined;
-  /** Products it is attached to from the start. */
+  /** Products that it is attached to from the start. */
   productIds?: readonly string[] | undefined;
 }
 
 /** The record of a service without its secret. */
 export type ServiceRecord = Omit<Service, 'sealedSecret'>;
 
-/** A service and the products it is attached to. */
+/** A service and the products that it is attached to. */
 export interface AttachedService {
   readonly record: ServiceRecord;
   readonly products: readonly string[];
 }
 
 /**
- * @returns the service with its products, and the secret its requests are signed with, which cannot be had again
+ * @returns the service with its products, and the secret that signs its requests, which cannot be recovered later
  * @throws AdministrationError; LocalError INVALID_STATE when the id is taken, NOT_FOUND when a product is not of its
- * organization: nothing is added then
+ *   organization: nothing is added then
  */
 export async function addService(administration: Administration, request: NewService): Promise<AttachedService & { secret: string }> {
   const { store, randomBytes, sealer } = administration;
@@ -57,12 +57,12 @@ export async function addService(administration: Administration, request: NewSer
   return { record, products: await store.outbound.productsOfService(record.serviceId), secret };
 }
 
-/** The services, without their secrets. */
+/** Returns the services, without their secrets. */
 export async function services({ store }: Administration, organizationId?: string): Promise<ServiceRecord[]> {
   return (await store.outbound.services(organizationId)).map(withoutSecret);
 }
 
-/** A service with the products it is attached to. @throws AdministrationError not-found */
+/** Returns a service with the products that it is attached to. @throws AdministrationError not-found */
 export async function service({ store }: Administration, serviceId: string): Promise<AttachedService> {
   const found = await store.outbound.service(serviceId);
   if (found === null) return notFound(serviceId);
@@ -76,13 +76,13 @@ export async function attachService({ store }: Administration, serviceId: string
   await store.outbound.attachService(serviceId, productId);
 }
 
-/** Counts from the next invocation. @throws AdministrationError not-found when it was not attached */
+/** Takes effect with the next invocation. @throws AdministrationError not-found when it was not attached */
 export async function detachService({ store }: Administration, serviceId: string, productId: string): Promise<void> {
   const what = `service ${serviceId} attached to product ${productId}`;
   expectFound(await store.outbound.detachService(serviceId, productId), 'attachment of a service', serviceId, what);
 }
 
-/** Counts from the next invocation. @throws AdministrationError not-found */
+/** Takes effect with the next invocation. @throws AdministrationError not-found */
 export async function removeService({ store }: Administration, serviceId: string): Promise<void> {
   expectFound(await store.outbound.removeService(serviceId), 'service', serviceId);
 }

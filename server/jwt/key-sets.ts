@@ -1,11 +1,13 @@
 /**
- * The keys of issuers, fetched by https and kept (RFC 7517, RFC 9111 §5.2).
+ * The keys of issuers, fetched by HTTPS and cached (RFC 7517, RFC 9111 §5.2).
  *
- * - Kept for as long as `Cache-Control: max-age` says, 5 minutes to 24 hours; 5 minutes where it says nothing.
- * - Asked for again when a token names a key that is not there, and after a failure: each app at most once in 30 s, one request at a time.
- * - While the issuer cannot be reached, the last set is good for 24 hours beyond its time.
+ * - A set is fresh for as long as `Cache-Control: max-age` says, 5 minutes to 24 hours; 5 minutes without it.
+ * - It is fetched again when a token names an unknown key, and after a failure: for each app at most once in 30 s, one
+ *   request at a time.
+ * - While the issuer cannot be reached, the last set remains valid for another 24 hours.
  *
- * Where a URL leads is checked each time (`outbound/addresses.ts`): an app belongs to a tenant, and the network is the operator's.
+ * Each fetch checks where the URL leads (`outbound/addresses.ts`): an app belongs to a tenant, and the network is the
+ * operator's.
  */
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Clock, Network } from '../../transport/environment.ts';
@@ -22,7 +24,7 @@ export interface KeySetsOptions {
   readonly network: Pick<Network, 'resolve'>;
   readonly tally: LogTally;
   readonly get: HttpGet;
-  /** Whether the operator allows an issuer at this private address. */
+  /** Returns whether the operator allows an issuer at this private address. */
   readonly allowPrivate: (address: string) => boolean;
   /** Ends the requests under way. */
   readonly signal: AbortSignal;
@@ -33,28 +35,28 @@ export type JwtApp = App & { readonly jwt: NonNullable<App['jwt']> };
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
-/** ms that a set is kept, least and most, whatever the issuer says. */
+/** Least and most ms for which a set is fresh, whatever the issuer says. */
 const LEAST = 300 * SECOND;
 const MOST = 24 * HOUR;
-/** ms for which a set serves beyond its time when there is no newer one. */
+/** ms for which a set remains valid beyond its time when there is no newer one. */
 const GRACE = 24 * HOUR;
 /** ms between two requests for one app. */
 const PAUSE = 30 * SECOND;
 /** ms for resolver and request together. */
 const TIMEOUT = 5 * SECOND;
-/** Bytes of a set. */
+/** Most bytes of a set. */
 const MAX_LENGTH = 65_536;
-/** Apps whose keys are kept. */
+/** Most apps whose keys are cached. */
 const CAPACITY = 1_000;
-/** Requests at a time, of one organization and of all. */
+/** Concurrent requests, for one organization and in total. */
 const REQUESTS = { perKey: 4, total: 64 };
 
 interface Kept {
   readonly uri: string;
   set: KeySet | null;
-  /** Monotonic ms: fresh until then. */
+  /** Monotonic ms until which the set is fresh. */
   freshUntil: number;
-  /** When the issuer was asked last. */
+  /** When the issuer was last asked. */
   askedAt: number;
   /** The issuer did not answer then, or not with a set. */
   isSilent: boolean;
@@ -64,7 +66,7 @@ interface Kept {
 export class KeySets {
   readonly #options: KeySetsOptions;
   readonly #requests = new ConcurrencyLimit(REQUESTS);
-  /** By app, the one that was used last at the end. */
+  /** Entries by app, the most recently used last. */
   readonly #kept = new Map<string, Kept>();
 
   constructor(options: KeySetsOptions) {
@@ -72,9 +74,9 @@ export class KeySets {
   }
 
   /**
-   * The keys of the app's issuer.
-   * @param lacking a set that has not the key of a token: a newer one is asked for, if it is time
-   * @returns null when they cannot be had
+   * Returns the keys of the app's issuer.
+   * @param lacking a set without the key of a token: a newer one is fetched, unless it is too soon
+   * @returns null when there are none
    */
   async of(app: JwtApp, lacking?: KeySet): Promise<KeySet | null> {
     const kept = this.#entry(app);
@@ -83,7 +85,7 @@ export class KeySets {
     if (!isFresh()) {
       const wasSilent = kept.isSilent && clock.now() - kept.askedAt < 2 * PAUSE;
       const asked = this.#refresh(app, kept);
-      // While the issuer is silent nobody waits for it who has what will be used in the end.
+      // While the issuer is silent, callers that end up with the cached set do not wait.
       if (!wasSilent || kept.set === null || kept.set === lacking) await asked;
     }
     return clock.now() < kept.freshUntil + GRACE ? kept.set : null;
@@ -100,7 +102,7 @@ export class KeySets {
     return kept;
   }
 
-  /** Asks the issuer, unless that was a moment ago. Never rejects. */
+  /** Asks the issuer, unless it was asked a moment ago. Never rejects. */
   #refresh(app: JwtApp, kept: Kept): Promise<void> {
     if (kept.asking !== null) return kept.asking;
     if (this.#options.clock.now() - kept.askedAt < PAUSE) return Promise.resolve();
@@ -141,12 +143,12 @@ export class KeySets {
     const headers = { accept: 'application/jwk-set+json, application/json' };
     const { status, headers: answered, body, cut } = await get({ url, headers, addresses, timeout, limit: MAX_LENGTH, signal });
     if (status !== 200) throw new RemoteError('BAD_RESPONSE', `the issuer answered ${status}`);
-    if (cut) throw new RemoteError('BAD_RESPONSE', `the issuer gave more than ${MAX_LENGTH} bytes`);
+    if (cut) throw new RemoteError('BAD_RESPONSE', `the issuer's answer has more than ${MAX_LENGTH} bytes`);
     return { set: readKeySet(body), lifetime: lifetimeOf(answered['cache-control']) };
   }
 }
 
-/** ms. A list of directives (RFC 9111 §5.2): the first `max-age` counts. */
+/** Returns the lifetime, ms. Of a list of directives (RFC 9111 §5.2) the first `max-age` counts. */
 function lifetimeOf(cacheControl = ''): number {
   const directives = cacheControl.toLowerCase().split(/\s*,\s*/);
   if (directives.some((each) => each === 'no-store' || each === 'no-cache')) return LEAST;

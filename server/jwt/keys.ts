@@ -1,27 +1,30 @@
 /**
  * A JWK Set (RFC 7517) as an issuer publishes it: which of its keys verify tokens, and with which algorithms.
  *
- * - A key is for the one algorithm that its `alg` names, else for those of its type. `none` and symmetric keys are no algorithms here, so that the public
- *   key of an issuer cannot serve as an HMAC secret (RFC 8725 §2.1).
- * - Keys that say that they are for something else (`use`, `key_ops`) and keys of unknown kinds are passed over.
+ * - A key is used with the one algorithm that its `alg` names, else with those of its type. `none` and symmetric keys
+ *   are not accepted, so that the public key of an issuer cannot serve as an HMAC secret (RFC 8725 §2.1).
+ * - Keys for another purpose (`use`, `key_ops`) and keys of unknown kinds are skipped.
  */
 import type { JWK } from 'jose';
 import { RemoteError } from '../../protocol/errors/index.ts';
 
-/** Algorithms of tokens that are accepted (RFC 7518 §3.1, RFC 8037, RFC 9864). */
+/** Accepted algorithms of tokens (RFC 7518 §3.1, RFC 8037, RFC 9864). */
 export const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA', 'Ed25519'] as const;
 export type Algorithm = (typeof ALGORITHMS)[number];
 
-/** Keys of a set, usable or not. */
+/** Most keys of a set, usable or not. */
 const MAX_KEYS = 100;
 
 /** A key that verifies tokens. */
 export interface VerificationKey {
-  /** Its required members in their order, which is what RFC 7638 takes a thumbprint of: the same key in another set has the same. */
+  /**
+   * Its required members in their order, the input of an RFC 7638 thumbprint: the same key in another set has the same
+   * id.
+   */
   readonly id: string;
   readonly kid: string | null;
   readonly algorithms: readonly Algorithm[];
-  /** The public members alone. */
+  /** The public members only. */
   readonly jwk: JWK;
 }
 
@@ -35,12 +38,14 @@ export class KeySet {
     this.#ids = new Set(keys.map(({ id }) => id));
   }
 
-  /** Those that a token with this header may be signed with, in their order. A header without `kid` names all. */
+  /**
+   * Returns the keys that may have signed a token with this header, in their order. A header without `kid` matches all.
+   */
   candidates({ alg, kid }: { alg: Algorithm; kid: string | undefined }): readonly VerificationKey[] {
     return this.#keys.filter((key) => key.algorithms.includes(alg) && (kid === undefined || key.kid === kid));
   }
 
-  /** Whether the key is still one of the issuer's. */
+  /** Returns whether the key is still one of the issuer's. */
   has(id: string): boolean {
     return this.#ids.has(id);
   }
@@ -49,7 +54,7 @@ export class KeySet {
 /** @param body JSON of a JWK Set @throws RemoteError BAD_RESPONSE when it is none, or has more than 100 keys */
 export function readKeySet(body: Uint8Array): KeySet {
   const keys = keysOf(body);
-  if (keys === null) throw new RemoteError('BAD_RESPONSE', 'the issuer gave no JWK Set');
+  if (keys === null) throw new RemoteError('BAD_RESPONSE', 'the issuer did not return a JWK Set');
   if (keys.length > MAX_KEYS) throw new RemoteError('BAD_RESPONSE', `the issuer has more than ${MAX_KEYS} keys`);
   return new KeySet(keys.map(verificationKey).filter((key) => key !== null));
 }
@@ -63,7 +68,7 @@ function keysOf(body: Uint8Array): unknown[] | null {
   }
 }
 
-/** Null for a key that verifies no tokens here. */
+/** Returns null for a key that verifies no tokens here. */
 function verificationKey(value: unknown): VerificationKey | null {
   if (typeof value !== 'object' || value === null) return null;
   const { kty, crv, n, e, x, y, kid, alg, use, key_ops: operations } = value as Record<string, unknown>;

@@ -1,6 +1,6 @@
 /**
- * One token of an issuer: a JWT (RFC 7519) in compact form, signed (RFC 7515). Its header chooses among the issuer's keys and decides nothing else: keys
- * that a token brings along or points to (`jwk`, `jku`, `x5c`, `x5u`) are not looked at.
+ * One token of an issuer: a JWT (RFC 7519) in compact form, signed (RFC 7515). Its header only chooses among the
+ * issuer's keys: keys that a token contains or points to (`jwk`, `jku`, `x5c`, `x5u`) are ignored.
  */
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { JwtIssuer } from '../storage/store.ts';
@@ -8,28 +8,28 @@ import { ALGORITHMS, type Algorithm, type VerificationKey } from './keys.ts';
 
 /** Three parts of base64url without padding, none empty. */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
-/** Keys that are tried for a token whose header fits several. */
+/** Most keys tried for a token whose header fits several. */
 const MAX_TRIED = 4;
-/** Seconds that clocks may differ (RFC 7519 §4.1.4). */
+/** Seconds by which clocks may differ (RFC 7519 §4.1.4). */
 export const LEEWAY = 60;
 
-/** What a header says of the signature. */
+/** The header's members about the signature. */
 export interface TokenHeader {
   readonly alg: Algorithm;
   readonly kid: string | undefined;
 }
 
-/** A token that is what it says. */
+/** A verified token. */
 export interface VerifiedToken {
-  /** Of the key that signed it. */
+  /** Id of the key that signed it. */
   readonly keyId: string;
   /** `exp`, Unix ms. */
   readonly expires: number;
-  /** `<productId>.<deviceId>` of each. */
+  /** `<productId>.<deviceId>` of each device. */
   readonly devices: ReadonlySet<string>;
 }
 
-/** Null for what is no token, or is signed with an algorithm that is not accepted. */
+/** Returns null for anything but a token, or for an algorithm that is not accepted. */
 export function tokenHeader(token: string): TokenHeader | null {
   if (!COMPACT.test(token)) return null;
   try {
@@ -43,17 +43,17 @@ export function tokenHeader(token: string): TokenHeader | null {
 
 /** What a token is checked against. */
 export interface Expected {
-  /** Keys of the issuer, those that the header fits. */
+  /** Keys of the issuer that fit the header. */
   readonly keys: readonly VerificationKey[];
   readonly issuer: JwtIssuer;
   /** Unix ms. */
   readonly wallTime: number;
 }
 
-/** Checks signature, `iss`, `aud`, `exp` and `nbf`. @returns null when any of it does not hold */
+/** Checks signature, `iss`, `aud`, `exp` and `nbf`. @returns null when one of the checks fails */
 export type VerifyToken = (token: string, header: TokenHeader, expected: Expected) => Promise<VerifiedToken | null>;
 
-/** {@link VerifyToken} by jose. */
+/** {@link VerifyToken} with jose. */
 export const verifyToken: VerifyToken = async (token, { alg }, { keys, issuer, wallTime }) => {
   const options = {
     algorithms: [alg],
@@ -68,16 +68,16 @@ export const verifyToken: VerifyToken = async (token, { alg }, { keys, issuer, w
       const { payload } = await jwtVerify(token, jwk, options);
       return { keyId: id, expires: payload.exp! * 1000, devices: devicesOf(payload, issuer.svcIdsClaim) };
     } catch (error) {
-      // A key that is none, such as RSA of less than 2048 bits, is a TypeError or the platform's own.
+      // An unusable key, such as RSA of less than 2048 bits, raises a TypeError or an error of the platform.
       if (error instanceof errors.JOSEError && !(error instanceof errors.JWSSignatureVerificationFailed)) return null;
     }
   }
   return null;
 };
 
-/** Names between blanks, or an array of them. A claim of another type names none. */
+/** Parses names separated by blanks, or an array of them. A claim of another type lists none. */
 function devicesOf(payload: JWTPayload, claim: string): ReadonlySet<string> {
-  // What every object inherits is neither of the two.
+  // Inherited properties of an object are neither string nor array.
   const value = payload[claim];
   const names = typeof value === 'string' ? value.split(' ') : Array.isArray(value) ? value : [];
   return new Set(names.filter((name): name is string => typeof name === 'string' && name !== ''));

@@ -1,6 +1,6 @@
 /**
- * Whether a client's token of an issuer lets it connect to a device: a few are checked each second for one address, and one that was right is remembered until
- * it expires or its key is no longer the issuer's.
+ * Decides whether a client's token of an issuer admits it to a device. Each address may have a few tokens checked per
+ * second; a valid one is remembered until it expires or its key is no longer the issuer's.
  */
 import { Rates } from '../../protocol/rates.ts';
 import type { Clock } from '../../transport/environment.ts';
@@ -9,34 +9,34 @@ import type { JwtApp, KeySets } from './key-sets.ts';
 import type { VerificationKey } from './keys.ts';
 import { LEEWAY, type TokenHeader, tokenHeader, type VerifiedToken, type VerifyToken, verifyToken } from './token.ts';
 
-/** What a client shows, and for what. */
+/** The token that a client shows, with its context. */
 export interface ShownToken {
   readonly app: JwtApp;
   readonly token: string;
   /** `<productId>.<deviceId>`. */
   readonly device: string;
-  /** Of the client, as `addressKey` gives it. */
+  /** Address of the client, as `addressKey` returns it. */
   readonly address: string;
 }
 
 /**
- * - admitted: it names the device; elsewhere: it is good and does not
- * - invalid: it is none of the issuer's, or not now
- * - unavailable: the issuer's keys cannot be had; wait: s until the address may have another one checked
+ * - admitted: it names the device; elsewhere: it is valid but does not
+ * - invalid: it is not the issuer's, or not valid now
+ * - unavailable: the issuer's keys cannot be fetched; wait: s until another token of the address may be checked
  */
 export type TokenVerdict = 'admitted' | 'elsewhere' | 'invalid' | 'unavailable' | { readonly wait: number };
 
 export interface TokenVerifierOptions {
   readonly clock: Clock;
   readonly keySets: KeySets;
-  /** Tokens checked a second for one address (IPv4) or /64 (IPv6), and at once. */
+  /** Tokens checked a second for one address (IPv4) or /64 (IPv6), and burst. */
   readonly rate: number;
   readonly burst: number;
-  /** Default: by jose. */
+  /** Default: jose. */
   readonly verify?: VerifyToken;
 }
 
-/** Tokens remembered. */
+/** Most tokens remembered. */
 const CAPACITY = 10_000;
 
 export class TokenVerifier {
@@ -50,12 +50,12 @@ export class TokenVerifier {
     this.#rates = new Rates(options.rate, options.burst);
   }
 
-  /** Tokens that are remembered. */
+  /** Number of remembered tokens. */
   get size(): number {
     return this.#known.size;
   }
 
-  /** Never rejects for what the client or the issuer sends. */
+  /** Never rejects because of the client's or the issuer's data. */
   async check({ app, token, device, address }: ShownToken): Promise<TokenVerdict> {
     const header = tokenHeader(token);
     if (header === null) return 'invalid';
@@ -89,7 +89,7 @@ export class TokenVerifier {
     this.#known.set(key, verified);
   }
 
-  /** The issuer's keys that fit, empty when none does; null when they cannot be had. */
+  /** Returns the issuer's keys that fit, empty when none does; null when they cannot be fetched. */
   async #keysFor(app: JwtApp, header: TokenHeader): Promise<readonly VerificationKey[] | null> {
     const { keySets } = this.#options;
     const set = await keySets.of(app);
@@ -99,7 +99,7 @@ export class TokenVerifier {
   }
 }
 
-/** What a token was checked against is part of it: another issuer, audience or claim means another check. */
+/** The key includes what a token was checked against: another issuer, audience or claim needs another check. */
 function keyOf({ appId, jwt }: JwtApp, token: string): string {
   return hashSecret(JSON.stringify([appId, jwt.issuer, jwt.audience, jwt.jwksUri, jwt.svcIdsClaim, token]));
 }

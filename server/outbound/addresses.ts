@@ -1,8 +1,8 @@
 /**
- * Where a URL that the operator configured may lead: a service must not become a door into the operator's own network.
+ * Where a URL that the operator configured may lead: a service must not open the operator's own network.
  *
- * Every address a name resolves to is checked, also inside the forms of IPv6 that carry an IPv4 address (mapped, NAT64,
- * 6to4). What an address is stands in `transport/special-addresses.ts`; here is what a service may be at.
+ * Every address that a name resolves to is checked, including an IPv4 address inside IPv6 (mapped, NAT64, 6to4).
+ * `transport/special-addresses.ts` says what an address is; this file says which addresses a service may have.
  */
 import { RemoteError } from '../../protocol/errors/index.ts';
 import { parseAddress } from '../../transport/address.ts';
@@ -10,12 +10,12 @@ import { type AddressKind, addressKind, embeddedAddress } from '../../transport/
 
 /**
  * - public: anywhere on the Internet
- * - private: this machine, or a network of the operator's; only where the operator allows it
- * - never: link-local and metadata addresses, multicast, unspecified, reserved, and what is no address
+ * - private: this machine, or a network of the operator; only where the operator allows it
+ * - never: link-local and metadata addresses, multicast, unspecified, reserved, and anything but an address
  */
 export type AddressClass = 'public' | 'private' | 'never';
 
-/** The policy. A translated address is what the address inside it is. */
+/** The policy. A translated address counts as the address inside it. */
 const classes: Readonly<Record<Exclude<AddressKind, 'translated'>, AddressClass>> = {
   global: 'public',
   private: 'private',
@@ -35,7 +35,7 @@ const classes: Readonly<Record<Exclude<AddressKind, 'translated'>, AddressClass>
 
 export const NOT_ALLOWED = 'the host is not at an address that is allowed';
 
-/** The class of a numeric address. */
+/** Returns the class of a numeric address. */
 export function addressClass(text: string): AddressClass {
   const bytes = parseAddress(text);
   return bytes === null ? 'never' : classOf(bytes);
@@ -47,9 +47,10 @@ function classOf(address: Uint8Array): AddressClass {
 }
 
 /**
- * The addresses of a URL's host, all of them checked: one that is not allowed forbids the host.
- * @param resolve as that of the environment's network @param allowPrivate whether a private address is allowed
- * @throws RemoteError BAD_RESPONSE when the name cannot be resolved or leads where it must not
+ * Returns the addresses of a URL's host, all checked: a single forbidden one excludes the host.
+ * @param resolve as that of the environment's network
+ * @param allowPrivate whether a private address is allowed
+ * @throws RemoteError BAD_RESPONSE when the name cannot be resolved or leads to a forbidden address
  */
 export async function allowedAddresses(
   url: URL,

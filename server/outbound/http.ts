@@ -1,8 +1,9 @@
 /**
- * One HTTP request of the base station to the outside: bounded in time and size, on a connection of its own, redirects not followed.
+ * One HTTP request of the base station to the outside: bounded in time and size, on its own connection, without
+ * following redirects.
  *
- * Nothing is taken from the environment (no proxy). Where the addresses of the host were checked before, they are given along and no name
- * is resolved again: what was checked is what is connected to.
+ * The environment has no influence (no proxy). Where the addresses of the host were checked before, the caller passes
+ * them and no name is resolved again, so the connection goes to a checked address.
  */
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
@@ -14,11 +15,11 @@ export interface HttpGetRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** ms from the call to the last byte of the answer. */
   readonly timeout: number;
-  /** Bytes of the answer's body that are read; the rest is dropped. */
+  /** Bytes read of the answer's body; the rest is dropped. */
   readonly limit: number;
-  /** Numeric addresses to connect to in the place of what the host name resolves to. */
+  /** Numeric addresses to connect to, instead of resolving the host name. */
   readonly addresses?: readonly string[];
-  /** Fires: the call ends with STOPPED. */
+  /** Ends the call with STOPPED when it fires. */
   readonly signal?: AbortSignal;
 }
 
@@ -28,7 +29,7 @@ export interface HttpRequest extends HttpGetRequest {
 
 export interface HttpAnswer {
   readonly status: number;
-  /** By lower-case name; of a repeated header the values joined with commas. */
+  /** By lower-case name; values of a repeated header are joined with commas. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
   /** The body was longer than the limit. */
@@ -40,16 +41,16 @@ export type HttpPost = (request: HttpRequest) => Promise<HttpAnswer>;
 /** @throws as {@link HttpPost} */
 export type HttpGet = (request: HttpGetRequest) => Promise<HttpAnswer>;
 
-/** Bytes of all headers of an answer. */
+/** Most bytes of all headers of an answer. */
 const HEADER_LIMIT = 16_384;
 
-/** {@link HttpPost} over Node. */
+/** {@link HttpPost} with Node. */
 export const nodePost: HttpPost = (request) => exchange(request, request.body);
 
-/** {@link HttpGet} over Node. */
+/** {@link HttpGet} with Node. */
 export const nodeGet: HttpGet = (request) => exchange(request);
 
-/** Ends in its time whatever comes: a request that Node itself gave up tells nobody. */
+/** Ends in time under all circumstances: when Node itself gives up a request, it may emit no event. */
 function exchange(request: HttpGetRequest, body?: string | Uint8Array): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     const outgoing = open(request, body);
@@ -86,7 +87,7 @@ function open({ url, headers, addresses }: HttpGetRequest, body: string | Uint8A
     method: body === undefined ? 'GET' : 'POST',
     headers: { 'accept-encoding': 'identity', ...headers, ...lengthOf(body), connection: 'close' },
     agent: false as const,
-    // The environment cannot switch it off.
+    // Explicit, so that the environment cannot switch it off.
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2' as const,
     maxHeaderSize: HEADER_LIMIT,
@@ -100,7 +101,7 @@ function lengthOf(body: string | Uint8Array | undefined): Record<string, string>
   return { 'content-length': String(typeof body === 'string' ? Buffer.byteLength(body) : body.length) };
 }
 
-/** A lookup that knows only these addresses, in their order. */
+/** Returns a lookup that knows only these addresses, in their order. */
 function pinned(addresses: readonly string[]): LookupFunction {
   const found = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
   return (_host, options, callback) => {
@@ -128,7 +129,7 @@ function headersOf({ headers }: IncomingMessage): Record<string, string> {
   );
 }
 
-/** The system's name of what happened: its message may hold addresses that are nobody's business on a device. */
+/** Names the system's error code: the message may hold addresses that a device must not see. */
 function reason(error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
   return `the other side cannot be reached or does not answer (${code ?? error.name})`;

@@ -1,4 +1,4 @@
-/** A bound on work that cannot be stopped. */
+/** A time limit for work that cannot be cancelled. */
 import { RemoteError } from '../../protocol/errors/index.ts';
 import type { Clock } from '../../transport/environment.ts';
 

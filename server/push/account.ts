@@ -1,6 +1,6 @@
 /**
- * A service account of the push provider: its JSON file, and the signed assertion that is exchanged for an access token (RFC 7523 §2.1, as the
- * provider's OAuth2 for service accounts has it).
+ * A service account of the push provider: its JSON file, and the signed assertion that is exchanged for an access token
+ * (RFC 7523 §2.1, in the form of the provider's OAuth2 for service accounts).
  */
 import { createPrivateKey } from 'node:crypto';
 import { importPKCS8, SignJWT } from 'jose';
@@ -8,18 +8,18 @@ import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { HttpAnswer, HttpPost } from '../outbound/http.ts';
 import type { AccessToken } from './token-cache.ts';
 
-/** The provider's own origin. */
+/** Origin of the provider. */
 export const PROVIDER_URL = 'https://fcm.googleapis.com';
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
-/** Seconds an assertion is valid: the most the provider takes. */
+/** Seconds for which an assertion is valid: the most that the provider accepts. */
 const ASSERTION_LIFETIME = 3600;
 const MIN_MODULUS = 2048;
-/** Of the answer with the token. */
+/** Most bytes of the answer with the token. */
 const TOKEN_ANSWER_LIMIT = 16_384;
 const MAX_TOKEN = 4096;
 
-/** What of a service account's file is used. */
+/** The used members of a service account's file. */
 export interface ServiceAccount {
   readonly projectId: string;
   readonly clientEmail: string;
@@ -29,13 +29,13 @@ export interface ServiceAccount {
   readonly tokenUrl: string;
 }
 
-/** Reads a service account's file. @throws LocalError INVALID_ARGUMENT with what is wrong; never with the key */
+/** Parses a service account's file. @throws LocalError INVALID_ARGUMENT with what is wrong; never with the key */
 export function parseServiceAccount(json: unknown): ServiceAccount {
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) invalid('it is no JSON object');
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) invalid('it is not a JSON object');
   const fields = json as Record<string, unknown>;
   if (fields.type !== 'service_account') invalid('its "type" is not "service_account"');
   const { private_key_id: keyId } = fields;
-  if (keyId !== undefined && typeof keyId !== 'string') invalid('its "private_key_id" is no text');
+  if (keyId !== undefined && typeof keyId !== 'string') invalid('its "private_key_id" is not a string');
   return {
     projectId: field(fields, 'project_id', /^[A-Za-z0-9][A-Za-z0-9:._-]{0,99}$/),
     clientEmail: field(fields, 'client_email', /^[^\s@]{1,128}@[^\s@]{1,128}$/),
@@ -45,16 +45,18 @@ export function parseServiceAccount(json: unknown): ServiceAccount {
   };
 }
 
-/** True for a URL the provider may be at: `https:`, or `http:` on this machine; no user, query or fragment. */
+/**
+ * Returns true for a URL that the provider may have: `https:`, or `http:` on this machine; no user, query or fragment.
+ */
 export function isProviderUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname));
 }
 
-/** As it stands in the file: the assertion names it letter by letter. */
+/** Returns the text unchanged: the assertion must name it letter by letter. */
 function checkProviderUrl(text: string, what: string): string {
-  return isProviderUrl(text) ? text : invalid(`${what} is no https URL (http only on this machine)`);
+  return isProviderUrl(text) ? text : invalid(`${what} is not an https URL (http only on this machine)`);
 }
 
 function field(fields: Record<string, unknown>, name: string, pattern: RegExp): string {
@@ -69,9 +71,9 @@ function rsaKey(pem: string): string {
       return key.export({ type: 'pkcs8', format: 'pem' }) as string;
     }
   } catch {
-    // Said below: the library's message may hold parts of the key.
+    // Reported below: the library's message may hold parts of the key.
   }
-  return invalid(`its "private_key" is no RSA key of ${MIN_MODULUS} bits or more in PEM`);
+  return invalid(`its "private_key" is not an RSA key of ${MIN_MODULUS} bits or more in PEM`);
 }
 
 function invalid(problem: string): never {
@@ -93,7 +95,7 @@ export const signAssertion: SignAssertion = async ({ clientEmail, keyId, private
     .sign(await importPKCS8(privateKey, 'RS256'));
 };
 
-/** The token endpoint answered and gave no token. */
+/** The token endpoint answered without a token. */
 export class TokenRefused extends RemoteError {
   override name = 'TokenRefused';
   readonly answer: HttpAnswer;
@@ -126,7 +128,7 @@ export async function fetchToken(
 function readToken(body: Uint8Array): AccessToken | null {
   try {
     const { access_token: token, expires_in: seconds } = JSON.parse(new TextDecoder().decode(body)) as Record<string, unknown>;
-    // RFC 6750 §2.1: anything else cannot stand in the header.
+    // RFC 6750 §2.1: other characters are not allowed in the header.
     const usable = typeof token === 'string' && token.length <= MAX_TOKEN && /^[A-Za-z0-9\-._~+/]+=*$/.test(token);
     return usable && typeof seconds === 'number' && seconds > 0 ? { token, lifetime: seconds * 1000 } : null;
   } catch {

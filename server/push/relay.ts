@@ -1,9 +1,9 @@
 /**
- * Relays a device's notification to the push provider's HTTP v1 interface, with the service account of the device's organization, and brings
- * the provider's answer back.
+ * Relays a device's notification to the push provider's HTTP v1 interface, with the service account of the device's
+ * organization, and returns the provider's answer.
  *
- * One notification has one idempotency key for all its attempts, and 100 s in all; then the provider's last answer stands. What is tried again
- * and when is `retry.ts`, tokens are `token-cache.ts`. The document is passed on unread.
+ * One notification has one idempotency key for all its attempts, and 100 s in total; then the provider's last answer is
+ * returned. `retry.ts` decides about retries, `token-cache.ts` keeps tokens. The document is forwarded unread.
  */
 import { cutText, isUnregistered, MAX_PUSH_ANSWER, type PushAnswer, type PushRequest, tokenOf } from '../../protocol/control/index.ts';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
@@ -18,14 +18,14 @@ import { fetchToken, type SignAssertion, TokenRefused } from './account.ts';
 import { type Attempted, PUSH_TIME, parseRetryAfter, retryDelay } from './retry.ts';
 import { TokenCache } from './token-cache.ts';
 
-/** Something the operator's application may want to know. */
+/** An event that the operator's application may want to know. */
 export interface PushEvent {
-  /** The provider says that nobody has this registration token any more. */
+  /** The provider reports that this registration token is no longer in use. */
   readonly kind: 'push-token-unregistered';
   readonly productId: string;
   readonly deviceId: string;
   readonly projectId: string;
-  /** The token of the device's document; null when it names none. */
+  /** The token in the device's document; null when it names none. */
   readonly token: string | null;
 }
 
@@ -57,7 +57,8 @@ export class PushRelay {
 
   /**
    * Sends a notification of an attached device.
-   * @throws RemoteError FORBIDDEN (no credential for the project in the device's organization), TIMEOUT, BAD_RESPONSE (no answer); LocalError STOPPED
+   * @throws RemoteError FORBIDDEN (no credential for the project in the device's organization), TIMEOUT, BAD_RESPONSE
+   *   (no answer); LocalError STOPPED
    */
   async send(device: { productId: string; deviceId: string }, { projectId, body }: PushRequest): Promise<PushAnswer> {
     const credential = await this.#credential(device.productId, projectId);
@@ -140,7 +141,7 @@ export class PushRelay {
       headers: {
         authorization: `Bearer ${token}`,
         'content-type': 'application/json; charset=utf-8',
-        // A string of structured fields, as draft-ietf-httpapi-idempotency-key-header has it.
+        // A string of structured fields (draft-ietf-httpapi-idempotency-key-header).
         'idempotency-key': `"${idempotencyKey}"`,
       },
       body,
@@ -166,7 +167,7 @@ function fail(outcome: Outcome): never {
   throw 'failure' in outcome ? outcome.failure : new RemoteError('BAD_RESPONSE', 'the push provider did not answer');
 }
 
-/** 0 to below 1. */
+/** From 0 to less than 1. */
 function random(crypto: CryptoProvider): number {
   return Buffer.from(crypto.randomBytes(4)).readUInt32BE() / 2 ** 32;
 }

@@ -1,23 +1,23 @@
 /**
- * When a push is tried again. Pure: time and randomness are arguments.
+ * When a push is retried. Pure: time and randomness are arguments.
  *
- * Not after an answer that another attempt would not change (2xx, 3xx, 4xx). 429, 5xx, and attempts without an answer: after a random time below a bound
- * that doubles (full jitter), and not before Retry-After; a 429 without one asks for a minute. Never when that would end beyond the time a
- * notification has: then the last answer stands.
+ * Not after an answer that a retry would not change (2xx, 3xx, 4xx). After 429, 5xx, and attempts without an answer:
+ * after a random time below a doubling bound (full jitter), and not before Retry-After; a 429 without one means a
+ * minute. Never beyond the time of a notification: then the last answer is returned.
  */
 
-/** ms a notification may take in all; a device waits 120 s for the answer. */
+/** ms that a notification may take in total; a device waits 120 s for the answer. */
 export const PUSH_TIME = 100_000;
 
-/** ms before another attempt after a 429 that does not say when. */
+/** ms before a retry after a 429 without Retry-After. */
 const QUOTA_DELAY = 60_000;
-/** Bound of the first random delay, and the greatest, ms. */
+/** Bound of the first random delay, and the largest, ms. */
 const FIRST_BOUND = 1_000;
 const GREATEST_BOUND = 32_000;
 
 /** How an attempt ended. */
 export interface Attempted {
-  /** HTTP status; null: there was no answer. */
+  /** HTTP status; null: no answer. */
   readonly status: number | null;
   /** ms that the answer asks to wait; null: it does not say. */
   readonly retryAfter: number | null;
@@ -26,8 +26,8 @@ export interface Attempted {
 /**
  * @param attempts made so far, at least 1
  * @param elapsed ms since the first began
- * @param random 0 to below 1
- * @returns ms to wait before the next attempt; null: none
+ * @param random from 0 to less than 1
+ * @returns ms to wait before the next attempt; null: none follows
  */
 export function retryDelay({ status, retryAfter }: Attempted, attempts: number, elapsed: number, random: number): number | null {
   if (!isPassing(status)) return null;
@@ -41,9 +41,9 @@ function isPassing(status: number | null): boolean {
 }
 
 /**
- * Reads Retry-After (RFC 9110 §10.2.3): seconds or an HTTP date.
+ * Parses Retry-After (RFC 9110 §10.2.3): seconds or an HTTP date.
  * @param wallTime Unix ms
- * @returns ms, not negative; null when there is none or it cannot be read
+ * @returns ms, not negative; null when it is missing or malformed
  */
 export function parseRetryAfter(value: string | undefined, wallTime: number): number | null {
   if (value === undefined) return null;

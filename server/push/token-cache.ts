@@ -1,18 +1,18 @@
 /**
- * Access tokens by credential: kept until shortly before they expire, fetched once at a time, few enough to remember. Time is an argument, the
- * fetching comes in from outside.
+ * Access tokens by credential: cached until shortly before they expire, with one fetch at a time, for a bounded number
+ * of credentials. Time and fetch are arguments.
  */
 
-/** A token as it was given. */
+/** A token as issued. */
 export interface AccessToken {
   readonly token: string;
-  /** ms it is valid from now on. */
+  /** ms for which it is valid from now on. */
   readonly lifetime: number;
 }
 
-/** ms before its expiry after which a token is not used any more: a notification may be on its way that long. */
+/** ms before its expiry from which a token is no longer used: a notification may take that long. */
 const MARGIN = 120_000;
-/** Credentials remembered. */
+/** Most credentials remembered. */
 const CAPACITY = 1_000;
 
 interface Kept {
@@ -25,8 +25,9 @@ export class TokenCache {
   readonly #fetching = new Map<string, Promise<string>>();
 
   /**
-   * The token of a credential.
-   * @param now monotonic ms; @param fetch called when there is none; what it throws reaches all who wait, and is not kept
+   * Returns the token of a credential.
+   * @param now monotonic ms
+   * @param fetch called when there is none; its error reaches all waiting callers, and is not cached
    */
   get(key: string, now: () => number, fetch: () => Promise<AccessToken>): Promise<string> {
     const kept = this.#kept.get(key);
@@ -38,7 +39,7 @@ export class TokenCache {
     return fetching;
   }
 
-  /** Forgets a token that was refused; one that came since stays. */
+  /** Forgets a token that was refused; a newer one stays. */
   drop(key: string, token: string): void {
     if (this.#kept.get(key)?.token === token) this.#kept.delete(key);
   }
@@ -48,7 +49,7 @@ export class TokenCache {
     this.#kept.delete(key);
     const [oldest] = this.#kept.keys();
     if (oldest !== undefined && this.#kept.size >= CAPACITY) this.#kept.delete(oldest);
-    // A short-lived token is good for half its life at least.
+    // A short-lived token is used for at least half its lifetime.
     this.#kept.set(key, { token, until: now() + Math.max(lifetime - MARGIN, lifetime / 2) });
     return token;
   }

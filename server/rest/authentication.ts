@@ -1,8 +1,8 @@
 /**
- * Who calls the REST interface: the API key in `Authorization: Bearer <API_KEY>` (interface.md §5).
+ * Authenticates a caller of the REST interface: the API key in `Authorization: Bearer <API_KEY>` (docs/rest.md).
  *
- * Order: key → 401, the client's address (`client-address.ts`) against the key's list → 403. What the key may read is decided by the route.
- * The key's record is read at each request, so a removed key or a changed list counts at once.
+ * Order: key → 401, the client's address (`client-address.ts`) against the key's list → 403. The route decides what the
+ * key may read. The key's record is read at each request, so a removed key or a changed list takes effect at once.
  */
 import type { FastifyRequest } from 'fastify';
 import { ipAllowed } from '../administration/ip-list.ts';
@@ -12,14 +12,14 @@ import type { ApiKey, Store } from '../storage/store.ts';
 import { RestError } from './errors.ts';
 
 /** Compared with when the key's id is unknown, so that this takes the same steps. */
-const nobody = hashSecret('');
+const unknownKeyHash = hashSecret('');
 
-/** The key of a request. @throws RestError 401, 403 */
+/** Returns the key of a request. @throws RestError 401, 403 */
 export async function authenticate(request: FastifyRequest, store: Store, addresses: Pick<ClientAddresses, 'of'>): Promise<ApiKey> {
   const token = bearer(request.headers.authorization);
   const apikeyId = token.slice(0, token.indexOf('.'));
   const expected = await store.apiKeyHash(apikeyId);
-  const proved = sameHash(hashSecret(token), expected ?? nobody);
+  const proved = sameHash(hashSecret(token), expected ?? unknownKeyHash);
   const key = proved && expected !== null ? await store.apiKey(apikeyId) : null;
   if (key === null) throw unauthorized();
   admitAddress(key, addresses.of(request.raw));

@@ -1,17 +1,20 @@
-/** Whether a certificate proves a host to who trusts the roots of Node and nothing else, as devices do (docs/trust.md). */
+/**
+ * Decides whether a certificate proves a host to a peer that trusts only the roots of Node, as devices do
+ * (docs/trust.md).
+ */
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { rootCertificates } from 'node:tls';
 import { certificateBlocks } from '../../protocol/identity/index.ts';
 
-/** Certificates between that of a host and its root. */
+/** Most certificates between that of a host and its root. */
 const MAX_CHAIN = 8;
 
 /**
  * @param pem of the host's certificate, and of those between it and the root
  * @param host a name or numeric address
  * @param now Unix ms
- * @param roots PEM of each root that is trusted
+ * @param roots PEM of each trusted root
  */
 export function provesHost(pem: string, host: string, now: number, roots: readonly string[] = rootCertificates): boolean {
   const [leaf, ...between] = certificateBlocks(pem).map((each) => new X509Certificate(each));
@@ -29,7 +32,7 @@ export function provesHost(pem: string, host: string, now: number, roots: readon
   return false;
 }
 
-/** Whether a root has issued it. */
+/** Returns whether a root has issued it. */
 function hasRoot(certificate: X509Certificate, roots: readonly string[], now: number): boolean {
   return roots.some((pem) => {
     const root = new X509Certificate(pem);

@@ -1,14 +1,15 @@
 /**
- * The certificate of HTTP over TLS: its PEM files, read again when they change, so that a renewal needs no restart.
+ * The certificate of HTTP over TLS: its PEM files, reloaded when they change, so that a renewal needs no restart.
  *
- * 1. `open` reads the pair and refuses to start with one that cannot be used.
- * 2. Every 10 s both files are looked at (`stat`, which follows links): another inode, size or time is a change, so a rename or an exchanged link counts, too.
- *    `reload`, at SIGHUP, reads them at once.
- * 3. A pair that can be used is given to the server: new connections get it, those that are open stay.
- * 4. A pair that cannot (half written, key of another certificate) is logged once for each change and not taken; the one before stays.
- * 5. From 14 days before the certificate expires that is a warning in the log once a day, from then on an error.
+ * 1. `open` reads the pair and refuses to start with an unusable one.
+ * 2. Every 10 s both files are checked (`stat`, which follows links): another inode, size or time is a change, so a
+ *    rename or an exchanged link counts, too. `reload`, at SIGHUP, reads them at once.
+ * 3. The server gets a usable pair: new connections use it, open ones stay.
+ * 4. An unusable pair (half written, key of another certificate) is logged once for each change and ignored; the
+ *    previous one stays in use.
+ * 5. From 14 days before the certificate expires the log has a warning once a day, afterwards an error.
  *
- * What it does not do: look at chain or names. Whether clients trust them is theirs to say.
+ * It does not check chain or names: clients decide what they trust.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
@@ -18,7 +19,7 @@ import type { Cancel, Clock, Log } from '../../transport/environment.ts';
 import { fileError } from '../../transport/node/index.ts';
 
 export interface CertificateFiles {
-  /** PEM of the certificate, and of the chain behind it. */
+  /** PEM of the certificate and its chain. */
   readonly certFile: string;
   readonly keyFile: string;
 }
@@ -36,25 +37,27 @@ export interface CertificatesConfig {
 }
 
 const DAY = 86_400_000;
-/** ms between two looks at the files. */
+/** ms between two checks of the files. */
 const POLL = 10_000;
-/** ms before the expiry from which it is told. */
+/** ms before the expiry from which the log warns. */
 const WARN_BEFORE = 14 * DAY;
 
-/** The pair of a server, kept up to date. */
+/** The certificate pair of a server, kept up to date. */
 export class Certificates {
   readonly #config: CertificatesConfig;
   #pair: Pair;
   #validTo: number;
-  /** What the files looked like when they were read. */
+  /** State of the files when they were last read. */
   #seen: string;
   #server: { setSecureContext(pair: Pair): void } | null = null;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #loggedAt = Number.NEGATIVE_INFINITY;
   #cancel: Cancel = () => {};
   #reading: Promise<void> = Promise.resolve();
   #closed = false;
 
-  /** @throws LocalError FAILED when a file cannot be read; INVALID_ARGUMENT when they are no certificate and its key */
+  /**
+   * @throws LocalError FAILED when a file cannot be read; INVALID_ARGUMENT unless they are a certificate and its key
+   */
   static async open(config: CertificatesConfig): Promise<Certificates> {
     const seen = await looks(config.files);
     const pair = await readPair(config.files);
@@ -72,10 +75,10 @@ export class Certificates {
     return this.#pair;
   }
 
-  /** From now on the server has what the files hold. */
+  /** Keeps the server's pair up to date from now on. */
   follow(server: { setSecureContext(pair: Pair): void }): void {
     this.#server = server;
-    this.#tellExpiry();
+    this.#logExpiry();
     this.#poll();
   }
 
@@ -93,13 +96,13 @@ export class Certificates {
     this.#cancel = this.#config.clock.schedule(POLL, () => {
       void this.#read(false).then(() => {
         if (this.#closed) return;
-        this.#tellExpiry();
+        this.#logExpiry();
         this.#poll();
       });
     });
   }
 
-  /** One after the other. */
+  /** Reads one after the other. */
   #read(always: boolean): Promise<void> {
     this.#reading = this.#reading.then(() => this.#readNow(always));
     return this.#reading;
@@ -115,25 +118,25 @@ export class Certificates {
       this.#validTo = check(pair);
       this.#pair = pair;
       this.#server?.setSecureContext(pair);
-      this.#toldAt = Number.NEGATIVE_INFINITY;
-      log.info('the TLS certificate was read again', { expires: new Date(this.#validTo).toISOString() });
+      this.#loggedAt = Number.NEGATIVE_INFINITY;
+      log.info('the TLS certificate was reloaded', { expires: new Date(this.#validTo).toISOString() });
     } catch (error) {
-      log.error('the changed TLS certificate is not taken, the one before stays', { error: (error as Error).message });
+      log.error('the changed TLS certificate is unusable, the previous one stays in use', { error: (error as Error).message });
     }
   }
 
-  #tellExpiry(): void {
+  #logExpiry(): void {
     const { clock, log, files } = this.#config;
     const left = this.#validTo - clock.wallTime();
-    if (left > WARN_BEFORE || clock.now() - this.#toldAt < DAY) return;
-    this.#toldAt = clock.now();
+    if (left > WARN_BEFORE || clock.now() - this.#loggedAt < DAY) return;
+    this.#loggedAt = clock.now();
     const fields = { expires: new Date(this.#validTo).toISOString(), file: files.certFile };
     if (left > 0) log.warn('the TLS certificate expires soon: renew it', fields);
-    else log.error('the TLS certificate has expired: who has no pin of this base station cannot connect', fields);
+    else log.error('the TLS certificate has expired: devices and clients without a pin of this base station cannot connect', fields);
   }
 }
 
-/** What tells one state of the files from another. A file that is missing is one of them. */
+/** Returns a text that differs between states of the files. A missing file is a state, too. */
 async function looks({ certFile, keyFile }: CertificateFiles): Promise<string> {
   const each = await Promise.all([certFile, keyFile].map((file) => stat(file, { bigint: true }).catch(() => null)));
   return each.map((file) => (file === null ? 'none' : `${file.dev} ${file.ino} ${file.size} ${file.mtimeNs} ${file.ctimeNs}`)).join('\n');
@@ -145,12 +148,12 @@ async function readPair({ certFile, keyFile }: CertificateFiles): Promise<Pair> 
 
 const ENCRYPTED = 'the private key is encrypted: write it without a passphrase';
 
-/** @returns Unix ms until which the certificate is valid. @throws LocalError INVALID_ARGUMENT */
+/** @returns Unix ms until which the certificate is valid @throws LocalError INVALID_ARGUMENT */
 function check(pair: Pair): number {
   try {
     createSecureContext(pair);
     const certificate = new X509Certificate(pair.cert);
-    // OpenSSL has a place for each type of key, and compares none of two types.
+    // OpenSSL has a slot for each type of key, and does not compare keys of different types.
     if (!certificate.checkPrivateKey(createPrivateKey(pair.key))) throw new Error(NOT_ITS_KEY);
     return Date.parse(certificate.validTo);
   } catch (error) {
@@ -160,7 +163,7 @@ function check(pair: Pair): number {
 
 const NOT_ITS_KEY = 'the private key is not that of the certificate';
 
-/** By OpenSSL's codes; what is not here it says itself. */
+/** Messages by OpenSSL's codes; for others OpenSSL's own message is used. */
 const FAULTS: Readonly<Record<string, string>> = {
   ERR_OSSL_X509_KEY_VALUES_MISMATCH: NOT_ITS_KEY,
   ERR_OSSL_X509_KEY_TYPE_MISMATCH: NOT_ITS_KEY,

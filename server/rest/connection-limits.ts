@@ -1,15 +1,15 @@
 /**
- * How many TCP connections the HTTP server holds: a share for each address, and a total. A connection above the share is closed at once; above the total
- * the oldest one goes, which is a slow one: requests are answered in milliseconds.
+ * Limits the TCP connections of the HTTP server: a share for each address, and a total. A connection above the share is
+ * closed at once; above the total the oldest is closed, which is a slow one: requests are answered in milliseconds.
  *
- * Connections that may only become WebSockets have places of their own (`kindOf`), and one that has become a WebSocket has none here.
- * Proxies that are trusted have no share: all their clients come from one address.
+ * Connections that may only become WebSockets have slots of their own (`kindOf`), and a WebSocket has none here.
+ * Trusted proxies have no share limit: all their clients come from one address.
  */
 import type { Server, Socket } from 'node:net';
 import { networkOf } from '../../protocol/address.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 
-/** Connections of one address (IPv4) or /64 (IPv6), and of all, for each kind. */
+/** Connections of one address (IPv4) or /64 (IPv6), and in total, for each kind. */
 const PER_ADDRESS = 64;
 const TOTAL = 1_024;
 
@@ -19,17 +19,20 @@ export type ConnectionKind = 'requests' | 'upgrade';
 export interface ConnectionLimits {
   readonly perAddress?: number;
   readonly total?: number;
-  /** Default: all are for requests, and upgrades. */
+  /** Default: all are for requests and upgrades. */
   readonly kindOf?: (socket: Socket) => ConnectionKind;
-  /** Connections of these addresses count in the total alone. Default: of none. */
+  /** Connections of these addresses count only in the total. Default: none. */
   readonly isTrusted?: (address: string) => boolean;
 }
 
-/** What may be done with the connections of a server that is limited. */
+/** Operations on the connections of a limited server. */
 export interface LimitedConnections {
-  /** The connection is a WebSocket from now on: its place is free. */
+  /** The connection is now a WebSocket: frees its slot. */
   upgraded(socket: Socket): void;
-  /** Closes all, those in a TLS handshake, too, of which the server knows nothing, and those that still come. WebSockets stay. */
+  /**
+   * Closes all connections, including those in a TLS handshake, unknown to the server, and those still to come.
+   * WebSockets stay.
+   */
   close(): void;
 }
 
@@ -94,7 +97,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits = {}):
   };
 }
 
-/** The same for a connection and for the TLS over it. */
+/** The same name for a connection and for the TLS socket over it. */
 function nameOf({ localAddress, remoteAddress, remotePort }: Socket): string {
   return `${localAddress} ${remoteAddress} ${remotePort}`;
 }

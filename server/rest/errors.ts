@@ -1,8 +1,8 @@
 /**
- * Errors of the REST interface: `{"error": {"type", "message"}}` (reference-behaviour §8.2), whoever raises them.
+ * Errors of the REST interface: `{"error": {"type", "message"}}` (docs/rest.md), whatever raises them.
  *
- * Unknown routes and methods, malformed URLs, oversized bodies and headers, broken HTTP and our own faults all get this one shape. A
- * response never tells where in the code it went wrong; the log does.
+ * Unknown routes and methods, malformed URLs, oversized bodies and headers, broken HTTP and our own faults all get this
+ * one shape. A response never reveals where in the code it went wrong; the log does.
  */
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -11,7 +11,7 @@ import type { Log } from '../../transport/environment.ts';
 
 export type ErrorType = 'invalid_request_error' | 'syntax_error' | 'validation_error' | 'authentication_error' | 'forbidden' | 'api_error';
 
-/** A refusal a route throws. */
+/** A refusal that a route throws. */
 export class RestError extends Error {
   readonly statusCode: number;
   readonly type: ErrorType;
@@ -32,7 +32,7 @@ export const errorSchema = {
   },
 } as const;
 
-/** The handler of everything that is thrown inside a request. */
+/** Returns the handler of everything that is thrown inside a request. */
 export function errorHandler(log: Log) {
   return (error: FastifyError | RestError, request: FastifyRequest, reply: FastifyReply): void => {
     const { statusCode, type, message } = refusal(error);
@@ -42,17 +42,17 @@ export function errorHandler(log: Log) {
   };
 }
 
-/** The handler of a method and path that no route has. */
+/** Handles a method and path that no route has. */
 export function notFound(_request: FastifyRequest, reply: FastifyReply): void {
   reply.code(404).send(body('invalid_request_error', 'there is nothing at this method and path'));
 }
 
-/** The answer at an address where REST is not. */
+/** Answers at an address without REST. */
 export function onlyWebSockets(reply: FastifyReply): FastifyReply {
-  return reply.code(404).send(body('invalid_request_error', 'WebSockets of devices and clients are here, and nothing else'));
+  return reply.code(404).send(body('invalid_request_error', 'only WebSockets of devices and clients are served here'));
 }
 
-/** The answer to a request that asks for no WebSocket where they are. */
+/** Answers a request without WebSocket upgrade at a WebSocket path. */
 export function upgradeRequired(reply: FastifyReply): FastifyReply {
   reply.code(426).header('upgrade', 'websocket');
   return reply.send(body('invalid_request_error', 'devices and clients open WebSockets here'));
@@ -61,13 +61,13 @@ export function upgradeRequired(reply: FastifyReply): FastifyReply {
 /** ms that a peer has to read the answer and close. */
 const CLOSING_TIME = 1_000;
 
-/** Answers what does not even parse as HTTP, and closes. */
+/** Answers anything that does not parse as HTTP, and closes. */
 export function clientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  // One that neither reads nor closes, or has not come through the TLS handshake, would keep its place for ever.
+  // A peer that neither reads nor closes, or has not completed the TLS handshake, would keep its slot for ever.
   socket.setTimeout(CLOSING_TIME, () => socket.destroy());
   const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
   const text = JSON.stringify(body('syntax_error', 'the request is not well-formed HTTP, too slow, or its header is too large'));

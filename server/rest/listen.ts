@@ -1,8 +1,9 @@
 /**
- * Where the HTTP server listens: REST at one address, WebSockets at that of UDP, both on one port number.
+ * Where the HTTP server listens: REST at one address, WebSockets at the address of UDP, both on one port number.
  *
- * One address or all of them are one listener, as a port cannot be had at loopback and for all addresses of its family at a time. Which
- * connections may make requests is then decided by the address that they came in on (`servesAt`); the others may only become WebSockets.
+ * If one of the two is all addresses, or both are the same, there is one listener: a port cannot be bound both at
+ * loopback and for all addresses of its family. Then the local address of a connection decides whether it may make
+ * requests (`servesAt`); others may only become WebSockets.
  */
 import { createServer, type Server, type Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
@@ -11,9 +12,9 @@ import { canonicalAddress } from '../../transport/address.ts';
 
 /** The addresses of a server, numeric. */
 export interface HttpAddresses {
-  /** Of REST; undefined: loopback. */
+  /** Address of REST; undefined: loopback. */
   readonly rest: string | undefined;
-  /** Of WebSockets; undefined: all. */
+  /** Address of WebSockets; undefined: all. */
   readonly webSockets: string | undefined;
 }
 
@@ -21,14 +22,17 @@ const LOOPBACK = '127.0.0.1';
 const ALL_IPV6 = '::';
 const ALL_IPV4 = '0.0.0.0';
 
-/** A server that listens. */
+/** A listening server. */
 export interface Listening {
   readonly port: number;
-  /** Stops listening at the second address, where there is one; the application closes the first. */
+  /** Stops listening at the second address, if there is one; the application closes the first. */
   close(): void;
 }
 
-/** Says of a connection whether it may make requests: it came in where REST is. Over loopback only from this machine. */
+/**
+ * Returns a check whether a connection may make requests: it came in where REST is. Over loopback only from this
+ * machine.
+ */
 export function servesAt(rest: string | undefined): (socket: Pick<Socket, 'localAddress' | 'remoteAddress'>) => boolean {
   const address = rest === undefined ? null : canonicalAddress(rest);
   if (address === ALL_IPV6) return () => true;
@@ -60,18 +64,21 @@ export async function listenAt(app: FastifyInstance, { rest = LOOPBACK, webSocke
   return { port: await listenEverywhere(app, covering, port), close: () => {} };
 }
 
-/** Whether a listener at the first address has the connections to the second. */
+/** Returns whether a listener at the first address gets the connections to the second. */
 function covers(listener: string, address: string): boolean {
   const [at, to] = [canonicalAddress(listener), canonicalAddress(address)];
   return at === to || at === ALL_IPV6 || (at === ALL_IPV4 && to !== null && isIPv4(to));
 }
 
-/** Of canonical addresses. */
+/** @param address canonical */
 function isIPv4(address: string): boolean {
   return !address.includes(':');
 }
 
-/** A listener for all addresses does not find out. @throws LocalError INVALID_ARGUMENT unless the address is one of this machine's */
+/**
+ * Needed because a listener for all addresses does not check.
+ * @throws LocalError INVALID_ARGUMENT unless the address is one of this machine's
+ */
 async function checkOwn(address: string): Promise<void> {
   const probe = createServer();
   await new Promise<void>((resolve, reject) => {
@@ -106,7 +113,7 @@ export async function listen(app: FastifyInstance, host: string, port: number): 
   return (app.server.address() as { port: number }).port;
 }
 
-/** A second listener of the same server. */
+/** Adds a second listener to the same server. */
 function listenBeside(app: FastifyInstance, host: string, port: number): Promise<Server> {
   const server = createServer((socket) => app.server.emit('connection', socket));
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /**
- * The routes: `GET /health` and the API key read of interface.md §4.1. Each has a JSON Schema for what comes in and what goes out; a field
- * that is not in the schema of an answer is not sent.
+ * The routes of docs/rest.md: `GET /health` and the read of an API key. Each has a JSON Schema for request and answer;
+ * fields that are not in the schema of an answer are not sent.
  */
 import type { FastifyInstance } from 'fastify';
 import type { ClientAddresses } from '../client-address.ts';
@@ -8,12 +8,12 @@ import type { ApiKey, Store } from '../storage/store.ts';
 import { authenticate } from './authentication.ts';
 import { errorSchema, RestError } from './errors.ts';
 
-/** The action that lets a key read the records of the other keys of its organization. */
+/** The action that lets a key read the records of its organization's other keys. */
 const READ = 'svc:read';
 
 const text = { type: 'string' } as const;
 
-/** interface.md §2.1. */
+/** The record of docs/rest.md. */
 const apiKeySchema = {
   type: 'object',
   required: ['organizationId', 'apikeyId', 'name', 'enforceIpWhitelist', 'isAdmin', 'actions', 'ipWhiteList', 'created'],
@@ -35,7 +35,7 @@ const healthSchema = {
   properties: { status: { type: 'string', enum: ['ok', 'failed'] }, storage: { type: 'string', enum: ['failed'] } },
 } as const;
 
-/** What the routes need. */
+/** Dependencies of the routes. */
 export interface RoutesOptions {
   readonly store: Store;
   readonly storageFailed: () => boolean;
@@ -73,10 +73,13 @@ export function addRoutes(app: FastifyInstance, { store, storageFailed, addresse
   );
 }
 
-/** Decided before the record is looked for: a key without rights cannot tell which other keys exist. @throws RestError 403 */
+/**
+ * Decided before the record is looked up: a key without rights cannot find out which other keys exist.
+ * @throws RestError 403
+ */
 function admitReader(caller: ApiKey, keyId: string): void {
   if (caller.apikeyId === keyId || caller.isAdmin || caller.actions.includes(READ)) return;
-  throw new RestError(403, 'forbidden', `this API key may read its own record only: others need isAdmin or the action ${READ}`);
+  throw new RestError(403, 'forbidden', `this API key may read only its own record: others need isAdmin or the action ${READ}`);
 }
 
 function idParameters(...names: string[]) {

@@ -1,8 +1,9 @@
 /**
- * The HTTP side of a base station: fastify with bounded requests, in clear or over TLS.
+ * The HTTP side of a base station: fastify with bounded requests, in cleartext or over TLS.
  *
- * `restApp` builds the application (tests call its `inject`), `listen.ts` puts it on a port. Proxies count as clients unless the operator names them
- * (`client-address.ts`). A connection that came in elsewhere than REST is gets nothing but WebSockets.
+ * `restApp` builds the application (tests call its `inject`), `listen.ts` puts it on a port. Proxies count as clients
+ * unless the operator names them (`client-address.ts`). A connection outside of the REST address may only become a
+ * WebSocket.
  */
 import type { Socket } from 'node:net';
 import fastify, { type FastifyInstance } from 'fastify';
@@ -19,27 +20,27 @@ import { addWellKnown, type StationIdentity } from './well-known.ts';
 
 export interface RestOptions {
   store: Store;
-  /** The storage takes no writes. Default: it does. */
+  /** Returns whether the storage fails writes. Default: it does not. */
   storageFailed?: () => boolean;
-  /** Whom `/.well-known/svc` names; without it there is no such document. */
+  /** The station that `/.well-known/svc` names; without it there is no such document. */
   station?: () => StationIdentity;
   /** Unix time, ms; default that of the process. */
   wallTime?: () => number;
   log: Log;
-  /** PEM text of certificate chain and private key; without it HTTP in clear. */
+  /** PEM text of certificate chain and private key; without it HTTP is in cleartext. */
   tls?: { cert: string; key: string };
-  /** Milliseconds a client may take for the TLS handshake, and for a whole request. Default 10,000. */
+  /** ms that a client may take for the TLS handshake, and for a whole request. Default 10,000. */
   requestTimeout?: number;
-  /** Where clients are. Default: no proxy is trusted. */
+  /** Finds client addresses. Default: no proxy is trusted. */
   addresses?: ClientAddresses;
-  /** Which connections may make requests; the others may only become WebSockets. Default: all. */
+  /** Returns which connections may make requests; the others may only become WebSockets. Default: all. */
   serves?: (socket: Pick<Socket, 'localAddress' | 'remoteAddress'>) => boolean;
-  /** What takes WebSockets; without it there are none. */
+  /** Accepts WebSockets; without it there are none. */
   webSockets?: Pick<UpgradeOptions, 'webSockets' | 'nextIndex' | 'now'>;
 }
 
 const REQUEST_TIMEOUT = 10_000;
-/** Bytes of a body, and of all headers. */
+/** Most bytes of a body, and of all headers. */
 const BODY_LIMIT = 65_536;
 const HEADER_LIMIT = 16_384;
 

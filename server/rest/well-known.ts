@@ -1,13 +1,14 @@
 /**
- * `GET /.well-known/svc`: the document by which TLS proves this base station to a device or client that has no pin of it (PROTOCOL.md §7).
+ * `GET /.well-known/svc`: the document by which TLS proves this base station to a device or client that has no pin of
+ * it (PROTOCOL.md §7).
  *
- * Who has checked our certificate learns here which key must answer on which UDP port. It holds no secret and needs no API key. A reverse proxy may serve it
- * in our place, and keep it for as long as Cache-Control says.
+ * A peer that has verified our certificate learns here which key must answer on which UDP port. The document holds no
+ * secret and needs no API key. A reverse proxy may serve it instead, and cache it for as long as Cache-Control says.
  */
 import type { FastifyInstance } from 'fastify';
 import { STATION_DOCUMENT_PATH } from '../../protocol/records/index.ts';
 
-/** Which key answers where. */
+/** The key, and where it answers. */
 export interface StationIdentity {
   /** Full hex. */
   readonly fingerprint: string;
@@ -15,7 +16,10 @@ export interface StationIdentity {
   readonly port: number;
 }
 
-/** Seconds for which a document counts, and for which a cache may give it out: it must still count for a while, also by a clock that is ahead. */
+/**
+ * Seconds for which a document is valid, and for which a cache may serve it: it must then remain valid for a while,
+ * even by a clock that is ahead.
+ */
 const LIFETIME = 86_400;
 const CACHED = 3_600;
 

@@ -1,15 +1,15 @@
 /**
- * What a service's HTTP answer is for the device (reference §5.7, §8.4): no body is NONE, `application/json` with `{"message": base64}` is BINARY,
- * `text/*` is TEXT in UTF-8. Anything else is no answer.
+ * Converts a service's HTTP answer for the device (docs/outbound.md, "Services"): no body is NONE, `application/json`
+ * with `{"message": base64}` is BINARY, `text/*` is TEXT in UTF-8. Anything else is an error.
  */
 import { MAX_SERVICE_MESSAGE, type ServiceAnswer } from '../../protocol/control/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
 import type { HttpAnswer } from '../outbound/http.ts';
 
-/** Bytes of a body that can be an answer: the greatest message in base64, in JSON. */
+/** Most bytes of a body: the largest message in base64, in JSON. */
 export const ANSWER_LIMIT = 2 * MAX_SERVICE_MESSAGE;
 
-/** @throws RemoteError BAD_RESPONSE with what the service does wrong */
+/** @throws RemoteError BAD_RESPONSE with what is wrong with the service's answer */
 export function serviceAnswer({ status, headers, body, cut }: HttpAnswer): ServiceAnswer {
   if (cut) bad('is too large');
   if (body.length === 0) return { statusCode: status, message: body, messageFormat: 'NONE' };
@@ -21,7 +21,7 @@ export function serviceAnswer({ status, headers, body, cut }: HttpAnswer): Servi
   return bad(type === '' ? 'has no content type' : 'has a content type that is not supported');
 }
 
-/** The text in UTF-8; one in another character set is converted. */
+/** Returns the text in UTF-8, converted from another character set if needed. */
 function utf8(body: Uint8Array, parameters: readonly string[]): Uint8Array {
   const charset = /^\s*charset\s*=\s*"?([^"\s]+)"?\s*$/;
   const label = parameters.map((each) => charset.exec(each)?.[1]).find((each) => each !== undefined) ?? 'utf-8';
@@ -34,7 +34,7 @@ function utf8(body: Uint8Array, parameters: readonly string[]): Uint8Array {
 
 function message(body: Uint8Array): Uint8Array {
   const text = parsed(body);
-  // The whole alphabet, padded or not: Node's decoder would skip what does not belong.
+  // The whole alphabet, padded or not: Node's decoder would skip other characters.
   if (text === null || !/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.replace(/=+$/, '').length % 4 === 1)
     return bad('has no message in base64');
   return new Uint8Array(Buffer.from(text, 'base64'));

@@ -1,7 +1,9 @@
 /**
- * Invokes a service for a device: one signed HTTP POST of `{"productId", "deviceId", "message": base64}` to the service's URL, never repeated.
+ * Invokes a service for a device: one signed HTTP POST of `{"productId", "deviceId", "message": base64}` to the
+ * service's URL, never repeated.
  *
- * The URL's host is resolved once, every address is checked (`outbound/addresses.ts`), and the connection goes to what was checked.
+ * The URL's host is resolved once, every address is checked (`outbound/addresses.ts`), and the connection goes to a
+ * checked address.
  */
 import type { ServiceAnswer, ServiceRequest } from '../../protocol/control/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
@@ -31,7 +33,8 @@ export class ServiceInvoker {
   }
 
   /**
-   * @throws RemoteError NOT_FOUND (no such service of the device's product), TIMEOUT, BAD_RESPONSE (not reachable, not allowed, no valid answer)
+   * @throws RemoteError NOT_FOUND (the device's product has no such service), TIMEOUT, BAD_RESPONSE (not reachable, not
+   *   allowed, no valid answer)
    */
   async invoke(device: { productId: string; deviceId: string }, { serviceId, message }: ServiceRequest): Promise<ServiceAnswer> {
     const { environment, store } = this.#options;

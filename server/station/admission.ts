@@ -1,14 +1,15 @@
 /**
- * Which sessions the base station keeps: whoever has a key can make one, so that they may not take the places of devices and clients.
+ * Decides which sessions the base station keeps. Any key can open a session, and such sessions must not take the slots
+ * of devices and clients.
  *
- * - A session is unproved until it shows a valid credential: an attach that is accepted, or a connect with a token or key that is. One that shows none
- *   in time is closed.
- * - When there is no room for another session, the oldest unproved one is closed for it.
- * - The last quarter of the places is for keys that are registered as devices'. They are asked for in the store only when it comes to that. Such a key
- *   has one place there for a session that is unproved: a newer one takes it.
- * - One address has a share of the places and no more.
- * - The clients of one device have as many places as they leave to others, so that who has a token of one device cannot fill the base station; those that
- *   show one token or key have as many of them as are left.
+ * - A session is unproved until it shows a valid credential: an accepted attach, or a connect with an accepted token or
+ *   key. Without one in time it is closed.
+ * - When there is no room for another session, the oldest unproved one is closed.
+ * - The last quarter of the slots is for keys that are registered for devices. The store is asked for them only when
+ *   this quarter is needed. Such a key has one slot there for an unproved session: a newer one takes it.
+ * - One address has a share of the slots.
+ * - The clients of one device have as many slots as they leave to others, so that the holder of one device's token
+ *   cannot fill the base station. Clients with the same token or key have as many of these as are left.
  */
 import { CloseCode } from '../../protocol/errors/index.ts';
 import type { Cancel, Clock } from '../../transport/environment.ts';
@@ -26,18 +27,18 @@ export interface AdmissionOptions {
   readonly tally: LogTally;
   readonly store: Pick<Store, 'devicesByFingerprint'>;
   readonly settings: Pick<StationSettings, 'connections' | 'connectionsPerAddress' | 'arrivalTimeout'>;
-  /** A session has shown a valid credential. */
+  /** Called when a session has shown a valid credential. */
   readonly onProved: (session: Session) => void;
 }
 
-/** Part of the places that is kept for devices. */
+/** Share of the slots that is reserved for devices. */
 const KEPT = 1 / 4;
 
 interface Admitted {
   readonly release: () => void;
-  /** Ends the wait for a credential; null when one was shown. */
+  /** Cancels the wait for a credential; null after one was shown. */
   cancelTimeout: Cancel | null;
-  /** Gives back its place among the clients of a device; null when it is none. */
+  /** Releases its slot among the clients of a device; null without one. */
   releaseClient: (() => void) | null;
 }
 
@@ -50,9 +51,9 @@ export class Admission {
   /** Clients of each device with the same token or key. */
   readonly #perCredential = new ConcurrencyLimit({});
   readonly #admitted = new Map<Session, Admitted>();
-  /** Those that may be closed for another one, the oldest first. */
+  /** Sessions that may be closed for another one, the oldest first. */
   readonly #unproved = new Set<Session>();
-  /** Those of the last quarter, by the fingerprint of their key. */
+  /** Unproved sessions of the last quarter, by the fingerprint of their key. */
   readonly #unprovedDevices = new Map<string, Session>();
 
   constructor(options: AdmissionOptions) {
@@ -60,12 +61,12 @@ export class Admission {
     this.#perAddress = new ConcurrencyLimit({ perKey: options.settings.connectionsPerAddress });
   }
 
-  /** Sessions that may be closed for another one, outside the last quarter. */
+  /** Number of sessions that may be closed for another one, outside the last quarter. */
   get unproved(): number {
     return this.#unproved.size;
   }
 
-  /** A session has arrived. False when it was refused and is being closed. */
+  /** Takes a new session. Returns false when it was refused and is being closed. */
   arrived(session: Session): boolean {
     const { clock, settings } = this.#options;
     const release = this.#perAddress.acquire(addressKey(session.path));
@@ -84,13 +85,14 @@ export class Admission {
   }
 
   /**
-   * The session has shown a valid credential for the device. It counts as a client of the first one. False when those have their share: it is being
-   * closed. @param credential hash of the token or key
+   * The session has shown a valid credential for the device; it counts as a client of the first such device. Returns
+   * false when that device's clients have their share: the session is being closed.
+   * @param credential hash of the token or key
    */
   client(session: Session, device: DeviceIds, credential: string): boolean {
-    const place = this.#admitted.get(session);
-    if (place === undefined) return false;
-    if (place.releaseClient !== null) return true;
+    const admitted = this.#admitted.get(session);
+    if (admitted === undefined) return false;
+    if (admitted.releaseClient !== null) return true;
     const name = deviceName(device);
     const holder = `${name} ${credential}`;
     const left = this.#free - this.#perDevice.inUse(name);
@@ -99,44 +101,44 @@ export class Admission {
       return false;
     }
     const releases = [this.#perDevice.acquire(name)!, this.#perCredential.acquire(holder)!];
-    place.releaseClient = () => releases.forEach((release) => void release());
+    admitted.releaseClient = () => releases.forEach((release) => void release());
     this.proved(session);
     return true;
   }
 
   /** The session has shown a valid credential. */
   proved(session: Session): void {
-    const place = this.#admitted.get(session);
+    const admitted = this.#admitted.get(session);
     this.#forgetUnproved(session);
-    place?.cancelTimeout?.();
-    if (place === undefined) return;
-    place.cancelTimeout = null;
+    admitted?.cancelTimeout?.();
+    if (admitted === undefined) return;
+    admitted.cancelTimeout = null;
     this.#options.onProved(session);
   }
 
-  /** Whether the session has shown a valid credential. */
+  /** Returns whether the session has shown a valid credential. */
   isProved(session: Session): boolean {
     return this.#admitted.get(session)?.cancelTimeout === null;
   }
 
   /** The session has ended. */
   ended(session: Session): void {
-    const place = this.#admitted.get(session);
-    if (place === undefined) return;
+    const admitted = this.#admitted.get(session);
+    if (admitted === undefined) return;
     this.#admitted.delete(session);
     this.#forgetUnproved(session);
-    place.cancelTimeout?.();
-    place.release();
-    place.releaseClient?.();
+    admitted.cancelTimeout?.();
+    admitted.release();
+    admitted.releaseClient?.();
   }
 
-  /** Places that anybody may take. */
+  /** Slots for all sessions. */
   get #open(): number {
     const { connections } = this.#options.settings;
     return connections - Math.floor(connections * KEPT);
   }
 
-  /** Those of them that are left, or make way. */
+  /** Slots of these that are free, or used by unproved sessions. */
   get #free(): number {
     return this.#open - (this.#admitted.size - this.#unproved.size);
   }
@@ -147,7 +149,10 @@ export class Admission {
     if (this.#unprovedDevices.get(remoteFingerprint) === session) this.#unprovedDevices.delete(remoteFingerprint);
   }
 
-  /** Closes an unproved session for this one: in the last quarter that of the same key, else the oldest. False when there is none. */
+  /**
+   * Closes an unproved session for this one: in the last quarter that of the same key, else the oldest. Returns false
+   * when there is none.
+   */
   #makeRoom({ remoteFingerprint }: Session): boolean {
     const [oldest] = this.#unproved;
     const victim = this.#unprovedDevices.get(remoteFingerprint) ?? oldest;
@@ -156,7 +161,7 @@ export class Admission {
     return true;
   }
 
-  /** Keeps a session in the last quarter only with the key of a device. */
+  /** Keeps a session in the last quarter only if a device has its key. */
   async #admitDevice(session: Session): Promise<void> {
     const { store, tally } = this.#options;
     this.#unprovedDevices.set(session.remoteFingerprint, session);
@@ -170,17 +175,17 @@ export class Admission {
 
   #close(session: Session, code: number, reason: string): void {
     this.ended(session);
-    this.#tell(session, reason);
+    this.#logRefusal(session, reason);
     void session.close(code, reason);
   }
 
   #refuse(session: Session, reason: string): false {
-    this.#tell(session, reason);
+    this.#logRefusal(session, reason);
     void session.close(CloseCode.BUSY, reason);
     return false;
   }
 
-  #tell({ path }: Session, reason: string): void {
+  #logRefusal({ path }: Session, reason: string): void {
     this.#options.tally.count('connection refused', { address: path.key, reason });
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Who may attach, and who may connect: the decisions behind the error codes of reference-behaviour §5.2 as PROTOCOL.md §7 amends them.
- * They read the store at each call and change nothing.
+ * Decides which devices may attach and which clients may connect, with the codes of PROTOCOL.md §10 and the rules of
+ * its §7. The checks read the store at each call and change nothing.
  */
 import { StationCode } from '../../protocol/errors/index.ts';
 import { fingerprintsEqual } from '../../protocol/identity/index.ts';
@@ -23,30 +23,30 @@ export interface Postponed {
   readonly reason: 'rate' | 'issuer';
 }
 
-/** Checks a token of an issuer for the device that is asked for. */
+/** Checks a token of an issuer for the requested device. */
 export type CheckToken = (app: JwtApp, token: string) => Promise<TokenVerdict>;
 
-/** s after which a client may try again when the keys of an issuer cannot be had: they are asked for again by then. */
+/** s after which a client may try again when the keys of an issuer are unavailable: by then they are fetched again. */
 const ISSUER_SECONDS = 30;
 
 /**
- * A device is looked up by product and device id, then its key is compared. Only when that fails is it asked where the key belongs, in the order
- * fingerprint, device id, product id; "wrong product" and "wrong device" are told only within one organization, or when the product
- * named does not exist at all.
- * @param fingerprint of the key the session proved
+ * Checks an attach. The device is looked up by product and device id, then its key is compared. Only if that fails are
+ * the owners of the key looked up, in the order fingerprint, device id, product id. "Wrong product" and "wrong device"
+ * are answered only within one organization, or when the product does not exist at all.
+ * @param fingerprint of the key that the session proved
  */
 export async function checkAttach(store: Store, productId: string, deviceId: string, fingerprint: string): Promise<Checked> {
   const device = await store.device(productId, deviceId);
   if (device?.fingerprint && fingerprintsEqual(device.fingerprint, fingerprint)) return { device };
   const product = await store.product(productId);
   const owners = await store.devicesByFingerprint(fingerprint);
-  const tellable = owners.filter((owner) => product === null || owner.organizationId === product.organizationId);
-  if (tellable.length === 0) return { refused: StationCode.UNKNOWN_FINGERPRINT };
-  const sameDeviceId = tellable.some((owner) => owner.deviceId === deviceId);
+  const disclosable = owners.filter((owner) => product === null || owner.organizationId === product.organizationId);
+  if (disclosable.length === 0) return { refused: StationCode.UNKNOWN_FINGERPRINT };
+  const sameDeviceId = disclosable.some((owner) => owner.deviceId === deviceId);
   return { refused: sameDeviceId ? StationCode.WRONG_PRODUCT_ID : StationCode.WRONG_DEVICE_ID };
 }
 
-/** What a client shows. An SCT goes before a server key and a JWT, which are then not looked at. */
+/** What a client shows. With an SCT, server key and JWT are ignored. */
 export interface Admission {
   productId: string;
   deviceId: string;
@@ -56,8 +56,8 @@ export interface Admission {
 }
 
 /**
- * Product, then the server key with its JWT, then the device, then the SCT: without a valid key nobody learns which devices exist, unless by showing
- * an SCT, which names one device.
+ * Checks a connect: product, then the server key with its JWT, then the device, then the SCT. Without a valid key a
+ * client cannot learn which devices exist, except by showing an SCT, which names one device.
  */
 export async function checkConnect(store: Store, shown: Admission, checkToken: CheckToken): Promise<Checked | Postponed> {
   const { productId, deviceId, sct } = shown;
@@ -67,14 +67,14 @@ export async function checkConnect(store: Store, shown: Admission, checkToken: C
   if (refusal !== null) return refusal;
   const device = await store.device(productId, deviceId);
   if (device === null) return { refused: StationCode.UNKNOWN_DEVICE_ID };
-  // Found by its hash: what the time of that says is about SHA-256 hashes, which lead to no token.
+  // Looked up by its hash: timing reveals only SHA-256 hashes, which lead to no token.
   if (sct !== undefined && !(await store.hasToken(productId, deviceId, hashSecret(sct)))) return { refused: StationCode.TOKEN_REJECTED };
   return { device };
 }
 
 /**
- * A key of another organization, or for other products, is as unknown here as one that does not exist. A key that asks for a token admits with one, and a key
- * that admits alone without.
+ * A key of another organization, or for other products, counts as unknown. A key that asks for a token admits only with
+ * one, and a key that admits alone only without.
  */
 async function refusalOfKey(
   store: Store,
@@ -87,7 +87,7 @@ async function refusalOfKey(
   if (app.productIds !== null && !app.productIds.includes(productId)) return { refused: StationCode.UNKNOWN_SERVER_KEY };
   if ((app.authType === 'JWT') !== (jwt !== undefined)) return { refused: StationCode.SERVER_KEY_MISMATCH };
   if (jwt === undefined) return null;
-  // A record without an issuer is none that we wrote: nobody can show a token for it.
+  // This base station writes no such record: no token can be valid for it.
   return app.jwt === null ? { refused: StationCode.INVALID_JWT } : refusalOfToken(await checkToken({ ...app, jwt: app.jwt }, jwt));
 }
 

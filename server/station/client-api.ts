@@ -3,12 +3,15 @@
  *
  * 1. Rates: by the client's address.
  * 2. Admission: `checks.ts`.
- * 3. The directory is asked where the device is attached (`lookups.ts`); if nowhere, an observing request with Wait is told to wait.
+ * 3. The directory is asked where the device is attached (`lookups.ts`); if nowhere, an observing request with Wait is
+ *    answered to wait.
  * 4. Rates: by the device, and the token that is shown (`connect-rates.ts`).
- * 5. A route is made and the device asked with the Initiate, and told the client's address where the client says so (Direct); its Respond travels back with
- *    the client's route id. A device that does not answer in time counts as not attached.
+ * 5. A route is opened, and the device gets the Initiate, with the client's address if the client asked for that
+ *    (Direct). Its Respond returns with the client's route id. A device that does not answer in time counts as not
+ *    attached.
  *
- * A client that waits goes through 4, 2, 3 and 5 when the device attaches. Above the rate it waits on: each device has one timer for all of these.
+ * A waiting client passes 4, 2, 3 and 5 when the device attaches. Above the rate it continues to wait: each device has
+ * one timer for all its waiting clients.
  */
 import { type CoapReply, type CoapResponse, type RoutedRequest, Router, Status, textReply } from '../../protocol/coap/index.ts';
 import {
@@ -55,17 +58,20 @@ export interface ClientApiOptions {
   stun: readonly StunServer[];
   /** Checks tokens of issuers. */
   tokens: TokenVerifier;
-  /** The session has shown a valid token or key: it is a client's. False when there is no room for it: it is being closed. */
+  /**
+   * The session has shown a valid token or key: it is a client's. Returns false without room for it: it is being
+   * closed.
+   */
   onAdmitted: (session: Session, device: DeviceIds, credential: string) => boolean;
 }
 
-/** A connect that is being worked on. */
+/** A connect in progress. */
 interface Ongoing extends PendingConnect {
-  /** The client does not wait for it any more. */
+  /** The client no longer waits for it. */
   cancelled: boolean;
 }
 
-/** What clients may ask. */
+/** Serves requests of clients. */
 export class ClientApi {
   readonly router: Router<Session>;
   readonly #options: ClientApiOptions;
@@ -74,7 +80,7 @@ export class ClientApi {
   readonly #lookups: Lookups;
   readonly #waiters: Waiters;
   readonly #ongoing = new PendingConnects<Ongoing>();
-  /** Devices whose waiting clients are served again soon. */
+  /** Devices whose waiting clients will be served again soon. */
   readonly #retries = new Set<string>();
 
   constructor(options: ClientApiOptions) {
@@ -94,18 +100,18 @@ export class ClientApi {
     );
   }
 
-  /** Clients that wait for a device, and questions to the directory that it has not settled. */
+  /** Numbers of clients that wait for a device, and of pending lookups in the directory. */
   stats(): { readonly waiting: number; readonly lookups: number } {
     return { waiting: this.#waiters.size, lookups: this.#lookups.size };
   }
 
-  /** A device attached: its clients are served after its answer is out. */
+  /** A device attached: serves its clients after its answer has left. */
   attached(device: DeviceIds): void {
     this.#lookups.attached(device);
     this.#options.environment.clock.defer(() => this.#waiters.serve(device));
   }
 
-  /** A client gave its request up. */
+  /** A client cancelled its request. */
   cancelled(session: Session, exchange: number): void {
     for (const ongoing of this.#ongoing.ofExchange(session, exchange)) ongoing.cancelled = true;
     this.#lookups.removeExchange(session, exchange);
@@ -118,7 +124,7 @@ export class ClientApi {
     this.#waiters.removeSession(session);
   }
 
-  /** Also served to sessions that have not said what they are: with a valid token or key this one is a client. */
+  /** Also serves neutral sessions: with a valid token or key the session becomes a client's. */
   async connect(request: RoutedRequest<Session>): Promise<CoapReply> {
     const session = request.context;
     const wait = this.#perAddress.take(addressKey(session.path), this.#options.environment.clock.now());
@@ -127,7 +133,7 @@ export class ClientApi {
     return this.#during({ device: connect, session, exchange: request.exchange }, (ongoing) => this.#connect(ongoing, request, connect));
   }
 
-  /** Notes that the client may give it up from now on, whatever it waits for. */
+  /** Registers the request while it runs, so that the client can cancel it at any step. */
   async #during<T>(pending: PendingConnect, work: (ongoing: Ongoing) => Promise<T>): Promise<T> {
     const ongoing: Ongoing = { ...pending, cancelled: false };
     this.#ongoing.add(ongoing);
@@ -154,7 +160,7 @@ export class ClientApi {
     return wait > 0 ? tooMany(wait) : this.#reach(ongoing, located.device, connect);
   }
 
-  /** What the client is answered unless it shows what admits it; null when it does. */
+  /** Returns the refusal for a client without valid admission; null otherwise. */
   async #refusal({ session }: PendingConnect, connect: ConnectRequest): Promise<CoapReply | null> {
     const { store, tally, tokens } = this.#options;
     const device = deviceName(connect);
@@ -177,7 +183,7 @@ export class ClientApi {
     return this.#waiters.add({ ...pending, address: addressKey(session.path), serve: () => void this.#serve(pending, connect) });
   }
 
-  /** The device has attached, or more may connect to it by now. Never rejects. */
+  /** The device has attached, or the rate permits another connect. Never rejects. */
   async #serve(pending: PendingConnect, connect: ConnectRequest): Promise<void> {
     const { environment, tally } = this.#options;
     const wait = this.#perDevice.take(connecting(connect, pending.session), environment.clock.now());
@@ -190,7 +196,7 @@ export class ClientApi {
     }
   }
 
-  /** Its record may have changed while the client waited, so admission is asked again. */
+  /** The device's record may have changed while the client waited, so admission is checked again. */
   async #serveNow(ongoing: Ongoing, connect: ConnectRequest): Promise<void> {
     const { session, exchange } = ongoing;
     const refusal = await this.#refusal(ongoing, connect);
@@ -203,7 +209,7 @@ export class ClientApi {
     else session.notify(exchange, await this.#reach(ongoing, located.device, connect));
   }
 
-  /** Too many at once: the client waits on, and all that wait for the device are tried again in `seconds`. */
+  /** Too many at once: the client continues to wait, and all clients of the device are tried again in `seconds`. */
   #awaitTurn(pending: PendingConnect, connect: ConnectRequest, seconds: number): void {
     const name = deviceName(connect);
     if (!this.#awaitAgain(pending, connect) || this.#retries.has(name)) return;
@@ -222,7 +228,7 @@ export class ClientApi {
     return waits;
   }
 
-  /** The session of the device, null when it is attached nowhere, or what the client is answered instead. */
+  /** Returns the session of the device, null when it is not attached, or the refusal for the client. */
   async #locate(pending: PendingConnect): Promise<{ device: Session | null } | { refused: CoapReply }> {
     const result = await this.#lookups.locate(pending, addressKey(pending.session.path));
     return 'failure' in result ? { refused: lookupRefusals[result.failure] } : { device: result.location?.session ?? null };
@@ -278,7 +284,7 @@ export class ClientApi {
       kind: 'connected',
       route: end.id,
       routeResetToken: end.resetToken,
-      // No candidate for UDP comes of the port of a WebSocket.
+      // The port of a WebSocket is no candidate for UDP.
       ...(kind === 'udp' && { observedAddress: { address, port } }),
       stun: this.#options.stun,
       ...(respond === undefined ? {} : { respond }),
@@ -292,19 +298,19 @@ const BUSY_SECONDS = 1;
 /** Never sent. */
 const GIVEN_UP = stationReply(StationCode.NOT_ATTACHED);
 
-/** The client does not wait for it any more. */
+/** The client no longer waits for it. */
 function isOver({ cancelled, session }: Ongoing): boolean {
   return cancelled || !session.isOpen;
 }
 
 const lookupRefusals: Readonly<Record<Extract<LookupResult, { failure: string }>['failure'], CoapReply>> = {
   busy: tooMany(BUSY_SECONDS),
-  unanswered: textReply(Status.SERVICE_UNAVAILABLE, 'The base station cannot tell where the device is'),
+  unanswered: textReply(Status.SERVICE_UNAVAILABLE, 'The base station cannot find out where the device is'),
   // Never sent: the client is gone, or the base station stops.
   cancelled: textReply(Status.SERVICE_UNAVAILABLE, 'The base station stops'),
 };
 
-/** Of what admits the client. */
+/** Returns the hash of what admits the client. */
 function credentialOf({ sct, jwt, serverKey = '' }: ConnectRequest): string {
   return hashSecret(sct ?? jwt ?? serverKey);
 }
@@ -323,7 +329,7 @@ function postponed({ wait, reason }: Postponed): CoapReply {
   return { ...textReply(Status.SERVICE_UNAVAILABLE, 'The keys of the issuer cannot be had'), maxAge: wait };
 }
 
-/** The log's fields for what the client says of itself. */
+/** Log fields for what the client says about itself. */
 function application({ appName, appVersion }: ConnectRequest): { app?: string; version?: string } {
   return { ...(appName !== undefined && { app: appName }), ...(appVersion !== undefined && { version: appVersion }) };
 }
@@ -332,10 +338,14 @@ function answer(payload: Uint8Array): CoapReply {
   return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload };
 }
 
-/** Seconds that a device may ask a client to wait. */
+/** Most seconds that a device may ask a client to wait. */
 const MAX_BUSY = 60;
 
-/** "Busy" of a device is passed on, and that it has no such connection; any other refusal says nothing to the client. @param bare a bare route was asked for */
+/**
+ * Passes on "busy" of a device, and that it does not know the connection; the client learns nothing of any other
+ * refusal.
+ * @param bare a bare route was asked for
+ */
 function passedOn({ status, maxAge }: CoapResponse, bare: boolean): CoapReply {
   if (bare && status === Status.NOT_FOUND) return textReply(status, 'The device does not know the connection');
   if (status !== Status.TOO_MANY_REQUESTS && status !== Status.SERVICE_UNAVAILABLE) {

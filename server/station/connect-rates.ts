@@ -1,24 +1,27 @@
 /**
- * How often a device is connected to: so many times a second, and the holders of its tokens share that, so that none shuts out the others.
+ * Limits how often a device is connected to. The holders of its tokens share the rate, so that none shuts out the
+ * others.
  *
  * - All together have the device's rate.
- * - When it is used up, a token or key that had no connect in this second gets one all the same; as many tokens as the rate says.
- * - So does an address that had none with its token; half as many addresses.
+ * - When it is used up, a token or key without a connect in this second still gets one; as many tokens as the rate
+ *   allows.
+ * - So does an address without one with its token; half as many addresses.
  *
- * Who shows no valid credential is refused before that. A client's key says nothing: it is a fresh one for each base station.
+ * Clients without a valid credential are refused before that. A client's key does not count: it is a fresh one for each
+ * base station.
  */
 import { Rates } from '../../protocol/rates.ts';
 
-/** Who connects, to which device. */
+/** A connect: its client and device. */
 export interface Connecting {
   readonly device: string;
   /** Hash of the token or key that was shown. */
   readonly credential: string;
-  /** As `addressKey` gives it. */
+  /** As `addressKey` returns it. */
   readonly address: string;
 }
 
-/** A second of its own: for each token, and for each address with it. */
+/** Connects a second of their own, for each token, and for each address with it. */
 const OWN = 1;
 
 export class ConnectRates {
@@ -36,10 +39,10 @@ export class ConnectRates {
     this.#ofAddresses = new Rates(half, half);
   }
 
-  /** Takes one. @param now ms, monotonic @returns 0, or the seconds to wait */
+  /** Takes one connect. @param now ms, monotonic @returns 0, or the seconds to wait */
   take({ device, credential, address }: Connecting, now: number): number {
     const holder = `${device} ${credential}`;
-    // Taken also where the device's rate is enough: who has had a connect in this second has nothing of its own left.
+    // Taken also where the device's rate suffices: after a connect in this second the holder has no own one left.
     const isFirst = this.#ofCredential.take(holder, now) === 0;
     const isFirstHere = this.#ofAddress.take(`${holder} ${address}`, now) === 0;
     const wait = this.#ofDevice.take(device, now);

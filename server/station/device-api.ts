@@ -1,8 +1,9 @@
 /**
- * Device → base station: `POST /device/attach` and `PUT /device/sct`; what leads outside is added by `outbound-api.ts`.
+ * Device → base station: `POST /device/attach` and `PUT /device/sct`; `outbound-api.ts` adds the calls to the outside.
  *
- * The attach that is accepted makes the session the device's channel: from then on only this router answers on it, the device is
- * reachable, an earlier session of the same device is closed (REPLACED, the newest wins) and clients that waited are served.
+ * An accepted attach makes the session the device's channel: from then on only this router answers on it, and the
+ * device is reachable. An earlier session of the same device is closed (REPLACED, the newest wins), and waiting clients
+ * are served.
  */
 import { type CoapReply, type RoutedRequest, Router, Status, textReply } from '../../protocol/coap/index.ts';
 import {
@@ -36,13 +37,13 @@ export interface DeviceApiOptions {
   presence: Presence;
   health: StorageHealth;
   tally: LogTally;
-  /** Where this base station answers STUN. A device learns it when it attaches, and waits until it is known. */
+  /** Where this base station answers STUN. A device learns it when it attaches; the answer waits until it is known. */
   stun: { readonly servers: readonly StunServer[]; readonly opened: Promise<void> };
-  /** A device has attached; its answer is not out yet. */
+  /** A device has attached; its answer has not left yet. */
   onAttached: (device: Attached) => void;
 }
 
-/** What devices may ask. */
+/** Serves requests of devices. */
 export class DeviceApi {
   readonly router: Router<Session>;
   readonly #options: DeviceApiOptions;
@@ -61,7 +62,7 @@ export class DeviceApi {
       .on('PUT', DevicePath.SCT, (request) => this.#tokens(request));
   }
 
-  /** Also served to sessions that have not said what they are. */
+  /** Also serves neutral sessions. */
   async attach({ payload, context: session }: RoutedRequest<Session>): Promise<CoapReply> {
     const wait = this.#attaches.take(addressKey(session.path), this.#options.environment.clock.now());
     if (wait > 0) return tooMany(wait);
@@ -80,7 +81,7 @@ export class DeviceApi {
 
   #attached(entry: Attached): void {
     const { environment, presence, onAttached } = this.#options;
-    // A device that attaches again on its own channel fills no log with it.
+    // A device that attaches again on its own channel does not fill the log.
     const level = presence.ofSession(entry.session) === null ? 'info' : 'debug';
     const replaced = presence.add(entry);
     entry.session.router = this.router;
@@ -92,7 +93,7 @@ export class DeviceApi {
     if (replaced) void replaced.session.close(CloseCode.REPLACED, stationCodeMeaning(StationCode.REPLACED)!.message);
   }
 
-  /** A device that attaches again on its own channel was there all the time. */
+  /** A device that attaches again on its own channel was attached all the time. */
   #since(session: Session, device: DeviceIds): number {
     const { environment, presence } = this.#options;
     const before = presence.ofSession(session);
@@ -105,7 +106,7 @@ export class DeviceApi {
     return encodeAttachAnswer({
       kind: 'attached',
       keepAlive: settings.keepAlive,
-      // No candidate for UDP comes of the port of a WebSocket.
+      // The port of a WebSocket is no candidate for UDP.
       observedAddress: kind === 'udp' ? { address, port } : null,
       wallTime: Math.round(environment.clock.wallTime()),
       maxTokens: settings.tokensPerDevice,

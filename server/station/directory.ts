@@ -1,8 +1,8 @@
 /**
- * Where a device is attached: what a connect asks before it reaches the device.
+ * Knows where a device is attached: a connect asks it before it reaches the device.
  *
- * One implementation, `Presence`, knows the sessions of this base station and lives in its process. Callers treat
- * every answer as possibly stale: a device may have left, or attached, since it was asked for (`lookups.ts`).
+ * One implementation, `Presence`, knows the sessions of this base station and lives in its process. Callers treat every
+ * answer as possibly stale: a device may have left or attached in the meantime (`lookups.ts`).
  */
 import type { Session } from '../../transport/session/index.ts';
 
@@ -12,15 +12,15 @@ export interface DeviceIds {
   readonly deviceId: string;
 }
 
-/** Where a device is attached; `at` tells the kinds apart. here: over a session of this base station. */
+/** Where a device is attached; `at` distinguishes the kinds. here: over a session of this base station. */
 export type Location = { readonly at: 'here'; readonly session: Session };
 
-/** Answers where devices are attached. */
+/** Finds where devices are attached. */
 export interface Directory {
   /**
-   * Rejects when it cannot tell.
-   * @param options `signal` fires when the answer is no longer needed: what runs for it ends, and the promise settles.
-   * It is created when it is first read
+   * Rejects when it cannot find out.
+   * @param options `signal` fires when the answer is no longer needed: the work for it ends, and the promise settles.
+   *   It is created when first read
    * @returns null: attached nowhere
    */
   locate(device: DeviceIds, options: { readonly signal: AbortSignal }): Promise<Location | null>;

@@ -1,15 +1,16 @@
 /**
- * Device → base station: `POST /device/join`, from a device that is not registered yet. It shows the token of an invitation, and the key that its
- * handshake proved becomes that of a device.
+ * Device → base station: `POST /device/join`, from a device that is not registered yet. It shows the token of an
+ * invitation; the key that its handshake proved becomes the device's.
  *
- * 1. An address that asks very often waits.
- * 2. The token's hash is looked up. Whether it is unknown, expired, revoked or used with another key is not told, and each costs one read.
+ * 1. An address that asks very often must wait.
+ * 2. The token's hash is looked up. The answer does not reveal whether it is unknown, expired, revoked or used with
+ *    another key; each costs one read.
  * 3. The same key may ask again until the invitation expires: its first answer may be lost.
- * 4. Only then does the device learn what does not fit: product, device id, an id that is taken.
+ * 4. Only then does the device learn what does not match: product, device id, an id that is taken.
  * 5. One transaction uses the invitation and adds the device.
- * 6. An address that is refused more than ten times a minute is not told why, and waits.
+ * 6. An address with more than ten refusals a minute gets no reason and must wait.
  *
- * The session stays one without a credential: an attach follows, on it or on another.
+ * The session stays without a credential: an attach follows, on it or on another.
  */
 import { type CoapReply, type RoutedRequest, Status, textReply } from '../../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR, decodeJoinRequest, encodeJoinAnswer, type JoinRequest, stationReply } from '../../protocol/control/index.ts';
@@ -34,21 +35,21 @@ export interface JoinApiOptions {
   tally: LogTally;
 }
 
-/** Joins that fail a minute from one address (IPv4) or /64 (IPv6). */
+/** Failed joins a minute from one address (IPv4) or /64 (IPv6). */
 const FAILURES = 10;
 const MINUTE = 60;
 
-/** Joins a second from one address, and at once: one that succeeds may be repeated, and each has the storage asked twice. */
+/** Joins a second from one address, and burst: a successful one may be repeated, and each asks the storage twice. */
 const JOINS = 5;
 const JOINS_AT_ONCE = 50;
 
-/** Of what a refusal of a token says, whatever is wrong with it. */
+/** The text of every refusal of a token, whatever the reason. */
 const REJECTED = 'the invitation is not valid: it is unknown, expired, revoked, or another key has used it';
 
 type Joined = { readonly deviceId: string };
 type Refused = { readonly refused: StationCode; readonly message: string; readonly reason: string };
 
-/** Where devices join. */
+/** Serves joins. */
 export class JoinApi {
   readonly #options: JoinApiOptions;
   readonly #joins = new Rates(JOINS, JOINS_AT_ONCE);
@@ -58,7 +59,7 @@ export class JoinApi {
     this.#options = options;
   }
 
-  /** Served to sessions that have not said what they are. */
+  /** Serves neutral sessions. */
   async join({ payload, context: session }: RoutedRequest<Session>): Promise<CoapReply> {
     const { environment, health, tally } = this.#options;
     const address = addressKey(session.path);
@@ -70,7 +71,7 @@ export class JoinApi {
       const result = await this.#joined(request, session);
       if ('refused' in result) {
         tally.count('join refused', { address, reason: result.reason });
-        // Those alone: a device with a valid token joins whatever its neighbours behind the same NAT do.
+        // Only failures count: a device with a valid token joins regardless of its neighbours behind the same NAT.
         const pause = this.#failures.take(address, now);
         return pause > 0 ? tooMany(pause) : stationReply(result.refused, result.message);
       }
@@ -89,13 +90,13 @@ export class JoinApi {
     return first ?? (await this.#attempt(await store.invitations.find(tokenHash), request, session)) ?? rejected('used');
   }
 
-  /** Null: the invitation was used, or taken back, in between. */
+  /** Returns null when the invitation was used or revoked in between. */
   async #attempt(invitation: Invitation | null, request: JoinRequest, session: Session): Promise<Joined | Refused | null> {
     const { clock } = this.#options.environment;
     if (invitation === null) return rejected('unknown');
     const { expires, revoked, use } = invitation;
     const left = Date.parse(expires) - clock.wallTime();
-    // One that has longer was made while the clock was wrong.
+    // A longer lifetime means that it was created under a wrong clock.
     if (!(left > 0 && left <= InvitationLifetime.MAX)) return rejected('expired');
     if (revoked) return rejected('revoked');
     if (use !== null && !fingerprintsEqual(use.fingerprint, session.remoteFingerprint)) return rejected('used');
@@ -108,7 +109,9 @@ export class JoinApi {
     return use === null ? this.#redeem(invitation, request, session) : this.#again(productId, use.deviceId, session);
   }
 
-  /** The same key once more. A device that was removed, or given another key, since then does not come back by it. */
+  /**
+   * Serves the same key once more. A device that was since removed, or given another key, does not come back this way.
+   */
   async #again(productId: string, deviceId: string, session: Session): Promise<Joined | Refused> {
     const device = await this.#options.store.device(productId, deviceId);
     const isSame = device?.fingerprint && fingerprintsEqual(device.fingerprint, session.remoteFingerprint);
@@ -132,7 +135,7 @@ export class JoinApi {
   }
 }
 
-/** @param reason for the log alone */
+/** @param reason only for the log */
 function rejected(reason: string): Refused {
   return { refused: StationCode.TOKEN_REJECTED, message: REJECTED, reason };
 }

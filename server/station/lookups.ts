@@ -1,13 +1,12 @@
 /**
- * Asks the directory on behalf of clients, and holds what is pending.
+ * Asks the directory on behalf of clients, and holds the pending questions.
  *
- * - Bounded: so many questions of one client's address and over all. A slot is released when the directory settles, so
- *   a directory that settles late or never holds at most this many. A client gets its answer, or none, within
- *   the time allowed.
- * - Current: an answer that names no open session is asked for again when the device attached in the meantime; a client
- *   does not wait for an attach that it missed.
- * - Over with the client: when its session or its request ends (all sessions do when the base station stops), the
- *   directory is told to give up and its answer no longer counts.
+ * - Bounded, for one client's address and in total. A slot is released when the directory settles, so a directory that
+ *   settles late or never holds at most this many. A client gets its answer, or none, within the time limit.
+ * - Current: if an answer names no open session and the device attached in the meantime, the directory is asked again;
+ *   a client does not miss an attach and then wait for it.
+ * - Cancelled with the client: when its session or its request ends (all sessions do when the base station stops), the
+ *   directory is signalled to stop and its answer no longer counts.
  */
 import type { Clock, Log } from '../../transport/environment.ts';
 import type { Session } from '../../transport/session/index.ts';
@@ -20,9 +19,9 @@ export interface LookupOptions {
   directory: Directory;
   clock: Clock;
   log: Log;
-  /** Of one address (IPv4) or /64 (IPv6), and over all. */
+  /** For one address (IPv4) or /64 (IPv6), and in total. */
   limits: { perKey: number; total: number };
-  /** ms the directory may take. */
+  /** ms that the directory may take. */
   timeout: number;
 }
 
@@ -35,11 +34,11 @@ export type LookupResult = { readonly location: Location | null } | { readonly f
 const CANCELLED: LookupResult = { failure: 'cancelled' };
 
 interface Lookup extends PendingConnect {
-  /** Makes its signal when a directory reads it: one that answers at once does not pay for it. */
+  /** Creates its signal when a directory reads it: one that answers at once does not pay for it. */
   readonly controller: AbortController;
   /** The device has attached since the directory was asked. */
   attached: boolean;
-  /** What the client is given; the first result counts. */
+  /** The client's result; the first one counts. */
   result: LookupResult | null;
   /** Called with the result of a lookup that is pending. */
   onResult: ((result: LookupResult) => void) | null;
@@ -50,7 +49,7 @@ export class Lookups {
   readonly #options: LookupOptions;
   readonly #limit: ConcurrencyLimit;
   readonly #pending = new PendingConnects<Lookup>();
-  /** Attaches so far. */
+  /** Number of attaches so far. */
   #attaches = 0;
 
   constructor(options: LookupOptions) {
@@ -63,7 +62,7 @@ export class Lookups {
     return this.#limit.size;
   }
 
-  /** Where the device of a connect is. Never rejects. @param address of the client, as `addressKey` gives it */
+  /** Finds the device of a connect. Never rejects. @param address of the client, as `addressKey` returns it */
   async locate(connect: PendingConnect, address: string): Promise<LookupResult> {
     if (!connect.session.isOpen) return CANCELLED;
     const release = this.#limit.acquire(address);
@@ -72,10 +71,10 @@ export class Lookups {
     const lookup: Lookup = { device, session, exchange, controller: new AbortController(), attached: false, result: null, onResult: null };
     const attaches = this.#attaches;
     void this.#ask(lookup).finally(release);
-    // The directory of this process has answered after one turn of the microtasks: its answer costs no timer, no index.
+    // The directory of this process answers within one turn of the microtasks, without timer and index.
     await null;
     if (lookup.result !== null) return lookup.result;
-    // The session may have ended in that turn, when nothing was pending yet that `removeSession` could find.
+    // The session may have ended in that turn, when `removeSession` could not find the lookup yet.
     if (!session.isOpen) {
       this.#giveUp(lookup, CANCELLED);
       return CANCELLED;
@@ -84,7 +83,7 @@ export class Lookups {
     return this.#pend(lookup);
   }
 
-  /** A device attached: what is pending for it may be about the time before. */
+  /** A device attached: pending answers for it may be out of date. */
   attached(device: DeviceIds): void {
     this.#attaches++;
     for (const lookup of this.#pending.ofDevice(device)) lookup.attached = true;
@@ -95,7 +94,7 @@ export class Lookups {
     this.#cancel([...this.#pending.ofSession(session)]);
   }
 
-  /** A client gave its request up. */
+  /** A client cancelled its request. */
   removeExchange(session: Session, exchange: number): void {
     this.#cancel(this.#pending.ofExchange(session, exchange));
   }
@@ -134,7 +133,7 @@ export class Lookups {
   }
 
   #unanswered({ device }: PendingConnect, reason: string): LookupResult {
-    this.#options.log.warn('the directory does not tell where a device is', { device: deviceName(device), reason });
+    this.#options.log.warn('the directory does not say where a device is', { device: deviceName(device), reason });
     return { failure: 'unanswered' };
   }
 

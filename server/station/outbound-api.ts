@@ -1,5 +1,6 @@
 /**
- * Device → base station → outside: `POST /device/push/send` and `POST /device/service/invoke`, for attached devices, so many a second and at a time.
+ * Device → base station → outside: `POST /device/push/send` and `POST /device/service/invoke`, for attached devices,
+ * with limits of rate and concurrency.
  */
 import { setMaxListeners } from 'node:events';
 import { type CoapReply, type RoutedRequest, type Router, Status, textReply } from '../../protocol/coap/index.ts';
@@ -27,7 +28,7 @@ import { type Attached, deviceName, type Presence } from './presence.ts';
 import { BURST_SECONDS, tooMany } from './rates.ts';
 import type { StationSettings } from './settings.ts';
 
-/** What a base station tells of the calls to the outside. */
+/** Events of the calls to the outside. */
 export type OutboundEvent = PushEvent;
 
 export interface OutboundOptions {
@@ -44,9 +45,12 @@ export interface OutboundOptions {
   onEvent?: (event: OutboundEvent) => void;
 }
 
-/** Calls of one device while half of all are taken: devices whose services are slow do not hold those of all others. */
+/**
+ * Concurrent calls of one device while half of all are in use: devices with slow services do not hold the slots of all
+ * others.
+ */
 const CROWDED_PER_DEVICE = 1;
-/** s after which a device may try again that has too many calls under way. */
+/** s after which a device with too many calls under way may try again. */
 const BUSY_SECONDS = 1;
 
 /** Serves the two paths. */
@@ -61,7 +65,7 @@ export class OutboundApi {
   constructor(options: OutboundOptions) {
     const { environment, store, sealer, post = nodePost, sign = signAssertion, onEvent = () => {}, settings } = options;
     const { signal } = this.#stopping;
-    // Each call listens for the end; their number is bounded by `#calls`.
+    // Each call listens to this signal; `#calls` bounds their number.
     setMaxListeners(0, signal);
     this.#options = options;
     const { outboundPerDevice: perKey, outbound: total } = settings;
@@ -71,7 +75,7 @@ export class OutboundApi {
     this.#services = new ServiceInvoker({ environment, store, sealer, post, signal });
   }
 
-  /** Calls under way. */
+  /** Number of calls under way. */
   get size(): number {
     return this.#calls.size;
   }
@@ -86,12 +90,12 @@ export class OutboundApi {
       );
   }
 
-  /** Ends what is under way. */
+  /** Ends all calls under way. */
   stop(): void {
     this.#stopping.abort();
   }
 
-  /** What `call` throws is the router's to answer. */
+  /** The router answers what `call` throws. */
   async #serve<Request>(
     { payload, context: session }: RoutedRequest<Session>,
     decode: (payload: Uint8Array) => Request,

@@ -1,4 +1,4 @@
-/** Connects that are not answered yet, found by the device they are about and by the session they came over. */
+/** Unanswered connects, indexed by their device and by their session. */
 import type { Session } from '../../transport/session/index.ts';
 import type { DeviceIds } from './directory.ts';
 import { deviceName } from './presence.ts';
@@ -6,11 +6,11 @@ import { deviceName } from './presence.ts';
 export interface PendingConnect {
   readonly device: DeviceIds;
   readonly session: Session;
-  /** Of the request. */
+  /** Exchange of the request. */
   readonly exchange: number;
 }
 
-/** A set with two indices. What it returns is live: copy it before entries come or go. */
+/** A set with two indices. Its results are live: copy them before entries change. */
 export class PendingConnects<Entry extends PendingConnect> {
   readonly #byDevice = new Map<string, Set<Entry>>();
   readonly #bySession = new Map<Session, Set<Entry>>();
@@ -26,7 +26,7 @@ export class PendingConnects<Entry extends PendingConnect> {
     this.#size++;
   }
 
-  /** @returns false when it was not there */
+  /** @returns false when it was not in the set */
   remove(entry: Entry): boolean {
     if (!this.ofSession(entry.session).has(entry)) return false;
     removeFrom(this.#byDevice, deviceName(entry.device), entry);

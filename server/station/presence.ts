@@ -1,11 +1,11 @@
 /**
- * Which devices are attached, over which session: in memory only, gone with the process, as the sessions are. The
+ * Which devices are attached, over which session: only in memory, and lost with the process, as the sessions are. The
  * directory of a base station. One session per device; the newest attach wins.
  */
 import type { Session } from '../../transport/session/index.ts';
 import type { DeviceIds, Directory, Location } from './directory.ts';
 
-/** A device and the session it is attached over. */
+/** A device and the session over which it is attached. */
 export interface Attached extends DeviceIds {
   readonly session: Session;
   /** Unix ms. */
@@ -17,7 +17,7 @@ export class Presence implements Directory {
   readonly #byDevice = new Map<string, Attached>();
   readonly #bySession = new Map<Session, Attached>();
 
-  /** Devices attached now. */
+  /** Number of attached devices. */
   get size(): number {
     return this.#byDevice.size;
   }
@@ -55,7 +55,7 @@ export class Presence implements Directory {
   }
 }
 
-/** One text per device; the dot stands in no id. */
+/** Returns one text per device; no id contains a dot. */
 export function deviceName({ productId, deviceId }: DeviceIds): string {
   return `${productId}.${deviceId}`;
 }

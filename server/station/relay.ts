@@ -1,11 +1,12 @@
 /**
- * The relay's IO: packets of routes go from socket to socket, in the buffer they arrived in.
+ * The relay's IO: packets of routes go from socket to socket, in the buffer in which they arrived.
  *
  * 1. `intercept` sees each datagram before the engine and takes those that begin with Route.
- * 2. The table swaps the route id in place and names the end to send to; the datagram leaves at once.
- * 3. When the socket is full it waits in a small queue of that end, which drops its oldest, and is tried again every millisecond.
- * 4. A dead id is answered with a Reset; when a channel ends, the ends that live on get theirs without being asked.
- * 5. Routes on which nothing has moved for long are forgotten, and those that their ends give back.
+ * 2. The table swaps the route id in place and returns the end to send to; the datagram leaves at once.
+ * 3. If the socket is full, the datagram waits in a small queue of that end, which drops its oldest and is retried
+ *    every millisecond.
+ * 4. A dead id is answered with a Reset; when a channel ends, the other ends of its routes get theirs unasked.
+ * 5. Routes that were idle for long are forgotten, and so are those that their ends release.
  */
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { encodeReset, PacketType } from '../../protocol/packet/index.ts';
@@ -20,7 +21,7 @@ export interface RelayOptions {
   limits: Partial<Omit<RouteLimits, 'idleTimeout'>>;
   /** ms without a packet after which a route is forgotten. */
   routeIdleTimeout: number;
-  /** Sends one datagram, which is not changed afterwards; false: the socket is full. */
+  /** Sends one datagram, which is not changed afterwards; returns false when the socket is full. */
   send: (datagram: Uint8Array, path: Path) => boolean;
 }
 
@@ -47,12 +48,12 @@ export class Relay {
     this.table = new RouteTable(crypto, resetSecret, { ...limits, idleTimeout: routeIdleTimeout }, clock.now());
   }
 
-  /** True when the datagram was a route's and is dealt with. */
+  /** Returns true when the datagram was a route's and has been handled. */
   readonly intercept = (datagram: Uint8Array, path: Path): boolean => {
     if (datagram[0] !== PacketType.ROUTE) return false;
     const now = this.#options.clock.now();
     const end = this.table.forward(datagram, path, now);
-    // Lent to us, and it leaves later.
+    // The buffer is lent, and the datagram may leave later.
     if (end !== null) this.#send(new Uint8Array(datagram), end);
     else this.#answer(datagram, path, now);
     return true;
@@ -65,22 +66,22 @@ export class Relay {
     return end;
   }
 
-  /** Ends a route that came to nothing; nobody is told. */
+  /** Ends a route that was never established, without a Reset. */
   close(end: RouteEnd): void {
     this.table.close(end);
     this.#forget(end);
   }
 
-  /** An end of `channel` has no use for the route with this id any more. */
+  /** An end of `channel` no longer uses the route with this id. */
   release(channel: RouteChannel, id: Uint8Array): void {
     this.table.release(channel, id, this.#options.clock.now());
     this.#forgetEnded();
     this.#arm();
   }
 
-  /** Ends all routes of a channel and tells the other ends. */
+  /** Ends all routes of a channel and sends a Reset to the other ends. */
   closeChannel(channel: RouteChannel): void {
-    for (const end of this.table.closeChannel(channel)) this.#tell(end);
+    for (const end of this.table.closeChannel(channel)) this.#sendReset(end);
   }
 
   /** Stops the timers for good. */
@@ -118,7 +119,7 @@ export class Relay {
 
   readonly #retry = (): void => {
     this.#cancelRetry = null;
-    // Sockets that have taken nothing: what waits for another one may leave.
+    // Full sockets; packets for another one may leave.
     const full = new Set<number>();
     for (const [end, queue] of this.#queues) {
       const { socket } = end.channel.validatedPath;
@@ -143,7 +144,7 @@ export class Relay {
     if (answer !== null) this.#options.send(answer, path);
   }
 
-  #tell(end: RouteEnd): void {
+  #sendReset(end: RouteEnd): void {
     this.#forget(end);
     this.#options.send(encodeReset({ id: end.id, token: end.resetToken }), end.channel.validatedPath);
   }

@@ -1,6 +1,6 @@
 /**
- * Ends the channels of devices that were removed or got another key, by whatever process: the store is asked twice a second whether there was such a change,
- * which is one row, and only then about each attached device.
+ * Ends the channels of devices that were removed or got another key, by any process. The store is asked twice a second
+ * whether there was such a change, which is one row; only then is each attached device looked up.
  */
 import { CloseCode } from '../../protocol/errors/index.ts';
 import { fingerprintsEqual } from '../../protocol/identity/index.ts';
@@ -17,14 +17,14 @@ export interface RevocationOptions {
 
 /** ms between two questions. */
 const INTERVAL = 500;
-/** Devices asked about in one turn of the event loop. */
+/** Devices looked up in one turn of the event loop. */
 const TURN = 50;
 
 export class Revocation {
   readonly #options: RevocationOptions;
-  /** The changes up to this one were looked at. */
+  /** Changes up to this revision have been handled. */
   #revision = -1;
-  /** Attached since the last question: a change may have come between the check of their attach and now. */
+  /** Devices attached since the last question: a change may have come between the check of their attach and now. */
   #fresh: Attached[] = [];
   #cancel: Cancel = () => {};
   #stopped = false;
@@ -51,7 +51,7 @@ export class Revocation {
   async #look(): Promise<void> {
     const { log, presence, store } = this.#options;
     try {
-      // Whoever attached and left again needs no look.
+      // Devices that attached and left again need no lookup.
       if (presence.size === 0) this.#fresh = [];
       else {
         const revision = await store.devicesRevision();
@@ -65,7 +65,7 @@ export class Revocation {
         this.#revision = revision;
       }
     } catch (error) {
-      log.debug('the registration of attached devices could not be looked at', { error: String(error) });
+      log.debug('the registration of attached devices could not be looked up', { error: String(error) });
     }
     this.#schedule();
   }

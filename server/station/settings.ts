@@ -1,56 +1,65 @@
-/** What a base station may be told; every limit has a default that suits one machine. */
+/** Settings of a base station; every limit has a default that suits one machine. */
 import type { RouteLimits } from '../../protocol/relay/index.ts';
 import type { KeepAlive } from '../../transport/host/index.ts';
 
 /** Limits and times of a base station. */
 export interface StationSettings {
-  /** UDP port of STUN; null: the one after that of the base station; 0: no STUN. Where it cannot be had, the log says so, and there is no STUN. */
+  /**
+   * UDP port of STUN; null: the one after that of the base station; 0: no STUN. If it cannot be bound, the log says so,
+   * and there is no STUN.
+   */
   stunPort: number | null;
-  /** A second address of this host, numeric: STUN answers there, too, on the port after `stunPort`. Null: none. */
+  /** A second address of this host, numeric: STUN also answers there, on the port after `stunPort`. Null: none. */
   stunAddress: string | null;
-  /** An upper bound that devices are given when they attach: ms, ms, count. Null: they use their own numbers. */
+  /** An upper bound given to devices when they attach: ms, ms, count. Null: they use their own numbers. */
   keepAlive: KeepAlive | null;
-  /** Connections of devices and clients at a time; a quarter of them is kept for devices. */
+  /** Concurrent connections of devices and clients; a quarter of them is reserved for devices. */
   connections: number;
-  /** Those of one address (IPv4) or /64 (IPv6). */
+  /** Concurrent connections of one address (IPv4) or /64 (IPv6). */
   connectionsPerAddress: number;
-  /** WebSockets at a time, and those of one address (IPv4) or /64 (IPv6): behind a firewall that blocks UDP many have one address. */
+  /**
+   * Concurrent WebSockets, and those of one address (IPv4) or /64 (IPv6): behind a firewall that blocks UDP many have
+   * one address.
+   */
   webSockets: number;
   webSocketsPerAddress: number;
-  /** ms a WebSocket may be open without a session. */
+  /** ms that a WebSocket may be open without a session. */
   webSocketTimeout: number;
-  /** SCTs of one device, 1 to 4,096; devices are told when they attach. */
+  /** SCTs of one device, 1 to 4,096; devices learn the number when they attach. */
   tokensPerDevice: number;
-  /** Connects a second to one device (PROTOCOL.md §7), shared by those who connect (`connect-rates.ts`). */
+  /** Connects a second to one device (PROTOCOL.md §7), shared by all clients (`connect-rates.ts`). */
   connectsPerDevice: number;
   /** Connects and attaches a second from one address (IPv4) or /64 (IPv6), with bursts of ten seconds' worth. */
   connectsPerAddress: number;
   attachesPerAddress: number;
   /**
-   * Tokens of issuers that are checked a second for one address (IPv4) or /64 (IPv6), with bursts of ten seconds' worth; those that were
-   * right before are not counted.
+   * Tokens of issuers checked a second for one address (IPv4) or /64 (IPv6), with bursts of ten seconds' worth; tokens
+   * that were valid before do not count.
    */
   tokenChecksPerAddress: number;
   /** Uploads of tokens a second by one device, with bursts of ten seconds' worth: each waits for the disk. */
   uploadsPerDevice: number;
   /**
-   * Pushes and service invocations a second by one device, with bursts of ten seconds' worth; under way at a time by one (one call, while
-   * half of all are), and over all.
+   * Pushes and service invocations a second by one device, with bursts of ten seconds' worth; concurrent ones of one
+   * device (one call, while half of all are in use), and in total.
    */
   outboundRate: number;
   outboundPerDevice: number;
   outbound: number;
-  /** Clients waiting for one device to attach, of one session, and over all. */
+  /** Clients that wait for one device to attach, of one session, and in total. */
   waitersPerDevice: number;
   waitersPerSession: number;
   waiters: number;
-  /** Connects that wait for the directory, of one address (IPv4) or /64 (IPv6), and over all; ms the directory may take for one. */
+  /**
+   * Connects that wait for the directory, of one address (IPv4) or /64 (IPv6), and in total; ms that the directory may
+   * take for one.
+   */
   lookupsPerAddress: number;
   lookups: number;
   lookupTimeout: number;
-  /** ms a device may take to answer a connect before it counts as not attached (PROTOCOL.md §7). */
+  /** ms that a device may take to answer a connect before it counts as not attached (PROTOCOL.md §7). */
   answerTimeout: number;
-  /** ms a session may take to show a valid credential. */
+  /** ms in which a session must show a valid credential. */
   arrivalTimeout: number;
   /** ms without a packet after which a route is forgotten; longer than the keep-alive of the ends. */
   routeIdleTimeout: number;

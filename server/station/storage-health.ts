@@ -1,11 +1,12 @@
 /**
- * Whether the storage takes writes: it is tried once a minute, and known at once when a write fails. A base station whose disk is full or read-only goes
- * on with all that needs none; its log and `/health` say so.
+ * Tracks whether the storage takes writes: it is tried once a minute, and a failed write is noticed at once. With a
+ * full or read-only disk a base station continues with everything that needs no write; its log and `/health` report the
+ * failure.
  */
 import type { Cancel, Clock, Log } from '../../transport/environment.ts';
 import type { Store } from '../storage/store.ts';
 
-/** s after which a device may try again that found the storage failed. */
+/** s after which a device may try again when the storage has failed. */
 export const STORAGE_SECONDS = 60;
 
 export interface StorageHealthOptions {
@@ -40,7 +41,7 @@ export class StorageHealth {
     // The timer that logs again may be a little early.
     if (clock.now() - this.#loggedAt < INTERVAL - 1_000) return;
     this.#loggedAt = clock.now();
-    log.error('storage: failed; changes are refused, everything else goes on', {
+    log.error('storage: failed; changes are refused, everything else continues', {
       error: error instanceof Error ? error.message : String(error),
     });
   }

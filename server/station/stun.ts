@@ -1,17 +1,18 @@
 /**
- * STUN beside the base station: plain Binding (RFC 8489) on ports of its own, from which devices and clients learn how the NAT before them maps, and with
- * RESPONSE-PORT (RFC 5780 §7.5) how long it keeps a mapping.
+ * STUN beside the base station: plain Binding (RFC 8489) on its own ports. Devices and clients learn how their NAT
+ * maps, and with RESPONSE-PORT (RFC 5780 §7.5) how long it keeps a mapping.
  *
- * Their channel is the first sample: it ends at the main port, which answers no STUN. Another port shows a mapping that depends on the port, another address
- * one that depends on the address.
+ * Their channel is the first sample: it ends at the main port, which answers no STUN. Another port shows a mapping that
+ * depends on the port, another address one that depends on the address.
  *
  * 1. A datagram that is no plain request gets no answer.
- * 2. Nor does one above the rate of all, or above that of its address. Only what is answered counts against the rate of all, so that one address cannot use
- *    it up; sources that are forged can, for as long as they come.
- * 3. The answer holds the address that the request came from, and goes there: 32 bytes for 20, 44 for IPv6. With RESPONSE-PORT, which costs 8 bytes more, it
- *    goes to that port, from 1,024 on, of the same address and of no other: who forges a source reaches no more with it than without.
+ * 2. Nor does one above the total rate, or above that of its address. Only answered requests count against the total
+ *    rate, so that one address cannot use it up; forged sources can, for as long as they come.
+ * 3. The answer holds the address from which the request came, and goes there: 32 bytes for 20, 44 for IPv6. With
+ *    RESPONSE-PORT, which costs 8 bytes more, it goes to that port, from 1,024 on, of the same address only: with a
+ *    forged source an attacker reaches no more than without RESPONSE-PORT.
  *
- * A socket that cannot be had is logged once. Nothing else of the base station depends on it.
+ * A socket that cannot be bound is logged once. Nothing else of the base station depends on it.
  */
 import type { StunServer } from '../../protocol/control/index.ts';
 import { asSvcError, LocalError } from '../../protocol/errors/index.ts';
@@ -28,25 +29,27 @@ export interface StunOptions extends Pick<StationSettings, 'stunPort' | 'stunAdd
   readonly environment: Pick<Environment, 'clock' | 'network' | 'log'>;
   /** UDP port of the base station. */
   readonly mainPort: number;
-  /** Numeric address of the base station; all when left out. */
+  /** Numeric address of the base station; default all. */
   readonly host?: string;
 }
 
-/** Requests a second of one address (IPv4) or /64 (IPv6), and how many of them at once: a host asks a few times when its network changes. */
+/**
+ * Requests a second of one address (IPv4) or /64 (IPv6), and burst: a host asks a few times when its network changes.
+ */
 const PER_ADDRESS = 10;
 const PER_ADDRESS_BURST = 30;
-/** Requests a second in all: after a restart all that were attached ask within a minute. */
+/** Requests a second in total: after a restart all attached devices ask within a minute. */
 const TOTAL = 2_000;
 /** Answers that may wait to leave one socket. */
 const MAX_WAITING = 256;
 const MAX_PORT = 0xffff;
 
-/** Addresses that stand for all of a host. */
+/** Addresses that mean all of a host. */
 const ALL: readonly string[] = ['0.0.0.0', '::'];
 
 /**
- * Checks what was set, before anything is opened.
- * @param station where the base station is to be: its UDP port, 0 for any; its numeric address, all when left out
+ * Checks the settings before anything is opened.
+ * @param station where the base station will be: its UDP port, 0 for any; its numeric address, all when left out
  * @throws LocalError INVALID_ARGUMENT with one line that says what to do
  */
 export function checkStun(
@@ -57,7 +60,7 @@ export function checkStun(
     throw new LocalError('INVALID_ARGUMENT', problem);
   };
   if (stunPort !== null && !(Number.isInteger(stunPort) && stunPort >= 0 && stunPort <= MAX_PORT))
-    wrong(`${stunPort} is no port for STUN: choose one from 1 to ${MAX_PORT}, or 0 to do without`);
+    wrong(`${stunPort} is not a valid port for STUN: choose one from 1 to ${MAX_PORT}, or 0 to do without`);
   if (stunPort !== 0 && stunPort === port)
     wrong(`${stunPort} is the UDP port of the base station: choose another one for STUN, or 0 to do without`);
   if (stunAddress === null) return;
@@ -76,28 +79,31 @@ export class Stun {
   readonly #total = new TokenBucket(TOTAL, TOTAL);
   readonly #sockets: BoundSocket[] = [];
   readonly #servers: StunServer[] = [];
-  /** Resolves when its sockets are open, as many as can be had. Never rejects. */
+  /** Resolves when its sockets are open, as many as possible. Never rejects. */
   readonly opened: Promise<void>;
   #answered = 0;
   #waiting = 0;
 
-  /** Begins to open its sockets. @param options that {@link checkStun} has seen */
+  /** Begins to open its sockets. @param options checked by {@link checkStun} */
   constructor(options: StunOptions) {
     this.#environment = options.environment;
     this.opened = this.#open(options);
   }
 
-  /** What is announced to devices and clients: the same list for good, complete once it is `opened`; empty while there is no STUN. */
+  /**
+   * The list announced to devices and clients: always the same array, complete once `opened`; empty while there is no
+   * STUN.
+   */
   get servers(): readonly StunServer[] {
     return this.#servers;
   }
 
-  /** Requests that were answered. */
+  /** Number of answered requests. */
   get answered(): number {
     return this.#answered;
   }
 
-  /** Closes the sockets. What is on its way out may not leave. */
+  /** Closes the sockets. Answers on their way may be lost. */
   close(): void {
     for (const socket of this.#sockets) socket.close();
   }
@@ -106,11 +112,11 @@ export class Stun {
     if (stunPort === 0) return;
     const port = stunPort ?? mainPort + 1;
     await this.#listen(port, host);
-    // The number of the first one may be taken there by the socket for all addresses.
+    // There the socket for all addresses may already have the first port.
     if (stunAddress !== null && this.#servers.length > 0) await this.#listen(port + 1, stunAddress, stunAddress);
   }
 
-  /** @param announced the address that is announced; none where it is that of the base station */
+  /** @param announced the announced address; absent if it is that of the base station */
   async #listen(port: number, host: string | undefined, announced?: string): Promise<void> {
     try {
       this.#sockets.push(await this.#bind(port, host));
@@ -127,7 +133,7 @@ export class Stun {
   async #bind(port: number, host: string | undefined): Promise<BoundSocket> {
     if (port > MAX_PORT) throw new LocalError('INVALID_ARGUMENT', `there is no port ${port}`);
     let socket: BoundSocket | undefined;
-    // The first family may hear something before the second one is open.
+    // The first family may receive before the second one is open.
     const receive = (datagram: Uint8Array, path: Path): void => socket && this.#receive(socket, datagram, path);
     socket = await this.#environment.network.bind({ port, receive, ...(host === undefined ? {} : { host }) });
     return socket;
@@ -142,7 +148,7 @@ export class Stun {
     socket.send(answer, 0, answer.length, port === path.port ? path : socket.path(path.address, port), this.#released);
   }
 
-  /** The rate of all is asked first: above it, sources that are forged cost no memory. */
+  /** The total rate is checked first: above it, forged sources cost no memory. */
   #admit(path: Path): boolean {
     const now = this.#environment.clock.now();
     if (!this.#total.take(1, now)) return false;

@@ -1,6 +1,6 @@
 /**
- * Clients that wait for a device to attach, bounded per device, per session and in all. One address has a quarter of the
- * places of a device, so that one client cannot hold them all. A waiter leaves when it is served, gives up, or its
+ * Clients that wait for a device to attach, bounded per device, per session and in total. One address has a quarter of
+ * the slots of a device, so that one client cannot hold them all. A waiter leaves when it is served, gives up, or its
  * session ends.
  */
 import type { Session } from '../../transport/session/index.ts';
@@ -10,9 +10,9 @@ import { type PendingConnect, PendingConnects } from './pending-connects.ts';
 import { deviceName } from './presence.ts';
 
 export interface Waiter extends PendingConnect {
-  /** Of the client, as `addressKey` gives it. */
+  /** Address of the client, as `addressKey` returns it. */
   readonly address: string;
-  /** The device has attached. */
+  /** Called when the device has attached. */
   readonly serve: () => void;
 }
 
@@ -22,16 +22,16 @@ export interface WaiterLimits {
   waiters: number;
 }
 
-/** Part of the places of a device that one address may take. */
+/** Share of a device's slots that one address may take. */
 const ADDRESS_SHARE = 1 / 4;
 
 /** All waiting clients of a base station. */
 export class Waiters {
   readonly #limits: WaiterLimits;
   readonly #waiting = new PendingConnects<Waiter>();
-  /** For each address and device. */
+  /** Waiters by address and device. */
   readonly #perAddress: ConcurrencyLimit;
-  /** What gives back the place of a waiter at its address. */
+  /** Releases the slot of a waiter at its address. */
   readonly #slots = new Map<Waiter, () => void>();
 
   constructor(limits: WaiterLimits) {
@@ -56,7 +56,7 @@ export class Waiters {
     return true;
   }
 
-  /** Takes out all that wait for the device and serves them. */
+  /** Removes all clients that wait for the device and serves them. */
   serve(device: DeviceIds): void {
     for (const waiter of [...this.#waiting.ofDevice(device)]) {
       this.#remove(waiter);
@@ -69,7 +69,7 @@ export class Waiters {
     for (const waiter of [...this.#waiting.ofSession(session)]) this.#remove(waiter);
   }
 
-  /** The client gave its request up. */
+  /** The client cancelled its request. */
   removeExchange(session: Session, exchange: number): void {
     for (const waiter of this.#waiting.ofExchange(session, exchange)) this.#remove(waiter);
   }

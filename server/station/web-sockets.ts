@@ -1,12 +1,16 @@
 /**
- * The WebSockets of a base station: each is a socket of its host with one path (PROTOCOL.md §2), and proves nothing but where its peer is.
+ * The WebSockets of a base station: each is a socket of its host with one path (PROTOCOL.md §2), and proves only where
+ * its peer is.
  *
- * - They have places of their own: of all, and of one address (IPv4) or /64 (IPv6). Behind a proxy that is trusted the address is the one it names.
- * - When all places are taken, or all of one address, the oldest WebSocket there without a session that has shown a valid credential makes
- *   way, unless it is younger than two seconds: in that time a device or client proves who it is. So neither strangers with many addresses
- *   nor a page in a browser behind the same NAT keep others out.
- * - One over which no session runs for 10 s is closed with 1008: from its opening until its first authentic packet, and after its last session has ended.
- * - What they hold together is bounded (`transport/websocket/shared-queue.ts`), and in each the oldest packet of a route gives way.
+ * - They have slots of their own: in total, and for one address (IPv4) or /64 (IPv6). Behind a trusted proxy that is
+ *   the address which the proxy names.
+ * - When all slots are taken, or all of one address, the oldest WebSocket there without a valid credential makes way,
+ *   unless it is younger than two seconds: in that time a device or client proves its identity. So neither strangers
+ *   with many addresses nor a page in a browser behind the same NAT keep others out.
+ * - A WebSocket without a session for 10 s is closed with 1008: from its opening until its first authentic packet, and
+ *   after its last session has ended.
+ * - Their total memory is bounded (`transport/websocket/shared-queue.ts`), and in each the oldest packet of a route
+ *   gives way.
  *
  * TCP, TLS and the upgrade are not here (`server/websocket/`, or the simulator).
  */
@@ -25,38 +29,38 @@ export interface WebSocketsOptions {
   readonly tally: LogTally;
   readonly host: Pick<Host, 'adopt' | 'drop' | 'receive' | 'sessions'>;
   readonly settings: Pick<StationSettings, 'webSockets' | 'webSocketsPerAddress' | 'webSocketTimeout'>;
-  /** Whether a session has shown a valid credential. */
+  /** Returns whether a session has shown a valid credential. */
   readonly isProved: (session: Session) => boolean;
 }
 
-/** Where the peer of a WebSocket is. */
+/** The peer's address of a WebSocket. */
 export interface WebSocketPeer {
-  /** Numeric. */
+  /** Numeric address. */
   readonly address: string;
-  /** 0 where it is unknown. */
+  /** 0 when unknown. */
   readonly port: number;
 }
 
-/** Who hears a pipe: what its owner calls. */
+/** Callbacks for the owner of a pipe. */
 export interface PipeHandlers {
   readonly receive: (message: Uint8Array) => void;
-  /** @param error BAD_RESPONSE where it was closed for what the peer has sent */
+  /** @param error BAD_RESPONSE if it was closed for data that the peer has sent */
   readonly closed: (error: SvcError) => void;
 }
 
-/** What is known of an open WebSocket. */
+/** State of an open WebSocket. */
 interface Opened {
   readonly socket: WebSocketSocket;
-  /** Whose places it takes. */
+  /** The network whose slots it takes. */
   readonly network: string;
   readonly since: number;
-  /** Since when no session runs over it. */
+  /** When the last session over it ended. */
   unusedSince: number;
-  /** Ends the TCP connection, and gives the place back at once. */
+  /** Ends the TCP connection, and releases the slot at once. */
   readonly end: () => void;
 }
 
-/** ms between two looks at which of them sessions use. */
+/** ms between two checks which of them sessions use. */
 const SWEEP = 1_000;
 /** ms that each has to show a valid credential before it may have to make way. */
 const LEAST_TIME = 2_000;
@@ -68,9 +72,9 @@ export class WebSockets {
   readonly #options: WebSocketsOptions;
   readonly #slots: ConcurrencyLimit;
   readonly #queue = new SharedQueue();
-  /** By the index of the socket. */
+  /** By socket index. */
   readonly #open = new Map<number, Opened>();
-  /** Those that make way when all places are taken, the oldest first; and those of each network. */
+  /** WebSockets that make way when all slots are taken, the oldest first; and those of each network. */
   readonly #strangers = new Set<Opened>();
   readonly #strangersOf = new Map<string, Set<Opened>>();
   #cancelSweep: Cancel | null = null;
@@ -85,7 +89,10 @@ export class WebSockets {
     this.#slots = new ConcurrencyLimit({ perKey: webSocketsPerAddress, total: webSockets });
   }
 
-  /** A place for one more peer there, to be had before the upgrade. @returns what gives it back, harmless to call twice; null: there is none */
+  /**
+   * Reserves a slot for one more peer there, before the upgrade.
+   * @returns a function that releases it, harmless to call twice; null: there is none
+   */
   reserve(address: string): (() => void) | null {
     const release = this.#isStopped ? null : this.#acquire(networkOf(address));
     if (release === null) this.refused(address, 'too many WebSockets');
@@ -103,7 +110,7 @@ export class WebSockets {
     if (oldest !== undefined) this.#close(oldest, 'no room for a WebSocket without a credential');
   }
 
-  /** A session has shown a valid credential: what it runs over does not make way. */
+  /** A session has shown a valid credential: its WebSockets do not make way. */
   proved({ paths }: Session): void {
     for (const { kind, socket } of paths) if (kind === 'websocket') this.#removeStranger(this.#open.get(socket));
   }
@@ -128,7 +135,11 @@ export class WebSockets {
     this.#options.tally.count('WebSocket refused', { address, reason });
   }
 
-  /** Takes an open pipe. @param end ends its TCP connection, and gives the place back at once @param peer default what the pipe says */
+  /**
+   * Accepts an open pipe.
+   * @param end ends its TCP connection, and releases the slot at once
+   * @param peer default that of the pipe
+   */
   accept(pipe: MessagePipe, end: () => void, peer: WebSocketPeer = pipe): PipeHandlers {
     const { clock, host } = this.#options;
     const socket: WebSocketSocket = new WebSocketSocket(pipe, {
@@ -151,8 +162,8 @@ export class WebSockets {
   }
 
   /**
-   * Open ones; upgrades that were refused; those that were closed because no session used them, or made way; packets dropped; messages without a byte, and
-   * WebSockets closed for what their peer sent.
+   * Counters: open WebSockets; refused upgrades; those closed because no session used them, or to make way; dropped
+   * packets; messages without a byte, and WebSockets closed for data that their peer sent.
    */
   stats(): Readonly<Record<string, number>> {
     return {
@@ -165,13 +176,13 @@ export class WebSockets {
     };
   }
 
-  /** Takes no more. The host closes those that are open. */
+  /** Stops accepting. The host closes those that are open. */
   stop(): void {
     this.#isStopped = true;
     this.#cancelSweep?.();
   }
 
-  /** Which sessions there are tells which packets were authentic. */
+  /** A session over a WebSocket shows that its packets were authentic. */
   readonly #sweep = (): void => {
     const { clock, settings } = this.#options;
     const now = clock.now();
@@ -185,7 +196,7 @@ export class WebSockets {
     this.#cancelSweep = this.#open.size > 0 ? clock.schedule(SWEEP, this.#sweep) : null;
   };
 
-  /** The sockets over which sessions run, and those of sessions that have shown a valid credential. */
+  /** Returns the sockets that sessions use, and those of sessions that have shown a valid credential. */
   #uses(): { readonly used: ReadonlySet<number>; readonly proved: ReadonlySet<number> } {
     const { host, isProved } = this.#options;
     const [used, proved] = [new Set<number>(), new Set<number>()];

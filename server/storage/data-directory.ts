@@ -18,10 +18,10 @@ import { openSqliteStore } from './sqlite.ts';
 import { loadStationKeys, type StationKeys } from './station-keys.ts';
 import type { Store } from './store.ts';
 
-/** Its files, those of SQLite beside the database and the lock included. */
+/** Its files, including those of SQLite for the database and the lock. */
 const OWN = { sure: /^(identity\.pem|reset-secret|outbound\.key|basestation\.(sqlite|lock)(-wal|-shm|-journal)?)$/ };
 
-/** What an opened data directory holds. */
+/** Contents of an opened data directory. */
 export interface StationData extends StationKeys {
   readonly store: Store;
   readonly sealer: Sealer;
@@ -30,9 +30,9 @@ export interface StationData extends StationKeys {
 }
 
 /**
- * Opens the directory for a base station; makes what is missing.
+ * Opens the directory for a base station; creates what is missing.
  * @throws LocalError IN_USE when another base station runs on it, INVALID_ARGUMENT when others use it, FAILED or
- * INVALID_STATE when something in it cannot be used
+ *   INVALID_STATE when something in it cannot be used
  */
 export async function openStationData(directory: string, crypto: CryptoProvider): Promise<StationData> {
   await refuseForeign(directory);
@@ -63,7 +63,7 @@ export async function openStore(directory: string): Promise<Store> {
   return openSqliteStore(databaseFile(directory));
 }
 
-/** Whether `openStore` would find a database there. */
+/** Returns whether `openStore` would find a database there. */
 export function hasStore(directory: string): boolean {
   return existsSync(databaseFile(directory));
 }

@@ -1,13 +1,12 @@
 /**
- * What the store asks of a database besides Kysely's dialect: how it says that a constraint is broken differs from one
- * to the next.
+ * What the store needs of a database besides Kysely's dialect: databases report a broken constraint differently.
  */
 
-/** unique: the key is taken. foreign-key: the row it refers to is missing. */
+/** unique: the key is taken. foreign-key: the referenced row is missing. */
 export type Constraint = 'unique' | 'foreign-key';
 
 /** One kind of database behind a `KyselyStore`. */
 export interface StoreDialect {
-  /** The constraint that made a statement fail; null when it failed for another reason. */
+  /** Returns the constraint that made a statement fail; null when it failed for another reason. */
   brokenConstraint(error: unknown): Constraint | null;
 }

@@ -1,9 +1,9 @@
 /**
  * The lock of a data directory: one base station at a time.
  *
- * It is an exclusive transaction on a file of its own, `basestation.lock`: the one lock of the operating system that
- * Node reaches through our packages. It belongs to the directory, not to the database in it: the system frees it when
- * the process dies, however it dies, and no file of a dead process is in the way.
+ * It is an exclusive transaction on its own file, `basestation.lock`: the one lock of the operating system that Node
+ * reaches through our packages. It belongs to the directory, not to the database in it: the system frees it when the
+ * process dies, in whatever way, and no file of a dead process is in the way.
  */
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { LocalError } from '../../protocol/errors/index.ts';
 
 /**
  * Locks the directory, which must exist.
- * @returns what unlocks it, to be called once
+ * @returns a function that unlocks it, to be called once
  * @throws LocalError IN_USE when another base station has it, FAILED when the file cannot be locked
  */
 export function lockDirectory(directory: string): () => void {
@@ -36,7 +36,10 @@ export function lockDirectory(directory: string): () => void {
   }
 }
 
-/** Whoever may open the file may lock the base station out. It is not opened when it is there: to close it would free a lock that this process has. */
+/**
+ * Makes the file private: any process that may open it could lock the base station out. An existing file is not opened:
+ * closing it would free a lock that this process has.
+ */
 function makePrivate(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
@@ -44,7 +47,7 @@ function makePrivate(file: string): void {
     try {
       chmodSync(file, 0o600);
     } catch {
-      // It is another user's, or cannot be made, which is said where it is locked.
+      // It belongs to another user, or cannot be created; locking reports that.
     }
   }
 }

@@ -1,19 +1,19 @@
 /**
  * Invitations: each lets one device join a product, with whatever key it proves.
  *
- * A token never comes in: it is given and kept as SHA-256, which also names the invitation. Times are ISO 8601 UTC with milliseconds, so that they
- * compare as texts.
+ * The store never sees a token: it gets and keeps the SHA-256, which also names the invitation. Times are ISO 8601 UTC
+ * with milliseconds, so that they compare as texts.
  */
 
-/** ms an invitation may count, and counts when nothing is said. */
+/** ms for which an invitation may be valid, and the default. */
 export const InvitationLifetime = { MIN: 60_000, MAX: 30 * 86_400_000, DEFAULT: 86_400_000 } as const;
 
-/** Which device used an invitation. */
+/** The device that used an invitation. */
 interface InvitationUse {
   deviceId: string;
   /** Full hex of its key. */
   fingerprint: string;
-  /** Numeric address that it came from. */
+  /** Numeric address from which it came. */
   address: string;
   time: string;
 }
@@ -23,10 +23,10 @@ export interface Invitation {
   /** SHA-256 of the token, 64 lower-case hex. */
   tokenHash: string;
   productId: string;
-  /** Null: the device, or the base station, chooses. */
+  /** Null: device or base station chooses. */
   deviceId: string | null;
   expires: string;
-  /** Who made it, for a person. */
+  /** Who created it, for a person to read. */
   maker: string;
   created: string;
   revoked: boolean;
@@ -37,14 +37,14 @@ export interface Invitation {
 /** An invitation to add. */
 export type NewInvitation = Omit<Invitation, 'revoked' | 'use'>;
 
-/** What a device makes of an invitation. */
+/** How a device uses an invitation. */
 export interface Redemption extends InvitationUse {
   tokenHash: string;
 }
 
 /** The part of the storage that joins need. */
 export interface InvitationStore {
-  /** All of them, the oldest first. */
+  /** Returns all of them, the oldest first. */
   all(): Promise<Invitation[]>;
   find(tokenHash: string): Promise<Invitation | null>;
   /**
@@ -54,13 +54,13 @@ export interface InvitationStore {
    */
   add(invitation: NewInvitation, limit: number): Promise<boolean>;
   /**
-   * Uses an open invitation for a device of its product, which is added, or, where the invitation names it and it has no key yet, gets this one. All of
-   * that or nothing, and durable when it resolves.
-   * @returns taken: the device id belongs to another key. closed: the invitation is not open (any more)
+   * Uses an open invitation for a device of its product. The device is added, or, if the invitation names it and it has
+   * no key yet, gets this key. All or nothing, and durable when it resolves.
+   * @returns taken: the device id belongs to another key. closed: the invitation is not open
    */
   redeem(redemption: Redemption): Promise<'joined' | 'taken' | 'closed'>;
-  /** False when there is no such invitation, or it was used. */
+  /** Returns false when there is no such invitation, or it was used. */
   revoke(tokenHash: string): Promise<boolean>;
-  /** Removes those that were not used and expired by `now`, and those that were used before `usedBefore`. */
+  /** Removes invitations that expired unused by `now`, and those that were used before `usedBefore`. */
   forget(now: string, usedBefore: string): Promise<void>;
 }

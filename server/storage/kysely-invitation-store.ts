@@ -5,7 +5,7 @@ import type { Invitation, InvitationStore, NewInvitation, Redemption } from './i
 import type { Tables } from './migrations.ts';
 import { adding, removed } from './rows.ts';
 
-/** Ends the transaction: what it did is taken back. */
+/** Rolls the transaction back. */
 class Taken extends Error {}
 
 export class KyselyInvitationStore implements InvitationStore {
@@ -71,7 +71,7 @@ export class KyselyInvitationStore implements InvitationStore {
     await removed(this.#db.deleteFrom('invitations').where('usedTime', '<', usedBefore));
   }
 
-  /** The device gets the key. @throws Taken */
+  /** Gives the device the key. @throws Taken */
   async #bind(transaction: Transaction<Tables>, { productId, deviceId: named }: Named, { deviceId, fingerprint, time }: Redemption) {
     const device = await transaction
       .selectFrom('devices')
@@ -87,7 +87,7 @@ export class KyselyInvitationStore implements InvitationStore {
       return;
     }
     if (device.fingerprint === fingerprint) return;
-    // An operator who has added a device without a key, and invites it by name, means this one.
+    // An operator who added a device without a key, and invites it by name, means this one.
     if (named === null) throw new Taken();
     const update = transaction.updateTable('devices').set({ fingerprint }).where('fingerprint', 'is', null);
     const { numUpdatedRows } = await update.where((is) => is.and({ productId, deviceId })).executeTakeFirst();

@@ -1,6 +1,6 @@
 /**
- * {@link Store} over Kysely. Queries are here, in `kysely-outbound-store.ts` and in `kysely-invitation-store.ts` only; nothing in them is
- * particular to one database, and what is comes with its dialect.
+ * {@link Store} over Kysely. Only this file, `kysely-outbound-store.ts`, `kysely-invitation-store.ts` and
+ * `kysely-tokens.ts` have queries. They are not specific to one database; the dialect provides what is.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -18,7 +18,7 @@ export class KyselyStore implements Store {
   readonly #db: Kysely<Tables>;
   readonly #dialect: StoreDialect;
 
-  /** @param db with the tables of `migrations.ts`; @param dialect of its database */
+  /** @param db with the tables of `migrations.ts` @param dialect of its database */
   constructor(db: Kysely<Tables>, dialect: StoreDialect) {
     this.#db = db;
     this.#dialect = dialect;
@@ -214,7 +214,7 @@ export class KyselyStore implements Store {
     await this.#db.destroy();
   }
 
-  /** A change after which devices may be gone or have another key: counted where it changed something. */
+  /** Runs a change after which devices may be gone or have another key; counts it if it changed something. */
   #changingDevices(change: (db: Transaction<Tables>) => Promise<boolean>): Promise<boolean> {
     return this.#db.transaction().execute(async (transaction) => {
       const changed = await change(transaction);

@@ -1,4 +1,7 @@
-/** The server connect tokens of devices, as queries for {@link KyselyStore}. A list is replaced by writing what differs. */
+/**
+ * The server connect tokens of devices, as queries for {@link KyselyStore}. Replacing a list writes only the
+ * differences.
+ */
 import type { Kysely } from 'kysely';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Tables } from './migrations.ts';
@@ -9,7 +12,7 @@ interface DeviceKey {
   readonly deviceId: string;
 }
 
-/** Rows of one statement: databases limit the parameters of one. */
+/** Rows of one statement: databases limit its parameters. */
 const CHUNK = 1_000;
 
 /** @throws LocalError NOT_FOUND without the device */
@@ -38,7 +41,7 @@ export async function replaceTokens(db: Kysely<Tables>, device: DeviceKey, { has
   });
 }
 
-/** Null before the first list, or without the device. */
+/** Returns null before the first list, or without the device. */
 export async function tokensDigest(db: Kysely<Tables>, device: DeviceKey): Promise<string | null> {
   const query = db
     .selectFrom('devices')
@@ -47,7 +50,7 @@ export async function tokensDigest(db: Kysely<Tables>, device: DeviceKey): Promi
   return (await query.executeTakeFirst())?.tokensDigest ?? null;
 }
 
-/** By the primary key: the other tokens of the device are not read. */
+/** By the primary key: the device's other tokens are not read. */
 export async function hasToken(db: Kysely<Tables>, device: DeviceKey, hash: string): Promise<boolean> {
   const query = db
     .selectFrom('deviceTokens')

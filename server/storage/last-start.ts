@@ -1,29 +1,33 @@
 /**
- * How a base station was started last, as far as it says where devices reach it and by what they know it: `station.json` in its data directory, for
- * `svc admin device invite`.
+ * How a base station was last started: where devices reach it and how they identify it. `station.json` in its data
+ * directory, for `svc admin device invite`.
  *
- *     {"Version": 1, "Fingerprint": "…", "Port": 4433, "Host": "192.0.2.1", "Url": "https://station.example:4433", "TlsProves": true}
+ *     {"Version": 1, "Fingerprint": "…", "Port": 4433, "Host": "192.0.2.1",
+ *      "Url": "https://station.example:4433", "TlsProves": true}
  */
 import { join } from 'node:path';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { isFingerprint } from '../../protocol/identity/index.ts';
 import { readJson, replaceJson } from '../../transport/node/index.ts';
 
-/** What is remembered. */
+/** The remembered settings. */
 export interface LastStart {
   /** Full hex fingerprint of the base station's key. */
   readonly fingerprint: string;
-  /** UDP and TCP. */
+  /** UDP and TCP port. */
   readonly port: number;
-  /** Numeric address that it listens on; null: all. */
+  /** Numeric address on which it listens; null: all. */
   readonly host: string | null;
-  /** `https://host[:port]` where its operator says that it is reached; null: not said. */
+  /** `https://host[:port]` where devices reach it, according to its operator; null: not stated. */
   readonly url: string | null;
-  /** Its certificate proves the host of `url` to a device that trusts the roots of Node, which then needs no fingerprint. */
+  /**
+   * Its certificate proves the host of `url` to a device that trusts the roots of Node; the device then needs no
+   * fingerprint.
+   */
   readonly tlsProves: boolean;
 }
 
-/** Undefined before the first start. @throws LocalError PARSE, FAILED with one line */
+/** Returns undefined before the first start. @throws LocalError PARSE, FAILED with one line */
 export async function readLastStart(directory: string): Promise<LastStart | undefined> {
   const path = fileIn(directory);
   const value = (await readJson(path)) as Record<string, unknown> | null | undefined;
@@ -35,7 +39,7 @@ export async function readLastStart(directory: string): Promise<LastStart | unde
   return { fingerprint, port: port as number, host, url, tlsProves };
 }
 
-/** Writes only what has changed. @throws LocalError FAILED with one line */
+/** Writes only if something has changed. @throws LocalError FAILED with one line */
 export async function rememberStart(directory: string, start: LastStart): Promise<void> {
   const document = {
     Version: 1,

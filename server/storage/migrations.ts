@@ -1,8 +1,8 @@
 /**
- * The tables, and how an older database becomes a newer one.
+ * The tables, and the migrations of older databases.
  *
- * Each migration is named by its number, is never edited after a release, and runs in one transaction. Column types are the common
- * ground of SQLite and Postgres; booleans are integers and lists are JSON text.
+ * Each migration is named by its number, is never edited after a release, and runs in one transaction. Column types are
+ * the common ground of SQLite and Postgres; booleans are integers and lists are JSON text.
  */
 import type { Generated, Kysely, Migration } from 'kysely';
 import type { PushCredential, Service } from './outbound-store.ts';
@@ -62,11 +62,11 @@ export interface Tables {
     usedAddress: string | null;
     usedTime: string | null;
   };
-  /** Kysely's own list of what has run. */
+  /** Kysely's own list of migrations that have run. */
   kysely_migration: { name: string; timestamp: Generated<string> };
 }
 
-/** By name, in the order they run. */
+/** By name, in the order in which they run. */
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001-first': { up: first },
   '0002-outbound': { up: outbound },
@@ -152,7 +152,7 @@ async function apiKeys(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** What devices may reach outside through the base station: the push provider and services. */
+/** What devices may reach outside through the base station: push provider and services. */
 async function outbound(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('pushCredentials')
@@ -185,7 +185,7 @@ async function outbound(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** Null until the device uploads its next list: the digest of the one that is there is not computed here. */
+/** Null until the device uploads its next list: the digest of the existing list is not computed here. */
 async function tokensDigest(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('devices').addColumn('tokensDigest', 'text').execute();
 }
@@ -206,7 +206,7 @@ async function jwt(db: Kysely<unknown>): Promise<void> {
     await db.schema.alterTable('apps').addColumn(column, 'text').execute();
 }
 
-/** Invitations of devices; what names the device that used one stays when that device is removed. */
+/** Invitations of devices; the record of the device that used one stays when that device is removed. */
 async function invitations(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('invitations')

@@ -1,7 +1,7 @@
 /**
  * What devices may reach outside through the base station: push credentials and services, each of one organization.
  *
- * Keys are given and kept sealed (`sealing.ts`): who has only the database has none of them.
+ * Keys are passed and stored sealed (`sealing.ts`): the database alone reveals none of them.
  */
 
 /** A service account of the push provider, for one project. */
@@ -9,15 +9,15 @@ export interface PushCredential {
   organizationId: string;
   /** Project id at the provider. */
   projectId: string;
-  /** Who the service account is. */
+  /** Identity of the service account. */
   clientEmail: string;
   /** The provider's name of the key, if the account file has one. */
   keyId: string | null;
   /** RSA private key, PKCS#8 PEM, sealed. */
   sealedKey: string;
-  /** Where access tokens come from. */
+  /** Where access tokens are fetched. */
   tokenUrl: string;
-  /** Origin of the provider's HTTP v1 interface, without a slash at its end. */
+  /** Origin of the provider's HTTP v1 interface, without a trailing slash. */
   baseUrl: string;
   created: string;
 }
@@ -28,16 +28,16 @@ export interface Service {
   organizationId: string;
   name: string | null;
   url: string;
-  /** What requests are signed with (`whsec_…`), sealed. */
+  /** Secret that signs requests (`whsec_…`), sealed. */
   sealedSecret: string;
-  /** ms an invocation may take. */
+  /** ms that an invocation may take. */
   timeout: number;
   /** The operator allows private and loopback addresses, and `http:`. */
   allowPrivate: boolean;
   created: string;
 }
 
-/** The part of the storage that outbound calls need. All `add…` and `remove…` as those of Store. */
+/** The part of the storage that outbound calls need. All `add…` and `remove…` behave as those of Store. */
 export interface OutboundStore {
   pushCredentials(organizationId?: string): Promise<PushCredential[]>;
   pushCredential(organizationId: string, projectId: string): Promise<PushCredential | null>;
@@ -46,15 +46,15 @@ export interface OutboundStore {
 
   services(organizationId?: string): Promise<Service[]>;
   service(serviceId: string): Promise<Service | null>;
-  /** The service, when it is attached to the product. */
+  /** Returns the service if it is attached to the product. */
   serviceOfProduct(serviceId: string, productId: string): Promise<Service | null>;
-  /** Attached to the products, or not added at all. */
+  /** Adds it attached to the products, or not at all. */
   addService(service: Service, productIds?: readonly string[]): Promise<void>;
   removeService(serviceId: string): Promise<boolean>;
-  /** Products the service is attached to. */
+  /** Returns the products to which the service is attached. */
   productsOfService(serviceId: string): Promise<string[]>;
-  /** Attached already: nothing happens. @throws LocalError NOT_FOUND unless both exist in one organization */
+  /** Does nothing when it is already attached. @throws LocalError NOT_FOUND unless both exist in one organization */
   attachService(serviceId: string, productId: string): Promise<void>;
-  /** False when it was not attached. */
+  /** Returns false when it was not attached. */
   detachService(serviceId: string, productId: string): Promise<boolean>;
 }

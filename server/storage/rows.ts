@@ -1,16 +1,17 @@
-/** What deletes and inserts come to. */
+/** Results of deletes and inserts. */
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { StoreDialect } from './dialect.ts';
 
-/** Runs a delete; false when there was nothing to delete. */
+/** Runs a delete; returns false when there was nothing to delete. */
 export async function removed(query: { executeTakeFirst(): Promise<{ numDeletedRows: bigint }> }): Promise<boolean> {
   return (await query.executeTakeFirst()).numDeletedRows > 0n;
 }
 
 /**
  * Runs an insert and turns a broken constraint into a sentence.
- * @param what the record, for the sentence; @param owner what it belongs to
- * @throws LocalError INVALID_STATE when the key is taken, NOT_FOUND when `owner` is missing; any other error as it is
+ * @param what the record, for the sentence
+ * @param owner what it belongs to
+ * @throws LocalError INVALID_STATE when the key is taken, NOT_FOUND when `owner` is missing; any other error unchanged
  */
 export async function adding(dialect: StoreDialect, what: string, insert: () => Promise<unknown>, owner?: string): Promise<void> {
   try {

@@ -1,9 +1,10 @@
 /**
- * Secrets that must be readable again, sealed for the database: private keys of push credentials, signing secrets of services.
+ * Secrets that must be readable again, sealed for the database: private keys of push credentials, signing secrets of
+ * services.
  *
- * AES-256-GCM under `outbound.key` of the data directory (32 bytes in hex, 0600, made at first use). Each is bound to the record it belongs
- * to, so that one cannot be put in another's place. A copy of the database alone, a backup for example, gives none of them away; who may
- * read the whole data directory has them all.
+ * AES-256-GCM under `outbound.key` of the data directory (32 bytes in hex, 0600, created at first use). Each is bound
+ * to its record, so that it cannot be moved to another. A copy of only the database, such as a backup, reveals none of
+ * them; read access to the whole data directory reveals all.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -25,7 +26,7 @@ export class Sealer {
     this.#key = key;
   }
 
-  /** @param record what the secret belongs to, e.g. `service se-…`; needed again to open it. @returns base64url */
+  /** @param record what the secret belongs to, e.g. `service se-…`; needed again to open it @returns base64url */
   seal(secret: string, record: string): string {
     const nonce = randomBytes(NONCE_LENGTH);
     const cipher = createCipheriv(CIPHER, this.#key, nonce).setAAD(Buffer.from(record, 'utf8'));
@@ -43,25 +44,25 @@ export class Sealer {
     } catch {
       throw new LocalError(
         'INVALID_STATE',
-        `the secret of ${record} cannot be opened: outbound.key is another one; remove and add it anew`,
+        `the secret of ${record} cannot be opened: outbound.key has changed; remove it and add it again`,
       );
     }
   }
 }
 
-/** What the key of a push credential is sealed for. */
+/** Returns the record name of a push credential's key. */
 export function credentialRecord({ organizationId, projectId }: { organizationId: string; projectId: string }): string {
   return `push credential ${organizationId} ${projectId}`;
 }
 
-/** What the secret of a service is sealed for. */
+/** Returns the record name of a service's secret. */
 export function serviceRecord({ serviceId }: { serviceId: string }): string {
   return `service ${serviceId}`;
 }
 
 /**
- * The sealer of a data directory. Of two processes that make the key at once one wins, and both take that one's.
- * @throws LocalError FAILED when the file cannot be read or made, INVALID_STATE when it is damaged
+ * Opens the sealer of a data directory. If two processes create the key at once, one wins, and both use its key.
+ * @throws LocalError FAILED when the file cannot be read or created, INVALID_STATE when it is damaged
  */
 export async function openSealer(directory: string): Promise<Sealer> {
   const file = join(directory, 'outbound.key');

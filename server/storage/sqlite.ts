@@ -1,8 +1,10 @@
 /**
- * Opens the SQLite file behind a {@link Store}: connection settings, migrations, refusal of a newer database, and what SQLite's errors mean.
+ * Opens the SQLite file behind a {@link Store}: connection settings, migrations, refusal of a newer database, and the
+ * meaning of SQLite's errors.
  *
- * WAL lets `svc admin` write beside a running base station; `synchronous=FULL` makes a commit durable before it is acknowledged;
- * writers take the lock when they begin (`begin immediate`), so two of them wait for each other instead of failing half-way.
+ * WAL lets `svc admin` write beside a running base station; `synchronous=FULL` makes a commit durable before it is
+ * acknowledged; writers take the lock when they begin (`begin immediate`), so two of them wait for each other instead
+ * of failing half-way.
  */
 import { closeSync, openSync, statSync } from 'node:fs';
 import { CompiledQuery, type DatabaseConnection, Kysely, Migrator, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely';
@@ -13,16 +15,20 @@ import { KyselyStore } from './kysely-store.ts';
 import { migrations, type Tables } from './migrations.ts';
 import type { Store } from './store.ts';
 
-/** Milliseconds a statement waits for another process's write. */
+/** ms that a statement waits for another process's write. */
 const BUSY_TIMEOUT = 5000;
 
-/** Attempts to turn a fresh file to WAL while another process does the same: that one switch does not wait by itself. */
+/**
+ * Attempts to switch a fresh file to WAL while another process does the same: that switch alone does not wait by
+ * itself.
+ */
 const WAL_ATTEMPTS = 50;
 
 /**
  * Opens or creates the database.
  * @param file path, or `:memory:`
- * @throws LocalError INVALID_STATE with one line when the file cannot be opened, is no database, or was written by a newer version
+ * @throws LocalError INVALID_STATE with one line when the file cannot be opened, is not a database, or was written by a
+ *   newer version
  */
 export async function openSqliteStore(file: string): Promise<Store> {
   const database = openDatabase(file);
@@ -52,30 +58,31 @@ function openDatabase(file: string): Database.Database {
   }
 }
 
-/** SQLite would take an emptied database for a new one, and throw its WAL away: the last changes, perhaps all there is. */
+/** SQLite would treat an emptied database as a new one, and delete its WAL: the last changes, perhaps all there is. */
 function refuseEmptied(file: string): void {
   if (file === ':memory:' || sizeOf(file) !== 0 || !((sizeOf(`${file}-wal`) ?? 0) > 0)) return;
   throw new LocalError(
     'INVALID_STATE',
-    `the database ${file} is empty, but ${file}-wal is not: something has emptied it. Restore both from a backup, or move both away to start anew`,
+    `the database ${file} is empty, but ${file}-wal is not: something has emptied it. Restore both from a backup, or move both away to start afresh`,
   );
 }
 
-/** Undefined when there is no such file. */
+/** Returns undefined when there is no such file. */
 function sizeOf(file: string): number | undefined {
   return statSync(file, { throwIfNoEntry: false })?.size;
 }
 
 /**
- * A database that is made here is for this user only, also in a directory that others may enter; its WAL gets the same permissions. One that is there is
- * not opened: to close it would free the POSIX locks that SQLite holds for this process, and another one could then delete the WAL under it.
+ * A new database is private to this user, even in a directory that others may enter; its WAL gets the same permissions.
+ * An existing one is not opened: closing it would free the POSIX locks that SQLite holds for this process, and another
+ * one could then delete the WAL under it.
  */
 function makePrivate(file: string): void {
   if (file === ':memory:') return;
   try {
     closeSync(openSync(file, 'wx', 0o600));
   } catch {
-    // It is there, or cannot be made, which SQLite says better.
+    // It exists, or cannot be created; SQLite reports that better.
   }
 }
 
@@ -94,7 +101,7 @@ function switchToWal(database: Database.Database): void {
 function reason(error: unknown): string {
   if ((error as { code?: string }).code === 'SQLITE_NOTADB') return 'it is not a database';
   const text = error instanceof Error ? error.message : String(error);
-  // libsql names the failure of open only by SQLite's result code, 14 = cannot open.
+  // libsql reports a failed open only by SQLite's result code, 14 = cannot open.
   return /: 14"\)$/.test(text) ? 'no such directory, or no permission' : text;
 }
 
@@ -125,7 +132,10 @@ const constraints: ReadonlyMap<string, Constraint> = new Map([
   ['SQLITE_CONSTRAINT_FOREIGNKEY', 'foreign-key'],
 ]);
 
-/** Kysely's SQLite dialect whose transactions take the write lock when they begin, migrations too: two first starts wait for each other. */
+/**
+ * Kysely's SQLite dialect, with transactions and migrations that take the write lock when they begin: two first starts
+ * wait for each other.
+ */
 class ImmediateDialect extends SqliteDialect implements StoreDialect {
   readonly #database: Database.Database;
 
@@ -158,7 +168,7 @@ class ImmediateDriver extends SqliteDriver {
     await connection.executeQuery(CompiledQuery.raw('begin immediate'));
   }
 
-  /** A full disk, for one, makes SQLite roll back by itself: a second time would fail, and hide why. */
+  /** Errors such as a full disk make SQLite roll back by itself: a second rollback would fail, and hide the reason. */
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     try {
       await connection.executeQuery(CompiledQuery.raw('rollback'));

@@ -1,6 +1,5 @@
 /**
- * The keys that make a base station the same one after a restart, each a file of the data directory, made at the first
- * start:
+ * The keys that identify a base station across restarts, each a file of the data directory, created at the first start:
  *
  *   identity.pem   X25519 key, PKCS#8 PEM, 0600
  *   reset-secret   32 bytes in hex, 0600: a restarted station proves with it that it lost its state (PROTOCOL.md §2,
@@ -22,9 +21,7 @@ export interface StationKeys {
   readonly resetSecret: Uint8Array;
 }
 
-/**
- * Reads the keys; makes those that are missing. @throws LocalError FAILED or INVALID_STATE when a file cannot be used
- */
+/** Reads the keys; creates missing ones. @throws LocalError FAILED or INVALID_STATE when a file cannot be used */
 export async function loadStationKeys(directory: string, crypto: CryptoProvider): Promise<StationKeys> {
   return {
     identity: await loadIdentity(join(directory, 'identity.pem'), crypto),
@@ -35,11 +32,12 @@ export async function loadStationKeys(directory: string, crypto: CryptoProvider)
 async function loadIdentity(file: string, crypto: CryptoProvider): Promise<PrivateKey> {
   const pem = await readFileIfPresent(file);
   if (pem === undefined) {
-    // Both are made at the first start: one alone was lost, and every device and client knows the station by it.
+    // Both are created at the first start: a single one means that the other was lost, and every device and client
+    // knows the station by it.
     if ((await readFileIfPresent(join(dirname(file), RESET_SECRET))) !== undefined)
       throw new LocalError(
         'INVALID_STATE',
-        `${file} is missing, and devices and clients know the base station by that key: restore it from a backup, or remove ${RESET_SECRET} beside it to make a new key, which all of them must be told`,
+        `${file} is missing, and devices and clients know the base station by that key: restore it from a backup, or remove ${RESET_SECRET} beside it to make a new key, which all of them must then be given`,
       );
     const key = crypto.generateKey();
     await replaceFile(file, encodePrivateKey(key.export()));

@@ -1,9 +1,9 @@
 /**
- * What the base station keeps, and the only door to it.
+ * What the base station stores, and the only access to it.
  *
- * Records are plain objects; every call is asynchronous, so that a shared Postgres can stand behind the same interface as the SQLite file.
- * Secrets never come in: server keys, SCTs and API key secrets are given and kept as SHA-256 (64 lower-case hex, `secrets.ts`), keys that
- * must be readable again are given and kept sealed (`sealing.ts`).
+ * Records are plain objects; every call is asynchronous, so that a shared Postgres can implement the same interface as
+ * the SQLite file. The store never sees secrets: server keys, SCTs and API key secrets are passed and stored as SHA-256
+ * (64 lower-case hex, `secrets.ts`), keys that must be readable again are passed and stored sealed (`sealing.ts`).
  * Another process may change rows at any time: callers ask at use and keep no copies.
  *
  * Presence of attached devices is not here: it lives in memory at the station.
@@ -11,11 +11,11 @@
 import type { InvitationStore } from './invitation-store.ts';
 import type { OutboundStore } from './outbound-store.ts';
 
-/** Whom products and keys belong to. */
+/** Owner of products and keys. */
 export interface Organization {
   organizationId: string;
   name: string | null;
-  /** ISO 8601 UTC with milliseconds, as all `created`. */
+  /** ISO 8601 UTC with milliseconds, as every `created`. */
   created: string;
 }
 
@@ -33,23 +33,23 @@ export interface Device {
   deviceId: string;
   organizationId: string;
   name: string | null;
-  /** Full hex of the device's public key; null until it is known: such a device cannot attach. */
+  /** Full hex fingerprint of the device's public key; null while unknown: such a device cannot attach. */
   fingerprint: string | null;
   created: string;
 }
 
 /** The SCTs of a device. */
 export interface TokenList {
-  /** SHA-256 of each. */
+  /** SHA-256 of each token. */
   hashes: readonly string[];
-  /** Of the list (`digestOfTokenHashes`), 64 lower-case hex. */
+  /** Digest of the list (`digestOfTokenHashes`), 64 lower-case hex. */
   digest: string;
 }
 
 /** NONE: the key alone admits. JWT: a token of the app's issuer is needed as well. */
 export type AuthType = 'NONE' | 'JWT';
 
-/** Who issues the tokens that an app of type JWT asks for, and what they must say (RFC 7519). */
+/** The issuer of the tokens that an app of type JWT asks for, and their required claims (RFC 7519). */
 export interface JwtIssuer {
   /** `iss` and `aud` of its tokens. */
   issuer: string;
@@ -60,7 +60,7 @@ export interface JwtIssuer {
   svcIdsClaim: string;
 }
 
-/** A server key with what it admits to. */
+/** A server key, and what it admits to. */
 export interface App {
   appId: string;
   organizationId: string;
@@ -70,15 +70,15 @@ export interface App {
   jwt: JwtIssuer | null;
   /** SHA-256 of the server key (`sk-…`). */
   keyHash: string;
-  /** The products the key opens; null: every product of its organization. */
+  /** The products that the key opens; null: every product of its organization. */
   productIds: string[] | null;
   created: string;
 }
 
-/** What of a server key can be changed. */
+/** The members of a server key that can be changed. */
 export type AppChanges = Pick<App, 'name' | 'authType' | 'jwt'>;
 
-/** interface.md §2.1; the field names are the wire's. */
+/** An API key of docs/rest.md; the field names are those of its JSON. */
 export interface ApiKey {
   organizationId: string;
   apikeyId: string;
@@ -94,21 +94,24 @@ export interface ApiKey {
 export interface Store {
   /** What devices may reach outside through the base station. */
   readonly outbound: OutboundStore;
-  /** What lets devices join by themselves. */
+  /** Invitations, with which devices join. */
   readonly invitations: InvitationStore;
 
   /** Rejects when the storage cannot answer: for the health check. */
   ping(): Promise<void>;
-  /** Writes what is there already. Rejects when the storage takes no writes: a full or read-only disk. */
+  /** Rewrites existing data. Rejects when the storage takes no writes: a full or read-only disk. */
   tryWrite(): Promise<void>;
 
   organizations(): Promise<Organization[]>;
   organization(organizationId: string): Promise<Organization | null>;
-  /** The only organization; made under the given id and name when there is none yet. @throws LocalError INVALID_STATE when there are several */
+  /**
+   * Returns the only organization; creates it under the given id and name when there is none yet.
+   * @throws LocalError INVALID_STATE when there are several
+   */
   defaultOrganization(fresh: Organization): Promise<Organization>;
-  /** All `add…`: @throws LocalError INVALID_STATE when the id is taken, NOT_FOUND when what it belongs to is missing. */
+  /** All `add…`: @throws LocalError INVALID_STATE when the id is taken, NOT_FOUND when the record's owner is missing */
   addOrganization(organization: Organization): Promise<void>;
-  /** All `remove…`: false when there was no such record. Takes everything that belongs to the record with it. */
+  /** All `remove…` return false when there was no such record, and remove everything that belongs to the record. */
   removeOrganization(organizationId: string): Promise<boolean>;
 
   products(organizationId?: string): Promise<Product[]>;
@@ -120,29 +123,29 @@ export interface Store {
   device(productId: string, deviceId: string): Promise<Device | null>;
   devicesByFingerprint(fingerprint: string): Promise<Device[]>;
   addDevice(device: Omit<Device, 'organizationId'>): Promise<void>;
-  /** false when there is no such device. */
+  /** Returns false when there is no such device. */
   setFingerprint(productId: string, deviceId: string, fingerprint: string | null): Promise<boolean>;
   removeDevice(productId: string, deviceId: string): Promise<boolean>;
-  /** Grows with every change, by any process, that takes a device away or gives it another key. */
+  /** Grows with every change, by any process, that removes a device or gives it another key. */
   devicesRevision(): Promise<number>;
 
   /** Replaces all SCTs of a device; durable when it resolves. @throws LocalError NOT_FOUND */
   replaceTokens(productId: string, deviceId: string, tokens: TokenList): Promise<void>;
   /** Digest of the device's SCTs; null before the first list, or without the device. */
   tokensDigest(productId: string, deviceId: string): Promise<string | null>;
-  /** Whether the device has an SCT of that hash. Takes as long with many as with one. */
+  /** Returns whether the device has an SCT of that hash. Takes as long with many as with one. */
   hasToken(productId: string, deviceId: string, hash: string): Promise<boolean>;
 
   apps(organizationId?: string): Promise<App[]>;
   appByKey(keyHash: string): Promise<App | null>;
   addApp(app: App): Promise<void>;
-  /** false when there is no such app. */
+  /** Returns false when there is no such app. */
   updateApp(appId: string, changes: AppChanges): Promise<boolean>;
   removeApp(appId: string): Promise<boolean>;
 
   apiKeys(organizationId?: string): Promise<ApiKey[]>;
   apiKey(apikeyId: string): Promise<ApiKey | null>;
-  /** The SHA-256 of the key's secret. */
+  /** Returns the SHA-256 of the key's secret. */
   apiKeyHash(apikeyId: string): Promise<string | null>;
   addApiKey(key: ApiKey, secretHash: string): Promise<void>;
   removeApiKey(apikeyId: string): Promise<boolean>;

@@ -1,8 +1,9 @@
 /**
  * An accepted WebSocket of the library `ws` as a pipe of binary messages (RFC 6455).
  *
- * Text ends it with 1003, a message over 65,535 bytes with 1009 and one in too many fragments with 1008, as the library does by itself, and
- * so do control frames by the dozen: each costs an answer. Nobody waits for the peer's half of the closing handshake.
+ * Text ends it with 1003, a message over 65,535 bytes with 1009, and too many fragments with 1008, as the library does
+ * itself. So do excessive control frames: each costs an answer. The pipe does not wait for the peer's half of the
+ * closing handshake.
  */
 import type { WebSocket } from 'ws';
 import { RemoteError } from '../../protocol/errors/index.ts';
@@ -10,12 +11,12 @@ import { TokenBucket } from '../../protocol/token-bucket.ts';
 import type { MessagePipe } from '../../transport/environment.ts';
 import type { PipeHandlers, WebSocketPeer } from '../station/web-sockets.ts';
 
-/** Pings and pongs a second, and at once: a proxy sends one every few seconds. */
+/** Pings and pongs a second, and burst: a proxy sends one every few seconds. */
 const CONTROL_RATE = 2;
 const CONTROL_BURST = 20;
-/** Bytes that wait for a peer that does not read, above which its pings get no answer. */
+/** Bytes waiting for a peer that does not read, above which its pings get no answer. */
 const MAX_BUFFERED = 64 << 10;
-/** With which the codes of the library for what a peer may not send begin. */
+/** Prefix of the library's error codes for what a peer may not send. */
 const LIBRARY_ERROR = 'WS_ERR_';
 /** RFC 6455 §7.4.1. */
 const NORMAL_CLOSURE = 1000;
@@ -38,7 +39,7 @@ export class AcceptedPipe implements MessagePipe {
     this.#webSocket = webSocket;
   }
 
-  /** From now on. @param now ms of a monotonic clock */
+  /** Starts to deliver. @param now ms of a monotonic clock */
   listen({ receive, closed }: PipeHandlers, now: () => number): void {
     const control = new TokenBucket(CONTROL_RATE, CONTROL_BURST);
     let problem = '';
@@ -71,7 +72,7 @@ export class AcceptedPipe implements MessagePipe {
   }
 
   send(message: Uint8Array, sent: () => void): void {
-    // The library calls back for a closed one as well.
+    // The library calls back for a closed WebSocket as well.
     this.#webSocket.send(message, { binary: true }, sent);
   }
 

@@ -1,10 +1,10 @@
 /**
- * Requests that offer an upgrade to something else than a WebSocket, as `curl --http2` does: a server may ignore the offer (RFC 9110 §7.8),
- * and answers in HTTP/1.1.
+ * Requests that offer an upgrade to something other than a WebSocket, as `curl --http2` does: a server may ignore the
+ * offer (RFC 9110 §7.8), and answers in HTTP/1.1.
  *
- * Node's HTTP server, once it upgrades anything, hands over the connection of every such request with its body unread
- * (`shouldUpgradeCallback` came with Node 22.21 and 24.9). The request goes back into the connection, without the offer, and the connection
- * to the server as a new one: limits, timeouts and bodies are as ever.
+ * Once Node's HTTP server upgrades anything, it hands over the connection of every such request with its body unread
+ * (`shouldUpgradeCallback` came with Node 22.21 and 24.9). The request goes back into the connection, without the
+ * offer, and the connection goes to the server as a new one: limits, timeouts and bodies work as usual.
  */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
@@ -14,13 +14,13 @@ import { TLSSocket } from 'node:tls';
 const OFFER = ['connection', 'http2-settings', 'keep-alive', 'upgrade'];
 
 /**
- * Gives a request that Node has taken for an upgrade to the server again.
- * @param release gives back the place of the connection among those of the server, which counts it again
+ * Returns a request that Node has taken for an upgrade to the server.
+ * @param release releases the connection's slot at the server, which counts it again
  */
 export function reinject(server: Pick<Server, 'emit'>, request: IncomingMessage, socket: Socket, head: Buffer, release: () => void): void {
   socket.unshift(Buffer.concat([Buffer.from(headOf(request), 'latin1'), head]));
   if (socket instanceof TLSSocket) {
-    // The place is that of the TCP connection below.
+    // The slot belongs to the TCP connection below.
     server.emit('secureConnection', socket);
     return;
   }
@@ -28,7 +28,7 @@ export function reinject(server: Pick<Server, 'emit'>, request: IncomingMessage,
   server.emit('connection', socket);
 }
 
-/** One request for each connection: the next one might offer again. */
+/** One request per connection: the next one might offer again. */
 function headOf({ method, url, httpVersion, rawHeaders }: IncomingMessage): string {
   let text = `${method} ${url} HTTP/${httpVersion}\r\n`;
   for (let i = 0; i < rawHeaders.length; i += 2)

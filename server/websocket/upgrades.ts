@@ -1,12 +1,15 @@
 /**
- * Upgrades to WebSockets on the HTTP server of a base station: `GET /svc/v1` with the subprotocol `svc.1` (PROTOCOL.md §2). Whatever else
- * the request says counts for nothing: Host, Origin, cookies, tokens.
+ * Upgrades to WebSockets on the HTTP server of a base station: `GET /svc/v1` with the subprotocol `svc.1` (PROTOCOL.md
+ * §2). Everything else in the request is ignored: Host, Origin, cookies, tokens.
  *
- * 1. A request that may become something else than a WebSocket, as HTTP/2 in clear (`h2c`), is an ordinary one (`reinject.ts`).
+ * 1. A request that may become something other than a WebSocket, such as HTTP/2 in cleartext (`h2c`), is an ordinary
+ *    one (`reinject.ts`).
  * 2. Another path gets 404, another subprotocol 400, each with a sentence.
- * 3. A place for the client's address, or 503.
- * 4. From the upgrade on the connection is none of HTTP's: it gives back its place there, and no timeout of requests counts.
- * 5. The place is given back when the TCP connection is closed, not before. That of a WebSocket that makes way, or has no session, is cut at once.
+ * 3. A slot for the client's address is reserved, or the answer is 503.
+ * 4. After the upgrade HTTP no longer counts the connection: its slot there is released, and no timeout of requests
+ *    applies.
+ * 5. The WebSocket's slot is released when the TCP connection is closed, not before. The connection of a WebSocket that
+ *    makes way, or has no session, is cut at once.
  */
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -25,15 +28,15 @@ export interface UpgradeOptions {
   readonly nextIndex: () => number;
   /** ms of a monotonic clock. */
   readonly now: () => number;
-  /** The connection is none of HTTP's any more. */
+  /** HTTP no longer counts the connection. */
   readonly upgraded: (socket: Socket) => void;
 }
 
-/** Fragments of one message: packets come in one. */
+/** Most fragments of one message: packets come in one. */
 const MAX_FRAGMENTS = 64;
 /**
- * Pieces in which a message may arrive, each of which costs 400 bytes besides its own: enough for TCP over packets of 576 bytes, which
- * every IPv4 host takes (RFC 791).
+ * Pieces in which a message may arrive, each of which costs 400 bytes besides its own: enough for TCP over packets of
+ * 576 bytes, which every IPv4 host accepts (RFC 791).
  */
 const MAX_CHUNKS = 128;
 /** ms for the peer's half of the closing handshake. */
@@ -41,7 +44,7 @@ const CLOSE_TIMEOUT = 1_000;
 /** ms that a peer has to read a refusal and close. */
 const REFUSAL_TIMEOUT = 1_000;
 
-/** These are missing from the types of the library. */
+/** These members are missing from the library's types. */
 type LibraryOptions = ServerOptions & { readonly closeTimeout: number; readonly maxFragments: number; readonly maxBufferedChunks: number };
 
 const LIBRARY_OPTIONS: LibraryOptions = {
@@ -57,7 +60,7 @@ const LIBRARY_OPTIONS: LibraryOptions = {
   handleProtocols: () => SUBPROTOCOL,
 };
 
-/** Takes the upgrades of a server, in clear or over TLS. */
+/** Handles the upgrades of a server, in cleartext or over TLS. */
 export function acceptUpgrades(server: Pick<Server, 'emit' | 'on'>, options: UpgradeOptions): void {
   const library = new WebSocketServer(LIBRARY_OPTIONS);
   server.on('upgrade', (request: IncomingMessage, duplex: Duplex, head: Buffer) => {
@@ -69,7 +72,7 @@ export function acceptUpgrades(server: Pick<Server, 'emit' | 'on'>, options: Upg
   });
 }
 
-/** Whether a request is to become a WebSocket, not something else. */
+/** Returns whether a request asks for a WebSocket, not for another protocol. */
 export function isForWebSocket({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket';
 }
@@ -128,7 +131,7 @@ function refusalOf({ url = '', headers }: IncomingMessage): Refusal | null {
 }
 
 function refuse(socket: Socket, { status, sentence }: Refusal): void {
-  // Whatever it still sends: HTTP's own timeouts end with the request.
+  // Limits a peer that continues to send: HTTP's own timeouts end with the request.
   const timer = setTimeout(() => socket.destroy(), REFUSAL_TIMEOUT);
   socket.once('close', () => clearTimeout(timer));
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close`;

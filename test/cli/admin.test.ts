@@ -90,7 +90,7 @@ test.each<[string, string[], RegExp]>([
   ['an audience that is empty', ['add', ...ISSUER.with(3, '')], /--jwt-audience.*An audience has 1 to 512 characters and no blanks/],
   ['an issuer with a blank', ['add', ...ISSUER.with(1, 'a b')], /--jwt-issuer.*An issuer has/],
   ['keys without https', ['add', ...ISSUER.with(5, 'http://login.example/keys')], /--jwt-jwks-uri.*by https only/],
-  ['keys at a metadata address', ['add', ...ISSUER.with(5, 'https://169.254.169.254/keys')], /no address an issuer can be at/],
+  ['keys at a metadata address', ['add', ...ISSUER.with(5, 'https://169.254.169.254/keys')], /not an address that an issuer may have/],
   ['a claim with a blank', ['add', ...ISSUER, '--jwt-claim', 'a b'], /--jwt-claim.*ASCII characters without blanks/],
   ['nothing to change', ['set', 'ap-1'], /nothing to change/],
   ['both', ['set', 'ap-1', '--no-jwt', '--jwt-claim', 'x'], /exclude each other/],

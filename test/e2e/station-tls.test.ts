@@ -90,11 +90,11 @@ test('a renewed certificate is taken at SIGHUP, nobody is cut, and one that cann
   const before = await serial();
   await install({ ...(await serverPair(root)), key: 'no key' });
   station.signal('SIGHUP');
-  await station.logged('not taken');
+  await station.logged('is unusable');
   expect(await serial()).toBe(before);
   await install(await serverPair(root, { names: ['localhost'] }));
   station.signal('SIGHUP');
-  await station.logged('was read again');
+  await station.logged('was reloaded');
   expect(await serial()).not.toBe(before);
   expect(await svcJson('connect', '--device', 'home', ...state('client'))).toMatchObject({ station: 'tls' });
   expect(device.events.filter(({ event }) => event === 'detached')).toEqual([]);

@@ -136,7 +136,7 @@ const failures: [string, () => Promise<HttpAnswer>, RegExp][] = [
   ['answers 500', async () => ({ ...json([]), status: 500 }), /answered 500/],
   ['redirects', async () => ({ ...json([]), status: 302, headers: { location: 'http://169.254.169.254/' } }), /answered 302/],
   ['gives more than 64 KiB', async () => ({ ...json([EC]), cut: true }), /more than 65536 bytes/],
-  ['gives HTML', async () => ({ ...json([]), body: new TextEncoder().encode('<html>') }), /no JWK Set/],
+  ['gives HTML', async () => ({ ...json([]), body: new TextEncoder().encode('<html>') }), /not return a JWK Set/],
   ['gives 10,000 keys', async () => json(Array(10_000).fill(EC)), /more than 100 keys/],
 ];
 

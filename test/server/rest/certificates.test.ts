@@ -105,7 +105,7 @@ test.each<[string, () => Promise<void>]>([
   await change();
   await clock.pass(10_000);
   expect(taken).toEqual([second]);
-  expect(lines).toEqual(['info the TLS certificate was read again']);
+  expect(lines).toEqual(['info the TLS certificate was reloaded']);
 });
 
 test('a pair that cannot be used is logged once for each change, and the one before stays', async () => {
@@ -113,7 +113,7 @@ test('a pair that cannot be used is logged once for each change, and the one bef
   const { clock, lines, certificates, taken } = await following();
   await writeFile(file('cert.pem'), second.cert);
   for (let look = 0; look < 3; look++) await clock.pass(10_000);
-  expect(lines).toEqual(['error the changed TLS certificate is not taken, the one before stays']);
+  expect(lines).toEqual(['error the changed TLS certificate is unusable, the previous one stays in use']);
   await unlink(file('cert.pem'));
   for (let look = 0; look < 3; look++) await clock.pass(10_000);
   expect(lines.length).toBe(2);
@@ -140,11 +140,11 @@ test('expiry is told from 14 days before, once a day, and a renewal ends that', 
   expect(lines).toEqual(Array(3).fill('warn the TLS certificate expires soon: renew it'));
   lines.length = 0;
   await clock.pass(12 * DAY);
-  expect(lines).toEqual(['error the TLS certificate has expired: who has no pin of this base station cannot connect']);
+  expect(lines).toEqual(['error the TLS certificate has expired: devices and clients without a pin of this base station cannot connect']);
   lines.length = 0;
   await write(second);
   await clock.pass(DAY);
-  expect(lines).toEqual(['info the TLS certificate was read again']);
+  expect(lines).toEqual(['info the TLS certificate was reloaded']);
 });
 
 test('close ends the looks', async () => {

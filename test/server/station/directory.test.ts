@@ -244,7 +244,7 @@ describe('a directory that fails', () => {
     const waiting = client.connecting();
     act(await question());
     const { status, payload } = await settled(waiting);
-    expect([status, new TextDecoder().decode(payload)]).toEqual([503, 'The base station cannot tell where the device is']);
+    expect([status, new TextDecoder().decode(payload)]).toEqual([503, 'The base station cannot find out where the device is']);
     expect(stats()).toMatchObject({ lookups: 0, routes: 0 });
     const again = client.connecting();
     await directory.answerTruly(await question(1));

@@ -82,7 +82,7 @@ describe('StorageHealth', () => {
       await sim.run(1_000);
     }
     expect(lines).toHaveLength(4);
-    expect(new Set(lines)).toEqual(new Set(['storage: failed; changes are refused, everything else goes on']));
+    expect(new Set(lines)).toEqual(new Set(['storage: failed; changes are refused, everything else continues']));
     store.tryWrite.mockResolvedValue();
     await sim.run(60_000);
     expect([health.failed, lines.at(-1)]).toEqual([false, 'storage: works again']);

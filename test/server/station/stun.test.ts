@@ -170,7 +170,7 @@ describe('settings', () => {
     for (const all of ['0.0.0.0', '::', '0::0']) expect(problem({ stunAddress: all })).toMatch(/would be at all addresses/);
     expect(problem({ stunAddress: '2001:DB8::1' }, '2001:db8::1')).toMatch(/is the address of the base station/);
     expect(problem({ stunAddress: '192.0.2.2', stunPort: 0 })).toMatch(/leave out --stun-address/);
-    for (const stunPort of [-1, 65_536, 1.5, Number.NaN]) expect(problem({ stunPort })).toMatch(/is no port for STUN/);
+    for (const stunPort of [-1, 65_536, 1.5, Number.NaN]) expect(problem({ stunPort })).toMatch(/is not a valid port for STUN/);
     expect(problem({ stunAddress: '192.0.2.2', stunPort: 1 }, '192.0.2.1')).toBe('');
     expect(problem({ stunPort: STATION_PORT })).toBe(
       `${STATION_PORT} is the UDP port of the base station: choose another one for STUN, or 0 to do without`,

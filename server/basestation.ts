@@ -61,7 +61,7 @@ export interface BasestationOptions {
   issuers?: Partial<Pick<KeySetsOptions, 'get' | 'allowPrivate'> & Pick<TokenVerifierOptions, 'verify'>>;
 }
 
-/** The name that a base station answers to (PROTOCOL.md §2, mac1). */
+/** The name that a base station answers to (PROTOCOL.md §2.3, mac1). */
 const RESPONDER = ['station'] as const;
 
 /**

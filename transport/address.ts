@@ -65,7 +65,7 @@ export function isLinkLocal(address: Uint8Array): boolean {
 }
 
 /**
- * Returns whether a peer counts as near (PROTOCOL.md §6): loopback, link-local or in a prefix of one of our own
+ * Returns whether a peer counts as near (PROTOCOL.md §6.12): loopback, link-local or in a prefix of one of our own
  * interfaces.
  * @param own the prefixes of our interfaces
  */

@@ -152,7 +152,7 @@ export interface WebSocketOptions {
   readonly protocol: string;
   /**
    * A certificate of `wss` must be valid for the host. Default false: the handshake inside proves the peer (PROTOCOL.md
-   * §2).
+   * §2.6).
    */
   readonly verifyCertificate?: boolean;
   /** PEM: the only trusted roots where the certificate must be valid; default those of the platform. */

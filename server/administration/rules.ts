@@ -22,7 +22,7 @@ export function checkId(id: string): string {
   return isId(id) ? id : invalid('an id is 1 to 61 letters, digits, "-" or "_"');
 }
 
-/** Checks the ids of a device together (PROTOCOL.md §6, §7). */
+/** Checks the ids of a device together (PROTOCOL.md §1). */
 export function checkDeviceIds(productId: string, deviceId: string): void {
   checkId(productId);
   checkId(deviceId);

@@ -26,7 +26,7 @@ export interface ServerKeyChanges {
   jwt?: Partial<JwtIssuer> | null | undefined;
 }
 
-/** Claim of a token that lists devices, unless the key names another (PROTOCOL.md §7). */
+/** Claim of a token that lists devices, unless the key names another (PROTOCOL.md §7.6). */
 const DEFAULT_CLAIM = 'svc_ids';
 
 /** The record of a server key without the key. */

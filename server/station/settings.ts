@@ -27,7 +27,7 @@ export interface StationSettings {
   webSocketTimeout: number;
   /** SCTs of one device, 1 to 4,096; devices learn the number when they attach. */
   tokensPerDevice: number;
-  /** Connects a second to one device (PROTOCOL.md §7), shared by all clients (`connect-rates.ts`). */
+  /** Connects a second to one device (PROTOCOL.md §7.6), shared by all clients (`connect-rates.ts`). */
   connectsPerDevice: number;
   /** Connects and attaches a second from one address (IPv4) or /64 (IPv6), with bursts of ten seconds' worth. */
   connectsPerAddress: number;
@@ -57,7 +57,7 @@ export interface StationSettings {
   lookupsPerAddress: number;
   lookups: number;
   lookupTimeout: number;
-  /** ms that a device may take to answer a connect before it counts as not attached (PROTOCOL.md §7). */
+  /** ms that a device may take to answer a connect before it counts as not attached (PROTOCOL.md §7.6). */
   answerTimeout: number;
   /** ms in which a session must show a valid credential. */
   arrivalTimeout: number;

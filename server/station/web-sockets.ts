@@ -1,6 +1,6 @@
 /**
- * The WebSockets of a base station: each is a socket of its host with one path (PROTOCOL.md §2), and proves only where
- * its peer is.
+ * The WebSockets of a base station: each is a socket of its host with one path (PROTOCOL.md §2.6), and proves only
+ * where its peer is.
  *
  * - They have slots of their own: in total, and for one address (IPv4) or /64 (IPv6). Behind a trusted proxy that is
  *   the address which the proxy names.

@@ -2,8 +2,7 @@
  * The keys that identify a base station across restarts, each a file of the data directory, created at the first start:
  *
  *   identity.pem   X25519 key, PKCS#8 PEM, 0600
- *   reset-secret   32 bytes in hex, 0600: a restarted station proves with it that it lost its state (PROTOCOL.md §2,
- * Reset)
+ *   reset-secret   32 bytes in hex, 0600: a restarted station proves that it lost its state (PROTOCOL.md §2.5)
  */
 import { dirname, join } from 'node:path';
 import type { CryptoProvider, PrivateKey } from '../../protocol/crypto-provider.ts';

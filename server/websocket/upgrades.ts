@@ -1,6 +1,6 @@
 /**
  * Upgrades to WebSockets on the HTTP server of a base station: `GET /svc/v1` with the subprotocol `svc.1` (PROTOCOL.md
- * §2). Everything else in the request is ignored: Host, Origin, cookies, tokens.
+ * §2.6). Everything else in the request is ignored: Host, Origin, cookies, tokens.
  *
  * 1. A request that may become something other than a WebSocket, such as HTTP/2 in cleartext (`h2c`), is an ordinary
  *    one (`reinject.ts`).

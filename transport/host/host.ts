@@ -108,7 +108,7 @@ export class Host {
       bodyRoom: new BodyRoom(BODY_ROOM),
       idleSweeper: new IdleSweeper(environment.clock),
       wake: () => this.#driver.wake(),
-      // The station follows packets on the channel, never a Route packet (PROTOCOL.md §6): also after failover to a
+      // The station follows packets on the channel, never a Route packet (PROTOCOL.md §6.13): also after failover to a
       // route.
       suspected: (session) => {
         for (const path of session.paths) this.#routes.find(path)?.channel.suspect();

@@ -1,5 +1,5 @@
 /**
- * One attempt of a client to find a direct path: a round with the device, inside the connection (PROTOCOL.md §6).
+ * One attempt of a client to find a direct path: a round with the device, inside the connection (PROTOCOL.md §6.6).
  *
  * 1. The candidates are gathered. The first list offers the round (POST, observed), each further one is an update
  *    (PUT). One request is under way at a time; changes meanwhile leave with the next.

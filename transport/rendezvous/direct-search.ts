@@ -1,5 +1,5 @@
 /**
- * Finds a direct path for a client's connection and keeps it on the best one (PROTOCOL.md §6).
+ * Finds a direct path for a client's connection and keeps it on the best one (PROTOCOL.md §6.6).
  *
  * 1. A relayed connection searches at once, and again as `RetrySchedule` says; a failed attempt changes nothing.
  * 2. Of the pairs that answer within a moment, the best becomes a path: validated by a full-size PATH_CHALLENGE, then

@@ -1,6 +1,6 @@
 /**
- * Finds direct paths for relayed connections: the rendezvous of both ends over real sockets (PROTOCOL.md §6). Decisions
- * are in `protocol/rendezvous/`.
+ * Finds direct paths for relayed connections: the rendezvous of both ends over real sockets (PROTOCOL.md §6.6).
+ * Decisions are in `protocol/rendezvous/`.
  */
 export { AgentRunner } from './agent-runner.ts';
 export { DirectSearch, type DirectSearchOptions, type SearchKind } from './direct-search.ts';

@@ -1,6 +1,7 @@
 /**
- * The device's side of the rendezvous: `POST` and `PUT /p2p/rendezvous` of its clients (PROTOCOL.md §6). One round per
- * session; a new one replaces it. A round ends with its session, when the client no longer observes, and after 30 s.
+ * The device's side of the rendezvous: `POST` and `PUT /p2p/rendezvous` of its clients (PROTOCOL.md §6.6). One round
+ * per session; a new one replaces it. A round ends with its session, when the client no longer observes, and after 30
+ * s.
  *
  * It sends only what the budgets allow, and answers only the client of a round.
  */

@@ -91,7 +91,7 @@ export class Session {
     return this.connection.path;
   }
 
-  /** The active path when it was last validated: routes over this channel are there (PROTOCOL.md §6). */
+  /** The active path when it was last validated: routes over this channel are there (PROTOCOL.md §6.13). */
   get validatedPath(): Path {
     return this.connection.validatedPath;
   }
@@ -112,7 +112,7 @@ export class Session {
     return this.#stunServers;
   }
 
-  /** The active path is local, and the peer was shown to be there (PROTOCOL.md §6). Evaluated at each read. */
+  /** The active path is local, and the peer was shown to be there (PROTOCOL.md §6.12). Evaluated at each read. */
   get isLocal(): boolean {
     const { kind, local } = this.path;
     return kind === 'udp' && local && this.connection.isPeerThere;
@@ -175,7 +175,7 @@ export class Session {
 
   /**
    * Opens a byte stream; resolves when the peer accepted it. Waits while the peer grants no more streams. Only the end
-   * that opened the session can (PROTOCOL.md §5).
+   * that opened the session can (PROTOCOL.md §5.3).
    * @param port 0 … 2^32 - 1
    * @throws INVALID_STATE at the other end; NOT_CONNECTED when the session is over; STOPPED: refused, no listener,
    *   limit reached, `signal`, or the session ended; INVALID_ARGUMENT
@@ -195,7 +195,7 @@ export class Session {
 
   /**
    * Opens a byte stream and returns it without waiting for the peer: early data leaves with the opening and saves a
-   * round trip. Until the peer has accepted, at most 16 KiB leave (PROTOCOL.md §5); further writes wait. `opened` of
+   * round trip. Until the peer has accepted, at most 16 KiB leave (PROTOCOL.md §5.3); further writes wait. `opened` of
    * the stream reports acceptance; after a refusal every call fails with its error, and the peer discards early data.
    * @throws as openStream, for what is known at once
    */

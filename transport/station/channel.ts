@@ -86,7 +86,7 @@ const SHORT_OUTAGE = 10_000 + DIAL_TIMEOUT;
 const SHORT_DELAY = 2_000;
 /** Most ms between attempts while connections over the lost channel may still rest. */
 const REST_DELAY = 4_000;
-/** ms that the loser of two devices with one identity waits first (PROTOCOL.md §7). */
+/** ms that the loser of two devices with one identity waits first (PROTOCOL.md §7.10). */
 const REPLACED_DELAY = 60_000;
 
 /** From `start` to `stop`. */

@@ -19,7 +19,7 @@ import { ChannelMigration } from './channel-migration.ts';
 import type { StationAddress } from './station-address.ts';
 import { dialWebSocket } from './web-socket-dial.ts';
 
-/** Most redirects in a row (PROTOCOL.md §7). */
+/** Most redirects in a row (PROTOCOL.md §7.5). */
 export const MAX_REDIRECTS = 5;
 
 /** Most addresses tried for one name. */

@@ -3,7 +3,7 @@
  * by TLS.
  *
  * 1. With a pin nothing is fetched, and nothing replaces it.
- * 2. Without one the document at `https://host:port/.well-known/svc` is fetched (PROTOCOL.md §7). The server's
+ * 2. Without one the document at `https://host:port/.well-known/svc` is fetched (PROTOCOL.md §7.8). The server's
  *    certificate must prove that it is `host`. The document names the key to dial and its UDP port. All callers share
  *    one fetch at a time.
  * 3. It is kept in memory until it expires, 7 days at most.

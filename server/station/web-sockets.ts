@@ -54,7 +54,7 @@ interface Opened {
   /** The network whose slots it takes. */
   readonly network: string;
   readonly since: number;
-  /** When the last session over it ended. */
+  /** Since when no session uses it, ms. */
   unusedSince: number;
   /** Ends the TCP connection, and releases the slot at once. */
   readonly end: () => void;

@@ -1,8 +1,9 @@
 /**
  * Trap site of the core.
  *
- * `--use abort=core-as/abort/abort` routes every failed assertion here, so the module needs no import. The place is left in two
- * exported globals that the host reads after the trap; the strings AssemblyScript passes are not touched.
+ * `--use abort=core-as/abort/abort` routes every failed assertion here, so the module needs no import. The position
+ * goes into two exported globals that the caller reads after the trap; the strings that AssemblyScript passes are
+ * ignored.
  */
 
 /** Source line of the last abort, 0 if none. */

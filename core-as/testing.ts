@@ -1,4 +1,4 @@
-/** Exports of the test target: those of the module, and internals, so that each part has unit tests of its own. */
+/** Exports of the test target: the module's exports and internals, so that each part has its own unit tests. */
 import { CONGESTION_BBR, CONGESTION_CUBIC } from './codes.generated';
 import { bbrInit, bbrLossEpisode, bbrUndo } from './congestion/bbr/bbr';
 import { BBR_USED, bbrOf } from './congestion/bbr/record';
@@ -79,7 +79,7 @@ export { onRttSample, probeTimeout, rttInit } from './records/rtt';
 export { writeAck } from './recovery/ack-policy';
 export { outStream } from './streams/lifecycle';
 
-/** A connection of zeros in the first slot, for parts that need one. */
+/** A zeroed connection in the first slot, for parts that need one. */
 export function blankConnection(): Connection {
   memory.fill(connectionSlab, 0, CONNECTION_SIZE);
   const c = changetype<Connection>(connectionSlab);
@@ -91,14 +91,17 @@ export function blankConnection(): Connection {
   return c;
 }
 
-/** Sets what the pacer looks at, with a flight. */
+/** Sets the inputs of the pacer, with a flight. */
 export function setPace(c: Connection, window: u32, rtt: f32): void {
   c.congestionWindow = window;
   c.smoothedRtt = rtt;
   ensureFlight(c);
 }
 
-/** Makes the connection one of BBR that sends `rate` bytes per ms; `queueStands`: every packet of the last round waited. */
+/**
+ * Makes the connection a BBR one that sends `rate` bytes per ms; `queueStands`: every packet of the last round waited
+ * in a queue.
+ */
 export function setBbrPace(c: Connection, rate: f64, queueStands: bool): void {
   c.congestion = <u8>CONGESTION_BBR;
   ensureFlight(c);
@@ -108,7 +111,7 @@ export function setBbrPace(c: Connection, rate: f64, queueStands: bool): void {
   bbrOf(c).waitedRound = queueStands;
 }
 
-/** Makes the connection one of CUBIC with that window, in congestion avoidance when `threshold` is not above it. */
+/** Makes the connection a CUBIC one with that window, in congestion avoidance when `threshold` is not above it. */
 export function setCubic(c: Connection, window: u32, threshold: u32, rtt: f32, now: f64): void {
   c.congestion = <u8>CONGESTION_CUBIC;
   c.congestionWindow = window;
@@ -119,7 +122,7 @@ export function setCubic(c: Connection, window: u32, threshold: u32, rtt: f32, n
   cubicInit(c);
 }
 
-/** The peer has acknowledged up to `largest`, and all numbers below `next` are sent. */
+/** Makes the state that of a peer that acknowledged up to `largest`, with all numbers below `next` sent. */
 export function setAcked(c: Connection, largest: i64, next: u64): void {
   c.largestAcked = largest;
   c.nextNumber = next;
@@ -129,7 +132,7 @@ export function congestionWindow(c: Connection): u32 {
   return c.congestionWindow;
 }
 
-/** BBR's state after losses that were none, during which it left Startup: because of them, or for a plateau. */
+/** BBR's state after spurious losses during which it left Startup: `because` of them, or for a plateau. */
 export function stateAfterUndo(c: Connection, because: bool): u32 {
   c.congestion = <u8>CONGESTION_BBR;
   ensureFlight(c);
@@ -159,7 +162,7 @@ export function cubicWEst(c: Connection): f64 {
   return cubicOf(c).wEst;
 }
 
-/** 0 = ordinary slow start, else the round of the conservative one. */
+/** 0 = standard slow start, else the round of conservative slow start. */
 export function conservativeRounds(h: Hystart): u32 {
   return h.conservativeRounds;
 }
@@ -174,24 +177,27 @@ export function sendPhase(c: Connection): bool {
   return flagged(c, SEND_PHASE);
 }
 
-/** Code the connection closes with once `failures` packets did not open, the last of them in this call; 0 = it stays open. */
+/**
+ * Close code of the connection after `failures` packets failed to open, the last of them in this call; 0 = it stays
+ * open.
+ */
 export function closesAfter(c: Connection, failures: u64): u64 {
   c.authenticationFailures = failures - 1;
-  // A Data packet of zeros but for its first byte: for this id, and of no key.
+  // A Data packet of zeros except for its first byte: it has this id, and no key opens it.
   store<u8>(receiveSlot, 0xc0);
   receive(c, 0, OVERHEAD, 0, 0);
   return closeCode(c);
 }
 
-/** A forged packet with the phase bit of the next key arrives. Whether it was dropped. */
+/** Whether a forged packet with the phase bit of the next key is dropped. */
 export function dropsNextPhase(c: Connection): bool {
   store<u8>(receiveSlot, 0xc0 | PHASE_BIT);
   return !unprotect(c, receiveSlot, OVERHEAD, 0);
 }
 
 /**
- * Round trip less the peer's delay that BBR notes when the first of two packets, sent at 0, is acknowledged after `rtt` ms by an ACK frame whose
- * delay is `delay` ms.
+ * Round trip less the peer's delay as BBR notes it when the first of two packets, sent at 0, is acknowledged after
+ * `rtt` ms by an ACK frame with a delay of `delay` ms.
  */
 export function queuedRtt(c: Connection, rtt: f64, delay: f64): f64 {
   setBbrPace(c, 1_000, false);
@@ -218,12 +224,15 @@ export function smoothedRtt(c: Connection): f32 {
   return c.smoothedRtt;
 }
 
-/** Room for maps, sets and lists of a test: a zeroed chunk. */
+/** A zeroed chunk, for the maps, sets and lists of a test. */
 export function scratch(): usize {
   return takeClearChunk(BOOKKEEPING);
 }
 
-/** Whether a switch away from a path and back keeps every byte of its recovery state, and nothing behind it changes. */
+/**
+ * Whether switching away from a path and back keeps every byte of its recovery state and leaves the bytes behind it
+ * unchanged.
+ */
 export function recoveryStateMoves(): bool {
   const c = blankConnection();
   const p = changetype<Path>(scratch());
@@ -242,7 +251,7 @@ export function recoveryStateMoves(): bool {
   return memory.compare(state, saved, RECOVERY_SIZE) == 0 && c.largestAcked == -1;
 }
 
-/** Bytes of the records that are used must fit what the slabs give. */
+/** Whether the used part of each record fits its slab entry. */
 export function recordsFit(): bool {
   const slabs = CONNECTION_USED <= CONNECTION_SIZE && STREAM_USED <= STREAM_SIZE;
   const chunks = FLIGHT_USED <= CHUNK && PATHS_USED <= CHUNK && IDS_USED <= CHUNK;

@@ -1,9 +1,9 @@
 /**
  * ChaCha20 (RFC 8439 §2.3): the state, the rotations and the block function for one block.
  *
- * One block alone is worked on by rows: each of the four rows of the state is one vector, a column round takes the rows as they are,
- * a diagonal round takes them turned by one, two and three words. Messages take four or eight blocks at once, see four-blocks.ts.
- * There are no branches and no table look-ups on secret data.
+ * A single block is computed by rows: each of the four rows of the state is one vector. A column round takes the rows
+ * as they are, a diagonal round takes them rotated by one, two and three words. Messages take four or eight blocks at
+ * once, see four-blocks.ts. There are no branches and no table look-ups on secret data.
  */
 
 // "expand 32-byte k", RFC 8439 §2.3
@@ -12,12 +12,13 @@ const SIGMA_1: u32 = 0x3320646e;
 const SIGMA_2: u32 = 0x79622d32;
 const SIGMA_3: u32 = 0x6b206574;
 
-/** The initial state of the message at work (RFC 8439 §2.3): 16 words, the block counter is word 12. */
+/** Initial state of the current message (RFC 8439 §2.3): 16 words; word 12 is the block counter. */
 export const STATE: usize = memory.data(64, 16);
 
 /**
- * Sets `STATE` for a 32-byte key and a 12-byte nonce, block counter 0. Word by word: the caller has just written the nonce, and a load that
- * spans two fresh stores waits until they have left the processor (20 ns of a packet).
+ * Sets `STATE` for a 32-byte key and a 12-byte nonce, block counter 0. It copies word by word: the caller has just
+ * written the nonce, and a load that spans two fresh stores stalls until both have left the processor (20 ns per
+ * packet).
  */
 export function loadState(key: usize, nonce: usize): void {
   v128.store(STATE, i32x4(SIGMA_0, SIGMA_1, SIGMA_2, SIGMA_3));
@@ -29,7 +30,7 @@ export function loadState(key: usize, nonce: usize): void {
   store<u32>(STATE, load<u32>(nonce, 8), 60);
 }
 
-/** Moves the block counter of `STATE` on. */
+/** Advances the block counter of `STATE`. */
 export function advance(blocks: u32): void {
   store<u32>(STATE, load<u32>(STATE, 48) + blocks, 48);
 }
@@ -81,8 +82,9 @@ export function chachaBlock(key: usize, counter: u32, nonce: usize, out: usize):
 }
 
 /**
- * Left rotation of each 32-bit lane by 16. A swizzle with a constant mask is one instruction, on V8 of Node 20 and 22 with the mask kept in
- * a register: 5 % faster over a whole packet than shuffle and shifts. V8 of Node 24 builds the mask anew at each use, 2 % slower.
+ * Left rotation of each 32-bit lane by 16. A swizzle with a constant mask is one instruction. V8 of Node 20 and 22
+ * keeps the mask in a register: 5 % faster over a whole packet than shuffle and shifts. V8 of Node 24 rebuilds the mask
+ * at each use, 2 % slower.
  */
 export function rotate16(x: v128): v128 {
   return v128.swizzle(x, i8x16(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));

@@ -1,23 +1,24 @@
 /**
- * Eight ChaCha20 blocks at once, with Poly1305 woven in: two sets of four in the layout of four-blocks.ts.
+ * Eight ChaCha20 blocks at once, with Poly1305 interleaved: two sets of four in the layout of four-blocks.ts.
  *
- * Four blocks alone leave the vector units waiting for their own results (on a processor whose vector instructions take two cycles,
- * 560 of 680 cycles are one chain); a second, independent set fills the gaps. Only the second row of each set is kept in variables, the rest
- * in memory: 32 vectors do not fit into the registers anyway, loads and stores have units of their own, and a fixed place in memory keeps
- * compilers from mixing the sets in a way that spills. The blocks of Poly1305 between the sets serve that too.
+ * Four blocks alone leave the vector units waiting for their own results (on a processor whose vector instructions take
+ * two cycles, 560 of 680 cycles are one dependency chain); a second, independent set fills the gaps. Only the second
+ * row of each set is kept in variables, the rest in memory: 32 vectors exceed the registers anyway, loads and stores
+ * have units of their own, and a fixed address keeps compilers from mixing the sets in a way that spills. The Poly1305
+ * blocks between the sets help with that too.
  */
 import { advance, rotate16, rotate8, rotateLeft, STATE } from "./chacha";
 import { POLY_STATE, polyBlocks, WHOLE } from "./poly1305";
 import { xorRow } from "./xor-row";
 
-/** Blocks of Poly1305 that are hidden in one call. */
+/** Poly1305 blocks hidden in one call. */
 export const EIGHT_HIDES: i32 = 40;
 
 /** Rows 1, 3 and 4 of both sets: word n of the state at 16·n of each set. */
 export const SETS: usize = memory.data(512, 16);
 const SECOND: usize = 256;
 
-/** As `fourBlocks` for eight: 64 bytes at `first`, 448 at `rest`; the counter in `STATE` moves on by eight. */
+/** As `fourBlocks`, for eight: 64 bytes at `first`, 448 at `rest`; the counter in `STATE` advances by eight. */
 export function eightBlocks(first: usize, rest: usize, from: usize, count: i32): void {
   let h0 = load<u64>(POLY_STATE);
   let h1 = load<u64>(POLY_STATE, 8);
@@ -156,7 +157,7 @@ export function eightBlocks(first: usize, rest: usize, from: usize, count: i32):
   advance(8);
 }
 
-/** One quarter round (RFC 8439 §2.1) on words a, c and d in memory and b as a value; returns the new b. */
+/** One quarter round (RFC 8439 §2.1): words a, c and d in memory, b as a value. Returns the new b. */
 // @ts-ignore: decorator
 @inline
 function quarterRound(set: usize, a: usize, b: v128, c: usize, d: usize): v128 {

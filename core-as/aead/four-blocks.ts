@@ -1,30 +1,32 @@
 /**
- * Four ChaCha20 blocks at once, with Poly1305 woven in.
+ * Four ChaCha20 blocks at once, with Poly1305 interleaved.
  *
- * Vertical layout: x0 … x15 are the 16 words of the state, each vector holds one word of four consecutive blocks. One round is then
- * four quarter rounds (RFC 8439 §2.1) on whole vectors and nothing has to be turned between column and diagonal rounds.
+ * Vertical layout: x0 … x15 are the 16 words of the state; each vector holds one word of four consecutive blocks. One
+ * round is then four quarter rounds (RFC 8439 §2.1) on whole vectors, and nothing is rotated between column and
+ * diagonal rounds.
  *
- *   1. two blocks of Poly1305 in each of the 20 rounds as long as `count` lasts (poly1305.ts has the formula and its bounds):
- *      the integer units do it while the vector units work, so up to 40 blocks cost next to nothing
- *   2. blocks of Poly1305 beyond 40
- *   3. the initial state is added, the 4 × 4 words are transposed and go onto the text
+ *   1. Two Poly1305 blocks in each of the 20 rounds while `count` lasts (formula and bounds: poly1305.ts). The integer
+ *      units compute them while the vector units work, so up to 40 blocks cost next to nothing.
+ *   2. Poly1305 blocks beyond 40.
+ *   3. Add the initial state, transpose the 4 × 4 words, XOR them onto the text.
  *
- * The third row, x8 … x11, lives in memory: 16 vectors and a temporary do not fit into 16 registers, and a place chosen by us is
- * cheaper than where compilers put them. The loop is not unrolled: unrolled, V8 spills more and is a third slower.
+ * The third row, x8 … x11, lives in memory: 16 vectors and a temporary exceed 16 registers, and a row that we choose is
+ * cheaper than what compilers spill. The loop is not unrolled: unrolled, V8 spills more and is a third slower.
  */
 import { advance, rotate8, rotate16, rotateLeft, STATE } from './chacha';
 import { POLY_STATE, polyBlocks, WHOLE } from './poly1305';
 import { xorRow } from './xor-row';
 
-/** Blocks of Poly1305 that are hidden in one call. */
+/** Poly1305 blocks hidden in one call. */
 export const FOUR_HIDES: i32 = 40;
 
-/** The third row of the state at work. */
+/** The third row of the current state. */
 export const ROW_C: usize = memory.data(64, 16);
 
 /**
- * Adds four blocks of key stream to memory by exclusive or: 64 bytes at `first`, 192 at `rest`; the counter in `STATE` moves on by four.
- * Before that, `count` blocks of 16 bytes from `from` on are authenticated: they may lie in the text that is about to change.
+ * XORs four blocks of key stream onto memory: 64 bytes at `first`, 192 at `rest`; the counter in `STATE` advances by
+ * four. First authenticates `count` blocks of 16 bytes from `from` on, which may lie in the text that is about to
+ * change.
  */
 export function fourBlocks(first: usize, rest: usize, from: usize, count: i32): void {
   let h0 = load<u64>(POLY_STATE);

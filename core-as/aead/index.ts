@@ -1,16 +1,16 @@
 /**
  * ChaCha20-Poly1305 (RFC 8439 §2.8), in place, in one pass.
  *
- *   1. the first blocks of key stream: block 0 gives the one-time Poly1305 key (§2.6), the rest go onto the text
- *   2. groups of eight or four blocks, each with the Poly1305 of ciphertext that is at hand woven in
- *   3. the rest of the ciphertext, both lengths, the tag
+ *   1. The first blocks of key stream: block 0 gives the one-time Poly1305 key (§2.6), the rest go onto the text.
+ *   2. Groups of eight or four blocks, each interleaved with Poly1305 of the ciphertext at hand.
+ *   3. The rest of the ciphertext, both lengths, the tag.
  *
- * `seal` starts wide and ends narrow, because Poly1305 of the last group has nothing left to hide behind. `open` starts narrow, because all
- * ciphertext is there and can hide behind everything but the first group; the key stream of that group waits until Poly1305 has
- * read what it will change.
+ * `seal` starts wide and ends narrow, because Poly1305 of the last group has nothing left to hide behind. `open` starts
+ * narrow, because all ciphertext is there and can hide behind everything but the first group; the key stream of that
+ * group waits until Poly1305 has read the text that it will change.
  *
- * Scratch areas are static memory, zero between calls: secrets in them are wiped before a call returns. Nothing here chooses a nonce or
- * counts messages: a pair of key and nonce must never be used twice for sealing, which is the caller's duty.
+ * Scratch areas are static memory, zero between calls: secrets in them are wiped before a call returns. Nothing here
+ * chooses a nonce or counts messages: the caller must never use a pair of key and nonce twice for sealing.
  */
 import { chachaBlock, loadState, STATE } from './chacha';
 import { EIGHT_HIDES, eightBlocks, SETS } from './eight-blocks';
@@ -24,7 +24,7 @@ export { chachaBlock };
 const FIRST_FOUR: i32 = 3 * 64;
 const FIRST_EIGHT: i32 = 7 * 64;
 
-/** Key stream: block 0, the blocks after it, and a last group that is not whole. */
+/** Key stream: block 0, the blocks after it, and an incomplete last group. */
 const KEY: usize = memory.data(64, 16);
 const HEAD: usize = memory.data(448, 16);
 const TAIL: usize = memory.data(512, 16);
@@ -34,8 +34,8 @@ const TAG: usize = memory.data(16, 16);
 /**
  * Encrypts `length` bytes at `text` in place and writes the 16-byte tag to `tag`.
  *
- * `key` points to 32 bytes, `nonce` to 12, `ad` to `adLength` bytes. The tag may follow the text directly; apart from that no two
- * areas may overlap.
+ * `key` points to 32 bytes, `nonce` to 12, `ad` to `adLength` bytes. The tag may follow the text directly; apart from
+ * that no two areas may overlap.
  */
 export function seal(key: usize, nonce: usize, ad: usize, adLength: i32, text: usize, length: i32, tag: usize): void {
   loadState(key, nonce);
@@ -52,8 +52,8 @@ export function seal(key: usize, nonce: usize, ad: usize, adLength: i32, text: u
   polyPadded(ad, adLength);
 
   const end = text + length;
-  let at = text + min(length, size); // ciphertext up to here
-  let from = text; // authenticated up to here
+  let at = text + min(length, size); // end of the ciphertext so far
+  let from = text; // end of the authenticated part
   while (at < end) {
     const left = <i32>(end - at);
     const ready = <i32>(at - from) >> 4;
@@ -80,8 +80,8 @@ export function seal(key: usize, nonce: usize, ad: usize, adLength: i32, text: u
 }
 
 /**
- * Decrypts `length` bytes at `text` in place and returns true if the 16 bytes at `tag` hold. If not, the text is zeroed and false is
- * returned. The comparison takes the same time wherever the tags differ. Areas as for `seal`.
+ * Decrypts `length` bytes at `text` in place and returns true if the 16 bytes at `tag` match; else zeroes the text and
+ * returns false. The comparison takes the same time wherever the tags differ. Areas as for `seal`.
  */
 export function open(key: usize, nonce: usize, ad: usize, adLength: i32, text: usize, length: i32, tag: usize): bool {
   loadState(key, nonce);
@@ -90,8 +90,8 @@ export function open(key: usize, nonce: usize, ad: usize, adLength: i32, text: u
   polyPadded(ad, adLength);
 
   const end = text + length;
-  let at = text + min(length, FIRST_FOUR); // plaintext, or with its key stream in HEAD or TAIL, up to here
-  let from = text; // authenticated up to here
+  let at = text + min(length, FIRST_FOUR); // end of the plaintext, or of the text whose key stream is in HEAD or TAIL
+  let from = text; // end of the authenticated part
   while (<i32>(end - at) >= 512) {
     const count = <i32>(at + 512 - from) >> 4;
     eightBlocks(at, at + 64, from, count);
@@ -123,13 +123,13 @@ export function open(key: usize, nonce: usize, ad: usize, adLength: i32, text: u
   return holds;
 }
 
-/** Puts the key stream of a last group of `size` bytes onto `length` bytes of text and wipes it. */
+/** XORs the key stream of an incomplete last group of `size` bytes onto `length` bytes of text, and wipes it. */
 function xorTail(text: usize, length: i32, size: i32): void {
   xorBytes(text, TAIL, length);
   wipe(TAIL, size);
 }
 
-/** Zeroes the key and what the block functions worked on; `wide` says that eight blocks were taken at once. */
+/** Zeroes the key and the working memory of the block functions; `wide`: eight blocks were taken at once. */
 function wipeState(wide: bool): void {
   wipe(STATE, 64);
   wipe(KEY, 64);

@@ -1,4 +1,4 @@
-/** The mask of packet numbers: constant per connection id, so that a new id unlinks (PROTOCOL.md §4). */
+/** The mask of packet numbers: constant per connection id, so that ids cannot be linked (PROTOCOL.md §4). */
 import { chachaBlock } from './chacha';
 
 const NONCE = memory.data(12, 4);

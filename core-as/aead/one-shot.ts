@@ -1,13 +1,13 @@
 /**
  * The cipher for callers outside the core: one message over a static transfer area, for the handshake and for tests.
  *
- * The caller writes key, additional data and text into the area, calls, and reads the text from the same place; the tag is behind it. The key
- * is wiped when the call returns, the text stays until the next one.
+ * The caller writes key, additional data and text into the area, calls, and reads the text from the same address; the
+ * tag follows it. The key is wiped when the call returns; the text stays until the next call.
  */
 import { open, seal } from './index';
 import { wipe } from './xor';
 
-/** Bytes of additional data and of text that fit. */
+/** Capacity for additional data and for text, bytes. */
 const AD_SIZE: i32 = 64;
 const TEXT_SIZE: i32 = 16384;
 
@@ -21,7 +21,7 @@ export function aeadKey(): usize {
   return KEY;
 }
 
-/** Address of the additional data, and how much fits. */
+/** Address and capacity of the additional data. */
 export function aeadAd(): usize {
   return AD;
 }
@@ -30,7 +30,7 @@ export function aeadAdSize(): i32 {
   return AD_SIZE;
 }
 
-/** Address of the text with the tag behind it, and how much text fits. */
+/** Address and capacity of the text, which the tag follows. */
 export function aeadText(): usize {
   return TEXT;
 }
@@ -39,14 +39,14 @@ export function aeadTextSize(): i32 {
   return TEXT_SIZE;
 }
 
-/** Encrypts the text in place and puts the tag behind it. The nonce comes as three little-endian words. */
+/** Encrypts the text in place and writes the tag behind it. The nonce comes as three little-endian words. */
 export function aeadSeal(nonce0: u32, nonce1: u32, nonce2: u32, adLength: i32, length: i32): void {
   setNonce(nonce0, nonce1, nonce2);
   seal(KEY, NONCE, AD, adLength, TEXT, length, TEXT + length);
   wipe(KEY, 32);
 }
 
-/** Decrypts the text in place if the tag behind it holds; zeroes it otherwise and returns false. */
+/** Decrypts the text in place if the tag behind it matches; else zeroes it and returns false. */
 export function aeadOpen(nonce0: u32, nonce1: u32, nonce2: u32, adLength: i32, length: i32): bool {
   setNonce(nonce0, nonce1, nonce2);
   const holds = open(KEY, NONCE, AD, adLength, TEXT, length, TEXT + length);

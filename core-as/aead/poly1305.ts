@@ -1,20 +1,22 @@
 /**
  * Poly1305 (RFC 8439 §2.5) in radix 2^32: 16 multiplications a block, no branches on secret data.
  *
- * The accumulator is h = h0 + h1·2^32 + h2·2^64 + h3·2^96, each limb in an u64 and the top one with the bits above 2^128 in it. Clamping
- * clears the top four bits of each limb of r and the low two of r1, r2 and r3, so r_i < 2^28, and 2^128·r_i = 2^130·(r_i / 4), which
- * is 5·r_i / 4 =: s_i < 1.25·2^28 modulo 2^130 - 5, without a remainder. A product h·r is then
+ * The accumulator is h = h0 + h1·2^32 + h2·2^64 + h3·2^96, each limb in a u64; the top limb also holds the bits above
+ * 2^128. Clamping clears the top four bits of each limb of r and the low two of r1, r2 and r3, so r_i < 2^28, and
+ * 2^128·r_i = 2^130·(r_i / 4), which is 5·r_i / 4 =: s_i < 1.25·2^28 modulo 2^130 - 5, without a remainder. A product
+ * h·r is then
  *
  *   d0 = h0·r0 + h1·s3 + h2·s2 + h3·s1
  *   d1 = h0·r1 + h1·r0 + h2·s3 + h3·s2
  *   d2 = h0·r2 + h1·r1 + h2·r0 + h3·s3
  *   d3 = h0·r3 + h1·r2 + h2·r1 + h3·r0
  *
- * carried once, d0 → d1 → d2 → d3, and the bits of d3 from 2^34 up come back to h0 five times. They are not carried on to h1.
+ * carried once, d0 → d1 → d2 → d3. The bits of d3 from 2^34 up, times five, are added to h0; they are not carried
+ * further to h1.
  *
  * Bounds (they hold for this order of carries only). Before the multiplication, with a block and its bit 2^128 added:
- *   h1, h2 < 2·2^32;  h3 < 2^34 + 2^32 + 2^32 = 6·2^32;  h0 ≤ H·2^32 for the H sought.
- *   d3 < (H + 2 + 2 + 6)·2^60 + 2^32, so what comes back is 5·(d3 >> 34) < 5·(10 + H)/64·2^32 + 5,
+ *   h1, h2 < 2·2^32;  h3 < 2^34 + 2^32 + 2^32 = 6·2^32;  h0 ≤ H·2^32 for some H.
+ *   d3 < (H + 2 + 2 + 6)·2^60 + 2^32, so the wrapped part is 5·(d3 >> 34) < 5·(10 + H)/64·2^32 + 5,
  *   and H ≤ 1 (carried h0) + 1 (block) + 5·(10 + H)/64, that is H < 3.02.
  *   d0 < (3.02 + 1.25·(2 + 2 + 6))·2^60 = 15.52·2^60 < 2^64: the largest of the four.
  *   d1 < (3.02 + 2 + 2.5 + 7.5)·2^60 + 2^32 < 15.03·2^60;  d2 and d3 are smaller. No sum overflows.
@@ -28,10 +30,10 @@ const POLY_STATE_SIZE: i32 = 80;
 
 const TAIL: usize = memory.data(16, 16);
 
-/** The bit above a whole block of 16 bytes, in units of the top limb. */
+/** The bit above a complete block of 16 bytes, in units of the top limb. */
 export const WHOLE: u64 = 1 << 32;
 
-/** Takes the 32-byte one-time key: r, which is clamped, and s. The accumulator becomes zero. */
+/** Loads the 32-byte one-time key: clamps r, stores s, and zeroes the accumulator. */
 export function polyStart(key: usize): void {
   wipe(POLY_STATE, 32);
   store<u64>(POLY_STATE, <u64>(load<u32>(key) & 0x0fffffff), 32);
@@ -54,7 +56,7 @@ export function polyBlocks(from: usize, count: i32, high: u64): void {
   const s1 = r1 + (r1 >> 2);
   const s2 = r2 + (r2 >> 2);
   const s3 = r3 + (r3 >> 2);
-  let back: u64 = 0; // what comes back to h0 joins it with the next block: two additions fewer in the chain from block to block
+  let back: u64 = 0; // the part that wraps to h0 joins it with the next block: two additions fewer in the chain from block to block
   for (; count > 0; count--) {
     h0 = h0 + <u64>load<u32>(from) + (back + (back << 2));
     h1 += <u64>load<u32>(from, 4);
@@ -78,7 +80,7 @@ export function polyBlocks(from: usize, count: i32, high: u64): void {
   store<u64>(POLY_STATE, h3, 24);
 }
 
-/** Adds `length` bytes, filled up with zeros to a multiple of 16 (RFC 8439 §2.8, pad16). */
+/** Adds `length` bytes, zero-padded to a multiple of 16 (RFC 8439 §2.8, pad16). */
 export function polyPadded(from: usize, length: i32): void {
   polyBlocks(from, length >> 4, WHOLE);
   const rest = length & 15;
@@ -90,7 +92,10 @@ export function polyPadded(from: usize, length: i32): void {
   v128.store(TAIL, i64x2.splat(0));
 }
 
-/** The first `count` < 8 bytes as a word. Put together here because a block stored byte by byte is slow to load again. */
+/**
+ * Returns the first `count` < 8 bytes as a word. Assembled here because a block stored byte by byte is slow to load
+ * again.
+ */
 function partialWord(at: usize, count: i32): u64 {
   let word: u64 = 0;
   let bits: u64 = 0;
@@ -122,7 +127,8 @@ export function polyFinish(tag: usize): void {
   let h1 = load<u64>(POLY_STATE, 8) + (h0 >> 32);
   let h2 = load<u64>(POLY_STATE, 16) + (h1 >> 32);
   let h3 = load<u64>(POLY_STATE, 24) + (h2 >> 32);
-  // Everything from 2^130 up comes back five times. A carry that this makes at the top stays in h3, where the next step finds it.
+  // The bits from 2^130 up wrap, times five. A carry that this makes at the top stays in h3, where the next step finds
+  // it.
   h0 = (h0 & 0xffffffff) + (h3 >> 34) * 5;
   h1 = (h1 & 0xffffffff) + (h0 >> 32);
   h2 = (h2 & 0xffffffff) + (h1 >> 32);
@@ -130,8 +136,8 @@ export function polyFinish(tag: usize): void {
   h0 &= 0xffffffff;
   h1 &= 0xffffffff;
   h2 &= 0xffffffff;
-  // Now h < 2^130 + 2^3 < 2·p. h ≥ p = 2^130 - 5 exactly when h + 5 reaches 2^130; then h + 5 modulo 2^130 is h - p. Only the low 128 bits
-  // count in the tag, so adding 5 or 0 is enough.
+  // Now h < 2^130 + 2^3 < 2·p. h ≥ p = 2^130 - 5 exactly when h + 5 reaches 2^130; then h + 5 modulo 2^130 is h - p.
+  // Only the low 128 bits count in the tag, so adding 5 or 0 is enough.
   let carry = (h0 + 5) >> 32;
   carry = (h1 + carry) >> 32;
   carry = (h2 + carry) >> 32;

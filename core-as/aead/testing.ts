@@ -10,7 +10,7 @@ export { chachaBlock, open as aeadOpen, seal as aeadSeal } from './index';
 const LAST: usize = memory.data(16, 16);
 const SINK: usize = memory.data(512, 16);
 
-/** Poly1305 alone (RFC 8439 §2.5.1), with the end mark inside the last block where that one is short. */
+/** Poly1305 alone (RFC 8439 §2.5.1); a short last block carries its end mark inside. */
 export function poly1305(key: usize, message: usize, length: i32, tag: usize): void {
   polyStart(key);
   polyBlocks(message, length >> 4, WHOLE);
@@ -24,7 +24,7 @@ export function poly1305(key: usize, message: usize, length: i32, tag: usize): v
   polyFinish(tag);
 }
 
-/** Writes the key stream blocks `counter` to `counter` + 3 (256 bytes), as the four-block function makes them. */
+/** Writes the key stream blocks `counter` to `counter` + 3 (256 bytes), as the four-block function computes them. */
 export function chachaFour(key: usize, counter: u32, nonce: usize, out: usize): void {
   loadState(key, nonce);
   advance(counter);
@@ -32,7 +32,7 @@ export function chachaFour(key: usize, counter: u32, nonce: usize, out: usize): 
   fourBlocks(out, out + 64, 0, 0);
 }
 
-/** Writes the key stream blocks `counter` to `counter` + 7 (512 bytes), as the eight-block function makes them. */
+/** Writes the key stream blocks `counter` to `counter` + 7 (512 bytes), as the eight-block function computes them. */
 export function chachaEight(key: usize, counter: u32, nonce: usize, out: usize): void {
   loadState(key, nonce);
   advance(counter);
@@ -40,7 +40,10 @@ export function chachaEight(key: usize, counter: u32, nonce: usize, out: usize):
   eightBlocks(out, out + 64, 0, 0);
 }
 
-/** Poly1305 of `count` whole blocks by the code that is woven into the four-block (`wide` false) or eight-block function. */
+/**
+ * Poly1305 of `count` complete blocks by the code interleaved with the four-block (`wide` false) or eight-block
+ * function.
+ */
 export function poly1305Woven(key: usize, message: usize, count: i32, tag: usize, wide: bool): void {
   polyStart(key);
   if (wide) eightBlocks(SINK, SINK + 64, message, count);
@@ -48,7 +51,7 @@ export function poly1305Woven(key: usize, message: usize, count: i32, tag: usize
   polyFinish(tag);
 }
 
-/** End of the static memory of the cipher when it is compiled alone: everything of it lies below. */
+/** End of the cipher's static memory when it is compiled alone. */
 export function staticEnd(): usize {
   return __heap_base;
 }

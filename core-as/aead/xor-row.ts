@@ -1,11 +1,12 @@
-/** Putting key stream onto text: the end of the block functions. */
+/** XORs key stream onto text: the end of the block functions. */
 import { STATE } from "./chacha";
 import { xorVector } from "./xor";
 
 /**
- * Finishes one row of the state of four blocks held vertically (word `offset / 4 + n` of each block in `wN`): adds the initial state
- * (RFC 8439 §2.3), transposes and puts 16 bytes of key stream of each block onto memory: block 0 at `first`, blocks 1 to 3 at `rest`. What the
- * lanes of word 12 have on top of the initial state, their distance to the first counter, the caller has added.
+ * Finishes one row of the state of four blocks held vertically (word `offset / 4 + n` of each block in `wN`): adds the
+ * initial state (RFC 8439 §2.3), transposes, and XORs 16 bytes of key stream of each block onto memory: block 0 at
+ * `first`, blocks 1 to 3 at `rest`. The caller has already added the distance of each lane of word 12 to the first
+ * counter.
  */
 // @ts-ignore: decorator
 @inline

@@ -1,6 +1,6 @@
-/** Putting key stream onto text: a vector, and the last bytes of a message. */
+/** XORs key stream onto text: a vector, and the last bytes of a message. */
 
-/** Puts `length` bytes of key stream onto text. */
+/** XORs `length` bytes of key stream onto text. */
 export function xorBytes(text: usize, stream: usize, length: i32): void {
   for (; length >= 16; length -= 16) {
     xorVector(text, v128.load(stream));
@@ -25,7 +25,7 @@ export function xorBytes(text: usize, stream: usize, length: i32): void {
   if (length & 1) store<u8>(text, load<u8>(text) ^ load<u8>(stream));
 }
 
-/** Zeroes `length` bytes, a multiple of 16. In our own code because a call of the engine's `memory.fill` costs more than short areas take. */
+/** Zeroes `length` bytes, a multiple of 16. For short areas, a call of the engine's `memory.fill` would cost more. */
 export function wipe(area: usize, length: i32): void {
   for (; length > 0; length -= 16) {
     v128.store(area, i64x2.splat(0));
@@ -33,7 +33,7 @@ export function wipe(area: usize, length: i32): void {
   }
 }
 
-/** Puts 16 bytes of key stream onto text. */
+/** XORs 16 bytes of key stream onto text. */
 export function xorVector(at: usize, stream: v128): void {
   v128.store(at, v128.xor(v128.load(at), stream));
 }

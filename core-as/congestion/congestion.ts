@@ -1,15 +1,16 @@
 /**
- * The interface between recovery and a congestion controller: NewReno, CUBIC with HyStart++, or BBR, chosen by `Connection.congestion`.
+ * The interface between recovery and a congestion controller: NewReno, CUBIC with HyStart++, or BBR, chosen by
+ * `Connection.congestion`.
  *
  *   onCongestionSent          a packet went out
  *   onCongestionAcked         one packet was acknowledged; afterwards, when losses are known too, onAckDone
  *   onCongestionPacketLost    one packet was lost; afterwards onCongestionLost for all of them together
- *   onLossEpisode, onSpuriousLoss, onLossUndone   losses that were none (recovery/reordering.ts)
+ *   onLossEpisode, onSpuriousLoss, onLossUndone   spurious losses (recovery/reordering.ts)
  *   onPersistentCongestion    RFC 9002 §7.6
  *   onWindowFull, onAppLimited, onOutOfCredit   why transmit stopped
  *
- * A controller sets `congestionWindow` (bytes); `pacingRate` is what it wants between packets. CUBIC and BBR keep what they know in a
- * chunk (model.ts). Without one (none is left, or nothing was sent for long) NewReno's rules hold.
+ * A controller sets `congestionWindow` (bytes) and supplies `pacingRate`. CUBIC and BBR keep their state in a chunk
+ * (model.ts). Without one (none is left, or nothing was sent for long) NewReno's rules apply.
  */
 import {
   CONGESTION_BBR,
@@ -66,7 +67,7 @@ export function congestionInit(c: Connection, kind: u8): void {
   c.slowStartThreshold = u32.MAX_VALUE;
 }
 
-/** The packet of `record` went out; `bytesInFlight` counts it. */
+/** The packet of `record` went out; `bytesInFlight` includes it. */
 export function onCongestionSent(c: Connection, record: SentPacket, now: f64): void {
   if (c.congestion == CONGESTION_NEWRENO) return;
   if (!c.model && takeModel(c, now)) initModel(c, now);
@@ -78,7 +79,7 @@ export function onAckBegin(): void {
   initRateSample();
 }
 
-/** Packet `number`, the one of `record`, was acknowledged; `inFlight` bytes were before its ACK frame. */
+/** Packet `number`, the one of `record`, was acknowledged; before its ACK frame `inFlight` bytes were in flight. */
 export function onCongestionAcked(c: Connection, record: SentPacket, inFlight: u32, number: u64, now: f64): void {
   const kind = controller(c);
   if (kind == CONGESTION_BBR) bbrAcked(c, record, number, inFlight, now);
@@ -86,7 +87,10 @@ export function onCongestionAcked(c: Connection, record: SentPacket, inFlight: u
   else newRenoAcked(c, record.size, record.time, inFlight);
 }
 
-/** The ACK frame is dealt with, losses included. `rtt`: its sample, negative = none; `queued`: the same without the peer's delay. */
+/**
+ * The ACK frame is processed, losses included. `rtt`: its sample, negative = none; `queued`: the same without the
+ * peer's delay.
+ */
 export function onAckDone(c: Connection, rtt: f64, queued: f64, acked: u32, now: f64): void {
   const kind = controller(c);
   if (kind == CONGESTION_NEWRENO) return;
@@ -109,7 +113,10 @@ export function onCongestionLost(c: Connection, sentTime: f64, now: f64): void {
   else if (kind == CONGESTION_NEWRENO) newRenoLost(c, sentTime, now);
 }
 
-/** Packets are about to be declared lost for the first time in a round trip: what to go back to if none of them was. */
+/**
+ * Packets are about to be declared lost for the first time in a round trip: saves what to restore if all losses are
+ * spurious.
+ */
 export function onLossEpisode(c: Connection): void {
   const kind = controller(c);
   if (kind == CONGESTION_BBR) bbrLossEpisode(c);
@@ -119,12 +126,12 @@ export function onLossEpisode(c: Connection): void {
   flight.undoThreshold = c.slowStartThreshold;
 }
 
-/** A packet of `size` bytes that was declared lost had arrived. */
+/** A packet of `size` bytes that was declared lost has arrived. */
 export function onSpuriousLoss(c: Connection, size: u32): void {
   if (controller(c) == CONGESTION_BBR) bbrSpurious(c, size);
 }
 
-/** All packets that were declared lost since `onLossEpisode` had arrived. */
+/** All packets declared lost since `onLossEpisode` have arrived. */
 export function onLossUndone(c: Connection): void {
   const kind = controller(c);
   if (kind == CONGESTION_BBR) bbrUndo(c);
@@ -144,17 +151,17 @@ export function onWindowFull(c: Connection): void {
   if (controller(c) == CONGESTION_BBR) bbrWindowFull(c);
 }
 
-/** Window and pacer would allow more than there is to send. */
+/** Window and pacer allow more than there is to send. */
 export function onAppLimited(c: Connection): void {
   if (controller(c) == CONGESTION_BBR) markAppLimited(c);
 }
 
-/** There is more to send than the peer gives credit for. */
+/** There is more to send than the peer's credit allows. */
 export function onOutOfCredit(c: Connection): void {
   if (controller(c) == CONGESTION_BBR) bbrOutOfCredit(c);
 }
 
-/** Nothing was sent for so long that the path may be another one: the next packet starts anew. */
+/** Nothing was sent for so long that the path may have changed: the next packet starts afresh. */
 export function forget(c: Connection): void {
   releaseModel(c);
   c.congestionWindow = initialWindow(c);
@@ -173,7 +180,7 @@ export function pacingRate(c: Connection): f32 {
   return (PACING_GAIN * <f32>c.congestionWindow) / max(c.smoothedRtt, 0.01);
 }
 
-/** Whether the bottleneck has had packets of ours waiting for a whole round, as far as the controller tells. */
+/** Whether the controller observed that our packets waited at the bottleneck for a whole round. */
 export function queueStands(c: Connection): bool {
   return controller(c) == CONGESTION_BBR && bbrQueueStands(c);
 }
@@ -190,7 +197,7 @@ export function bandwidth(c: Connection): f64 {
   return controller(c) == CONGESTION_BBR ? bbrBandwidth(c) : 0;
 }
 
-/** Whose rules hold now. */
+/** The controller whose rules apply now. */
 function controller(c: Connection): u32 {
   return c.model ? <u32>c.congestion : CONGESTION_NEWRENO;
 }

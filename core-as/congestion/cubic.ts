@@ -1,8 +1,8 @@
 /**
- * CUBIC (RFC 9438); slow start is left as HyStart++ says (hystart.ts).
+ * CUBIC (RFC 9438); slow start ends as HyStart++ says (hystart.ts).
  *
- * Volumes are bytes here, segments in the RFC; times are ms here, seconds there. The flight size of §4.6 is the window: it grows
- * only while it is used.
+ * Volumes are bytes here, segments in the RFC; times are ms here, seconds there. The flight size of §4.6 is the window,
+ * which grows only while it is used.
  */
 import { CONGESTION_BBR } from '../codes.generated';
 import { APP_LIMITED, Connection, flagged } from '../records/connection';
@@ -29,11 +29,11 @@ export class Cubic extends Model {
   k: f64;
   /** t_epoch, -1 = no congestion avoidance yet, ms. */
   epochStart: f64;
-  /** When the last ACK came: time without need for the window is taken out of the epoch (§5.8). */
+  /** Time of the last ACK: periods in which the window was not needed are taken out of the epoch (§5.8). */
   lastAck: f64;
   /** Fractions of the window, bytes. */
   window: f64;
-  // What a spurious reduction (§4.9.2) is undone to.
+  // What the undoing of a spurious reduction (§4.9.2) restores.
   undoWMax: f64;
   undoCwndPrior: f64;
   undoWEst: f64;
@@ -42,15 +42,15 @@ export class Cubic extends Model {
   undoCubicWindow: f64;
 }
 
-/** Bytes of the chunk that are used, slow start's part included. */
+/** Bytes of the chunk in use, slow start's part included. */
 export const CUBIC_USED: usize = offsetof<Cubic>() + offsetof<Hystart>();
 
-/** The model itself, or the part of BBR's that is used beside a flow that fills the queue. */
+/** The model itself, or the part of BBR's model for use beside a flow that fills the queue. */
 export function cubicOf(c: Connection): Cubic {
   return changetype<Cubic>(c.congestion == CONGESTION_BBR ? c.model + CUBIC_IN_BBR : c.model);
 }
 
-/** Congestion avoidance from the present window. */
+/** Begins congestion avoidance from the current window. */
 export function cubicBegin(c: Connection, now: f64): void {
   const cubic = cubicOf(c);
   cubic.wMax = c.congestionWindow;
@@ -78,12 +78,12 @@ export function cubicAcked(c: Connection, size: u32, sentTime: f64, inFlight: u3
   else avoid(c, cubic, size, now);
 }
 
-/** The window as CUBIC left it, bytes. */
+/** The window as CUBIC last set it, bytes. */
 export function cubicWindowNow(c: Connection): u32 {
   return <u32>cubicOf(c).window;
 }
 
-/** All packets of an ACK are counted: its RTT sample, negative = none. */
+/** All packets of an ACK are counted; `rtt` is its sample, negative = none. */
 export function cubicAckDone(c: Connection, rtt: f64): void {
   if (!isFirstSlowStart(c)) return;
   const cubic = cubicOf(c);
@@ -91,7 +91,7 @@ export function cubicAckDone(c: Connection, rtt: f64): void {
   if (endSlowStart(cubic.hystart)) c.slowStartThreshold = c.congestionWindow;
 }
 
-/** §4.6 and §4.7; `beta` is β_cubic, but for BBR beside others (bbr/compete.ts). */
+/** §4.6 and §4.7; `beta` is β_cubic except for a competing BBR (bbr/compete.ts). */
 export function cubicLost(c: Connection, sentTime: f64, now: f64, beta: f64): void {
   const flight = flightOf(c);
   if (sentTime <= flight.recoveryStart) return;
@@ -105,7 +105,7 @@ export function cubicLost(c: Connection, sentTime: f64, now: f64, beta: f64): vo
   beginEpoch(c, cubic, now);
 }
 
-/** §4.9.2: before the reduction. */
+/** §4.9.2: saves the state before the reduction. */
 export function cubicLossEpisode(c: Connection): void {
   const cubic = cubicOf(c);
   cubic.undoWMax = cubic.wMax;
@@ -139,7 +139,7 @@ export function cubicPersistent(c: Connection): void {
   flightOf(c).recoveryStart = -1;
 }
 
-/** Whether there is more to remember than at the start. */
+/** Whether the model knows more than at the start. */
 export function cubicWorthKeeping(c: Connection): bool {
   return c.slowStartThreshold != u32.MAX_VALUE || c.congestionWindow != initialWindow(c);
 }
@@ -148,7 +148,7 @@ export function isConservative(c: Connection): bool {
   return isFirstSlowStart(c) && cubicOf(c).hystart.conservativeRounds > 0;
 }
 
-/** RFC 9406 §4.3: later slow starts end at the threshold, and HyStart++ stays out of them. */
+/** RFC 9406 §4.3: later slow starts end at the threshold, without HyStart++. */
 function isFirstSlowStart(c: Connection): bool {
   return c.slowStartThreshold == u32.MAX_VALUE;
 }

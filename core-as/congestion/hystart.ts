@@ -1,5 +1,5 @@
 /**
- * HyStart++ (RFC 9406): slow start ends when the round trip gets longer, before packets are lost.
+ * HyStart++ (RFC 9406): slow start ends when the round trip grows, before packets are lost.
  *
  *   slow start → (delay rises) conservative slow start, a quarter of the growth → (5 rounds) congestion avoidance
  *                              ← (delay falls again)
@@ -23,7 +23,7 @@ export class Hystart {
   /** The round ends when this packet number is acknowledged. */
   windowEnd: u64;
   rttSampleCount: u32;
-  /** 0 = ordinary slow start, else which round of the conservative one this is. */
+  /** 0 = standard slow start, else the number of the current round of conservative slow start. */
   conservativeRounds: u32;
 }
 
@@ -36,12 +36,12 @@ export function hystartInit(h: Hystart, nextNumber: u64): void {
   h.conservativeRounds = 0;
 }
 
-/** What the window grows by for `size` acknowledged bytes. */
+/** Growth of the window for `size` acknowledged bytes. */
 export function hystartAcked(h: Hystart, size: u32): u32 {
   return h.conservativeRounds > 0 ? size / CSS_GROWTH_DIVISOR : size;
 }
 
-/** An ACK up to `largest` was dealt with: its RTT sample (negative = none). */
+/** Processes an ACK up to `largest`: its RTT sample, negative = none. */
 export function hystartRtt(h: Hystart, rtt: f64, largest: i64, nextNumber: u64): void {
   if (rtt >= 0) {
     h.currentRoundMinRtt = min(h.currentRoundMinRtt, rtt);
@@ -51,7 +51,7 @@ export function hystartRtt(h: Hystart, rtt: f64, largest: i64, nextNumber: u64):
   if (largest >= <i64>h.windowEnd) nextRound(h, nextNumber);
 }
 
-/** Whether conservative slow start lasted long enough. */
+/** Whether conservative slow start has lasted long enough. */
 export function endSlowStart(h: Hystart): bool {
   return h.conservativeRounds > CSS_ROUNDS;
 }

@@ -1,9 +1,9 @@
 /**
- * Where a controller keeps what it knows about the path: one chunk, taken with the first packet in flight.
+ * Storage of a controller's knowledge of the path: one chunk, taken with the first packet in flight.
  *
- * It outlives the flight, because bandwidth and least RTT are what makes the next burst start right, but not for long: after
- * `KEEP_MODEL` without an acknowledgement it is given back, and at once when it has learnt nothing (a keep-alive, a small request).
- * So an idle connection owns none.
+ * It outlives the flight, because bandwidth and minimum RTT let the next burst start right, but not for long: it is
+ * given back after `KEEP_MODEL` without an acknowledgement, and immediately when it has learnt nothing (a keep-alive, a
+ * small request). So an idle connection owns none.
  */
 import { BOOKKEEPING, releaseChunk, takeClearChunk } from '../memory/chunks';
 import { Connection } from '../records/connection';
@@ -12,13 +12,13 @@ import { Connection } from '../records/connection';
 const INITIAL_WINDOW_PACKETS: u32 = 10;
 const INITIAL_WINDOW_BYTES: u32 = 14_720;
 
-/** Our constant: MinRTTFilterLen of the BBR draft; an older least RTT would have to be measured again anyway. ms. */
+/** Our constant: MinRTTFilterLen of the BBR draft; an older minimum RTT would have to be measured again anyway. ms. */
 const KEEP_MODEL: f64 = 10_000;
 
-/** Where CUBIC's part lies in the chunk of a BBR connection, which needs it beside a flow that fills the queue. */
+/** Offset of CUBIC's part in the chunk of a BBR connection, which needs it beside a flow that fills the queue. */
 export const CUBIC_IN_BBR: usize = 640;
 
-/** What every model begins with. */
+/** Common fields at the start of every model. */
 @unmanaged
 export class Model {
   /** When the last packet went out or was acknowledged. */
@@ -42,7 +42,7 @@ export function usedModel(c: Connection, now: f64): void {
   changetype<Model>(c.model).used = now;
 }
 
-/** When the model is too old to be of use; Infinity while packets are in flight. */
+/** When the model becomes too old to be useful; Infinity while packets are in flight. */
 export function modelTime(c: Connection): f64 {
   return c.model && !c.flight ? changetype<Model>(c.model).used + KEEP_MODEL : Infinity;
 }

@@ -1,13 +1,15 @@
 /**
- * Pacing (RFC 9002 §7.7): a token bucket, filled at the rate the congestion controller asks for.
+ * Pacing (RFC 9002 §7.7): a token bucket, filled at the congestion controller's pacing rate.
  *
- * The bucket holds at least 10 packets and at least 2 ms of rate: hosts wake us by timers of 1 ms, and a smaller bucket would
- * turn that granularity into a limit. From 60 Mbit/s on that is more than the initial window, to which RFC 9002 §7.7 asks to limit bursts.
+ * The bucket holds at least 10 packets and at least 2 ms of rate: callers wake us by timers of 1 ms, and a smaller
+ * bucket would turn that granularity into a limit. From 60 Mbit/s on that is more than the initial window, to which RFC
+ * 9002 §7.7 asks to limit bursts.
  *
- * A sender whose packets waited for the bucket, and whose host then woke it late, is owed that time: up to a tenth of the least round trip, at
- * most 16 ms, which is what the coarsest timers in use take. What waits at the bottleneck has become less meanwhile by as much. Nothing is owed while
- * packets wait there all the time: the line was not idle, and what is not made up for drains the queue. Nor is more: such hosts serve packets and
- * acknowledgements by the batch, and larger bursts of them would show more bandwidth than there is.
+ * A sender whose packets waited for the bucket and which was then woken late is credited that time: up to a tenth of
+ * the minimum round trip, at most 16 ms, the granularity of the coarsest timers in use. The queue at the bottleneck has
+ * shrunk by as much meanwhile. Nothing is credited while packets wait there all the time: the line was not idle, and
+ * what is not made up for drains the queue. Nor is more: such machines serve packets and acknowledgements in batches,
+ * and larger bursts of them would show more bandwidth than there is.
  */
 import { Connection } from '../records/connection';
 import { flightOf } from '../records/flight';
@@ -16,11 +18,11 @@ import { pacingRate, queueStands } from './congestion';
 const BURST_PACKETS: u32 = 10;
 /** ms. */
 const BURST_TIME: f32 = 2;
-/** ms, and the part of the least round trip. */
+/** ms, and as a part of the minimum round trip. */
 const LATE_TIME: f32 = 16;
 const LATE_PART: f32 = 0.1;
 
-/** Fills the bucket up to `now`; asked once before a burst. */
+/** Fills the bucket up to `now`; called once before a burst. */
 export function refill(c: Connection, now: f64): void {
   if (!c.flight) return;
   const flight = flightOf(c);
@@ -51,12 +53,12 @@ export function onPaced(c: Connection, size: u32): void {
   if (c.flight) flightOf(c).pacingTokens -= <f32>size;
 }
 
-/** When the next packet may go, Infinity when pacing holds nothing back. */
+/** When the next packet may go, Infinity when pacing delays nothing. */
 export function pacingTime(c: Connection): f64 {
   return c.flight ? flightOf(c).pacingTime : Infinity;
 }
 
-/** Nothing waits for the pacer. */
+/** Call when nothing waits for the pacer. */
 export function pacingIdle(c: Connection): void {
   if (c.flight) flightOf(c).pacingTime = Infinity;
 }

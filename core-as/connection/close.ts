@@ -6,8 +6,8 @@
  *   timeout       at once
  *   then          DRAINED
  *
- * What is told to the host: CLOSED with the code (at once if the peer closed or a violation was found here, at the end of the closing
- * period if the host closed), TIMED_OUT, and DRAINED as the last event.
+ * Events for the caller: CLOSED with the code (immediately if the peer closed or a violation was found here, at the end
+ * of the closing period if the caller closed), TIMED_OUT, and DRAINED as the last event.
  */
 import { releaseModel } from '../congestion/model';
 import { APPLICATION_CLOSE, CONNECTION_CLOSE } from '../frames/types';
@@ -20,7 +20,7 @@ import { probeTimeout } from '../records/rtt';
 /** Most bytes of a reason that are kept and sent. */
 export const MOST_REASON: u32 = 512;
 
-/** Field in a closing chunk. */
+/** Fields of a closing chunk. */
 @unmanaged
 class Closing {
   code: u64;
@@ -28,29 +28,29 @@ class Closing {
   received: u32;
   reasonLength: u32;
   frameType: u32;
-  /** The host called close itself. */
+  /** 1: the caller closed. */
   ours: u32;
 }
 const REASON_AT: usize = offsetof<Closing>();
 
-/** The application closes. */
+/** Closes on behalf of the application. */
 export function close(c: Connection, code: u64, reason: usize, reasonLength: u32, now: f64): void {
   begin(c, CLOSING, APPLICATION_CLOSE, code, reason, reasonLength, now);
   if (c.closing) closingOf(c).ours = 1;
 }
 
-/** An authenticated packet broke a rule: close with a transport error. */
+/** Closes with a transport error: an authenticated packet broke a rule. */
 export function closeOnViolation(c: Connection, error: u32, now: f64): void {
   if (c.state != OPEN) return;
   begin(c, CLOSING, CONNECTION_CLOSE, error, 0, 0, now);
   c.events |= ON_CLOSED;
 }
 
-/** The peer closed. */
+/** Processes the peer's CONNECTION_CLOSE. */
 export function onPeerClose(c: Connection, code: u64, reason: usize, reasonLength: u32, now: f64): void {
   if (c.state >= DRAINING) return;
   if (c.state == CLOSING) {
-    // Both closed at once: ours counts, and nobody waits for our frame any more.
+    // Both closed at once: our code counts, and no peer waits for our frame any longer.
     c.state = DRAINING;
     c.flags &= ~CLOSE_DUE;
     return;
@@ -59,7 +59,7 @@ export function onPeerClose(c: Connection, code: u64, reason: usize, reasonLengt
   c.events |= ON_CLOSED;
 }
 
-/** Idle timeout or keep-alive without an answer: no packet can help. */
+/** Ends the connection on idle timeout or an unanswered keep-alive. */
 export function timeOut(c: Connection): void {
   c.state = DRAINED;
   c.stateTime = Infinity;
@@ -69,7 +69,7 @@ export function timeOut(c: Connection): void {
   c.events |= ON_TIMED_OUT | ON_DRAINED;
 }
 
-/** The closing or draining period is over. */
+/** Ends the closing or draining period. */
 export function endClosing(c: Connection): void {
   if (c.closing && closingOf(c).ours) c.events |= ON_CLOSED;
   c.state = DRAINED;
@@ -77,7 +77,7 @@ export function endClosing(c: Connection): void {
   c.events |= ON_DRAINED;
 }
 
-/** A packet arrived while closing. */
+/** Counts a packet that arrived while closing. */
 export function onPacketWhileClosing(c: Connection): void {
   if (c.state != CLOSING || !c.closing) return;
   const count = ++closingOf(c).received;

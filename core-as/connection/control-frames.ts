@@ -1,4 +1,4 @@
-/** Control frames we write (RFC 9000 §19). Each is made from state when it goes out; none is stored. */
+/** Control frames that we write (RFC 9000 §19). Each is built from state when it goes out; none is stored. */
 import {
   DATA_BLOCKED,
   MAX_DATA,
@@ -43,7 +43,7 @@ import { tuneConnection, tuneStream } from '../streams/window';
 /** No control frame is longer: a type and three integers. */
 const LONGEST: usize = 25;
 
-/** Writes what is pending from `to` up to `limit`; returns the address after it. */
+/** Writes pending frames from `to` up to `limit`; returns the address after the last. */
 export function fillControl(c: Connection, to: usize, limit: usize, now: f64): usize {
   let end = to;
   if (c.pending & SEND_MAX_DATA && end + LONGEST <= limit) end = maxData(c, end, now);
@@ -54,7 +54,10 @@ export function fillControl(c: Connection, to: usize, limit: usize, now: f64): u
   return fillStreamControl(c, end, limit, now);
 }
 
-/** Those of streams; asked once more behind stream bytes, which may have been the last that the peer's window allows. */
+/**
+ * Writes those of streams; called again behind stream bytes, which may have been the last that the peer's window
+ * allows.
+ */
 export function fillStreamControl(c: Connection, to: usize, limit: usize, now: f64): usize {
   let end = to;
   const list = at(c) + CONTROL_LIST;
@@ -66,7 +69,7 @@ export function fillStreamControl(c: Connection, to: usize, limit: usize, now: f
   return end;
 }
 
-/** A PING when one is asked for. */
+/** Writes a PING if one is pending. */
 export function fillPing(c: Connection, to: usize, limit: usize): usize {
   if (!(c.pending & SEND_PING) || to >= limit) return to;
   c.pending &= ~SEND_PING;
@@ -96,7 +99,7 @@ function maxMessages(c: Connection, to: usize): usize {
   return writeVarint(writeVarint(to, MAX_MESSAGES), c.peerMessageLimit);
 }
 
-/** Nothing when a lost one is to be repeated and credit has come. */
+/** Writes DATA_BLOCKED; nothing if a lost one is due but credit has arrived. */
 function dataBlocked(c: Connection, to: usize): usize {
   c.pending &= ~SEND_DATA_BLOCKED;
   if (!flagged(c, OUT_OF_CREDIT)) return to;
@@ -104,7 +107,7 @@ function dataBlocked(c: Connection, to: usize): usize {
   return writeVarint(writeVarint(to, DATA_BLOCKED), c.dataSendLimit);
 }
 
-/** NEW_CONNECTION_ID and RETIRE_CONNECTION_ID, into the packet that gets the next number. */
+/** Writes NEW_CONNECTION_ID and RETIRE_CONNECTION_ID into the packet that gets the next number. */
 function idFrames(c: Connection, to: usize, limit: usize): usize {
   c.pending &= ~SEND_IDS;
   if (!c.ids) return to;
@@ -113,7 +116,7 @@ function idFrames(c: Connection, to: usize, limit: usize): usize {
   return end;
 }
 
-/** One pending frame of a stream. */
+/** Writes one pending frame of a stream. */
 function streamControl(c: Connection, s: Stream, to: usize, now: f64): usize {
   if (s.pending & SEND_RESET_STREAM) {
     s.pending &= ~SEND_RESET_STREAM;

@@ -1,4 +1,6 @@
-/** The packets that the transmit call under way has written: their places in the tables of memory/layout.ts, and their bytes. */
+/**
+ * The packets written by the current transmit call: their entries in the tables of memory/layout.ts, and their bytes.
+ */
 import { packetLengths, packetOffsets } from '../memory/layout';
 import { ROUTE_HEADER, writeRoute } from '../packet/header';
 import { countSent } from '../paths/amplification';
@@ -7,13 +9,13 @@ import { Connection, flagged, ROUTED } from '../records/connection';
 export let written: u32 = 0;
 export let writtenBytes: u32 = 0;
 
-/** Begins a transmit call: nothing is written. */
+/** Begins a transmit call. */
 export function beginBatch(): void {
   written = 0;
   writtenBytes = 0;
 }
 
-/** Puts a finished packet, with its Route header, into the tables; returns its size on the wire. */
+/** Enters a finished packet, with its Route header, into the tables; returns its size on the wire. */
 export function emit(c: Connection, packet: usize, length: u32): u32 {
   let start = packet;
   let size = length;

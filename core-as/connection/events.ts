@@ -1,8 +1,8 @@
 /**
- * What the host is told, derived from flags: nothing is queued, so nothing can grow. `nextEvent` takes one flag down and fills the
- * two result fields (stream id, value).
+ * Events for the caller, derived from flags: nothing is queued, so nothing can grow. `nextEvent` clears one flag and
+ * fills the two result fields (stream id, value).
  *
- * Order: connection-wide news, paths and ids, streams in the order they had news, datagrams, the end.
+ * Order: connection-wide news, paths and ids, streams in the order of their news, datagrams, the end.
  */
 import {
   EVENT_CLOSED,
@@ -64,39 +64,39 @@ import {
 import { maybeFree } from '../streams/lifecycle';
 import { closeCode } from './close';
 
-/** Kind of the next event, NONE when there is none. */
+/** Returns the kind of the next event, NONE when there is none. */
 export function nextEvent(c: Connection): u32 {
-  if (take(c, ON_COMPLETED)) return tell(EVENT_COMPLETED, 0, 0);
-  if (take(c, ON_SEND_KEY)) return tell(EVENT_KEY_UPDATED, 0, 0);
-  if (take(c, ON_RECEIVE_KEY)) return tell(EVENT_KEY_UPDATED, 0, 1);
-  if (take(c, ON_STREAMS)) return tell(EVENT_STREAMS_AVAILABLE, 0, 0);
-  if (take(c, ON_MESSAGES)) return tell(EVENT_MESSAGES_WRITABLE, 0, 0);
+  if (take(c, ON_COMPLETED)) return report(EVENT_COMPLETED, 0, 0);
+  if (take(c, ON_SEND_KEY)) return report(EVENT_KEY_UPDATED, 0, 0);
+  if (take(c, ON_RECEIVE_KEY)) return report(EVENT_KEY_UPDATED, 0, 1);
+  if (take(c, ON_STREAMS)) return report(EVENT_STREAMS_AVAILABLE, 0, 0);
+  if (take(c, ON_MESSAGES)) return report(EVENT_MESSAGES_WRITABLE, 0, 0);
   if (flagged(c, SUSPECTED)) {
     c.flags &= ~SUSPECTED;
-    return tell(EVENT_PATH_SUSPECTED, <f64>c.activePath, 0);
+    return report(EVENT_PATH_SUSPECTED, <f64>c.activePath, 0);
   }
   if (flagged(c, CHALLENGED)) {
     c.flags &= ~CHALLENGED;
-    return tell(EVENT_PATH_CHALLENGED, <f64>c.activePath, 0);
+    return report(EVENT_PATH_CHALLENGED, <f64>c.activePath, 0);
   }
   if (c.paths != 0 || c.ids != 0) {
     const ofPath = nextPathEvent(c);
-    if (ofPath) return tell(ofPath, <f64>outEventPath, <f64>outEventValue);
+    if (ofPath) return report(ofPath, <f64>outEventPath, <f64>outEventValue);
   }
   if (flagged(c, RESTED)) {
     c.flags &= ~RESTED;
-    return tell(EVENT_RESTED, 0, 0);
+    return report(EVENT_RESTED, 0, 0);
   }
   if (flagged(c, RESUMED)) {
     c.flags &= ~RESUMED;
-    return tell(EVENT_RESUMED, 0, 0);
+    return report(EVENT_RESUMED, 0, 0);
   }
   const ofStream = nextStreamEvent(c);
   if (ofStream) return ofStream;
-  if (datagramUntold(c)) return tell(EVENT_DATAGRAM, 0, <f64>headLength(c, false));
-  if (take(c, ON_CLOSED)) return tell(EVENT_CLOSED, 0, <f64>closeCode(c));
-  if (take(c, ON_TIMED_OUT)) return tell(EVENT_TIMED_OUT, 0, 0);
-  if (take(c, ON_DRAINED)) return tell(EVENT_DRAINED, 0, 0);
+  if (takeUnreportedDatagram(c)) return report(EVENT_DATAGRAM, 0, <f64>headLength(c, false));
+  if (take(c, ON_CLOSED)) return report(EVENT_CLOSED, 0, <f64>closeCode(c));
+  if (take(c, ON_TIMED_OUT)) return report(EVENT_TIMED_OUT, 0, 0);
+  if (take(c, ON_DRAINED)) return report(EVENT_DRAINED, 0, 0);
   return EVENT_NONE;
 }
 
@@ -116,24 +116,24 @@ function nextStreamEvent(c: Connection): u32 {
 
 function streamEvent(s: Stream): u32 {
   const id = <f64>s.id;
-  if (drop(s, ON_OPENED)) return tell(EVENT_STREAM_OPENED, id, 0);
-  if (drop(s, ON_READABLE)) return tell(EVENT_STREAM_READABLE, id, 0);
-  if (drop(s, ON_MESSAGE)) return tell(EVENT_MESSAGE, id, <f64>s.finalSize);
+  if (drop(s, ON_OPENED)) return report(EVENT_STREAM_OPENED, id, 0);
+  if (drop(s, ON_READABLE)) return report(EVENT_STREAM_READABLE, id, 0);
+  if (drop(s, ON_MESSAGE)) return report(EVENT_MESSAGE, id, <f64>s.finalSize);
   if (drop(s, ON_RESET)) {
     s.flags |= RECEIVE_DONE;
-    return tell(EVENT_STREAM_RESET, id, <f64>s.peerResetCode);
+    return report(EVENT_STREAM_RESET, id, <f64>s.peerResetCode);
   }
-  if (drop(s, ON_STOPPED)) return tell(EVENT_STREAM_STOPPED, id, <f64>s.peerStopCode);
-  if (drop(s, ON_WRITABLE)) return tell(EVENT_STREAM_WRITABLE, id, 0);
-  if (drop(s, ON_FINISHED)) return tell(EVENT_STREAM_FINISHED, id, 0);
+  if (drop(s, ON_STOPPED)) return report(EVENT_STREAM_STOPPED, id, <f64>s.peerStopCode);
+  if (drop(s, ON_WRITABLE)) return report(EVENT_STREAM_WRITABLE, id, 0);
+  if (drop(s, ON_FINISHED)) return report(EVENT_STREAM_FINISHED, id, 0);
   return EVENT_NONE;
 }
 
-function datagramUntold(c: Connection): bool {
+function takeUnreportedDatagram(c: Connection): bool {
   if (!c.datagrams) return false;
   const queue = queueOf(c, false);
-  if (queue.untold == 0) return false;
-  queue.untold--;
+  if (queue.unreported == 0) return false;
+  queue.unreported--;
   return true;
 }
 
@@ -149,7 +149,7 @@ function drop(s: Stream, event: u32): bool {
   return raised;
 }
 
-function tell(kind: u32, stream: f64, value: f64): u32 {
+function report(kind: u32, stream: f64, value: f64): u32 {
   store<f64>(results, stream);
   store<f64>(results, value, 8);
   return kind;

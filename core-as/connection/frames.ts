@@ -1,5 +1,5 @@
 /**
- * The frames of a packet that was authenticated: type by type (RFC 9000 §12.4, §19).
+ * The frames of an authenticated packet, type by type (RFC 9000 §12.4, §19).
  *
  * Each branch reads its whole frame first and checks `failed` before it acts.
  */
@@ -52,13 +52,13 @@ import { onPeerClose } from './close';
 /** RFC 9000 §4.6 */
 const MOST_STREAMS: u64 = 1 << 60;
 
-/** Whether the packet read last asks for an acknowledgement. */
+/** Whether the last packet is ack-eliciting. */
 export let outElicited: bool = false;
-/** Whether it had a frame that is not only about paths (RFC 9000 §9.1): the sender uses the path it came in on. */
+/** Whether it had a non-probing frame (RFC 9000 §9.1): the sender uses the path it came in on. */
 export let outNonProbing: bool = false;
 let datagrams: bool = false;
 
-/** Acts on all frames but DATAGRAM. Returns a transport error code, REFUSED, or 0. */
+/** Processes all frames except DATAGRAM. Returns a transport error code, REFUSED, or 0. */
 export function receiveFrames(c: Connection, from: usize, to: usize, now: f64): u32 {
   outElicited = false;
   outNonProbing = false;
@@ -76,7 +76,7 @@ export function receiveFrames(c: Connection, from: usize, to: usize, now: f64): 
   return ERROR_NO_ERROR;
 }
 
-/** Queues the DATAGRAM frames of a packet that went through `receiveFrames`. */
+/** Queues the DATAGRAM frames of a packet that passed `receiveFrames`. */
 export function deliverDatagrams(c: Connection, from: usize, to: usize): void {
   if (!datagrams) return;
   startReading(from, to);
@@ -91,7 +91,7 @@ export function deliverDatagrams(c: Connection, from: usize, to: usize): void {
 
 function receiveFrame(c: Connection, type: u64, now: f64): u32 {
   const closes = type == CONNECTION_CLOSE || type == APPLICATION_CLOSE;
-  // Once closing, or closed by an earlier frame of this packet, only the peer's close still matters.
+  // While closing, or after an earlier frame of this packet closed, only the peer's close still matters.
   if (c.state != OPEN && !closes) return skipFrame(type) ? ERROR_NO_ERROR : ERROR_FRAME_ENCODING_ERROR;
   if (type >= STREAM && type <= STREAM_LAST) return streamFrame(c, type);
   if (type == ACK || type == ACK_ECN) return receiveAck(c, type == ACK_ECN, now);
@@ -136,7 +136,7 @@ function resetFrame(c: Connection): u32 {
   return onPeerReset(c, outStream, code, finalSize);
 }
 
-/** Answered by RESET_STREAM with the same code (RFC 9000 §3.5). */
+/** STOP_SENDING, answered by RESET_STREAM with the same code (RFC 9000 §3.5). */
 function stopFrame(c: Connection): u32 {
   const id = readVarint();
   const code = readVarint();
@@ -189,14 +189,14 @@ function closeFrame(c: Connection, type: u64, now: f64): u32 {
   return ERROR_NO_ERROR;
 }
 
-/** Says that the peer waits; our credit is given by what the application reads, so only the id is checked. */
+/** The peer waits for credit. Only the id is checked: our credit follows what the application reads. */
 function blockedFrame(c: Connection): u32 {
   const id = readVarint();
   readVarint();
   return failed ? ERROR_FRAME_ENCODING_ERROR : locate(c, id, true);
 }
 
-/** Likewise: places are given as streams end. */
+/** Likewise: slots are freed as streams end. */
 function streamsBlockedFrame(): u32 {
   return readVarint() > MOST_STREAMS ? ERROR_FRAME_ENCODING_ERROR : ERROR_NO_ERROR;
 }

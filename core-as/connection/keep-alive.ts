@@ -1,19 +1,20 @@
 /**
- * Keep-alive (PROTOCOL.md §5), for client and device: a PING `interval` after the last packet of ours that was acknowledged, then one
- * every `retry`, at most `most` of them, then the connection is dead, or rests (resting.ts). Unlike the PTO it does not back off, and unlike the idle
- * timeout it is about our own packets: it notices a path that only carries one way.
+ * Keep-alive (PROTOCOL.md §5), for client and device: a PING `interval` after our last acknowledged packet, then one
+ * every `retry`, at most `most` of them; then the connection is dead, or rests (resting.ts). Unlike the PTO it does not
+ * back off, and unlike the idle timeout it is about our own packets: it detects a path that carries packets one way
+ * only.
  */
 import { Connection, flagged, MAY_REST, PROBE, SEND_PING, SUSPECTED } from '../records/connection';
 import { timeOut } from './close';
 import { beginRest } from './resting';
 
-/** When the next PING goes out, or the connection is given up. */
+/** When the next PING goes out, or the connection ends. */
 export function keepAliveTime(c: Connection): f64 {
   if (c.keepAliveInterval == 0) return Infinity;
   return c.keepAliveSince + <f64>c.keepAliveInterval + <f64>c.keepAliveCount * <f64>c.keepAliveRetry;
 }
 
-/** The keep-alive timer fired. */
+/** Handles the keep-alive timer. */
 export function onKeepAlive(c: Connection): void {
   if (c.keepAliveCount >= c.keepAliveMost) {
     if (flagged(c, MAY_REST)) beginRest(c, true);
@@ -21,7 +22,7 @@ export function onKeepAlive(c: Connection): void {
     return;
   }
   c.keepAliveCount++;
-  // The question before got no answer, or there will be no other one: the host asks what carries the path.
+  // The previous PING was not answered, or no further one will follow: the caller should check what carries the path.
   if (c.keepAliveCount > 1 || c.keepAliveCount == c.keepAliveMost) c.flags |= SUSPECTED;
   c.pending |= SEND_PING;
   c.flags |= PROBE;

@@ -1,7 +1,7 @@
 /**
- * Opening and freeing a connection. A handle is the index of its slot.
+ * Opens and frees a connection. A handle is the index of its slot.
  *
- * What the host passes lies at the start of the transfer area:
+ * The caller's parameters lie at the start of the transfer area:
  *
  *   0    send key, receive key, send mask key, receive mask key (32 bytes each)
  *   128  our id, the peer's id (8 bytes each)
@@ -39,7 +39,7 @@ const FIELDS: usize = 144;
 const CHALLENGE_SEED: usize = 480;
 const COMPLETE: usize = 512;
 
-// Order of the f64 fields; bindings/parameters.ts has the same.
+// Order of the f64 fields, the same as in bindings/parameters.ts.
 const P_INITIATOR = 0;
 const P_NOW = 1;
 const P_SEED = 2;
@@ -63,10 +63,10 @@ const P_MESSAGES = 5;
 const P_ACK_DELAY = 6;
 const P_DATAGRAM = 7;
 
-/** Handle of the connection `open` made last. */
+/** Handle of the connection that `open` made last. */
 export let openedHandle: u32 = 0;
 
-/** Makes a connection from the transfer area; the keys there are wiped. */
+/** Opens a connection from the transfer area, and wipes the keys there. */
 export function open(): u32 {
   const completeLength = <u32>field(P_COMPLETE);
   seedChallenges(transfer + CHALLENGE_SEED);

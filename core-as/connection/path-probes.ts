@@ -1,9 +1,10 @@
 /**
- * Packets that ask and answer about paths: PATH_RESPONSE and PATH_CHALLENGE, each on its path, outside of congestion control, expanded to
- * 1,200 bytes unless the anti-amplification limit forbids (RFC 9000 §8.2.1, §8.2.2), or they only keep a path warm. What is lost is not repeated: the
- * challenge has its own clock.
+ * Packets that validate paths: PATH_RESPONSE and PATH_CHALLENGE, each on its path, outside of congestion control,
+ * expanded to 1,200 bytes unless the anti-amplification limit forbids that (RFC 9000 §8.2.1, §8.2.2) or they only keep
+ * a path warm. Lost ones are not repeated: challenges have their own timer.
  *
- * Each such packet notes its path, so that an acknowledgement which came by a faster path does not make those of the active one look late.
+ * Each such packet records its path, so that an acknowledgement that arrived over a faster path does not make packets
+ * of the active path look late.
  */
 import { PATH_CHALLENGE, PATH_RESPONSE } from '../frames/types';
 import { writeVarint } from '../frames/varint';
@@ -24,7 +25,7 @@ import { emit } from './emit';
 /** Type and data. */
 const FRAME: usize = 9;
 
-/** Writes one packet for the path that is due first; its index, NO_PATH when none is. */
+/** Writes one packet for the path that is due first; returns its index, NO_PATH when none is. */
 export function transmitProbe(c: Connection, now: f64): u8 {
   for (;;) {
     const index = nextPath(c, now);
@@ -81,7 +82,7 @@ function write(c: Connection, index: u8, now: f64): bool {
   return true;
 }
 
-/** With the addressing of that path for the moment. */
+/** Sends with the addressing of that path, and restores the active one's. */
 function send(c: Connection, packet: usize, length: u32, index: u8): void {
   const number = c.nextNumber++;
   if (c.flight) {

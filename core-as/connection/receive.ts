@@ -1,11 +1,11 @@
 /**
- * A datagram arrived.
+ * Receives a datagram.
  *
- *   1. authenticate and decrypt in the receive slot (packet/protection.ts)
- *   2. frames, one after the other (connection/frames.ts); a violation closes the connection
- *   3. no room for what a frame carries: the packet stays unacknowledged, the peer repeats it. Frames are idempotent, so a part that
- *      was taken already does no harm; datagrams, which are not, are taken last
- *   4. mark the number as received, decide about acknowledging
+ *   1. Authenticate and decrypt in the receive slot (packet/protection.ts).
+ *   2. Process the frames in order (connection/frames.ts); a violation closes the connection.
+ *   3. Without room for a frame's content the packet stays unacknowledged and the peer repeats it. Frames are
+ *      idempotent, so processing a part twice does no harm; datagrams, which are not, come last.
+ *   4. Mark the number as received, decide about acknowledging.
  */
 import { ERROR_AEAD_LIMIT_REACHED } from '../codes.generated';
 import { receiveSlot } from '../memory/layout';
@@ -25,14 +25,14 @@ import { endRest } from './resting';
 const MOST_FAILURES: u64 = 1 << 36;
 
 /**
- * Our constant, ms: data that was sent in one burst with Complete is there by then, and so is a quick answer. No more, because for an initiator
- * that could not time the handshake this is part of its first RTT sample.
+ * Our constant, ms: by then data sent in one burst with Complete has arrived, and a quick answer is ready. Not longer,
+ * because for an initiator that could not time the handshake this is part of its first RTT sample.
  */
 const COMPLETE_ACK_DELAY: f64 = 2;
 
 /**
- * Handles `size` bytes at `start` of the receive slot, which came in on `path` (paths/arrival.ts); true if they are an authentic, new
- * packet.
+ * Processes `size` bytes at `start` of the receive slot, which arrived on `path` (paths/arrival.ts); true if they are
+ * an authentic, new packet.
  */
 export function receive(c: Connection, start: u32, size: u32, path: u32, now: f64): bool {
   if (c.state >= DRAINING) return drop(c);
@@ -78,8 +78,8 @@ export function receive(c: Connection, start: u32, size: u32, path: u32, now: f6
 }
 
 /**
- * Packet 0 of the initiator, the Complete packet, is verified: acknowledged with the answer to the data that follows it. When it came again an
- * acknowledgement was lost: at once.
+ * Packet 0 of the initiator, the Complete packet, is verified. It is acknowledged with the answer to the data that
+ * follows it; a repeated one immediately, because an acknowledgement was lost.
  */
 export function completeReceived(c: Connection, now: f64): void {
   const again = c.largestReceived >= 0;

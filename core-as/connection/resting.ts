@@ -1,11 +1,13 @@
 /**
  * Rest (PROTOCOL.md §6): no path carries anything, and the connection waits for one that does.
  *
- *   begins   the host says that the last path is lost, or keep-alive found no answer and the host allows it
- *   goes on  only challenges of paths leave, no timer ends the connection, what was in flight waits to go out again; streams take what they have room for
- *   ends     with an authentic packet on the active path. The host may have replaced that (`replacePath`), or the peer comes in on another one (migration.ts)
+ *   begins   the caller reports that the last path is lost, or keep-alive found no answer and the caller allows rest
+ *   lasts    only path challenges leave; no timer ends the connection; what was in flight waits to go out again;
+ *            streams accept what they have room for
+ *   ends     with an authentic packet on the active path. The caller may have replaced that path (`replacePath`), or
+ *            the peer arrives on another one (migration.ts)
  *
- * How long it may last, and what is done meanwhile to get a path, the host decides.
+ * The caller decides how long it may last and how to find a path meanwhile.
  */
 import { STATUS_BLOCKED, STATUS_INVALID_ARGUMENT, STATUS_OK } from '../codes.generated';
 import { challenge, validationTime } from '../paths/challenges';
@@ -16,30 +18,31 @@ import { FRESH, FULL_SIZE, KEPT, NO_PATH, ON_ROUTE, OURS, pathAt, pathsOf, UNVAL
 import { loseInFlight } from '../recovery/loss';
 import { beginRecovery, forgetInFlight, restartFlight } from '../recovery/path-state';
 
-/** `untold`: the host has not asked for it. */
-export function beginRest(c: Connection, untold: bool): void {
+/** Begins a rest. `unreported`: the caller did not request it, so an event reports it. */
+export function beginRest(c: Connection, unreported: bool): void {
   if (c.state != OPEN || flagged(c, RESTING)) return;
   loseInFlight(c, c.activePath);
-  // The end of a rest before this one, if the host has not heard of it, is no news any more.
-  c.flags = (c.flags | RESTING | (untold ? RESTED : 0)) & ~(PROBE | SUSPECTED | RESUMED);
-  // It answered in full size once; now nothing is known of it.
+  // The end of an earlier rest, if not yet reported, is no longer news.
+  c.flags = (c.flags | RESTING | (unreported ? RESTED : 0)) & ~(PROBE | SUSPECTED | RESUMED);
+  // It once answered in full size; now nothing is known about it.
   if (c.paths) pathAt(c, c.activePath).flags &= ~FULL_SIZE;
 }
 
-/** The peer was heard on the active path. */
+/** Ends the rest: the peer was heard on the active path. */
 export function endRest(c: Connection, now: f64): void {
   c.flags = (c.flags | RESUMED) & ~RESTING;
   c.keepAliveSince = now;
   c.keepAliveCount = 0;
   restartFlight(c, now);
   if (flagged(c, ACK_OWED)) c.flags |= ACK_NOW;
-  // The peer follows what is no probe.
+  // The peer follows non-probing frames.
   c.pending |= SEND_PING;
 }
 
 /**
- * The active path of a connection at rest leads elsewhere from now on: the same ids, since the peer could supply no other ones; nothing is known of it. It is
- * challenged, and the connection goes on once the peer was heard there. `route`: the id of its Route header, if `routed`.
+ * Redirects the active path of a resting connection: it keeps its ids, since the peer could supply no others, and
+ * forgets what was known about the path. It is challenged, and the connection resumes once the peer is heard there.
+ * `route`: the id of its Route header, if `routed`.
  */
 export function replacePath(c: Connection, routed: bool, route: u64, now: f64): u32 {
   if (!flagged(c, RESTING) || c.state != OPEN) return STATUS_INVALID_ARGUMENT;
@@ -58,7 +61,7 @@ export function replacePath(c: Connection, routed: bool, route: u64, now: f64): 
   all.rival = NO_PATH;
   all.activeDead = 0;
   setAddress(c, p);
-  // What is left of it, the Complete packet, counts nowhere.
+  // What is left in flight, the Complete packet, counts for no path.
   forgetInFlight(c, index);
   c.bytesInFlight = 0;
   beginRecovery(c);

@@ -1,12 +1,13 @@
 /**
- * A receiver whose bytes stay away asks for them (docs/transport.md §6): a PING, once.
+ * A receiver whose incoming bytes stay away sends one PING (docs/transport.md §6).
  *
- * An end that only receives has nothing in flight, so no probe timeout of its own tells it that packets no longer come. When its NAT rebinds it
- * while it owes no acknowledgement, the peer sends to an address that is nobody's, and only a packet from here can tell it the new one. The PING is
- * repeated by the probe timeout like anything else, which also finds a path or a route that is dead (paths/failover.ts).
- * RFC 9000 §10.1.2 leaves it to an endpoint to test the path with a PING; Chromium's QUIC does so after 200 ms of an open stream.
+ * An end that only receives has nothing in flight, so no probe timeout of its own shows that packets no longer arrive.
+ * When its NAT rebinds it while it owes no acknowledgement, the peer sends to an address that no longer leads anywhere,
+ * and only a packet from here can carry the new one. The probe timeout repeats the PING like any other frame, which
+ * also detects a dead path or route (paths/failover.ts). RFC 9000 §10.1.2 leaves it to an endpoint to test the path
+ * with a PING; Chromium's QUIC does so after 200 ms of an open stream.
  *
- * A peer that just has nothing to send for the moment costs two small packets, at most once in LEAST_BYTES.
+ * A peer that merely has nothing to send for the moment costs two small packets, at most once in LEAST_BYTES.
  */
 import { datagramBytes, forgetDatagramBytes } from '../datagrams/queue';
 import { next } from '../memory/list';
@@ -15,27 +16,33 @@ import { flightOf } from '../records/flight';
 import { probeTimeout } from '../records/rtt';
 import { ALL_LINK, canReceive, has, PEER_RESET, RECEIVE_DONE, Stream } from '../records/stream';
 
-/** Our constant: what has to have come since the peer was last asked. PING and ACK are some 150 bytes: 1 % of it. */
+/** Our constant: bytes that must have arrived since the last such PING. PING and ACK are some 150 bytes: 1 % of it. */
 const LEAST_BYTES: u32 = 16_384;
 
-/** Our constant: after the last packet, in probe timeouts. The peer's own probe, and its repetition, would have come by then. */
+/**
+ * Our constant: time after the last packet, in probe timeouts. The peer's own probe, and its repetition, would have
+ * arrived by then.
+ */
 const TIMEOUTS: f64 = 3;
 
-/** When the peer is asked, Infinity when nothing is expected or a probe timeout runs anyway. */
+/** When the PING is due, Infinity when nothing is expected or a probe timeout is armed anyway. */
 export function stallTime(c: Connection): f64 {
   if (streamBytes(c) < LEAST_BYTES && datagramBytes(c) < LEAST_BYTES) return Infinity;
   if (c.flight && flightOf(c).outstanding > 0) return Infinity;
   return c.idleSince + TIMEOUTS * probeTimeout(c);
 }
 
-/** The bytes stayed away. */
+/** Queues the PING. */
 export function onStall(c: Connection): void {
   if (datagramBytes(c) >= LEAST_BYTES || isInTheMiddle(c)) c.pending |= SEND_PING;
   c.askedAt = kibibytes(c);
   forgetDatagramBytes(c);
 }
 
-/** Bytes of streams and messages that came since, in units of 1 KiB; beyond 64 MiB it begins again at nothing, which only asks later. */
+/**
+ * Bytes of streams and messages received since then, in units of 1 KiB; beyond 64 MiB it wraps to 0, which only delays
+ * the PING.
+ */
 function streamBytes(c: Connection): u32 {
   return (<u32>(kibibytes(c) - c.askedAt)) << 10;
 }
@@ -44,7 +51,7 @@ function kibibytes(c: Connection): u16 {
   return <u16>(c.dataReceived >> 10);
 }
 
-/** Whether a stream or message has begun to arrive and has not ended. */
+/** Whether a stream or message has begun to arrive but has not ended. */
 function isInTheMiddle(c: Connection): bool {
   for (let item = c.allHead; item; item = next(item, ALL_LINK)) {
     const s = changetype<Stream>(item);

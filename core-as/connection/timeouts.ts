@@ -1,4 +1,4 @@
-/** What happens when timers fire (timers.ts names them). */
+/** What happens when timers fire (timers.ts lists them). */
 import { forget } from '../congestion/congestion';
 import { next } from '../memory/list';
 import { discardPreviousKey } from '../packet/key-update';
@@ -41,7 +41,7 @@ export function handleTimeout(c: Connection, now: f64): void {
   if (now >= previousKeyTimer(c)) discardPreviousKey(c);
 }
 
-/** Timers of what a path carries, and of whether it does. */
+/** Fires the timers for traffic on the path and for its liveness. */
 function whileCarried(c: Connection, now: f64): void {
   if (now >= idleTimer(c)) {
     timeOut(c);
@@ -60,7 +60,7 @@ function whileCarried(c: Connection, now: f64): void {
   if (now >= modelTimer(c)) forget(c);
 }
 
-/** Chunks may be free again: turned-away writers try once more. */
+/** Lets turned-away writers try again: chunks may be free. */
 function retryStarved(c: Connection): void {
   c.stateTime = Infinity;
   c.flags &= ~STARVED;

@@ -12,27 +12,30 @@ import { probeTime } from '../recovery/loss';
 import { keepAliveTime } from './keep-alive';
 import { stallTime } from './stall';
 
-/** A received packet must be acknowledged now at the latest. */
+/** Latest time to acknowledge a received packet. */
 export function ackTimer(c: Connection): f64 {
   return flagged(c, ACK_NOW) ? Infinity : c.ackTime;
 }
 
-/** A packet older than others that were acknowledged counts as lost now. */
+/** A packet older than acknowledged ones now counts as lost. */
 export function lossTimer(c: Connection): f64 {
   return c.flight ? flightOf(c).lossTime : Infinity;
 }
 
-/** Nothing was acknowledged for so long that the peer is asked again; not while the anti-amplification limit lets nothing go (RFC 9002 §6.2.2.1). */
+/**
+ * PTO: nothing was acknowledged for so long that a probe goes out; not while the anti-amplification limit blocks it
+ * (RFC 9002 §6.2.2.1).
+ */
 export function probeTimer(c: Connection): f64 {
   return flagged(c, LIMITED) && !mayAmplify(c) ? Infinity : probeTime(c);
 }
 
-/** A lone small packet on a lossy path is repeated before anybody can know whether it arrived. */
+/** A lone small packet on a lossy path is repeated before its acknowledgement could arrive. */
 export function earlyCopyTimer(c: Connection): f64 {
   return earlyCopyTime(c);
 }
 
-/** The pacer lets the next packet go. */
+/** The pacer allows the next packet. */
 export function pacingTimer(c: Connection): f64 {
   return pacingTime(c);
 }
@@ -42,7 +45,7 @@ export function keepAliveTimer(c: Connection): f64 {
   return keepAliveTime(c);
 }
 
-/** Bytes that were arriving stay away: the peer is asked. */
+/** Bytes that were arriving stay away: a PING is due. */
 export function stallTimer(c: Connection): f64 {
   return stallTime(c);
 }
@@ -57,17 +60,17 @@ export function retryTimer(c: Connection): f64 {
   return c.stateTime;
 }
 
-/** What is known about the path is too old to be of use. */
+/** The model of the path is too old to be useful. */
 export function modelTimer(c: Connection): f64 {
   return modelTime(c);
 }
 
-/** The receive key before the current one is wiped. */
+/** The previous receive key is wiped. */
 export function previousKeyTimer(c: Connection): f64 {
   return previousKeyTime(c);
 }
 
-/** A path is to be asked, has answered too late, or was left long enough ago. */
+/** A path is to be challenged, has answered too late, or was left long enough ago. */
 export function pathTimer(c: Connection): f64 {
   return pathTime(c);
 }
@@ -90,7 +93,7 @@ export function nextTimer(c: Connection): f64 {
   return min(next, min(previousKeyTimer(c), modelTimer(c)));
 }
 
-/** At rest nothing ends the connection, and nothing is sent but what asks paths. */
+/** At rest nothing ends the connection, and only path challenges are sent. */
 function restTimer(c: Connection): f64 {
   const next = min(retryTimer(c), previousKeyTimer(c));
   return c.paths ? min(next, pathTimer(c)) : next;

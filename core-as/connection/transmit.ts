@@ -1,11 +1,12 @@
 /**
- * What goes out next. One call fills up to 32 slots; each packet is built in its slot in this order (docs/transport.md §2):
+ * Builds outgoing packets. One call fills up to 32 slots; each packet is built in its slot in this order
+ * (docs/transport.md §2):
  *
  *   1. is anything due, and do window, pacer and chunks allow more than an acknowledgement?
- *   2. ACK   3. credit and stream control   4. stream bytes: lost, messages, datagrams, byte streams; what blocks them   5. PING
- *   6. number, header, encryption; record of what it carried
+ *   2. ACK   3. credit and stream control   4. stream bytes: lost, messages, datagrams, byte streams; blocked frames
+ *   5. PING   6. number, header, encryption; record of the content
  *
- * The Complete packet of the initiator goes before everything else, as the bytes the host gave.
+ * The initiator's Complete packet precedes everything else, with the bytes that the caller gave.
  */
 import { onAppLimited, onOutOfCredit, onWindowFull, windowLeft } from '../congestion/congestion';
 import { mayPace, onPaced, pacingIdle, refill } from '../congestion/pacing';
@@ -51,20 +52,20 @@ import { skipIsDue } from './skip';
 /** Our constant: after this long a starved writer is offered room again, ms. */
 const RETRY_AFTER: f64 = 20;
 
-/** Our constant: bytes of the ACK frame in a packet that closes; the close frame needs the rest. */
+/** Our constant: bytes of the ACK frame in a closing packet; the close frame needs the rest. */
 const ACK_IN_CLOSE: u32 = 128;
-/** Bytes of a closing frame without a reason: type, code, type of a frame, length. */
+/** Bytes of a closing frame without a reason: type, code, frame type, length. */
 const LEAST_CLOSE: u32 = 1 + 8 + 1 + 2;
 
-/** Our constant: what is encrypted before it is sent should still be in a processor's cache of 512 KiB when the kernel copies it. */
+/** Our constant: encrypted packets should still be in a processor cache of 512 KiB when the kernel copies them. */
 const BATCH_BYTES: u32 = 3 << 16;
 
-/** Index of the path they go to. */
+/** Index of the path that the packets go to. */
 export let outTransmitPath: u32 = 0;
 
 /**
- * Writes up to `most` packets, fewer large ones, at 0 none but a challenge or answer of a path; returns how many. Their places are in the
- * tables of memory/layout.ts.
+ * Writes up to `most` packets, fewer if they are large, at 0 only a path challenge or response; returns how many. The
+ * tables of memory/layout.ts hold their addresses.
  */
 export function transmit(c: Connection, now: f64, most: u32): u32 {
   beginBatch();
@@ -86,7 +87,7 @@ function transmitOpen(c: Connection, now: f64, most: u32): void {
   while (written < most && writtenBytes < BATCH_BYTES) if (!transmitPacket(c, now)) break;
 }
 
-/** One packet; false when there is nothing to send or nothing may go. */
+/** Writes one packet; false when there is nothing to send or nothing may be sent. */
 function transmitPacket(c: Connection, now: f64): bool {
   if (flagged(c, LIMITED) && !mayAmplify(c)) {
     pacingIdle(c);
@@ -122,7 +123,9 @@ function transmitPacket(c: Connection, now: f64): bool {
   return true;
 }
 
-/** A packet of a size that is tried: PING and PADDING (recovery/mtu.ts). False when it is not time, or there is no room. */
+/**
+ * Writes a probe of a larger size: PING and PADDING (recovery/mtu.ts). False when it is not due, or there is no room.
+ */
 function transmitMtuProbe(c: Connection, now: f64): bool {
   const size = mtuProbeDue(c, now);
   if (!size || !changetype<usize>(newRecord(c, c.nextNumber))) return false;
@@ -138,7 +141,7 @@ function transmitMtuProbe(c: Connection, now: f64): bool {
   return true;
 }
 
-/** Frames that ask for an acknowledgement, in order of urgency. */
+/** Writes ack-eliciting frames, in order of urgency. */
 function fillFrames(c: Connection, to: usize, limit: usize, now: f64): usize {
   let end = fillControl(c, to, limit, now);
   end = fillStreams(c, end, limit);
@@ -150,7 +153,7 @@ function fillFrames(c: Connection, to: usize, limit: usize, now: f64): usize {
   return fillPing(c, end, limit);
 }
 
-/** Encrypts, hands over, remembers. */
+/** Encrypts the packet, emits it and records its content. */
 function send(c: Connection, packet: usize, length: u32, now: f64): void {
   const number = c.nextNumber++;
   const size = emit(c, packet, protect(c, packet, length, number));
@@ -165,7 +168,7 @@ function send(c: Connection, packet: usize, length: u32, now: f64): void {
   onProbeSent(c);
 }
 
-/** The Complete packet; false when no slot or chunk is left. */
+/** Writes the Complete packet; false when no slot or chunk is left. */
 function transmitComplete(c: Connection, now: f64): bool {
   const first = c.flight == 0;
   if (!ensureFlight(c)) return false;
@@ -204,7 +207,7 @@ function transmitClose(c: Connection, now: f64): void {
   c.flags &= ~CLOSE_DUE;
   const start = packet + HEADER;
   const limit = start + space;
-  // What arrived before the close counts for the peer: a stream that had ended is not told as cut off.
+  // The peer counts what arrived before the close: a stream that had ended is not reported as cut off.
   const end = writeClose(c, ackOwed(c) && space >= 2 * ACK_IN_CLOSE ? writeAck(c, start, start + ACK_IN_CLOSE, now) : start, limit);
   emit(c, packet, protect(c, packet, <u32>(end - start), c.nextNumber++));
 }
@@ -213,7 +216,7 @@ function hasData(c: Connection): bool {
   return c.pending != 0 || c.controlHead != 0 || hasStreamData(c) || waiting(c, true) > 0;
 }
 
-/** Whether a packet that asks for an acknowledgement may go now. */
+/** Whether an ack-eliciting packet may go now. */
 function mayElicit(c: Connection, now: f64): bool {
   const fresh = c.flight == 0;
   if (flightIsFull(c) || !ensureFlight(c)) return false;
@@ -230,7 +233,7 @@ function mayElicit(c: Connection, now: f64): bool {
   return false;
 }
 
-/** All was sent: the window may not grow if it was far from full (RFC 9002 §7.8). */
+/** Everything was sent: the window may not grow if it was far from full (RFC 9002 §7.8). */
 function noteIdle(c: Connection): void {
   pacingIdle(c);
   armEarlyCopy(c);
@@ -241,7 +244,7 @@ function noteIdle(c: Connection): void {
   else c.flags &= ~APP_LIMITED;
 }
 
-/** A probe may be one of several that go out regardless of the window. */
+/** Counts a probe against those that go out regardless of the window. */
 function onProbeSent(c: Connection): void {
   if (!flagged(c, PROBE)) return;
   const flight = flightOf(c);

@@ -1,13 +1,13 @@
 /**
- * DATAGRAM frames (RFC 9221): a bounded queue each way, oldest dropped first.
+ * DATAGRAM frames (RFC 9221): a bounded queue in each direction that drops its oldest datagram first.
  *
- * A datagram lies in a chain of chunks: next chunk (u32), then in the first one next datagram (u32) and length (u32), then bytes.
- * Both queues' heads are in one chunk that a connection without datagrams does not own.
+ * A datagram lies in a chain of chunks: next chunk (u32); in the first chunk also next datagram (u32) and length (u32);
+ * then bytes. One chunk holds the heads of both queues; a connection without datagrams does not own it.
  */
 import { BOOKKEEPING, CHUNK, MESSAGES_IN, MESSAGES_OUT, releaseChunk, takeChunk, takeClearChunk } from '../memory/chunks';
 import { Connection } from '../records/connection';
 
-/** Our constant: datagrams that wait, each way. */
+/** Our constant: most datagrams that wait, in each direction. */
 const MOST_QUEUED: u32 = 64;
 
 @unmanaged
@@ -15,10 +15,10 @@ export class Queue {
   head: usize;
   tail: usize;
   count: u32;
-  /** Datagrams the host was not told of (receiving). */
-  untold: u32;
+  /** Received datagrams not yet reported to the caller. */
+  unreported: u32;
   dropped: u32;
-  /** Bytes that came in, up to 2^31, since the peer was last asked whether more comes (receiving; connection/stall.ts). */
+  /** Bytes received, up to 2^31, since we last asked the peer whether more are on their way (connection/stall.ts). */
   bytes: u32;
 }
 
@@ -34,7 +34,7 @@ export function queueOf(c: Connection, outgoing: bool): Queue {
   return changetype<Queue>(c.datagrams ? c.datagrams + (outgoing ? 0 : QUEUE_SIZE) : 0);
 }
 
-/** Appends `length` bytes; false when no chunk is left. A full queue loses its oldest datagram. */
+/** Appends `length` bytes; false when no chunk is left. A full queue drops its oldest datagram. */
 export function enqueue(c: Connection, outgoing: bool, source: usize, length: u32): bool {
   if (!c.datagrams) c.datagrams = takeClearChunk(BOOKKEEPING);
   if (!c.datagrams) return false;
@@ -49,12 +49,12 @@ export function enqueue(c: Connection, outgoing: bool, source: usize, length: u3
   else queue.head = first;
   queue.tail = first;
   queue.count++;
-  queue.untold++;
+  queue.unreported++;
   queue.bytes = min(queue.bytes + length, 1 << 31);
   return true;
 }
 
-/** Bytes of datagrams that came in since `forgetDatagramBytes`. */
+/** Bytes of datagrams received since `forgetDatagramBytes`. */
 export function datagramBytes(c: Connection): u32 {
   return c.datagrams ? queueOf(c, false).bytes : 0;
 }
@@ -63,7 +63,7 @@ export function forgetDatagramBytes(c: Connection): void {
   if (c.datagrams) queueOf(c, false).bytes = 0;
 }
 
-/** Length of the oldest datagram; only when there is one. */
+/** Length of the oldest datagram; call only when there is one. */
 export function headLength(c: Connection, outgoing: bool): u32 {
   return load<u32>(queueOf(c, outgoing).head, LENGTH);
 }
@@ -96,7 +96,7 @@ export function releaseDatagrams(c: Connection): void {
   c.datagrams = 0;
 }
 
-/** Drops the oldest datagram to send, which fits no packet any more, and counts it. */
+/** Drops and counts the oldest datagram to send, which no longer fits a packet. */
 export function dropUnsent(c: Connection): void {
   drop(c, true);
   queueOf(c, true).dropped++;
@@ -109,11 +109,11 @@ function drop(c: Connection, outgoing: bool): void {
   queue.head = load<usize>(first, NEXT);
   if (!queue.head) queue.tail = 0;
   queue.count--;
-  if (queue.untold > queue.count) queue.untold = queue.count;
+  if (queue.unreported > queue.count) queue.unreported = queue.count;
   releaseChain(first, budgetOf(outgoing));
 }
 
-/** A chain with the bytes in it, 0 when the chunks ran out. */
+/** Copies the bytes into a chain; returns 0 when the chunks ran out. */
 function chainOf(source: usize, length: u32, budget: u32): usize {
   let first: usize = 0;
   let last: usize = 0;

@@ -1,4 +1,4 @@
-/** DATAGRAM frames into the packet under construction. */
+/** Writes DATAGRAM frames into the packet under construction. */
 import { DATAGRAM_LEN } from '../frames/types';
 import { varintSize, writeVarint } from '../frames/varint';
 import { frameSpace } from '../packet/size';
@@ -6,14 +6,14 @@ import { stageEliciting } from '../packet/staging';
 import { Connection } from '../records/connection';
 import { dequeue, dropUnsent, headLength, waiting } from './queue';
 
-/** Writes what waits, oldest first, from `to` up to `limit`; returns the address after it. */
+/** Writes waiting datagrams, oldest first, from `to` up to `limit`; returns the address after the last. */
 export function fillDatagrams(c: Connection, to: usize, limit: usize): usize {
   let end = to;
   while (waiting(c, true)) {
     const length = headLength(c, true);
     const header: u32 = 1 + varintSize(length);
     if (header + length > frameSpace(c)) {
-      // Packets have become smaller since it was queued, or have a Route header now.
+      // Since it was queued, packets became smaller or got a Route header.
       dropUnsent(c);
       continue;
     }

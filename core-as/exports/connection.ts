@@ -1,4 +1,4 @@
-/** Exports of one connection, by handle. A handle the host did not get from `connectionOpen`, or freed, traps. */
+/** Exports of one connection, by handle. A handle that `connectionOpen` did not return, or that was freed, traps. */
 import { bandwidth, congestionState, pacingRate } from '../congestion/congestion';
 import { close, closeReason } from '../connection/close';
 import { nextEvent } from '../connection/events';
@@ -16,7 +16,9 @@ import { UNKNOWN } from '../records/path';
 import { allowSize, resetSize } from '../recovery/mtu';
 import { put, the } from './handle';
 
-/** Opens a connection from the transfer area (connection/open.ts). Returns a Status; the handle is `connectionHandle()`. */
+/**
+ * Opens a connection from the transfer area (connection/open.ts). Returns a Status; the handle is `connectionHandle()`.
+ */
 export function connectionOpen(): u32 {
   return open();
 }
@@ -30,14 +32,15 @@ export function connectionFree(handle: u32): void {
 }
 
 /**
- * `size` bytes at `start` of the receive slot arrived on `path`: an index, or UNKNOWN or UNKNOWN_PORT of records/path.ts. 0 unless they are an
- * authentic, new packet; else 1 + the index of their path, UNKNOWN when there is no room for that path.
+ * `size` bytes at `start` of the receive slot arrived on `path`: an index, or UNKNOWN or UNKNOWN_PORT of
+ * records/path.ts. Returns 0 unless they are an authentic, new packet; else 1 + the index of their path, UNKNOWN when
+ * there is no room for that path.
  */
 export function connectionReceive(handle: u32, start: u32, size: u32, path: u32, now: f64): u32 {
   return receive(the(handle), start, size, path, now) ? 1 + min(<u32>arrivedOn, UNKNOWN) : 0;
 }
 
-/** Number of packets written, and in the bits above 8 the index of the path that all of them go to. */
+/** Returns the number of packets written; the bits above 8 hold the index of the path that all of them go to. */
 export function connectionTransmit(handle: u32, now: f64, most: u32): u32 {
   return transmit(the(handle), now, most) | (outTransmitPath << 8);
 }
@@ -50,29 +53,29 @@ export function connectionHandleTimeout(handle: u32, now: f64): void {
   handleTimeout(the(handle), now);
 }
 
-/** Kind of the next event; stream id and value are the first two results. */
+/** Returns the kind of the next event; stream id and value are the first two results. */
 export function connectionNextEvent(handle: u32): u32 {
   return nextEvent(the(handle));
 }
 
-/** `present`: the route id is the first 8 bytes of the transfer area. */
+/** Sets or clears the route. `present`: the route id is the first 8 bytes of the transfer area. */
 export function connectionSetRoute(handle: u32, present: bool): void {
   const c = the(handle);
   c.route = present ? load<u64>(transfer) : 0;
   c.flags = present ? c.flags | ROUTED : c.flags & ~ROUTED;
 }
 
-/** The connection is on another path, whose packets may have up to `ceiling` bytes: they begin small again. */
+/** The connection is on another path, whose packets may have up to `ceiling` bytes: packet sizes start small again. */
 export function connectionResetSize(handle: u32, ceiling: u32): void {
   resetSize(the(handle), ceiling);
 }
 
-/** Packets may have up to `ceiling` bytes on the active path, if that is more than was allowed there. */
+/** Allows packets of up to `ceiling` bytes on the active path, if that is more than before. */
 export function connectionAllowSize(handle: u32, ceiling: u32): void {
   allowSize(the(handle), ceiling);
 }
 
-/** Keep-alive from now on; interval 0 = none. */
+/** Sets keep-alive; interval 0 = none. */
 export function connectionSetKeepAlive(handle: u32, interval: f64, retry: f64, most: u32, now: f64): void {
   const c = the(handle);
   c.keepAliveInterval = <u32>interval;
@@ -91,7 +94,7 @@ export function connectionPing(handle: u32): void {
   the(handle).pending |= SEND_PING;
 }
 
-/** Asks for the next sending key; false when the current one is not confirmed by the peer yet. */
+/** Requests the next sending key; false when the peer has not yet confirmed the current one. */
 export function connectionUpdateKey(handle: u32): bool {
   const c = the(handle);
   if (!flagged(c, PHASE_ACKED)) return false;
@@ -99,18 +102,21 @@ export function connectionUpdateKey(handle: u32): bool {
   return true;
 }
 
-/** The reason is the first `length` bytes of the transfer area. */
+/** Closes. The reason is the first `length` bytes of the transfer area. */
 export function connectionClose(handle: u32, code: f64, length: u32, now: f64): void {
   const c = the(handle);
   if (c.state == OPEN) close(c, <u64>code, transfer, length, now);
 }
 
-/** Copies the reason of the close to the transfer area; returns its length. */
+/** Copies the close reason to the transfer area; returns its length. */
 export function connectionCloseReason(handle: u32): u32 {
   return closeReason(the(handle), transfer);
 }
 
-/** Queues the first `length` bytes of the transfer area; false when they fit no packet or the peer takes none. */
+/**
+ * Queues the first `length` bytes of the transfer area as a datagram; false when they fit no packet or the peer accepts
+ * none.
+ */
 export function connectionSendDatagram(handle: u32, length: u32): bool {
   const c = the(handle);
   if (c.state != OPEN || length > <u32>c.peerMaxDatagram || length + 3 > frameSpace(c)) return false;

@@ -1,4 +1,4 @@
-/** Exports about the module as a whole: set-up, places in memory, packet slots, statistics. */
+/** Exports about the module as a whole: set-up, addresses in memory, packet slots, statistics. */
 import { ABI_VERSION, STATUS_OK } from '../codes.generated';
 import { freeChunks, poolTop } from '../memory/chunks';
 import { layOut, packetLengths, packetOffsets, receiveSlot, receiveSlotSize, results, transfer } from '../memory/layout';
@@ -12,12 +12,12 @@ export { transferSize } from '../memory/layout';
 export { mostPeerMessages, mostPeerStreams } from '../streams/table';
 export { mostPeerData } from '../streams/window';
 
-/** Raised whenever an export, a status code, an event kind or a memory layout changes. */
+/** Incremented whenever an export, a status code, an event kind or a memory layout changes. */
 export function abiVersion(): u32 {
   return ABI_VERSION;
 }
 
-/** Lays memory out, once, after the host has grown it to `size` bytes. Returns a Status. */
+/** Lays out memory, once, after the caller has grown it to `size` bytes. Returns a Status. */
 export function init(connections: u32, streams: u32, size: u32, streamSegments: u32, maxPacketSize: u32, connectionWindow: u32): u32 {
   const status = layOut(connections, streams, size, streamSegments, maxPacketSize);
   if (status != STATUS_OK) return status;
@@ -57,7 +57,7 @@ export function releasePacket(offset: u32): bool {
   return releaseSlot(offset);
 }
 
-/** Fills the results: first untouched address, free chunks, free slots, connections, byte streams, messages out, messages in. */
+/** Fills the results: first untouched address; free chunks, slots; connections; byte streams; messages out, in. */
 export function moduleStats(): void {
   store<f64>(results, <f64>poolTop());
   store<f64>(results, <f64>freeChunks, 8);
@@ -68,7 +68,7 @@ export function moduleStats(): void {
   store<f64>(results, <f64>peerMessages, 48);
 }
 
-/** Traps as a broken invariant would: lets a host test what it does then. */
+/** Traps as a broken invariant would, so that a caller can test its reaction. */
 export function trap(): void {
   throw new Error('trap');
 }

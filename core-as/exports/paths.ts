@@ -1,4 +1,4 @@
-/** Exports of a connection's paths and ids, by handle and by index of the path. */
+/** Exports of a connection's paths and ids, by handle and path index. */
 import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from '../codes.generated';
 import { beginRest, replacePath } from '../connection/resting';
 import { transfer } from '../memory/layout';
@@ -11,7 +11,10 @@ import { ACTIVE_CONNECTION_ID_LIMIT, ensureIds, giveMaskKeys, ID_FREE, localAt, 
 import { FREE, MOST_PATHS, pathAt, VALIDATED } from '../records/path';
 import { put, the } from './handle';
 
-/** Adds a path; `routed`: its route id is the first 8 bytes of the transfer area. Its index, -1 when there is no room. */
+/**
+ * Adds a path; `routed`: its route id is the first 8 bytes of the transfer area. Returns its index, -1 when there is no
+ * room.
+ */
 export function connectionAddPath(handle: u32, routed: bool, portOnly: bool, keepInterval: f64, now: f64): i32 {
   const status = addPath(the(handle), routed, routed ? load<u64>(transfer) : 0, portOnly, <u32>keepInterval, now);
   return status == STATUS_OK ? <i32>outAddedPath : -1;
@@ -29,7 +32,7 @@ export function connectionMigrate(handle: u32, path: u32, now: f64): u32 {
   return migrate(the(handle), path, now);
 }
 
-/** The path is a route; its id is the first 8 bytes of the transfer area. */
+/** Makes the path a route; its id is the first 8 bytes of the transfer area. */
 export function connectionSetPathRoute(handle: u32, path: u32): void {
   setPathRoute(the(handle), path, load<u64>(transfer));
 }
@@ -38,18 +41,20 @@ export function connectionRemovePath(handle: u32, path: u32): u32 {
   return removePath(the(handle), path);
 }
 
-/** No path carries anything: the connection rests (connection/resting.ts). */
+/** Begins a rest: no path carries anything (connection/resting.ts). */
 export function connectionRest(handle: u32): void {
   beginRest(the(handle), false);
 }
 
-/** Whether it rests instead of ending when keep-alive finds no answer. */
+/** Sets whether the connection rests instead of ending when keep-alive finds no answer. */
 export function connectionAllowRest(handle: u32, allow: bool): void {
   const c = the(handle);
   c.flags = allow ? c.flags | MAY_REST : c.flags & ~MAY_REST;
 }
 
-/** The active path of a connection at rest is another one; `routed`: its route id is the first 8 bytes of the transfer area. */
+/**
+ * Replaces the active path of a resting connection; `routed`: its route id is the first 8 bytes of the transfer area.
+ */
 export function connectionReplacePath(handle: u32, routed: bool, now: f64): u32 {
   return replacePath(the(handle), routed, routed ? load<u64>(transfer) : 0, now);
 }
@@ -59,7 +64,10 @@ export function connectionRemoteId(handle: u32): void {
   store<u64>(transfer, the(handle).remoteId);
 }
 
-/** Takes the mask keys, send then receive, 32 bytes each, from the transfer area, and wipes them there. Ids may be exchanged from now on. */
+/**
+ * Takes the mask keys, send then receive, 32 bytes each, from the transfer area, and wipes them there. From now on ids
+ * may be exchanged.
+ */
 export function connectionEnableIds(handle: u32): u32 {
   const c = the(handle);
   const enough = ensureIds(c);
@@ -71,13 +79,13 @@ export function connectionEnableIds(handle: u32): u32 {
   return enough ? STATUS_OK : STATUS_OUT_OF_MEMORY;
 }
 
-/** Supplies an id of ours: id and reset token (8 and 16 bytes) lie in the transfer area. */
+/** Supplies one of our ids: id and reset token (8 and 16 bytes) lie in the transfer area. */
 export function connectionIssueId(handle: u32): u32 {
   return issueId(the(handle), transfer);
 }
 
 /**
- * What the host has to know of ids. Results: how many more of ours the peer may get, how many of ours are in force, how many of the
+ * Reports the ids. Results: how many more ids the peer may get, how many of our own are in force, how many of the
  * peer's. Transfer area: ours (8 bytes each), then the peer's with their tokens (24 bytes each).
  */
 export function connectionIds(handle: u32): u32 {
@@ -107,8 +115,8 @@ export function connectionIds(handle: u32): u32 {
 }
 
 /**
- * Figures of one path: smoothed and least RTT, window, bytes in flight, packets sent and received, bytes sent and received, packet size,
- * whether it is validated. False when there is none of that index.
+ * Statistics of one path: smoothed and minimum RTT, window, bytes in flight, packets sent and received, bytes sent and
+ * received, packet size, whether it is validated. False when there is no path of that index.
  */
 export function connectionPathStats(handle: u32, path: u32): bool {
   const c = the(handle);
@@ -126,7 +134,7 @@ export function connectionPathStats(handle: u32, path: u32): bool {
   return true;
 }
 
-/** Whether the peer is where that path leads (paths/arrival.ts). */
+/** Whether the peer receives on that path and sends from there (paths/arrival.ts). */
 export function connectionIsThere(handle: u32, path: u32): bool {
   return isThere(the(handle), path);
 }

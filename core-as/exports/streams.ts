@@ -1,6 +1,7 @@
 /**
- * Exports about streams and messages. Stream ids cross the border as f64: they reach 2^62 on the wire, and a BigInt per call would
- * cost more than the call. A stream that has ended is not an error: the call does nothing and says so.
+ * Exports of streams and messages. Stream ids cross the border as f64: they reach 2^62 on the wire, and a BigInt per
+ * call would cost more than the call. A stream that has ended is not an error: the call does nothing and its result
+ * says so.
  */
 import { MESSAGE_LIMIT, transfer } from '../memory/layout';
 import { Connection, OPEN } from '../records/connection';
@@ -14,7 +15,7 @@ import { connectionFigures, streamFigures } from '../streams/stats';
 import { find } from '../streams/table';
 import { the } from './handle';
 
-/** Id of a new byte stream, -1 when the peer allows no more or no record is left. */
+/** Opens a byte stream; returns its id, -1 when the peer allows no further one or no record is left. */
 export function streamOpen(handle: u32): f64 {
   const c = the(handle);
   if (c.state != OPEN) return -1;
@@ -22,7 +23,7 @@ export function streamOpen(handle: u32): f64 {
   return changetype<usize>(s) ? <f64>s.id : -1;
 }
 
-/** Takes up to `length` bytes of the transfer area; returns how many. */
+/** Takes up to `length` bytes from the transfer area; returns how many. */
 export function streamWrite(handle: u32, id: f64, length: u32): u32 {
   const c = the(handle);
   const s = byteStream(c, id);
@@ -47,7 +48,10 @@ export function streamStop(handle: u32, id: f64, code: f64): void {
   if (changetype<usize>(s) && canReceive(s)) stop(c, s, <u64>code);
 }
 
-/** Copies up to `most` bytes to the transfer area: how many, 0 = none yet, -1 = the end was reached (or the stream is gone). */
+/**
+ * Copies up to `most` bytes to the transfer area; returns how many, 0 = none yet, -1 = the end was reached (or the
+ * stream is gone).
+ */
 export function streamRead(handle: u32, id: f64, most: u32): i32 {
   const c = the(handle);
   const s = byteStream(c, id);
@@ -56,20 +60,20 @@ export function streamRead(handle: u32, id: f64, most: u32): i32 {
   return length == AT_END ? -1 : <i32>length;
 }
 
-/** Our receive window of the stream becomes at least `bytes`. */
+/** Raises our receive window of the stream to at least `bytes`. */
 export function streamRaiseWindow(handle: u32, id: f64, bytes: u32): void {
   const c = the(handle);
   const s = byteStream(c, id);
   if (changetype<usize>(s)) raiseWindow(c, s, bytes);
 }
 
-/** Weight of the stream's bytes among those of other byte streams, 1 … 256. */
+/** Sets the stream's weight among byte streams, 1 … 256. */
 export function streamSetWeight(handle: u32, id: f64, weight: u32): void {
   const s = byteStream(the(handle), id);
   if (changetype<usize>(s)) s.weight = <u8>(min(max(weight, 1), 256) - 1);
 }
 
-/** Fills the results with the figures of a byte stream; false when it is gone. */
+/** Fills the results with the statistics of a byte stream; false when it is gone. */
 export function streamStats(handle: u32, id: f64): bool {
   const s = byteStream(the(handle), id);
   if (!changetype<usize>(s)) return false;
@@ -82,7 +86,7 @@ export function connectionStreamStats(handle: u32): void {
   connectionFigures(the(handle));
 }
 
-/** Queues `length` bytes of the transfer area as a message; its id, -1 when there is no room yet. */
+/** Queues `length` bytes of the transfer area as a message; returns its id, -1 when there is no room yet. */
 export function messageSend(handle: u32, length: u32): f64 {
   const c = the(handle);
   if (c.state != OPEN || length > MESSAGE_LIMIT) return -1;
@@ -90,7 +94,9 @@ export function messageSend(handle: u32, length: u32): f64 {
   return changetype<usize>(s) ? <f64>s.id : -1;
 }
 
-/** Copies a whole message to the transfer area and frees it; its length, -1 when there is no such message. */
+/**
+ * Copies a complete message to the transfer area and frees it; returns its length, -1 when there is no such message.
+ */
 export function messageRead(handle: u32, id: f64): i32 {
   const c = the(handle);
   const s = find(c, <u64>id);

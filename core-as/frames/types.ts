@@ -26,7 +26,7 @@ export const NEW_CONNECTION_ID: u64 = 0x18;
 export const RETIRE_CONNECTION_ID: u64 = 0x19;
 export const PATH_CHALLENGE: u64 = 0x1a;
 export const PATH_RESPONSE: u64 = 0x1b;
-/** By the transport, with the frame type that caused it; by the application. */
+/** 0x1c: closed by the transport, with the frame type that caused it. 0x1d: closed by the application. */
 export const CONNECTION_CLOSE: u64 = 0x1c;
 export const APPLICATION_CLOSE: u64 = 0x1d;
 /** 0x30 runs to the end of the packet, 0x31 has a length. */

@@ -2,7 +2,7 @@
 
 export const MAX_VARINT: u64 = 0x3fff_ffff_ffff_ffff;
 
-/** Bytes `value` takes. */
+/** Bytes that `value` takes. */
 export function varintSize(value: u64): u32 {
   if (value < 0x40) return 1;
   if (value < 0x4000) return 2;
@@ -28,8 +28,8 @@ export function writeVarint(at: usize, value: u64): usize {
 }
 
 /**
- * Where the reader of a packet stands. One packet is read at a time, so this is module state: `readVarint` never has to return
- * two values. A read past the end sets `failed` and yields 0.
+ * Position of the packet reader. One packet is read at a time, so this is module state, and `readVarint` never has to
+ * return two values. A read past the end sets `failed` and yields 0.
  */
 export let cursor: usize = 0;
 export let end: usize = 0;

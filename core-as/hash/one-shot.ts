@@ -1,18 +1,18 @@
 /**
  * SHA-256 and HMAC for callers outside the core, over a static transfer area.
  *
- * The caller writes a piece to the area and has it taken; the result is at the area's start. A piece is wiped as it is taken, the result when the
- * caller says so.
+ * The caller writes a piece to the area and calls `hashUpdate`; the result is at the area's start. Each piece is wiped
+ * when it is absorbed, the result when the caller calls `hashWipe`.
  */
 import { absorb, hmacFinish, hmacStart, sha256Finish, sha256Start } from './sha256';
 
-/** Bytes of a piece: what the messages of a handshake fit into. */
+/** Size of the area, bytes: the messages of a handshake fit. */
 const AREA_SIZE: i32 = 2048;
 const HASH_SIZE: i32 = 32;
 
 const AREA: usize = memory.data(2048, 16);
 
-/** Address of the area, and how much fits. */
+/** Address and capacity of the area. */
 export function hashArea(): usize {
   return AREA;
 }
@@ -32,18 +32,18 @@ export function hashStartKeyed(length: i32): void {
   memory.fill(AREA, 0, length);
 }
 
-/** Takes the first `length` bytes of the area. */
+/** Absorbs the first `length` bytes of the area. */
 export function hashUpdate(length: i32): void {
   absorb(AREA, length);
   memory.fill(AREA, 0, length);
 }
 
-/** Ends what was begun by `hashStart`. */
+/** Ends a hash begun by `hashStart`. */
 export function hashFinish(): void {
   sha256Finish(AREA);
 }
 
-/** Ends what was begun by `hashStartKeyed`. */
+/** Ends an HMAC begun by `hashStartKeyed`. */
 export function hashFinishKeyed(): void {
   hmacFinish(AREA);
 }

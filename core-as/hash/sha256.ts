@@ -1,10 +1,10 @@
 /**
  * SHA-256 (FIPS 180-4 §6.2) and HMAC with it (RFC 2104), over bytes that come in pieces.
  *
- *   sha256Start, or hmacStart with a key ── absorb, as often as there are pieces ──▶ sha256Finish, or hmacFinish
+ *   sha256Start, or hmacStart with a key ── absorb, once per piece ──▶ sha256Finish, or hmacFinish
  *
- * One computation at a time. When it has ended nothing of what was hashed is left in memory but the result. No branch and no address depends on
- * what is hashed, only on its length.
+ * One computation at a time. After it, only the result is left in memory. Branches and addresses depend on the length
+ * of the input only, never on its content.
  */
 
 const BLOCK_SIZE: i32 = 64;
@@ -26,12 +26,12 @@ const CONSTANTS: usize = memory.data<u32>(
   16,
 );
 
-/** Hash value so far, eight words; as bytes in network order once finished. */
+/** Hash value so far, eight words; after the end, bytes in network order. */
 const STATE: usize = memory.data(32, 16);
 /** HMAC: the hash value after the outer padded key. */
 const OUTER: usize = memory.data(32, 16);
 const SCHEDULE: usize = memory.data(256, 16);
-/** Bytes that do not fill a block yet. */
+/** Bytes that do not yet fill a block. */
 const BLOCK: usize = memory.data(64, 16);
 let waiting: i32 = 0;
 /** Bytes absorbed. */
@@ -61,7 +61,7 @@ export function hmacStart(key: usize, length: i32): void {
   total = BLOCK_SIZE;
 }
 
-/** Takes the next `length` bytes at `bytes`. */
+/** Absorbs the next `length` bytes at `bytes`. */
 export function absorb(bytes: usize, length: i32): void {
   total += length;
   const fresh = min(BLOCK_SIZE - waiting, length);
@@ -126,7 +126,7 @@ function wipe(): void {
   memory.fill(BLOCK, 0, BLOCK_SIZE);
 }
 
-/** Takes one block into the hash value (§6.2.2). */
+/** Compresses one block into the hash value (§6.2.2). */
 function compress(block: usize): void {
   expand(block);
   let a = load<u32>(STATE);

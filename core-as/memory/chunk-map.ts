@@ -1,9 +1,9 @@
 /**
  * ChunkMap: a sparse window over an endless byte sequence, from offset to 1 KiB chunk in two loads.
  *
- * A map is 16 directory pointers (64 bytes inside its owner); a directory is a chunk of 256 chunk pointers. Positions wrap:
- * chunk number n lives in directory (n >> 8) & 15, entry n & 255, so the window may span up to 15 directories (3.75 MiB)
- * wherever it starts. The owner knows where the window starts and ends; the map does not.
+ * A map is 16 directory pointers (64 bytes inside its owner); a directory is a chunk of 256 chunk pointers. Positions
+ * wrap: chunk number n lives in directory (n >> 8) & 15, entry n & 255, so the window may span up to 15 directories
+ * (3.75 MiB) wherever it starts. The owner knows the start and end of the window; the map does not.
  *
  * Used for send buffers, receive buffers and, keyed by packet number × record size, for sent packets.
  */
@@ -11,14 +11,14 @@ import { BOOKKEEPING, CHUNK, CHUNK_BITS, releaseChunk, takeChunk, takeClearChunk
 
 /** Bytes of a map inside its owner. */
 export const MAP_SIZE: usize = 64;
-/** Longest window that never meets itself, wherever it starts. */
+/** Longest window that never overlaps itself, wherever it starts. */
 export const MAP_WINDOW: u32 = 15 * 256 * 1_024;
 
 const DIRECTORIES: u32 = 16;
 const ENTRIES: u32 = 256;
 const OFFSET_MASK: u32 = <u32>CHUNK - 1;
 
-/** Address of the byte at `offset`, 0 when its chunk is not there. Valid to the end of the chunk. */
+/** Address of the byte at `offset`, 0 when its chunk is missing. Valid to the end of the chunk. */
 export function addressOf(map: usize, offset: u64): usize {
   const entry = existingEntry(map, <u32>(offset >> CHUNK_BITS));
   if (!entry) return 0;
@@ -26,7 +26,7 @@ export function addressOf(map: usize, offset: u64): usize {
   return chunk ? chunk + (<u32>offset & OFFSET_MASK) : 0;
 }
 
-/** As `addressOf`, with a new chunk on `budget` where there is none; `clear` zeroes it. 0 when none is left. */
+/** As `addressOf`, but takes a missing chunk on `budget`; `clear` zeroes it. Returns 0 when none is left. */
 export function reserve(map: usize, offset: u64, budget: u32, clear: bool): usize {
   const entry = entryFor(map, <u32>(offset >> CHUNK_BITS));
   if (!entry) return 0;
@@ -39,7 +39,7 @@ export function reserve(map: usize, offset: u64, budget: u32, clear: bool): usiz
   return chunk + (<u32>offset & OFFSET_MASK);
 }
 
-/** Copies `length` bytes in at `offset`; returns how many fitted before the chunks ran out. */
+/** Copies `length` bytes in at `offset`; returns how many fit before the chunks ran out. */
 export function copyIn(map: usize, offset: u64, source: usize, length: u32, budget: u32): u32 {
   let done: u32 = 0;
   while (done < length) {
@@ -52,7 +52,7 @@ export function copyIn(map: usize, offset: u64, source: usize, length: u32, budg
   return done;
 }
 
-/** Copies `length` bytes out from `offset`; all of them must be there. */
+/** Copies `length` bytes out from `offset`; all of them must be present. */
 export function copyOut(map: usize, offset: u64, target: usize, length: u32): void {
   let done: u32 = 0;
   while (done < length) {
@@ -62,7 +62,7 @@ export function copyOut(map: usize, offset: u64, target: usize, length: u32): vo
   }
 }
 
-/** The window now starts at `to` (before: `from`): frees every chunk and directory wholly below. */
+/** Moves the start of the window from `from` to `to`: frees every chunk and directory entirely below. */
 export function releaseBelow(map: usize, from: u64, to: u64, budget: u32): void {
   let number = <u32>(from >> CHUNK_BITS);
   const last = <u32>(to >> CHUNK_BITS);
@@ -76,7 +76,7 @@ export function releaseBelow(map: usize, from: u64, to: u64, budget: u32): void 
   }
 }
 
-/** The window is empty and stands at `at`: frees the chunk and the directory that were kept for it. */
+/** Call when the window is empty and stands at `at`: frees the chunk and the directory that were kept for it. */
 export function releaseRest(map: usize, at: u64, budget: u32): void {
   const number = <u32>(at >> CHUNK_BITS);
   const directory = load<usize>(slot(map, number));

@@ -1,14 +1,15 @@
 /**
  * The chunk pool: 1 KiB chunks for everything whose size depends on what a connection does.
  *
- * A free list in front of a bump pointer: a chunk that was never used is handed out by moving the pointer, so memory stays
+ * A free list in front of a bump pointer: advancing the pointer hands out a chunk that was never used, so memory stays
  * untouched until it is needed. Each chunk is charged to one budget, so that no kind of use can starve another:
  *
- * - bytes of streams, sent and received apart: two ends that send to each other cannot fill the room both need to receive;
- *   data behind a gap leaves a quarter of the receiving budget to the data that closes gaps;
+ * - bytes of streams, sent and received apart: two ends that send to each other cannot fill the room both need to
+ *   receive; data behind a gap leaves a quarter of the receiving budget to the data that closes gaps;
  * - messages, sent and received apart, never touched by byte streams;
- * - half of each of these, of received bytes the last quarter, is for connections that hold little, so that what one peer never finishes,
- *   takes or acknowledges cannot keep out everyone else's; of bytes to send little is a quarter of what is left;
+ * - half of each of these (of received bytes, the last quarter) is for connections that hold little, so that what one
+ *   peer never finishes, reads or acknowledges cannot keep out everyone else; for bytes to send, "little" is a quarter
+ *   of what is left;
  * - bookkeeping (directories, ranges, sent packets): whatever is left.
  */
 import { abortUnless } from './invariant';
@@ -17,8 +18,8 @@ export const CHUNK: usize = 1_024;
 export const CHUNK_BITS: u32 = 10;
 
 /**
- * Our constant: least chunks of streams, both ways together. A packet of 1,452 bytes touches three, and a quarter of those for received bytes is for
- * what closes gaps: with fewer it could lack room for ever.
+ * Our constant: least chunks of streams, both directions together. A packet of 1,452 bytes touches three, and a quarter
+ * of those for received bytes is for data that closes gaps: with fewer chunks, that data could lack room for ever.
  */
 const LEAST_STREAMS: u32 = 32;
 
@@ -39,7 +40,7 @@ export let freeChunks: u32 = 0;
 const used = memory.data(BUDGETS * 4, 4);
 const limits = memory.data(BUDGETS * 4, 4);
 
-/** Takes `start` to `end` (both multiples of CHUNK) as the pool; `streamSegments` as in `layOut`. */
+/** Makes `start` to `end` (both multiples of CHUNK) the pool; `streamSegments` as in `layOut`. */
 export function poolInit(start: usize, end: usize, streamSegments: u32): void {
   poolStart = start;
   poolEnd = end;
@@ -53,7 +54,10 @@ export function poolInit(start: usize, end: usize, streamSegments: u32): void {
   setLimit(BOOKKEEPING, freeChunks);
 }
 
-/** Room for bytes of streams, at any time: what is above it stays until it is consumed or acknowledged. `segments` as in `layOut`. */
+/**
+ * Sets the room for bytes of streams, at any time: bytes above it stay until consumed or acknowledged. `segments` as in
+ * `layOut`.
+ */
 export function limitStreamSegments(segments: u32): void {
   let streams = <u32>((poolEnd - poolStart) >> CHUNK_BITS) / 2;
   if (segments > 0) streams = min(streams, max(LEAST_STREAMS, segments / 4));
@@ -61,7 +65,7 @@ export function limitStreamSegments(segments: u32): void {
   setLimit(BYTES_IN, streams - streams / 2);
 }
 
-/** A chunk on `budget`, its content undefined; 0 when the budget or the pool is exhausted. */
+/** Takes a chunk on `budget`, its content undefined; 0 when the budget or the pool is exhausted. */
 export function takeChunk(budget: u32): usize {
   const count = load<u32>(used + (budget << 2));
   if (count >= load<u32>(limits + (budget << 2))) return 0;
@@ -78,7 +82,7 @@ export function takeChunk(budget: u32): usize {
   return chunk;
 }
 
-/** A chunk of zeros. */
+/** Takes a chunk of zeros. */
 export function takeClearChunk(budget: u32): usize {
   const chunk = takeChunk(budget);
   if (chunk) memory.fill(chunk, 0, CHUNK);
@@ -104,20 +108,21 @@ export function scarce(budget: u32): bool {
   return load<u32>(used + (budget << 2)) >= load<u32>(limits + (budget << 2)) / 2;
 }
 
-/** Whether no more than an eighth of `budget` is left. */
+/** Whether at most an eighth of `budget` is left. */
 export function nearlyUsedUp(budget: u32): bool {
   const limit = load<u32>(limits + (budget << 2));
   return load<u32>(used + (budget << 2)) >= limit - limit / 8;
 }
 
-/** What each of `owners` may hold of the half of `budget` that is kept for those who hold little, bytes. */
+/** What each of `owners` may hold of the half of `budget` that is reserved for connections that hold little, bytes. */
 export function fairShare(budget: u32, owners: u32): u64 {
   return ((<u64>load<u32>(limits + (budget << 2))) << (CHUNK_BITS - 1)) / owners;
 }
 
 /**
- * What one of `owners` may hold of `budget` when it is scarce, bytes: a quarter of what is left (dynamic thresholds, Choudhury and Hahne 1998). So few that
- * never give anything back leave much to the others, however many owners there might be. The last eighth is divided among all.
+ * What one of `owners` may hold of `budget` when it is scarce, bytes: a quarter of what is left (dynamic thresholds,
+ * Choudhury and Hahne 1998). So a few owners that never give anything back leave much to the others, however many there
+ * are. The last eighth is divided among all.
  */
 export function shareOfRest(budget: u32, owners: u32): u64 {
   const limit = load<u32>(limits + (budget << 2));
@@ -127,7 +132,7 @@ export function shareOfRest(budget: u32, owners: u32): u64 {
   return max((<u64>(left / 4)) << CHUNK_BITS, ((<u64>kept) << CHUNK_BITS) / owners);
 }
 
-/** Bytes that all the chunks of `budget` hold. */
+/** Capacity of all chunks of `budget`, bytes. */
 export function budgetBytes(budget: u32): u64 {
   return (<u64>load<u32>(limits + (budget << 2))) << CHUNK_BITS;
 }
@@ -137,7 +142,7 @@ export function chunksUsed(budget: u32): u32 {
   return load<u32>(used + (budget << 2));
 }
 
-/** First address of the pool that nothing has touched yet. */
+/** First address of the pool that was never used. */
 export function poolTop(): usize {
   return untouched;
 }

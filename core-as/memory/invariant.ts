@@ -1,6 +1,6 @@
 /**
- * The one check that stays in the release build. A broken invariant is a bug of the core: trap, so that the host sees one
- * CORE_FAILED instead of silent corruption.
+ * The one check that stays in the release build. A broken invariant is a bug of the core: it traps, so that the caller
+ * sees one CORE_FAILED instead of silent corruption.
  */
 
 export function abortUnless(holds: bool): void {

@@ -1,9 +1,10 @@
 /**
- * Where everything lies in linear memory, computed once by `layOut` and never changed: no allocation moves anything later.
+ * Layout of linear memory, computed once by `layOut` and never changed: no later allocation moves anything.
  *
- *   packet slots · receive slot · transfer area · small tables · connections · replay windows · stream records · stream buckets · chunk pool
+ *   packet slots · receive slot · transfer area · small tables · connections · replay windows · stream records · stream
+ *   buckets · chunk pool
  *
- * Areas are only measured here, not cleared: fresh wasm memory is zero, and pages that nobody touches cost nothing.
+ * Areas are only measured here, not cleared: fresh wasm memory is zero, and untouched pages cost nothing.
  */
 import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from '../codes.generated';
 import { CHUNK, poolInit } from './chunks';
@@ -32,12 +33,12 @@ export let packetSlotCount: u32 = 0;
 export let maxPacketSize: u32 = 0;
 export let receiveSlot: usize = 0;
 export let receiveSlotSize: usize = 0;
-/** The host's copies in and out. */
+/** Area through which the caller copies in and out. */
 export let transfer: usize = 0;
-/** `BATCH` u32 each: where the packets of the last transmit call start, and how long they are. */
+/** `BATCH` u32 each: start and length of the packets of the last transmit call. */
 export let packetOffsets: usize = 0;
 export let packetLengths: usize = 0;
-/** f64 fields: those of the last event, and statistics. */
+/** f64 fields: the last event, or statistics. */
 export let results: usize = 0;
 export let connectionSlab: usize = 0;
 export let connectionCount: u32 = 0;
@@ -48,8 +49,8 @@ export let streamBuckets: usize = 0;
 export let streamBucketMask: u32 = 0;
 
 /**
- * Divides `size` bytes of memory, already grown. `streamSegments` is in units of 256 bytes, 0 = as memory allows.
- * Returns OUT_OF_MEMORY when fewer than 256 chunks would be left.
+ * Divides `size` bytes of memory that have already been grown. `streamSegments` is in units of 256 bytes, 0 = as memory
+ * allows. Returns OUT_OF_MEMORY when fewer than 256 chunks would be left.
  */
 export function layOut(connections: u32, streams: u32, size: usize, streamSegments: u32, packetSize: u32): u32 {
   if (connections == 0 || streams < 16 || packetSize < 1_200 || packetSize > 65_000) return STATUS_INVALID_ARGUMENT;

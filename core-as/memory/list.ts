@@ -1,8 +1,8 @@
 /**
  * Doubly linked lists through fields of their items.
  *
- * A list is two u32 in its owner (head, tail); an item holds two u32 (previous, next) at a fixed offset, `link`. An item that
- * is in no list has both zero and is no head, so membership needs no flag.
+ * A list is two u32 in its owner (head, tail); an item holds two u32 (previous, next) at a fixed offset, `link`. For an
+ * item in no list both are zero and it is no head, so membership needs no flag.
  */
 
 export function head(list: usize): usize {
@@ -17,7 +17,7 @@ export function contains(list: usize, item: usize, link: usize): bool {
   return load<usize>(item + link) != 0 || load<usize>(list) == item;
 }
 
-/** Appends `item` unless it is in the list already. */
+/** Appends `item` unless the list already contains it. */
 export function push(list: usize, item: usize, link: usize): void {
   if (contains(list, item, link)) return;
   const tail = load<usize>(list, 4);
@@ -28,7 +28,7 @@ export function push(list: usize, item: usize, link: usize): void {
   store<usize>(list, item, 4);
 }
 
-/** Takes `item` out if it is in the list. */
+/** Removes `item` if it is in the list. */
 export function remove(list: usize, item: usize, link: usize): void {
   if (!contains(list, item, link)) return;
   const before = load<usize>(item + link);
@@ -41,7 +41,7 @@ export function remove(list: usize, item: usize, link: usize): void {
   store<usize>(item + link, 0, 4);
 }
 
-/** Moves the head to the end: the next one's turn. */
+/** Moves the head to the end: it is the next item's turn. */
 export function rotate(list: usize, link: usize): void {
   const first = load<usize>(list);
   if (!first || first == load<usize>(list, 4)) return;

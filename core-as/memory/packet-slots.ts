@@ -1,7 +1,8 @@
 /**
- * Packet slots: where packets are built and encrypted, and where the host's socket reads them from.
+ * Packet slots: packets are built and encrypted here, and the caller's socket reads them from here.
  *
- * A slot is HEADROOM bytes and one packet. `transmit` takes slots, the host gives each back when its socket is done with it.
+ * A slot is HEADROOM bytes and one packet. `transmit` takes slots; the caller gives each back when its socket has
+ * finished with it.
  */
 import { HEADROOM, packetSlotCount, packetSlotSize, packetSlots } from './layout';
 
@@ -15,7 +16,7 @@ export function packetSlotsInit(): void {
   freeSlots = packetSlotCount;
 }
 
-/** Address where a packet begins, 0 when the host holds all slots. */
+/** Takes a slot; returns the address where a packet begins, 0 when the caller holds all slots. */
 export function takeSlot(): usize {
   let slot = freeHead;
   if (slot) {
@@ -28,7 +29,7 @@ export function takeSlot(): usize {
   return slot + HEADROOM;
 }
 
-/** Gives back the slot that `address` (anywhere in it) belongs to. False for an address outside the slots. */
+/** Gives back the slot that contains `address`. False for an address outside the slots. */
 export function releaseSlot(address: usize): bool {
   if (address < packetSlots || address >= packetSlots + packetSlotSize * packetSlotCount) return false;
   if (freeSlots >= packetSlotCount) return false;

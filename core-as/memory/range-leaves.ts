@@ -1,22 +1,22 @@
 /**
- * Where a RangeSet (range-set.ts) keeps its ranges: in one chunk, or in several behind a root.
+ * Storage of a RangeSet (range-set.ts): one chunk, or several behind a root.
  *
  *   leaf:  u32 ranges · u32 0 · up to 127 pairs of u32
  *   root:  u32 ranges in all · u32 leaves · up to 254 addresses of leaves, in the order of their ranges
  *
- * The top of a set is a leaf while that is enough. Two leaves side by side that hold few ranges become one, so leaves hold at least 48
- * ranges on average, whatever was inserted and removed in which order.
+ * The top of a set is a leaf while one is enough. Two neighbouring leaves that hold few ranges are joined, so leaves
+ * hold at least 48 ranges on average, whatever the order of insertions and removals.
  */
 import { BOOKKEEPING, releaseChunk, takeChunk } from './chunks';
 
-/** Ranges of one leaf. */
+/** Ranges per leaf. */
 export const LEAF_RANGES: u32 = 127;
 /** Bytes in front of the pairs, and of a pair. */
 const FIRST: usize = 8;
 const PAIR: u32 = 8;
 
 const MOST_LEAVES: u32 = 254;
-/** Our constant: two neighbours with no more than so many ranges are joined. */
+/** Our constant: neighbours with at most this many ranges together are joined. */
 const JOINED: u32 = 96;
 
 /** An empty leaf as the top of a set; 0 when no chunk is left. */
@@ -45,13 +45,13 @@ export function pairAt(leaf: usize, index: u32): usize {
 }
 
 /**
- * Makes room for a pair at place `index` of leaf `at`, content undefined; its address, 0 and nothing changed when no chunk is left. The top may
- * be another one afterwards.
+ * Makes room for a pair at `index` of leaf `at`, content undefined; returns its address, or 0 with nothing changed when
+ * no chunk is left. The top may be another chunk afterwards.
  */
 export function openPair(set: usize, at: u32, index: u32): usize {
   let leaf = leafAt(load<usize>(set), at);
   if (rangesIn(leaf) == LEAF_RANGES) {
-    // Ranges come in rising order mostly: what is appended leaves full leaves behind.
+    // Ranges mostly come in rising order: appending leaves full leaves behind.
     const isAppended = at + 1 == leafCount(load<usize>(set)) && index == LEAF_RANGES;
     const kept = isAppended ? LEAF_RANGES : LEAF_RANGES / 2;
     if (!split(set, at, kept)) return 0;
@@ -67,7 +67,7 @@ export function openPair(set: usize, at: u32, index: u32): usize {
   return pair;
 }
 
-/** Takes the pairs from place `from` up to `to` out of a leaf; `settle` afterwards. */
+/** Removes the pairs from index `from` up to `to` from a leaf; call `settle` afterwards. */
 export function closePairs(top: usize, leaf: usize, from: u32, to: u32): void {
   if (from == to) return;
   const n = rangesIn(leaf);
@@ -75,7 +75,7 @@ export function closePairs(top: usize, leaf: usize, from: u32, to: u32): void {
   setRanges(top, leaf, n + from - to);
 }
 
-/** Joins leaf `at` with its neighbours when they hold little, and frees what holds nothing. */
+/** Joins leaf `at` with its neighbours when they hold little, and frees it when it is empty. */
 export function settle(set: usize, at: u32): void {
   const top = load<usize>(set);
   if (!top) return;
@@ -108,7 +108,7 @@ export function dropLeaf(top: usize, at: u32): void {
   store<u32>(top, leaves, 4);
 }
 
-/** Moves the pairs of leaf `at` from place `kept` on to a new leaf behind it; false when no chunk is left. */
+/** Moves the pairs of leaf `at` from index `kept` on to a new leaf behind it; false when no chunk is left. */
 function split(set: usize, at: u32, kept: u32): bool {
   const leaf = newLeaf();
   if (!leaf) return false;
@@ -139,7 +139,7 @@ function ensureRoot(set: usize): bool {
   return true;
 }
 
-/** Leaves `at` and `at + 1` become one, if they hold little. */
+/** Joins leaves `at` and `at + 1` if they hold little. */
 function join(top: usize, at: u32): void {
   const leaf = leafAt(top, at);
   const following = leafAt(top, at + 1);
@@ -148,7 +148,7 @@ function join(top: usize, at: u32): void {
   dropLeaf(top, at + 1);
 }
 
-/** Moves the pairs of `from` from place `kept` on to the end of `to`. */
+/** Moves the pairs of `from` from index `kept` on to the end of `to`. */
 function moveEnd(from: usize, kept: u32, to: usize): void {
   const moved = rangesIn(from) - kept;
   memory.copy(pairAt(to, rangesIn(to)), pairAt(from, kept), moved * PAIR);

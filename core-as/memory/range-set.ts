@@ -1,24 +1,26 @@
 /**
  * RangeSet: sorted, disjoint, non-adjacent half-open ranges of offsets.
  *
- * A set is one u32 in its owner: the address of its top chunk (range-leaves.ts), or 0 while it is empty, so a stream without gaps owns none.
- * A chunk holds up to 127 pairs of u32: the low halves of the offsets. All offsets of a set lie within 2^32 above `base`, which
- * every call passes, so comparing `value - base` orders them although the low halves wrap.
+ * A set is one u32 in its owner: the address of its top chunk (range-leaves.ts), or 0 while it is empty, so a stream
+ * without gaps owns none. A chunk holds up to 127 pairs of u32: the low halves of the offsets. All offsets of a set lie
+ * within 2^32 above `base`, which every call passes, so comparing `value - base` orders them although the low halves
+ * wrap.
  *
- * A set holds 127 ranges, or one for each KiB that it reaches above `base`: packets lost one by one leave half as many, and whoever sends
- * single bytes with gaps between them takes no more than a few hundredths of the window he was given. A full set refuses (`insert`) or
- * swallows the gap to a neighbour (`insertMerging`); the owner knows which is harmless. A range is found in O(log n).
+ * A set holds 127 ranges, or one for each KiB that it reaches above `base`: packets lost one by one leave half as many,
+ * and a peer that sends single bytes with gaps between them takes at most a few hundredths of its window. A full set
+ * refuses (`insert`) or swallows the gap to a neighbour (`insertMerging`); the owner knows which is harmless. Finding a
+ * range takes O(log n).
  */
 import { closePairs, dropLeaf, freeSet, LEAF_RANGES, leafAt, leafCount, newLeaf, openPair, pairAt, rangesIn, settle } from './range-leaves';
 
 /** Bytes above the base for each range beyond those of one chunk, as a shift. */
 const SPAN_BITS: u32 = 10;
 
-/** What `seek` found. */
+/** Result of `seek`. */
 export let outStart: u64 = 0;
 export let outEnd: u64 = 0;
 
-/** Place of the range that `locate` found: its leaf and the index in that. */
+/** Position of the range that `locate` found: its leaf and its index in that leaf. */
 let leafIndex: u32 = 0;
 let leaf: usize = 0;
 let index: u32 = 0;
@@ -29,7 +31,7 @@ export function count(set: usize): u32 {
   return top ? rangesIn(top) : 0;
 }
 
-/** Whether a range ends above `offset`; `outStart` and `outEnd` are the first that does. */
+/** Whether a range ends above `offset`; `outStart` and `outEnd` are the first such range. */
 export function seek(set: usize, base: u64, offset: u64): bool {
   const top = load<usize>(set);
   if (!top) return false;
@@ -40,7 +42,7 @@ export function seek(set: usize, base: u64, offset: u64): bool {
   return true;
 }
 
-/** End of the range that holds `offset` or ends there, `offset` if none does; above `base`. */
+/** End of the range that contains `offset` or ends there, `offset` if none does; above `base`. */
 export function endFrom(set: usize, base: u64, offset: u64): u64 {
   return seek(set, base, offset - 1) && outStart <= offset ? outEnd : offset;
 }
@@ -57,7 +59,7 @@ export function covered(set: usize): u64 {
   return sum;
 }
 
-/** Adds `start` … `end`; false, and nothing changed, when there is no room or no chunk. */
+/** Adds `start` … `end`; false, with nothing changed, when there is no room or no chunk. */
 export function insert(set: usize, base: u64, start: u64, end: u64): bool {
   return add(set, base, <u32>(start - base), <u32>(end - base), false);
 }
@@ -67,7 +69,9 @@ export function insertMerging(set: usize, base: u64, start: u64, end: u64): bool
   return add(set, base, <u32>(start - base), <u32>(end - base), true);
 }
 
-/** Takes `start` … `end` out. A split that finds no room leaves the range whole: the set then covers more than it should. */
+/**
+ * Removes `start` … `end`. A split that finds no room leaves the range intact: the set then covers more than it should.
+ */
 export function remove(set: usize, base: u64, start: u64, end: u64): void {
   const top = load<usize>(set);
   if (!top || start >= end) return;
@@ -100,7 +104,7 @@ export function clear(set: usize): void {
   freeSet(set);
 }
 
-/** The located range, which ends at `end`, becomes two: up to `from` and from `to` on. */
+/** Splits the located range, which ends at `end`, in two: up to `from`, and from `to` on. */
 function divide(set: usize, low: u32, from: u32, to: u32, end: u32): void {
   const top = load<usize>(set);
   if (!hasRoom(top, reach(top, low))) return;
@@ -112,7 +116,9 @@ function divide(set: usize, low: u32, from: u32, to: u32, end: u32): void {
   store<u32>(pairAt(leaf, index), from + low, 4);
 }
 
-/** Takes out all ranges from the located place on that end at or below `to`; the place is the one behind them. */
+/**
+ * Removes all ranges from the located position on that end at or below `to`; the position is then the one behind them.
+ */
 function takeOut(top: usize, low: u32, to: u32): void {
   for (;;) {
     const n = rangesIn(leaf);
@@ -139,14 +145,17 @@ function add(set: usize, base: u64, from: u32, to: u32, merge: bool): bool {
     store<usize>(set, top);
   }
   const low = <u32>base;
-  // The first range that touches from…to, or is above it.
+  // The first range that touches or lies above from…to.
   locate(top, low, from > 0 ? from - 1 : 0);
   if (index == rangesIn(leaf) || load<u32>(pairAt(leaf, index)) - low > to) return addNew(set, low, from, to, merge);
   join(set, low, from, to);
   return true;
 }
 
-/** The located range, which touches `from` … `to`, grows by that and takes in those behind it that it touches then. */
+/**
+ * Extends the located range, which touches `from` … `to`, by that, and merges the ranges behind it that it touches
+ * then.
+ */
 function join(set: usize, low: u32, from: u32, to: u32): void {
   const top = load<usize>(set);
   const first = leafIndex;
@@ -167,7 +176,7 @@ function join(set: usize, low: u32, from: u32, to: u32): void {
   settle(set, first);
 }
 
-/** A range that touches no other, in front of the located one. */
+/** Inserts a range that touches no other, before the located one. */
 function addNew(set: usize, low: u32, from: u32, to: u32, merge: bool): bool {
   const top = load<usize>(set);
   let pair: usize = hasRoom(top, max(reach(top, low), to)) ? openPair(set, leafIndex, index) : 0;
@@ -183,7 +192,7 @@ function addNew(set: usize, low: u32, from: u32, to: u32, merge: bool): bool {
   return true;
 }
 
-/** The first range that ends above `value`, relative to the base, or the place behind all. */
+/** Locates the first range that ends above `value`, relative to the base, or the position behind all. */
 function locate(top: usize, low: u32, value: u32): void {
   let left: u32 = 0;
   let right = leafCount(top) - 1;
@@ -204,7 +213,7 @@ function locate(top: usize, low: u32, value: u32): void {
   index = left;
 }
 
-/** Whether a set that reaches `span` bytes above its base may have another range. */
+/** Whether a set that reaches `span` bytes above its base may take another range. */
 function hasRoom(top: usize, span: u32): bool {
   return rangesIn(top) < max(LEAF_RANGES, span >> SPAN_BITS);
 }

@@ -6,7 +6,7 @@
  *   9…12   low 32 bits of the packet number + mask, mod 2^32, network byte order
  *   13…    AEAD(frames), then the tag
  *
- * In front of it, in a slot's headroom, may stand a Route header: 0x88 and the 8-byte route id.
+ * A Route header may precede it, in a slot's headroom: 0x88 and the 8-byte route id.
  */
 
 export const DATA: u8 = 0xc0;

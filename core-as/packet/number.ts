@@ -1,8 +1,8 @@
-/** Packet numbers on the wire: the low 32 bits, shifted by the mask of the connection id (aead/mask.ts, PROTOCOL.md §4). */
+/** Packet numbers on the wire: the low 32 bits, shifted by the mask of the id (aead/mask.ts, PROTOCOL.md §4). */
 
 /**
- * The full number whose low 32 bits are `low`, nearest to `largest` + 1 (RFC 9000 A.3 for 32 bits). `largest` is -1 before the
- * first packet.
+ * Returns the full number whose low 32 bits are `low`, nearest to `largest` + 1 (RFC 9000 A.3 for 32 bits). `largest`
+ * is -1 before the first packet.
  */
 export function reconstruct(largest: i64, low: u32): u64 {
   const expected = <u64>(largest + 1);

@@ -2,10 +2,10 @@
  * Packet protection (PROTOCOL.md §4).
  *
  *   protect:   header, nonce from the number, encrypt in place, tag behind the text
- *   unprotect: 1 an id of ours  2 number rebuilt  3 not in the replay window  4 key by phase and number  5 tag
+ *   unprotect: 1 one of our ids  2 number rebuilt  3 not in the replay window  4 key by phase and number  5 tag
  *
- * Nothing of a packet is used before its tag holds; `open` wipes what it decrypted otherwise. Marking the number as received is the
- * caller's, after the packet was processed.
+ * Nothing of a packet is used before its tag matches; otherwise `open` wipes what it decrypted. The caller marks the
+ * number as received, after it has processed the packet.
  */
 import { open, seal } from '../aead';
 import { Connection, flagged, RECEIVE_PHASE, receiveKey, SEND_PHASE, sendKey } from '../records/connection';
@@ -17,9 +17,9 @@ import { isNew } from './replay-window';
 
 const NONCE = memory.data(12, 4);
 
-/** Number of the packet that `unprotect` opened last, and the transport error its key phase is, 0 = none. */
+/** Number of the packet that `unprotect` opened last, and the transport error that its key phase causes, 0 = none. */
 export let openedNumber: u64 = 0;
-/** The id of ours it was sent to. */
+/** The connection id that it was sent to. */
 export let openedId: u64 = 0;
 export let openedError: u32 = 0;
 
@@ -32,7 +32,10 @@ export function protect(c: Connection, packet: usize, length: u32, number: u64):
   return HEADER + length + TAG;
 }
 
-/** Opens the packet of `size` bytes in place; true if it is authentic and new. `now` starts the life of an outgoing key. */
+/**
+ * Opens the packet of `size` bytes in place; true if it is authentic and new. `now` starts the remaining time of an
+ * outgoing key.
+ */
 export function unprotect(c: Connection, packet: usize, size: u32, now: f64): bool {
   if (size < OVERHEAD || !isData(load<u8>(packet))) return false;
   const id = destinationOf(packet);
@@ -63,7 +66,7 @@ export function unprotect(c: Connection, packet: usize, size: u32, now: f64): bo
   return opened;
 }
 
-/** Packet `number` was opened with `key`. Returns a transport error code. */
+/** Notes that `key` opened packet `number`. Returns a transport error code. */
 function notePhase(c: Connection, key: usize, number: u64, now: f64): u32 {
   if (key == NEXT_KEY) return commitReceiveKey(c, number, now);
   if (key == receiveKey(c)) return lowerPhaseFirst(c, number);
@@ -71,7 +74,10 @@ function notePhase(c: Connection, key: usize, number: u64, now: f64): u32 {
   return 0;
 }
 
-/** Same phase: current. Other phase: previous for numbers below the current phase, else the next (RFC 9001 §6.3, §6.5). */
+/**
+ * The key for a phase bit and number. Same phase: current. Other phase: previous below the current phase, else next
+ * (RFC 9001 §6.3, §6.5).
+ */
 function keyFor(c: Connection, phase: bool, number: u64): usize {
   if (phase == flagged(c, RECEIVE_PHASE)) return receiveKey(c);
   return number < c.receivePhaseFirst ? previousKey(c) : nextReceiveKey(c);

@@ -1,13 +1,13 @@
 /**
- * The last 8,192 packet numbers received, one bit each (1 KiB): the replay window and, at the same time, the set that ACK
- * frames are read from.
+ * The last 8,192 packet numbers received, one bit each (1 KiB): the replay window, and also the set from which ACK
+ * frames are built.
  *
- * Bit n & 8191 stands for number n while n lies in (largest - 8192, largest]. Moving `largest` up clears the bits it passes.
- * `isNew` is asked before decryption; `mark` only after the tag held and the packet was processed.
+ * Bit n & 8191 stands for number n while n lies in (largest - 8192, largest]. Moving `largest` up clears the bits it
+ * passes. `isNew` is called before decryption; `mark` only after the tag matched and the packet was processed.
  *
- * In memory a window is 16 blocks of 64 bytes, and the same block of all connections lies side by side: one that has received fewer than 512
- * packets, as most idle ones, uses the first only, and pages that hold further blocks are not touched. Nobody clears a window for the next
- * connection of its slot: `advance` clears what it passes.
+ * In memory a window is 16 blocks of 64 bytes, and the same block of all connections is contiguous: a connection that
+ * has received fewer than 512 packets, as most idle ones have, uses only the first, and the pages of further blocks
+ * stay untouched. A window is not cleared for the next connection of its slot: `advance` clears what it passes.
  */
 import { connectionCount, REPLAY_SIZE, replayWindows } from '../memory/layout';
 import { Connection, slotOf } from '../records/connection';
@@ -15,17 +15,17 @@ import { Connection, slotOf } from '../records/connection';
 export const WINDOW: u64 = 8_192;
 const BLOCK: usize = 64;
 const BLOCKS: usize = REPLAY_SIZE / BLOCK;
-/** Numbers that a block stands for, as a shift. */
+/** Numbers per block, as a shift. */
 const BLOCK_SHIFT: u64 = 9;
 
-/** Not received yet and not too old. */
+/** Whether `number` was not received and is not too old. */
 export function isNew(c: Connection, number: u64): bool {
   if (<i64>number > c.largestReceived) return true;
   if (<u64>c.largestReceived - number >= WINDOW) return false;
   return !isMarked(c, number);
 }
 
-/** Marks `number`; false if it was marked already or is too old. */
+/** Marks `number`; false if it is already marked or too old. */
 export function mark(c: Connection, number: u64): bool {
   if (!isNew(c, number)) return false;
   if (<i64>number > c.largestReceived) advance(c, number);

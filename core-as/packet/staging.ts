@@ -1,13 +1,13 @@
 /**
- * The record of the packet under construction: its references gather here, and recovery/sent.ts copies it into the flight once the
- * packet is complete and ack-eliciting. Packets that elicit no acknowledgement leave no record.
+ * The record of the packet under construction: it collects references, and recovery/sent.ts copies it into the flight
+ * once the packet is complete and ack-eliciting. Packets that elicit no acknowledgement leave no record.
  */
 import { MOST_REFERENCES, OFFSET_MASK, REFERENCE_SIZE, REFERENCES_AT, referenceOf, SentPacket } from '../records/flight';
 import { Stream } from '../records/stream';
 
 const stagingAt = memory.data(128, 16);
 
-/** Whether the packet under construction asks for an acknowledgement. */
+/** Whether the packet under construction is ack-eliciting. */
 export let eliciting: bool = false;
 
 /** Begins a new packet. */
@@ -17,12 +17,12 @@ export function stageSent(): void {
   eliciting = false;
 }
 
-/** Whether one more reference fits. */
+/** Whether another reference fits. */
 export function canStage(): bool {
   return staging().references < MOST_REFERENCES;
 }
 
-/** The packet carries `length` bytes of `s` from `offset`, or a control frame of it. */
+/** Stages a reference: the packet carries `length` bytes of `s` from `offset`, or a control frame of it. */
 export function stageReference(s: Stream, kind: u8, offset: u64, length: u32, fin: bool): void {
   const record = staging();
   const reference = referenceOf(record, record.references++);
@@ -34,18 +34,18 @@ export function stageReference(s: Stream, kind: u8, offset: u64, length: u32, fi
   eliciting = true;
 }
 
-/** The packet carries connection-wide control frames (bits of Connection.pending). */
+/** Stages connection-wide control frames (bits of Connection.pending). */
 export function stageControl(bits: u8): void {
   staging().control |= bits;
   eliciting = true;
 }
 
-/** The packet elicits an acknowledgement without anything to repeat. */
+/** Marks the packet as ack-eliciting without anything to repeat. */
 export function stageEliciting(): void {
   eliciting = true;
 }
 
-/** The packet is a probe of a larger size. */
+/** Marks the packet as a probe of a larger size. */
 export function stageMtuProbe(): void {
   staging().mtuProbe = 1;
   eliciting = true;
@@ -60,7 +60,7 @@ export function stageComplete(): void {
   eliciting = true;
 }
 
-/** Copies what was staged into `record`, by vectors: a call of the engine costs more. */
+/** Copies the staged record into `record`, by vectors: a call of the engine costs more. */
 export function copyStaged(record: SentPacket): void {
   const used = REFERENCES_AT + staging().references * REFERENCE_SIZE;
   for (let at: usize = 0; at < used; at += 16) v128.store(changetype<usize>(record) + at, v128.load(stagingAt + at));

@@ -13,8 +13,9 @@ import { dropPath, ensurePaths, takePath } from './table';
 export let outAddedPath: u32 = 0;
 
 /**
- * A path that the caller names: validated at once (as soon as the peer has supplied an id for it), kept until it is dropped. `route`: the id
- * of its Route header, if `routed`. `keepInterval`: ms between challenges, 0 = none.
+ * Adds a path on behalf of the caller: it is validated at once (as soon as the peer has supplied an id for it) and kept
+ * until it is dropped. `route`: the id of its Route header, if `routed`. `keepInterval`: ms between challenges, 0 =
+ * none.
  */
 export function addPath(c: Connection, routed: bool, route: u64, portOnly: bool, keepInterval: u32, now: f64): u32 {
   if (c.state != OPEN) return STATUS_CLOSED;
@@ -34,13 +35,13 @@ export function addPath(c: Connection, routed: bool, route: u64, portOnly: bool,
 }
 
 /**
- * Asks the path whether it is alive: PATH_VALIDATED or PATH_FAILED follows. An initiator that asks its active path asks the warm
- * ones, too, and moves to one of them soon where that is silent (failover.ts).
+ * Checks the liveness of a path: PATH_VALIDATED or PATH_FAILED follows. An initiator that checks its active path
+ * challenges the warm ones, too, and soon migrates to one of them if the active one is silent (failover.ts).
  */
 export function probePath(c: Connection, index: u32, now: f64): u32 {
   if (c.state != OPEN || (!c.paths && !ensurePaths(c)) || !isPath(c, index)) return STATUS_INVALID_ARGUMENT;
   if (index != c.activePath) {
-    // The host knows more than whoever asked before: what was found out by then counts no longer.
+    // The caller knows more than an earlier check did: results of that no longer count.
     pathAt(c, index).flags &= ~CHALLENGING;
   } else if (flagged(c, INITIATOR)) suspect(c, now);
   pathAt(c, index).flags |= ASKED;
@@ -48,7 +49,7 @@ export function probePath(c: Connection, index: u32, now: f64): u32 {
   return STATUS_OK;
 }
 
-/** The path stays, also when another one is active, and is asked every `interval` ms (0 = never). */
+/** Keeps the path even while another one is active, with a challenge every `interval` ms (0 = never). */
 export function keepPath(c: Connection, index: u32, interval: u32, now: f64): u32 {
   if (c.state != OPEN || (!c.paths && !ensurePaths(c)) || !isPath(c, index)) return STATUS_INVALID_ARGUMENT;
   const p = pathAt(c, index);
@@ -58,7 +59,7 @@ export function keepPath(c: Connection, index: u32, interval: u32, now: f64): u3
   return STATUS_OK;
 }
 
-/** The path becomes the active one, at once if it is validated, else when it is. Only the initiator chooses. */
+/** Makes the path active, immediately if it is validated, else when it is. Only the initiator chooses. */
 export function migrate(c: Connection, index: u32, now: f64): u32 {
   if (c.state != OPEN) return STATUS_CLOSED;
   if (!flagged(c, INITIATOR) || !isPath(c, index)) return STATUS_INVALID_ARGUMENT;
@@ -66,7 +67,7 @@ export function migrate(c: Connection, index: u32, now: f64): u32 {
   return STATUS_OK;
 }
 
-/** The peer came in on a route: what goes there needs a Route header with its id. */
+/** The peer arrived on a route: packets on that path need a Route header with its id. */
 export function setPathRoute(c: Connection, index: u32, route: u64): void {
   if (!isPath(c, index)) return;
   const p = pathAt(c, index);

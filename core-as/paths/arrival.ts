@@ -1,6 +1,6 @@
 /**
- * Which path an authenticated packet came in on (RFC 9000 §9.3): an address that the host has no index for gets one, and of the other ids
- * of ours the one that the peer used is noted.
+ * Determines the path of an authenticated packet (RFC 9000 §9.3): an address without an index gets one, and the one of
+ * our ids that the peer used is recorded.
  */
 import { openedId } from '../packet/protection';
 import { Connection, ELSEWHERE, flagged, LIMITED } from '../records/connection';
@@ -11,14 +11,17 @@ import { usePacketsId } from './local-ids';
 import { assignSpare } from './remote-ids';
 import { ensurePaths, takePath } from './table';
 
-/** Index of the path of the packet that is being received; NO_PATH when there was no room for a new one. */
+/** Index of the path of the packet being received; NO_PATH when there was no room for a new one. */
 export let arrivedOn: u8 = 0;
 /** Its bytes, without a Route header. */
 export let arrivedSize: u32 = 0;
-/** The peer wrote another id than before: it has changed its path on purpose. Noted before frames are read, as one of them may retire that id. */
+/**
+ * The peer used another id than before: it changed its path on purpose. Set before frames are read, as one of them may
+ * retire that id.
+ */
 export let arrivedAnnounced: bool = false;
 
-/** A packet of `size` bytes from the path that the host calls `path`: an index, UNKNOWN or UNKNOWN_PORT. */
+/** Notes a packet of `size` bytes from the path that the caller calls `path`: an index, UNKNOWN or UNKNOWN_PORT. */
 export function arrive(c: Connection, path: u32, size: u32, now: f64): void {
   arrivedOn = c.activePath;
   arrivedSize = size;
@@ -27,15 +30,16 @@ export function arrive(c: Connection, path: u32, size: u32, now: f64): void {
   if (openedId != c.localId && arrivedOn == c.activePath) usePacketsId(c, findLocal(c, openedId));
 }
 
-/** A packet with a non-probing frame came in and was followed, or not: where the peer speaks from. */
+/** Notes whether a packet with a non-probing frame was followed: the path that the peer sends from. */
 export function noteSpeaker(c: Connection, isNewest: bool): void {
   if (arrivedOn != c.activePath) c.flags |= ELSEWHERE;
   else if (isNewest) c.flags &= ~ELSEWHERE;
 }
 
 /**
- * Whether the peer is at that path: it is the active one, the peer has shown that it receives there, and it speaks from there. A peer may keep us from
- * following it, by packets that only probe or come late; then it is not where its packets go.
+ * Whether the peer is at that path: it is the active one, the peer has shown that it receives there, and it sends from
+ * there. A peer may keep us from following it, by packets that only probe or arrive late; then it is not where its
+ * packets go.
  */
 export function isThere(c: Connection, index: u32): bool {
   return index == <u32>c.activePath && !flagged(c, LIMITED | ELSEWHERE);
@@ -54,13 +58,16 @@ function attribute(c: Connection, path: u32, size: u32, now: f64): void {
   p.packetsReceived++;
   p.localId = openedId;
   if (!is(p, CHALLENGING)) rest(c, arrivedOn, now);
-  // The new address did not answer in time, but it goes on sending: ask again.
+  // The new address did not answer in time but keeps sending: challenge it again.
   if (arrivedOn == c.activePath && p.state != VALIDATED && !is(p, CHALLENGING)) {
     challenge(c, arrivedOn, now + validationTime(c, arrivedOn), now);
   }
 }
 
-/** A path that was not known: with an id of its own if the peer has used one, else a NAT has rebound the peer and the id stays. */
+/**
+ * Adds an unknown path: with an id of its own if the peer has used one; else a NAT has rebound the peer and the id
+ * stays.
+ */
 function newcomer(c: Connection, path: u32): u8 {
   const index = takePath(c, path);
   if (index == NO_PATH) return NO_PATH;
@@ -76,7 +83,7 @@ function newcomer(c: Connection, path: u32): u8 {
   return index;
 }
 
-/** The path on which the peer uses the same id, the active one before others. */
+/** Returns the path on which the peer uses the same id, the active one before others. */
 function twinOf(c: Connection, index: u8): u8 {
   if (pathAt(c, c.activePath).localId == openedId) return c.activePath;
   for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) {

@@ -1,7 +1,7 @@
 /**
- * The eight bytes of a PATH_CHALLENGE: the peer must not be able to guess them, or it could answer for an address at which it does not
- * receive (RFC 9000 §8.2.1). ChaCha20 of a counter under a key that only this module knows; each connection's seed from the host is
- * mixed into it.
+ * The eight bytes of a PATH_CHALLENGE. The peer must not be able to guess them, or it could answer for an address at
+ * which it does not receive (RFC 9000 §8.2.1). ChaCha20 of a counter, under a key that only this module knows; each
+ * connection's seed from the caller is mixed into it.
  */
 import { chachaBlock } from '../aead';
 

@@ -1,12 +1,12 @@
 /**
- * Asking a path whether the peer receives there (RFC 9000 §8.2): a PATH_CHALLENGE now, again at doubling intervals
- * (connection/path-probes.ts writes it), until an answer or the deadline; and now and then on a path that is kept warm.
+ * Challenges paths (RFC 9000 §8.2): a PATH_CHALLENGE now, again at doubling intervals (connection/path-probes.ts writes
+ * it), until an answer or the deadline; and at intervals on a path that is kept warm.
  *
- * What keeps a path warm that has shown full size is small: it is there for NATs, and to know that the peer still answers. Every eighth has
- * full size, because what a path carries may change, and the host may choose it at any time. A check of failover.ts has full size, always,
- * and no answer to a small challenge ends it.
+ * A keep-warm challenge of a path that has shown full size is small: it serves NATs, and shows that the peer still
+ * answers. Every eighth has full size, because the path's capacity may change and the caller may choose the path at any
+ * time. A check of failover.ts always has full size, and no answer to a small challenge ends it.
  *
- * What an answer or its absence means is not decided here (validation.ts, migration.ts).
+ * The consequences of an answer, or of none, are not decided here (validation.ts, migration.ts).
  */
 import { Connection } from '../records/connection';
 import { flightIsFull } from '../records/flight';
@@ -29,33 +29,36 @@ import {
 import { pathProbeTimeout } from '../recovery/path-state';
 import { allowance } from './amplification';
 
-/** RFC 9000 §8.2.1: UDP payload of a datagram of full size. */
+/** RFC 9000 §8.2.1: UDP payload of a full-size datagram. */
 export const FULL_DATAGRAM: u32 = 1_200;
-/** RFC 9002 §6.2.2: PTO of a path without samples; RFC 9000 §8.2.4: so many of the larger one. */
+/** RFC 9002 §6.2.2: PTO of a path without samples; RFC 9000 §8.2.4: multiples of the larger one. */
 const INITIAL_PTO: f64 = 999;
 const VALIDATION_PTOS: f64 = 3;
-/** Our constant: the first repetition comes after half a PTO, so that three challenges fit a check of 3 PTO; not sooner than this, ms. */
+/**
+ * Our constant: the first repetition comes after half a PTO, so that three challenges fit into a check of 3 PTO; not
+ * sooner than this, ms.
+ */
 const LEAST_INTERVAL: f64 = 20;
 /**
- * Our constants, ms: when a path that our host does not keep is forgotten. A peer that keeps one warm uses it more often; an unvalidated
- * one may be an attacker's.
+ * Our constants, ms: when a path that the caller does not keep is forgotten. A peer that keeps one warm uses it more
+ * often; an unvalidated one may be an attacker's.
  */
 const FORGET_AFTER: f64 = 90_000;
 const FORGET_UNVALIDATED: f64 = 5_000;
-/** Our constant: of the challenges that keep a path warm one in so many has full size. */
+/** Our constant: one keep-warm challenge in this many has full size. */
 const FULL_ONE_IN: u8 = 8;
 /** Header, tag and the challenge itself. */
 const LEAST_PACKET: f64 = 13 + 16 + 9 + 9;
 
-/** How long a new path has to answer, ms. */
+/** Time for a new path to answer, ms. */
 export function validationTime(c: Connection, index: u8): f64 {
   return VALIDATION_PTOS * max(INITIAL_PTO, max(pathProbeTimeout(c, index), pathProbeTimeout(c, c.activePath)));
 }
 
-/** Asks the path, at once, until `deadline` at the latest. */
+/** Challenges the path, at once, until `deadline` at the latest. */
 export function challenge(c: Connection, index: u8, deadline: f64, now: f64): void {
   const p = pathAt(c, index);
-  // Small ones that are out say nothing about size: their answers do not count from here on.
+  // Outstanding small ones say nothing about size: from here on their answers do not count.
   const isAsked = is(p, CHALLENGING) && !is(p, SMALL);
   p.deadline = isAsked ? min(p.deadline, deadline) : deadline;
   if (!isAsked) {
@@ -66,7 +69,7 @@ export function challenge(c: Connection, index: u8, deadline: f64, now: f64): vo
   p.challengeAt = now;
 }
 
-/** Asks a warm path whose turn it is. */
+/** Challenges a warm path whose turn it is. */
 export function keepWarm(c: Connection, index: u8, now: f64): void {
   challenge(c, index, now + validationTime(c, index), now);
   const p = pathAt(c, index);
@@ -79,7 +82,7 @@ export function challengeDue(p: Path, now: f64): bool {
   return is(p, CHALLENGING) && now >= p.challengeAt && mayAsk(p);
 }
 
-/** A challenge with `data` goes out, in a datagram of full size or not. */
+/** Notes that a challenge with `data` goes out, in a full-size datagram or not. */
 export function noteChallenge(c: Connection, index: u8, data: u64, fullSize: bool, now: f64): void {
   const p = pathAt(c, index);
   const place = challengeOf(p, p.challengesSent);
@@ -92,10 +95,10 @@ export function noteChallenge(c: Connection, index: u8, data: u64, fullSize: boo
   if (p.challengesSent < 200) p.challengesSent += 1;
 }
 
-/** When a path wants something, Infinity = never. */
+/** When a path next needs a packet or a decision, Infinity = never. */
 export function pathTime(c: Connection): f64 {
   if (!c.paths) return Infinity;
-  // A challenge that finds no number left to send goes out after the acknowledgement or timer that makes room.
+  // A challenge that finds the number space full goes out after the acknowledgement or timer that makes room.
   const isFull = flightIsFull(c);
   let next = Infinity;
   for (let i: u32 = 0; i < MOST_PATHS; i++) {
@@ -107,7 +110,10 @@ export function pathTime(c: Connection): f64 {
   return next;
 }
 
-/** Ends asking for now: the next challenge keeps a warm path; a path that our host does not keep is forgotten in the end. */
+/**
+ * Ends a validation or check: the next challenge keeps a warm path; a path that the caller does not keep is eventually
+ * forgotten.
+ */
 export function rest(c: Connection, index: u8, now: f64): void {
   const p = pathAt(c, index);
   const isActive = index == c.activePath;

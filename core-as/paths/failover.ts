@@ -1,9 +1,10 @@
 /**
- * A path that carries packets one way only, or none any more, is found within 3 s (PROTOCOL.md §6).
+ * Detects within 3 s a path that carries packets one way only, or not at all (PROTOCOL.md §6).
  *
- * On its second probe timeout, and on those that follow it, an end tells its host: a route may be dead in front of the station, where only its channel can mend
- * it. On the second it challenges the active and all warm paths. An initiator that is challenged on a warm path challenges too:
- * the other end may be the only one that has something to send. What follows from answers and silence: migration.ts.
+ * From its second probe timeout on, an end reports that to its caller: a route may be dead in front of the station,
+ * where only its channel can restore it. On the second it challenges the active and all warm paths. An initiator that
+ * is challenged on a warm path challenges too: the other end may be the only one with something to send. The
+ * consequences of answers and silence: migration.ts.
  */
 import { Connection, SUSPECTED } from '../records/connection';
 import { flightOf } from '../records/flight';
@@ -14,14 +15,14 @@ import { checkTime } from './migration';
 /** PROTOCOL.md §6 */
 const SUSPICIOUS_TIMEOUTS: u32 = 2;
 
-/** The probe timer has fired. */
+/** Handles the probe timer. */
 export function onProbeTimeout(c: Connection, now: f64): void {
   if (!c.flight || flightOf(c).ptoCount < SUSPICIOUS_TIMEOUTS) return;
   c.flags |= SUSPECTED;
   if (c.paths && flightOf(c).ptoCount == SUSPICIOUS_TIMEOUTS) suspect(c, now);
 }
 
-/** Asks the active path whether it is alive, and the warm ones whether they could take over. */
+/** Checks the liveness of the active path, and whether warm ones could take over. */
 export function suspect(c: Connection, now: f64): void {
   if (is(pathAt(c, c.activePath), CHALLENGING) || !hasWarm(c)) return;
   pathsOf(c).checkStart = now;

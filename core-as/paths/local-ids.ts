@@ -1,6 +1,6 @@
 /**
- * Ids of ours that the peer may use (RFC 9000 §5.1.1, §19.15): chosen by the host, told in NEW_CONNECTION_ID until acknowledged, gone when
- * the peer retires them.
+ * Our ids for the peer's use (RFC 9000 §5.1.1, §19.15): chosen by the caller, announced in NEW_CONNECTION_ID until
+ * acknowledged, dropped when the peer retires them.
  */
 import { ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION, STATUS_BLOCKED, STATUS_INVALID_ARGUMENT, STATUS_OK } from '../codes.generated';
 import { NEW_CONNECTION_ID } from '../frames/types';
@@ -24,10 +24,10 @@ import { is, KEPT, MOST_PATHS, pathAt } from '../records/path';
 import { dropPath } from './table';
 
 const ID: u32 = 8;
-/** Bytes of the frame at most: type, sequence, two single bytes, id, token. */
+/** Largest size of the frame: type, sequence, two single bytes, id, token. */
 const FRAME: usize = 1 + 8 + 2 + 8 + 16;
 
-/** Supplies an id with its reset token behind it. */
+/** Supplies an id; its reset token follows it. */
 export function issueId(c: Connection, at: usize): u32 {
   if (!c.ids || !idsOf(c).hasKeys) return STATUS_INVALID_ARGUMENT;
   for (let i: u32 = 0; i < ACTIVE_CONNECTION_ID_LIMIT; i++) {
@@ -44,14 +44,14 @@ export function issueId(c: Connection, at: usize): u32 {
   return STATUS_BLOCKED;
 }
 
-/** How many ids the peer may still be given. */
+/** Number of ids that the peer may still be given. */
 export function roomForIds(c: Connection): u32 {
   let room: u32 = 0;
   for (let i: u32 = 0; i < ACTIVE_CONNECTION_ID_LIMIT; i++) if (localAt(c, i).state == ID_FREE) room++;
   return room;
 }
 
-/** Writes the frames that are due into packet `number`. */
+/** Writes the due frames into packet `number`. */
 export function fillNewIds(c: Connection, to: usize, limit: usize, number: u64): usize {
   let end = to;
   for (let i: u32 = 0; i < ACTIVE_CONNECTION_ID_LIMIT; i++) {
@@ -64,7 +64,7 @@ export function fillNewIds(c: Connection, to: usize, limit: usize, number: u64):
   return end;
 }
 
-/** RETIRE_CONNECTION_ID of the peer (§19.16). Returns a transport error, 0 = fine. */
+/** Processes the peer's RETIRE_CONNECTION_ID (§19.16). Returns a transport error, 0 = fine. */
 export function onRetire(c: Connection, sequence: u64): u32 {
   const last = c.ids ? idsOf(c).nextLocal : 1;
   if (sequence >= last) return ERROR_PROTOCOL_VIOLATION;
@@ -82,13 +82,16 @@ export function onRetire(c: Connection, sequence: u64): u32 {
   return ERROR_NO_ERROR;
 }
 
-/** The id that the peer writes on the active path now: the first that a packet is compared with. */
+/** Sets the id that the peer uses on the active path: the first one that packets are compared with. */
 export function usePacketsId(c: Connection, ours: LocalId): void {
   c.localId = ours.id;
   c.receiveMask = ours.mask;
 }
 
-/** The peer has left every path on which it used the id; one that our host wants stays, and the peer will use another id there. */
+/**
+ * The peer has left every path on which it used the id. A path that the caller wants stays; the peer will use another
+ * id there.
+ */
 function leavePaths(c: Connection, id: u64): void {
   if (!c.paths) return;
   for (let i: u32 = 0; i < MOST_PATHS; i++) {
@@ -101,7 +104,7 @@ function leavePaths(c: Connection, id: u64): void {
 
 function writeFrame(ours: LocalId, to: usize): usize {
   let at = writeVarint(writeVarint(to, NEW_CONNECTION_ID), ours.sequence);
-  // Retire Prior To: we never ask for it.
+  // Retire Prior To: we never request it.
   at = writeVarint(at, 0);
   store<u8>(at, <u8>ID);
   store<u64>(at + 1, ours.id);

@@ -1,14 +1,15 @@
 /**
- * Which path is the active one (RFC 9000 §9, PROTOCOL.md §6).
+ * Selects the active path (RFC 9000 §9, PROTOCOL.md §6).
  *
  *   the initiator chooses      `choose`; the responder follows the newest packet with a non-probing frame (`followed`)
- *   same id, new address       a NAT has rebound the peer, or somebody forwards copies. The responder follows, and asks old and new
- *                              path: the old one wins if it still answers. What was led astray once is asked before it moves again,
- *                              and the initiator always asks first
+ *   same id, new address       a NAT has rebound the peer, or an attacker forwards copies. The responder follows, and
+ *                              challenges the old and the new path: the old one wins if it still answers. After one
+ *                              such detour the old path is challenged before the next migration; an initiator always
+ *                              does that first
  *   at rest                    no path carries anything (connection/resting.ts): either end takes the first that does
- *   no answer                  of the active path in a check: the initiator goes to a warm path that answers
+ *   no answer                  from the active path in a check: the initiator migrates to a warm path that answers
  *
- * Validation itself stands in validation.ts, what changes at a switch in switch.ts.
+ * validation.ts validates paths; switch.ts lists what changes at a switch.
  */
 import {
   PATH_REASON_FAILED_OVER,
@@ -44,21 +45,25 @@ import { challenge, validationTime } from './challenges';
 import { switchPath } from './switch';
 import { dropPath } from './table';
 
-/** Our constant: a check of a path that carried packets a moment ago takes so many of its PTO, ms at most (PROTOCOL.md §6). */
+/**
+ * Our constants: time for checking a path that carried packets a moment ago: multiples of its PTO; upper bound in ms
+ * (PROTOCOL.md §6).
+ */
 const CHECK_PTOS: f64 = 3;
 const LONGEST_CHECK: f64 = 3_000;
 /**
- * Our constant, ms: after the active path has won. A peer that answers from another address than the one it is reached at, as a host with
- * several does, would have us ask with each of its packets, and each question brings one.
+ * Our constant, ms: pause after the active path has won. A peer that answers from another address than the one it is
+ * reached at, as a multihomed one does, would cause a check with each of its packets, and each check brings another
+ * packet.
  */
 const CONTEST_PAUSE: f64 = 3_000;
 
-/** How long a path in use has to answer, ms. */
+/** Time for a path in use to answer, ms. */
 export function checkTime(c: Connection, index: u8): f64 {
   return min(CHECK_PTOS * pathProbeTimeout(c, index), LONGEST_CHECK);
 }
 
-/** The host wants that path; it is taken as soon as it may be. */
+/** The caller wants that path: it becomes active as soon as it may. */
 export function choose(c: Connection, index: u8, now: f64): void {
   const p = pathAt(c, index);
   if (index == c.activePath) return;
@@ -70,11 +75,11 @@ export function choose(c: Connection, index: u8, now: f64): void {
   const left = c.activePath;
   switchPath(c, index, PATH_REASON_MIGRATED, now);
   leave(c, left, now);
-  // The peer follows what is no probe.
+  // The peer follows non-probing frames.
   c.pending |= SEND_PING;
 }
 
-/** The newest packet came in on another path than the active one, and it had a non-probing frame. */
+/** The newest packet arrived on a path other than the active one and had a non-probing frame. */
 export function followed(c: Connection, index: u8, now: f64): void {
   if (index == NO_PATH || !c.paths) return;
   const all = pathsOf(c);
@@ -98,9 +103,9 @@ export function followed(c: Connection, index: u8, now: f64): void {
 export function answered(c: Connection, index: u8, isFirst: bool, now: f64): void {
   const all = pathsOf(c);
   const p = pathAt(c, index);
-  const isTold = is(p, ASKED) && is(p, FULL_SIZE) && !is(p, CHALLENGING);
-  if (isFirst || isTold) p.news = (p.news & ~NEWS_FAILED) | NEWS_VALIDATED;
-  if (isTold) p.flags &= ~ASKED;
+  const isReported = is(p, ASKED) && is(p, FULL_SIZE) && !is(p, CHALLENGING);
+  if (isFirst || isReported) p.news = (p.news & ~NEWS_FAILED) | NEWS_VALIDATED;
+  if (isReported) p.flags &= ~ASKED;
   if (index == all.former) {
     goBack(c, now);
   } else if (index == c.activePath) {
@@ -115,7 +120,7 @@ export function answered(c: Connection, index: u8, isFirst: bool, now: f64): voi
   }
 }
 
-/** The active path carries again: what waits for a probe timeout, which has grown while it did not, goes out now. */
+/** The active path carries again: sends at once what waits for a probe timeout, which backed off meanwhile. */
 function onAlive(c: Connection): void {
   if (!c.flight || flagged(c, RESTING) || flightOf(c).ptoCount == 0 || flightOf(c).outstanding == 0) return;
   flightOf(c).ptoCount = 0;
@@ -133,7 +138,8 @@ export function unanswered(c: Connection, index: u8, now: f64): void {
   }
   const isFormer = index == all.former;
   if (isFormer) all.former = NO_PATH;
-  // One that the peer may keep is silent with its network, and comes back with that: it has its time (challenges.ts, `rest`).
+  // A path that the peer may keep is silent with its network, and returns with it: it keeps its time (challenges.ts,
+  // `rest`).
   if (!is(p, KEPT) && (isFormer || p.state != VALIDATED)) {
     dropPath(c, index);
     return;
@@ -142,7 +148,7 @@ export function unanswered(c: Connection, index: u8, now: f64): void {
   p.flags &= ~(FULL_SIZE | CHOSEN | ASKED);
 }
 
-/** The peer's address has changed under the same id: go along, and let the old path speak. */
+/** The peer's address has changed under the same id: follow, and challenge the old path. */
 function rebind(c: Connection, index: u8, now: f64): void {
   const all = pathsOf(c);
   const left = c.activePath;
@@ -155,7 +161,7 @@ function rebind(c: Connection, index: u8, now: f64): void {
   if (all.former != NO_PATH) challenge(c, all.former, now + validationTime(c, all.former), now);
 }
 
-/** Nothing came on the path in use any more: the first that carries something takes its place. */
+/** The active path no longer carries packets: the first one that does takes its place. */
 function takeOver(c: Connection, index: u8, now: f64): void {
   const dead = c.activePath;
   switchPath(c, index, PATH_REASON_FAILED_OVER, now);
@@ -163,13 +169,13 @@ function takeOver(c: Connection, index: u8, now: f64): void {
   if (pathAt(c, index).state != VALIDATED) challenge(c, index, now + validationTime(c, index), now);
 }
 
-/** The packet that left a path may have retired its id, too: nothing comes in there from now on. */
+/** The packet that left a path may have retired its id, too: nothing arrives there from now on. */
 function dropRetired(c: Connection, index: u8): void {
   const p = pathAt(c, index);
   if (c.ids && !is(p, KEPT) && !changetype<usize>(findLocal(c, p.localId))) dropPath(c, index);
 }
 
-/** The same, but the old path is asked before. */
+/** As `rebind`, but challenges the old path first. */
 function contest(c: Connection, index: u8, now: f64): void {
   const all = pathsOf(c);
   if (all.rival == index || now < all.contestAfter) return;
@@ -178,7 +184,7 @@ function contest(c: Connection, index: u8, now: f64): void {
   challenge(c, index, now + validationTime(c, index), now);
 }
 
-/** The old path is alive: whoever led us away from it is not followed so easily again. */
+/** The old path is alive: returns to it, and makes the next such migration harder. */
 function goBack(c: Connection, now: f64): void {
   const all = pathsOf(c);
   const former = all.former;
@@ -197,7 +203,7 @@ function activeUnanswered(c: Connection, now: f64): void {
     loseInFlight(c, dead);
     if (!is(pathAt(c, dead), KEPT)) dropPath(c, dead);
   } else if (pathAt(c, dead).state != VALIDATED) {
-    // §9.3.2: back to the last address that was validated, if it is still one of ours.
+    // §9.3.2: back to the last address that was validated, if its path still exists.
     if (all.former == NO_PATH) all.former = lastValidated(c);
     if (all.former != NO_PATH) goBack(c, now);
   } else if (flagged(c, INITIATOR)) {
@@ -216,7 +222,7 @@ function failOverTo(c: Connection, index: u8, now: f64): void {
   c.pending |= SEND_PING;
 }
 
-/** The path of the shortest round trip among those that answered since the check began. */
+/** The path with the shortest round trip among those that answered since the check began. */
 function bestAnswering(c: Connection): u8 {
   let best = NO_PATH;
   for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) {
@@ -227,7 +233,7 @@ function bestAnswering(c: Connection): u8 {
   return best;
 }
 
-/** The path besides the active one that answered last, NO_PATH when none is validated. */
+/** The path other than the active one that answered last, NO_PATH when none is validated. */
 function lastValidated(c: Connection): u8 {
   let last = NO_PATH;
   for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) {
@@ -238,7 +244,7 @@ function lastValidated(c: Connection): u8 {
   return last;
 }
 
-/** A path that was left, unless the host keeps it, is forgotten once packets that are still under way have arrived. */
+/** Leaves a path; unless the caller keeps it, it is forgotten once packets still under way have arrived. */
 function leave(c: Connection, index: u8, now: f64): void {
   const p = pathAt(c, index);
   if (is(p, KEPT)) return;

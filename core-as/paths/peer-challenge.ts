@@ -1,8 +1,9 @@
 /**
- * PATH_CHALLENGE of the peer (RFC 9000 §8.2.2): answered once, on the path it came in on, in a datagram of full size if its own had that: then the answer
- * shows that such datagrams pass in this direction, too. A small one keeps a path warm, and costs as little in return. A path that the peer
- * tries is validated in this direction, too: then it can be used at once. An initiator tells its host of one on its active path: the peer
- * may see it elsewhere, as after its NAT has forgotten it.
+ * PATH_CHALLENGE of the peer (RFC 9000 §8.2.2): answered once, on the path it arrived on, in a full-size datagram if
+ * its own was one: the answer then shows that such datagrams pass in this direction, too. A small one keeps a path
+ * warm, and its answer costs as little. A path that the peer tries is validated in this direction, too, so that it can
+ * be used immediately. An initiator reports one on its active path to its caller: the peer may see it elsewhere, as
+ * after its NAT has forgotten the mapping.
  */
 import { ROUTE_HEADER } from '../packet/header';
 import { CHALLENGED, Connection, flagged, INITIATOR, SEND_PING } from '../records/connection';
@@ -12,12 +13,12 @@ import { suspect } from './failover';
 import { queueResponse } from './responses';
 import { ensurePaths } from './table';
 
-/** A challenge with `data` came in on the path of that index, in a packet of `size` bytes. */
+/** Processes a challenge with `data` on the path of that index, in a packet of `size` bytes. */
 export function onChallenge(c: Connection, data: u64, index: u8, size: u32, now: f64): void {
   if (index == NO_PATH || !ensurePaths(c)) return;
-  // A Route header may have stood in front of it.
+  // A Route header may have preceded it.
   queueResponse(c, data, index, size >= FULL_DATAGRAM - ROUTE_HEADER);
-  // §9.3.3: what is no probe shows the peer that this path is still ours, should it have been led away from it.
+  // §9.3.3: a non-probing packet shows the peer that we still use this path, in case it was misled.
   const p = pathAt(c, index);
   if (index == c.activePath) {
     c.pending |= SEND_PING;

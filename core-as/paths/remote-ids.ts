@@ -1,6 +1,6 @@
 /**
- * Ids of the peer's (RFC 9000 §5.1.2, §19.15): taken from NEW_CONNECTION_ID, used by one path each, retired (retirement.ts)
- * when that path is gone or the peer asks for it.
+ * The peer's ids (RFC 9000 §5.1.2, §19.15): taken from NEW_CONNECTION_ID, used by one path each, retired
+ * (retirement.ts) when that path is gone or at the peer's request.
  */
 import { ERROR_CONNECTION_ID_LIMIT_ERROR, ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from '../codes.generated';
 import { failed, readByte, readBytes, readVarint } from '../frames/varint';
@@ -25,7 +25,7 @@ import { ensurePaths } from './table';
 
 const ID: u32 = 8;
 
-/** Reads a NEW_CONNECTION_ID frame, its type consumed, and acts on it. Returns a transport error, REFUSED, or 0. */
+/** Reads a NEW_CONNECTION_ID frame, its type consumed, and processes it. Returns a transport error, REFUSED, or 0. */
 export function newIdFrame(c: Connection): u32 {
   const sequence = readVarint();
   const retirePriorTo = readVarint();
@@ -37,7 +37,7 @@ export function newIdFrame(c: Connection): u32 {
   return onNewId(c, sequence, retirePriorTo, load<u64>(id), token);
 }
 
-/** A spare id of the peer's for a path that has none; false when there is none, or no mask key yet. */
+/** Assigns one of the peer's spare ids to a path that has none; false when there is none, or no mask key yet. */
 export function assignSpare(c: Connection, p: Path, isActive: bool): bool {
   if (!c.ids || !idsOf(c).hasKeys) return false;
   let slot = NO_ID;
@@ -60,7 +60,7 @@ export function assignSpare(c: Connection, p: Path, isActive: bool): bool {
   return true;
 }
 
-/** Ids came: paths that wait for one go on. */
+/** New ids arrived: paths that wait for one continue. */
 export function assignWaiting(c: Connection): void {
   if (!c.paths) return;
   for (let i: u32 = 0; i < MOST_PATHS; i++) {
@@ -89,7 +89,7 @@ function onNewId(c: Connection, sequence: u64, retirePriorTo: u64, id: u64, toke
   return ERROR_NO_ERROR;
 }
 
-/** False when the sequence number was seen before, or lies so far back that it must have been. */
+/** Notes a sequence number; false when it was seen before, or is so old that it must have been. */
 function noteSeen(c: Connection, sequence: u64): bool {
   const ids = idsOf(c);
   if (sequence > ids.largestSeen) {
@@ -104,7 +104,7 @@ function noteSeen(c: Connection, sequence: u64): bool {
   return true;
 }
 
-/** Retires all below retirePriorTo; paths that used one wait for another. False when the list is full. */
+/** Retires all ids below retirePriorTo; paths that used one wait for another. False when the list is full. */
 function retireOld(c: Connection): bool {
   for (let i: u32 = 0; i < ACTIVE_CONNECTION_ID_LIMIT; i++) {
     const theirs = remoteAt(c, i);

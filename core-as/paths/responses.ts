@@ -1,8 +1,8 @@
-/** The answers to PATH_CHALLENGE that wait to go out. At most four; a peer that asks faster is not answered. */
+/** Waiting responses to PATH_CHALLENGE, at most four; a peer that sends challenges faster is not answered. */
 import { Connection } from '../records/connection';
 import { MOST_RESPONSES, NO_PATH, pathsOf, responseOf } from '../records/path';
 
-/** An answer with `data` is owed to the path of that index, in a datagram of full size or not; dropped when four wait. */
+/** Queues a response with `data` for the path of that index, in a full-size datagram or not; dropped when four wait. */
 export function queueResponse(c: Connection, data: u64, index: u8, fullSize: bool): void {
   const all = pathsOf(c);
   if (<u32>all.responses >= MOST_RESPONSES) return;
@@ -12,14 +12,16 @@ export function queueResponse(c: Connection, data: u64, index: u8, fullSize: boo
   store<u8>(place, <u8>fullSize, 9);
 }
 
-/** Path of the oldest answer that waits, NO_PATH = none. */
+/** Path of the oldest waiting response, NO_PATH = none. */
 export function nextResponsePath(c: Connection): u8 {
   return pathsOf(c).responses > 0 ? load<u8>(responseOf(c, 0), 8) : NO_PATH;
 }
 
-/** Takes the oldest answer for that path out: true when there was one; its data is `outResponseData`, its size `outResponseFull`. */
+/** Data and size of the response that `takeResponse` took. */
 export let outResponseData: u64 = 0;
 export let outResponseFull: bool = false;
+
+/** Takes the oldest response for that path; true when there was one. */
 export function takeResponse(c: Connection, index: u8): bool {
   const all = pathsOf(c);
   for (let n: u32 = 0; n < <u32>all.responses; n++) {
@@ -34,7 +36,7 @@ export function takeResponse(c: Connection, index: u8): bool {
   return false;
 }
 
-/** Answers for a path that is gone are not given. */
+/** Drops the responses of a path that is gone. */
 export function forgetResponses(c: Connection, index: u8): void {
   while (takeResponse(c, index));
 }

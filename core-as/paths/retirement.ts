@@ -1,4 +1,6 @@
-/** Retiring ids of the peer (RFC 9000 §5.1.2, §19.16): noted, told in RETIRE_CONNECTION_ID until acknowledged. */
+/**
+ * Retires the peer's ids (RFC 9000 §5.1.2, §19.16): noted, then announced in RETIRE_CONNECTION_ID until acknowledged.
+ */
 import { RETIRE_CONNECTION_ID } from '../frames/types';
 import { writeVarint } from '../frames/varint';
 import { Connection, SEND_IDS } from '../records/connection';
@@ -17,19 +19,21 @@ import {
 } from '../records/connection-ids';
 import { FREE, MOST_PATHS, pathAt } from '../records/path';
 
-/** Bytes of RETIRE_CONNECTION_ID at most. */
+/** Largest size of RETIRE_CONNECTION_ID, bytes. */
 const FRAME: usize = 9;
 
-/** A path that used the id of `slot` is gone: it is retired unless another one uses it, as after a NAT's rebinding. */
+/**
+ * The path that used the id of `slot` is gone: retires the id unless another path uses it, as after a NAT's rebinding.
+ */
 export function retireUnused(c: Connection, slot: u8): void {
   const theirs = remoteAt(c, slot);
   if (theirs.state != ID_USED || c.remoteId == theirs.id) return;
   if (c.paths) for (let i: u32 = 0; i < MOST_PATHS; i++) if (pathAt(c, i).state != FREE && pathAt(c, i).remoteSlot == slot) return;
-  // A full list only happens to a peer that never acknowledges: the next id of such a one closes the connection.
+  // The list is full only with a peer that never acknowledges: the next id of such a peer closes the connection.
   if (retire(c, theirs.sequence)) clearId(theirs);
 }
 
-/** Writes the retirements that are due into packet `number`. */
+/** Writes the due retirements into packet `number`. */
 export function fillRetirements(c: Connection, to: usize, limit: usize, number: u64): usize {
   let end = to;
   for (let i: u32 = 0; i < MOST_RETIRED; i++) {
@@ -42,7 +46,7 @@ export function fillRetirements(c: Connection, to: usize, limit: usize, number: 
   return end;
 }
 
-/** Notes that the id is to be retired; false when too many wait for their acknowledgement (§5.1.2). */
+/** Schedules an id for retirement; false when too many wait for their acknowledgement (§5.1.2). */
 export function retire(c: Connection, sequence: u64): bool {
   for (let i: u32 = 0; i < MOST_RETIRED; i++) {
     const entry = retirementAt(c, i);
@@ -56,7 +60,7 @@ export function retire(c: Connection, sequence: u64): bool {
   return false;
 }
 
-/** Clears the entry of an id with its token. */
+/** Clears an id's entry, token included. */
 export function clearId(theirs: RemoteId): void {
   memory.fill(changetype<usize>(theirs), 0, offsetof<RemoteId>());
   memory.fill(tokenOf(changetype<usize>(theirs)), 0, TOKEN);

@@ -1,4 +1,7 @@
-/** The active path changes: recovery state, ids, route and the anti-amplification limit change with it (RFC 9000 §9.4, §9.5). */
+/**
+ * Switches the active path: recovery state, ids, route and the anti-amplification limit change with it (RFC 9000 §9.4,
+ * §9.5).
+ */
 import { Connection, LIMITED, ROUTED } from '../records/connection';
 import { findLocal } from '../records/connection-ids';
 import { CHALLENGING, CHOSEN, FRESH, is, LEAVING, ON_ROUTE, Path, pathAt, pathsOf, VALIDATED } from '../records/path';
@@ -7,7 +10,7 @@ import { moveInFlight, restartFlight, restoreRecovery, saveRecovery } from '../r
 import { rest } from './challenges';
 import { usePacketsId } from './local-ids';
 
-/** Packets go to the path of index `to` from now on; `reason` is one of PathReason (codes.json), for the host. */
+/** Sends packets on the path of index `to` from now on; `reason` is one of PathReason (codes.json), for the caller. */
 export function switchPath(c: Connection, to: u8, reason: u32, now: f64): void {
   const from = c.activePath;
   if (from == to) return;
@@ -30,7 +33,7 @@ export function switchPath(c: Connection, to: u8, reason: u32, now: f64): void {
   pathsOf(c).activeDead = 0;
 }
 
-/** What the hot path reads of the active path. */
+/** Copies what the hot path reads about the active path. */
 export function setAddress(c: Connection, p: Path): void {
   c.remoteId = p.remoteId;
   c.sendMask = p.sendMask;
@@ -40,7 +43,10 @@ export function setAddress(c: Connection, p: Path): void {
   if (p.state != VALIDATED) c.flags |= LIMITED;
 }
 
-/** Only the port has changed: window, RTT and packets in flight go over (RFC 9000 §9.4), and the way back is as short. */
+/**
+ * Only the port has changed: window, RTT and packets in flight carry over (RFC 9000 §9.4), and the round trip back is
+ * as short.
+ */
 function handOver(c: Connection, from: u8, to: u8): void {
   const old = pathAt(c, from);
   const p = pathAt(c, to);

@@ -1,8 +1,9 @@
 /**
- * Taking and dropping entries of the path table (records/path.ts).
+ * Adds and drops entries of the path table (records/path.ts).
  *
- * A connection with one validated path and nothing to ask owns no table: `Connection.activePath` is that path's index. The chunk is
- * taken when a second path comes up or a challenge has to be answered, and given back when that is over.
+ * A connection with one validated path and no challenge or response owns no table: `Connection.activePath` is that
+ * path's index. The chunk is taken when a second path appears or a challenge needs an answer, and given back
+ * afterwards.
  */
 import { BOOKKEEPING, releaseChunk, takeClearChunk } from '../memory/chunks';
 import { Connection, flagged, LIMITED, ROUTED } from '../records/connection';
@@ -30,7 +31,7 @@ import { forgetInFlight, releaseSavedModel } from '../recovery/path-state';
 import { forgetResponses } from './responses';
 import { retireUnused } from './retirement';
 
-/** The chunk, with an entry of the active path; false when none is left. */
+/** Ensures the chunk, with an entry of the active path; false when none is left. */
 export function ensurePaths(c: Connection): bool {
   if (c.paths) return true;
   c.paths = takeClearChunk(BOOKKEEPING);
@@ -55,8 +56,9 @@ export function ensurePaths(c: Connection): bool {
 }
 
 /**
- * An entry for a new path, at `wanted` if that is free; NO_PATH when the four there are worth more. Those worth least go first:
- * unvalidated ones, then those that were left. The active path, the one it may return to, and those the host wants stay.
+ * Takes an entry for a new path, at `wanted` if that is free; NO_PATH when the four existing ones are worth more. Those
+ * worth least go first: unvalidated ones, then those that were left. The active path, the one it may return to, and
+ * those the caller wants stay.
  */
 export function takePath(c: Connection, wanted: u32): u8 {
   let index = wanted < MOST_PATHS && pathAt(c, wanted).state == FREE ? <u8>wanted : findFree(c);
@@ -88,7 +90,7 @@ export function dropPath(c: Connection, index: u8): void {
   if (slot != NO_ID) retireUnused(c, slot);
 }
 
-/** Gives the chunk back when only the active path is left and nothing is asked, owed or untold. */
+/** Gives the chunk back when only the active path is left, with no challenge, response or unreported event. */
 export function maybeReleasePaths(c: Connection): void {
   if (!c.paths || flagged(c, LIMITED)) return;
   const all = pathsOf(c);

@@ -1,10 +1,11 @@
 /**
- * Path validation (RFC 9000 §8.2): does the peer receive there? challenges.ts asks; here is what comes of it.
+ * Path validation (RFC 9000 §8.2): does the peer receive there? challenges.ts sends the challenges; this file processes
+ * the results.
  *
- *   onResponse    an answer: the address is validated; in a datagram of full size the path may be chosen
- *   onPathTimeout deadlines, and the challenges that keep a warm path
+ *   onResponse    an answer: the address is validated; in a full-size datagram the path may be chosen
+ *   onPathTimeout deadlines, and the challenges that keep a path warm
  *
- * What an answer or its absence means for the choice of the active path is not decided here (migration.ts).
+ * The consequences for the choice of the active path are not decided here (migration.ts).
  */
 import { Connection, LIMITED } from '../records/connection';
 import { CHALLENGES, CHALLENGING, challengeOf, FREE, FULL_SIZE, is, KEPT, MOST_PATHS, pathAt, SMALL, VALIDATED } from '../records/path';
@@ -13,7 +14,7 @@ import { keepWarm, rest, validationTime } from './challenges';
 import { answered, unanswered } from './migration';
 import { dropPath } from './table';
 
-/** A PATH_RESPONSE came, on whatever path (§8.2.3). Data that nobody sent is ignored. */
+/** A PATH_RESPONSE arrived, on any path (§8.2.3). Unknown data is ignored. */
 export function onResponse(c: Connection, data: u64, now: f64): void {
   if (!c.paths) return;
   for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) {
@@ -29,7 +30,7 @@ export function onResponse(c: Connection, data: u64, now: f64): void {
   }
 }
 
-/** Deadlines that have passed, and warm paths whose turn it is. */
+/** Handles passed deadlines, and warm paths whose turn it is. */
 export function onPathTimeout(c: Connection, now: f64): void {
   for (let i: u8 = 0; i < <u8>MOST_PATHS && c.paths; i++) {
     const p = pathAt(c, i);
@@ -44,7 +45,7 @@ export function onPathTimeout(c: Connection, now: f64): void {
   }
 }
 
-/** The n-th of the challenges was answered after `rtt` ms. */
+/** The n-th challenge was answered after `rtt` ms. */
 function noteAnswer(c: Connection, index: u8, n: u32, rtt: f64, now: f64): void {
   const p = pathAt(c, index);
   p.answeredAt = now;

@@ -1,9 +1,9 @@
 /**
- * The connection ids of both ends besides the first two (RFC 9000 §5.1, PROTOCOL.md §2): records and lookup. How ours are told and retired
- * stands in local-ids.ts, how the peer's are taken and used in remote-ids.ts.
+ * Connection ids of both ends besides the first two (RFC 9000 §5.1, PROTOCOL.md §2): records and lookup. local-ids.ts
+ * announces and retires our ids; remote-ids.ts takes and uses the peer's.
  *
- * The chunk is taken when either end supplies an id ahead; a connection that never does has its two ids in `Connection` and owns
- * nothing here. The mask keys are kept in it, since each new id needs its mask; they are wiped with it.
+ * The chunk is taken when either end supplies an id ahead; a connection that never does has its two ids in `Connection`
+ * and owns nothing here. The chunk also holds the mask keys, since each new id needs its mask; they are wiped with it.
  */
 import { maskOf } from '../aead/mask';
 import { BOOKKEEPING, CHUNK, releaseChunk, takeClearChunk } from '../memory/chunks';
@@ -12,19 +12,21 @@ import { MOST_PATHS, pathAt } from './path';
 
 /** PROTOCOL.md §2: active_connection_id_limit of both ends. */
 export const ACTIVE_CONNECTION_ID_LIMIT: u32 = 4;
-/** Our constant: retirements that wait for their acknowledgement (RFC 9000 §5.1.2 asks for twice the limit at least). */
+/**
+ * Our constant: retirements that wait for their acknowledgement (RFC 9000 §5.1.2 asks for at least twice the limit).
+ */
 export const MOST_RETIRED: u32 = 16;
 export const NO_ID: u8 = 255;
 export const TOKEN: usize = 16;
 
-// States of an id of ours.
+// States of one of our ids.
 export const ID_FREE: u8 = 0;
-/** It has to be told; it was told in packet `number`; the peer has it. */
+/** To be announced; announced in packet `number`; acknowledged by the peer. */
 export const ID_DUE: u8 = 1;
 export const ID_SENT: u8 = 2;
 export const ID_KNOWN: u8 = 3;
 
-// States of an id of the peer's; a retirement uses ID_FREE, ID_DUE and ID_SENT.
+// States of one of the peer's ids; a retirement uses ID_FREE, ID_DUE and ID_SENT.
 export const ID_SPARE: u8 = 1;
 export const ID_USED: u8 = 2;
 
@@ -32,13 +34,13 @@ export const ID_USED: u8 = 2;
 export class Ids {
   /** Sequence number of our next id. */
   nextLocal: u64;
-  /** Ids of the peer's below this are to be retired. */
+  /** The peer's ids below this are to be retired. */
   retirePriorTo: u64;
-  /** Largest sequence number of the peer's seen; bit n of `seen`: largest - n was. */
+  /** Largest sequence number seen from the peer; bit n of `seen`: largest - n was seen. */
   largestSeen: u64;
   seen: u64;
   hasKeys: u8;
-  /** The host is to look. */
+  /** There is news for the caller. */
   news: u8;
 }
 
@@ -47,7 +49,7 @@ export class LocalId {
   id: u64;
   sequence: u64;
   mask: u32;
-  /** Low bits of the packet number that told it. */
+  /** Low bits of the number of the packet that announced it. */
   number: u32;
   state: u8;
 }
@@ -76,7 +78,7 @@ const TOKEN_AT: usize = 32;
 const REMOTE_AT: usize = LOCAL_AT + <usize>ACTIVE_CONNECTION_ID_LIMIT * ID_SIZE;
 const RETIRED_AT: usize = REMOTE_AT + <usize>ACTIVE_CONNECTION_ID_LIMIT * ID_SIZE;
 const RETIRED_SIZE: usize = 16;
-/** Bytes of the chunk that are used. */
+/** Bytes of the chunk in use. */
 export const IDS_USED: usize = RETIRED_AT + <usize>MOST_RETIRED * RETIRED_SIZE;
 
 export function idsOf(c: Connection): Ids {
@@ -100,7 +102,7 @@ export function tokenOf(record: usize): usize {
   return record + TOKEN_AT;
 }
 
-/** The chunk, with the two ids of the handshake; false when none is left. */
+/** Ensures the chunk, with the two ids of the handshake; false when no chunk is left. */
 export function ensureIds(c: Connection): bool {
   if (c.ids) return true;
   c.ids = takeClearChunk(BOOKKEEPING);
@@ -119,7 +121,7 @@ export function ensureIds(c: Connection): bool {
   return true;
 }
 
-/** Takes the mask keys, 32 bytes each: of what we send, of what we receive. */
+/** Stores the mask keys, 32 bytes each: for what we send, for what we receive. */
 export function giveMaskKeys(c: Connection, keys: usize): void {
   if (idsOf(c).hasKeys) return;
   memory.copy(c.ids + SEND_KEY, keys, 64);
@@ -139,7 +141,7 @@ export function receiveMaskOf(c: Connection, id: u64): u32 {
   return maskOf(c.ids + RECEIVE_KEY, id);
 }
 
-/** The id of ours, null (0) when it is none of this connection's. */
+/** Returns our record of `id`, null (0) when it is none of this connection's ids. */
 export function findLocal(c: Connection, id: u64): LocalId {
   if (c.ids) {
     for (let i: u32 = 0; i < ACTIVE_CONNECTION_ID_LIMIT; i++) {
@@ -150,7 +152,7 @@ export function findLocal(c: Connection, id: u64): LocalId {
   return changetype<LocalId>(0);
 }
 
-/** Slot of an id of the peer's, NO_ID while none are listed. */
+/** Slot of one of the peer's ids, NO_ID while none are listed. */
 export function slotOfRemote(c: Connection, id: u64): u8 {
   if (!c.ids) return NO_ID;
   for (let i: u32 = 0; i < ACTIVE_CONNECTION_ID_LIMIT; i++) {
@@ -160,7 +162,7 @@ export function slotOfRemote(c: Connection, id: u64): u8 {
   return NO_ID;
 }
 
-/** The packet that told or retired ids arrived, or was lost: then they are due again. */
+/** The packet that announced or retired ids arrived, or was lost: then they are due again. */
 export function idFramesSettled(c: Connection, number: u64, arrived: bool): void {
   if (!c.ids) return;
   for (let i: u32 = 0; i < ACTIVE_CONNECTION_ID_LIMIT; i++) {

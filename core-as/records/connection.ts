@@ -1,10 +1,11 @@
 /**
- * One connection: fields and flags, no behaviour. At most 512 bytes of fields and keys in the connection slab (memory/layout.ts); the replay
- * window (1,024) lies in an area of its own.
+ * One connection: fields and flags, no behaviour. At most 512 bytes of fields and keys in the connection slab
+ * (memory/layout.ts); the replay window (1,024) lies in its own area.
  *
- * What only a busy connection needs lies in chunks that an idle one does not own: the packets in flight (records/flight.ts), the
- * model of the path (congestion/model.ts), stream buffers, datagram queues, the Complete packet, the previous receive key, the closing frame. Neither the next
- * receive key nor mask keys are kept: the one is computed when a packet asks for it (packet/key-update.ts), the mask of an id is a constant.
+ * What only a busy connection needs lies in chunks that an idle one does not own: the packets in flight
+ * (records/flight.ts), the model of the path (congestion/model.ts), stream buffers, datagram queues, the Complete
+ * packet, the previous receive key, the closing frame. Neither the next receive key nor mask keys are kept: the former
+ * is computed when a packet needs it (packet/key-update.ts), the mask of an id is a constant.
  */
 import { CONNECTION_SIZE, connectionSlab } from '../memory/layout';
 import { RecoveryState } from './recovery-state';
@@ -15,54 +16,54 @@ export const OPEN: u8 = 0;
 export const CLOSING: u8 = 1;
 /** The peer closed: we send nothing. */
 export const DRAINING: u8 = 2;
-/** Over; only events are left. */
+/** Closed; only events are left. */
 export const DRAINED: u8 = 3;
 
 // Flags.
 export const INITIATOR: u32 = 1 << 0;
 export const ROUTED: u32 = 1 << 1;
-/** Key phase bits: of what we send, of what we receive. */
+/** Key phase bits of what we send and of what we receive. */
 export const SEND_PHASE: u32 = 1 << 2;
 export const RECEIVE_PHASE: u32 = 1 << 3;
-/** A packet of our current key phase was acknowledged; `phaseAcked` says when. */
+/** A packet of our current key phase was acknowledged, at `phaseAcked`. */
 export const PHASE_ACKED: u32 = 1 << 4;
 export const UPDATE_WANTED: u32 = 1 << 5;
 /** An acknowledgement goes out with the next transmit. */
 export const ACK_NOW: u32 = 1 << 6;
-/** Something ack-eliciting was received that no ACK of ours has told. */
+/** An ack-eliciting packet arrived that no ACK of this end has reported. */
 export const ACK_OWED: u32 = 1 << 7;
 export const WANTS_STREAMS: u32 = 1 << 8;
 export const WANTS_MESSAGES: u32 = 1 << 9;
 /** The last transmit ran out of data, not of window. */
 export const APP_LIMITED: u32 = 1 << 10;
-/** A writer found no chunk; the retry timer runs. */
+/** A writer found no chunk; the retry timer is running. */
 export const STARVED: u32 = 1 << 11;
-/** A probe has to go out whatever the window says. */
+/** A probe must go out whatever the window says. */
 export const PROBE: u32 = 1 << 13;
-/** The Complete packet has to go out. */
+/** The Complete packet must go out. */
 export const SEND_COMPLETE: u32 = 1 << 14;
 export const CLOSE_DUE: u32 = 1 << 15;
 /** The active path's address is not validated: the anti-amplification limit holds. */
 export const LIMITED: u32 = 1 << 16;
-/** The peer was said to have moved while its old path still answered: from now on that one is asked first. */
+/** The peer seemed to have migrated while its old path still answered: from now on the old path is asked first. */
 export const DOUBTED: u32 = 1 << 17;
-/** The peer's last packet that is no probe came in on another path than the active one, and was not followed. */
+/** The peer's last non-probing packet came in on a path other than the active one, and was not followed. */
 export const ELSEWHERE: u32 = 1 << 18;
-/** The peer's MAX_DATA is used up and there is more to send; it was told, or is about to be. */
+/** The peer's MAX_DATA is used up and there is more to send; a DATA_BLOCKED frame says so, or is about to. */
 export const OUT_OF_CREDIT: u32 = 1 << 19;
-/** The active path may be dead, and the host has not been told. */
+/** The active path may be dead, not yet reported to the caller. */
 export const SUSPECTED: u32 = 1 << 20;
-/** No path carries anything: connection/resting.ts. */
+/** No path carries anything, see connection/resting.ts. */
 export const RESTING: u32 = 1 << 21;
-/** It rests instead of ending when keep-alive finds no answer. */
+/** The connection rests instead of ending when keep-alive finds no answer. */
 export const MAY_REST: u32 = 1 << 22;
-/** The host has not been told that a rest began by itself; that one ended. */
+/** Not yet reported to the caller: a rest began by itself; a rest ended. */
 export const RESTED: u32 = 1 << 23;
 export const RESUMED: u32 = 1 << 24;
-/** Initiator: the peer has challenged the active path, and the host has not been told. */
+/** Initiator: the peer has challenged the active path, not yet reported to the caller. */
 export const CHALLENGED: u32 = 1 << 25;
-/** We have sent an ACK since the peer's current key phase began: it may go on to the next. */
-export const PHASE_TOLD: u32 = 1 << 28;
+/** We have sent an ACK since the peer's current key phase began: it may update again. */
+export const PHASE_REPORTED: u32 = 1 << 28;
 
 // Pending connection-wide control frames.
 export const SEND_PING: u8 = 1 << 0;
@@ -73,7 +74,7 @@ export const SEND_MAX_MESSAGES: u8 = 1 << 3;
 export const SEND_IDS: u8 = 1 << 4;
 export const SEND_DATA_BLOCKED: u8 = 1 << 5;
 
-// Connection-wide events not fetched yet, in the order they are told.
+// Connection-wide events not fetched yet, in the order of reporting.
 export const ON_COMPLETED: u8 = 1 << 0;
 export const ON_SEND_KEY: u8 = 1 << 1;
 export const ON_RECEIVE_KEY: u8 = 1 << 2;
@@ -87,17 +88,19 @@ export const ON_DRAINED: u8 = 1 << 7;
 /** One connection; its recovery state is that of the active path. */
 @unmanaged
 export class Connection extends RecoveryState {
-  /** Index of the path that packets go to; in the byte that the recovery state leaves before a multiple of eight. */
+  /**
+   * Index of the path that packets go to. It uses the byte between the recovery state and the next multiple of eight.
+   */
   activePath: u8;
   localId: u64;
   remoteId: u64;
   route: u64;
-  /** Packet number of the next packet we send. */
+  /** Number of the next packet we send. */
   nextNumber: u64;
-  /** Largest number the peer acknowledged, -1 = none; likewise the largest received. */
+  /** Largest number the peer acknowledged, -1 = none; likewise the largest number received. */
   largestAcked: i64;
   largestReceived: i64;
-  /** Received numbers below this are no longer told in ACK frames. */
+  /** ACK frames no longer report received numbers below this. */
   ackFloor: u64;
   /** Lowest number received in the peer's current key phase. */
   receivePhaseFirst: u64;
@@ -108,34 +111,34 @@ export class Connection extends RecoveryState {
   dataReceived: u64;
   dataConsumed: u64;
   dataReceiveLimit: u64;
-  // Times, ms; Infinity = not armed. connection/timers.ts has one sentence for each.
+  // Times, ms; Infinity = not armed. connection/timers.ts explains each in one sentence.
   ackTime: f64;
-  /** When the largest number came in: an ACK frame tells how long ago that was. */
+  /** When the largest number arrived: an ACK frame reports the time since. */
   largestTime: f64;
   idleSince: f64;
   keepAliveSince: f64;
-  /** While OPEN: a starved writer is offered room again; later: the closing or draining period is over. */
+  /** While OPEN: when a starved writer is offered room again. Later: end of the closing or draining period. */
   stateTime: f64;
   bytesSent: f64;
   bytesReceived: f64;
-  /** Bytes of streams sent again. */
+  /** Bytes of streams that were retransmitted. */
   bytesRepeated: f64;
   /** First use of our current sending key, and its first acknowledgement once PHASE_ACKED (records/ticks.ts). */
   phaseStart: u32;
   phaseAcked: u32;
-  /** First number sent in our current key phase, its low half: a phase has 2^28. */
+  /** First number sent in our current key phase, low half: a phase has 2^28. */
   sendPhaseFirst: u32;
   flags: u32;
   random: u32;
   dataWindow: u32;
-  /** Bytes by which `dataWindow` grew; when it was announced last (records/ticks.ts), 0 = never. */
+  /** Bytes by which `dataWindow` grew; when it was last announced (records/ticks.ts), 0 = never. */
   dataGrown: u32;
   dataTuned: u32;
-  /** Bytes of byte streams that were written and are not acknowledged. */
+  /** Bytes written to byte streams and not yet acknowledged. */
   buffered: u32;
   initialStreamWindow: u32;
   peerStreamWindow: u32;
-  // Counts of streams, each by opener and kind.
+  // Counts of streams, by opener and kind.
   openedStreams: u32;
   openedMessages: u32;
   streamLimit: u32;
@@ -157,19 +160,19 @@ export class Connection extends RecoveryState {
   peerMaxDatagram: u16;
   maxStreams: u16;
   maxMessages: u16;
-  /** Packets until the sender leaves a number out (RFC 9000 §21.4). */
+  /** Packets until the sender skips a number (RFC 9000 §21.4). */
   untilSkip: u16;
-  /** KiB of streams received, low half, when the peer was last asked for what stayed away (stall.ts). */
+  /** KiB of streams received, low half, when we last asked the peer for bytes that stay away (stall.ts). */
   askedAt: u16;
   state: u8;
   pending: u8;
   events: u8;
-  /** Ack-eliciting packets received since our last ACK; ACK-only packets since our last ack-eliciting one. */
+  /** Ack-eliciting packets received since our last ACK; ACK-only packets sent since our last ack-eliciting one. */
   unacked: u8;
   ackOnly: u8;
   /** Ack-eliciting packets received, up to 255: the first 100 are acknowledged more often. */
   elicitingReceived: u8;
-  /** Position in the share of byte streams, one packet in four. */
+  /** Position in the share of byte streams, which is one packet in four. */
   turn: u8;
   /** The congestion controller: CONGESTION_… of codes.json. */
   congestion: u8;
@@ -206,7 +209,7 @@ export class Connection extends RecoveryState {
 
 const FIELDS: usize = offsetof<Connection>();
 const KEY: usize = 32;
-/** Bytes of the record that are used. */
+/** Bytes of the record in use. */
 export const CONNECTION_USED: usize = FIELDS + 2 * KEY;
 
 export const ALL_LIST: usize = offsetof<Connection>('allHead');

@@ -1,9 +1,9 @@
 /**
  * The packets in flight: one record per ack-eliciting packet, found by its number in O(1).
  *
- * All of it lies in chunks and is gone when nothing is in flight. A Flight chunk holds the times that matter only then, the pacer
- * and a ChunkMap keyed by packet number × 128; a record says what the packet carried, as references to streams and flags for
- * control frames. Control frames are never stored: a lost one is made again from state.
+ * Everything lies in chunks that are freed when nothing is in flight. A Flight chunk holds the times that matter only
+ * then, the pacer and a ChunkMap keyed by packet number × 128. A record says what the packet carried, as references to
+ * streams and flags for control frames. Control frames are never stored: a lost one is rebuilt from state.
  */
 import { addressOf, MAP_SIZE, MAP_WINDOW, releaseAll, releaseBelow, releaseRest, reserve } from '../memory/chunk-map';
 import { BOOKKEEPING, releaseChunk, takeClearChunk } from '../memory/chunks';
@@ -11,15 +11,21 @@ import { Connection } from './connection';
 
 @unmanaged
 export class Flight {
-  /** When the earliest unacknowledged packet counts as lost by time; Infinity = none. */
+  /** When the earliest unacknowledged packet counts as lost by the time threshold; Infinity = none. */
   lossTime: f64;
   /** When the last ack-eliciting packet went out. */
   lastEliciting: f64;
   /** Start of the current recovery period; -1 = none. */
   recoveryStart: f64;
-  /** When the first RTT sample of the path was taken, -1 = before this flight; bounds persistent congestion (RFC 9002 §7.6.2). */
+  /**
+   * When the path's first RTT sample was taken, -1 = before this flight; bounds persistent congestion (RFC 9002
+   * §7.6.2).
+   */
   firstSample: f64;
-  /** Pacer: when it was filled last, -Infinity = never, so that it begins full; when the next packet may go, Infinity = now. */
+  /**
+   * Pacer: when it was last refilled, -Infinity = never, so that it begins full; when the next packet may go, Infinity
+   * = now.
+   */
   pacedAt: f64;
   pacingTime: f64;
   /** Lowest number that may have a record. */
@@ -28,34 +34,37 @@ export class Flight {
   /** The newest RTT sample of this flight, 0 = none, ms. */
   latestRtt: f32;
   ptoCount: u32;
-  /** Records that wait for an acknowledgement. */
+  /** Records waiting for an acknowledgement. */
   outstanding: u32;
   /** Probe packets that may go out regardless of the window. */
   probes: u32;
   // Packet size (recovery/mtu.ts).
-  /** Number of the probe of a larger size that is out, 0 = none. */
+  /** Number of the outstanding probe of a larger size, 0 = none. */
   mtuProbe: u64;
   /** Newest packet larger than the base size that was acknowledged. */
   largeAcked: u64;
   /** Large packets below this number were lost to a black hole. */
   excusedBelow: u64;
-  /** Start of the present episode of loss (reordering.ts), -1 = none; packets it lost that did not arrive after all. */
+  /**
+   * Start of the current episode of loss (reordering.ts), -1 = none; packets of that episode that have not turned out
+   * to be late.
+   */
   episodeStart: f64;
   unconfirmed: u32;
-  /** Packets declared lost in this flight; the last of them are kept. */
+  /** Packets declared lost in this flight; only the most recent are kept. */
   lostNext: u32;
   episode: u8;
-  /** Early copies made of the last packets; whether the next packet is one (early-copy.ts). */
+  /** Early copies of the last packets; whether the next packet is one (early-copy.ts). */
   copies: u8;
   isCopy: u8;
   /** When the next copy is due, Infinity = none is. */
   copyTime: f64;
-  /** What a window-based controller goes back to when all losses of an episode were none. */
+  /** What a window-based controller restores when all losses of an episode were spurious. */
   undoWindow: u32;
   undoThreshold: u32;
 }
 
-/** A packet that was declared lost. */
+/** A packet declared lost. */
 @unmanaged
 export class LostPacket {
   time: f64;
@@ -66,44 +75,44 @@ export class LostPacket {
   isKept: u8;
 }
 
-/** Packets declared lost that are remembered: about 5 ms of them at 100 Mbit/s, in what the chunk has left. */
+/** Remembered packets that were declared lost: about 5 ms of them at 100 Mbit/s, in the space the chunk has left. */
 export const MOST_LOST: u32 = 48;
 const MAP_AT: usize = offsetof<Flight>();
 const LOST_AT: usize = MAP_AT + MAP_SIZE;
-/** Bytes of the flight's chunk that are used. */
+/** Bytes of the flight's chunk in use. */
 export const FLIGHT_USED: usize = LOST_AT + <usize>MOST_LOST * offsetof<LostPacket>();
 
 // States of a record; 0 = not tracked (a packet that elicits no acknowledgement).
 export const OUTSTANDING: u8 = 1;
 /** Acknowledged, or given up as lost. */
 export const RESOLVED: u8 = 2;
-/** A number left out on purpose: an ACK of it closes. */
+/** A number skipped on purpose: an ACK of it closes the connection. */
 export const SKIPPED: u8 = 3;
-/** A challenge or answer about a path: nobody waits for it, only its path is known. */
+/** A challenge or response: nothing waits for it, only its path is known. */
 export const UNTRACKED: u8 = 4;
 
-/** References a record can hold; a packet carries no more pieces than this. */
+/** References per record, and so the most pieces in a packet. */
 export const MOST_REFERENCES: u32 = 5;
 
 @unmanaged
 export class SentPacket {
   time: f64;
-  /** Largest number told in this packet's ACK frame, -1 = it had none. */
+  /** Largest number in this packet's ACK frame, -1 = it had none. */
   ackLargest: i64;
   size: u16;
   state: u8;
   references: u8;
-  /** Connection-wide control frames it carried, as in Connection.pending. */
+  /** Connection-wide control frames that it carried, as in Connection.pending. */
   control: u8;
   /** 1: the Complete packet. */
   complete: u8;
-  /** 1: the application left room in the window when it was sent. */
+  /** 1: at its sending the application left room in the window. */
   appLimited: u8;
-  /** 1: a probe of a larger size, which carries nothing. */
+  /** 1: a probe of a larger size, without other content. */
   mtuProbe: u8;
-  /** Index of the path it went out on (records/path.ts); NO_PATH once that serves another one. */
+  /** Index of the path it went out on (records/path.ts); NO_PATH once that index serves another path. */
   path: u8;
-  // Delivery-rate sampling (draft-ietf-ccwg-bbr §4.1.2.1): the connection's counters when it was sent, low 32 bits.
+  // Delivery-rate sampling (draft-ietf-ccwg-bbr §4.1.2.1): the connection's counters at its sending, low 32 bits.
   delivered: u32;
   lost: u32;
   /** Bytes in flight, this packet included. */
@@ -113,13 +122,13 @@ export class SentPacket {
   sinceFirstSend: f32;
 }
 
-/** Both multiples of 16: records are cleared and copied by vectors, a call of the engine costs more. */
+/** Both multiples of 16: vectors clear and copy records; a call of the engine costs more. */
 export const REFERENCES_AT: usize = 48;
 export const REFERENCE_SIZE: u32 = 16;
 export const RECORD_SIZE: u32 = 128;
-/** Bytes of a record that are used. */
+/** Bytes of a record in use. */
 export const SENT_USED: usize = REFERENCES_AT + MOST_REFERENCES * REFERENCE_SIZE;
-/** Numbers a flight can span: what a ChunkMap holds. */
+/** Numbers a flight can span: the capacity of a ChunkMap. */
 const MOST_RECORDS: u64 = MAP_WINDOW / RECORD_SIZE;
 
 // Kinds of references.
@@ -127,10 +136,10 @@ export const REF_DATA: u8 = 0;
 export const REF_MAX_STREAM_DATA: u8 = 1;
 export const REF_RESET_STREAM: u8 = 2;
 export const REF_STOP_SENDING: u8 = 3;
-/** Its offset is the limit that was told. */
+/** Its offset is the limit that was announced. */
 export const REF_STREAM_DATA_BLOCKED: u8 = 4;
 
-/** The part of `Reference.offsetAndGeneration` that is the offset. */
+/** The offset part of `Reference.offsetAndGeneration`. */
 export const OFFSET_MASK: u64 = 0x0000_ffff_ffff_ffff;
 
 @unmanaged
@@ -155,7 +164,7 @@ export function offsetOf(reference: Reference): u64 {
   return reference.offsetAndGeneration & OFFSET_MASK;
 }
 
-/** The flight, made if there is none; false when no chunk is left. */
+/** Ensures the flight; false when no chunk is left. */
 export function ensureFlight(c: Connection): bool {
   if (c.flight) return true;
   c.flight = takeClearChunk(BOOKKEEPING);
@@ -173,7 +182,7 @@ export function ensureFlight(c: Connection): bool {
   return true;
 }
 
-/** Whether the number space in flight is long enough to wait for acknowledgements first. */
+/** Whether the flight spans so much of the number space that sending must wait for acknowledgements. */
 export function flightIsFull(c: Connection): bool {
   return c.flight != 0 && c.nextNumber + 1 - flightOf(c).base >= MOST_RECORDS;
 }
@@ -193,7 +202,7 @@ export function referenceOf(record: SentPacket, index: u32): Reference {
   return changetype<Reference>(changetype<usize>(record) + REFERENCES_AT + index * REFERENCE_SIZE);
 }
 
-/** The first outstanding record moved up: forget what is below, and everything when nothing is left. */
+/** Forgets records below the first outstanding one, and the whole flight when none is left. */
 export function settleFlight(c: Connection): void {
   if (!c.flight) return;
   const flight = flightOf(c);
@@ -210,12 +219,14 @@ export function settleFlight(c: Connection): void {
   if (flight.probes == 0) endFlight(c);
 }
 
-/** A number left out stays known until something above it was acknowledged: whoever acknowledges it does so before. */
+/**
+ * A skipped number stays known until something above it was acknowledged: a peer that acknowledges it does so earlier.
+ */
 function isTrap(c: Connection, record: SentPacket, number: u64): bool {
   return record.state == SKIPPED && <i64>number > c.largestAcked;
 }
 
-/** Frees everything, whatever is outstanding. */
+/** Frees everything, outstanding packets included. */
 export function endFlight(c: Connection): void {
   if (!c.flight) return;
   releaseAll(map(c), BOOKKEEPING);

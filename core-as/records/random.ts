@@ -1,7 +1,7 @@
-/** The connection's generator, seeded by the host. */
+/** The connection's generator, seeded by the caller. */
 import { Connection } from './connection';
 
-/** The next number of the connection's generator (xorshift32). */
+/** Returns the next number of the connection's generator (xorshift32). */
 export function nextRandom(c: Connection): u32 {
   let x = c.random ? c.random : 1;
   x ^= x << 13;

@@ -7,7 +7,9 @@ import { RecoveryState } from './recovery-state';
 export const GRANULARITY: f32 = 1;
 const INITIAL_RTT: f32 = 333;
 
-/** `sample`: what the handshake showed (RFC 9002 §5.1: any pair of a packet and its answer will do), 0 = nothing. */
+/**
+ * Initializes from `sample`, the handshake's round trip (RFC 9002 §5.1: any packet and its answer will do), 0 = none.
+ */
 export function rttInit(c: Connection, sample: f32): void {
   c.smoothedRtt = INITIAL_RTT;
   c.rttVariation = INITIAL_RTT / 2;
@@ -15,7 +17,7 @@ export function rttInit(c: Connection, sample: f32): void {
   if (sample > 0) onRttSample(c, sample, 0);
 }
 
-/** A new sample (§5.3); `ackDelay` as the peer told it. */
+/** Adds a sample (§5.3); `ackDelay` as the peer reported it. */
 export function onRttSample(c: Connection, sample: f32, ackDelay: f32): void {
   if (c.flight) flightOf(c).latestRtt = sample;
   if (!c.hasRtt) {
@@ -37,7 +39,7 @@ export function probeTimeout(c: Connection): f64 {
   return timeoutOf(c, c.peerMaxAckDelay);
 }
 
-/** The same for the round trip of any path. */
+/** The same for any path's round trip. */
 export function timeoutOf(state: RecoveryState, maxAckDelay: u16): f64 {
   return <f64>(state.smoothedRtt + max<f32>(<f32>4 * state.rttVariation, GRANULARITY) + <f32>maxAckDelay);
 }

@@ -1,4 +1,4 @@
-/** The slots of connections in the slab: taken, given back, counted. A handle is the index of a slot. */
+/** The connection slots of the slab: taken, given back, counted. A handle is the index of a slot. */
 import { CONNECTION_SIZE, connectionCount, connectionSlab } from '../memory/layout';
 import { Connection, slotOf } from './connection';
 
@@ -12,14 +12,14 @@ export function connectionsInit(): void {
   connectionsOpen = 0;
 }
 
-/** The connection of a handle; null (0) for one that is not open. */
+/** Returns the connection of a handle; null (0) for one that is not open. */
 export function connectionOf(handle: u32): Connection {
   if (handle >= untouched) return changetype<Connection>(0);
   const c = changetype<Connection>(connectionSlab + CONNECTION_SIZE * handle);
   return c.packetSize == 0 ? changetype<Connection>(0) : c;
 }
 
-/** A cleared slot; null (0) when all are taken. */
+/** Takes a cleared slot; null (0) when all are taken. */
 export function takeConnection(): Connection {
   let at = freeHead;
   if (at) freeHead = load<usize>(at);
@@ -30,7 +30,10 @@ export function takeConnection(): Connection {
   return changetype<Connection>(at);
 }
 
-/** Clears the slot. A free one is all zeros but for its link at the start: `packetSize` 0 tells it from a live one. */
+/**
+ * Clears the slot and frees it. Except for its link at the start, a free slot is all zeros: `packetSize` 0
+ * distinguishes it from a live one.
+ */
 export function giveBack(c: Connection): void {
   memory.fill(changetype<usize>(c), 0, CONNECTION_SIZE);
   store<usize>(changetype<usize>(c), freeHead);

@@ -1,4 +1,4 @@
-/** What handling a frame returns besides a transport error code. */
+/** Results of frame handling other than a transport error code. */
 
 /** Not an error code: drop the packet unacknowledged. */
 export const REFUSED: u32 = 0xffff_ffff;

@@ -8,41 +8,41 @@
  */
 import { MAP_SIZE } from '../memory/chunk-map';
 
-/** Our constant: the weight of a byte stream that was given none, of 1 … 256 (as in HTTP/2, RFC 7540 §5.3.2). */
+/** Our constant: the weight of a byte stream without one of its own, from 1 … 256 (as in HTTP/2, RFC 7540 §5.3.2). */
 export const DEFAULT_WEIGHT: u32 = 16;
 
-/** Final size of a direction whose end is not known yet. */
+/** Final size of a direction whose end is not yet known. */
 export const UNKNOWN: u64 = u64.MAX_VALUE;
 
-// Flags: what happened to a stream.
+// Flags: the state of a stream.
 /** Opened by us. */
 export const OWN: u32 = 1 << 0;
 /** Kind 1: a message (PROTOCOL.md §5). */
 export const MESSAGE: u32 = 1 << 1;
 /** The application ended our direction. */
 export const ENDED: u32 = 1 << 2;
-/** The end has to go out (first time or again). */
+/** The end must go out (again). */
 export const END_PENDING: u32 = 1 << 3;
 export const END_ACKED: u32 = 1 << 4;
 /** We reset our direction. */
 export const RESET: u32 = 1 << 5;
-/** Our direction needs nothing more: all acknowledged, or its reset is. */
+/** Our direction needs nothing more: everything is acknowledged, or its reset is. */
 export const SEND_DONE: u32 = 1 << 6;
-/** The application wants to hear of room. */
+/** The application waits for room. */
 export const WANTS_ROOM: u32 = 1 << 7;
 /** The message's whole size is reserved in MAX_DATA and it is on its way. */
 export const STARTED: u32 = 1 << 8;
-/** Whatever arrives is counted and thrown away: the application asked the peer to stop. */
+/** Arriving data is counted and discarded: the application asked the peer to stop. */
 export const DISCARD: u32 = 1 << 9;
 /** The peer reset its direction. */
 export const PEER_RESET: u32 = 1 << 10;
 /** The application saw the end of the peer's direction. */
 export const RECEIVE_DONE: u32 = 1 << 11;
-/** The receive map holds chunks of data that was refused: it is freed as a whole at the end only. */
+/** The receive map holds chunks of refused data: it is freed only as a whole, at the end. */
 export const RAGGED: u32 = 1 << 12;
-/** The receive window was raised: from now on it grows by itself (window.ts). */
+/** The receive window was raised: from now on it grows automatically (window.ts). */
 export const ADAPTIVE: u32 = 1 << 13;
-/** It has bytes to send and no credit of the peer for them. */
+/** It has bytes to send but no credit from the peer. */
 export const BLOCKED: u32 = 1 << 14;
 
 // Pending control frames of a stream.
@@ -51,7 +51,7 @@ export const SEND_RESET_STREAM: u32 = 1 << 1;
 export const SEND_STOP_SENDING: u32 = 1 << 2;
 export const SEND_STREAM_DATA_BLOCKED: u32 = 1 << 3;
 
-// Events of a stream that the host has not fetched, in the order they are told.
+// Events of a stream that the caller has not fetched, in the order of reporting.
 export const ON_OPENED: u32 = 1 << 0;
 export const ON_READABLE: u32 = 1 << 1;
 export const ON_MESSAGE: u32 = 1 << 2;
@@ -65,7 +65,7 @@ export class Stream {
   id: u64;
   sendBase: u64;
   sendNext: u64;
-  /** Largest end ever sent; above `sendNext` only after a loss that could not be noted as a range. */
+  /** Largest end ever sent; above `sendNext` only after a loss for which no range could be recorded. */
   sentHighest: u64;
   sendEnd: u64;
   /** The peer's MAX_STREAM_DATA. */
@@ -77,25 +77,25 @@ export class Stream {
   highest: u64;
   /** Size of the peer's direction, UNKNOWN before FIN or RESET_STREAM. */
   finalSize: u64;
-  /** Our MAX_STREAM_DATA as announced. */
+  /** Our MAX_STREAM_DATA, as announced. */
   receiveLimit: u64;
   peerResetCode: u64;
   peerStopCode: u64;
-  /** Bytes sent again. */
+  /** Bytes that were retransmitted. */
   repeated: u64;
   connection: usize;
   /** Hash chain of the table; link of the free list. */
   tableNext: usize;
-  /** Raised at each reuse of the record, so that a late acknowledgement cannot hit its successor. */
+  /** Incremented at each reuse of the record, so that a late acknowledgement cannot affect its successor. */
   generation: u32;
   flags: u32;
   pending: u32;
   events: u32;
-  /** Receive window we keep open. */
+  /** Receive window that we keep open. */
   window: u32;
-  /** When it was announced last (records/ticks.ts), 0 = never. */
+  /** When it was last announced (records/ticks.ts), 0 = never. */
   tuned: u32;
-  /** Bytes the stream may still send in its turn; below zero what it took too much of the last one. */
+  /** Bytes the stream may still send in its turn; negative: the excess of its last turn. */
   share: i32;
   /** Weight among byte streams less one: 0 … 255 for 1 … 256. */
   weight: u8;
@@ -119,7 +119,7 @@ export class Stream {
 }
 
 const FIELDS: usize = offsetof<Stream>();
-/** Bytes of a record that are used. */
+/** Bytes of a record in use. */
 export const STREAM_USED: usize = FIELDS + 2 * MAP_SIZE;
 
 export const ALL_LINK: usize = offsetof<Stream>('allPrevious');

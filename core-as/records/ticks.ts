@@ -1,6 +1,6 @@
 /**
- * Times of which only differences are taken: whole milliseconds modulo 2^32 (49 days), in half the room of a f64. Subtracting two as u32 gives the time
- * between them.
+ * Times of which only differences matter: whole milliseconds modulo 2^32 (49 days), half the size of an f64.
+ * Subtracting two as u32 gives the time between them.
  */
 
 export function ticksOf(now: f64): u32 {

@@ -1,16 +1,16 @@
 /**
- * When we acknowledge, and what our ACK frames say (RFC 9000 §13.2, §19.3).
+ * When we acknowledge, and the content of our ACK frames (RFC 9000 §13.2, §19.3).
  *
- * - every second ack-eliciting packet; after the first 100 every tenth; at most `maxAckDelay` late, and a quarter of the round trip
- *   once a second packet waits: a window of a few packets would otherwise stand still for that long;
- * - at once on a gap: a number out of order, or one that leaves a hole below it;
- * - ranges are read from the replay window, newest first, at most 32, down to `ackFloor`, which rises when the peer
- *   acknowledges a packet with an ACK of ours.
+ * - Every second ack-eliciting packet; after the first 100 every tenth; at most `maxAckDelay` late, and a quarter of
+ *   the round trip once a second packet waits: otherwise a window of a few packets would stand still for that long.
+ * - At once on a gap: a number out of order, or one that leaves a hole below it.
+ * - Ranges are read from the replay window, newest first, at most 32, down to `ackFloor`, which rises when the peer
+ *   acknowledges a packet with one of our ACKs.
  */
 import { ACK } from '../frames/types';
 import { varintSize, writeVarint } from '../frames/varint';
 import { scanDown, windowFloor } from '../packet/replay-window';
-import { ACK_NOW, ACK_OWED, Connection, flagged, PHASE_TOLD } from '../records/connection';
+import { ACK_NOW, ACK_OWED, Connection, flagged, PHASE_REPORTED } from '../records/connection';
 import { GRANULARITY } from '../records/rtt';
 
 /** PROTOCOL.md §5 */
@@ -25,7 +25,7 @@ export const ACKS_UNTIL_PING: u32 = 32;
 /** Units of the ACK Delay field per millisecond (exponent 3). */
 const DELAY_UNITS: f64 = 125;
 
-/** Packet `number` was processed; `before` is the largest received before it. */
+/** Packet `number` was processed; `before` is the largest number received before it. */
 export function onReceived(c: Connection, number: u64, before: i64, eliciting: bool, now: f64): void {
   if (number < c.ackFloor) c.ackFloor = number;
   if (<i64>number == c.largestReceived) c.largestTime = now;
@@ -41,8 +41,8 @@ export function onReceived(c: Connection, number: u64, before: i64, eliciting: b
 }
 
 /**
- * Writes an ACK frame at `to`, not beyond `limit`; returns the address after it, or `to` when there is nothing to tell. `now` and
- * the time the largest number came in give the delay field.
+ * Writes an ACK frame at `to`, not beyond `limit`; returns the address after it, or `to` when there is nothing to
+ * report. `now` and the arrival time of the largest number give the delay field.
  */
 export function writeAck(c: Connection, to: usize, limit: usize, now: f64): usize {
   if (c.largestReceived < 0 || to + 40 > limit) return to;
@@ -74,7 +74,7 @@ export function writeAck(c: Connection, to: usize, limit: usize, now: f64): usiz
 
 /** The ACK went out. */
 export function onAckSent(c: Connection): void {
-  c.flags = (c.flags & ~(ACK_NOW | ACK_OWED)) | PHASE_TOLD;
+  c.flags = (c.flags & ~(ACK_NOW | ACK_OWED)) | PHASE_REPORTED;
   c.unacked = 0;
   c.ackTime = Infinity;
 }

@@ -1,11 +1,11 @@
 /**
- * An ACK frame arrived (RFC 9000 §19.3, RFC 9002 §6 and A.7).
+ * Processes an ACK frame (RFC 9000 §19.3, RFC 9002 §6 and A.7).
  *
- *   1. read the ranges; refuse numbers never sent, and numbers left out on purpose
- *   2. packets it names that were given up as lost (reordering.ts); settle every newly acknowledged packet, lowest number first, so that
- *      send windows move without gaps
- *   3. RTT sample from the largest, if it is new
- *   4. losses, congestion window, timers
+ *   1. Read the ranges; refuse numbers that were never sent or were skipped on purpose.
+ *   2. Find named packets that had been given up as lost (reordering.ts); settle every newly acknowledged packet,
+ *      lowest number first, so that send windows move without gaps.
+ *   3. Take an RTT sample from the largest, if it is new.
+ *   4. Losses, congestion window, timers.
  */
 import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from '../codes.generated';
 import { onAckBegin, onAckDone, onCongestionAcked } from '../congestion/congestion';
@@ -21,7 +21,7 @@ import { notePathArrival } from './path-loss';
 import { findSpurious } from './reordering';
 import { settleAcked } from './settle';
 
-/** Ranges of one frame that are looked at; a peer of ours sends 32, older ones come again. */
+/** Ranges of one frame that are processed; our own peers send 32, older ones come again. */
 const MOST_RANGES: u32 = 64;
 const lows = memory.data(64 * 8, 8);
 const highs = memory.data(64 * 8, 8);
@@ -29,7 +29,7 @@ const highs = memory.data(64 * 8, 8);
 /** ack_delay_exponent: the default of RFC 9000 §18.2, in units of µs. */
 const DELAY_UNIT: f64 = 8.0 / 1_000.0;
 
-/** Reads the frame at the cursor (type consumed) and acts on it. Returns a transport error code, 0 = fine. */
+/** Reads the frame at the cursor (type consumed) and processes it. Returns a transport error code, 0 = fine. */
 export function receiveAck(c: Connection, ecn: bool, now: f64): u32 {
   const largest = readVarint();
   const delay = <f64>readVarint() * DELAY_UNIT;
@@ -44,7 +44,7 @@ export function receiveAck(c: Connection, ecn: bool, now: f64): u32 {
   return settle(c, largest, <f32>delay, ranges, now);
 }
 
-/** Fills the tables; returns the number of ranges kept, 0 for a frame that makes no sense. */
+/** Fills the tables; returns the number of ranges kept, 0 for an invalid frame. */
 function readRanges(largest: u64): u32 {
   const more = readVarint();
   let high = largest;
@@ -85,7 +85,8 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
       if (!changetype<usize>(record)) continue;
       if (record.state == SKIPPED) return ERROR_PROTOCOL_VIOLATION;
       if (record.state != OUTSTANDING) continue;
-      // Nothing was looked at before Complete had come, so no packet of this frame tells the round trip when that took several attempts.
+      // The peer processed nothing before Complete arrived: if that took several attempts, no packet of this frame
+      // shows the round trip.
       if (record.complete > 1) waited = true;
       latestSent = max(latestSent, record.time);
       if (record.path == c.activePath) {
@@ -105,7 +106,7 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
   c.keepAliveSince = max(c.keepAliveSince, latestSent);
   c.keepAliveCount = 0;
   if (acked == 0) {
-    // Only packets that went out on another path: nothing is learnt about this one.
+    // Only packets of another path: nothing is learnt about this one.
     detectLost(c, now);
     settleFlight(c);
     return ERROR_NO_ERROR;
@@ -127,7 +128,10 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
   return ERROR_NO_ERROR;
 }
 
-/** The largest number of these that went out on the active path: those of a faster one say nothing about what is still under way here. */
+/**
+ * The largest number of these that went out on the active path: those of a faster one say nothing about packets still
+ * under way here.
+ */
 function largestOnActive(c: Connection, ranges: u32): i64 {
   const base = flightOf(c).base;
   for (let i: u32 = 0; i < ranges; i++) {

@@ -1,12 +1,12 @@
 /**
- * Early repetition of a lone small packet where the path has lost packets lately: nothing follows that would show its loss, so without this
- * it is repeated by the probe timeout, more than a round trip later.
+ * Early repetition of a lone small packet where the path has recently lost packets: nothing follows that would reveal
+ * its loss, so otherwise the probe timeout would repeat it, more than a round trip later.
  *
- *   armEarlyCopy   all is sent: the copy is due a quarter of a round trip after the last packet
- *   onEarlyCopy    it is due: what the last packets carried is queued once more, like the probe of a timeout (RFC 9002 §6.2.4)
+ *   armEarlyCopy   everything is sent: the copy is due a quarter of a round trip after the last packet
+ *   onEarlyCopy    it is due: the content of the last packets is queued again, as for a PTO probe (RFC 9002 §6.2.4)
  *
- * A copy is an ordinary packet: window and pacer hold for it, and it is made once, where much is lost twice. Packets that carry no stream
- * data are not repeated. On a path that has not lost one of its last 150 packets nothing happens.
+ * A copy is an ordinary packet, subject to window and pacer. It is made once, on very lossy paths twice. Packets
+ * without stream data are not repeated. On a path that has not lost one of its last 150 packets nothing happens.
  */
 import { Connection } from '../records/connection';
 import { Flight, flightOf, OUTSTANDING, RESOLVED, recordOf } from '../records/flight';
@@ -14,18 +14,23 @@ import { GRANULARITY } from '../records/rtt';
 import { pathLoss } from './path-loss';
 import { sendAgain } from './settle';
 
-/** Our constants: from which share of losses on there is one copy, and two: with 5 % lost a third loss is one in 8,000. */
+/**
+ * Our constants: share of losses from which there is one copy, and two: with 5 % lost, a third loss is one in 8,000.
+ */
 const LEAST_LOSS: f32 = 0.0025;
 const LOSS_FOR_TWO: f32 = 0.02;
 
-/** Our constant: part of a round trip between packet and copies. Soon enough to matter, far enough apart to outlive a short burst. */
+/**
+ * Our constant: part of a round trip between packet and copies. Soon enough to matter, far enough apart to outlast a
+ * short burst.
+ */
 const PART: f32 = 0.25;
 
-/** Our constants: bytes of packets that are repeated together, and how many numbers are looked at for them. */
+/** Our constants: bytes of packets that are repeated together, and how many numbers are searched for them. */
 const MOST_BYTES: u32 = 1_200;
 const MOST_NUMBERS: u32 = 8;
 
-/** All there is to send was sent. */
+/** Arms the copy: everything was sent. */
 export function armEarlyCopy(c: Connection): void {
   if (!c.flight) return;
   const flight = flightOf(c);
@@ -43,7 +48,7 @@ export function earlyCopyTime(c: Connection): f64 {
 export function onEarlyCopy(c: Connection): void {
   const flight = flightOf(c);
   flight.copyTime = Infinity;
-  // Counted now: when nothing of it is left to send, the timer does not start over.
+  // Counted now: if none of it is left to send, the timer does not start over.
   flight.copies++;
   let bytes: u32 = 0;
   const end = lowest(c, flight);
@@ -57,14 +62,14 @@ export function onEarlyCopy(c: Connection): void {
   }
 }
 
-/** A packet that asks for an acknowledgement goes out. */
+/** An ack-eliciting packet goes out. */
 export function onTailSent(flight: Flight): void {
   if (!flight.isCopy) flight.copies = 0;
   flight.isCopy = 0;
   flight.copyTime = Infinity;
 }
 
-/** Whether the last packet waits for its acknowledgement, and is small enough. */
+/** Whether the last packet waits for its acknowledgement and is small enough. */
 function isTailOpen(c: Connection, flight: Flight): bool {
   const end = lowest(c, flight);
   for (let number = c.nextNumber; number-- > end; ) {

@@ -4,8 +4,8 @@
  *   detectLost  after each ACK and when the loss timer fires: packets that are later than reordering.ts allows
  *   onProbe     when the PTO fires: one or two probes carry the oldest unacknowledged content again
  *
- * Lost size probes, and what a black hole swallows (recovery/mtu.ts), are no congestion. A run of other losses longer than 3 PTO
- * between two acknowledgements is persistent congestion (§7.6).
+ * Lost MTU probes, and packets lost in a black hole (recovery/mtu.ts), are no congestion. A run of other losses longer
+ * than 3 PTO between two acknowledgements is persistent congestion (§7.6).
  */
 import { onCongestionLost, onCongestionPacketLost, onLossEpisode, onPersistentCongestion } from '../congestion/congestion';
 import { Connection, PROBE, SEND_COMPLETE, SEND_IDS, SEND_PING } from '../records/connection';
@@ -22,13 +22,13 @@ import { sendAgain, settleLost } from './settle';
 const PERSISTENT_CONGESTION_THRESHOLD: f64 = 3;
 
 /**
- * Our constants: probes per timeout; doublings of the timeout at most; its largest value. RFC 9002 §6.2.1 doubles without end, up to the idle
- * timeout; ours may be off, and a path that comes back is to be noticed.
+ * Our constants: probes per timeout; most doublings of the timeout; its largest value. RFC 9002 §6.2.1 doubles without
+ * end, up to the idle timeout; ours may be disabled, and a path that recovers should be noticed.
  */
 const PROBES: u32 = 2;
 const MOST_DOUBLINGS: u32 = 10;
 const LONGEST_TIMEOUT: f64 = 3_000;
-/** Until the Complete packet is acknowledged: the responder waits for it no longer than 10 s from packet to packet. */
+/** Until the Complete packet is acknowledged: the responder waits at most 10 s from packet to packet. */
 const LONGEST_COMPLETE_TIMEOUT: f64 = 2_000;
 
 export function detectLost(c: Connection, now: f64): void {
@@ -45,11 +45,12 @@ export function detectLost(c: Connection, now: f64): void {
   for (let number = flight.base; <i64>number <= c.largestAcked; number++) {
     const record = recordOf(c, number);
     if (!changetype<usize>(record) || record.state != OUTSTANDING) {
-      // An acknowledged packet ends a run of losses; it cannot be told from a lost one of an earlier call, which only shortens runs.
+      // An acknowledged packet ends a run of losses. A packet lost in an earlier call looks the same, which only
+      // shortens runs.
       if (changetype<usize>(record) && record.state == RESOLVED) runStart = -1;
       continue;
     }
-    // The Complete packet keeps its number and its record: only the PTO repeats it.
+    // The Complete packet keeps its number and record: only the PTO repeats it.
     if (record.complete) continue;
     if (record.path != c.activePath) {
       const lostAt = elsewhereLostAt(c, record.path, record.time);
@@ -86,13 +87,13 @@ export function detectLost(c: Connection, now: f64): void {
   if (lastLostTime >= 0) onCongestionLost(c, lastLostTime, now);
   if (persistent) {
     onPersistentCongestion(c);
-    // §5.2: the path may be another one.
+    // §5.2: the path may have changed.
     c.minimumRtt = flight.latestRtt;
   }
   settleFlight(c);
 }
 
-/** What packet `number` carried goes out again. */
+/** Queues the content of packet `number` again. */
 export function giveUp(c: Connection, record: SentPacket, number: u64): void {
   settleLost(c, record);
   if (record.control & SEND_IDS) idFramesSettled(c, number, false);
@@ -108,8 +109,9 @@ export function probeTime(c: Connection): f64 {
 }
 
 /**
- * The PTO fired: the oldest packets go out again, or a PING when they carried nothing that repeats. A further timeout without an answer
- * takes the packets after those, and so on in turn: the oldest may be what the peer has no room for until it gets another one.
+ * The PTO fired: the oldest packets go out again, or a PING when they carried nothing that is repeated. A further
+ * timeout without an answer takes the packets after those, and so on in turn: the peer may lack room for the oldest
+ * until it gets another one.
  */
 export function onProbe(c: Connection): void {
   const flight = flightOf(c);
@@ -132,7 +134,7 @@ export function onProbe(c: Connection): void {
   }
 }
 
-/** Nothing that is in flight on a dead path will arrive: it goes out again at once. */
+/** Nothing in flight on a dead path will arrive: it goes out again immediately. */
 export function loseInFlight(c: Connection, index: u8): void {
   if (!c.flight) return;
   for (let number = flightOf(c).base; number < c.nextNumber; number++) {

@@ -1,26 +1,29 @@
 /**
- * Path MTU discovery (DPLPMTUD, RFC 8899): the largest packet that the path carries, and the way back when it carries less.
+ * Path MTU discovery (DPLPMTUD, RFC 8899): the largest packet that the path carries, and the way back when it carries
+ * less.
  *
  *   bulk demand ─▶ probe of the next size ─┬ acknowledged ─▶ packets have that size; next size at once
  *                                          └ lost ─▶ again, later; lost MAX_PROBES times ─▶ rest for PMTU_RAISE_TIMER
  *   three large packets lost in a row ─▶ base size; probe of the size before ─┬ acknowledged ─▶ that size again
  *                                                                             └ lost twice ─▶ rest for BLACK_HOLE_REST
  *
- * - The sizes are a fixed table up to the ceiling the host gives, and then the ceiling itself. Node cannot forbid IP fragmentation, so a
- *   probe beyond what the link carries may arrive in fragments: the ceiling is what keeps us from trying (docs/transport.md §5).
- * - A probe is a packet of its own, PING and PADDING: its loss costs no data, is no sign of congestion (§3, item 7) and is not counted
- *   as a lost packet. It is in flight like any other packet.
- * - Only a connection in bulk transfer probes: occasional requests gain nothing. And only on a validated path: otherwise there
- *   is no room for probes below the anti-amplification limit (RFC 9000 §8).
- * - Black hole: lost packets larger than the base size are counted until one is acknowledged that was sent later than they. At three, all
- *   that are still out at that size are taken for the path's doing and not for congestion, unless a packet of base size was lost among
- *   them: then the path lost packets of every size, and all of it counts. Losses that were found in earlier calls than the third have been
- *   counted as congestion by then; that is not undone.
- * - Confirmation: the end of a burst that was lost by chance looks the same. So the size before is probed at once and, when that probe is
- *   lost, once more a PTO later. The first that is acknowledged undoes the fall, and what was excused counts as one loss. When both are lost
- *   discovery rests, or resumes at once where losses were of every size. Such a probe needs no bulk transfer, only something to send. A
- *   path that passes probes and swallows data has MOST_UNDONE falls undone, each within 30 s of the one before; the next counts without a probe.
- * - What a timeout sends has base size (size.ts), so that a black hole is found after one timeout.
+ * - The sizes are a fixed table up to the caller's ceiling, then the ceiling itself. Node cannot forbid IP
+ *   fragmentation, so a probe larger than the link's MTU may arrive in fragments: the ceiling prevents such probes
+ *   (docs/transport.md §5).
+ * - A probe is a packet of its own, PING and PADDING: its loss costs no data, is no sign of congestion (§3, item 7) and
+ *   is not counted as a lost packet. It is in flight like any other packet.
+ * - Only a connection in bulk transfer probes: occasional requests gain nothing. And only on a validated path:
+ *   otherwise the anti-amplification limit leaves no room for probes (RFC 9000 §8).
+ * - Black hole: lost packets larger than the base size are counted until one is acknowledged that was sent later. At
+ *   three, the loss of everything in flight at that size is attributed to the path and not to congestion, unless a
+ *   packet of base size was lost among them: then the path lost packets of every size, and all of it counts. Losses
+ *   found in earlier calls than the third have already counted as congestion; that is not undone.
+ * - Confirmation: the end of a burst that was lost by chance looks the same. So the size before is probed at once and,
+ *   when that probe is lost, once more a PTO later. The first acknowledged probe undoes the fall, and the excused
+ *   losses count as one. When both are lost discovery rests, or resumes immediately if losses were of every size. Such
+ *   a probe needs no bulk transfer, only something to send. A path that passes probes and swallows data gets
+ *   MOST_UNDONE falls undone, each within 30 s of the one before; the next counts without a probe.
+ * - A packet sent on a timeout has base size (size.ts), so that a black hole is found after one timeout.
  */
 import { onCongestionLost } from '../congestion/congestion';
 import { maxPacketSize } from '../memory/layout';
@@ -42,34 +45,38 @@ const BLACK_HOLE_PACKETS: u8 = 3;
 const CONFIRMING_PROBES: u8 = 2;
 const MOST_UNDONE: u8 = 4;
 
-/** Our constant: with so many packets under way, and more to send, a transfer is worth a probe. */
+/** Our constant: with this many packets in flight, and more to send, a transfer is worth a probe. */
 const BULK_PACKETS: u32 = 8;
 /**
- * Our constant: a size is tried only while the window holds so many packets of it, the least that BBR keeps (MinPipeCwndPackets). With 8, one bulk
- * transfer in five on loopback stayed at 32,768: twice its rate times a round trip of 0.3 ms is less than 520,000 bytes.
+ * Our constant: a size is tried only while the window holds this many packets of it, the least that BBR keeps
+ * (MinPipeCwndPackets). With 8, one bulk transfer in five on loopback stayed at 32,768: twice its rate times a round
+ * trip of 0.3 ms is less than 520,000 bytes.
  */
 const WINDOW_PACKETS: u32 = 4;
-/** The same for a size that was in use: no more than the least window (RFC 9002 §7.2). */
+/** The same for a size that was in use: only the minimum window (RFC 9002 §7.2). */
 const WINDOW_PACKETS_BEFORE: u32 = 2;
 
-// In `largeLost`: packets lost in a row; the size before the fall, as its place in SIZES and one more, or CEILING, 0 = there was no fall;
-// whether a packet of base size was lost as well.
+// In `largeLost`: packets lost in a row; the size before the fall, as its index in SIZES plus one, or CEILING, 0 =
+// there was no fall; whether a packet of base size was lost as well.
 const COUNT: u8 = 0x03;
 const FORMER: u8 = 0x3c;
 const FORMER_ONE: u8 = 0x04;
 const SMALL_LOST: u8 = 0x80;
-/** In FORMER: it was `maxPlpmtu`. */
+/** In FORMER: the size was `maxPlpmtu`. */
 const CEILING: u8 = 15 * FORMER_ONE;
 
 // In `probeCount`: probes lost; falls undone.
 const PROBES_LOST: u8 = 0x0f;
 const UNDONE_ONE: u8 = 0x10;
 
-/** docs/transport.md §5: IPv6's least, common tunnels, Ethernet; then loopback and links with a stated MTU. */
+/** docs/transport.md §5: IPv6's minimum, common tunnels, Ethernet; then loopback and links with a stated MTU. */
 const SIZES: usize = memory.data<u16>([1_200, 1_232, 1_392, 1_452, 4_096, 8_192, 16_384, 32_768, 65_000]);
 const SIZE_COUNT: usize = 9;
 
-/** The connection is on another path, which may carry up to `ceiling` bytes: begin anew. What is in flight tells nothing of it. */
+/**
+ * The connection is on another path, which may carry up to `ceiling` bytes: starts again. Packets in flight say nothing
+ * about it.
+ */
 export function resetSize(c: Connection, ceiling: u32): void {
   c.packetSize = <u16>min<u32>(c.packetSize, BASE_PLPMTU);
   c.maxPlpmtu = <u16>max<u32>(c.packetSize, min(ceiling, maxPacketSize));
@@ -80,16 +87,16 @@ export function resetSize(c: Connection, ceiling: u32): void {
   flight.largeAcked = c.nextNumber;
 }
 
-/** Packets may have up to `ceiling` bytes on this path, if that is more than was known: what was found out stays. */
+/** Allows up to `ceiling` bytes on this path, if that is more than before; earlier findings stay. */
 export function allowSize(c: Connection, ceiling: u32): void {
   const most = min(ceiling, maxPacketSize);
   if (most <= <u32>c.maxPlpmtu) return;
-  // The size to go back to may be kept as the ceiling that was.
+  // The size to return to may be stored as the previous ceiling.
   if (isConfirming(c)) rest(c, 0);
   c.maxPlpmtu = <u16>most;
 }
 
-/** Size of the probe that may go out now, 0 = none. Asked when window and pacer let a packet go. */
+/** Size of the probe that may go out now, 0 = none. Called when window and pacer allow a packet. */
 export function mtuProbeDue(c: Connection, now: f64): u32 {
   if (c.packetSize >= c.maxPlpmtu || now < <f64>c.nextMtuProbe) return 0;
   const flight = flightOf(c);
@@ -138,8 +145,9 @@ export function onMtuProbeLost(c: Connection, number: u64, now: f64): void {
 }
 
 /**
- * Counts the large packets that are lost now (`isLost` of recovery/reordering.ts) and falls back at the third; asked before they are settled,
- * since what they mean depends on it. `isExcused` tells afterwards which of them are no congestion.
+ * Counts the large packets that are lost now (`isLost` of recovery/reordering.ts) and falls back at the third. Call it
+ * before they are settled, since their meaning depends on it; afterwards `isExcused` says which of them are no
+ * congestion.
  */
 export function findBlackHole(c: Connection, delay: f64, now: f64): void {
   if (c.packetSize <= <u16>BASE_PLPMTU) return;
@@ -155,12 +163,12 @@ export function findBlackHole(c: Connection, delay: f64, now: f64): void {
   if ((c.largeLost & COUNT) >= BLACK_HOLE_PACKETS) fall(c, now);
 }
 
-/** Whether the loss of packet `number` is the black hole's. */
+/** Whether the black hole caused the loss of packet `number`. */
 export function isExcused(c: Connection, record: SentPacket, number: u64): bool {
   return number < flightOf(c).excusedBelow && record.size > <u16>BASE_PLPMTU;
 }
 
-/** Back to the base size, for good or until a probe of the size before gets through. */
+/** Falls back to the base size, for good or until a probe of the size before gets through. */
 function fall(c: Connection, now: f64): void {
   const flight = flightOf(c);
   const outage = (c.largeLost & SMALL_LOST) != 0;
@@ -174,14 +182,14 @@ function fall(c: Connection, now: f64): void {
   else c.nextMtuProbe = <f32>now;
 }
 
-/** Its probes were lost, too. */
+/** Confirms the fall: its probes were lost, too. */
 function confirmFall(c: Connection, now: f64): void {
   rest(c, c.largeLost & SMALL_LOST ? now : now + BLACK_HOLE_REST);
 }
 
 /**
- * A probe of the size before, sent at `sent`, got through: packets have it again. What was excused was sent before the PTO whose
- * answer led to the fall.
+ * A probe of the size before, sent at `sent`, got through: restores that size. Excused packets were sent before the PTO
+ * whose answer led to the fall.
  */
 function undoFall(c: Connection, sent: f64, now: f64): void {
   if (!(c.largeLost & SMALL_LOST)) onCongestionLost(c, sent - probeTimeout(c) - <f64>c.smoothedRtt, now);
@@ -191,12 +199,14 @@ function undoFall(c: Connection, sent: f64, now: f64): void {
   c.probeCount = undone;
 }
 
-/** Whether there was a fall that nothing has confirmed or undone. */
+/** Whether there was a fall that is neither confirmed nor undone. */
 function isConfirming(c: Connection): bool {
   return (c.largeLost & FORMER) != 0;
 }
 
-/** `packetSize` as FORMER keeps it: a size between two steps, with which a host may begin, counts as the lower one. */
+/**
+ * `packetSize` as stored in FORMER: a size between two steps, with which a caller may begin, counts as the lower one.
+ */
 function placeOf(c: Connection): u8 {
   if (c.packetSize == c.maxPlpmtu) return CEILING;
   let place: u8 = 0;
@@ -204,13 +214,13 @@ function placeOf(c: Connection): u8 {
   return place * FORMER_ONE;
 }
 
-/** The size that FORMER tells. */
+/** The size stored in FORMER. */
 function sizeBefore(c: Connection): u32 {
   const place = c.largeLost & FORMER;
   return place == CEILING ? <u32>c.maxPlpmtu : <u32>load<u16>(SIZES + ((<usize>(place / FORMER_ONE - 1)) << 1));
 }
 
-/** No probe before `time`, and then as if none had been lost. */
+/** Allows no probe before `time`, and clears the count of lost ones. */
 function rest(c: Connection, time: f64): void {
   c.nextMtuProbe = <f32>time;
   c.probeCount = 0;

@@ -1,9 +1,9 @@
 /**
- * Recovery state by path (RFC 9000 §9.4): that of the active path lies in `Connection`; a switch puts it away in the path's entry and takes
- * that of the new path out, or begins it (records/recovery-state.ts).
+ * Recovery state per path (RFC 9000 §9.4): `Connection` holds the active path's. A switch saves it in the path's entry
+ * and restores the new path's, or initializes it (records/recovery-state.ts).
  *
- * A packet in flight remembers its path. Acknowledged or lost, it leaves the bytes in flight of that path; only packets of the active path
- * give RTT samples and move the window.
+ * A packet in flight remembers its path. Acknowledged or lost, it leaves the bytes in flight of that path; only packets
+ * of the active path give RTT samples and change the window.
  */
 import { forget } from '../congestion/congestion';
 import { modelTime } from '../congestion/model';
@@ -16,12 +16,12 @@ import { moveRecovery } from '../records/recovery-state';
 import { probeTimeout, rttInit, timeoutOf } from '../records/rtt';
 import { resetSize } from './mtu';
 
-/** Puts the state of the active path away in its entry. */
+/** Saves the active path's state in its entry. */
 export function saveRecovery(c: Connection, p: Path): void {
   moveRecovery(p, c);
 }
 
-/** Takes the state of `p` out; one that was never used begins with first guesses. */
+/** Restores the state of `p`; one that was never used begins with initial estimates. */
 export function restoreRecovery(c: Connection, p: Path, now: f64): void {
   const size = c.packetSize;
   moveRecovery(c, p);
@@ -29,7 +29,10 @@ export function restoreRecovery(c: Connection, p: Path, now: f64): void {
   else if (now >= modelTime(c)) forget(c);
 }
 
-/** Packets no larger than those of the path before; a round trip that a challenge took is the first guess (RFC 9002 §6.2.2). */
+/**
+ * Initializes the state: packets no larger than those of the previous path; a challenge's round trip is the first RTT
+ * estimate (RFC 9002 §6.2.2).
+ */
 function begin(c: Connection, size: u16): void {
   const rtt = c.smoothedRtt;
   rttInit(c, 0);
@@ -39,18 +42,18 @@ function begin(c: Connection, size: u16): void {
   forget(c);
 }
 
-/** Nothing is known of the active path any more, as it leads elsewhere. */
+/** Resets the state of the active path, which now leads elsewhere. */
 export function beginRecovery(c: Connection): void {
   begin(c, c.packetSize);
 }
 
-/** A round trip without samples. */
+/** Sets an RTT estimate without samples. */
 export function guessRtt(c: Connection, rtt: f32): void {
   c.smoothedRtt = rtt;
   c.rttVariation = rtt / 2;
 }
 
-/** Resets the part of the flight that is about the path: timers, pacing, recovery. */
+/** Resets the part of the flight that concerns the path: timers, pacing, recovery. */
 export function restartFlight(c: Connection, now: f64): void {
   c.flags &= ~PROBE;
   if (!c.flight) return;
@@ -75,7 +78,7 @@ export function restartFlight(c: Connection, now: f64): void {
   flight.copies = 0;
 }
 
-/** All packets in flight of one path are those of another from now on. */
+/** Moves all packets in flight from one path to another. */
 export function moveInFlight(c: Connection, from: u8, to: u8): void {
   if (!c.flight) return;
   for (let number = flightOf(c).base; number < c.nextNumber; number++) {
@@ -84,12 +87,12 @@ export function moveInFlight(c: Connection, from: u8, to: u8): void {
   }
 }
 
-/** The index serves another path from now on: its packets in flight count nowhere. */
+/** The index serves another path from now on: packets in flight under it count for no path. */
 export function forgetInFlight(c: Connection, index: u8): void {
   moveInFlight(c, index, NO_PATH);
 }
 
-/** A packet of another path than the active one leaves the flight. */
+/** Removes a packet of an inactive path from its bytes in flight. */
 export function leavePath(c: Connection, index: u8, size: u32): void {
   if (!c.paths || index >= MOST_PATHS) return;
   const p = pathAt(c, index);
@@ -97,15 +100,15 @@ export function leavePath(c: Connection, index: u8, size: u32): void {
 }
 
 /**
- * When a packet of another path than the active one counts as lost: after a probe timeout of its own path. Packets of the active path that
- * were acknowledged say nothing about it.
+ * When a packet of an inactive path counts as lost: after a probe timeout of its own path. Acknowledged packets of the
+ * active path say nothing about it.
  */
 export function elsewhereLostAt(c: Connection, index: u8, sent: f64): f64 {
   if (!c.paths || index >= MOST_PATHS) return sent;
   return sent + pathProbeTimeout(c, index);
 }
 
-/** PTO of a path without back-off, ms: of one that was never used, the active one's. */
+/** A path's PTO without back-off, ms; the active one's for a path that was never used. */
 export function pathProbeTimeout(c: Connection, index: u8): f64 {
   if (index == c.activePath) return probeTimeout(c);
   const p = pathAt(c, index);

@@ -1,14 +1,18 @@
 /**
- * How late a packet may be before it counts as lost (RFC 9002 §6.1), and what follows when one that was given up arrives after all.
+ * How late a packet may be before it counts as lost (RFC 9002 §6.1), and what follows when one that was given up
+ * arrives after all.
  *
- *   isLost         three packets or an eighth of a round trip behind what was acknowledged; where a path reorders further, time alone
- *   rememberLost   the last packets that were declared lost are kept, 16 bytes each
- *   findSpurious   an ACK names one of them: the window of time grows to what that packet took, at most one round trip. Once all that
- *                  an episode lost have arrived, the congestion controller takes back its response (RFC 9438 §4.9.2)
+ *   isLost         three packets or an eighth of a round trip behind acknowledged ones; where a path reorders further,
+ *                  time alone
+ *   rememberLost   keeps the most recent packets that were declared lost, 16 bytes each
+ *   findSpurious   an ACK names one of them: the time window grows to that packet's delay, at most one round trip. Once
+ *                  all losses of an episode have arrived, the congestion controller takes back its response (RFC 9438
+ *                  §4.9.2)
  *
- * The window shrinks by half after 16 episodes without such a packet (that of RFC 8985 §6.2 goes back to its least value at once), and after its
- * least value the thresholds of RFC 9002 hold again. A number left out on purpose, one in some 540, counts for the threshold of packets
- * (RFC 9002 §A.10 assumes that there are none). What the packet carried goes out a second time: its record is gone.
+ * The window halves after 16 episodes without such a packet (that of RFC 8985 §6.2 returns to its minimum at once);
+ * below its minimum the thresholds of RFC 9002 apply again. A number skipped on purpose, one in some 540, counts for
+ * the packet threshold (RFC 9002 §A.10 assumes that there are none). The packet's content goes out a second time: its
+ * record is gone.
  */
 import { onLossUndone, onSpuriousLoss } from '../congestion/congestion';
 import { Connection } from '../records/connection';
@@ -23,25 +27,28 @@ const TIME_THRESHOLD: f64 = 9.0 / 8.0;
 /** RFC 8985 §6.2, step 4: episodes for which a wider window is kept. */
 const REORDERING_EPISODES: u8 = 16;
 
-/** Our constants: `reorderWindow` counts in these parts of a round trip; its least value is what TIME_THRESHOLD allows anyway. */
+/**
+ * Our constants: `reorderWindow` counts in these parts of a round trip; its minimum is what TIME_THRESHOLD allows
+ * anyway.
+ */
 const PARTS: f64 = 64;
 const LEAST_PARTS: f64 = (TIME_THRESHOLD - 1) * PARTS;
-/** Our constant: the next packet may be later than the one that was measured. */
+/** Our constant: the next packet may be later than the measured one. */
 const MARGIN: f64 = 1.25;
 
-/** How long after it was sent a packet is lost, once a later one is acknowledged; ms. */
+/** Time from sending after which a packet is lost, once a later one is acknowledged; ms. */
 export function lossDelay(c: Connection): f64 {
   const parts = max(<f64>c.reorderWindow, LEAST_PARTS);
   return max(roundTrip(c) * (1 + parts / PARTS), <f64>GRANULARITY);
 }
 
-/** Whether packet `number`, not above the largest acknowledged, counts as lost; `delay` of `lossDelay`. */
+/** Whether packet `number`, not above the largest acknowledged, counts as lost; `delay` from `lossDelay`. */
 export function isLost(c: Connection, record: SentPacket, number: u64, delay: f64, now: f64): bool {
   if (c.reorderWindow == 0 && c.largestAcked - <i64>number >= PACKET_THRESHOLD) return true;
   return now - record.time >= delay - 0.001;
 }
 
-/** An episode of loss begins: packets sent before it belong to it. */
+/** Begins an episode of loss: packets sent before it belong to it. */
 export function beginEpisode(c: Connection, now: f64): void {
   const flight = flightOf(c);
   flight.episodeStart = now;
@@ -56,7 +63,7 @@ export function beginEpisode(c: Connection, now: f64): void {
   c.reorderWindow = <f64>c.reorderWindow > LEAST_PARTS ? <u8>max(<f64>c.reorderWindow / 2, LEAST_PARTS) : 0;
 }
 
-/** Packet `number` was declared lost, in the present episode. */
+/** Records packet `number`, declared lost in the current episode. */
 export function rememberLost(c: Connection, number: u64, time: f64, size: u32): void {
   const flight = flightOf(c);
   const lost = lostPacketOf(flight, flight.lostNext++ % MOST_LOST);
@@ -68,7 +75,7 @@ export function rememberLost(c: Connection, number: u64, time: f64, size: u32): 
   flight.unconfirmed++;
 }
 
-/** An ACK frame names the numbers from `low` to `high`: which of the lost ones arrived? */
+/** Finds the lost packets among the numbers from `low` to `high` of an ACK frame. */
 export function findSpurious(c: Connection, low: u64, high: u64, now: f64): void {
   const flight = flightOf(c);
   const count = min(flight.lostNext, MOST_LOST);
@@ -84,7 +91,7 @@ export function findSpurious(c: Connection, low: u64, high: u64, now: f64): void
   }
 }
 
-/** A packet took `time` to be acknowledged. */
+/** Widens the window for a packet that took `time` to be acknowledged. */
 function widen(c: Connection, time: f64): void {
   const rtt = max(roundTrip(c), 0.01);
   const parts = max((MARGIN * (time - rtt) * PARTS) / rtt, LEAST_PARTS);

@@ -1,11 +1,11 @@
-/** Records of sent packets, made from what was staged (packet/staging.ts). What their fate means: settle.ts. */
+/** Records of sent packets, made from staged content (packet/staging.ts). settle.ts acts on their outcome. */
 import { onCongestionSent } from '../congestion/congestion';
 import { copyStaged } from '../packet/staging';
 import { Connection } from '../records/connection';
 import { flightOf, newRecord, OUTSTANDING, SKIPPED } from '../records/flight';
 import { onTailSent } from './early-copy';
 
-/** The staged packet went out as `number`. Its record exists already (`newRecord`) and the flight too. */
+/** The staged packet went out as `number`. Its record (`newRecord`) and the flight exist already. */
 export function commitSent(c: Connection, number: u64, size: u32, now: f64): void {
   const record = newRecord(c, number);
   copyStaged(record);
@@ -21,7 +21,7 @@ export function commitSent(c: Connection, number: u64, size: u32, now: f64): voi
   onCongestionSent(c, record, now);
 }
 
-/** Leaves `number` out: whoever acknowledges it has not received what it acknowledges. */
+/** Skips `number`: a peer that acknowledges it has not received what it acknowledges. */
 export function commitSkipped(c: Connection, number: u64): void {
   const record = newRecord(c, number);
   if (changetype<usize>(record)) record.state = SKIPPED;

@@ -1,4 +1,4 @@
-/** What an acknowledged or lost packet means for what it carried: settled, or queued once more. */
+/** Consequences of an acknowledged or lost packet for its content: settled, or queued again. */
 import { BOOKKEEPING, releaseChunk } from '../memory/chunks';
 import { Connection, ON_COMPLETED, SEND_COMPLETE } from '../records/connection';
 import {
@@ -19,7 +19,7 @@ import { onBlockedLost, onMaxStreamDataLost, onStopSendingLost } from '../stream
 import { onResetAcked, onResetLost, onSendAcked, onSendLost } from '../streams/send';
 import { leavePath } from './path-state';
 
-/** The packet of `record` arrived: its content is settled. */
+/** The packet of `record` arrived: settles its content. */
 export function settleAcked(c: Connection, record: SentPacket): void {
   leaveFlight(c, record);
   if (record.ackLargest >= 0) c.ackFloor = max(c.ackFloor, <u64>record.ackLargest + 1);
@@ -33,7 +33,7 @@ export function settleAcked(c: Connection, record: SentPacket): void {
   }
 }
 
-/** The packet of `record` is lost: what it carried goes out again. A size probe carried nothing and is no lost packet. */
+/** The packet of `record` is lost: its content goes out again. An MTU probe carried nothing and is no lost packet. */
 export function settleLost(c: Connection, record: SentPacket): void {
   leaveFlight(c, record);
   if (record.mtuProbe) return;
@@ -41,7 +41,7 @@ export function settleLost(c: Connection, record: SentPacket): void {
   sendAgain(c, record);
 }
 
-/** Queues the content of `record` once more; the packet itself stays in flight if it was (a probe). */
+/** Queues the content of `record` again; the packet itself stays in flight if it was (a probe). */
 export function sendAgain(c: Connection, record: SentPacket): void {
   c.pending |= record.control;
   if (record.complete && c.complete) c.flags |= SEND_COMPLETE;
@@ -72,7 +72,7 @@ function completeAcked(c: Connection): void {
   c.events |= ON_COMPLETED;
 }
 
-/** The stream of a reference, null (0) when its record serves another stream by now. */
+/** The stream of a reference, null (0) when its record now serves another stream. */
 function streamOf(reference: Reference): Stream {
   const s = changetype<Stream>(reference.stream);
   return (s.generation & 0xffff) == <u32>(reference.offsetAndGeneration >> 48) && s.connection != 0 ? s : changetype<Stream>(0);

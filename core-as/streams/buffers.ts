@@ -1,8 +1,8 @@
 /**
- * What is kept for a stream in both directions: how much of it may wait, and when it is freed.
+ * Stream buffers in both directions: how much may wait in them, and when they are freed.
  *
- * What a byte stream takes from its application is bounded: by the congestion window, by what the peer's credit lets it send, and by what the
- * connection as a whole may hold of the pool.
+ * What a byte stream accepts from its application is bounded by the congestion window, by the peer's credit, and by the
+ * connection's share of the pool.
  */
 import { MAP_WINDOW, releaseAll } from '../memory/chunk-map';
 import { BYTES_IN, BYTES_OUT, budgetBytes, MESSAGES_IN, MESSAGES_OUT, nearlyUsedUp, scarce, shareOfRest } from '../memory/chunks';
@@ -29,18 +29,25 @@ import {
 } from '../records/stream';
 import { raiseEvent } from './events';
 
-/** Our constants: least and most bytes buffered per byte stream; in between, four times the congestion window: where packets
- * are lost, what waits for a second repetition spans three round trips and more. */
+/**
+ * Our constants: least and most bytes buffered per byte stream; in between, four times the congestion window: where
+ * packets are lost, bytes that wait for a second retransmission span three round trips and more.
+ */
 const LEAST_BUFFER: u32 = 65_536;
 const MOST_BUFFER: u32 = MAP_WINDOW - 1_024;
-/** Our constant: bytes taken beyond the peer's credit, so that something is there when more credit comes. */
+/** Our constant: bytes accepted beyond the peer's credit, so that data is ready when more credit comes. */
 const AHEAD: u64 = 16_384;
-/** Our constant: bytes that a stream may buffer whatever the others of its connection hold, unless other connections need the room. */
+/**
+ * Our constant: bytes that a stream may buffer whatever other streams of its connection hold, unless other connections
+ * need the room.
+ */
 const LEAST_ROOM: u32 = 4_096;
-/** Our constant: an application that was turned away is asked again when so many bytes fit, or a quarter of what may be buffered. */
+/**
+ * Our constant: a turned-away application is offered room when this many bytes fit, or a quarter of the buffer limit.
+ */
 const WORTH_OFFERING: u32 = 131_072;
 
-/** Whether a writer that was turned away would be served now; if so, tells it. */
+/** Raises the event for a turned-away writer that would be served now. */
 export function offerRoom(c: Connection, s: Stream): void {
   if (!has(s, WANTS_ROOM)) return;
   if (bufferedOf(s) > 0 && roomOf(c, s) < min(min(bufferLimit(c, s), connectionLimit()) / 4, WORTH_OFFERING)) return;
@@ -48,7 +55,7 @@ export function offerRoom(c: Connection, s: Stream): void {
   raiseEvent(c, s, ON_WRITABLE);
 }
 
-/** Frees what waits to be sent and takes the stream out of every sending list. */
+/** Frees the bytes waiting to be sent and removes the stream from every sending list. */
 export function releaseSendBuffers(c: Connection, s: Stream): void {
   releaseAll(sendMap(s), sendBudget(s));
   if (!isMessage(s) && !has(s, RESET)) c.buffered -= bufferedOf(s);
@@ -69,13 +76,16 @@ export function roomOf(c: Connection, s: Stream): u32 {
   return min(own, max(shared, least));
 }
 
-/** Whether a stream of a connection that may hold `all` has its least room: many such streams together may take a quarter more, if others need room. */
+/**
+ * Whether a stream of a connection that may hold `all` has its least room: if other connections need room, many such
+ * streams together may exceed the limit by a quarter.
+ */
 function mayHaveLeast(c: Connection, all: u32): bool {
   if (connectionsOpen == 1 || !scarce(BYTES_OUT)) return true;
   return !nearlyUsedUp(BYTES_OUT) && c.buffered < all + all / 4;
 }
 
-/** Written and not acknowledged; nothing is left of a direction that was reset. */
+/** Bytes written and not acknowledged; 0 after a reset of our direction. */
 export function bufferedOf(s: Stream): u32 {
   return has(s, RESET) ? 0 : <u32>(s.sendEnd - s.sendBase);
 }
@@ -87,14 +97,17 @@ function bufferLimit(c: Connection, s: Stream): u32 {
   return <u32>min(<u64>path, credit);
 }
 
-/** Most bytes that may be buffered for all byte streams of the connection: when room is scarce its share, if there are others. */
+/**
+ * Most bytes that may be buffered for all byte streams of the connection: its share when room is scarce and there are
+ * other connections.
+ */
 function connectionLimit(): u32 {
   const budget = <u32>min(budgetBytes(BYTES_OUT), <u64>i32.MAX_VALUE);
   if (connectionsOpen == 1 || !scarce(BYTES_OUT)) return (budget / 4) * 3;
   return <u32>min(shareOfRest(BYTES_OUT, connectionCount), <u64>budget);
 }
 
-/** What the chunks of bytes to send are taken from. */
+/** Budget for chunks of bytes to send. */
 export function sendBudget(s: Stream): u32 {
   return isMessage(s) ? MESSAGES_OUT : BYTES_OUT;
 }
@@ -104,7 +117,7 @@ export function releaseReceiveBuffers(s: Stream): void {
   clear(gapSet(s));
 }
 
-/** What the chunks of bytes received are taken from. */
+/** Budget for chunks of received bytes. */
 export function receiveBudget(s: Stream): u32 {
   return isMessage(s) ? MESSAGES_IN : BYTES_IN;
 }

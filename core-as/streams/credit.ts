@@ -1,11 +1,11 @@
 /**
- * Credit (RFC 9000 §4): what we let the peer send, what the peer lets us send, in bytes and in streams.
+ * Credit (RFC 9000 §4): what we let the peer send and what the peer lets us send, in bytes and in streams.
  *
- * What is announced is only noted here (`pending` bits); transmit writes the frame from the state it finds then, so a lost or
- * overtaken announcement is never stale.
+ * Announcements are only noted here (`pending` bits); transmit writes the frame from the state at that time, so a lost
+ * or overtaken announcement is never stale.
  *
- * MAX_DATA and MAX_STREAM_DATA rise when a quarter of the window was consumed, MAX_DATA in any case when less than 2 R is left: a peer with
- * a message of up to R bytes must never wait for credit that we have and keep (PROTOCOL.md §5).
+ * MAX_DATA and MAX_STREAM_DATA rise when a quarter of the window was consumed, MAX_DATA in any case when less than 2 R
+ * is left: a peer with a message of up to R bytes must never wait for credit that we hold back (PROTOCOL.md §5).
  */
 import { MESSAGE_LIMIT } from '../memory/layout';
 import { push } from '../memory/list';
@@ -39,14 +39,14 @@ import {
   Stream,
   UNKNOWN,
 } from '../records/stream';
-import { queueNew, tellBlocked, unblock } from './blocked';
+import { announceBlocked, queueNew, unblock } from './blocked';
 import { offerRoom } from './buffers';
 import { stepOf, windowOf } from './window';
 
 /** Smallest MAX_DATA window. */
 export const LEAST_DATA_WINDOW: u32 = 2 * MESSAGE_LIMIT;
 
-/** Bytes were consumed: the connection's credit. */
+/** Updates the connection's credit after bytes were consumed. */
 export function afterConsumed(c: Connection): void {
   const limit = c.dataConsumed + c.dataWindow;
   if (limit <= c.dataReceiveLimit) return;
@@ -54,13 +54,13 @@ export function afterConsumed(c: Connection): void {
   if (low || limit - c.dataReceiveLimit >= <u64>stepOf(c.dataWindow)) c.pending |= SEND_MAX_DATA;
 }
 
-/** Bytes of `s` were read: the stream's credit. */
+/** Updates the stream's credit after bytes of `s` were read. */
 export function afterRead(c: Connection, s: Stream): void {
   if (isMessage(s) || s.finalSize != UNKNOWN) return;
   if (s.readBase + s.window - s.receiveLimit >= <u64>stepOf(s.window)) announce(c, s);
 }
 
-/** Our window of `s` becomes at least `bytes`, as far as it may (window.ts), and grows by itself from there. */
+/** Raises our window of `s` to at least `bytes`, as far as allowed (window.ts); from then on it grows automatically. */
 export function raiseWindow(c: Connection, s: Stream, bytes: u32): void {
   if (isMessage(s) || has(s, DISCARD | PEER_RESET | RECEIVE_DONE)) return;
   s.flags |= ADAPTIVE;
@@ -68,7 +68,7 @@ export function raiseWindow(c: Connection, s: Stream, bytes: u32): void {
   if (s.finalSize == UNKNOWN && s.readBase + s.window > s.receiveLimit) announce(c, s);
 }
 
-/** A peer's stream ended for good: its place may be taken again. */
+/** One of the peer's streams has ended: its slot is free. */
 export function afterPeerStream(c: Connection): void {
   c.finishedPeerStreams++;
   if (streamCreditDue(c.finishedPeerStreams, c.maxStreams, c.peerStreamLimit, c.peerStreams)) c.pending |= SEND_MAX_STREAMS;
@@ -79,7 +79,7 @@ export function afterPeerMessage(c: Connection): void {
   if (streamCreditDue(c.finishedPeerMessages, c.maxMessages, c.peerMessageLimit, c.peerMessages)) c.pending |= SEND_MAX_MESSAGES;
 }
 
-/** STOP_SENDING has to go out. */
+/** Queues STOP_SENDING. */
 export function requestStop(c: Connection, s: Stream, code: u64): void {
   s.stopCode = code;
   s.pending |= SEND_STOP_SENDING;
@@ -94,12 +94,15 @@ export function onStopSendingLost(c: Connection, s: Stream): void {
   if (s.finalSize == UNKNOWN && has(s, DISCARD)) requestStop(c, s, s.stopCode);
 }
 
-/** STREAM_DATA_BLOCKED with that limit is lost. */
+/** STREAM_DATA_BLOCKED with that limit was lost. */
 export function onBlockedLost(c: Connection, s: Stream, limit: u64): void {
-  if (has(s, BLOCKED) && s.sendLimit == limit) tellBlocked(c, s);
+  if (has(s, BLOCKED) && s.sendLimit == limit) announceBlocked(c, s);
 }
 
-/** There is nothing that may be sent: true when it is MAX_DATA that holds streams up and the peer has to be told, once for each limit (RFC 9000 §4.1). */
+/**
+ * Nothing may be sent: returns true when MAX_DATA blocks streams and a DATA_BLOCKED is due, once for each limit (RFC
+ * 9000 §4.1).
+ */
 export function noteOutOfCredit(c: Connection): bool {
   if ((!c.bytesHead && !c.messagesHead) || flagged(c, OUT_OF_CREDIT)) return false;
   c.flags |= OUT_OF_CREDIT;
@@ -107,7 +110,7 @@ export function noteOutOfCredit(c: Connection): bool {
   return true;
 }
 
-// What the peer announces.
+// The peer's announcements.
 
 export function onMaxData(c: Connection, limit: u64): void {
   if (limit <= c.dataSendLimit) return;
@@ -138,21 +141,21 @@ export function onMaxMessages(c: Connection, limit: u64): void {
   offerMessages(c);
 }
 
-/** A caller of openStream that was turned away may try again. */
+/** Lets a turned-away caller of openStream try again. */
 export function offerStreams(c: Connection): void {
   if (!flagged(c, WANTS_STREAMS) || c.openedStreams >= c.streamLimit) return;
   c.flags &= ~WANTS_STREAMS;
   c.events |= ON_STREAMS;
 }
 
-/** A caller of sendMessage that was turned away may try again. */
+/** Lets a turned-away caller of sendMessage try again. */
 export function offerMessages(c: Connection): void {
   if (!flagged(c, WANTS_MESSAGES)) return;
   c.flags &= ~WANTS_MESSAGES;
   c.events |= ON_MESSAGES;
 }
 
-/** Bytes byte streams may still send: they never use the last R of MAX_DATA. */
+/** Bytes that byte streams may still send: they never use the last R of MAX_DATA. */
 export function byteCredit(c: Connection): u64 {
   const used = c.dataSent + MESSAGE_LIMIT;
   return c.dataSendLimit > used ? c.dataSendLimit - used : 0;
@@ -163,7 +166,10 @@ function announce(c: Connection, s: Stream): void {
   push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
 }
 
-/** New stream credit is announced by halves, and one by one when the peer has fewer than a quarter left. */
+/**
+ * Whether new stream credit is due: by halves of the capacity, or one by one when the peer has fewer than a quarter
+ * left.
+ */
 function streamCreditDue(finished: u32, capacity: u32, announced: u32, opened: u32): bool {
   const due = finished + capacity - announced;
   return due >= max(1, capacity / 2) || (announced - opened <= capacity / 4 && due > 0);

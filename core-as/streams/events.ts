@@ -1,4 +1,4 @@
-/** Events of a stream for the host. */
+/** Stream events for the caller. */
 import { push } from '../memory/list';
 import { at, Connection, EVENTS_LIST } from '../records/connection';
 import { address, EVENT_LINK, Stream } from '../records/stream';

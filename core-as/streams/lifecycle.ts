@@ -1,8 +1,8 @@
 /**
- * The life of a stream record: who may open which id, and when a record is given back.
+ * Lifecycle of a stream record: which end may open which id, and when a record is given back.
  *
- * Opening an id opens all lower ids of its kind (RFC 9000 §2.1), so an id below the count without a record has ended. A record goes
- * when both directions are done and the host has fetched its events.
+ * Opening an id opens all lower ids of its kind (RFC 9000 §2.1), so an id below the count without a record has ended. A
+ * record is given back when both directions are done and the caller has fetched its events.
  */
 import { ERROR_NO_ERROR, ERROR_STREAM_LIMIT_ERROR, ERROR_STREAM_STATE_ERROR } from '../codes.generated';
 import { MESSAGE_LIMIT } from '../memory/layout';
@@ -32,7 +32,7 @@ import { addStream, find, removeStream } from './table';
 /** The stream that `locate` found; null (0) when it has ended. */
 export let outStream: Stream = changetype<Stream>(0);
 
-/** Opens a byte stream; null (0) when the peer allows no more or no record is left. */
+/** Opens a byte stream; null (0) when the peer allows no further one or no record is left. */
 export function openStream(c: Connection): Stream {
   if (c.openedStreams < c.streamLimit) {
     const s = addStream(c, idOf(c, c.openedStreams, OWN), OWN);
@@ -48,8 +48,8 @@ export function openStream(c: Connection): Stream {
 }
 
 /**
- * Finds the stream a frame of the peer speaks of, opening it and all below if it is new; `receiving`: the frame is about the
- * direction towards us. Sets `outStream`; returns a transport error code or REFUSED.
+ * Finds the stream that a frame of the peer refers to, opening it and all below if it is new; `receiving`: the frame is
+ * about the direction towards us. Sets `outStream`; returns a transport error code or REFUSED.
  */
 export function locate(c: Connection, id: u64, receiving: bool): u32 {
   const own = (id & 1) == (flagged(c, INITIATOR) ? 0 : 1);
@@ -67,7 +67,7 @@ export function locate(c: Connection, id: u64, receiving: bool): u32 {
   return ERROR_NO_ERROR;
 }
 
-/** Gives the record back if nobody needs it any more. */
+/** Gives the record back if it is no longer needed. */
 export function maybeFree(c: Connection, s: Stream): void {
   if (s.events != 0 || s.connection == 0) return;
   if (canSend(s) && !has(s, SEND_DONE)) return;

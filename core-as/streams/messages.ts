@@ -1,8 +1,9 @@
 /**
- * Messages (PROTOCOL.md §5): one unidirectional stream each, at most R = 66,560 bytes, delivered whole and in any order.
+ * Messages (PROTOCOL.md §5): one unidirectional stream each, at most R = 66,560 bytes, delivered whole and in any
+ * order.
  *
- * A message takes an id when it is handed over and its bytes wait in the pool; the scheduler starts messages in id order. Credit and
- * count return to the peer when the application takes a message.
+ * A message takes an id when it is queued and its bytes wait in the pool; the scheduler starts messages in id order.
+ * Credit and count return to the peer when the application takes a message.
  */
 import { copyIn, copyOut } from '../memory/chunk-map';
 import { MESSAGES_OUT, scarce } from '../memory/chunks';
@@ -30,7 +31,7 @@ import { addStream, holdsOwnMessage } from './table';
 /** Queues a message of `length` bytes; null (0) when the peer's count, the records or the chunks are used up. */
 export function sendMessage(c: Connection, source: usize, length: u32): Stream {
   if (c.openedMessages >= c.messageLimit) return turnAway(c, 0);
-  // A peer that takes nothing must not keep our messages to others waiting.
+  // A peer that takes nothing must not block our messages to others.
   if (scarce(MESSAGES_OUT) && holdsOwnMessage(c)) return turnAway(c, STARVED);
   const s = addStream(c, idOf(c, c.openedMessages, OWN | MESSAGE), OWN | MESSAGE);
   if (!changetype<usize>(s)) return turnAway(c, STARVED);
@@ -46,7 +47,7 @@ export function sendMessage(c: Connection, source: usize, length: u32): Stream {
   return s;
 }
 
-/** Copies a whole message to `target` and gives its record, credit and place back. Returns its length. */
+/** Copies a complete message to `target` and releases its record, credit and slot. Returns its length. */
 export function takeMessage(c: Connection, s: Stream, target: usize): u32 {
   const length = <u32>s.finalSize;
   copyOut(receiveMap(s), 0, target, length);
@@ -59,7 +60,7 @@ export function takeMessage(c: Connection, s: Stream, target: usize): u32 {
   return length;
 }
 
-/** Whether `s` is a message of the peer that is whole. */
+/** Whether `s` is a complete message of the peer. */
 export function isWhole(s: Stream): bool {
   return isMessage(s) && !has(s, OWN | RECEIVE_DONE) && s.contiguous == s.finalSize;
 }

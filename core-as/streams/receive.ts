@@ -1,9 +1,9 @@
 /**
  * The receiving half of a stream: reassembly.
  *
- * Bytes go where they belong in a ChunkMap, in any order; `gaps` knows what lies beyond the first hole. A frame that finds no chunk,
- * or more holes than can be noted, is refused before anything of it counts: its packet is then not acknowledged and the peer
- * sends the frame again.
+ * Bytes go to their offsets in a ChunkMap, in any order; `gaps` records what lies beyond the first hole. A frame that
+ * finds no chunk, or would make more holes than can be recorded, is refused before any of it counts: its packet is not
+ * acknowledged and the peer sends the frame again.
  */
 import { ERROR_FINAL_SIZE_ERROR, ERROR_FLOW_CONTROL_ERROR, ERROR_NO_ERROR } from '../codes.generated';
 import { MAX_VARINT } from '../frames/varint';
@@ -34,10 +34,10 @@ import { afterConsumed, afterRead, requestStop } from './credit';
 import { raiseEvent } from './events';
 import { maybeFree } from './lifecycle';
 
-/** `read`: the end was reached. */
+/** Result of `read`: the end was reached. */
 export const AT_END: u32 = 0xffff_ffff;
 
-/** A STREAM frame's content. Returns a transport error code, or REFUSED. */
+/** Processes a STREAM frame. Returns a transport error code, or REFUSED. */
 export function onData(c: Connection, s: Stream, offset: u64, length: u32, fin: bool, data: usize): u32 {
   const end = offset + length;
   const error = checkSizes(c, s, end, fin);
@@ -63,12 +63,12 @@ export function onData(c: Connection, s: Stream, offset: u64, length: u32, fin: 
   return ERROR_NO_ERROR;
 }
 
-/** A RESET_STREAM frame. Returns a transport error code. */
+/** Processes a RESET_STREAM frame. Returns a transport error code. */
 export function onPeerReset(c: Connection, s: Stream, code: u64, finalSize: u64): u32 {
   const error = checkSizes(c, s, finalSize, true);
   if (error) return error;
   if (has(s, PEER_RESET | RECEIVE_DONE)) return ERROR_NO_ERROR;
-  // Everything arrived and ended regularly: the reset came too late to matter (RFC 9000 §3.2).
+  // Everything has arrived and ended regularly: the reset came too late to matter (RFC 9000 §3.2).
   if (s.finalSize != UNKNOWN && s.contiguous == s.finalSize && !has(s, DISCARD)) return ERROR_NO_ERROR;
   reachTo(c, s, finalSize);
   s.finalSize = finalSize;
@@ -82,7 +82,7 @@ export function onPeerReset(c: Connection, s: Stream, code: u64, finalSize: u64)
   return ERROR_NO_ERROR;
 }
 
-/** Copies up to `most` bytes to `target`: how many, 0 = none yet, AT_END after the last one. */
+/** Copies up to `most` bytes to `target`; returns how many, 0 = none yet, AT_END after the last one. */
 export function read(c: Connection, s: Stream, target: usize, most: u32): u32 {
   if (has(s, PEER_RESET | DISCARD)) return 0;
   const length = <u32>min(s.contiguous - s.readBase, <u64>most);
@@ -102,7 +102,7 @@ export function read(c: Connection, s: Stream, target: usize, most: u32): u32 {
   return length;
 }
 
-/** The application wants no more: STOP_SENDING, and whatever still comes is thrown away. */
+/** Sends STOP_SENDING and discards whatever still arrives. */
 export function stop(c: Connection, s: Stream, code: u64): void {
   if (has(s, DISCARD | PEER_RESET | RECEIVE_DONE)) return;
   s.flags |= DISCARD;
@@ -112,7 +112,7 @@ export function stop(c: Connection, s: Stream, code: u64): void {
   discard(c, s);
 }
 
-/** RFC 9000 §4.1, §4.5. */
+/** Checks offsets and final size (RFC 9000 §4.1, §4.5). */
 function checkSizes(c: Connection, s: Stream, end: u64, fin: bool): u32 {
   if (s.finalSize != UNKNOWN && (end > s.finalSize || (fin && end != s.finalSize))) return ERROR_FINAL_SIZE_ERROR;
   if (fin && end < s.highest) return ERROR_FINAL_SIZE_ERROR;
@@ -121,7 +121,7 @@ function checkSizes(c: Connection, s: Stream, end: u64, fin: bool): u32 {
   return c.dataReceived + (end - s.highest) > c.dataReceiveLimit ? ERROR_FLOW_CONTROL_ERROR : ERROR_NO_ERROR;
 }
 
-/** Stores the bytes and moves `contiguous`; false when there is no room for them. */
+/** Stores the bytes and advances `contiguous`; false when there is no room for them. */
 function keep(c: Connection, s: Stream, offset: u64, end: u64, data: usize): bool {
   const start = max(offset, s.contiguous);
   if (start >= end) return true;
@@ -130,8 +130,8 @@ function keep(c: Connection, s: Stream, offset: u64, end: u64, data: usize): boo
   const taken = copyIn(receiveMap(s), start, data + <usize>(start - offset), length, receiveBudget(s));
   if (taken < length) {
     s.flags |= RAGGED;
-    // What continues the stream is handed up all the same: reading it frees the chunk that the rest needs. Without that, streams whose
-    // last chunks are begun and bytes behind gaps could hold all the room between them.
+    // Contiguous bytes are delivered all the same: reading them frees the chunk that the rest needs. Otherwise streams
+    // with half-filled last chunks and bytes behind gaps could hold all the room between them.
     if (start == s.contiguous && !isMessage(s)) closeGaps(s, start + taken);
     return false;
   }
@@ -148,12 +148,14 @@ function keep(c: Connection, s: Stream, offset: u64, end: u64, data: usize): boo
 function hasRoom(c: Connection, s: Stream, start: u64): bool {
   if (isMessage(s)) return !scarce(MESSAGES_IN) || holdsLittle(c, MESSAGES_IN);
   if (roomBehindGap()) return true;
-  // The last quarter is for what applications that read wait for, so that gaps are closed and the room behind them comes back; of what is not
-  // read it is for connections that hold little, if there are others.
+  // The last quarter is for bytes that reading applications wait for, so that gaps close and the room behind them is
+  // freed; of unread bytes it is for connections that hold little, if there are others.
   return start == s.contiguous && (s.contiguous == s.readBase || connectionsOpen == 1 || holdsLittle(c, BYTES_IN));
 }
 
-/** Whether the peer holds less than its share of what is kept of `budget`, each open message counted as a chunk. */
+/**
+ * Whether the peer holds less than its share of the reserved half of `budget`, each open message counted as a chunk.
+ */
 function holdsLittle(c: Connection, budget: u32): bool {
   const open = (<u64>(c.peerMessages - c.finishedPeerMessages)) << CHUNK_BITS;
   return c.dataReceived - c.dataConsumed + open < fairShare(budget, connectionCount);
@@ -174,7 +176,7 @@ function needsChunk(s: Stream, start: u64, end: u64): bool {
   return false;
 }
 
-/** Flow control: the stream reaches to `end` now. */
+/** Flow control: accounts for the stream reaching to `end`. */
 function reachTo(c: Connection, s: Stream, end: u64): void {
   if (end <= s.highest) return;
   c.dataReceived += end - s.highest;
@@ -189,7 +191,7 @@ function discard(c: Connection, s: Stream): void {
   maybeFree(c, s);
 }
 
-/** The application is done with everything below `to`. */
+/** The application has finished with everything below `to`. */
 function consume(c: Connection, s: Stream, to: u64): void {
   c.dataConsumed += to - s.readBase;
   s.readBase = to;

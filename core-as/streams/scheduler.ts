@@ -1,15 +1,17 @@
 /**
  * Which stream bytes and datagrams go into the packet under construction (docs/transport.md §2):
  *
- *   1. what was lost   2. messages, in id order   3. datagrams   4. byte streams in turn, by weight
+ *   1. lost bytes   2. messages, in id order   3. datagrams   4. byte streams in turn, by weight
  *
- * and while byte streams have something to send, one packet in four is theirs first. A message starts only when its whole size fits
- * what is left of MAX_DATA, which is then reserved; byte streams never use the last R bytes. So neither can stall the other.
+ * While byte streams have something to send, they come first in one packet of four. A message starts only when its
+ * whole size fits into the rest of MAX_DATA, which is then reserved; byte streams never use the last R bytes. So
+ * neither can stall the other.
  *
- * Turns are a deficit round robin that serves before it charges: whose turn begins gets a share of bytes in proportion to its weight (one packet
- * at the default weight), keeps its turn while anything of that is left, and carries over what it took too much. A stream with many
- * times the weight sends that many packets in a row. Passing a stream over costs a list rotation; a share covers at least a
- * sixteenth of a packet, so there are on average at most 16 of them for a packet.
+ * Turns are a deficit round robin that serves before it charges: at the start of its turn a stream gets a share of
+ * bytes in proportion to its weight (one packet at the default weight), keeps its turn while any of that is left, and
+ * carries its excess over. A stream with many times the weight sends that many packets in a row. Skipping a stream
+ * costs a list rotation; a share covers at least a sixteenth of a packet, so there are on average at most 16 rotations
+ * per packet.
  */
 import { onOutOfCredit } from '../congestion/congestion';
 import { fillDatagrams } from '../datagrams/send';
@@ -43,7 +45,7 @@ import { endAlone } from './send';
 /** One packet in this many belongs to byte streams first. */
 const SHARE: u8 = 4;
 
-/** Frames are not worth starting in less space than this, unless the piece ends there. */
+/** A frame is not worth starting in less space than this, unless the piece ends there. */
 const LEAST_SPACE: u32 = 24;
 
 /** Writes STREAM and DATAGRAM frames from `to` up to `limit`; returns the address after them. */
@@ -60,7 +62,7 @@ export function fillStreams(c: Connection, to: usize, limit: usize): usize {
   return fillBytes(c, end, limit);
 }
 
-/** Whether `fillStreams` would write anything of a stream. */
+/** Whether `fillStreams` would write stream bytes. */
 export function hasStreamData(c: Connection): bool {
   if (c.lostHead) return true;
   if (c.messagesHead && mayStart(c, changetype<Stream>(c.messagesHead))) return true;
@@ -117,7 +119,7 @@ function fillBytes(c: Connection, to: usize, limit: usize): usize {
   return to;
 }
 
-/** The byte stream whose turn it is, moved to the head of the list; there is one. */
+/** Returns the byte stream whose turn it is, moved to the head of the list; there must be one. */
 function inTurn(c: Connection): Stream {
   const list = at(c) + BYTES_LIST;
   let s = changetype<Stream>(head(list));
@@ -134,7 +136,7 @@ function inTurn(c: Connection): Stream {
   return s;
 }
 
-/** Bytes of a turn. */
+/** Bytes of one turn. */
 function shareOf(c: Connection, s: Stream): i32 {
   return max(1, (<i32>c.packetSize * (<i32>s.weight + 1)) / <i32>DEFAULT_WEIGHT);
 }
@@ -143,7 +145,7 @@ function mayStart(c: Connection, s: Stream): bool {
   return has(s, STARTED) || c.dataSent + s.sendEnd <= c.dataSendLimit;
 }
 
-/** The first lost range of `s`, or its end alone. */
+/** Writes the first lost range of `s`, or its end alone. */
 function writeLost(c: Connection, s: Stream, to: usize, limit: usize): usize {
   if (!seek(lostSet(s), s.sendBase, s.sendBase)) return endAlone(s) ? writePiece(s, s.sendEnd, 0, to, limit) : to;
   const start = outStart;
@@ -155,7 +157,7 @@ function writeLost(c: Connection, s: Stream, to: usize, limit: usize): usize {
   return end;
 }
 
-/** New bytes of `s`, at most `credit` of them beyond what was ever sent. */
+/** Writes new bytes of `s`, at most `credit` of them beyond what was ever sent. */
 function writeNew(c: Connection, s: Stream, to: usize, limit: usize, credit: u64): usize {
   const most = min(s.sendEnd, s.sendLimit);
   let length = most - s.sendNext;
@@ -173,10 +175,10 @@ function countRepeated(c: Connection, s: Stream, bytes: u32): void {
   c.bytesRepeated += <f64>bytes;
 }
 
-/** Bytes the last `writePiece` took. */
+/** Bytes that the last `writePiece` wrote. */
 let outWritten: u32 = 0;
 
-/** One STREAM frame with up to `length` bytes from `offset`; `to` when it does not fit. */
+/** Writes one STREAM frame with up to `length` bytes from `offset`; returns `to` when it does not fit. */
 function writePiece(s: Stream, offset: u64, length: u32, to: usize, limit: usize): usize {
   const space = <u32>(limit - to);
   const header: u32 = 1 + varintSize(s.id) + (offset ? varintSize(offset) : 0) + varintSize(min(length, space));

@@ -1,10 +1,10 @@
 /**
  * The sending half of a stream, byte stream or message.
  *
- * Bytes wait in a ChunkMap from `sendBase` on. What was sent and not acknowledged is known by the packets in flight; what comes
- * back acknowledged moves `sendBase` or, beyond a hole, goes into `acked`; what comes back lost goes into `lost` and out again
- * before anything new. The list "lost" of the connection holds every stream with something to send that needs no credit: lost
- * bytes, or a lone end. How much may wait stands in buffers.ts.
+ * Bytes wait in a ChunkMap from `sendBase` on. The packets in flight know what was sent and not acknowledged.
+ * Acknowledged bytes move `sendBase` or, beyond a hole, go into `acked`; lost bytes go into `lost` and out again before
+ * anything new. The connection's list "lost" holds every stream with something to send that needs no credit: lost
+ * bytes, or a lone end. buffers.ts bounds how much may wait.
  */
 import { copyIn, releaseBelow, releaseRest } from '../memory/chunk-map';
 import { BYTES_OUT } from '../memory/chunks';
@@ -42,7 +42,7 @@ export function write(c: Connection, s: Stream, source: usize, length: u32): u32
   const wanted = min(length, roomOf(c, s));
   const taken = copyIn(sendMap(s), s.sendEnd, source, wanted, BYTES_OUT);
   s.sendEnd += taken;
-  // With nothing buffered no acknowledgement will come that could offer room: the retry timer does.
+  // With nothing buffered no acknowledgement will come to offer room: the retry timer does.
   if (taken < wanted || (taken < length && bufferedOf(s) == 0)) c.flags |= STARVED;
   if (taken < length) s.flags |= WANTS_ROOM;
   c.buffered += taken;
@@ -58,11 +58,11 @@ export function finish(c: Connection, s: Stream): void {
   if (s.sendNext == s.sendEnd) push(at(c) + LOST_LIST, address(s), LOST_LINK);
 }
 
-/** Ends our direction at once (RFC 9000 §3.1): buffered bytes are thrown away. */
+/** Ends our direction at once (RFC 9000 §3.1): discards buffered bytes. */
 export function reset(c: Connection, s: Stream, code: u64): void {
   if (has(s, RESET | SEND_DONE)) return;
   if (!isMessage(s)) c.buffered -= bufferedOf(s);
-  // A started message reserved its whole size; its final size is what went out.
+  // A started message reserved its whole size; its final size is what was sent.
   if (isMessage(s) && has(s, STARTED)) c.dataSent -= s.sendEnd - s.sentHighest;
   s.flags = (s.flags | RESET) & ~(WANTS_ROOM | END_PENDING);
   s.resetCode = code;
@@ -87,7 +87,10 @@ export function onSendAcked(c: Connection, s: Stream, offset: u64, length: u32, 
   afterAck(c, s);
 }
 
-/** The packet with `length` bytes from `offset` (and the end) is lost: queue what is not acknowledged otherwise. */
+/**
+ * The packet with `length` bytes from `offset` (and the end) is lost: queues those that were not acknowledged
+ * otherwise.
+ */
 export function onSendLost(c: Connection, s: Stream, offset: u64, length: u32, fin: bool): void {
   if (has(s, RESET | SEND_DONE)) return;
   if (fin && !has(s, END_ACKED)) s.flags |= END_PENDING;
@@ -114,12 +117,12 @@ export function onResetLost(c: Connection, s: Stream): void {
   push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
 }
 
-/** The end is all that is left to send. */
+/** Whether only the end is left to send. */
 export function endAlone(s: Stream): bool {
   return has(s, END_PENDING) && s.sendNext == s.sendEnd;
 }
 
-/** Everything below `to` is acknowledged, and what `acked` adds to it. */
+/** Everything below `to`, and the ranges of `acked` that follow it, are acknowledged. */
 function moveBase(c: Connection, s: Stream, to: u64): void {
   const from = s.sendBase;
   let base = to;
@@ -135,7 +138,10 @@ function moveBase(c: Connection, s: Stream, to: u64): void {
   if (base == s.sendEnd) releaseRest(sendMap(s), base, sendBudget(s));
 }
 
-/** Without a chunk for the range, everything from there on goes out again: more than needed, and correct. */
+/**
+ * Notes a lost range. Without a chunk for it, everything from its start on goes out again: more than needed, but
+ * correct.
+ */
 function noteLost(s: Stream, start: u64, end: u64): void {
   if (!insertMerging(lostSet(s), s.sendBase, start, end)) s.sendNext = min(s.sendNext, start);
 }

@@ -1,4 +1,4 @@
-/** Figures of streams, computed when they are asked for: from what a record knows, and over all records of a connection. */
+/** Statistics of streams, computed on demand: from one record, and over all records of a connection. */
 import { results } from '../memory/layout';
 import { next } from '../memory/list';
 import { covered } from '../memory/range-set';
@@ -6,7 +6,7 @@ import { Connection } from '../records/connection';
 import { ALL_LINK, ackedSet, canReceive, canSend, gapSet, has, isMessage, RESET, Stream } from '../records/stream';
 import { bufferedOf } from './buffers';
 
-/** Fills the results with the figures of one stream; bindings/stream-stats.ts names them in this order. */
+/** Fills the results with the statistics of one stream; bindings/stream-stats.ts names them in this order. */
 export function streamFigures(s: Stream): void {
   put(0, <f64>s.sentHighest);
   put(1, <f64>acknowledged(s));
@@ -20,7 +20,10 @@ export function streamFigures(s: Stream): void {
   put(9, <f64>s.weight + 1);
 }
 
-/** Fills the results with the figures of all streams and messages of a connection together; bindings/stream-stats.ts names them in this order. */
+/**
+ * Fills the results with the sums over all streams and messages of a connection; bindings/stream-stats.ts names them in
+ * this order.
+ */
 export function connectionFigures(c: Connection): void {
   let unacknowledged: u64 = 0;
   let missing: u64 = 0;
@@ -50,7 +53,7 @@ function acknowledged(s: Stream): u64 {
   return min(s.sendBase, s.sentHighest) + covered(ackedSet(s));
 }
 
-/** Bytes of the peer's direction that have arrived, gaps left out. */
+/** Bytes of the peer's direction that have arrived, excluding gaps. */
 function arrived(s: Stream): u64 {
   return min(s.contiguous + covered(gapSet(s)), s.highest);
 }

@@ -1,9 +1,9 @@
 /**
- * Where stream records come from, and how (connection, id) finds one: a chained hash table over the record slab.
+ * The pool of stream records, and the lookup by (connection, id): a chained hash table over the record slab.
  *
- * Records are divided so that one kind cannot starve another: byte streams take at most half of the slab, messages being sent at
- * most a quarter, messages being received what is left. And the last of each share (an eighth of the slab) are for connections
- * that hold few of the kind, so that one peer cannot keep out the others.
+ * Records are divided so that one kind cannot starve another: byte streams take at most half of the slab, messages
+ * being sent at most a quarter, messages being received what is left. The last records of each share (an eighth of the
+ * slab) are for connections that hold few of the kind, so that one peer cannot keep out the others.
  */
 import { STREAM_SIZE, streamBucketMask, streamBuckets, streamCount, streamSlab } from '../memory/layout';
 import { next, push, remove } from '../memory/list';
@@ -28,7 +28,7 @@ export function tableInit(): void {
   peerMessages = 0;
 }
 
-/** Byte streams, and messages, that one peer may hold open at a time: what its share of the slab holds whoever else is there. */
+/** Byte streams, and messages, that one peer may hold open at a time: its guaranteed share of the slab. */
 export function mostPeerStreams(): u32 {
   return streamCount / 2 - streamCount / 8;
 }
@@ -37,7 +37,7 @@ export function mostPeerMessages(): u32 {
   return streamCount / 4;
 }
 
-/** The record of stream `id`, null (0) when there is none. */
+/** Returns the record of stream `id`, null (0) when there is none. */
 export function find(c: Connection, id: u64): Stream {
   let item = load<usize>(bucketOf(c, id));
   while (item) {
@@ -48,7 +48,7 @@ export function find(c: Connection, id: u64): Stream {
   return changetype<Stream>(0);
 }
 
-/** A record for stream `id` with OWN and MESSAGE of `flags`; null (0) when its share of the slab is used up. */
+/** Takes a record for stream `id` with OWN and MESSAGE of `flags`; null (0) when its share of the slab is used up. */
 export function addStream(c: Connection, id: u64, flags: u32): Stream {
   if (!chargeable(c, flags)) return changetype<Stream>(0);
   const item = takeRecord();
@@ -70,7 +70,7 @@ export function addStream(c: Connection, id: u64, flags: u32): Stream {
   return s;
 }
 
-/** Gives the record back; the caller released what hangs on it. */
+/** Gives the record back; the caller has released its buffers and lists. */
 export function removeStream(c: Connection, s: Stream): void {
   let link = bucketOf(c, s.id);
   while (load<usize>(link) != address(s)) link = load<usize>(link) + offsetof<Stream>('tableNext');
@@ -82,7 +82,7 @@ export function removeStream(c: Connection, s: Stream): void {
   freeHead = address(s);
 }
 
-/** Whether the slab has a record for a stream of this kind of this connection. */
+/** Whether the slab has a record for a stream of this kind and connection. */
 function chargeable(c: Connection, flags: u32): bool {
   const last = streamCount / 8;
   if (!(flags & MESSAGE)) return within(byteStreams, streamCount / 2, last) || (byteStreams < streamCount / 2 && holdsFewStreams(c, flags));
@@ -96,12 +96,12 @@ function within(used: u32, most: u32, last: u32): bool {
   return used + last < most;
 }
 
-/** Only the peer's streams count: what we open ourselves is our own affair. */
+/** Only the peer's streams count; those we open are not limited here. */
 function holdsFewStreams(c: Connection, flags: u32): bool {
   return (flags & OWN) != 0 || c.peerStreams - c.finishedPeerStreams < FEW_STREAMS;
 }
 
-/** Whether a message to this peer is still waiting or not acknowledged. */
+/** Whether a message to this peer is waiting or unacknowledged. */
 export function holdsOwnMessage(c: Connection): bool {
   for (let item = c.allHead; item; item = next(item, ALL_LINK)) {
     if ((changetype<Stream>(item).flags & (OWN | MESSAGE)) == (OWN | MESSAGE)) return true;

@@ -1,13 +1,16 @@
 /**
- * How large receive windows are: small until a stream shows that it needs more, then as large as it uses, never more than the pool holds.
+ * Size of receive windows: small until a stream shows that it needs more, then as large as it uses, never more than the
+ * pool holds.
  *
- *   1. a byte stream begins with the window of the transport parameters and is raised on acceptance (credit.ts)
- *   2. from then on, each time new credit is announced, its window doubles if half a window is being consumed within 2 round trips:
- *      then the sender waits for credit and not for the path (the rule of Chromium and quic-go)
- *   3. the connection's window follows the same rule, and is at least one and a half times the largest window of a stream
- *   4. nothing grows while half of the budget for received bytes is in use, and what all connections grew by stays within that budget
+ *   1. A byte stream begins with the window of the transport parameters and is raised on acceptance (credit.ts).
+ *   2. From then on, each time new credit is announced, its window doubles if half a window was consumed within 2 round
+ *      trips: then the sender waits for credit and not for the path (the rule of Chromium and quic-go).
+ *   3. The connection's window follows the same rule, and is at least one and a half times the largest stream window.
+ *   4. Nothing grows while half of the budget for received bytes is in use, and the growth of all connections together
+ *      stays within that budget.
  *
- * Windows never shrink: what a connection grew by comes back when it ends. Nothing is announced here (connection/control-frames.ts).
+ * Windows never shrink: a connection's growth is freed when it ends. Nothing is announced here
+ * (connection/control-frames.ts).
  */
 import { MAP_WINDOW } from '../memory/chunk-map';
 import { BYTES_IN, budgetBytes, MESSAGES_IN, scarce } from '../memory/chunks';
@@ -19,17 +22,20 @@ import { ticksOf } from '../records/ticks';
 /** Largest stream window: what a ChunkMap spans. */
 export const MOST_WINDOW: u32 = MAP_WINDOW - 1_024;
 
-/** Our constant: new credit is announced at the latest when so many bytes were consumed, so that at the largest window nearly all of it is on its way. */
+/**
+ * Our constant: new credit is announced at the latest after this many consumed bytes, so that at the largest window
+ * nearly all of it is on its way.
+ */
 export const MOST_STEP: u32 = 262_144;
 
-/** Round trips in which a whole window is consumed when it is too small: half a window in 2. */
+/** A whole window consumed in this many round trips is too small: half a window in 2. */
 const ROUND_TRIPS: f64 = 4;
-/** Our constant: what counts as their least time, ms. Hosts answer late by as much, however near they are. */
+/** Our constant: lower bound of that time, ms. Peers may answer this late however near they are. */
 const LEAST_TIME: f64 = 20;
 
 /** Largest window of a connection (CoreOptions.connectionWindow). */
 let mostConnectionWindow: u32 = 0;
-/** Bytes by which the windows of all connections grew. */
+/** Growth of the windows of all connections, bytes. */
 let grownBytes: u64 = 0;
 
 export function windowsInit(most: u32): void {
@@ -37,26 +43,26 @@ export function windowsInit(most: u32): void {
   grownBytes = 0;
 }
 
-/** Received bytes, of streams and messages, for which there is room: no connection may be announced more. At least two messages. */
+/** Room for received bytes of streams and messages: no connection may announce more. At least two messages. */
 export function mostPeerData(): u32 {
   return <u32>min(max(<u64>2 * MESSAGE_LIMIT, budgetBytes(BYTES_IN) + budgetBytes(MESSAGES_IN)), <u64>i32.MAX_VALUE);
 }
 
-/** Bytes that are consumed before new credit is announced: a quarter of the window. */
+/** Bytes consumed before new credit is announced: a quarter of the window. */
 export function stepOf(window: u32): u32 {
   return min(window / 4, MOST_STEP);
 }
 
 /**
- * As much of `wanted` as a stream may have for its window: no more than the pool could hold, and two thirds of the connection's window, which grows
- * for it if it can.
+ * The part of `wanted` that a stream may have as its window: at most what the pool could hold, and two thirds of the
+ * connection's window, which grows for it if it can.
  */
 export function windowOf(c: Connection, wanted: u32): u32 {
   const most = <u32>min(<u64>min(wanted, MOST_WINDOW), budgetBytes(BYTES_IN));
   return ensureConnection(c, (most / 2) * 3) ? most : min(most, (c.dataWindow / 3) * 2);
 }
 
-/** Credit of `s` is about to be announced: makes its window larger if that is what the sender waits for. */
+/** Credit of `s` is about to be announced: enlarges its window if the sender waits for it. */
 export function tuneStream(c: Connection, s: Stream, now: f64): void {
   const consumed = s.readBase + s.window - s.receiveLimit;
   if (consumed < stepOf(s.window) / 2) return;
@@ -79,7 +85,7 @@ export function tuneConnection(c: Connection, now: f64): void {
   if (!isFirst && isFast(c, consumed, c.dataWindow, elapsed)) grow(c, min(c.dataWindow, max(mostGrown(), c.dataWindow) - c.dataWindow));
 }
 
-/** The connection ends: what it grew by is free for others. */
+/** The connection ends: frees its growth for others. */
 export function releaseWindow(c: Connection): void {
   grownBytes -= c.dataGrown;
   c.dataGrown = 0;
@@ -91,12 +97,12 @@ function isFast(c: Connection, consumed: u64, window: u32, elapsed: u32): bool {
   return <f64>elapsed * <f64>window <= time * <f64>consumed;
 }
 
-/** Whether the connection's window is `bytes` now. */
+/** Whether the connection's window reaches `bytes`, growing it if possible. */
 function ensureConnection(c: Connection, bytes: u32): bool {
   return c.dataWindow >= bytes || (bytes <= mostGrown() && grow(c, bytes - c.dataWindow));
 }
 
-/** What a connection's window may grow to. */
+/** Largest size a connection's window may grow to. */
 function mostGrown(): u32 {
   return min(mostConnectionWindow, mostPeerData());
 }

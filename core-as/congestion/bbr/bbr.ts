@@ -1,20 +1,23 @@
 /**
- * BBRv3 (draft-ietf-ccwg-bbr), as congestion.ts calls it. Sections are those of -06; ProbeRTT is that of the text which follows it: one filter
- * of 10 s, and probe_rtt_cwnd from the round trip before it expired. The model lies in record.ts; what each part does:
+ * BBRv3 (draft-ietf-ccwg-bbr), as congestion.ts calls it. Sections are those of -06; ProbeRTT is that of the text which
+ * follows it: one filter of 10 s, and probe_rtt_cwnd from the round trip before it expired. record.ts holds the model.
+ * The parts:
  *
- *   rate-sample.ts   how fast packets arrive (§4.1)
- *   path.ts          rounds, largest bandwidth, least RTT, aggregation (§5.5.1 to §5.5.9)
- *   signals.ts       how losses are judged, and the short-term model (§5.5.10)
- *   loss.ts          what losses mean (§5.5.10), with our departures
- *   states.ts        Startup, Drain, ProbeBW (§5.3.1 to §5.3.3);   probe-rtt.ts   ProbeRTT, restart from idle (§5.3.4, §5.4)
+ *   rate-sample.ts   delivery-rate samples (§4.1)
+ *   path.ts          rounds, maximum bandwidth, minimum RTT, aggregation (§5.5.1 to §5.5.9)
+ *   signals.ts       loss signals, and the short-term model (§5.5.10)
+ *   loss.ts          the response to losses (§5.5.10), with our departures
+ *   states.ts        Startup, Drain, ProbeBW (§5.3.1 to §5.3.3)
+ *   probe-rtt.ts     ProbeRTT, restart from idle (§5.3.4, §5.4)
  *   probe-up.ts      when UP ends because of its own queue: ours
  *   compete.ts       beside a flow that fills the queue: ours
  *   control.ts       pacing rate and window (§5.6)
  *   constants.ts     the draft's constants, and ours with their reasons
  *
- * What departs from the draft and is no constant: a round that waits for the peer's credit counts as full for the estimator of the pipe only. Its
- * samples do not lower max_bw, as those of a bottleneck would (§4.1.1): a reader that pauses would make us forget what the path carries. prior_cwnd
- * (§5.6.4.4) is the window at ProbeRTT alone: loss bounds the window by the model and is never what set it.
+ * Departures from the draft other than constants: a round that waits for the peer's credit counts as full for the
+ * full-pipe estimator only. Its samples do not lower max_bw, as those of a bottleneck would (§4.1.1): otherwise a
+ * reader that pauses would make us forget what the path carries. prior_cwnd (§5.6.4.4) is the window at ProbeRTT only:
+ * loss bounds the window by the model and never sets it.
  */
 import { Connection } from '../../records/connection';
 import { flightOf, SentPacket } from '../../records/flight';
@@ -40,7 +43,7 @@ import {
   updateProbeBwCyclePhase,
 } from './states';
 
-/** OnInit (§5.2.1), on a model of zeros. */
+/** OnInit (§5.2.1), on a zeroed model. */
 export function bbrInit(c: Connection, now: f64): void {
   const b = bbrOf(c);
   b.minRtt = c.hasRtt ? <f64>c.smoothedRtt : Infinity;
@@ -135,9 +138,9 @@ export function bbrUndo(c: Connection): void {
 }
 
 /**
- * RFC 9002 §7.6.2; the window grows back with what is acknowledged (§5.6.4.4). To four packets, not the two RFC 9002 recommends: SetCwnd knows none
- * smaller (§5.6.4.6). As in Linux the full pipe is looked for anew: rounds that begin with so few packets are slower than those before the outage, and
- * would end Startup as a plateau.
+ * RFC 9002 §7.6.2; the window grows back with what is acknowledged (§5.6.4.4). It shrinks to four packets, not to the
+ * two that RFC 9002 recommends: SetCwnd never goes lower (§5.6.4.6). As in Linux, the full-pipe search starts again:
+ * rounds that begin with so few packets are slower than those before the outage, and would end Startup as a plateau.
  */
 export function bbrPersistent(c: Connection): void {
   const b = bbrOf(c);
@@ -154,20 +157,21 @@ export function bbrOutOfCredit(c: Connection): void {
   bbrOf(c).outOfCredit = true;
 }
 
-/** Whether there is more to remember than at the start. */
+/** Whether the model knows more than at the start. */
 export function bbrWorthKeeping(c: Connection): bool {
   return bbrOf(c).delivered >= <u64>initialWindow(c);
 }
 
 /**
- * Bytes per millisecond. Our departure: never slower than the least window of RFC 9002 in a round trip. What timeouts deliver while a
- * peer has no room is a bandwidth of a few bytes a second, and at that pace not even probes would find out when it ends.
+ * Pacing rate in bytes per millisecond. Our departure: never slower than the minimum window of RFC 9002 per round trip.
+ * What timeouts deliver while a peer has no room is a bandwidth of a few bytes a second; at that pace not even probes
+ * would find out when it ends.
  */
 export function bbrPacingRate(c: Connection): f32 {
   return max(<f32>bbrOf(c).pacingRate, <f32>minimumWindow(c) / max(c.smoothedRtt, 0.01));
 }
 
-/** Every packet of the last round waited. */
+/** Whether every packet of the last round waited in a queue. */
 export function bbrQueueStands(c: Connection): bool {
   return bbrOf(c).waitedRound;
 }

@@ -1,16 +1,17 @@
 /**
- * What losses say (draft-ietf-ccwg-bbr §5.5.10), and where we depart from the draft.
+ * The response to losses (draft-ietf-ccwg-bbr §5.5.10), and where it departs from the draft.
  *
- * The draft takes every loss for a sign of a full queue: while it probes, a loss rate above 2 % ends the probe and lowers
- * inflight_longterm; while it cruises, any loss lets bw_shortterm and inflight_shortterm follow what was delivered. On a link that
- * loses 5 % at random that is a rate falling by 5 % a round trip. So, once a round, we look whether packets waited:
+ * The draft takes every loss for a sign of a full queue: while it probes, a loss rate above 2 % ends the probe and
+ * lowers inflight_longterm; while it cruises, any loss lets bw_shortterm and inflight_shortterm follow the delivery
+ * rate. On a link that loses 5 % at random, the rate would fall by 5 % a round trip. So, once a round, we check whether
+ * packets waited:
  *
  *   no packet waited     its losses are random: they enter the average `randomLoss`, and nothing slows down
  *   every packet waited  losses above LossThresh + 2 × randomLoss are the queue's: the draft's response
  *   in between           neither
  *
- * A path that loses without a queue because a policer drops is met by `ExcessiveLoss`. With `randomLoss` 0, which is where it stays
- * on a path that loses only when its queue is full, the response to a probe is the draft's.
+ * `ExcessiveLoss` covers a path that loses without a queue because a policer drops. `randomLoss` stays 0 on a path that
+ * loses only when its queue is full; then the response to a probe is the draft's.
  */
 import { STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_STARTUP } from '../../codes.generated';
 import { Connection } from '../../records/connection';
@@ -41,7 +42,7 @@ export function handleLostPacket(c: Connection, b: Bbr, record: SentPacket, now:
   b.lost += record.size;
   if (!b.lossInRound) {
     b.lossRoundDelivered = b.delivered;
-    // The rate that ends Startup is that of one full round trip (§5.3.1.3), and this one begins with its first loss.
+    // The rate that ends Startup is that of one full round trip (§5.3.1.3); this one begins with its first loss.
     if (b.state == <u8>STATE_STARTUP) b.roundDelivered = 0;
   }
   b.roundLost += <f64>record.size;
@@ -76,7 +77,7 @@ export function updateCongestionSignals(c: Connection, b: Bbr): void {
   b.lossInRound = false;
 }
 
-/** The round is over: was its loss the queue's, or the link's? */
+/** At the end of a round, attributes its loss to the queue or to the link. */
 function judgeRound(c: Connection, b: Bbr): void {
   const total = b.roundLost + b.roundDelivered;
   const rate = total > 0 ? b.roundLost / total : 0;

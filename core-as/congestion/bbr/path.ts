@@ -1,4 +1,7 @@
-/** The model of the path: rounds, largest bandwidth, least RTT, aggregation of acknowledgements (draft-ietf-ccwg-bbr §5.5.1 to §5.5.9). */
+/**
+ * The model of the path: rounds, maximum bandwidth, minimum RTT, ACK aggregation (draft-ietf-ccwg-bbr §5.5.1 to
+ * §5.5.9).
+ */
 import { STATE_PROBE_RTT } from '../../codes.generated';
 import { Connection } from '../../records/connection';
 import { initialWindow } from '../model';
@@ -19,7 +22,10 @@ export function updateMaxBw(b: Bbr): void {
   b.maxBw = max(b.maxBwPrevious, b.maxBwCurrent);
 }
 
-/** AdvanceMaxBwFilter (§5.5.6): MaxBwFilterLen is two cycles. A cycle without a sample is none, where the draft would count it: as in Linux. */
+/**
+ * AdvanceMaxBwFilter (§5.5.6): MaxBwFilterLen is two cycles. As in Linux, a cycle without a sample does not count; in
+ * the draft it would.
+ */
 export function advanceMaxBwFilter(b: Bbr): void {
   if (b.maxBwCurrent == 0) return;
   b.maxBwPrevious = b.maxBwCurrent;
@@ -71,7 +77,10 @@ export function targetInflight(c: Connection, b: Bbr): f64 {
   return min(bdpMultiple(c, b, b.bw, 1), <f64>c.congestionWindow);
 }
 
-/** QuantizationBudget (§5.6.4.2), but for what ProbeBW_UP adds. The offload budget covers what one ACK of our receivers covers. */
+/**
+ * QuantizationBudget (§5.6.4.2) without ProbeBW_UP's extra. The offload budget covers the packets of one ACK of our
+ * receivers.
+ */
 export function quantized(c: Connection, b: Bbr, inflight: f64): f64 {
   const perAck = min(PacketsPerAck * smss(c), (b.bw * <f64>c.smoothedRtt) / 4);
   return max(max(inflight, b.sendQuantum + perAck), MinPipeCwndPackets * smss(c));

@@ -24,7 +24,7 @@ export function checkProbeRtt(c: Connection, b: Bbr, now: f64): void {
   if (rsDelivered > 0) b.idleRestart = false;
 }
 
-/** HandleRestartFromIdle (§5.4.1): a packet goes out, and nothing else is in flight. */
+/** HandleRestartFromIdle (§5.4.1): a packet goes out while nothing else is in flight. */
 export function restartFromIdle(c: Connection, b: Bbr, now: f64): void {
   if (!b.appLimited) return;
   b.idleRestart = true;

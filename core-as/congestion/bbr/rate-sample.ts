@@ -1,8 +1,8 @@
 /**
- * Delivery-rate samples (draft-ietf-ccwg-bbr §4.1): what was delivered between the sending of a packet and its acknowledgement, over
- * the longer of the two times that took to send and to acknowledge.
+ * Delivery-rate samples (draft-ietf-ccwg-bbr §4.1): what was delivered between the sending of a packet and its
+ * acknowledgement, divided by the longer of the times for sending and acknowledging it.
  *
- * `rs…` is the sample of the ACK frame that is being dealt with (RS of the draft).
+ * `rs…` is the sample of the current ACK frame (RS of the draft).
  */
 import { Connection } from '../../records/connection';
 import { SentPacket } from '../../records/flight';
@@ -34,7 +34,7 @@ export function initRateSample(): void {
   rsDeliveryRate = 0;
 }
 
-/** OnPacketSent (§4.1.2.2); the bytes in flight count the packet already. */
+/** OnPacketSent (§4.1.2.2); the bytes in flight already include the packet. */
 export function rateSent(c: Connection, b: Bbr, record: SentPacket, now: f64): void {
   if (c.bytesInFlight == record.size) {
     b.firstSendTime = now;
@@ -52,7 +52,7 @@ export function rateSent(c: Connection, b: Bbr, record: SentPacket, now: f64): v
 export function rateAcked(b: Bbr, record: SentPacket, number: u64, now: f64): void {
   b.delivered += record.size;
   b.deliveredTime = now;
-  // A Complete packet that went out again keeps its record: when which copy was sent is not known.
+  // A Complete packet that went out again keeps its record: the acknowledged copy is unknown.
   if (record.complete > 1) return;
   const isNewest = record.time > b.firstSendTime || (record.time == b.firstSendTime && number > newest);
   if (rsHasData && !isNewest) return;
@@ -67,7 +67,7 @@ export function rateAcked(b: Bbr, record: SentPacket, number: u64, now: f64): vo
   b.firstSendTime = record.time;
 }
 
-/** GenerateRateSample (§4.1.2.3): all packets of the frame are counted, and those it showed to be lost. */
+/** GenerateRateSample (§4.1.2.3): call when all packets of the frame, and the losses it revealed, are counted. */
 export function generateRateSample(c: Connection, b: Bbr): void {
   if (b.appLimited && b.delivered > b.appLimited) b.appLimited = 0;
   if (!rsHasData) return;
@@ -83,15 +83,15 @@ export function markAppLimited(c: Connection): void {
   b.appLimited = max<u64>(b.delivered + c.bytesInFlight, 1);
 }
 
-/** What was lost since the packet of `record` was sent, bytes. */
+/** Bytes lost since the packet of `record` was sent. */
 export function lostSince(b: Bbr, record: SentPacket): f64 {
   return <f64>(b.lost - whole(b.lost, record.lost));
 }
 
-/** The least RTT and the times in records are f32. */
+/** The minimum RTT and the times in records are f32. */
 const ROUNDING: f64 = 0.001;
 
-/** A counter of which only the low 32 bits were kept, at most 4 GiB ago. */
+/** Restores a counter from its low 32 bits, at most 4 GiB old. */
 function whole(counter: u64, low: u32): u64 {
   return counter - <u64>(<u32>counter - low);
 }

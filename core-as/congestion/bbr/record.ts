@@ -1,6 +1,6 @@
 /**
- * What BBR knows: fields of the model chunk (congestion/model.ts), named as in draft-ietf-ccwg-bbr §2 and §4.1.2.1. Rates are bytes
- * per millisecond, volumes bytes, times ms; Infinity = not set.
+ * The state of BBR: fields of the model chunk (congestion/model.ts), named as in draft-ietf-ccwg-bbr §2 and §4.1.2.1.
+ * Rates are bytes per millisecond, volumes bytes, times ms; Infinity = not set.
  */
 import { STATE_COMPETE, STATE_PROBE_BW_DOWN, STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_STARTUP } from '../../codes.generated';
 import { Connection } from '../../records/connection';
@@ -14,7 +14,7 @@ export const ACKS_PROBE_STARTING: u8 = 2;
 export const ACKS_PROBE_FEEDBACK: u8 = 3;
 export const ACKS_PROBE_STOPPING: u8 = 4;
 
-/** undo_state "None" (§5.5.11): no state to go back to. */
+/** undo_state "None" (§5.5.11): no state to restore. */
 export const NO_STATE: u8 = 255;
 
 @unmanaged
@@ -40,7 +40,7 @@ export class Bbr extends Model {
   maxBw: f64;
   maxBwCurrent: f64;
   maxBwPrevious: f64;
-  /** Ours (compete.ts): what the line carries, as far as we know. */
+  /** Ours (compete.ts): known capacity of the line. */
   lineBw: f64;
   bwShortterm: f64;
   bw: f64;
@@ -67,20 +67,22 @@ export class Bbr extends Model {
   cycleStamp: f64;
   bwProbeWait: f64;
   bwProbeUpRounds: u32;
-  // Ours (probe-up.ts): max_bw when UP began; the least RTT since; since when every packet took longer, Infinity = the last one did not.
+  // Ours (probe-up.ts): max_bw when UP began; the minimum RTT since; since when every packet took longer, Infinity =
+  // the last one did not.
   upBw: f64;
   upRtt: f64;
   upQueueSince: f64;
   // ProbeRTT.
   probeRttDoneStamp: f64;
   probeRttCwnd: f64;
-  // Ours (loss.ts): this round's losses and round trips, and what the path loses without a queue.
+  // Ours (loss.ts): this round's losses and round trips, and the path's loss without a queue.
   roundLost: f64;
   roundDelivered: f64;
   roundMinRtt: f64;
   roundMaxRtt: f64;
   randomLoss: f64;
-  // Ours (loss.ts, compete.ts): the least RTT of this and of the last interval; rounds of CRUISE in which every packet waited.
+  // Ours (loss.ts, compete.ts): the minimum RTT of this and of the last interval; rounds of CRUISE in which every
+  // packet waited.
   quietRtt: f64;
   quietRttPrevious: f64;
   quietStamp: f64;
@@ -89,7 +91,7 @@ export class Bbr extends Model {
   undoBwShortterm: f64;
   undoInflightShortterm: f64;
   undoInflightLongterm: f64;
-  /** The state a loss ended, or COMPETE when one was met there, else NO_STATE. */
+  /** The state that a loss ended, or COMPETE after a loss in it, else NO_STATE. */
   undoState: u8;
   /** Ours (loss.ts): rounds in `randomLoss`, up to 255. */
   randomLossRounds: u8;
@@ -113,15 +115,15 @@ export class Bbr extends Model {
   probeRttRoundDone: bool;
   idleRestart: bool;
   hasRtt: bool;
-  /** The window was full in this round; it was in this or the last one (C.is_cwnd_limited). */
+  /** Whether the window was full in this round; in this or the last one (C.is_cwnd_limited). */
   windowFull: bool;
   cwndLimited: bool;
-  /** Data waited for credit of the peer in this round; it did in this or the last one. */
+  /** Whether data waited for the peer's credit in this round; in this or the last one. */
   outOfCredit: bool;
   creditLimited: bool;
 }
 
-/** Bytes of the chunk that are used. */
+/** Bytes of the chunk in use. */
 export const BBR_USED: usize = offsetof<Bbr>();
 
 export function bbrOf(c: Connection): Bbr {
@@ -145,7 +147,7 @@ export function isProbingBw(b: Bbr): bool {
   return b.state == <u8>STATE_STARTUP || b.state == <u8>STATE_PROBE_BW_REFILL || b.state == <u8>STATE_PROBE_BW_UP;
 }
 
-/** Beside a flow that fills the queue (compete.ts). */
+/** Whether the window is CUBIC's, beside a flow that fills the queue (compete.ts). */
 export function isCompeting(b: Bbr): bool {
   return b.state == <u8>STATE_COMPETE;
 }

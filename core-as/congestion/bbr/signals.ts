@@ -1,6 +1,6 @@
 /**
- * The signals that losses are judged by, and the short-term model they bound (draft-ietf-ccwg-bbr §5.5.10.2, §5.5.10.3). What follows from
- * them: loss.ts, states.ts.
+ * Signals for judging losses, and the short-term model that they bound (draft-ietf-ccwg-bbr §5.5.10.2, §5.5.10.3). The
+ * consequences are in loss.ts and states.ts.
  */
 import { Connection } from '../../records/connection';
 import { LeastLostPackets, LossThresh, QuietInterval, RandomLossMargin } from './constants';
@@ -49,7 +49,7 @@ export function resetShortTermModel(b: Bbr): void {
   b.inflightShortterm = Infinity;
 }
 
-/** Begins another round of looking whether packets waited: ours. */
+/** Begins another round of observing whether packets wait: ours. */
 export function beginLossRound(b: Bbr): void {
   b.roundLost = 0;
   b.roundDelivered = 0;
@@ -67,12 +67,12 @@ function noteQuietRtt(b: Bbr, rtt: f64, now: f64): void {
   b.quietRtt = min(b.quietRtt, rtt);
 }
 
-/** Whether so much of `inFlight` was lost that the path held too much. */
+/** Whether the loss in `inFlight` shows that the path held too much. */
 export function isTooHigh(c: Connection, b: Bbr, lost: f64, inFlight: f64): bool {
   return lost > inFlight * threshold(b) && lost > LeastLostPackets * smss(c);
 }
 
-/** The share of packets that may be lost before it counts. */
+/** The share of packets that may be lost without consequence. */
 export function threshold(b: Bbr): f64 {
   return LossThresh + RandomLossMargin * b.randomLoss;
 }

@@ -59,8 +59,9 @@ export function resetFullBw(b: Bbr): void {
 }
 
 /**
- * CheckFullBWReached (§5.3.1.2). A round that waited for credit of the peer counts, whatever its samples are marked: its window is a bottleneck like
- * any other (§4.1.1), and Startup against it would fill the queue with every announcement.
+ * CheckFullBWReached (§5.3.1.2). A round that waited for the peer's credit counts however its samples are marked: the
+ * peer's window is a bottleneck like any other (§4.1.1), and Startup against it would fill the queue with every
+ * announcement.
  */
 export function checkFullBwReached(b: Bbr): void {
   if (b.fullBwNow || !b.roundStart || (rsAppLimited && !b.creditLimited)) return;
@@ -156,7 +157,7 @@ export function startProbeBwCruise(b: Bbr): void {
   b.state = <u8>STATE_PROBE_BW_CRUISE;
 }
 
-/** A queue in CRUISE may be our own, from a bandwidth that was measured too high: DOWN finds out, as ProbeRTT just did. */
+/** A queue in CRUISE may be our own, from a bandwidth measured too high: DOWN finds out, as ProbeRTT has just done. */
 function drainOrCompete(c: Connection, b: Bbr, now: f64): void {
   if (b.competed) startCompete(c, b, now);
   else startProbeBwDown(c, b, now);
@@ -223,7 +224,7 @@ function isTimeToGoDown(c: Connection, b: Bbr): bool {
   return b.fullBwNow;
 }
 
-/** AdaptLongTermModel (§5.3.3.9); true when it decided about the state. */
+/** AdaptLongTermModel (§5.3.3.9); true when it changed the state. */
 function adaptLongTermModel(c: Connection, b: Bbr, acked: f64): bool {
   if (b.ackPhase == ACKS_PROBE_STARTING && b.roundStart) b.ackPhase = ACKS_PROBE_FEEDBACK;
   if (b.ackPhase == ACKS_PROBE_STOPPING && b.roundStart) {
@@ -263,7 +264,7 @@ function probeInflightLongtermUpward(c: Connection, b: Bbr, acked: f64): void {
   if (b.roundStart) raiseInflightLongtermSlope(c, b);
 }
 
-/** The window is full, and inflight_longterm is what keeps it from being larger. A window is whole bytes. */
+/** Whether the window is full and inflight_longterm limits it. A window is a whole number of bytes. */
 function isHeldByLongterm(c: Connection, b: Bbr): bool {
   return (b.cwndLimited || b.windowFull) && <f64>c.congestionWindow + 1 > b.inflightLongterm;
 }

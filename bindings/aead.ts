@@ -1,36 +1,41 @@
 /**
- * ChaCha20-Poly1305 (RFC 8439) of the core, one message at a time, for the handshake and for whoever wants the bare cipher.
+ * ChaCha20-Poly1305 (RFC 8439) of the core, one message at a time, for the handshake and for callers that need the bare
+ * cipher.
  *
- * Data packets do not come here: the core seals and opens them where they lie. A call copies key, additional data and text into a transfer
- * area of the core and the result out of it. Lengths are limited by that area: 64 bytes of additional data, 16,384 of text.
+ * Data packets do not come here: the core seals and opens them in place. A call copies key, additional data and text
+ * into a transfer area of the core and the result out of it. That area limits lengths: 64 bytes of additional data,
+ * 16,384 of text.
  */
 import { LocalError } from './error.ts';
 
-/** Bytes that a sealed message has more than its plaintext. */
+/** Bytes that sealing adds to the plaintext. */
 export const TAG_LENGTH = 16;
 
 const KEY_LENGTH = 32;
 const NONCE_LENGTH = 12;
 const TWO_TO_32 = 0x1_0000_0000;
 
-/** ChaCha20-Poly1305 with a key given at each call. */
+/** ChaCha20-Poly1305 with a key per call. */
 export interface Aead {
   /**
-   * Ciphertext ‖ 16-byte tag.
+   * Returns ciphertext ‖ 16-byte tag.
    *
-   * @param nonce counter below 2^53, which goes out as 4 zero bytes ‖ u64 little-endian (Noise §12.3), or 12 bytes. Never twice with one key.
+   * @param nonce counter below 2^53, encoded as 4 zero bytes ‖ u64 little-endian (Noise §12.3), or 12 bytes. Never
+   *   twice with one key.
    * @throws LocalError INVALID_ARGUMENT for a key or nonce of the wrong length or more bytes than fit
    */
   seal(key: Uint8Array, nonce: number | Uint8Array, ad: Uint8Array, plaintext: Uint8Array): Uint8Array;
-  /** The plaintext, or null when the tag does not hold. Arguments as for `seal`. */
+  /** Returns the plaintext, or null when the tag does not match. Arguments as for `seal`. */
   open(key: Uint8Array, nonce: number | Uint8Array, ad: Uint8Array, sealed: Uint8Array): Uint8Array | null;
-  /** As `seal` without allocation: writes to `target`, which may be the plaintext's own place, and returns how many bytes. */
+  /**
+   * As `seal` without allocation: writes to `target`, which may overlay the plaintext, and returns the number of bytes.
+   */
   sealInto(target: Uint8Array, key: Uint8Array, nonce: number | Uint8Array, ad: Uint8Array, plaintext: Uint8Array): number;
   /** As `open` without allocation: returns the number of bytes written to `target`, or -1 with `target` untouched. */
   openInto(target: Uint8Array, key: Uint8Array, nonce: number | Uint8Array, ad: Uint8Array, sealed: Uint8Array): number;
 }
 
-/** What the core exports for this (`core-as/aead/one-shot.ts`). */
+/** The core's exports for the cipher (`core-as/aead/one-shot.ts`). */
 export interface AeadExports {
   aeadKey(): number;
   aeadAd(): number;
@@ -47,7 +52,10 @@ export class OneShotAead implements Aead {
   private readonly key: Uint8Array;
   private readonly ad: Uint8Array;
   private readonly text: Uint8Array;
-  /** View of the last result: messages of one size follow each other, and making a view costs as much as copying 1,000 bytes. */
+  /**
+   * View of the last result: messages of one size often follow each other, and making a view costs as much as copying
+   * 1,000 bytes.
+   */
   private result: Uint8Array;
   private nonce0 = 0;
   private nonce1 = 0;
@@ -110,7 +118,8 @@ export class OneShotAead implements Aead {
     this.nonce1 = counter >>> 0;
     this.nonce2 = 0;
     if (this.nonce1 === counter) return;
-    if (!Number.isSafeInteger(counter) || counter < 0) throw new LocalError('INVALID_ARGUMENT', `no nonce counter: ${counter}`);
+    if (!Number.isSafeInteger(counter) || counter < 0)
+      throw new LocalError('INVALID_ARGUMENT', `a nonce counter is an integer from 0 to 2^53 - 1, not ${counter}`);
     this.nonce2 = Math.floor(counter / TWO_TO_32);
   }
 

@@ -1,15 +1,16 @@
 /**
- * One connection of a core: the data plane behind four verbs. The handshake came before, in `protocol/`.
+ * One connection of a core: the data plane behind four verbs. The handshake precedes it, in `protocol/`.
  *
- *   receive        something arrived
- *   transmit       what to send next; ask again until 0
+ *   receive        a packet arrived
+ *   transmit       writes what to send next; call again until 0
  *   nextTimeout / handleTimeout
- *   nextEvent      ask again until NONE
+ *   nextEvent      call again until NONE
  *
- * Re-poll rules: after `receive`, `handleTimeout` and any call of the application, ask `nextEvent` until NONE, then `transmit` until
- * 0, then `nextTimeout`. After packet slots were released, ask `transmit` again if it returned 0 while slots were short.
+ * Re-poll rules: after `receive`, `handleTimeout` and any call of the application, call `nextEvent` until NONE, then
+ * `transmit` until 0, then `nextTimeout`. After packet slots were released, call `transmit` again if it returned 0
+ * while slots were short.
  *
- * Every method throws LocalError CORE_FAILED once the core trapped, and INVALID_STATE after `free`.
+ * Every method throws LocalError CORE_FAILED once the core has trapped, and INVALID_STATE after `free`.
  */
 import { EventKind, Status } from './codes.generated.ts';
 import { type CoreInternals, MASK_KEYS_LENGTH, MAX_BATCH } from './core-internals.ts';
@@ -25,29 +26,29 @@ const ROUTE_ID_LENGTH = 8;
 const MAX_WEIGHT = 256;
 /** Bytes of a close reason that are kept. */
 const MAX_REASON = 512;
-/** Up to so many bytes a loop copies faster than a view is made to copy from. */
+/** Up to this many bytes, a loop copies faster than making a view and copying from it. */
 const SHORT = 96;
 const NOTHING = new Uint8Array(0);
 
-/** For `receive`: the packet came from an address that has no index; the second: it differs from the active path's by the port only. */
+/** For `receive`: an address without an index; the second one differs from the active path's by the port only. */
 export const UNKNOWN_PATH = 4;
 export const UNKNOWN_PORT = 5;
 
-/** One connection of a core; see the top of this file for when to call what. */
+/** One connection of a core; the top of this file says which call follows which. */
 export class CoreConnection {
-  /** Stream and value (a code or a length) of the event that `nextEvent` returned last. */
+  /** Stream and value (a code or a length) of the last event that `nextEvent` returned. */
   eventStream = 0;
   eventValue = 0;
-  /** Index of the path that the last received packet came in on, UNKNOWN_PATH when there was no room for it; of that transmit's packets. */
+  /** Path of the last received packet, UNKNOWN_PATH when there was no room for it; of the last transmitted packets. */
   receivedPath = 0;
   transmitPath = 0;
   private readonly core: CoreInternals;
   private readonly handle: number;
-  /** Of the peer. */
+  /** The peer's MaxUdpPayload. */
   private readonly maxUdpPayload: number;
   private freed = false;
 
-  /** Connections come from `Core.open`. */
+  /** `Core.open` makes connections. */
   constructor(core: CoreInternals, handle: number, maxUdpPayload: number) {
     this.core = core;
     this.handle = handle;
@@ -55,8 +56,9 @@ export class CoreConnection {
   }
 
   /**
-   * A Data packet lies in `datagram` from `start` on, which came in on the path of index `path`, UNKNOWN_PATH or UNKNOWN_PORT. Copied in; true
-   * if it is authentic and new: then `receivedPath` is the index of its path. Anything else is dropped and counted.
+   * Processes a Data packet that lies in `datagram` from `start` on and arrived on the path of index `path`,
+   * UNKNOWN_PATH or UNKNOWN_PORT. The bytes are copied. Returns true if the packet is authentic and new: then
+   * `receivedPath` is the index of its path. Any other packet is dropped and counted.
    */
   receive(datagram: Uint8Array, start: number, now: number, path = 0): boolean {
     const { exports, buffer, receiveAt, receiveSize } = this.check();
@@ -72,9 +74,9 @@ export class CoreConnection {
   }
 
   /**
-   * Writes up to `max` packets (32) into slots; returns how many. `Core.packetOffsets` and `packetLengths` say where they are until the
-   * next call on any connection, `transmitPath` which path all of them go to; each slot is the caller's until `Core.release`. 0: nothing
-   * now, or no slot is free.
+   * Writes up to `max` packets (32) into slots; returns how many. Until the next call on any connection,
+   * `Core.packetOffsets` and `packetLengths` say where they are, and `transmitPath` which path all of them go to; each
+   * slot is the caller's until `Core.release`. Returns 0 when there is nothing to send now, or no slot is free.
    */
   transmit(now: number, max = MAX_BATCH): number {
     const { exports } = this.check();
@@ -87,7 +89,7 @@ export class CoreConnection {
     }
   }
 
-  /** When `handleTimeout` (or, for pacing, `transmit`) is to be called next, ms; Infinity = no need. */
+  /** When to call `handleTimeout` (or, for pacing, `transmit`) next, ms; Infinity = no need. */
   nextTimeout(): number {
     const { exports } = this.check();
     try {
@@ -97,7 +99,7 @@ export class CoreConnection {
     }
   }
 
-  /** Fires the timers that are due. */
+  /** Fires due timers. */
   handleTimeout(now: number): void {
     const { exports } = this.check();
     try {
@@ -107,7 +109,7 @@ export class CoreConnection {
     }
   }
 
-  /** The next event, NONE when there is none; its fields are `eventStream` and `eventValue`. */
+  /** Returns the next event, NONE when there is none; `eventStream` and `eventValue` hold its fields. */
   nextEvent(): EventKind {
     const { exports, results } = this.check();
     try {
@@ -122,26 +124,26 @@ export class CoreConnection {
     }
   }
 
-  /** Every packet gets a Route header with this 8-byte id in front; null = none. */
+  /** Puts a Route header with this 8-byte id before every packet; null = none. */
   setRoute(route: Uint8Array | null): void {
     const { exports, transfer } = this.check();
     if (route !== null) transfer.set(exactRoute(route));
     this.call(() => exports.connectionSetRoute(this.handle, route === null ? 0 : 1));
   }
 
-  /** The connection is on another path, whose packets may have up to `ceiling` bytes: they begin small again (RFC 8899 §5.3.3). */
+  /** Restarts small on another path, whose packets may have up to `ceiling` bytes (RFC 8899 §5.3.3). */
   resetPacketSize(ceiling: number): void {
     const { exports } = this.check();
     this.call(() => exports.connectionResetSize(this.handle, Math.min(ceiling, this.maxUdpPayload)));
   }
 
-  /** After PATH_CHANGED: packets may have up to `ceiling` bytes there. What was found out about that path before stays. */
+  /** After PATH_CHANGED: allows packets of up to `ceiling` bytes there. Earlier findings about that path stay. */
   allowPacketSize(ceiling: number): void {
     const { exports } = this.check();
     this.call(() => exports.connectionAllowSize(this.handle, Math.min(ceiling, this.maxUdpPayload)));
   }
 
-  /** Adds a path, which is challenged at once: PATH_VALIDATED or PATH_FAILED follows. Its index, -1 when there is no room for one. */
+  /** Adds and challenges a path: PATH_VALIDATED or PATH_FAILED follows. Returns its index, -1 without room. */
   addPath(options: PathOptions, now: number): number {
     const { exports, transfer } = this.check();
     const { route, portOnly = false, keepInterval = 0 } = options;
@@ -149,45 +151,47 @@ export class CoreConnection {
     return this.call(() => exports.connectionAddPath(this.handle, route === undefined ? 0 : 1, portOnly ? 1 : 0, keepInterval, now));
   }
 
-  /** Keeps a path also while another one is active, challenged every `interval` ms (0 = never). False when there is none of that index. */
+  /** Keeps a path while another is active, challenged every `interval` ms (0 = never). False without such a path. */
   keepPath(path: number, interval: number, now: number): boolean {
     const { exports } = this.check();
     return this.call(() => exports.connectionKeepPath(this.handle, path, interval, now)) === Status.OK;
   }
 
-  /** Challenges a path. False when there is none of that index. */
+  /** Challenges a path. False when there is no path of that index. */
   probePath(path: number, now: number): boolean {
     const { exports } = this.check();
     return this.call(() => exports.connectionProbePath(this.handle, path, now)) === Status.OK;
   }
 
-  /** Initiator: that path becomes the active one, as soon as it has answered a challenge. False at the responder, and without such a path. */
+  /**
+   * Initiator: makes a path active once it has answered a challenge. False at the responder, or without such a path.
+   */
   migrate(path: number, now: number): boolean {
     const { exports } = this.check();
     return this.call(() => exports.connectionMigrate(this.handle, path, now)) === Status.OK;
   }
 
-  /** A path that the peer came in on is a route: its packets get a Route header with this 8-byte id. */
+  /** Makes a path that the peer arrived on a route: its packets get a Route header with this 8-byte id. */
   setPathRoute(path: number, route: Uint8Array): void {
     const { exports, transfer } = this.check();
     transfer.set(exactRoute(route));
     this.call(() => exports.connectionSetPathRoute(this.handle, path));
   }
 
-  /** Forgets a path that is not the active one. */
+  /** Forgets a path other than the active one. */
   removePath(path: number): boolean {
     const { exports } = this.check();
     return this.call(() => exports.connectionRemovePath(this.handle, path)) === Status.OK;
   }
 
-  /** Connection ids may be exchanged from now on: IDS follows. False when there is no memory for them. */
+  /** Enables the exchange of connection ids: IDS follows. False when there is no memory for them. */
   enableIds(): boolean {
     const { exports, transfer } = this.check();
     transfer.set(this.keysOfMasks());
     return this.call(() => exports.connectionEnableIds(this.handle)) === Status.OK;
   }
 
-  /** Gives the peer a further id of ours (8 bytes) with its reset token (16). False when it has as many as it may. */
+  /** Gives the peer another one of our ids (8 bytes) with its reset token (16). False when the peer has its maximum. */
   issueId(id: Uint8Array, resetToken: Uint8Array): boolean {
     const { exports, transfer } = this.check();
     transfer.set(id);
@@ -195,40 +199,42 @@ export class CoreConnection {
     return this.call(() => exports.connectionIssueId(this.handle)) === Status.OK;
   }
 
-  /** The ids in force, null while there are only the first two. */
+  /** Returns the ids in force, null while there are only the first two. */
   ids(): ConnectionIds | null {
     const { exports, results } = this.check();
     if (this.call(() => exports.connectionIds(this.handle)) !== Status.OK) return null;
     return readIds(results, (length) => this.copyOut(length));
   }
 
-  /** Figures of one path, null when there is none of that index. */
+  /** Returns the statistics of one path, null when there is no path of that index. */
   pathStats(path: number): CorePathStats | null {
     const { exports, results } = this.check();
     return this.call(() => exports.connectionPathStats(this.handle, path)) === 0 ? null : readPathStats(results);
   }
 
-  /** Whether that path is the active one, validated, and the one that the peer's newest packets come in on. */
+  /** Whether that path is active and validated, and the peer's newest packets arrive on it. */
   isThere(path: number): boolean {
     const { exports } = this.check();
     return this.call(() => exports.connectionIsThere(this.handle, path)) !== 0;
   }
 
-  /** No path carries anything: the connection rests until an authentic packet comes in on the active path, or the peer on another one. RESUMED follows then. */
+  /** Begins a rest: no path carries anything. An authentic packet ends it; RESUMED follows. */
   rest(): void {
     const { exports } = this.check();
     this.call(() => exports.connectionRest(this.handle));
   }
 
-  /** Whether it rests (RESTED) instead of ending when keep-alive finds no answer. Default false. */
+  /** Sets whether it rests (RESTED) instead of ending when keep-alive finds no answer. Default false. */
   allowRest(allow: boolean): void {
     const { exports } = this.check();
     this.call(() => exports.connectionAllowRest(this.handle, allow ? 1 : 0));
   }
 
   /**
-   * At rest: the active path leads elsewhere, with the same ids. It is challenged; RESUMED follows, or PATH_FAILED.
-   * @param route 8 bytes, for one behind a Route header; @param ceiling largest packet there. False when the connection does not rest
+   * At rest: redirects the active path, which keeps its ids. It is challenged; RESUMED follows, or PATH_FAILED.
+   * @param route 8 bytes, for a path behind a Route header
+   * @param ceiling largest packet there
+   * @returns false when the connection does not rest
    */
   replacePath(route: Uint8Array | undefined, ceiling: number, now: number): boolean {
     const { exports, transfer } = this.check();
@@ -238,33 +244,33 @@ export class CoreConnection {
     return true;
   }
 
-  /** The peer's id that our packets on the active path carry. */
+  /** Returns the peer's id that our packets on the active path carry. */
   remoteId(): Uint8Array {
     const { exports } = this.check();
     this.call(() => exports.connectionRemoteId(this.handle));
     return this.copyOut(ID_LENGTH);
   }
 
-  /** Keep-alive from now on; null = none. */
+  /** Sets keep-alive; null = none. */
   setKeepAlive(keepAlive: KeepAlive | null, now: number): void {
     const { exports } = this.check();
     const { interval, retryInterval, maxRetries } = keepAlive ?? { interval: 0, retryInterval: 0, maxRetries: 0 };
     this.call(() => exports.connectionSetKeepAlive(this.handle, interval, retryInterval, maxRetries, now));
   }
 
-  /** Responder: the Complete packet verified, or its repetition arrived. It is acknowledged at once. */
+  /** Responder: the Complete packet was verified, or its repetition arrived. It is acknowledged immediately. */
   completeReceived(now: number): void {
     const { exports } = this.check();
     this.call(() => exports.connectionCompleteReceived(this.handle, now));
   }
 
-  /** Opens a byte stream: its id, -1 at the peer's limit (then STREAMS_AVAILABLE follows) or after a close. */
+  /** Opens a byte stream; returns its id, -1 at the peer's limit (then STREAMS_AVAILABLE follows) or after a close. */
   openStream(): number {
     const { exports } = this.check();
     return this.call(() => exports.streamOpen(this.handle));
   }
 
-  /** Bytes of `data` taken; fewer than offered: wait for STREAM_WRITABLE. 0 also for a stream that has ended. */
+  /** Returns how many bytes of `data` were taken, 0 after the stream's end; if too few, wait for STREAM_WRITABLE. */
   writeStream(id: number, data: Uint8Array, start = 0, end = data.length): number {
     const { exports, transfer } = this.check();
     let done = start;
@@ -278,25 +284,25 @@ export class CoreConnection {
     return done - start;
   }
 
-  /** Ends our direction behind what was written; STREAM_FINISHED when all is acknowledged. */
+  /** Ends our direction after the written bytes; STREAM_FINISHED when all of them are acknowledged. */
   finishStream(id: number): void {
     const { exports } = this.check();
     this.call(() => exports.streamFinish(this.handle, id));
   }
 
-  /** Ends our direction at once; what was not sent is thrown away. Code below 2^53. */
+  /** Ends our direction at once and discards what was not sent. Code below 2^53. */
   resetStream(id: number, code: number): void {
     const { exports } = this.check();
     this.call(() => exports.streamReset(this.handle, id, code));
   }
 
-  /** Asks the peer to stop sending; whatever still arrives is thrown away, and nothing more is told about that direction. */
+  /** Asks the peer to stop sending; later data is discarded, and no further event reports that direction. */
   stopSending(id: number, code: number): void {
     const { exports } = this.check();
     this.call(() => exports.streamStop(this.handle, id, code));
   }
 
-  /** Copies bytes to `target`: how many, 0 = none yet, -1 = the end was reached (or the stream is gone). */
+  /** Copies bytes to `target`; returns how many, 0 = none yet, -1 = the end was reached (or the stream is gone). */
   readStream(id: number, target: Uint8Array): number {
     const { transfer, buffer, transferAt } = this.check();
     let done = 0;
@@ -309,7 +315,9 @@ export class CoreConnection {
     return done;
   }
 
-  /** The bytes that are there, at most `max`, as an array of their own: empty = none yet, null = the end was reached (or the stream is gone). */
+  /**
+   * Returns at most `max` bytes as a new array: empty = none yet, null = the end was reached (or the stream is gone).
+   */
   takeStream(id: number, max: number): Uint8Array | null {
     const { transfer, buffer, transferAt } = this.check();
     const length = this.readToTransfer(id, Math.min(max, transfer.length));
@@ -321,14 +329,15 @@ export class CoreConnection {
     return bytes;
   }
 
-  /** Our receive window of the stream becomes at least `bytes`, and grows by itself from there, up to 3.75 MiB, as the application reads. */
+  /** Raises our receive window of the stream to at least `bytes`; from there it grows automatically, up to 3.75 MiB. */
   raiseStreamWindow(id: number, bytes: number): void {
     const { exports } = this.check();
     this.call(() => exports.streamRaiseWindow(this.handle, id, bytes));
   }
 
   /**
-   * Weight of our direction among the byte streams that have something to send, 1 to 256 (default 16): bytes are shared in proportion.
+   * Sets the weight of our direction among byte streams with something to send, 1 to 256 (default 16): bytes are shared
+   * in proportion.
    *
    * @throws LocalError INVALID_ARGUMENT for another number
    */
@@ -340,7 +349,7 @@ export class CoreConnection {
   }
 
   /**
-   * Queues a message; its stream id, -1 when there is no room yet: wait for MESSAGES_WRITABLE.
+   * Queues a message; returns its stream id, -1 when there is no room yet: wait for MESSAGES_WRITABLE.
    *
    * @throws LocalError INVALID_ARGUMENT above 66,560 bytes
    */
@@ -353,9 +362,9 @@ export class CoreConnection {
   }
 
   /**
-   * The whole message that a MESSAGE event named; its credit goes back to the peer.
+   * Returns the complete message that a MESSAGE event named; its credit returns to the peer.
    *
-   * @throws LocalError INVALID_ARGUMENT when there is none of that id
+   * @throws LocalError INVALID_ARGUMENT when there is no message of that id
    */
   readMessage(id: number): Uint8Array {
     const { exports } = this.check();
@@ -364,7 +373,10 @@ export class CoreConnection {
     return this.copyOut(length);
   }
 
-  /** Queues a datagram; false when it fits no packet, the peer takes none, or there is no memory. The oldest queued one may be dropped. */
+  /**
+   * Queues a datagram, perhaps dropping the oldest; false when it fits no packet, none are accepted, or memory is
+   * short.
+   */
   sendDatagram(data: Uint8Array): boolean {
     const { exports, transfer } = this.check();
     if (data.length > transfer.length) return false;
@@ -373,7 +385,7 @@ export class CoreConnection {
   }
 
   /**
-   * The oldest datagram received.
+   * Returns the oldest received datagram.
    *
    * @throws LocalError INVALID_STATE when there is none
    */
@@ -384,19 +396,22 @@ export class CoreConnection {
     return this.copyOut(length);
   }
 
-  /** Asks the peer for an acknowledgement. */
+  /** Sends a PING, which the peer acknowledges. */
   ping(): void {
     const { exports } = this.check();
     this.call(() => exports.connectionPing(this.handle));
   }
 
-  /** Asks for our next sending key, soon; false when the peer has not confirmed the current one. KEY_UPDATED tells. */
+  /** Requests our next sending key; false until the peer has confirmed the current one. KEY_UPDATED reports it. */
   updateKey(): boolean {
     const { exports } = this.check();
     return this.call(() => exports.connectionUpdateKey(this.handle)) !== 0;
   }
 
-  /** Closes with an application code (below 2^53) and up to 512 bytes of reason. After the closing period: CLOSED, then DRAINED. */
+  /**
+   * Closes with an application code (below 2^53) and up to 512 bytes of reason. After the closing period: CLOSED, then
+   * DRAINED.
+   */
   close(code: number, reason: Uint8Array, now: number): void {
     const { exports, transfer } = this.check();
     const kept = reason.length > MAX_REASON ? reason.subarray(0, MAX_REASON) : reason;
@@ -404,7 +419,7 @@ export class CoreConnection {
     this.call(() => exports.connectionClose(this.handle, code, kept.length, now));
   }
 
-  /** The reason given with the close, by whichever end. */
+  /** Returns the close reason of the end that closed. */
   closeReason(): Uint8Array {
     const { exports } = this.check();
     return this.copyOut(this.call(() => exports.connectionCloseReason(this.handle)));
@@ -418,13 +433,13 @@ export class CoreConnection {
     return Object.assign(stats, readStreamTotals(results));
   }
 
-  /** Figures of a byte stream; null once both directions are over and told. */
+  /** Returns the statistics of a byte stream; null once both directions have ended and their events were fetched. */
   streamStats(id: number): CoreStreamStats | null {
     const { exports, results } = this.check();
     return this.call(() => exports.streamStats(this.handle, id)) === 0 ? null : readStreamStats(results);
   }
 
-  /** Wipes the keys and gives everything back, whatever the state. Safe to call twice, and after a trap. */
+  /** Wipes the keys and frees everything, in any state. Safe to call twice, and after a trap. */
   free(): void {
     if (this.freed) return;
     this.freed = true;
@@ -453,7 +468,7 @@ export class CoreConnection {
     }
   }
 
-  /** Length, 0 or -1. */
+  /** Returns the length, 0 or -1. */
   private readToTransfer(id: number, most: number): number {
     try {
       return this.core.exports.streamRead(this.handle, id, most);

@@ -1,4 +1,4 @@
-/** What the module exports to these bindings (core-as/index.ts), except cipher and hash (aead.ts, hash.ts). */
+/** The module's exports for these bindings (core-as/index.ts), except cipher and hash (aead.ts, hash.ts). */
 import type { AeadExports } from './aead.ts';
 import type { HashExports } from './hash.ts';
 

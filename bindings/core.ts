@@ -15,17 +15,17 @@ import type { CoreConnectionOptions, CoreOptions, WasmSource } from './options.t
 import { writeParameters } from './parameters.ts';
 import { Trap } from './trap.ts';
 
-/** Figures of one call that are looked at; the core has room for more (core-as/memory/layout.ts). */
+/** Result fields in use; the core has room for more (core-as/memory/layout.ts). */
 const RESULTS = 16;
-/** What the core's number of segments can say: more than any memory. */
+/** Largest number of segments that the core can express: more than any memory. */
 const MOST_SEGMENTS = 0xffff_ffff;
 
-/** Figures of a whole core. */
+/** Statistics of a whole core. */
 export interface CoreStats {
-  /** First address of linear memory that nothing has used yet; bytes of linear memory. */
+  /** First unused address of linear memory; bytes of linear memory. */
   heapTop: number;
   memory: number;
-  /** 1 KiB chunks and packet slots that are free. */
+  /** Free 1 KiB chunks and packet slots. */
   freeChunks: number;
   freeSlots: number;
   connections: number;
@@ -34,7 +34,7 @@ export interface CoreStats {
   messagesIn: number;
 }
 
-/** One instance of the data plane. Nothing is shared between two. */
+/** One instance of the data plane. Two instances share nothing. */
 export class Core {
   /** One-shot cipher, for handshakes. */
   readonly aead: Aead;
@@ -42,28 +42,34 @@ export class Core {
   readonly hash: Hash;
   /** All of linear memory. */
   readonly buffer: Uint8Array;
-  /** Filled by `CoreConnection.transmit`: where each packet starts in `buffer` (Route header included), and how long it is. */
+  /** Filled by `CoreConnection.transmit`: start of each packet in `buffer` (Route header included), and its length. */
   readonly packetOffsets: Uint32Array;
   readonly packetLengths: Uint32Array;
-  /** Byte streams and messages that one peer can hold open at a time, and bytes of them that wait to be read: announce no more (`DataParameters`). */
+  /**
+   * Byte streams and messages that one peer can hold open at a time, and its bytes that can wait to be read: announce
+   * no more (`DataParameters`).
+   */
   readonly mostPeerStreams: number;
   readonly mostPeerMessages: number;
   readonly mostPeerData: number;
-  /** Packets that can be out at a time: made by `CoreConnection.transmit` and not released. */
+  /** Most packets in use at a time: written by `CoreConnection.transmit` and not released. */
   readonly packetSlots: number;
   private readonly internals: CoreInternals;
 
   /**
    * Loads the module.
    *
-   * @throws LocalError NOT_IMPLEMENTED without WebAssembly SIMD or where a Content-Security-Policy forbids it, OUT_OF_MEMORY,
-   * INVALID_ARGUMENT, INVALID_STATE for another ABI version
+   * @throws LocalError NOT_IMPLEMENTED without WebAssembly SIMD or where a Content-Security-Policy forbids it,
+   * OUT_OF_MEMORY, INVALID_ARGUMENT, INVALID_STATE for another ABI version
    */
   static async load(options: CoreOptions = {}, source: WasmSource = 'embedded'): Promise<Core> {
     return new Core(await loadCore(options, source), options);
   }
 
-  /** The embedded module at once: the thread waits while it compiles, so `load` is better in a page. Errors as for `load`. */
+  /**
+   * Loads the embedded module synchronously: the thread blocks while it compiles, so prefer `load` in a page. Errors as
+   * for `load`.
+   */
   static create(options: CoreOptions = {}): Core {
     return new Core(createCore(options), options);
   }
@@ -93,13 +99,16 @@ export class Core {
     this.packetSlots = this.stats().freeSlots;
   }
 
-  /** A trap happened: every call on this core and its connections throws LocalError CORE_FAILED. Make a new one. */
+  /**
+   * Whether a trap happened: then every call on this core and its connections throws LocalError CORE_FAILED. Make a new
+   * one.
+   */
   get failed(): boolean {
     return this.internals.trap.failure !== null;
   }
 
   /**
-   * Opens a connection whose handshake is done.
+   * Opens a connection after its handshake.
    *
    * @throws LocalError OUT_OF_MEMORY when no slot is left, INVALID_ARGUMENT for a value of the wrong length
    */
@@ -121,14 +130,14 @@ export class Core {
     return new CoreConnection(this.internals, handle, options.remote.maxUdpPayload);
   }
 
-  /** Gives the packet slot back in which a packet started at `offset` of `buffer`. */
+  /** Frees the packet slot of the packet that starts at `offset` of `buffer`. */
   release(offset: number): void {
     if (!this.failed) this.internals.exports.releasePacket(offset);
   }
 
   /**
-   * `CoreOptions.streamSegments` from now on; 0: as memory allows. What is buffered above it stays until it drains, and streams wait as long. Peers
-   * keep what they were announced; bytes for which there is no room are taken when they come again.
+   * Changes `CoreOptions.streamSegments`; 0: as memory allows. Bytes buffered above it stay until they drain, and
+   * streams wait as long. Peers keep their announced credit; bytes without room are accepted when they come again.
    */
   limitStreamSegments(segments: number): void {
     if (!this.failed) this.internals.exports.limitStreamSegments(Math.min(segments, MOST_SEGMENTS));
@@ -150,7 +159,7 @@ export class Core {
     };
   }
 
-  /** Makes the core trap, so that a host can try what it does then. Throws CORE_FAILED. */
+  /** Makes the core trap, to test the reaction of the embedding program. Throws CORE_FAILED. */
   failForTest(): never {
     try {
       this.internals.exports.trap();

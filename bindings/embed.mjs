@@ -10,20 +10,20 @@ import { fileURLToPath } from 'node:url';
 
 const root = new URL('../', import.meta.url);
 
-/** Both steps; the release module must be there. */
+/** Runs both steps; the release module must exist. */
 function buildBindings() {
   generateCodes();
   embedCore();
 }
 
-/** Constants of both sides from the one table. */
+/** Generates the constants of both sides from one table. */
 export function generateCodes() {
   const { abiVersion, ...tables } = JSON.parse(readFileSync(new URL('core-as/codes.json', root), 'utf8'));
   write('core-as/codes.generated.ts', coreCodes(abiVersion, tables));
   write('bindings/codes.generated.ts', bindingsCodes(abiVersion, tables));
 }
 
-/** The release module as a base64 string. */
+/** Embeds the release module as a base64 string. */
 export function embedCore() {
   const wasm = readFileSync(new URL('dist/core.wasm', root));
   write(
@@ -53,12 +53,15 @@ function bindingsCodes(abiVersion, tables) {
   return text;
 }
 
-/** EventKind → EVENT, Status → STATUS, TransportError → ERROR, CongestionState → STATE, PathReason → PATH_REASON: short, since the core spells them often. */
+/**
+ * EventKind → EVENT, Status → STATUS, TransportError → ERROR, CongestionState → STATE, PathReason → PATH_REASON: short,
+ * since the core uses them often.
+ */
 function prefix(table) {
   return { EventKind: 'EVENT', TransportError: 'ERROR', CongestionState: 'STATE', PathReason: 'PATH_REASON' }[table] ?? table.toUpperCase();
 }
 
-/** Leaves an unchanged file alone, so that nothing after it looks stale. */
+/** Does not touch an unchanged file, so that no later step looks stale. */
 function write(path, text) {
   const url = new URL(path, root);
   if (!existsSync(url) || readFileSync(url, 'utf8') !== text) writeFileSync(url, text);

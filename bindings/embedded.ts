@@ -1,10 +1,13 @@
-/** The bytes of the release module as they are part of this package. The command `svc` has them from a file instead (`cli/bundle.mjs`). */
+/**
+ * The bytes of the release module inside this package. The command `svc` loads them from a file instead
+ * (`cli/bundle.mjs`).
+ */
 import { base64 } from '@scure/base';
 import { CORE_WASM } from './core-wasm.generated.ts';
 
 /**
- * `atob` and a loop where the host has it, 7 ms on a cold start where the library takes 17 and `Uint8Array.from` with a function 43; a bare
- * JavaScript context has none.
+ * Decodes the module. With `atob` and a loop this takes 7 ms on a cold start, with the library 17 and with
+ * `Uint8Array.from` and a function 43. A bare JavaScript context has no `atob`.
  */
 export function embedded(): Uint8Array<ArrayBuffer> {
   if (typeof atob !== 'function') return base64.decode(CORE_WASM) as Uint8Array<ArrayBuffer>;

@@ -1,9 +1,9 @@
 /**
- * The three error classes of the whole project; the catalogue of codes lives in `protocol/errors/`.
+ * The three error classes of the whole project; the catalogue of codes is in `protocol/errors/`.
  *
- * They stand in the lowest layer because a trap of the core is already an error of the catalogue (`CORE_FAILED`).
- * A *local* error says that our own caller or our own state is at fault, a *remote* error that bytes from the network are:
- * bytes from the network may raise only remote errors.
+ * They stand in the lowest layer because a trap of the core is already an error of the catalogue (`CORE_FAILED`). A
+ * *local* error says that our own caller or our own state is at fault, a *remote* error that bytes from the network
+ * are: bytes from the network may raise only remote errors.
  */
 
 /** Base of all errors of this project: a stable code of the catalogue and a sentence for a person. */
@@ -11,7 +11,7 @@ export class SvcError extends Error {
   /** Stable name from the catalogue, e.g. `INVALID_ARGUMENT`. */
   readonly code: string;
 
-  /** Written out in each class: the bundles of the command shorten the names of classes, and logs show this one. */
+  /** Set in each class: the bundles of the command shorten class names, and logs show this one. */
   override name = 'SvcError';
 
   constructor(code: string, message: string, options?: ErrorOptions) {
@@ -20,7 +20,7 @@ export class SvcError extends Error {
   }
 }
 
-/** Our caller's mistake or our own state. */
+/** A mistake of our caller, or a fault of our own state. */
 export class LocalError extends SvcError {
   override name = 'LocalError';
 }

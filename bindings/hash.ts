@@ -1,17 +1,17 @@
 /**
- * SHA-256 and HMAC of the core, for the handshake: there some fifty short hashes are computed once per connection, and what the host's own take to be set up
- * is most of their time (docs/notebook/latency.md).
+ * SHA-256 and HMAC of the core, for the handshake: it computes some fifty short hashes once per connection, and most of
+ * the time of the platform's own hashes would be their set-up (bench/README.md).
  */
 
 /** SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104); both give 32 bytes and leave nothing in the core. */
 export interface Hash {
-  /** Over the parts in order. */
+  /** Hashes the parts in order. */
   sha256(...parts: readonly Uint8Array[]): Uint8Array;
-  /** Over the parts in order, with a key of any length. */
+  /** Computes the HMAC of the parts in order, with a key of any length. */
   hmacSha256(key: Uint8Array, ...parts: readonly Uint8Array[]): Uint8Array;
 }
 
-/** What the core exports for this (`core-as/hash/one-shot.ts`). */
+/** The core's exports for hashing (`core-as/hash/one-shot.ts`). */
 export interface HashExports {
   hashArea(): number;
   hashAreaSize(): number;
@@ -56,7 +56,7 @@ export class CoreHash implements Hash {
     return this.take();
   }
 
-  /** As many parts at a time as fit the area, of a longer one a piece. */
+  /** Absorbs as many parts at a time as fit the area, a longer one piece by piece. */
   private update(parts: readonly Uint8Array[]): void {
     const { area, core } = this;
     let filled = 0;

@@ -1,4 +1,4 @@
-/** The connection ids of both ends as the core tells them (core-as/exports/paths.ts, connectionIds). */
+/** The connection ids of both ends, as the core reports them (core-as/exports/paths.ts, connectionIds). */
 
 /** Bytes of a connection id, and of a reset token. */
 export const ID_LENGTH = 8;
@@ -6,14 +6,14 @@ const TOKEN_LENGTH = 16;
 
 /** The ids that both ends may use now, besides or instead of the first two. */
 export interface ConnectionIds {
-  /** How many more of ours the peer may get. */
+  /** How many more of our ids the peer may get. */
   room: number;
   ours: Uint8Array[];
-  /** The token of the peer's first id is not here: the handshake told it. */
+  /** Without the token of the peer's first id, which the handshake carried. */
   theirs: { id: Uint8Array; resetToken: Uint8Array }[];
 }
 
-/** @param copyOut the first bytes of the transfer area */
+/** @param copyOut returns the first bytes of the transfer area */
 export function readIds([room = 0, ours = 0, theirs = 0]: Float64Array, copyOut: (length: number) => Uint8Array): ConnectionIds {
   const bytes = copyOut(ours * ID_LENGTH + theirs * (ID_LENGTH + TOKEN_LENGTH));
   const at = (index: number) => ours * ID_LENGTH + index * (ID_LENGTH + TOKEN_LENGTH);

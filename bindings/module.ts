@@ -1,9 +1,10 @@
 /**
- * Loading and instantiating the module.
+ * Loads and instantiates the module.
  *
- *   1. take the bytes: embedded base64, a URL, a response, a buffer, or a compiled module
- *   2. instantiate; the module has no imports, and its exports are called as they are (no loader in between, which would wrap each in a closure)
- *   3. check the ABI version, grow the memory to its final size, lay it out
+ *   1. Get the bytes: embedded base64, a URL, a response, a buffer, or a compiled module.
+ *   2. Instantiate. The module has no imports, and its exports are called directly (a loader would wrap each in a
+ *      closure).
+ *   3. Check the ABI version, grow the memory to its final size, lay it out.
  *
  * Memory grows exactly once, before any view of it exists, so views never detach.
  */
@@ -14,7 +15,7 @@ import { LocalError } from './error.ts';
 import type { CoreOptions, WasmSource } from './options.ts';
 
 const PAGE = 65_536;
-/** Connection slots where the host names none. */
+/** Default number of connection slots. */
 export const DEFAULT_CONNECTIONS = 64;
 const DEFAULTS = {
   connections: DEFAULT_CONNECTIONS,
@@ -23,13 +24,13 @@ const DEFAULTS = {
   maxPacketSize: 1_452,
   connectionWindow: 16 * 1_024 * 1_024,
 };
-/** Bytes of memory for which there is one stream record by default; fewest of them. */
+/** Memory per stream record by default, bytes; smallest number of records. */
 const MEMORY_PER_STREAM = 4_096;
 const LEAST_STREAMS = 64;
 
 let compiled: WebAssembly.Module | undefined;
 
-/** An instance, laid out. Compiles off the main thread where the host can. */
+/** Returns an instance, laid out. Compiles off the main thread where the platform can. */
 export async function loadCore(options: CoreOptions, source: WasmSource): Promise<CoreExports> {
   try {
     return prepare(await WebAssembly.instantiate(await moduleOf(source)), options);
@@ -38,7 +39,7 @@ export async function loadCore(options: CoreOptions, source: WasmSource): Promis
   }
 }
 
-/** The same at once, with the embedded module. */
+/** The same synchronously, with the embedded module. */
 export function createCore(options: CoreOptions): CoreExports {
   try {
     compiled ??= new WebAssembly.Module(embedded());
@@ -48,7 +49,10 @@ export function createCore(options: CoreOptions): CoreExports {
   }
 }
 
-/** A response is told by what it can do: a look at the global `Response` makes Node load all of fetch, 3 MB and tens of milliseconds. */
+/**
+ * Recognizes a response by its methods: accessing the global `Response` makes Node load all of fetch, 3 MB and tens of
+ * milliseconds.
+ */
 async function moduleOf(source: WasmSource): Promise<WebAssembly.Module> {
   if (source instanceof WebAssembly.Module) return source;
   if (source instanceof URL) return WebAssembly.compileStreaming(fetched(source));
@@ -60,7 +64,7 @@ async function moduleOf(source: WasmSource): Promise<WebAssembly.Module> {
 async function fetched(url: URL): Promise<Response> {
   if (url.protocol === 'file:') throw new LocalError('INVALID_ARGUMENT', `${url} is a file: read it and give the bytes`);
   const response = await fetch(url);
-  if (!response.ok) throw new LocalError('INVALID_ARGUMENT', `${url} answered ${response.status}: it should be core.wasm`);
+  if (!response.ok) throw new LocalError('INVALID_ARGUMENT', `${url} answered ${response.status}, not with core.wasm`);
   return response;
 }
 
@@ -85,14 +89,14 @@ function prepare(instance: WebAssembly.Instance, options: CoreOptions): CoreExpo
   return exports;
 }
 
-/** A host without SIMD and a page whose policy forbids it refuse to compile; a host without memory refuses to grow. */
+/** Without SIMD, or where a page's policy forbids it, the runtime refuses to compile; without memory, to grow. */
 function explained(error: unknown): unknown {
   if (error instanceof LocalError) return error;
   if (error instanceof WebAssembly.CompileError) {
     const needs = "WebAssembly with SIMD, and in a page 'wasm-unsafe-eval' where there is a Content-Security-Policy";
-    return new LocalError('NOT_IMPLEMENTED', `this host cannot run the core, which needs ${needs}: ${error.message}`, { cause: error });
+    return new LocalError('NOT_IMPLEMENTED', `this runtime cannot run the core, which needs ${needs}: ${error.message}`, { cause: error });
   }
   if (error instanceof RangeError)
-    return new LocalError('OUT_OF_MEMORY', `the host gives the core no memory: ${error.message}`, { cause: error });
+    return new LocalError('OUT_OF_MEMORY', `there is no memory for the core: ${error.message}`, { cause: error });
   return error;
 }

@@ -1,4 +1,4 @@
-/** What a core and a connection are opened with. */
+/** Options for opening a core and a connection. */
 
 /** Bytes of the largest message: R of PROTOCOL.md §5. */
 export const MESSAGE_LIMIT = 66_560;
@@ -8,70 +8,72 @@ export interface CoreOptions {
   /** Connection slots; default 64. */
   connections?: number;
   /**
-   * Stream records over all connections, messages included; at least 16. Default: one for each 4 KiB of memory (8,192). One peer may hold three eighths
-   * of them with byte streams and a quarter with messages.
+   * Stream records over all connections, messages included; at least 16. Default: one for each 4 KiB of memory (8,192).
+   * One peer may hold three eighths of them with byte streams and a quarter with messages.
    */
   streams?: number;
-  /** Bytes of linear memory, grown once; default 32 MiB. Pages nobody touches cost nothing. */
+  /** Bytes of linear memory, grown once; default 32 MiB. Untouched pages cost nothing. */
   memory?: number;
-  /** Limit of byte-stream buffers over all connections, in units of 256 bytes, fewer than 128 are 128; default: as memory allows. */
+  /**
+   * Limit of byte-stream buffers over all connections, in units of 256 bytes, at least 128; default: as memory allows.
+   */
   streamSegments?: number;
   /**
-   * What the receive window of a connection may grow to by itself, bytes, as far as memory allows; default 16 MiB. It never falls below `initialMaxData`; 0:
-   * windows stay as they are announced.
+   * Upper bound for the automatic growth of a connection's receive window, bytes, as far as memory allows; default 16
+   * MiB. The window never falls below `initialMaxData`; 0: windows stay as announced.
    */
   connectionWindow?: number;
   /** Largest packet, bytes, 1,200 to 65,000; default 1,452. */
   maxPacketSize?: number;
 }
 
-/** Where the module comes from; `embedded` is the one inside this package. */
+/** Source of the module; `embedded` is the one inside this package. */
 export type WasmSource = 'embedded' | URL | Response | BufferSource | WebAssembly.Module;
 
-/** What one end announces to the other. */
+/** Parameters that one end announces to the other. */
 export interface DataParameters {
   /** ms without an authentic packet until the connection ends silently; 0 = never. */
   idleTimeout: number;
   /** Largest UDP payload this end receives, bytes. */
   maxUdpPayload: number;
-  /** Bytes the peer may send over all streams before the application reads; at least 2 × 66,560 is granted. */
+  /** Bytes that the peer may send over all streams before the application reads; at least 2 × 66,560 is granted. */
   initialMaxData: number;
   /** The same for each byte stream, until its window is raised. Messages always have 66,560. */
   initialMaxStreamData: number;
-  /** Byte streams the peer may have open at a time, up to 65,535. */
+  /** Byte streams that the peer may have open at a time, up to 65,535. */
   maxStreams: number;
-  /** Messages the peer may have open at a time, up to 65,535. */
+  /** Messages that the peer may have open at a time, up to 65,535. */
   maxMessages: number;
-  /** ms this end waits at most before it acknowledges. */
+  /** Longest delay of this end's acknowledgements, ms. */
   maxAckDelay: number;
-  /** Largest datagram this end takes, bytes; 0 = none. */
+  /** Largest datagram that this end accepts, bytes; 0 = none. */
   maxDatagram: number;
 }
 
-/** How a connection notices that the other end is gone. */
+/** Liveness check of the other end. */
 export interface KeepAlive {
-  /** ms after the last acknowledged packet of ours until a PING goes out; 0 = off. */
+  /** ms after our last acknowledged packet until a PING goes out; 0 = off. */
   interval: number;
   /** ms between further PINGs. */
   retryInterval: number;
-  /** PINGs in all, before the connection is given up. */
+  /** PINGs in all before the connection ends. */
   maxRetries: number;
 }
 
-/** A path that the host adds to a connection. */
+/** A path that the caller adds to a connection. */
 export interface PathOptions {
   /** 8 bytes: its packets travel behind a Route header with this id. */
   route?: Uint8Array | undefined;
-  /** It differs from the active path by the port only: window and RTT go over. Default false. */
+  /** Whether it differs from the active path by the port only: window and RTT carry over. Default false. */
   portOnly?: boolean;
-  /** ms between challenges that keep it warm; 0, the default: none. */
+  /** ms between keep-warm challenges; 0, the default: none. */
   keepInterval?: number;
 }
 
 /** NewReno (RFC 9002), CUBIC with HyStart++ (RFC 9438, 9406), BBRv3 (draft-ietf-ccwg-bbr). */
 export type CongestionControl = 'newreno' | 'cubic' | 'bbr';
 
-/** What the handshake has agreed upon, and what this end wants. */
+/** Results of the handshake, and choices of this end. */
 export interface CoreConnectionOptions {
   initiator: boolean;
   /** 32 bytes each; copied, the caller wipes its own. */
@@ -80,7 +82,7 @@ export interface CoreConnectionOptions {
   /** 32 bytes each: keys of the packet-number masks (PROTOCOL.md §4). */
   sendMaskKey: Uint8Array;
   receiveMaskKey: Uint8Array;
-  /** 8 bytes each: the id the peer writes into its packets, and the one we write. */
+  /** 8 bytes each: the id that the peer writes into its packets, and the one that we write. */
   localId: Uint8Array;
   remoteId: Uint8Array;
   local: DataParameters;
@@ -91,15 +93,18 @@ export interface CoreConnectionOptions {
   keepAlive?: KeepAlive;
   /** u32 of randomness for skipped packet numbers (RFC 9000 §21.4). */
   skipSeed: number;
-  /** UDP payload of our packets at first, Route header included; default 1,200. Both ends and the slots bound it. */
+  /** Initial UDP payload of our packets, Route header included; default 1,200. Both ends and the slots bound it. */
   packetSize?: number;
-  /** What a bulk transfer may let it grow to by probes (RFC 8899); default `packetSize`. The same bounds. */
+  /** Largest size to which a bulk transfer may raise it by probes (RFC 8899); default `packetSize`. The same bounds. */
   packetCeiling?: number;
-  /** 32 random bytes for PATH_CHALLENGE, which the peer must not guess; copied. */
+  /** 32 random bytes for PATH_CHALLENGE, which the peer must not be able to guess; copied. */
   challengeSeed: Uint8Array;
   /** Default `bbr`. */
   congestion?: CongestionControl;
-  /** ms from a handshake packet that was sent once to its answer: the first RTT sample. Default: none, 333 ms are assumed (RFC 9002 §6.2.2). */
+  /**
+   * ms from a handshake packet that was sent once to its answer: the first RTT sample. Default: none, and 333 ms are
+   * assumed (RFC 9002 §6.2.2).
+   */
   rtt?: number;
   /** Monotonic ms. */
   now: number;

@@ -1,4 +1,7 @@
-/** Writes what `connectionOpen` reads from the transfer area; the layout is the one of core-as/connection/open.ts. */
+/**
+ * Writes the parameters that `connectionOpen` reads from the transfer area; core-as/connection/open.ts defines the
+ * layout.
+ */
 import { Congestion } from './codes.generated.ts';
 import { LocalError } from './error.ts';
 import type { CongestionControl, CoreConnectionOptions, DataParameters } from './options.ts';
@@ -11,7 +14,7 @@ const FIELDS_AT = 144;
 const CHALLENGE_SEED_AT = 480;
 const COMPLETE_AT = 512;
 const MAX_COMPLETE = 1_000;
-/** Every path of the Internet takes it (RFC 9000 §14). */
+/** Every path of the Internet carries it (RFC 9000 §14). */
 const DEFAULT_SIZE = 1_200;
 const DEFAULT_CONGESTION: CongestionControl = 'bbr';
 /** Largest values of the core's fields: u16 and, for credit, i32. */
@@ -25,7 +28,7 @@ export function writeParameters(area: Uint8Array, options: CoreConnectionOptions
   for (const [index, key] of keys.entries()) area.set(exactly(key, KEY_LENGTH, 'key'), index * KEY_LENGTH);
   area.set(exactly(options.localId, ID_LENGTH, 'id'), IDS_AT);
   area.set(exactly(options.remoteId, ID_LENGTH, 'id'), IDS_AT + ID_LENGTH);
-  area.set(exactly(options.challengeSeed, KEY_LENGTH, 'seed of challenges'), CHALLENGE_SEED_AT);
+  area.set(exactly(options.challengeSeed, KEY_LENGTH, 'challenge seed'), CHALLENGE_SEED_AT);
   if (complete && complete.length > MAX_COMPLETE)
     throw new LocalError('INVALID_ARGUMENT', `Complete has ${complete.length} bytes, at most ${MAX_COMPLETE} fit`);
   if (complete) area.set(complete, COMPLETE_AT);

@@ -1,11 +1,11 @@
 /**
- * What a trap does: it is a bug of the core, so its memory can no longer be trusted. The core is dead, each later call on it or its
- * connections throws the same CORE_FAILED, and the host makes a new one.
+ * Consequences of a trap: it is a bug of the core, so its memory can no longer be trusted. The core is dead, each later
+ * call on it or its connections throws the same CORE_FAILED, and the embedding program makes a new one.
  */
 import type { CoreExports } from './core-exports.ts';
 import { LocalError } from './error.ts';
 
-/** The first trap of a core, and what it makes of every later call. */
+/** The first trap of a core, and its effect on every later call. */
 export class Trap {
   /** Set by the first trap. */
   failure: LocalError | null = null;
@@ -20,7 +20,7 @@ export class Trap {
     if (this.failure !== null) throw this.failure;
   }
 
-  /** To be thrown for what a call into the core threw: CORE_FAILED for a trap. */
+  /** Maps what a call into the core threw to the error to throw: CORE_FAILED for a trap. */
   caught(error: unknown): unknown {
     if (!(error instanceof WebAssembly.RuntimeError)) return error;
     const place = `${this.exports.abortLine.value}:${this.exports.abortColumn.value}`;

@@ -113,7 +113,7 @@ function suite(place: Place): void {
     try {
       const refused = visit(browser, strict, { place, module: 'loading', call: 'refusal' }, PATIENCE);
       await expect(refused).rejects.toThrow(
-        "LocalError: this host cannot run the core, which needs WebAssembly with SIMD, and in a page 'wasm-unsafe-eval'",
+        "LocalError: this runtime cannot run the core, which needs WebAssembly with SIMD, and in a page 'wasm-unsafe-eval'",
       );
     } finally {
       await strict.close();

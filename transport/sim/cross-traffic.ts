@@ -1,6 +1,6 @@
 /**
- * Traffic of others on a link: packets of one size at random times (a Poisson process) that share the queue and arrive nowhere we look. It does not
- * slow down when it meets loss.
+ * Other hosts' traffic on a link: packets of one size at random times (a Poisson process) that share the queue and have
+ * no receiver in the simulation. It does not slow down when packets are lost.
  */
 import type { Random } from './random.ts';
 
@@ -21,7 +21,9 @@ export class CrossTraffic {
     this.#random = random;
   }
 
-  /** Offers every packet up to `now` that was not offered yet, in order of time. It begins at the first call. */
+  /**
+   * Offers every packet up to `now` that was not yet offered, in order of time. The traffic begins at the first call.
+   */
   advance({ rate, size = DEFAULT_SIZE }: CrossTrafficOptions, now: number, offer: (length: number, time: number) => void): void {
     const pause = (): number => (-Math.log(1 - this.#random.fraction()) * size * 8000) / rate;
     if (Number.isNaN(this.#next)) this.#next = now + pause();

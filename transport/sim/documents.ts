@@ -1,14 +1,17 @@
-/** Answers by https in a simulation: a text, an error or silence for each URL. There is no TLS in it: what a certificate proves is the test's to say. */
+/**
+ * Answers over https in a simulation: a text, an error or silence for each URL. There is no TLS: the test decides what
+ * a certificate proves.
+ */
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Clock, HttpsAnswer, HttpsGet, HttpsRequest } from '../environment.ts';
 
-/** What a URL answers: a body, an error, or null for nothing within the time allowed. */
+/** The answer of a URL: a body, an error, or null for none within the time allowed. */
 export type SimulatedDocument = (request: HttpsRequest) => string | Error | null;
 
 /** Virtual ms until an answer: a TCP and a TLS handshake, and the request. */
 const DELAY = 60;
 
-/** @param documents by URL; nobody listens at others */
+/** @param documents by URL; no server listens at others */
 export function simulatedGet(documents: ReadonlyMap<string, SimulatedDocument>, clock: Clock): HttpsGet {
   return (request) =>
     new Promise<HttpsAnswer>((resolve, reject) => {
@@ -19,7 +22,7 @@ export function simulatedGet(documents: ReadonlyMap<string, SimulatedDocument>, 
       clock.schedule(timeout, () => reject(new RemoteError('TIMEOUT', `${url} did not answer within ${timeout} ms`)));
       clock.schedule(DELAY, () => {
         const answer = documents.get(url)?.(request);
-        if (answer === undefined) reject(new RemoteError('CONNECTION_REFUSED', `nobody listens at ${url}`));
+        if (answer === undefined) reject(new RemoteError('CONNECTION_REFUSED', `no server listens at ${url}`));
         else if (answer instanceof Error) reject(answer);
         else if (answer !== null && answer.length > limit) reject(new RemoteError('BAD_RESPONSE', `more than ${limit} bytes`));
         else if (answer !== null) resolve({ status: 200, body: new TextEncoder().encode(answer) });

@@ -1,10 +1,10 @@
-/** The events of a simulation in the order they happen: a binary heap by time, then phase, then order of scheduling. */
+/** The events of a simulation in order: a binary heap by time, then phase, then order of scheduling. */
 
-/** What happens within one instant: deliveries and timers first, then what was deferred until after them. */
+/** Order within one instant: deliveries and timers first, then deferred calls. */
 export const Phase = { ARRIVAL: 0, DEFERRED: 1 } as const;
 export type Phase = (typeof Phase)[keyof typeof Phase];
 
-/** Something that is to happen. */
+/** A scheduled event. */
 export interface SimulationEvent {
   readonly time: number;
   readonly phase: Phase;
@@ -13,12 +13,12 @@ export interface SimulationEvent {
   run: (() => void) | null;
 }
 
-/** What is to happen, the next first. */
+/** Scheduled events, the next one first. */
 export class EventQueue {
   readonly #heap: SimulationEvent[] = [];
   #scheduled = 0;
 
-  /** How many events were ever scheduled. */
+  /** Number of events ever scheduled. */
   get scheduled(): number {
     return this.#scheduled;
   }
@@ -30,7 +30,7 @@ export class EventQueue {
     return event;
   }
 
-  /** The next event that was not cancelled. */
+  /** Returns the next event that was not cancelled. */
   peek(): SimulationEvent | undefined {
     while (this.#heap.length > 0 && this.#heap[0]!.run === null) this.#removeFirst();
     return this.#heap[0];

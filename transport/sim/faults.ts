@@ -1,8 +1,9 @@
 /**
- * What goes wrong with single datagrams on a link: loss, alone or in bursts, corruption, and times in which the link is down.
+ * Faults of single datagrams on a link: loss, alone or in bursts, corruption, and times in which the link is down.
  *
- * Bursts are the Gilbert-Elliott model with loss 0 in the good and 1 in the bad state: Markov chain, one step per datagram. The chain is set
- * so that the share lost is `loss` and a bad period has `burst` datagrams on average.
+ * Bursts follow the Gilbert-Elliott model with loss 0 in the good and 1 in the bad state: a Markov chain, one step per
+ * datagram. Its parameters make the share of lost datagrams `loss` and the mean length of a bad period `burst`
+ * datagrams.
  */
 import type { Random } from './random.ts';
 
@@ -13,23 +14,24 @@ export interface Outage {
   every?: number;
 }
 
-/** One byte of a datagram is changed: exclusive or with `mask`, never 0. */
+/** One byte of a datagram is changed: XORed with `mask`, never 0. */
 export interface Damage {
   readonly at: number;
   readonly mask: number;
 }
 
-/** Bytes at the start in which every second damage lies: headers are worth more attention than payload. */
+/** Every second damage lies in these first bytes: headers deserve more attention than payload. */
 const HEADERS = 50;
 
-/** Turns probabilities and draws into faults: remembers what a link's last datagrams met. */
+/** Turns probabilities and draws into faults; remembers the faults of a link's last datagrams. */
 export class FaultChain {
   #inARow = 0;
 
   /**
+   * Whether the fault strikes this datagram.
    * @param draw from 0 up to 1
-   * @param burst mean length of a burst in datagrams; undefined: each datagram for itself
-   * @param longest so many in a row at most
+   * @param burst mean length of a burst in datagrams; undefined: each datagram independently
+   * @param longest most strikes in a row
    */
   strikes(draw: number, probability: number, burst: number | undefined, longest: number): boolean {
     const struck = this.#inARow < longest && draw < this.#chance(probability, burst);
@@ -51,13 +53,13 @@ export function isDown(outages: readonly Outage[], now: number): boolean {
   });
 }
 
-/** What is changed in a datagram of `length` bytes, at least 1. */
+/** Chooses the change in a datagram of `length` bytes, at least 1. */
 export function damage(random: Random, length: number): Damage {
   const range = random.fraction() < 0.5 ? Math.min(HEADERS, length) : length;
   return { at: Math.floor(random.fraction() * range), mask: 1 + (random.u32() % 255) };
 }
 
-/** A damaged copy. */
+/** Returns a damaged copy. */
 export function damaged(data: Uint8Array, { at, mask }: Damage): Uint8Array {
   const copy = data.slice();
   if (at < copy.length) copy[at]! ^= mask;

@@ -1,6 +1,7 @@
 /**
- * How long a NAT or a firewall remembers a flow, as Linux connection tracking does: `timeout` ms after each datagram, and `streamTimeout` once the flow had
- * traffic both ways and is older than 2 s (nf_conntrack_proto_udp.c). Each datagram in either direction begins the time again (RFC 4787 §6).
+ * How long a NAT or a firewall remembers a flow, as Linux connection tracking does: `timeout` ms after each datagram,
+ * or `streamTimeout` once the flow had traffic both ways and is older than 2 s (nf_conntrack_proto_udp.c). Each
+ * datagram in either direction restarts the time (RFC 4787 §6).
  */
 
 export interface FlowTimeouts {
@@ -10,10 +11,10 @@ export interface FlowTimeouts {
   readonly streamTimeout: number;
 }
 
-/** Age in ms from which a flow that was answered counts as a stream. */
+/** Age in ms from which an answered flow counts as a stream. */
 const STREAM_AGE = 2000;
 
-/** What is remembered of one flow. */
+/** State of one flow. */
 export class FlowState {
   readonly #since: number;
   #answered = false;
@@ -23,12 +24,12 @@ export class FlowState {
     this.#since = now;
   }
 
-  /** When it is forgotten. */
+  /** When the flow is forgotten. */
   get expires(): number {
     return this.#expires;
   }
 
-  /** A datagram passes. */
+  /** Notes a datagram. */
   touch(direction: 'out' | 'in', now: number, { timeout, streamTimeout }: FlowTimeouts): void {
     this.#answered ||= direction === 'in';
     const isStream = this.#answered && now - this.#since > STREAM_AGE;
@@ -36,7 +37,7 @@ export class FlowState {
   }
 }
 
-/** The flows of one table, by a key of the caller's. */
+/** The flows of one table, by a key that the caller chooses. */
 export class FlowStates {
   readonly #timeouts: FlowTimeouts;
   readonly #states = new Map<string, FlowState>();
@@ -47,7 +48,7 @@ export class FlowStates {
     this.#timeouts = timeouts;
   }
 
-  /** When the last of them is forgotten. */
+  /** When the last flow is forgotten. */
   get expires(): number {
     return this.#expires;
   }
@@ -56,7 +57,7 @@ export class FlowStates {
     return (this.#states.get(key)?.expires ?? 0) > now;
   }
 
-  /** A datagram of this flow passes; a flow that is not remembered begins. */
+  /** Notes a datagram of this flow; begins an unknown flow. */
   touch(key: string, direction: 'out' | 'in', now: number): void {
     let state = this.#states.get(key);
     if (state === undefined || state.expires <= now) {

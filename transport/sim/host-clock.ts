@@ -1,17 +1,17 @@
 /**
  * The clocks and timers of a simulated host, which may sleep.
  *
- * 1. While the host sleeps nothing of it runs. What is due meanwhile waits, in the order in which it was due.
- * 2. Its monotonic clock stands still then, as CLOCK_MONOTONIC of Linux does, so that timers have the time left that they had; or it runs on, as on
- *    Windows, and what is overdue runs when it wakes.
- * 3. Its wall clock runs through sleep, and can be set.
+ * 1. While the host sleeps nothing of it runs. Events that become due wait, in order.
+ * 2. Its monotonic clock stands still then, as CLOCK_MONOTONIC of Linux does, so that timers keep their remaining time;
+ *    or it continues, as on Windows, and overdue timers fire when the host wakes.
+ * 3. Its wall clock runs during sleep, and can be set.
  *
- * Events are in time of the simulation, which is the monotonic clock of a host that never slept.
+ * Events are in simulation time, which is the monotonic clock of a host that never slept.
  */
 import type { Cancel, Clock } from '../environment.ts';
 import { Phase, type SimulationEvent } from './event-queue.ts';
 
-/** Time of the simulation. */
+/** Simulation time. */
 export interface WorldClock {
   readonly now: number;
   readonly wallTime: number;
@@ -19,10 +19,10 @@ export interface WorldClock {
 }
 
 interface Timer {
-  /** On the monotonic clock of the host. */
+  /** On the host's monotonic clock. */
   readonly due: number;
   readonly phase: Phase;
-  /** Null when it was cancelled, or has run. */
+  /** Null when it was cancelled or has run. */
   run: (() => void) | null;
   /** Null while it waits for the host to wake. */
   event: SimulationEvent | null;
@@ -36,15 +36,15 @@ export class HostClock implements Clock {
   readonly #world: WorldClock;
   readonly #isAlive: () => boolean;
   readonly #runsAsleep: boolean;
-  /** ms by which the monotonic clock is behind time of the simulation. */
+  /** ms by which the monotonic clock is behind simulation time. */
   #behind = 0;
   #wallOffset = 0;
-  /** Time of the simulation; null when awake. */
+  /** Simulation time; null when awake. */
   #asleepSince: number | null = null;
   #waking: SimulationEvent | null = null;
   #paused: Timer[] = [];
 
-  /** @param runsAsleep the monotonic clock does not stand still while the host sleeps */
+  /** @param runsAsleep the monotonic clock continues while the host sleeps */
   constructor(world: WorldClock, isAlive: () => boolean, runsAsleep: boolean) {
     this.#world = world;
     this.#isAlive = isAlive;
@@ -71,19 +71,19 @@ export class HostClock implements Clock {
 
   readonly soon = (run: () => void): void => void this.#start(0, Phase.DEFERRED, run);
 
-  /** Somebody sets the wall clock. @param time Unix ms */
+  /** Sets the wall clock. @param time Unix ms */
   setWallTime(time: number): void {
     this.#wallOffset = time - this.#world.wallTime;
   }
 
-  /** For the host: it sleeps for so many ms of the simulation, from now on. @param woke called when it wakes by itself */
+  /** For the host: begins a sleep of `ms` of simulation time. @param woke called when it wakes by itself */
   sleep(ms: number, woke: () => void): void {
     this.#asleepSince ??= this.#world.now;
     if (this.#waking !== null) this.#waking.run = null;
     this.#waking = ms === Number.POSITIVE_INFINITY ? null : this.#world.at(this.#world.now + ms, Phase.ARRIVAL, woke);
   }
 
-  /** For the host: it is awake from now on. */
+  /** For the host: wakes it. */
   wake(): void {
     if (this.#asleepSince === null) return;
     if (this.#waking !== null) this.#waking.run = null;
@@ -93,7 +93,7 @@ export class HostClock implements Clock {
     for (const timer of this.#paused.splice(0)) if (timer.run !== null) this.#enqueue(timer);
   }
 
-  /** For the host: something happens to it. At once, or when it wakes. */
+  /** For the host: runs an event, immediately or when it wakes. */
   run(action: () => void): void {
     if (this.isAsleep) this.#start(0, Phase.ARRIVAL, action);
     else if (this.#isAlive()) action();
@@ -102,7 +102,8 @@ export class HostClock implements Clock {
   #start(delay: number, phase: Phase, run: () => void): Cancel {
     const timer: Timer = { due: this.now() + delay, phase, run, event: null };
     const at = this.#world.now + delay;
-    // The clock of a host that slept is finer than time of the simulation: what is due in less than a step of that must not come at once, again and again.
+    // The clock of a host that slept is finer than simulation time: a timer due in less than one step of that must not
+    // fire at once, again and again.
     this.#push(timer, delay > 0 && at === this.#world.now ? at + EPSILON : at);
     return () => {
       timer.run = null;

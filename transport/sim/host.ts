@@ -1,6 +1,7 @@
 /**
- * A host of the simulation: the environment its products run in. Clock, sockets, name resolution, keys and randomness are virtual and
- * seeded. `stop` is what SIGKILL and a pulled plug are outside: nothing that belongs to the host happens any more.
+ * A host of the simulation: the environment that its products run in. Clock, sockets, name resolution, keys and
+ * randomness are virtual and seeded. `stop` corresponds to SIGKILL and a pulled plug: nothing that belongs to the host
+ * happens afterwards.
  */
 import { scrypt } from '@noble/hashes/scrypt.js';
 import { Core, type CoreOptions } from '../../bindings/index.ts';
@@ -30,45 +31,45 @@ import { SimulatedSocket } from './socket.ts';
 import type { WebSocketListener, WebSocketListenOptions } from './web-socket.ts';
 
 /**
- * Linear memory of a host's core, where the caller does not say: hundreds of hosts fit in one process. V8 collects everything after each 64 MiB of such
- * memory, which was a third of the time of tests that make hosts of 16 MiB.
+ * Default linear memory of a host's core: hundreds of hosts fit in one process. V8 collects all garbage after each 64
+ * MiB of such memory, which took a third of the time of tests that make hosts of 16 MiB.
  */
 const CORE_MEMORY = 8 * 1024 * 1024;
-/** Every address of the host; the simulation has no sockets of one family. */
+/** Every address of the host; the simulation has no sockets of a single family. */
 const UNSPECIFIED: readonly string[] = ['0.0.0.0', '::'];
 const FIRST_EPHEMERAL_PORT = 49_152;
 
-/** What a host needs of the simulation it stands in. */
+/** Interface of the simulation for its hosts. */
 export interface World extends WorldClock {
-  /** What is answered by https, by URL. */
+  /** Answers over https, by URL. */
   readonly documents: ReadonlyMap<string, SimulatedDocument>;
-  /** @param from the port of the socket, and the address that it is bound to, where it is */
+  /** @param from the socket's port, and the address that it is bound to, if any */
   transmit(host: SimulatedHost, from: { address: string | undefined; port: number }, data: Uint8Array, path: Path, hopLimit?: number): void;
-  /** A multicast DNS message to everybody in the network of `source`, or to one address there. */
+  /** Sends a multicast DNS message to all hosts in the network of `source`, or to one address there. */
   multicast(host: SimulatedHost, source: string, message: DnsMessage, to: MdnsSource | null): void;
-  /** What the resolver of a host answers. */
+  /** Returns what a host's resolver answers. */
   resolve(host: SimulatedHost, name: string): readonly string[];
   /** Addresses of the routers before a host. */
   gatewaysOf(host: SimulatedHost): readonly string[];
   openWebSocket(host: SimulatedHost, options: WebSocketOptions): Promise<MessagePipe>;
   listenWebSocket(host: SimulatedHost, options: WebSocketListenOptions): WebSocketListener;
-  /** A host is about to stop. @param kernelLives its TCP connections are reset */
+  /** A host is about to stop. @param kernelLives whether its TCP connections are reset */
   stopping(host: SimulatedHost, kernelLives: boolean): void;
   /** A host has woken. */
   woke(host: SimulatedHost): void;
 }
 
-/** What a host is told about itself. */
+/** What a host is configured with. */
 export interface HostSettings {
-  /** What it takes for the MTU of its links, as an operator states it. Nothing to do with what links carry. */
+  /** The MTU of its links as an operator states it; independent of what the links carry. */
   readonly linkMtu?: number;
-  /** What its interfaces are, in the order of its addresses. Default `default`. */
+  /** Kinds of its interfaces, in the order of its addresses. Default `default`. */
   readonly kinds?: readonly HostInterface['kind'][];
-  /** Its monotonic clock runs on while it sleeps, as on Windows. Default false: it stands still, as on Linux. */
+  /** Its monotonic clock continues while it sleeps, as on Windows. Default false: it stands still, as on Linux. */
   readonly clockRunsAsleep?: boolean;
   /**
-   * Bytes of a WebSocket that its kernel takes before they have left for the wire: `sent` is called for them at once. Default 0: `sent` is called when a
-   * message has left.
+   * Bytes of a WebSocket that its kernel accepts before they have left for the wire: `sent` is called for them
+   * immediately. Default 0: `sent` is called when a message has left.
    */
   readonly sendBuffer?: number;
 }
@@ -81,7 +82,7 @@ export interface HostPlace {
   readonly prefixes: readonly Prefix[];
 }
 
-/** @throws LocalError INVALID_ARGUMENT for what is not `address/bits` */
+/** @throws LocalError INVALID_ARGUMENT for a text other than `address/bits` */
 export function checkedPlace(networks: readonly string[]): HostPlace {
   const prefixes = networks.map(checkedPrefix);
   return { networks, prefixes, addresses: networks.map((address) => canonicalAddress(address.split('/')[0]!)!) };
@@ -104,7 +105,7 @@ export class SimulatedHost implements Environment {
   #place: HostPlace;
   #kinds: readonly HostInterface['kind'][];
   readonly #sockets: SimulatedSocket[] = [];
-  /** By destination: what {@link sourceFor} and {@link isNear} found. */
+  /** By destination: results of {@link sourceFor} and {@link isNear}. */
   readonly #sources = new Map<string, string | undefined>();
   readonly #near = new Map<string, boolean>();
   readonly #linkMtu: number | undefined;
@@ -123,7 +124,7 @@ export class SimulatedHost implements Environment {
     this.#linkMtu = linkMtu;
     this.#clock = new HostClock(world, () => this.#alive, settings.clockRunsAsleep ?? false);
     this.clock = this.#clock;
-    // scrypt in one go: virtual time does not wait for turns of the host.
+    // scrypt without pauses: virtual time does not wait for the event loop.
     const derive: CryptoProvider['scrypt'] = async (password, salt, cost, dkLen) => scrypt(password, salt, { ...cost, dkLen });
     this.crypto = { ...crypto, scrypt: derive };
     this.network = {
@@ -164,7 +165,7 @@ export class SimulatedHost implements Environment {
     return this.#alive && !this.#clock.isAsleep;
   }
 
-  /** Whether its kernel answers: until it stops, and after that where only its processes were killed. */
+  /** Whether its kernel answers: until it stops, and afterwards if only its processes were killed. */
   get kernelLives(): boolean {
     return this.#kernelLives;
   }
@@ -174,9 +175,10 @@ export class SimulatedHost implements Environment {
   }
 
   /**
-   * Ends the host at once: no timer fires, no datagram leaves or arrives. Its name and addresses can be given to a new host.
-   * @param options `tcpReset`: its processes were killed, and its kernel resets their TCP connections and refuses new ones. Default false: the plug was pulled,
-   * and the other ends hear nothing
+   * Ends the host at once: no timer fires, no datagram leaves or arrives. Its name and addresses can be given to a new
+   * host.
+   * @param options `tcpReset`: its processes were killed, and its kernel resets their TCP connections and refuses new
+   *   ones. Default false: the plug was pulled, and the other ends receive nothing
    */
   stop({ tcpReset = false }: { tcpReset?: boolean } = {}): void {
     if (!this.#alive) return;
@@ -187,7 +189,7 @@ export class SimulatedHost implements Environment {
     this.mdns.stop();
   }
 
-  /** What `network.bind` does, at once. */
+  /** Does what `network.bind` does, synchronously. */
   bind(options: BindOptions): SimulatedSocket {
     if (!Number.isInteger(options.port) || options.port < 0 || options.port > 65_535)
       throw new LocalError('INVALID_ARGUMENT', `${options.port} is not a port number`);
@@ -221,43 +223,43 @@ export class SimulatedHost implements Environment {
     return this.#world.listenWebSocket(this, options);
   }
 
-  /** The number of a new socket; for the simulation. */
+  /** For the simulation: returns the number of a new socket. */
   nextSocketIndex(): number {
     return this.#socketsMade++;
   }
 
   /**
-   * Puts the host to sleep from now on: no timer of it fires, no datagram leaves or arrives, and WebSockets hold what is sent to it, as long as the other end
-   * has patience. A host that sleeps already sleeps so long from now on.
-   * @param ms of the simulation. Default until {@link wake}
+   * Puts the host to sleep: no timer of it fires, no datagram leaves or arrives, and WebSockets hold what is sent to
+   * it, as long as the other end waits. For a sleeping host the time starts again.
+   * @param ms of simulation time. Default until {@link wake}
    */
   sleep(ms = Number.POSITIVE_INFINITY): void {
     this.#clock.sleep(ms, () => this.wake());
   }
 
-  /** Timers have the time left that they had, or are overdue: see `clockRunsAsleep`. No effect on a host that is awake. */
+  /** Wakes the host; timers have their remaining time, or are overdue, see `clockRunsAsleep`. No effect when awake. */
   wake(): void {
     if (!this.#alive || this.awake) return;
     this.#clock.wake();
     this.#world.woke(this);
   }
 
-  /** Somebody sets its wall clock, which goes on from there. @param time Unix ms */
+  /** Sets its wall clock, which continues from there. @param time Unix ms */
   setWallTime(time: number): void {
     this.#clock.setWallTime(time);
   }
 
-  /** Runs what happens to the host: now, when it wakes, or never when it was stopped; for the simulation. */
+  /** For the simulation: runs an event of the host now, when it wakes, or never if it was stopped. */
   run(action: () => void): void {
     this.#clock.run(action);
   }
 
-  /** Whether datagrams to this address are its own, loopback included. */
+  /** Whether the address is its own, loopback included. */
   owns(address: string): boolean {
     return isOwn(address, this.addresses);
   }
 
-  /** Nothing is ever heard of a peer that is not there: the simulation has no ICMP. */
+  /** An absent peer never shows itself: the simulation has no ICMP. */
   #connect({ address, port, receive }: ConnectOptions): ConnectedSocket {
     let open = true;
     const socket = this.bind({ port: 0, receive: (datagram, from) => open && from === peer && receive(new Uint8Array(datagram)) });
@@ -274,14 +276,15 @@ export class SimulatedHost implements Environment {
     };
   }
 
-  /** The socket that would receive a datagram for this address and port. */
+  /** Returns the socket that would receive a datagram for this address and port. */
   socketFor(address: string, port: number): SimulatedSocket | undefined {
     return this.#sockets.find((socket) => socket.port === port && (socket.host === undefined || socket.host === address));
   }
 
   /**
-   * The address datagrams to `destination` come from; undefined when the host has none of that family, or no longer the one that the socket is bound to.
-   * @param bound of the socket
+   * Returns the source address of datagrams to `destination`; undefined when the host has none of that family, or no
+   * longer the one that the socket is bound to.
+   * @param bound address of the socket
    */
   sourceFor(destination: string, bound?: string): string | undefined {
     if (!this.#sources.has(destination)) this.#sources.set(destination, this.#chooseSource(destination));
@@ -290,7 +293,7 @@ export class SimulatedHost implements Environment {
     return this.addresses.includes(bound) && bound.includes(':') === destination.includes(':') ? bound : undefined;
   }
 
-  /** It has these addresses and no others from now on; for the simulation. See `Simulation.move`. */
+  /** For the simulation: replaces all its addresses. See `Simulation.move`. */
   place(place: HostPlace, kinds: readonly HostInterface['kind'][]): void {
     this.#place = place;
     this.#kinds = kinds;
@@ -299,7 +302,7 @@ export class SimulatedHost implements Environment {
     this.mdns.setNetworks(place.networks);
   }
 
-  /** Whether an address is on a link of this host: no router is asked then. */
+  /** Whether an address is on a link of this host, so that no router is needed. */
   isNear(address: string): boolean {
     let near = this.#near.get(address);
     if (near === undefined) {

@@ -1,6 +1,7 @@
 /**
- * The simulator, published as `svc-connect/testing`: a network in virtual time for tests of anything built on this project, and the session
- * layer to talk over it. A `SimulatedHost` is the environment that a client, a device or a base station takes.
+ * The simulator, published as `svc-connect/testing`: a network in virtual time for tests of programs built on this
+ * project, and the session layer for talking over it. A `SimulatedHost` is the environment that a client, a device or a
+ * base station takes.
  */
 export type { CoreOptions } from '../../bindings/index.ts';
 export type { SocketAddress } from '../../protocol/control/index.ts';

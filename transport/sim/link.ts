@@ -1,29 +1,33 @@
 /**
- * One direction of a link: what becomes of a datagram between two hosts.
+ * One direction of a link: what happens to a datagram between two hosts.
  *
- * In order: the link is down, or the datagram larger than `mtu` → dropped; no room in the queue, which others may share → dropped; it leaves when
- * the line is free, at `rate`; lost with probability `loss`; one byte changed with probability `corrupt`; arrives `delay` later, plus up to
- * `jitter`, never before an earlier one; with probability `reorder` it is held back by up to `reorderDelay` and others overtake it; with
- * probability `duplicate` it arrives twice. Draws are made in this order for each datagram, also for those with probability 0, so that
- * changing one option does not change the luck of another; corruption and the traffic of others have draws of their own.
+ * In order: the link is down, or the datagram is larger than `mtu` → dropped; no room in the queue, which other traffic
+ * may share → dropped; it leaves when the line is free, at `rate`; lost with probability `loss`; one byte changed with
+ * probability `corrupt`; arrives `delay` later, plus up to `jitter`, never before an earlier one; with probability
+ * `reorder` it is held back by up to `reorderDelay` and others overtake it; with probability `duplicate` it arrives
+ * twice. Draws are made in this order for each datagram, also for those with probability 0, so that changing one option
+ * does not change the draws of another; corruption and cross traffic have their own draws.
  */
 import { CrossTraffic, type CrossTrafficOptions } from './cross-traffic.ts';
 import { type Damage, damage, FaultChain, isDown, type Outage } from './faults.ts';
 import type { Random } from './random.ts';
 
-/** What a link does to datagrams. */
+/** Properties of a link. */
 export interface LinkOptions {
   /** Probability 0 to 1 that a datagram is lost. Default 0. */
   loss?: number;
-  /** Loss comes in bursts of so many datagrams on average (Gilbert-Elliott), `loss` being the share lost. Default: each on its own. */
+  /**
+   * Loss comes in bursts of this many datagrams on average (Gilbert-Elliott), `loss` being the share lost. Default:
+   * independent losses.
+   */
   burst?: number | undefined;
   /** Probability 0 to 1 that one byte arrives changed. Default 0. */
   corrupt?: number;
-  /** So many in a row are lost, and so many corrupted, at most. Default unlimited. */
+  /** Most datagrams lost in a row, and most corrupted in a row. Default unlimited. */
   longestBurst?: number;
   /** When the link carries nothing. Default never. */
   outages?: readonly Outage[];
-  /** Packets of others in the same queue; matters with `rate` only. Default none. */
+  /** Other hosts' packets in the same queue; matters with `rate` only. Default none. */
   crossTraffic?: CrossTrafficOptions | null;
   /** One-way delay in ms. Default 5. */
   delay?: number;
@@ -39,7 +43,7 @@ export interface LinkOptions {
   rate?: number;
   /** Bytes that may wait for the line; matters with `rate` only. Default 262,144. */
   queue?: number;
-  /** Largest UDP payload in bytes that passes. Default 65,507. */
+  /** Largest UDP payload that passes, bytes. Default 65,507. */
   mtu?: number;
 }
 
@@ -47,7 +51,7 @@ export interface LinkOptions {
 export interface LinkStats {
   sent: number;
   sentBytes: number;
-  /** Passed on, duplicates not counted. */
+  /** Passed on, duplicates excluded. */
   passed: number;
   lost: number;
   overflowed: number;
@@ -57,7 +61,7 @@ export interface LinkStats {
   corrupted: number;
   duplicated: number;
   reordered: number;
-  /** Packets of others, and those of them that found no room. */
+  /** Packets of other hosts, and those of them that found no room. */
   crossSent: number;
   crossOverflowed: number;
 }
@@ -114,12 +118,14 @@ export class Link {
     this.#cross = new CrossTraffic(random.fork('cross traffic'));
   }
 
-  /** When all that it took has left the line, absolute time; past when nothing waits. */
+  /** When all accepted datagrams have left the line, absolute time; in the past when nothing waits. */
   get busyUntil(): number {
     return this.#lineFreeAt;
   }
 
-  /** @param arrive called with the absolute time of each arrival, and what changed on the way: not at all, once or twice. */
+  /**
+   * @param arrive called with the absolute time of each arrival and the change on the way: not at all, once or twice
+   */
   offer(length: number, now: number, arrive: (time: number, damage: Damage | null) => void): LinkVerdict {
     const verdict = this.#carry(length, now, arrive);
     this.stats.sent++;
@@ -153,7 +159,7 @@ export class Link {
     return 'passed';
   }
 
-  /** When it has left the line, null when the queue has no room (drop-tail). */
+  /** Returns when it leaves the line, null when the queue has no room (drop-tail). */
   #enqueue(length: number, now: number): number | null {
     const { rate, queue } = this.options;
     if (rate === Number.POSITIVE_INFINITY) return now;
@@ -163,7 +169,7 @@ export class Link {
     return this.#lineFreeAt;
   }
 
-  /** What others sent since the last datagram of ours. */
+  /** Adds the cross traffic since our last datagram. */
   #advanceCross(now: number): void {
     const { crossTraffic } = this.options;
     if (crossTraffic === null) return;

@@ -1,22 +1,25 @@
 /**
- * The mappings of a NAT: which outside port stands for which socket inside, and from whom datagrams to it are let in (RFC 4787 §4 and §5).
+ * The mappings of a NAT: which outside port stands for which inside socket, and from which sources datagrams to it are
+ * admitted (RFC 4787 §4 and §5).
  *
- * 1. A datagram out finds the mapping of its flow: by the socket inside, and by the destination as far as `mapping` says. None: a new one, whose port
- *    `ports` chooses. It permits what `filter` says: everything, the destination's address, or its address and port.
- * 2. A datagram in finds the mapping of the port it came to and passes when that permits its source.
+ * 1. An outgoing datagram finds the mapping of its flow: by the inside socket, and by the destination as far as
+ *    `mapping` says. If there is none it gets a new one, whose port `ports` chooses. It permits what `filter` says:
+ *    everything, the destination's address, or its address and port.
+ * 2. An incoming datagram finds the mapping of its destination port and passes if that permits its source.
  * 3. A permission lasts as `flow-state.ts` says, a mapping as long as one of its permissions.
- * 4. A claim is a datagram that the NAT took for itself: its source and the port it came to. A flow whose port is claimed by its destination cannot have that
- *    port: it gets a mapping of its own, and the other flows of its socket keep theirs (Linux: the tuple is taken).
+ * 4. A claim is a datagram that the NAT took for itself: its source and its destination port. A flow whose port is
+ *    claimed by its destination cannot have that port: it gets a mapping of its own, and the other flows of its socket
+ *    keep theirs (Linux: the tuple is taken).
  *
- * One socket inside keeps one outside address (RFC 4787 §4.1, paired). Two mappings never share an outside port, also where Linux would let two destinations
- * share one.
+ * An inside socket keeps one outside address (RFC 4787 §4.1, paired). Two mappings never share an outside port, not
+ * even where Linux would let two destinations share one.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { FlowStates, type FlowTimeouts } from './flow-state.ts';
 import { type PortAllocation, PortAllocator } from './ports.ts';
 import type { Random } from './random.ts';
 
-/** What decides between flows of one socket, or between sources: nothing, the other end's address, or its address and port. */
+/** What distinguishes flows of one socket, or sources: nothing, the other end's address, or its address and port. */
 export type AddressDependence = 'address' | 'address-port';
 
 /** How a NAT maps and filters. */
@@ -27,16 +30,16 @@ export interface MappingRules extends FlowTimeouts {
   readonly stride: number;
 }
 
-/** A socket inside and what stands for it outside. */
+/** An inside socket and its outside address and port. */
 class Mapping {
   /** Null: of a host that is not simulated. */
   readonly inside: SocketAddress | null;
   readonly outside: SocketAddress;
-  /** In the table by flow. */
+  /** Key in the table by flow. */
   readonly key: string;
   /** By {@link permissionKey}. */
   readonly permits: FlowStates;
-  /** Set up by hand: permits everything until it is taken back. */
+  /** Set up by hand: permits everything until it is removed. */
   isFixed: boolean;
 
   constructor(inside: SocketAddress | null, outside: SocketAddress, key: string, timeouts: FlowTimeouts, isFixed = false) {
@@ -63,17 +66,17 @@ export class Mappings {
   readonly #addresses: readonly string[];
   readonly #random: Random;
   readonly #allocators: ReadonlyMap<string, PortAllocator>;
-  /** By flow or socket inside ({@link flowKey}). */
+  /** By flow or inside socket ({@link flowKey}). */
   readonly #byInside = new Map<string, Mapping>();
   readonly #byOutside = new Map<string, Mapping>();
-  /** By source and outside port; until when. */
+  /** By source and outside port; the value is the end time. */
   readonly #claims = new Map<string, number>();
-  /** Address inside → its address outside. */
+  /** Inside address → its outside address. */
   readonly #paired = new Map<string, string>();
   #sweepAt = FIRST_SWEEP;
   #made = 0;
 
-  /** @param addresses outside, at least one */
+  /** @param addresses outside addresses, at least one */
   constructor(rules: MappingRules, addresses: readonly string[], random: Random) {
     this.#rules = rules;
     this.#addresses = addresses;
@@ -83,19 +86,19 @@ export class Mappings {
     );
   }
 
-  /** How many were ever made. */
+  /** Number of mappings ever made. */
   get made(): number {
     return this.#made;
   }
 
-  /** A datagram goes out: what its source becomes; null when no port is free. */
+  /** Maps an outgoing datagram: returns its new source; null when no port is free. */
   outward(inside: SocketAddress, remote: SocketAddress, now: number): SocketAddress | null {
     const mapping = this.#ofFlow(inside, remote, now) ?? this.#map(inside, remote, now);
     mapping?.permits.touch(permissionKey(remote, this.#rules.filter), 'out', now);
     return mapping?.outside ?? null;
   }
 
-  /** A datagram comes to an outside address and port: the socket inside, or why it gets none. */
+  /** Maps a datagram to an outside address and port: returns the inside socket, or why there is none. */
   inward(remote: SocketAddress, outside: SocketAddress, now: number): SocketAddress | 'unmapped' | 'filtered' {
     const mapping = this.#live(this.#byOutside, key(outside), now);
     if (mapping === undefined) return 'unmapped';
@@ -106,17 +109,17 @@ export class Mappings {
     return mapping.inside;
   }
 
-  /** The socket inside that has this address and port outside, for any source. Changes nothing. */
+  /** Returns the inside socket that has this outside address and port, for any source. Changes nothing. */
   peek(outside: SocketAddress, now: number): SocketAddress | null {
     return this.#live(this.#byOutside, key(outside), now)?.inside ?? null;
   }
 
-  /** The NAT has taken a datagram for itself. */
+  /** Claims a datagram for the NAT itself. */
   claim(remote: SocketAddress, outside: SocketAddress, now: number): void {
     this.#claims.set(tuple(remote, outside), now + this.#rules.timeout);
   }
 
-  /** A host that is not simulated begins a flow at this time, and sends once. */
+  /** Begins a flow of a host that is not simulated, which sends once at `time`. */
   occupy(time: number): void {
     const wanted = EPHEMERAL.first + Math.floor(this.#random.fraction() * EPHEMERAL.count);
     const address = this.#addresses[Math.floor(this.#random.fraction() * this.#addresses.length)]!;
@@ -126,7 +129,10 @@ export class Mappings {
     mapping.permits.touch('', 'out', time);
   }
 
-  /** A mapping that stays and permits everything, also towards sources that were never sent to. An earlier one of the port is gone. */
+  /**
+   * Adds a permanent mapping that permits everything, including sources that were never sent to. It replaces an earlier
+   * one of the port.
+   */
   fix(inside: SocketAddress, outside: SocketAddress): () => void {
     this.#remove(this.#byOutside.get(key(outside)));
     const mapping = new Mapping(inside, outside, key(inside), this.#rules, true);
@@ -138,14 +144,17 @@ export class Mappings {
     };
   }
 
-  /** All mappings and claims are gone, except the fixed ones. */
+  /** Removes all mappings and claims except the fixed mappings. */
   clear(): void {
     const fixed = [...this.#byOutside.values()].filter(({ isFixed }) => isFixed);
     for (const table of [this.#byInside, this.#byOutside, this.#claims, this.#paired]) table.clear();
     for (const mapping of fixed) this.#enter(mapping);
   }
 
-  /** Of a fixed mapping. Where flows of one socket have mappings of their own, it is none of them. */
+  /**
+   * Enters a fixed mapping by its inside socket; where flows of one socket have their own mappings, it belongs to none
+   * of them.
+   */
   #enter(mapping: Mapping): void {
     this.#byOutside.set(key(mapping.outside), mapping);
     if (this.#rules.mapping === 'independent') this.#byInside.set(mapping.key, mapping);
@@ -158,7 +167,10 @@ export class Mappings {
     return shared === undefined || this.#isClaimed(remote, shared.outside, now) ? undefined : shared;
   }
 
-  /** A new mapping: of all flows that `mapping` puts together, or of this flow alone when the others have one or could have the port that this one cannot. */
+  /**
+   * Makes a new mapping: for all flows that `mapping` groups, or for this flow alone when the others have one or could
+   * have the port that this one cannot.
+   */
   #map(inside: SocketAddress, remote: SocketAddress, now: number): Mapping | null {
     const shared = flowKey(inside, remote, this.#rules.mapping);
     const address = this.#pair(inside.address);
@@ -182,7 +194,7 @@ export class Mappings {
     return mapping;
   }
 
-  /** What a fixed mapping lets in is answered from its port. */
+  /** A datagram admitted by a fixed mapping is answered from its port. */
   #answerFrom(mapping: Mapping, inside: SocketAddress, remote: SocketAddress, now: number): void {
     const flow = flowKey(inside, remote, 'address-port');
     if (this.#live(this.#byInside, flow, now) === undefined) this.#byInside.set(flow, mapping);
@@ -206,7 +218,7 @@ export class Mappings {
     return this.#claims.size > 0 && (this.#claims.get(tuple(remote, outside)) ?? 0) > now;
   }
 
-  /** The entry, which is removed when its time is over. */
+  /** Returns the entry; removes it when it has expired. */
   #live(table: Map<string, Mapping>, at: string, now: number): Mapping | undefined {
     const mapping = table.get(at);
     if (mapping === undefined || mapping.isLive(now)) return mapping;
@@ -236,13 +248,13 @@ function tuple(remote: SocketAddress, outside: SocketAddress): string {
   return `${key(remote)} ${key(outside)}`;
 }
 
-/** The socket inside, and of the destination what the mapping depends on. */
+/** Key of the inside socket, and of the part of the destination that the mapping depends on. */
 function flowKey(inside: SocketAddress, remote: SocketAddress, depends: 'independent' | AddressDependence): string {
   if (depends === 'independent') return key(inside);
   return depends === 'address' ? `${key(inside)} ${remote.address}` : tuple(inside, remote);
 }
 
-/** Of the other end what the filter asks for. */
+/** Key of the part of the other end that the filter checks. */
 function permissionKey(remote: SocketAddress, filter: 'none' | AddressDependence): string {
   if (filter === 'none') return '';
   return filter === 'address' ? remote.address : key(remote);

@@ -1,6 +1,6 @@
 /**
- * Multicast DNS of a simulated host: one link for each of its networks. Hosts with addresses in the same network hear each other, over the
- * simulation's links between them; messages travel as objects.
+ * Multicast DNS of a simulated host: one link for each of its networks. Hosts with addresses in the same network hear
+ * each other, over the simulation's links between them; messages travel as objects.
  */
 import { type DnsMessage, MDNS_PORT, type MdnsSource } from '../../protocol/discovery/index.ts';
 import { inPrefix, parseAddress, parsePrefix } from '../address.ts';
@@ -28,7 +28,7 @@ export class SimulatedMdns implements MdnsNetwork {
     return this.#networks.map((network) => ({ name: network, addresses: [addressOf(network)] }));
   }
 
-  /** Which networks the host has a link to from now on; those it had and has no more fail. For multicast DNS alone. */
+  /** Replaces the networks that the host has a link to; links of removed ones fail. Affects multicast DNS alone. */
   setNetworks(networks: readonly string[]): void {
     this.#networks = networks;
     for (const place of [...this.#places]) {
@@ -56,7 +56,7 @@ export class SimulatedMdns implements MdnsNetwork {
     return network === undefined ? undefined : addressOf(network);
   }
 
-  /** For the simulation: a message arrives at one of our addresses. */
+  /** For the simulation: delivers a message to one of our addresses. */
   deliver(address: string, message: DnsMessage, source: string): void {
     for (const { network, handlers } of [...this.#places]) {
       if (addressOf(network) === address) handlers.received(message, { address: source, port: MDNS_PORT }, source === address);

@@ -1,12 +1,15 @@
 /**
- * A router with a NAT or a firewall, as it stands before the hosts of a home or of a provider: what becomes of a datagram that comes to it from either side.
+ * A router with a NAT or a firewall, as it stands before the hosts of a home or of a provider: decides what happens to
+ * a datagram that arrives from either side.
  *
- * Out, in this order: no hop left → expired; UDP is blocked → dropped; an IPv6 destination in the NAT64 prefix → translated to IPv4; other IPv6 → forwarded
- * from its own prefixes only, and remembered by the firewall; IPv4 → its source is mapped (mappings.ts).
- * In, in this order: blocked; IPv6 → as the firewall says; IPv4 → as the mappings say, and what they turn away is dropped or claimed; no hop left → expired.
- * A datagram that expires at the box opens nothing; one that expires behind it has opened mapping and filter.
+ * Outward, in this order: no hop left → expired; UDP is blocked → dropped; an IPv6 destination in the NAT64 prefix →
+ * translated to IPv4; other IPv6 → forwarded from its own prefixes only, and remembered by the firewall; IPv4 → its
+ * source is mapped (mappings.ts).
+ * Inward, in this order: blocked; IPv6 → as the firewall decides; IPv4 → as the mappings decide, and refused datagrams
+ * are dropped or claimed; no hop left → expired. A datagram that expires at the box opens nothing; one that expires
+ * behind it has opened mapping and filter.
  *
- * The box decides only. Which realm a datagram is in, and how many routers lie between, is the topology's to know.
+ * The box only decides. The topology knows which realm a datagram is in, and how many routers lie between.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -18,19 +21,28 @@ import { TranslationPrefix } from './nat64.ts';
 import type { PortAllocation } from './ports.ts';
 import type { Random } from './random.ts';
 
-/** How a NAT box behaves. The defaults are those of a router at home whose firewall drops what it did not expect. */
+/** Behaviour of a NAT box. The defaults are those of a home router whose firewall drops unexpected datagrams. */
 export interface NatOptions {
-  /** Its addresses outside: IPv4 that hosts behind it share, and `address/bits` of IPv6 prefixes that it forwards to them. */
+  /**
+   * Its outside addresses: IPv4 addresses that the hosts behind it share, and `address/bits` of IPv6 prefixes that it
+   * forwards to them.
+   */
   outside: readonly string[];
-  /** Its addresses inside: what hosts behind it are told as gateway. No host has them, unless one is made with them. Default none. */
+  /**
+   * Its inside addresses: the gateway of the hosts behind it. No host owns them, unless one is made with them. Default
+   * none.
+   */
   inside?: readonly string[];
-  /** On what of the destination a mapping depends (RFC 4787 §4.1). Default independent. */
+  /** The part of the destination that a mapping depends on (RFC 4787 §4.1). Default independent. */
   mapping?: 'independent' | AddressDependence;
-  /** Which sources reach a mapped port (RFC 4787 §5): all, an address that was sent to, or an address and port. Default address-port. */
+  /**
+   * Which sources reach a mapped port (RFC 4787 §5): all, an address that was sent to, or an address and port. Default
+   * address-port.
+   */
   filter?: 'none' | AddressDependence;
-  /** Which port a new mapping gets. `preserve`: that of the socket, or the next free one above. Default preserve. */
+  /** The port of a new mapping. `preserve`: that of the socket, or the next free one above. Default preserve. */
   ports?: PortAllocation;
-  /** From one port of a sequence to the next, modulo 65,536; negative counts down. Default 1. */
+  /** Step between ports of a sequence, modulo 65,536; negative counts down. Default 1. */
   stride?: number;
   /** ms that a flow is remembered after a datagram. Default 30,000. */
   timeout?: number;
@@ -39,27 +51,33 @@ export interface NatOptions {
   /** Whether hosts behind it reach one another at their outside addresses (RFC 4787 §6). Default false. */
   hairpin?: boolean;
   /**
-   * What becomes of IPv4 datagrams that no host inside asked for. `claim`: the box takes them for itself, as Linux does without a firewall, and for
-   * `timeout` ms no flow from inside to that source can have that port. Default drop.
+   * What happens to IPv4 datagrams that no inside host asked for. `claim`: the box takes them for itself, as Linux does
+   * without a firewall, and for `timeout` ms no flow from inside to that source can have that port. Default drop.
    */
   inbound?: 'drop' | 'claim';
-  /** The box before this one: the addresses outside are of its realm. Default none: they are of the core. */
+  /** The box before this one, to whose realm the outside addresses belong. Default none: they belong to the core. */
   behind?: NatBox;
-  /** IPv6 of hosts behind it: forwarded, forwarded by a firewall that lets in answers only (by address and port), or not carried. Default none. */
+  /**
+   * IPv6 of hosts behind it: forwarded, forwarded by a firewall that admits only answers (by address and port), or not
+   * carried. Default none.
+   */
   v6?: 'forward' | 'firewall' | 'none';
-  /** The /96 under which IPv6 hosts behind it reach IPv4 (RFC 6146), such as `64:ff9b::`. Their resolver gives them such addresses (RFC 6147). Default none. */
+  /**
+   * The /96 under which IPv6 hosts behind it reach IPv4 (RFC 6146), such as `64:ff9b::`. Their resolver returns such
+   * addresses (RFC 6147). Default none.
+   */
   nat64?: string;
   /** No UDP passes, except from and to the addresses in `allow`. Default false. */
   blocked?: boolean;
   allow?: readonly string[];
-  /** Routers between it and the core, or the other members of the realm it stands in. Default 3. */
+  /** Routers between it and the core, or the other members of its realm. Default 3. */
   hops?: number;
 }
 
 /** Why a box did not pass a datagram on; `expired`: its hop limit ended at the box, or at the routers before it. */
 export type NatVerdict = 'unmapped' | 'filtered' | 'claimed' | 'blocked' | 'exhausted' | 'unrouted' | 'hairpin' | 'expired';
 
-/** What a box counts. */
+/** Counters of a box. */
 export interface NatStats extends Readonly<Record<NatVerdict, number>> {
   /** Datagrams passed. */
   readonly out: number;
@@ -73,14 +91,14 @@ export interface NatStats extends Readonly<Record<NatVerdict, number>> {
 export interface Passage {
   readonly source: SocketAddress;
   readonly destination: SocketAddress;
-  /** Routers that it may still reach: at least 1. */
+  /** Routers that it may still pass: at least 1. */
   readonly hops: number;
 }
 
 /** Linux: net.netfilter.nf_conntrack_udp_timeout and nf_conntrack_udp_timeout_stream. */
 const TIMEOUT = 30_000;
 const STREAM_TIMEOUT = 120_000;
-/** Two homes are then 8 routers apart: a hop limit up to 7 passes the own box and does not reach the other. */
+/** Two homes are then 8 routers apart: a hop limit up to 7 passes the sender's box and does not reach the other. */
 const HOPS = 3;
 
 /** A NAT box of a simulation. Made by `Simulation.nat`. */
@@ -88,7 +106,7 @@ export class NatBox {
   readonly name: string;
   /** As in {@link NatOptions.hops}. */
   readonly hops: number;
-  /** Canonical, as hosts behind it are told. */
+  /** Canonical, as given to the hosts behind it. */
   readonly inside: readonly string[];
   /** IPv4, canonical. */
   readonly addresses: readonly string[];
@@ -106,7 +124,7 @@ export class NatBox {
   readonly #counts: Record<NatVerdict | 'out' | 'in' | 'foreign', number>;
   #foreign: { traffic: CrossTraffic; perSecond: number } | null = null;
 
-  /** Made by `Simulation.nat`. @throws LocalError INVALID_ARGUMENT for addresses that are none, and a stride that leads nowhere */
+  /** Made by `Simulation.nat`. @throws LocalError INVALID_ARGUMENT for invalid addresses or an unusable stride */
   constructor(name: string, options: NatOptions, now: () => number, random: Random) {
     const { timeout = TIMEOUT, streamTimeout = STREAM_TIMEOUT, stride = 1 } = options;
     const outside = options.outside.map(checkedPrefix);
@@ -132,13 +150,13 @@ export class NatBox {
     this.#counts = { ...none, out: 0, in: 0, foreign: 0 };
   }
 
-  /** As of now. */
+  /** Counters as of now. */
   get stats(): NatStats {
     this.#occupy();
     return { ...this.#counts, mappings: this.#mappings?.made ?? 0 };
   }
 
-  /** All mappings, claims and flows are gone, as after a reboot. What {@link forward} set up stays. */
+  /** Removes all mappings, claims and flows, as after a reboot, except ports that {@link forward} set up. */
   forget(): void {
     this.#occupy();
     this.#mappings?.clear();
@@ -146,7 +164,8 @@ export class NatBox {
   }
 
   /**
-   * Lets hosts that are not simulated begin flows from now on, at random times (a Poisson process); each takes a port for `timeout` ms.
+   * Lets hosts that are not simulated begin flows from now on, at random times (a Poisson process); each takes a port
+   * for `timeout` ms.
    * @param perSecond on average; 0 ends it
    */
   occupy(perSecond: number): void {
@@ -157,9 +176,10 @@ export class NatBox {
   }
 
   /**
-   * Forwards a port to a socket inside, as a person or PCP (RFC 6887) sets it up. With `mapping: 'independent'` that socket also sends from it.
-   * @param address outside. Default the first
-   * @returns a function that takes it back
+   * Forwards a port to an inside socket, as an operator or PCP (RFC 6887) sets it up. With `mapping: 'independent'`
+   * that socket also sends from it.
+   * @param address outside address. Default the first
+   * @returns a function that removes it
    */
   forward(port: number, inside: SocketAddress, address: string | undefined = this.addresses[0]): () => void {
     if (this.#mappings === null || address === undefined || !this.addresses.includes(address))
@@ -167,12 +187,15 @@ export class NatBox {
     return this.#mappings.fix({ address: checkedAddress(inside.address), port: inside.port }, { address, port });
   }
 
-  /** Whether the address is one of its own outside; for the simulation. */
+  /** For the simulation: whether the address is one of its outside addresses. */
   owns(address: string): boolean {
     return this.addresses.includes(address);
   }
 
-  /** What becomes of a datagram from inside; for the simulation. @param turned it is for an address of the box itself, and comes back by {@link inward} */
+  /**
+   * For the simulation: decides about a datagram from inside. @param turned it is for an address of the box itself, and
+   * comes back through {@link inward}
+   */
   outward(passage: Passage, turned: boolean): Passage | NatVerdict {
     this.#occupy();
     const result = this.#outward(passage, turned);
@@ -180,7 +203,7 @@ export class NatBox {
     return result;
   }
 
-  /** What becomes of a datagram from outside; for the simulation. */
+  /** For the simulation: decides about a datagram from outside. */
   inward(passage: Passage, turned: boolean): Passage | NatVerdict {
     this.#occupy();
     const result = this.#inward(passage, turned);
@@ -189,8 +212,8 @@ export class NatBox {
   }
 
   /**
-   * What the addresses of a TCP connection from inside become; null when it has no way out. What is said of UDP, ports and times does not matter; for the
-   * simulation.
+   * For the simulation: translates the addresses of a TCP connection from inside; null when it has no way out. Rules
+   * for UDP, ports and times do not apply.
    */
   connect(source: string, destination: string): { source: string; destination: string } | null {
     const remote = this.nat64?.toV4(destination) ?? destination;
@@ -199,12 +222,12 @@ export class NatBox {
     return outside === undefined || isV6(source) === (remote === destination) ? null : { source: outside, destination: remote };
   }
 
-  /** A datagram's hops ended at the routers before the box; for the simulation. */
+  /** For the simulation: a datagram's hops ended at the routers before the box. */
   expire(): void {
     this.#counts.expired++;
   }
 
-  /** The address inside for which a datagram would be, filter aside; for the simulation. Changes nothing. */
+  /** For the simulation: the inside address that a datagram is for, ignoring the filter. Changes nothing. */
   peek(destination: SocketAddress): string | null {
     if (isV6(destination.address)) return destination.address;
     return this.#mappings?.peek(destination, this.#now())?.address ?? null;
@@ -222,7 +245,7 @@ export class NatBox {
     return outside === null ? 'exhausted' : { source: outside, destination: remote, hops: hops - 1 };
   }
 
-  /** IPv6 from inside. */
+  /** Whether IPv6 from inside is forwarded. */
   #forwards(source: SocketAddress, remote: SocketAddress): boolean {
     const { v6 = 'none' } = this.#options;
     if (v6 === 'none' || !this.#routes(source.address)) return false;
@@ -239,7 +262,7 @@ export class NatBox {
     return { source: this.#seenFrom(inside.address, source), destination: inside, hops: hops - 1 };
   }
 
-  /** IPv6 from outside. */
+  /** Admits IPv6 from outside. */
   #admitted(source: SocketAddress, destination: SocketAddress): SocketAddress | NatVerdict {
     const { v6 = 'none' } = this.#options;
     if (v6 === 'none' || !this.#routes(destination.address)) return 'unrouted';
@@ -250,7 +273,7 @@ export class NatBox {
     return destination;
   }
 
-  /** IPv4 from outside. */
+  /** Maps IPv4 from outside. */
   #mapped(source: SocketAddress, destination: SocketAddress): SocketAddress | NatVerdict {
     const now = this.#now();
     const inside = this.#mappings?.inward(source, destination, now) ?? 'unmapped';
@@ -259,7 +282,7 @@ export class NatBox {
     return 'claimed';
   }
 
-  /** An IPv4 source as a host inside sees it. */
+  /** Returns an IPv4 source as an inside host sees it. */
   #seenFrom(inside: string, source: SocketAddress): SocketAddress {
     if (this.nat64 === null || !isV6(inside) || isV6(source.address)) return source;
     return { address: this.nat64.toV6(source.address), port: source.port };
@@ -274,7 +297,7 @@ export class NatBox {
     return bytes !== null && this.prefixes.some((prefix) => inPrefix(bytes, prefix));
   }
 
-  /** Foreign flows up to now. */
+  /** Adds foreign flows up to now. */
   #occupy(): void {
     const { traffic, perSecond } = this.#foreign ?? {};
     // One "byte" is one flow.

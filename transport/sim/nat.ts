@@ -1,40 +1,40 @@
 /**
- * Rebinding, as a NAT before a host does it: from some moment on, what the host sends appears to come from another port, or from another address and
- * port, and what is sent to the earlier one is lost. The host notices nothing.
+ * Rebinding, as by a NAT before a host: from some moment on, the host's datagrams appear to come from another port, or
+ * from another address and port, and datagrams to the earlier one are lost. The host notices nothing.
  *
- * Mappings are made by the first datagram out and depend on the host's socket only (RFC 4787 endpoint-independent, no filter). A host that was
- * never rebound has none and is reached as it is.
+ * The first outgoing datagram makes a mapping, which depends on the host's socket only (RFC 4787 endpoint-independent,
+ * no filter). A host that was never rebound has none and is reached directly.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 
 interface Mapping {
   readonly outside: string;
-  /** Port inside → outside, and back. */
+  /** Inside port → outside port, and back. */
   readonly ports: Map<number, number>;
   readonly inside: Map<number, number>;
 }
 
-/** Ports outside, given out in turn; below the ephemeral ones of hosts. */
+/** Outside ports, assigned in turn; below the ephemeral ones of hosts. */
 const FIRST_PORT = 20_000;
 const PORTS = 20_000;
 
-/** The mappings of all hosts that were rebound. */
+/** The mappings of all rebound hosts. */
 export class Nat {
-  /** By address of a host. */
+  /** By host address. */
   readonly #mappings = new Map<string, Mapping>();
-  /** Address outside, also an earlier one → address of the host. */
+  /** Outside address, including earlier ones → host address. */
   readonly #hosts = new Map<string, string>();
   #portsGiven = 0;
   #addressesGiven = 0;
 
-  /** New mappings for an address of a host: another port for each socket, with 'address' from another address too. */
+  /** Replaces the mappings of a host address: another port for each socket, with 'address' also another address. */
   rebind(address: string, what: 'port' | 'address'): void {
     const outside = what === 'address' ? this.#freshAddress(address) : (this.#mappings.get(address)?.outside ?? address);
     this.#mappings.set(address, { outside, ports: new Map(), inside: new Map() });
     this.#hosts.set(outside, address);
   }
 
-  /** How the source of a datagram looks outside. */
+  /** Returns the source of a datagram as seen outside. */
   outward(source: SocketAddress): SocketAddress {
     const mapping = this.#mappings.get(source.address);
     if (mapping === undefined) return source;
@@ -47,12 +47,12 @@ export class Nat {
     return { address: mapping.outside, port };
   }
 
-  /** How an address of a host looks outside. */
+  /** Returns a host address as seen outside. */
   outsideOf(address: string): string {
     return this.#mappings.get(address)?.outside ?? address;
   }
 
-  /** Where a datagram goes inside; undefined when its mapping is gone. */
+  /** Returns the inside destination of a datagram; undefined when its mapping is gone. */
   inward(destination: SocketAddress): SocketAddress | undefined {
     const address = this.hostAddress(destination.address);
     const mapping = this.#mappings.get(address);
@@ -61,7 +61,7 @@ export class Nat {
     return mapping.outside !== destination.address || port === undefined ? undefined : { address, port };
   }
 
-  /** The host's own address behind an address that it has or had outside. */
+  /** Returns the host's own address for an outside address that it has or had. */
   hostAddress(outside: string): string {
     return this.#hosts.get(outside) ?? outside;
   }

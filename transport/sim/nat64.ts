@@ -1,4 +1,7 @@
-/** Addresses of NAT64: IPv4 addresses under an IPv6 prefix of 96 bits (RFC 6052 §2.2), and what a resolver makes of them (RFC 6147, RFC 7050). */
+/**
+ * Addresses of NAT64: IPv4 addresses under an IPv6 prefix of 96 bits (RFC 6052 §2.2), and a resolver's use of them (RFC
+ * 6147, RFC 7050).
+ */
 import { formatAddress } from '../../protocol/address.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { inPrefix, type Prefix, parseAddress, parsePrefix } from '../address.ts';
@@ -12,7 +15,10 @@ export const IPV4_ONLY_ADDRESSES: readonly string[] = ['192.0.0.170', '192.0.0.1
 export class TranslationPrefix {
   readonly #prefix: Prefix;
 
-  /** @param text `64:ff9b::`, with or without `/96`. @throws LocalError INVALID_ARGUMENT for anything but an IPv6 prefix of 96 bits */
+  /**
+   * @param text `64:ff9b::`, with or without `/96`. @throws LocalError INVALID_ARGUMENT unless it is an IPv6 prefix of
+   *   96 bits
+   */
   constructor(text: string) {
     const prefix = parsePrefix(text.includes('/') ? text : `${text}/${PREFIX_BITS}`);
     if (prefix?.bytes.length !== 16 || prefix.length !== PREFIX_BITS)
@@ -20,7 +26,7 @@ export class TranslationPrefix {
     this.#prefix = prefix;
   }
 
-  /** The IPv4 address in one of ours, null for any other address. */
+  /** Returns the IPv4 address in an address of this prefix, null for any other address. */
   toV4(address: string): string | null {
     const bytes = address.includes(':') ? parseAddress(address) : null;
     return bytes !== null && inPrefix(bytes, this.#prefix) ? formatAddress(bytes.subarray(12)) : null;
@@ -33,7 +39,7 @@ export class TranslationPrefix {
     return formatAddress(bytes);
   }
 
-  /** The addresses of a name as DNS64 gives them: those that it has, and for a name without IPv6 also ours, first. */
+  /** Returns a name's addresses as DNS64 does: its own, preceded by translated ones for a name without IPv6. */
   synthesize(addresses: readonly string[]): readonly string[] {
     if (addresses.some((address) => address.includes(':'))) return addresses;
     return [...addresses.map((address) => this.toV6(address)), ...addresses];

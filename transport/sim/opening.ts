@@ -1,16 +1,19 @@
-/** How a WebSocket opens in a simulation: each step is a packet to the acceptor and one back, which says whether and how it goes on. */
+/**
+ * Opens a WebSocket in a simulation: each step is a packet to the acceptor and one back, which decides whether and how
+ * it continues.
+ */
 import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { NoUpgradeError } from '../../protocol/station-dial/index.ts';
 import type { Clock, MessagePipe, WebSocketOptions } from '../environment.ts';
 import type { SimulatedPipe } from './pipes.ts';
 import type { WebSocketHandlers, WebSocketListenOptions, WebSocketUrl } from './web-socket.ts';
 
-/** Bytes either way of SYN, of a TLS handshake, and of the upgrade. */
+/** Bytes each way of SYN, of a TLS handshake, and of the upgrade. */
 const SYN_SIZE = 60;
 const TLS_SIZE = 1200;
 const UPGRADE_SIZE = 400;
 
-/** One WebSocket that opens. */
+/** One opening WebSocket. */
 export class Opening {
   /** As `network.openWebSocket` says. */
   readonly result: Promise<MessagePipe>;
@@ -25,7 +28,7 @@ export class Opening {
 
   /**
    * @param pipe null when nothing comes back from the address
-   * @param listener who listens on the port now
+   * @param listener on the port now
    */
   constructor(
     clock: Clock,
@@ -46,7 +49,7 @@ export class Opening {
     if (pipe !== null && !this.#settled) this.#connect(pipe);
   }
 
-  /** Time and signal. */
+  /** Applies timeout and signal. */
   #limit(clock: Clock): void {
     const { url, timeout, signal } = this.#options;
     const stop = (): void => this.#fail(new LocalError('STOPPED', 'opening the WebSocket was stopped'));
@@ -81,7 +84,7 @@ export class Opening {
     this.#exchange(pipe, TLS_SIZE, check, () => this.#upgrade(pipe));
   }
 
-  /** The answer leaves before what `accept` has sent. */
+  /** The answer leaves before anything that `accept` has sent. */
   #upgrade(pipe: SimulatedPipe): void {
     pipe.flows.opener.send(UPGRADE_SIZE, () => {
       const answer = this.#accept(pipe);
@@ -91,7 +94,7 @@ export class Opening {
     });
   }
 
-  /** At the acceptor. */
+  /** Runs at the acceptor. */
   #accept(pipe: SimulatedPipe): WebSocketHandlers | SvcError {
     const { url, protocol } = this.#options;
     const listener = this.#listener();

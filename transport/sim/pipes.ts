@@ -1,7 +1,9 @@
 /**
- * A WebSocket between two simulated hosts: an ordered pipe of whole messages over two TCP flows (tcp-flow.ts), and what a test can do to it.
+ * A WebSocket between two simulated hosts: an ordered pipe of whole messages over two TCP flows (tcp-flow.ts), with
+ * controls for tests.
  *
- * Handshakes, messages and the end travel in the same flows, so all of them meet the link's delay, rate and loss. There are no frames and no pings.
+ * Handshakes, messages and the end travel in the same flows, so the link's delay, rate and loss affect all of them.
+ * There are no frames and no pings.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { RemoteError, type SvcError } from '../../protocol/errors/index.ts';
@@ -18,20 +20,20 @@ const NORMAL_CLOSURE = 1000;
 /** A close frame and a FIN. */
 const CLOSE_SIZE = 40;
 
-/** What a pipe needs of the simulation. */
+/** Interface of the simulation for a pipe. */
 export interface PipeClock {
   readonly now: number;
   at(time: number, phase: Phase, run: () => void): SimulationEvent;
 }
 
-/** What an end of a pipe is given. */
+/** Options of one end of a pipe. */
 interface EndOptions {
   readonly host: SimulatedHost;
-  /** Whom it sees. */
+  /** The peer's address as this end sees it. */
   readonly peer: SocketAddress;
   readonly out: Flow;
   readonly other: () => PipeEnd;
-  /** What has arrived passes the proxy, where there is one. */
+  /** Passes arrivals through the proxy, if there is one. */
   readonly pass: (arrived: () => void) => void;
   readonly ended: () => void;
 }
@@ -44,9 +46,9 @@ export class PipeEnd implements MessagePipe {
   readonly proxy: null = null;
 
   readonly #options: EndOptions;
-  /** Null until the upgrade is through. */
+  /** Null until the upgrade has succeeded. */
   #handlers: WebSocketHandlers | null = null;
-  /** Until then, what is to be sent. */
+  /** Sends that wait until then. */
   #early: (() => void)[] = [];
   /** `sent` of each message that has not left. */
   #unsent: (() => void)[] = [];
@@ -63,13 +65,13 @@ export class PipeEnd implements MessagePipe {
     return this.#open;
   }
 
-  /** The upgrade is through; for the pipe. */
+  /** For the pipe: the upgrade has succeeded. */
   open(handlers: WebSocketHandlers): void {
     this.#handlers = handlers;
     for (const send of this.#early.splice(0)) send();
   }
 
-  /** Whether the upgrade is through at this end. */
+  /** Whether the upgrade has succeeded at this end. */
   get isUsed(): boolean {
     return this.#handlers !== null;
   }
@@ -95,20 +97,20 @@ export class PipeEnd implements MessagePipe {
     this.#options.ended();
   }
 
-  /** A message arrives; for the pipe. */
+  /** For the pipe: a message arrives. */
   take(message: Uint8Array): void {
     if (this.#open) this.#options.host.run(() => this.#open && this.#handlers?.receive(message));
     else this.#options.other().fail(reset());
   }
 
-  /** It has ended, and not by its own host; for the pipe. */
+  /** For the pipe: it has ended, not by its own host. */
   fail(error: SvcError): void {
     if (!this.#open) return;
     this.abort();
     this.#options.host.run(() => this.#handlers?.closed(error));
   }
 
-  /** It is gone at once; for the pipe. */
+  /** For the pipe: removes it at once. */
   abort(): void {
     if (!this.#open) return;
     this.#shut();
@@ -133,25 +135,25 @@ export class PipeEnd implements MessagePipe {
 }
 
 export const SIDES = ['opener', 'acceptor'] as const;
-/** Which end of a pipe. */
+/** One end of a pipe. */
 export type Side = (typeof SIDES)[number];
 
-/** What a pipe is between. */
+/** Parties and surroundings of a pipe. */
 export interface PipeOptions {
   readonly url: string;
   readonly clock: PipeClock;
   readonly hosts: Readonly<Record<Side, SimulatedHost>>;
-  /** Whom each end sees. */
+  /** The peer address that each end sees. */
   readonly peers: Readonly<Record<Side, SocketAddress>>;
-  /** On which its packets leave. */
+  /** The link that its packets leave on. */
   readonly links: Readonly<Record<Side, Link>>;
-  /** Whether packets of an end reach the other. */
+  /** Whether packets of one end reach the other. */
   readonly reach: (from: Side) => Reach;
-  /** It is gone at both ends. */
+  /** Called when it is gone at both ends. */
   readonly ended: () => void;
 }
 
-/** A WebSocket as a test sees it, from the moment in which its opener begins to open it. */
+/** A WebSocket as a test sees it, from the moment its opener begins to open it. */
 export class SimulatedPipe {
   readonly url: string;
   /** Names of the hosts. */
@@ -161,7 +163,7 @@ export class SimulatedPipe {
   readonly hosts: PipeOptions['hosts'];
   readonly flows: Readonly<Record<Side, Flow>>;
   readonly ends: Readonly<Record<Side, PipeEnd>>;
-  /** For the simulation: told of what ends it, before the ends are. */
+  /** For the simulation: receives the error that ends it, before the ends do. */
   failed: (error: SvcError) => void = () => {};
 
   readonly #options: PipeOptions;
@@ -179,7 +181,10 @@ export class SimulatedPipe {
     this.ends = { opener: this.#end('opener'), acceptor: this.#end('acceptor') };
   }
 
-  /** Nothing passes either way from now on, and no `sent` is called beyond what fits into `sendBuffer`, until {@link resume}. Nothing is lost. */
+  /**
+   * Stops all traffic both ways, and calls no `sent` beyond what fits into `sendBuffer`, until {@link resume}. Nothing
+   * is lost.
+   */
   stall(): void {
     for (const side of SIDES) this.flows[side].stall();
   }
@@ -189,26 +194,26 @@ export class SimulatedPipe {
   }
 
   /**
-   * Each end is gone for the other from now on, without a word (RFC 9293 §3.5.1). Messages leave, up to what the kernels hold, and arrive nowhere; an end
-   * learns it a quarter of an hour after it sent something.
+   * Cuts both ends off from each other silently (RFC 9293 §3.5.1). Messages leave, up to the kernels' capacity, and
+   * arrive nowhere; an end learns it a quarter of an hour after it sent something.
    */
   halfOpen(): void {
     this.#halfOpen = true;
   }
 
-  /** Both ends are told at once that the connection was reset. */
+  /** Reports a connection reset to both ends at once. */
   cut(): void {
     this.failed(reset());
     for (const side of SIDES) this.ends[side].fail(reset());
   }
 
-  /** A proxy passes on what arrives every so many virtual ms only; 0: as it comes. */
+  /** Makes a proxy pass on arrivals every `ms` of virtual time only; 0: as they come. */
   batch(ms: number): void {
     this.#batchTime = ms;
     if (ms === 0) this.#passBatch();
   }
 
-  /** The kernel of one end gives it up and says so, once; for the simulation. */
+  /** For the simulation: the kernel of one end resets it, once. */
   reset(side: Side): void {
     const { clock, links, reach } = this.#options;
     const reached = reach(side) === 'open' && !this.#halfOpen;

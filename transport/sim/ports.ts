@@ -1,20 +1,22 @@
 /**
- * Which outside port a new mapping of a NAT gets (RFC 4787 §4.2): the port inside where it is free, the next one of a sequence, or any.
+ * The outside port of a new NAT mapping (RFC 4787 §4.2): the inside port if it is free, the next one of a sequence, or
+ * a random one.
  *
- * A sequence moves by a constant stride modulo 65,536 and skips the ports below 1,024. When it can give no port (a stride that shares a factor with 65,536
- * meets only some of them), and when enough random draws found none, the first free port above is taken.
+ * A sequence moves by a constant stride modulo 65,536 and skips the ports below 1,024. When it finds no port (a stride
+ * that shares a factor with 65,536 visits only some of them), or enough random draws found none, the next free port
+ * above is taken.
  */
 import type { Random } from './random.ts';
 
 /** How a NAT chooses the port of a new mapping. */
 export type PortAllocation = 'preserve' | 'sequential' | 'random';
 
-/** NATs give out none of the ports below (RFC 6335 §6, system ports), except to an inside socket that has one itself. */
+/** NATs assign no port below this (RFC 6335 §6, system ports), except to an inside socket that has one itself. */
 export const FIRST_PORT = 1024;
 const PORTS = 65_536;
 const MAX_DRAWS = 64;
 
-/** Gives out the ports of one outside address. */
+/** Assigns the ports of one outside address. */
 export class PortAllocator {
   readonly #allocation: PortAllocation;
   readonly #stride: number;
@@ -23,7 +25,7 @@ export class PortAllocator {
   readonly #random: Random;
   #last: number;
 
-  /** @param stride of a sequence: any whole number that is no multiple of 65,536; negative counts down */
+  /** @param stride of a sequence: any integer that is no multiple of 65,536; negative counts down */
   constructor(allocation: PortAllocation, stride: number, random: Random) {
     this.#allocation = allocation;
     this.#stride = ((stride % PORTS) + PORTS) % PORTS;
@@ -32,7 +34,7 @@ export class PortAllocator {
     this.#last = this.#any();
   }
 
-  /** Returns a port that is free, null when there is none. @param wanted the port inside */
+  /** Returns a free port, null when there is none. @param wanted the inside port */
   allocate(wanted: number, isFree: (port: number) => boolean): number | null {
     if (this.#allocation === 'preserve') return isFree(wanted) ? wanted : nextFree(wanted, isFree);
     return this.#allocation === 'sequential' ? this.#next(isFree) : this.#draw(isFree);
@@ -65,7 +67,7 @@ export class PortAllocator {
   }
 }
 
-/** The first free port above, beginning again at {@link FIRST_PORT} after the last. */
+/** Returns the next free port above, wrapping to {@link FIRST_PORT} after the last. */
 function nextFree(port: number, isFree: (port: number) => boolean): number | null {
   const start = Math.max(port, FIRST_PORT - 1);
   for (let steps = 1; steps <= PORTS - FIRST_PORT; steps++) {

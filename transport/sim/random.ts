@@ -1,6 +1,6 @@
 /**
- * Seeded randomness of the simulator: sfc32 (Chris Doty-Humphrey, PractRand), 128 bits of state. Good statistics, fast, reproducible and **not
- * secret**: whoever knows the seed knows every key made in the simulation.
+ * Seeded randomness of the simulator: sfc32 (Chris Doty-Humphrey, PractRand), 128 bits of state. Good statistics, fast,
+ * reproducible and **not secret**: the seed reveals every key made in the simulation.
  */
 export class Random {
   readonly #seed: string;
@@ -16,7 +16,7 @@ export class Random {
     for (let i = 0; i < 12; i++) this.u32();
   }
 
-  /** An independent sequence: what one part draws does not move another's. */
+  /** Returns an independent sequence: draws of one part do not affect another's. */
   fork(name: string): Random {
     return new Random(`${this.#seed}/${name}`);
   }
@@ -30,7 +30,7 @@ export class Random {
     return result >>> 0;
   }
 
-  /** From 0 up to but not including 1. */
+  /** Returns a number from 0 up to but not including 1. */
   fraction(): number {
     return this.u32() / 0x1_0000_0000;
   }

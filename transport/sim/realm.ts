@@ -1,6 +1,6 @@
 /**
- * A realm of addresses: hosts and NAT boxes that reach one another without translation. One is the core, one lies behind each NAT box. Two realms may use the
- * same addresses.
+ * A realm of addresses: hosts and NAT boxes that reach one another without translation. One is the core, and each NAT
+ * box has one behind it. Two realms may use the same addresses.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import { inPrefix, parseAddress } from '../address.ts';
@@ -9,9 +9,9 @@ import { Nat } from './nat.ts';
 import { NatBox } from './nat-box.ts';
 
 export class Realm {
-  /** Of hosts in this realm that were rebound. */
+  /** Mappings of rebound hosts in this realm. */
   readonly rebound = new Nat();
-  /** The way out, with the realm it leads to; null of the core. */
+  /** The router that leads out, with the realm beyond it; null for the core. */
   readonly router: NatBox | null;
   readonly outer: Realm | null;
   /** By address; a host may have been stopped. */
@@ -32,7 +32,7 @@ export class Realm {
     }
   }
 
-  /** Removes a host. Its addresses belong to nobody. */
+  /** Removes a host and frees its addresses. */
   remove(host: SimulatedHost): void {
     for (const address of host.addresses) if (this.#owners.get(address) === host) this.#owners.delete(address);
   }
@@ -44,19 +44,22 @@ export class Realm {
     if (member instanceof NatBox && member.prefixes.length > 0) this.#boxes.push(member);
   }
 
-  /** The living host, or the box, that a datagram to this address goes to. */
+  /** Returns the living host, or the box, that receives datagrams to this address. */
   ownerOf(address: string): SimulatedHost | NatBox | undefined {
     const owner = this.#owners.get(this.rebound.hostAddress(address));
     if (owner === undefined) return this.#boxes.length === 0 ? undefined : this.#forwarderOf(address);
     return owner instanceof NatBox || owner.alive ? owner : undefined;
   }
 
-  /** The host or the box that an address was given to, also a host that was stopped. */
+  /** Returns the host or box that an address was assigned to, stopped hosts included. */
   memberAt(address: string): SimulatedHost | NatBox | undefined {
     return this.#owners.get(this.rebound.hostAddress(address));
   }
 
-  /** The first living host, or the first box: it stands for the realm as long as a datagram to it is addressed to nobody in it. */
+  /**
+   * Returns the first living host, or the first box: it stands for the realm while a datagram's destination is unknown
+   * in it.
+   */
   first(): SimulatedHost | NatBox | undefined {
     const members = [...this.#owners.values(), ...this.#boxes];
     return members.find((member) => !(member instanceof NatBox) && member.alive) ?? members.find((member) => member instanceof NatBox);

@@ -1,16 +1,18 @@
 /**
- * A network in virtual time: hosts, links between them, and a clock that jumps from event to event. The real code of all layers above runs in it,
- * hours of keep-alive in milliseconds, and the same seed gives the same run, datagram for datagram.
+ * A network in virtual time: hosts, links between them, and a clock that jumps from event to event. The real code of
+ * all layers above runs in it, hours of keep-alive in milliseconds, and the same seed gives the same run, datagram for
+ * datagram.
  *
- * 1. Datagrams, timers and deferred calls are events in one queue, ordered by time; within one instant arrivals and timers come before
- *    deferred calls, and otherwise the order of scheduling decides.
- * 2. After each event, and more thoroughly before time moves on, pending promises are given turns (`TURNS`): application code is asynchronous, and
- *    what it does in answer to an event belongs to the same instant. JavaScript has no way to ask whether promises are pending, so a chain
- *    of more than `TURNS_BEFORE_TIME` awaits that schedules nothing goes on at a later instant; that, too, is reproducible.
- * 3. Only promises are waited for. Code that awaits real IO, such as a database, needs `hop`.
+ * 1. Datagrams, timers and deferred calls are events in one queue, ordered by time; within one instant arrivals and
+ *    timers come before deferred calls, and otherwise the order of scheduling decides.
+ * 2. After each event, and more thoroughly before time advances, pending promises get turns (`TURNS`): application code
+ *    is asynchronous, and its reaction to an event belongs to the same instant. JavaScript cannot report whether
+ *    promises are pending, so a chain of more than `TURNS_BEFORE_TIME` awaits that schedules nothing continues at a
+ *    later instant; that, too, is reproducible.
+ * 3. Only promises are awaited. Code that awaits real IO, such as a database, needs `hop`.
  *
- * It needs nothing from its host, no timers and no Node, so it also runs in a bare JavaScript context. Of TCP it has
- * WebSockets (tcp.ts). It does not model ICMP: a datagram to nobody is lost.
+ * It needs no timers and no Node, so it also runs in a bare JavaScript context. Of TCP it has WebSockets (tcp.ts). It
+ * does not model ICMP: a datagram to an unused address is lost.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
@@ -33,34 +35,34 @@ import type { WebSocketListener, WebSocketListenOptions } from './web-socket.ts'
 
 const TURNS = 4;
 const TURNS_BEFORE_TIME = 64;
-/** Events in one instant above which something calls itself without end. */
+/** More events than this in one instant mean an endless loop. */
 const MAX_EVENTS_PER_INSTANT = 1_000_000;
-/** Virtual ms that a run until a condition may take: an hour. */
+/** Default limit of virtual ms for a run until a condition: an hour. */
 const DEFAULT_LIMIT = 3_600_000;
 /** One-way delay within a host, ms. */
 const LOOPBACK_DELAY = 0.02;
-/** What a multicast DNS message counts as on a link, bytes. */
+/** Size of a multicast DNS message on a link, bytes. */
 const MDNS_SIZE = 500;
-/** What systems set (RFC 1700, IP time to live). */
+/** The usual default of systems (RFC 1700, IP time to live). */
 const DEFAULT_HOP_LIMIT = 64;
 const NEW_YEAR_2026 = 1_767_225_600_000;
-/** A turn waits for it: of `await undefined` each would make a promise of its own. */
+/** A turn awaits this promise: each `await undefined` would make a new one. */
 const SETTLED = Promise.resolve();
 
 /** A network in virtual time with its hosts. */
 export class Simulation implements World {
   readonly seed: string;
-  /** What is answered by https, by URL: a text, an error, or null for silence. Nobody listens at other URLs. */
+  /** Answers over https, by URL: a text, an error, or null for silence. No server listens at other URLs. */
   readonly documents = new Map<string, SimulatedDocument>();
   /**
-   * Sees each datagram as it is sent and may intervene: `'drop'`, or bytes to send in its place, one datagram or several. Keep `packet.data`
-   * and {@link inject} it later to replay.
+   * Sees each datagram as it is sent and may intervene: returns `'drop'`, or bytes to send instead, one datagram or
+   * several. To replay, keep `packet.data` and {@link inject} it later.
    */
   onPacket: ((packet: SimulatedPacket) => undefined | 'drop' | Uint8Array | readonly Uint8Array[]) | undefined;
-  /** Told what became of each datagram: once or twice per datagram, verdict of the link and arrival. */
+  /** Receives the fate of each datagram: once or twice per datagram, the link's verdict and the arrival. */
   onTrace: ((packet: SimulatedPacket, fate: PacketFate, time: number) => void) | undefined;
 
-  /** Told of each WebSocket as it begins to open: time to stall it. */
+  /** Receives each WebSocket when it begins to open, early enough to stall it. */
   onPipe: ((pipe: SimulatedPipe) => void) | undefined;
 
   readonly #options: SimulationOptions;
@@ -93,8 +95,9 @@ export class Simulation implements World {
   }
 
   /**
-   * Adds a host. Its name resolves to its addresses, in its realm and behind the boxes of that realm. A name or address of a stopped host may be used
-   * again: that is a restart, at the same place unless other addresses or another box are given, and as many hops away unless others are given.
+   * Adds a host. Its name resolves to its addresses, in its realm and behind the boxes of that realm. A name or address
+   * of a stopped host may be used again: that is a restart, at the same position unless other addresses, another box or
+   * other hops are given.
    */
   host(name: string, options: HostOptions = {}): SimulatedHost {
     const earlier = this.#hosts.get(name);
@@ -114,9 +117,9 @@ export class Simulation implements World {
   }
 
   /**
-   * Gives a running host other addresses, none where its link is down, and perhaps another place. Datagrams to its old addresses are lost from now on, those
-   * of sockets that are bound to one too, and WebSockets over them are silent until it has the address again at the same place. The links to other hosts,
-   * by name, stay what they are.
+   * Gives a running host other addresses, none if its link is down, and perhaps another position. Datagrams to its old
+   * addresses are lost from now on, as are those of sockets bound to one, and WebSockets over them are silent until it
+   * has the address again at the same position. The links to other hosts, by name, stay.
    */
   move(host: SimulatedHost, { addresses, kinds = [], behind, hops }: MoveOptions): void {
     if (!host.alive) throw new LocalError('INVALID_STATE', `${host.name} was stopped`);
@@ -136,13 +139,16 @@ export class Simulation implements World {
     return box;
   }
 
-  /** Sets the link between two hosts in both directions, or with `back` each on its own. What was set before is replaced, statistics stay. */
+  /**
+   * Sets the link between two hosts in both directions, or with `back` each separately. Replaces earlier options;
+   * statistics stay.
+   */
   link(from: string | SimulatedHost, to: string | SimulatedHost, options: LinkOptions, back: LinkOptions = options): void {
     this.direction(from, to).options = new Link(options, this.#random).options;
     this.direction(to, from).options = new Link(back, this.#random).options;
   }
 
-  /** One direction of a link: its statistics and present options. */
+  /** One direction of a link: its statistics and current options. */
   direction(from: string | SimulatedHost, to: string | SimulatedHost): Link {
     const name = `${nameOf(from)} > ${nameOf(to)}`;
     let link = this.#links.get(name);
@@ -155,9 +161,9 @@ export class Simulation implements World {
   }
 
   /**
-   * Has a NAT right before a host, between it and any {@link NatBox}, give its sockets new ports outside, with `'address'` also a new address: as the
-   * others see it, the host's datagrams come from elsewhere, and what is sent to where they came from before is lost. A box forwards no IPv6 from such a new
-   * address: it is in none of its prefixes.
+   * Makes a NAT right before a host, between it and any {@link NatBox}, give its sockets new outside ports, with
+   * `'address'` also a new address: other hosts see its datagrams come from elsewhere, and datagrams to the earlier
+   * address and port are lost. A box forwards no IPv6 from such a new address: it is in none of its prefixes.
    * @param delay virtual ms from now
    */
   rebind(host: SimulatedHost, what: 'port' | 'address' = 'port', delay = 0): void {
@@ -169,14 +175,15 @@ export class Simulation implements World {
     else this.at(this.#now + delay, Phase.ARRIVAL, rebind);
   }
 
-  /** The WebSockets that are open or begin to be, the oldest first: of one host, or all. */
+  /** The WebSockets that are open or opening, the oldest first: of one host, or all. */
   pipes(host?: string | SimulatedHost): SimulatedPipe[] {
     return this.#tcp.pipes(host === undefined ? undefined : nameOf(host));
   }
 
   /**
-   * A firewall before a host drops all UDP from now on, multicast DNS included, or all TCP, either way and without a word. It stays when the host restarts.
-   * @returns a function that takes it back
+   * Makes a firewall before a host drop all UDP, multicast DNS included, or all TCP, in both directions and silently.
+   * It stays when the host restarts.
+   * @returns a function that removes it
    */
   block(host: string | SimulatedHost, protocol: 'udp' | 'tcp'): () => void {
     const block = { name: nameOf(host), protocol };
@@ -198,10 +205,10 @@ export class Simulation implements World {
   }
 
   /**
-   * Runs for so many virtual ms, or until the condition holds, or until nothing is left to happen.
-   * @param limit virtual ms within which a condition must come true.
-   * @returns false when a condition did not come true and nothing is left to happen.
-   * @throws what a callback of a host throws; Error when the limit is passed.
+   * Runs for `until` virtual ms, or until the condition holds, or until no event is left.
+   * @param limit virtual ms within which a condition must become true.
+   * @returns false when a condition did not become true and no event is left.
+   * @throws what a callback of a host throws; Error when the limit is exceeded.
    */
   async run(until: number | (() => boolean) = Number.POSITIVE_INFINITY, limit = DEFAULT_LIMIT): Promise<boolean> {
     if (this.#running) throw new LocalError('OPERATION_IN_PROGRESS', 'the simulation is already running');
@@ -218,7 +225,9 @@ export class Simulation implements World {
     }
   }
 
-  /** Runs until the promise is settled and gives its value. @throws what it rejects with; Error when it can no longer settle. */
+  /**
+   * Runs until the promise settles and returns its value. @throws its rejection; Error when it can no longer settle.
+   */
   async settle<T>(promise: PromiseLike<T>, limit = DEFAULT_LIMIT): Promise<T> {
     let settled = false;
     const settle = () => {
@@ -231,8 +240,8 @@ export class Simulation implements World {
   }
 
   /**
-   * Moves time to the next instant in which something happens, or to `end` when nothing does before, and runs what happens there. Promises are given no
-   * turns: this is for parts that are polled, with no asynchronous application beside them.
+   * Advances time to the next event, or to `end` if none comes earlier, and runs the events of that instant. Promises
+   * get no turns: this is for polled parts, without asynchronous application code beside them.
    */
   step(end: number): void {
     if (this.#running) throw new LocalError('OPERATION_IN_PROGRESS', 'the simulation is already running');
@@ -251,7 +260,7 @@ export class Simulation implements World {
     return this.#queue.push(time, phase, run);
   }
 
-  /** A socket of a host sends; for hosts. */
+  /** For hosts: sends a datagram of a socket. */
   transmit(host: SimulatedHost, from: Parameters<World['transmit']>[1], data: Uint8Array, path: Path, hopLimit = DEFAULT_HOP_LIMIT): void {
     if (!host.awake) return;
     const address = host.sourceFor(path.address, from.address);
@@ -268,7 +277,7 @@ export class Simulation implements World {
     else this.#intercept(this.#onLink(packet, crossing), crossing);
   }
 
-  /** A host's multicast DNS sends; for hosts. A host hears itself, too. */
+  /** For hosts: sends a multicast DNS message. A host hears itself, too. */
   multicast(host: SimulatedHost, source: string, message: DnsMessage, to: MdnsSource | null): void {
     for (const other of this.#hosts.values()) {
       const address = other.mdns.addressNear(source);
@@ -288,14 +297,17 @@ export class Simulation implements World {
     return host?.alive === true ? host.addresses : [];
   }
 
-  /** For hosts: the addresses of the living host of that name, where it can be used from there; behind a NAT64 also those it translates. */
+  /**
+   * For hosts: the addresses of the living host of that name, where usable from there; behind a NAT64 also translated
+   * ones.
+   */
   resolve(asking: SimulatedHost, name: string): readonly string[] {
     const host = this.#hosts.get(name);
     const addresses = host?.alive === true && this.#topology.sees(asking, host) ? host.addresses : [];
     return this.#topology.resolved(asking, name, addresses);
   }
 
-  /** For hosts: addresses of the routers before one. */
+  /** For hosts: addresses of the routers before a host. */
   gatewaysOf(host: SimulatedHost): readonly string[] {
     return this.#topology.gatewaysOf(host);
   }
@@ -325,14 +337,14 @@ export class Simulation implements World {
     this.onPipe?.(pipe);
   }
 
-  /** For TCP: whether a firewall is before a host. */
+  /** For TCP: whether a firewall before a host blocks it. */
   isBlocked(host: SimulatedHost, protocol: 'udp' | 'tcp'): boolean {
     return this.#blocks.size > 0 && [...this.#blocks].some((block) => block.name === host.name && block.protocol === protocol);
   }
 
   /**
-   * Pending promises are given so many turns, and as many again whenever that scheduled an event, and one turn more. The loops stand here, for a function
-   * that is awaited makes a promise for each event.
+   * Pending promises get `TURNS` turns, the same again whenever one of them scheduled an event, and one turn more. The
+   * loops stand here because an awaited function would make a promise for each event.
    */
   async #runEvents(end: number, done: () => boolean): Promise<'done' | 'idle' | 'late'> {
     const queue = this.#queue;
@@ -401,7 +413,10 @@ export class Simulation implements World {
     }
   }
 
-  /** The host is looked up on arrival: it may have been replaced meanwhile. Each arrival is a copy, as the receiver may change it. */
+  /**
+   * Looks up the host on arrival: it may have been replaced meanwhile. Each arrival is a copy, as the receiver may
+   * change it.
+   */
   #arrive(packet: SimulatedPacket, crossing: Crossing | null): void {
     const arrival = crossing === null ? this.#itself(packet) : this.#topology.arrive(crossing);
     if (typeof arrival === 'string') {

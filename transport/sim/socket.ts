@@ -3,7 +3,7 @@ import type { Path } from '../../protocol/path.ts';
 import type { BindOptions, BoundSocket } from '../environment.ts';
 import { PathTable, UdpPath } from '../udp-path.ts';
 
-/** What its host gives a socket. */
+/** What the host passes to a socket. */
 export interface SimulatedSocketOptions {
   index: number;
   port: number;
@@ -48,12 +48,12 @@ export class SimulatedSocket implements BoundSocket {
     this.#sent.push({ offset, released });
   }
 
-  /** Sends at once; `topology.ts` says where its hops end. */
+  /** Sends at once; `topology.ts` decides where its hops end. */
   sendWithHopLimit(datagram: Uint8Array, path: Path, hopLimit: number): void {
     if (!this.#closed) this.#options.transmit(datagram.slice(), path, hopLimit);
   }
 
-  /** A datagram arrives. Afterwards it is spoilt, so that it shows who keeps what was lent (BindOptions.receive). */
+  /** Delivers a datagram, then spoils it, which exposes a receiver that keeps the lent bytes (BindOptions.receive). */
   deliver(data: Uint8Array, address: string, port: number): void {
     if (!this.#closed) this.#options.receive(data, this.#paths.path(address, port));
     data.fill(SPOILT);

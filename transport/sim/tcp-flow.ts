@@ -1,13 +1,15 @@
 /**
  * One direction of a TCP connection, as its user sees it: everything arrives once, in order, sooner or later.
  *
- * 1. What is sent is cut into segments, and up to `LINE_SEGMENTS` of them wait for the line of the link at a time: the rest waits here, so a slow link holds
- *    the sender back.
- * 2. A segment that the link loses, damages or has no room for is sent again after {@link RETRANSMISSION} ms and a round trip, then after twice that, and so
- *    on (RFC 6298 §5); those behind it arrive and wait. After {@link MAX_RETRANSMISSIONS} the connection has failed.
- * 3. Up to {@link WINDOW} bytes are under way; the rest waits.
+ * 1. Data is cut into segments, and up to `LINE_SEGMENTS` of them wait for the line of the link at a time: the rest
+ *    waits here, so a slow link slows the sender down.
+ * 2. A segment that the link loses, damages or has no room for is sent again after {@link RETRANSMISSION} ms and a
+ *    round trip, then after twice that, and so on (RFC 6298 §5); those behind it arrive and wait. After {@link
+ *    MAX_RETRANSMISSIONS} the connection fails.
+ * 3. Up to {@link WINDOW} bytes are in flight; the rest waits.
  *
- * There is no congestion control and no fast retransmission: a loss costs more time than with a real TCP, and less throughput.
+ * There is no congestion control and no fast retransmission: a loss costs more time than with a real TCP, and less
+ * throughput.
  */
 import type { SimulationEvent } from './event-queue.ts';
 import type { Link } from './link.ts';
@@ -18,35 +20,35 @@ export const RETRANSMISSION = 200;
 const MAX_RETRANSMISSION = 120_000;
 /** Linux: net.ipv4.tcp_retries2. The sixteenth wait ends 15 to 20 minutes after the first loss. */
 export const MAX_RETRANSMISSIONS = 15;
-/** Bytes of a segment: what an Ethernet frame carries, roughly. */
+/** Bytes of a segment: roughly the payload of an Ethernet frame. */
 const SEGMENT = 1400;
 /** Linux: TCP_INIT_CWND. */
 const LINE_SEGMENTS = 10;
-/** Bytes that the kernels of both ends hold for a receiver that is silent. */
+/** Bytes that the kernels of both ends hold for a silent receiver. */
 export const WINDOW = 256 * 1024;
 
-/** Whether a packet gets through at present: not at all, or to a kernel that knows no such connection and says so. */
+/** Whether packets get through at present: not at all, or to a kernel that knows no such connection and says so. */
 export type Reach = 'open' | 'closed' | 'unknown';
 
-/** What a flow asks of what is around it. */
+/** Interface of a flow's surroundings. */
 export interface FlowOptions {
   readonly now: () => number;
   readonly at: (time: number, run: () => void) => SimulationEvent;
   readonly link: Link;
-  /** That of the other direction, whose delay acknowledgements have. */
+  /** The link of the other direction, which delays acknowledgements. */
   readonly back: Link;
   readonly reach: () => Reach;
-  /** Bytes that the sender's kernel takes before they have left. */
+  /** Bytes that the sender's kernel accepts before they have left. */
   readonly sendBuffer: number;
-  /** Whether the sender's kernel runs: else nothing is sent, until {@link Flow.hurry}. */
+  /** Whether the sender's kernel runs; otherwise nothing is sent, until {@link Flow.hurry}. */
   readonly runs: () => boolean;
-  /** The other end knows no such connection, or it does not answer. The flow has ended. */
+  /** The other end knows no such connection, or does not answer. The flow has ended. */
   readonly failed: (why: 'reset' | 'timeout') => void;
 }
 
 interface Segment {
   readonly length: number;
-  /** Of the last segment of what was sent. */
+  /** Set on the last segment of a send. */
   readonly arrived: (() => void) | null;
   hasArrived: boolean;
   attempts: number;
@@ -56,13 +58,13 @@ interface Segment {
 /** One direction of a TCP connection. */
 export class Flow {
   readonly #options: FlowOptions;
-  /** Not on the line yet. */
+  /** Not yet on the line. */
   readonly #waiting: Segment[] = [];
-  /** Sent and not passed on, in order. */
+  /** Sent but not passed on, in order. */
   readonly #underWay: Segment[] = [];
   /** Arrived while it stalls. */
   #held: Segment[] = [];
-  /** What was sent and is not taken yet. */
+  /** Sends that are not yet taken. */
   readonly #takings: { readonly upTo: number; readonly taken: () => void }[] = [];
   /** Bytes ever sent, and those of them that have left for the wire. */
   #offered = 0;
@@ -77,7 +79,7 @@ export class Flow {
   }
 
   /**
-   * Sends so many bytes.
+   * Sends `length` bytes.
    * @param arrived called when they and all before them have arrived
    * @param taken called when they have left for the wire, or fit into the sender's buffer; never before this returns
    */
@@ -100,7 +102,7 @@ export class Flow {
     this.#pump();
   }
 
-  /** Nothing leaves and nothing arrives, nor is it lost, until {@link resume}. */
+  /** Stops departures and arrivals, without loss, until {@link resume}. */
   stall(): void {
     this.#stalls = true;
   }
@@ -113,7 +115,7 @@ export class Flow {
     this.#pump();
   }
 
-  /** Sends again at once what has not arrived. */
+  /** Retransmits at once what has not arrived. */
   hurry(): void {
     for (const segment of [...this.#underWay]) {
       if (segment.retry === null) continue;
@@ -123,7 +125,7 @@ export class Flow {
     this.#pump();
   }
 
-  /** Nothing leaves or arrives any more. */
+  /** Ends the flow: nothing leaves or arrives afterwards. */
   end(): void {
     this.#ended = true;
     for (const segment of this.#underWay) this.#cancelRetry(segment);

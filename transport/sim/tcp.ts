@@ -1,13 +1,15 @@
 /**
- * TCP of a simulation, as far as WebSockets need it: who listens, how one is opened, and what is in the way.
+ * TCP of a simulation, as far as WebSockets need it: listeners, opening, and obstacles on the way.
  *
- * 1. The opener's packets climb through the NAT boxes before it, which let all TCP out, as most networks do that block UDP. The outermost box gives the
- *    connection its address. No box lets a connection in, and none forgets one.
- * 2. SYN and SYN-ACK, with `wss:` a TLS handshake of one round trip, then the upgrade: each a packet either way, with the delay, rate and loss of the links.
+ * 1. The opener's packets climb through the NAT boxes before it, which let all TCP out, as most networks do that block
+ *    UDP. The outermost box gives the connection its address. No box lets a connection in, and none forgets one.
+ * 2. SYN and SYN-ACK, with `wss:` a TLS handshake of one round trip, then the upgrade: each a packet in each direction,
+ *    with the delay, rate and loss of the links.
  * 3. Then it is an ordered pipe (pipes.ts).
  *
- * A packet reaches an end as long as its host is awake, has the address that the connection began with, at the same place, and no firewall blocks TCP there.
- * Where another host has the address by then, or the same one after a restart, or a process was killed whose kernel lives, the sender is told.
+ * A packet reaches an end while its host is awake, has the address that the connection began with, at the same
+ * position, and no firewall blocks TCP there. If another host has the address by then, or the same one after a restart,
+ * or a process was killed whose kernel lives, the sender gets a reset.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -24,7 +26,7 @@ import { parseWebSocketUrl, type WebSocketListener, type WebSocketListenOptions 
 const FIRST_EPHEMERAL_PORT = 49_152;
 const EPHEMERAL_PORTS = 16_384;
 
-/** What TCP needs of the simulation. */
+/** Interface of the simulation for TCP. */
 export interface TcpWorld extends PipeClock {
   direction(from: SimulatedHost, to: SimulatedHost): Link;
   /** Whether a firewall of the host drops its TCP. */
@@ -46,7 +48,9 @@ export class Tcp {
     this.#topology = topology;
   }
 
-  /** Those that begin to open or are open at one end at least, the oldest first. @param name of a host; all when left out */
+  /**
+   * WebSockets that are opening, or open at one end at least, the oldest first. @param name of a host; all if undefined
+   */
   pipes(name: string | undefined): SimulatedPipe[] {
     return [...this.#pipes].filter(({ opener, acceptor }) => name === undefined || name === opener || name === acceptor);
   }
@@ -66,7 +70,7 @@ export class Tcp {
     };
   }
 
-  /** What `network.openWebSocket` does. */
+  /** Does what `network.openWebSocket` does. */
   async open(host: SimulatedHost, options: WebSocketOptions): Promise<MessagePipe> {
     const url = parseWebSocketUrl(options.url);
     if (url === null)
@@ -89,7 +93,7 @@ export class Tcp {
       }
   }
 
-  /** A host has woken: what came for it meanwhile is there, and it sends what it had to send. */
+  /** A host has woken: it receives what arrived meanwhile, and sends what it had to send. */
   woke(host: SimulatedHost): void {
     for (const pipe of this.pipes(host.name)) for (const side of SIDES) pipe.flows[side].hurry();
   }

@@ -1,13 +1,15 @@
 /**
- * Where the hosts of a simulation stand, and the way of a datagram between them.
+ * The positions of a simulation's hosts, and the way of a datagram between them.
  *
- * 1. It climbs from the sender's realm through one NAT box after the other until a realm has an owner of its destination: at once, when it is sent. Each box
- *    maps its source and opens its filter. A box that is itself the destination turns the datagram around.
+ * 1. It climbs from the sender's realm through one NAT box after the other until a realm has an owner of its
+ *    destination: immediately, when it is sent. Each box maps its source and opens its filter. A box that is itself the
+ *    destination turns the datagram around.
  * 2. It crosses the link between the two hosts.
  * 3. It descends through the boxes before the receiver when it arrives: mappings that were made meanwhile count.
  *
- * Its hop limit is that of IP: every router takes one, and the one that takes the last discards it. Each box is a router; `hops` of them lie between a box
- * (or a host that says so) and the other members of its realm. What is turned around within a box passes one router.
+ * Its hop limit is that of IP: every router decrements it, and discards the datagram at 0. Each box is a router; `hops`
+ * of them lie between a box (or a host with that option) and the other members of its realm. A datagram turned around
+ * within a box passes one router.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import type { SimulatedHost } from './host.ts';
@@ -15,7 +17,7 @@ import { NatBox, type NatVerdict, type Passage } from './nat-box.ts';
 import { IPV4_ONLY_ADDRESSES, IPV4_ONLY_NAME } from './nat64.ts';
 import { Realm } from './realm.ts';
 
-/** A datagram in the realm that has its receiver, or where its hops ended: between step 1 and step 3. */
+/** A datagram in the realm of its receiver, or where its hops ended: between steps 1 and 3. */
 export interface Crossing extends Passage {
   readonly realm: Realm;
   /** The box that turned it around. */
@@ -30,7 +32,7 @@ export interface Arrival {
   readonly destination: SocketAddress;
 }
 
-/** One end of a TCP connection: it lasts as long as the host has the address in this realm. */
+/** One end of a TCP connection: it lasts while the host has the address in this realm. */
 export interface ConnectionEnd {
   readonly host: SimulatedHost;
   readonly realm: Realm;
@@ -41,7 +43,7 @@ export interface ConnectionEnd {
 export interface Connection {
   readonly opener: ConnectionEnd;
   readonly acceptor: ConnectionEnd;
-  /** What the acceptor sees. */
+  /** The source that the acceptor sees. */
   readonly source: string;
 }
 
@@ -50,7 +52,7 @@ interface Place {
   readonly hops: number;
 }
 
-/** The realms of a simulation and who stands in them. */
+/** The realms of a simulation and their members. */
 export class Topology {
   readonly core = new Realm();
   readonly #inside = new Map<NatBox, Realm>();
@@ -67,7 +69,10 @@ export class Topology {
     this.#places.set(host, place);
   }
 
-  /** A host leaves its place, is given what it has at the new one, and stands there. @throws LocalError INVALID_ARGUMENT when an address has an owner there */
+  /**
+   * Takes a host from its position, applies the change, and puts it at the new one. @throws LocalError INVALID_ARGUMENT
+   * when an address has an owner there
+   */
   moveHost(host: SimulatedHost, place: Place, addresses: readonly string[], change: () => void): void {
     place.realm.check(addresses, host);
     this.placeOf(host).realm.remove(host);
@@ -79,12 +84,12 @@ export class Topology {
     return this.#places.get(host)!;
   }
 
-  /** The core for undefined. */
+  /** Returns the realm behind a box; the core for undefined. */
   realmBehind(box: NatBox | undefined): Realm {
     return box === undefined ? this.core : this.#inside.get(box)!;
   }
 
-  /** Step 1 of a datagram of a host, rebound or not. @returns why a box did not pass it on */
+  /** Step 1 for a datagram of a host, rebound or not. @returns why a box did not pass it on */
   leave(host: SimulatedHost, source: SocketAddress, destination: SocketAddress, hopLimit: number): Crossing | NatVerdict {
     const { realm, hops } = this.placeOf(host);
     const crossing = { realm, source: realm.rebound.outward(source), destination, hops: hopLimit - hops, turned: null };
@@ -92,7 +97,7 @@ export class Topology {
     return isHere ? crossing : climb(crossing);
   }
 
-  /** Step 1 of a datagram that begins in a realm. */
+  /** Step 1 for a datagram that begins in a realm. */
   start(realm: Realm, source: SocketAddress, destination: SocketAddress, hops: number): Crossing | NatVerdict {
     return climb({ realm, source, destination, hops, turned: null });
   }
@@ -106,7 +111,9 @@ export class Topology {
     return true;
   }
 
-  /** The name of the host for which a datagram is as things stand; of a box where that cannot be said; undefined for nobody. */
+  /**
+   * Name of the host that a datagram is for at present; of a box where that cannot be determined; undefined for none.
+   */
   addressee({ realm, destination, turned }: Pick<Crossing, 'realm' | 'destination' | 'turned'>): string | undefined {
     let target = turned ?? realm.ownerOf(destination.address);
     while (target instanceof NatBox) {
@@ -137,7 +144,10 @@ export class Topology {
     return target === undefined || destination === undefined ? 'unreachable' : { host: target, source: passage.source, destination };
   }
 
-  /** The way of a TCP connection through the boxes before its opener; null where it ends at nobody. The acceptor may have been stopped. */
+  /**
+   * Returns the way of a TCP connection through the boxes before its opener; null if it ends nowhere. The acceptor may
+   * have been stopped.
+   */
   connect(host: SimulatedHost, address: string): Connection | null {
     const own = host.sourceFor(address);
     if (own === undefined) return null;
@@ -154,12 +164,12 @@ export class Topology {
     return { opener, acceptor: { host: acceptor, realm, address: realm.rebound.hostAddress(destination) }, source };
   }
 
-  /** Addresses of the routers that a host is told of. */
+  /** Addresses of the routers that a host uses. */
   gatewaysOf(host: SimulatedHost): readonly string[] {
     return this.placeOf(host).realm.router?.inside ?? [];
   }
 
-  /** What the resolver of a host makes of the addresses of a name: it translates where there is a NAT64. */
+  /** Returns a host's resolver's answer for the addresses of a name: it translates them behind a NAT64. */
   resolved(asking: SimulatedHost, name: string, addresses: readonly string[]): readonly string[] {
     const found = name === IPV4_ONLY_NAME ? IPV4_ONLY_ADDRESSES : addresses;
     for (let realm: Realm | null = this.placeOf(asking).realm; realm !== null; realm = realm.outer) {
@@ -169,7 +179,7 @@ export class Topology {
     return found;
   }
 
-  /** Whether a host can use the addresses of another: they are of its own realm, or of one around it. */
+  /** Whether a host can use another's addresses: they belong to its own realm, or to one around it. */
   sees(asking: SimulatedHost, other: SimulatedHost): boolean {
     const { realm } = this.placeOf(other);
     for (let around: Realm | null = this.placeOf(asking).realm; around !== null; around = around.outer) if (around === realm) return true;
@@ -200,7 +210,7 @@ function climb(start: Crossing): Crossing | NatVerdict {
     const isTurned = router.owns(destination.address);
     const passed = router.outward(crossing, isTurned);
     if (typeof passed === 'string') return passed;
-    // Member by member: a spread is slow, and this is done for each datagram.
+    // Field by field: a spread is slow, and this runs for each datagram.
     if (isTurned) return { realm, source: passed.source, destination: passed.destination, hops: passed.hops, turned: router };
     crossing = { realm: outer, source: passed.source, destination: passed.destination, hops: passed.hops - router.hops, turned: null };
     if (crossing.hops < 1) router.expire();

@@ -1,24 +1,27 @@
-/** How a simulated host accepts WebSockets: there is no HTTP in it, only what an upgrade decides (RFC 6455 §4). */
+/** How a simulated host accepts WebSockets: without HTTP, only the decisions of an upgrade (RFC 6455 §4). */
 import type { SvcError } from '../../protocol/errors/index.ts';
 import type { MessagePipe } from '../environment.ts';
 
 /** Which WebSockets to accept. */
 export interface WebSocketListenOptions {
-  /** TCP port, 1 to 65535. TCP and UDP ports have nothing to do with each other. */
+  /** TCP port, 1 to 65535. TCP and UDP ports are independent. */
   readonly port: number;
   /** `wss:`; else `ws:`. Default false. */
   readonly secure?: boolean;
-  /** Whether the certificate is valid for every name of the host. Matters to openers that insist on it. Default true. */
+  /** Whether the certificate is valid for every name of the host; matters to openers that check it. Default true. */
   readonly validCertificate?: boolean;
-  /** The subprotocol that has to be offered. */
+  /** The subprotocol that must be offered. */
   readonly protocol: string;
   /** The only path, such as `/svc/v1`; others get 404. Default: every path. */
   readonly path?: string;
-  /** An upgrade was asked for. Returns who hears the pipe from now on, or the HTTP status that refuses it. The pipe may be used at once. Must not throw. */
+  /**
+   * Called for each upgrade. Returns the handlers of the pipe, or the HTTP status that refuses it. The pipe may be used
+   * immediately. Must not throw.
+   */
   readonly accept: (pipe: MessagePipe, request: WebSocketRequest) => WebSocketHandlers | number;
 }
 
-/** What the opener asked for. */
+/** The opener's request. */
 export interface WebSocketRequest {
   /** With the query. */
   readonly path: string;
@@ -28,14 +31,14 @@ export interface WebSocketRequest {
 export interface WebSocketHandlers {
   /** One message. The bytes belong to the callee. Must not throw. */
   readonly receive: (message: Uint8Array) => void;
-  /** It has ended, once, whoever ended it. Not called after `close`. */
+  /** Called once when the pipe has ended, by either end. Not called after `close`. */
   readonly closed: (error: SvcError) => void;
 }
 
 /** An open TCP port. */
 export interface WebSocketListener {
   readonly port: number;
-  /** Accepts no more; pipes stay. May be called again. */
+  /** Stops accepting; open pipes stay. May be called again. */
   close(): void;
 }
 
@@ -48,7 +51,7 @@ export interface WebSocketUrl {
   readonly path: string;
 }
 
-/** Null for anything but `ws://` or `wss://` with a host. A bare JavaScript context has no `URL`. */
+/** Parses a URL; null for anything but `ws://` or `wss://` with a host. A bare JavaScript context has no `URL`. */
 export function parseWebSocketUrl(url: string): WebSocketUrl | null {
   const [, scheme, bracketed, name, port, path] = /^(wss?):\/\/(?:\[([^\]]+)\]|([^/:?#@]+))(?::(\d{1,5}))?(\/[^#]*)?$/.exec(url) ?? [];
   const host = bracketed ?? name;

@@ -1,4 +1,7 @@
-/** The host's cryptography in browsers: noble, with the browser's generator. WebCrypto has X25519 too, but only asynchronously. */
+/**
+ * The platform's cryptography in browsers: noble, with the browser's generator. WebCrypto has X25519, too, but only
+ * asynchronously.
+ */
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { nobleCrypto } from '../noble-crypto.ts';
 

@@ -1,6 +1,7 @@
 /**
- * Looks for services on the local network: one for a client, however many listeners it has. It opens the sockets with the first listener and closes them
- * with the last. Each listener has a stream of its own: what is known already comes as ADD.
+ * Looks for services on the local network: one browser per client, however many listeners it has. It opens the sockets
+ * with the first listener and closes them with the last. Each listener has its own stream: known services arrive as
+ * ADD.
  */
 import {
   browsedName,
@@ -17,7 +18,7 @@ import type { Environment } from '../environment.ts';
 import type { MdnsNetwork } from '../mdns.ts';
 import { MdnsLinks } from './links.ts';
 
-/** Told of each change. It may end its own listening, and that of others. */
+/** Receives each change. It may end its own listening, and that of others. */
 export type ServiceListener = (change: ServiceChange) => void;
 
 interface Subscription {
@@ -25,7 +26,7 @@ interface Subscription {
   readonly listener: ServiceListener;
 }
 
-/** What is looked for, by name in lower case, and how many listeners look for it. */
+/** What is sought, by name in lower case, and its number of listeners. */
 type Wanted = Map<string, { readonly name: string; listeners: number }>;
 
 export class MdnsBrowser {
@@ -45,9 +46,11 @@ export class MdnsBrowser {
   }
 
   /**
-   * Listens for the services of the type, or of a subtype if it is neither null nor ''. They are told once port, address and TXT record are known.
-   * @returns what ends it
-   * @throws LocalError NOT_IMPLEMENTED where the environment has no multicast DNS; INVALID_ARGUMENT for what is no subtype; STOPPED after close
+   * Listens for the services of the type, or of a subtype if it is neither null nor ''. A service is reported once its
+   * port, address and TXT record are known.
+   * @returns a function that ends it
+   * @throws LocalError NOT_IMPLEMENTED where the environment has no multicast DNS; INVALID_ARGUMENT for an invalid
+   *   subtype; STOPPED after close
    */
   browse(subtype: string | null, listener: ServiceListener): () => void {
     const name = browsedName(subtype);
@@ -56,8 +59,8 @@ export class MdnsBrowser {
   }
 
   /**
-   * Asks for one instance by its name, at once, and listens for it: it is told once port and address are known.
-   * @returns what ends it
+   * Asks for one instance by its name, at once, and listens for it: it is reported once its port and address are known.
+   * @returns a function that ends it
    * @throws LocalError as browse
    */
   find(instance: string, listener: ServiceListener): () => void {
@@ -92,7 +95,7 @@ export class MdnsBrowser {
     else known.listeners++;
     if (this.#links === null) this.#begin(network);
     else this.#ask(wanted, name, known === undefined);
-    // Not before the caller has what ends it.
+    // Not before the caller has received the function that ends it.
     this.environment.clock.soon(() => {
       for (const service of this.#found.all()) this.#tell(subscription, service.name);
     });
@@ -124,7 +127,7 @@ export class MdnsBrowser {
       network,
       failed: this.#failed,
       begin: (_link, random) => this.#askAll(new Scanner(random)),
-      // It may be another network: what was heard on the other one ends with its life.
+      // It may be another network: what was heard on the old one ends with its TTL.
       changed: (scanner) => void this.#askAll(scanner),
       event: ({ name, service }, link) => {
         this.#found.set(link, name, service);
@@ -135,7 +138,7 @@ export class MdnsBrowser {
       },
     });
     this.#links = links;
-    // As above, and listeners that come at once share the first questions.
+    // As above; listeners that start at the same time share the first questions.
     clock.soon(() => {
       if (this.#links === links) links.start();
     });
@@ -157,7 +160,7 @@ export class MdnsBrowser {
     return scanner;
   }
 
-  /** A name that is browsed already goes on; one that is sought is asked for once more, as somebody waits for it now. */
+  /** Continues to browse a known name; asks again for a sought instance, as a new listener waits for it now. */
   #ask(wanted: Wanted, name: string, isNew: boolean): void {
     const now = this.environment.clock.now();
     if (wanted === this.#sought) this.#links?.each((scanner) => scanner.find(name, now));

@@ -1,19 +1,23 @@
 /**
- * Looks for one device on the local network, for a connect. Its own instance is asked for by name, which is answered at once; its subtype finds it also where
- * the instance has another name. Or all devices are listened to, and taken by the ids of their TXT record.
+ * Looks for one device on the local network, for a connect. Its instance is asked for by name, which is answered at
+ * once; its subtype also finds it where the instance has another name. Alternatively it listens to all devices, and
+ * selects by the ids of their TXT record.
  *
- * Records prove nothing: anybody on the link can answer. The handshake says which candidate is the device.
+ * Records prove nothing: any host on the link can answer. The handshake shows which candidate is the device.
  */
 import { type DiscoveredService, idsOf, instanceOf, type ServiceChange } from '../../protocol/discovery/index.ts';
 import { pause } from '../pause.ts';
 import type { MdnsBrowser } from './browser.ts';
 
-/** Candidates of one search. Anybody on the link can fill it; what comes later is not told, and the other channels of the connect are not affected. */
+/**
+ * Most candidates of one search. Any host on the link can use them up; later ones are not reported, and the other
+ * channels of the connect are not affected.
+ */
 const MAX_CANDIDATES = 32;
 
-/** Where the device may be. */
+/** A possible address of the device. */
 export interface DeviceCandidate {
-  /** Numeric, with a zone where it counts on one link alone. */
+  /** Numeric, with a zone if it is valid on one link only. */
   readonly address: string;
   readonly port: number;
 }
@@ -25,15 +29,15 @@ export interface FindDeviceOptions {
   readonly timeout: number;
   /** Ends the search. */
   readonly signal?: AbortSignal;
-  /** Listens to all devices in place of asking for this one (the option ScanLocalConnect). Default false. */
+  /** Listens to all devices instead of asking for this one (the option ScanLocalConnect). Default false. */
   readonly scanAll?: boolean;
   /** Called with each candidate once, as they arrive, 32 at most. */
   readonly onCandidate: (candidate: DeviceCandidate) => void;
 }
 
 /**
- * Looks for a device until the time is over or the signal fires.
- * @returns how many candidates there were; 0 at once when no device can have these ids
+ * Looks for a device until the timeout or the signal.
+ * @returns the number of candidates; 0 at once when no device can have these ids
  * @throws LocalError NOT_IMPLEMENTED where the environment has no multicast DNS; STOPPED when the browser is closed
  */
 export async function findDevice(browser: MdnsBrowser, options: FindDeviceOptions): Promise<number> {
@@ -56,7 +60,7 @@ export async function findDevice(browser: MdnsBrowser, options: FindDeviceOption
   return seen.size;
 }
 
-/** The ids as they are: a device has them from its maker. */
+/** Compares the ids exactly: a device has them from its maker. */
 function hasIds({ txt }: DiscoveredService, productId: string, deviceId: string): boolean {
   const ids = idsOf(txt ?? []);
   return ids.productId === productId && ids.deviceId === deviceId;

@@ -1,16 +1,16 @@
 /**
- * Runs a part of `protocol/discovery/` on each link of a host: opens a socket for it, hands over what arrives, sends what it makes and serves its timer.
- * Links are looked for every few seconds; one that cannot be used is tried again and stops no other. A link whose addresses change gets a new socket, which
- * belongs to them.
+ * Runs a part of `protocol/discovery/` on each link of a host: opens its socket, passes on what arrives, sends what it
+ * produces and serves its timer. Links are checked every few seconds; an unusable one is tried again and does not
+ * affect others. A link whose addresses change gets a new socket for them.
  */
 import type { DnsMessage, MdnsSource, Outgoing } from '../../protocol/discovery/index.ts';
 import type { Cancel, Environment } from '../environment.ts';
 import type { MdnsLink, MdnsNetwork, MdnsSocket } from '../mdns.ts';
 
-/** ms between two looks at the links. */
+/** ms between two checks of the links. */
 const POLL = 5_000;
 
-/** What runs on a link: the four verbs (ARCHITECTURE.md). */
+/** The part that runs on a link: the four verbs (ARCHITECTURE.md). */
 export interface LinkPart<Event> {
   receive(message: DnsMessage, from: MdnsSource, now: number, own: boolean): void;
   transmit(): Outgoing | null;
@@ -22,14 +22,17 @@ export interface LinkPart<Event> {
 export interface LinksOptions<Part, Event> {
   readonly environment: Environment;
   readonly network: MdnsNetwork;
-  /** Makes the part of a link. @param random 0 to below 1 at each call */
+  /** Makes the part of a link. @param random returns 0 to below 1 at each call */
   begin(link: MdnsLink, random: () => number): Part;
   /** The link has other addresses now. */
   changed(part: Part, link: MdnsLink): void;
   event(event: Event, link: MdnsLink): void;
-  /** The link has gone, or failed. */
+  /** The link is gone, or failed. */
   ended?(link: MdnsLink): void;
-  /** Names of links that failed and were logged, for an owner that begins again and again: each is logged once. Default: of these links alone. */
+  /**
+   * Names of links whose failure was logged, for an owner that starts repeatedly: each is logged once. Default: of
+   * these links only.
+   */
   readonly failed?: Set<string>;
 }
 
@@ -44,7 +47,7 @@ interface Place<Part> {
 export class MdnsLinks<Part extends LinkPart<Event>, Event> {
   readonly #options: LinksOptions<Part, Event>;
   readonly #places = new Map<string, Place<Part>>();
-  /** Links that failed and were logged. */
+  /** Links whose failure was logged. */
   readonly #failed: Set<string>;
   #cancelPoll: Cancel = () => {};
   #closed = false;
@@ -58,7 +61,7 @@ export class MdnsLinks<Part extends LinkPart<Event>, Event> {
     this.#poll();
   }
 
-  /** Has `act` do something with each part, and then sees to what the part wants. */
+  /** Calls `act` for each part, then serves the part. */
   each(act: (part: Part, link: MdnsLink) => void): void {
     for (const place of [...this.#places.values()]) {
       act(place.part, place.link);
@@ -66,7 +69,7 @@ export class MdnsLinks<Part extends LinkPart<Event>, Event> {
     }
   }
 
-  /** Closes all sockets. @param lastWords what a part still has to say. Resolves when that has left. */
+  /** Closes all sockets. @param lastWords a part's final message. Resolves when that has left. */
   async close(lastWords?: (part: Part) => DnsMessage | null): Promise<void> {
     this.#closed = true;
     this.#cancelPoll();
@@ -87,7 +90,7 @@ export class MdnsLinks<Part extends LinkPart<Event>, Event> {
   }
 
   #see(link: MdnsLink): void {
-    // What is told of a link that has gone may close the others.
+    // A listener that hears of a lost link may close the others.
     if (this.#closed) return;
     const place = this.#places.get(link.name);
     if (place === undefined) {
@@ -131,7 +134,7 @@ export class MdnsLinks<Part extends LinkPart<Event>, Event> {
     return socket;
   }
 
-  /** Sends what the part has to send, and comes back at its next timeout. */
+  /** Sends the part's messages, and returns at its next timeout. */
   #serve(place: Place<Part>): void {
     if (!this.#has(place)) return;
     const { link, part } = place;
@@ -139,7 +142,7 @@ export class MdnsLinks<Part extends LinkPart<Event>, Event> {
     part.handleTimeout(clock.now());
     for (let out = part.transmit(); out !== null; out = part.transmit()) place.socket.send(out.message, out.to);
     for (let event = part.nextEvent(); event !== null; event = part.nextEvent()) this.#options.event(event, link);
-    // What is told of an event may have closed everything.
+    // A listener of an event may have closed everything.
     if (!this.#has(place)) return;
     place.cancel();
     place.cancel = clock.schedule(part.nextTimeout() - clock.now(), () => this.#serve(place));

@@ -1,18 +1,18 @@
-/** The clock of Node. Timers keep no process alive: what does is an open socket, which the owner closes. */
+/** The clock of Node. Timers do not keep the process alive; open sockets do, until their owner closes them. */
 import type { Clock } from '../environment.ts';
 
-/** The longest delay `setTimeout` takes, ms. */
+/** Longest delay of `setTimeout`, ms. */
 const MAX_DELAY = 2 ** 31 - 1;
 
 const settled = Promise.resolve();
 
-/** As `Environment.keepProcess`: a timer that never does anything. */
+/** As `Environment.keepProcess`: a timer without effect. */
 export function keepProcess(): () => void {
   const timer = setInterval(() => {}, MAX_DELAY);
   return () => clearInterval(timer);
 }
 
-/** Seconds of the machine's clock when this was loaded, so that times are small numbers. */
+/** Seconds of the machine's clock when this module was loaded, so that times are small numbers. */
 const [ORIGIN] = process.hrtime();
 
 export const clock: Clock = {
@@ -23,18 +23,18 @@ export const clock: Clock = {
     let timer: NodeJS.Timeout;
     const wait = (rest: number): void => {
       const next = rest > MAX_DELAY ? () => wait(rest - MAX_DELAY) : run;
-      // Node rounds a fraction down, and a timer that is too early only has to be set again.
+      // Node rounds fractions down; a timer that fires early is merely set again.
       timer = setTimeout(next, Math.min(Math.ceil(rest), MAX_DELAY)).unref();
     };
     wait(Math.max(0, delay || 0));
     return () => clearTimeout(timer);
   },
   defer: (run) => void setImmediate(run),
-  // Ticks come before promises, except those that a promise asks for.
+  // Ticks run before promise callbacks, except ticks that a promise callback queues.
   soon: (run) => void settled.then(() => process.nextTick(run)),
 };
 
-/** As `performance.now`, which is slower, and whose first call has Node load a dozen modules. */
+/** As `performance.now`, which is slower, and whose first call makes Node load a dozen modules. */
 function now(): number {
   const [seconds, nanoseconds] = process.hrtime();
   return (seconds - ORIGIN) * 1_000 + nanoseconds / 1_000_000;

@@ -1,7 +1,8 @@
 /**
- * A UDP socket with one peer in Node: the kernel passes on what that peer sends and nothing else, and tells when it cannot be reached.
+ * A UDP socket with one peer in Node: the kernel passes on only datagrams from that peer, and reports when it is
+ * unreachable.
  *
- * What the kernel does not take at once libuv keeps; above `MOST_QUEUED` bytes of that, datagrams are dropped.
+ * libuv queues what the kernel does not take at once; above `MOST_QUEUED` bytes, datagrams are dropped.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -11,7 +12,7 @@ import { numericLookup } from './family-socket.ts';
 /** Our constant, bytes. */
 const MOST_QUEUED = 65_536;
 
-/** Errors of a datagram that say something of the peer; others are the loss of that datagram. */
+/** Errors of a datagram that concern the peer; others mean the loss of that datagram. */
 const UNREACHABLE: readonly (string | undefined)[] = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH'];
 
 /** See Network.connect. */

@@ -1,9 +1,9 @@
 /**
- * The host's cryptography in Node: X25519 and hashes of OpenSSL through `node:crypto`.
+ * The platform's cryptography in Node: X25519 and hashes of OpenSSL through `node:crypto`.
  *
- * Raw keys go in as JWK (RFC 8037), which Node reads 13 times faster than DER; but a JWK of a private key names its public key, too, which we
- * do not know before. Node up to 24 does not look at it, later ones do and read DER as fast: whichever this Node takes is used. The key object of
- * an own key is made once.
+ * Raw keys are imported as JWK (RFC 8037), which Node reads 13 times faster than DER. But a JWK of a private key also
+ * contains its public key, which is not known beforehand. Node up to 24 ignores it; later versions check it and read
+ * DER as fast: the format that this Node accepts is used. The key object of a private key is made once.
  */
 import { createHash, createHmac, createPrivateKey, createPublicKey, diffieHellman, type KeyObject, randomBytes, scrypt } from 'node:crypto';
 import type { CryptoProvider, PrivateKey } from '../../protocol/crypto-provider.ts';
@@ -35,13 +35,13 @@ export function nativeCrypto(random: (length: number) => Uint8Array): CryptoProv
 class NodeKey implements PrivateKey {
   readonly publicKey: Uint8Array;
   readonly #raw: Uint8Array;
-  /** Undefined after `wipe`. OpenSSL overwrites its copy when the object is collected. */
+  /** Undefined after `wipe`. OpenSSL overwrites its copy when the object is garbage-collected. */
   #key: KeyObject | undefined;
 
   constructor(raw: Uint8Array) {
     this.#raw = raw;
     this.#key = importPrivate(raw);
-    // Copied: a small Buffer lies in one of 8 KiB, which would stay with the key.
+    // Copied: a small Buffer is part of an 8 KiB one, which would stay with the key.
     this.publicKey = Uint8Array.from(Buffer.from(createPublicKey(this.#key).export({ format: 'jwk' }).x!, 'base64url'));
   }
 
@@ -74,7 +74,7 @@ function fromDer(raw: Uint8Array): KeyObject {
   return key;
 }
 
-/** Whether this Node takes a private JWK without its public key. */
+/** Whether this Node accepts a private JWK without its public key. */
 function takesBareJwk(): boolean {
   try {
     fromJwk(new Uint8Array(KEY_LENGTH).fill(1));
@@ -93,7 +93,7 @@ function digest(hash: { update(part: Uint8Array): unknown; digest(): Buffer }, p
   return plain(hash.digest());
 }
 
-/** The same bytes as a plain `Uint8Array`: a `Buffer` has another `slice`. */
+/** Returns the same bytes as a plain `Uint8Array`: a `Buffer` has another `slice`. */
 function plain(buffer: Buffer): Uint8Array {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
 }

@@ -1,4 +1,7 @@
-/** The default routes of Linux, as it tells them in `/proc/net/route` and `/proc/net/ipv6_route` (its main table). Each needs one reading of a short file. */
+/**
+ * The default routes of Linux, from `/proc/net/route` and `/proc/net/ipv6_route` (its main table). Each needs one read
+ * of a short file.
+ */
 import { endianness } from 'node:os';
 import { formatAddress } from '../../protocol/address.ts';
 import { isLinkLocal } from '../address.ts';
@@ -7,7 +10,7 @@ export interface DefaultRoute {
   readonly interface: string;
   /** Numeric, a link-local IPv6 address with its zone; null for a link without a router, such as PPP. */
   readonly gateway: string | null;
-  /** The least is the one that the system uses. */
+  /** The system uses the route with the lowest metric. */
   readonly metric: number;
 }
 
@@ -19,12 +22,15 @@ const WORD = /^[0-9a-f]{8}$/i;
 const ADDRESS = /^[0-9a-f]{32}$/i;
 const NOWHERE = '0'.repeat(32);
 
-/** Columns of `/proc/net/route`: numbers of 32 bits in the host's byte order, as text. */
+/** Columns of `/proc/net/route`: 32-bit numbers in the machine's byte order, as text. */
 const V4 = { INTERFACE: 0, DESTINATION: 1, GATEWAY: 2, FLAGS: 3, METRIC: 6, MASK: 7 } as const;
-/** Columns of `/proc/net/ipv6_route`: destination and its prefix length, source and its, next hop, metric, counters, flags, interface. */
+/**
+ * Columns of `/proc/net/ipv6_route`: destination and its prefix length, source and its prefix length, next hop, metric,
+ * counters, flags, interface.
+ */
 const V6 = { DESTINATION: 0, LENGTH: 1, SOURCE_LENGTH: 3, GATEWAY: 4, METRIC: 5, FLAGS: 8, INTERFACE: 9 } as const;
 
-/** Default routes of IPv4, the one in use first. Lines of another format are left out. */
+/** Returns the default routes of IPv4, the one in use first. Skips lines of another format. */
 export function ipv4DefaultRoutes(text: string, order: 'LE' | 'BE' = endianness()): DefaultRoute[] {
   const routes = rowsOf(text).flatMap((row) => {
     const gateway = row[V4.GATEWAY] ?? '';
@@ -37,7 +43,7 @@ export function ipv4DefaultRoutes(text: string, order: 'LE' | 'BE' = endianness(
   return routes.sort(byMetric);
 }
 
-/** Default routes of IPv6, the one in use first. Lines of another format are left out. */
+/** Returns the default routes of IPv6, the one in use first. Skips lines of another format. */
 export function ipv6DefaultRoutes(text: string): DefaultRoute[] {
   const routes = rowsOf(text).flatMap((row) => {
     const [name = '', gateway = ''] = [row[V6.INTERFACE], row[V6.GATEWAY]];

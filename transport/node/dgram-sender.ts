@@ -1,41 +1,44 @@
 /**
  * Sending with `dgram`.
  *
- * What a datagram costs is Node's and the kernel's, so little is added to it: no callback, no name to look up. `dgram` hands each packet to
- * libuv in a tick of its own, libuv sends it at once or, when the kernel takes no more, keeps it in a queue. So:
+ * The cost of a datagram is Node's and the kernel's, so this adds little: no callback, no name lookup. `dgram` hands
+ * each packet to libuv in a separate tick; libuv sends it at once or, when the kernel is full, queues it. So:
  *
- *   1. `send` queues the packet and asks for a tick;
- *   2. that tick comes behind the first packet's, and once more behind those of the packets that were sent meanwhile;
- *   3. then all packets have left that libuv's queue does not hold: they are released, oldest first, since the queue keeps the order;
- *   4. while it holds some, it is looked at again every `RETRY` ms. A closed socket sends nothing any more and gives all back.
+ *   1. `send` queues the packet and requests a tick.
+ *   2. That tick runs behind the first packet's, and once more behind those of packets sent meanwhile.
+ *   3. Then all packets that libuv's queue does not hold have left: they are released, oldest first, since the queue
+ *      keeps the order.
+ *   4. While it holds some, it is checked again every `RETRY` ms. A closed socket sends nothing more and gives all
+ *      packets back.
  *
- * While a datagram with a hop limit of its own waits or leaves (hop-limits.ts), packets are held back in the queue: none of them may get that limit.
+ * While a datagram with a hop limit of its own waits or leaves (hop-limits.ts), packets are held back in the queue:
+ * none of them may get that limit.
  */
 import type { Socket, SocketType } from 'node:dgram';
 import { HopLimits } from './hop-limits.ts';
 import { PacketQueue, type Released, type Sender } from './packet-queue.ts';
 import { isUnreachable } from './udp-errors.ts';
 
-/** What is called with the address of a datagram that could not be sent. */
+/** Called with the address of a datagram that could not be sent. */
 export type Unreachable = (address: string) => void;
 
-/** ms. The queue is the kernel's hint that the sender is too fast: nothing is lost by coming back late. */
+/** ms. The queue is the kernel's hint that the sender is too fast: checking late loses nothing. */
 const RETRY = 1;
 
 export class DgramSender implements Sender {
   readonly #socket: Socket;
   readonly #queue = new PacketQueue();
   readonly #limits: HopLimits;
-  /** Newest packets of the queue that are held back. */
+  /** Number of newest packets in the queue that are held back. */
   #held = 0;
-  /** Datagrams with a hop limit of their own wait, or leave now. */
+  /** Datagrams with a hop limit of their own wait, or are leaving. */
   #holding = false;
   #closed = false;
-  /** Packets given to `dgram` that the tick under way was asked for, -1 = none is. */
+  /** Packets given to `dgram` when the current tick was requested, -1 = no tick. */
   #expected = -1;
   #whenIdle: (() => void) | undefined;
   readonly #unreachable: Unreachable;
-  /** Destination of the first packet of the tick under way. */
+  /** Destination of the first packet of the current tick. */
   #first = '';
 
   constructor(socket: Socket, family: SocketType, unreachable: Unreachable = () => {}) {
@@ -44,7 +47,10 @@ export class DgramSender implements Sender {
     this.#limits = new HopLimits(socket, family);
   }
 
-  /** Address unreachable, no permission: it is UDP's loss. Without a callback `dgram` keeps that to itself, so the first of each tick has one. */
+  /**
+   * Unreachable address or no permission: the datagram is lost. Without a callback `dgram` hides that error, so the
+   * first packet of each tick has one.
+   */
   send(buffer: Uint8Array, offset: number, length: number, address: string, port: number, released: Released): void {
     const packet = this.#queue.push(buffer, offset, length, address, port, released);
     if (this.#holding && !this.#closed) {
@@ -60,7 +66,7 @@ export class DgramSender implements Sender {
     this.#comeBack();
   }
 
-  /** As soon as nothing is under way. @returns false when it was dropped: too many wait */
+  /** Sends once nothing is in flight. @returns false when it was dropped: too many wait */
   sendWithHopLimit(datagram: Uint8Array, address: string, port: number, hopLimit: number): boolean {
     if (!this.#limits.add(datagram, address, port, hopLimit)) return false;
     if (!this.#holding) {
@@ -70,7 +76,7 @@ export class DgramSender implements Sender {
     return true;
   }
 
-  /** Calls once, as soon as nothing is under way. */
+  /** Calls `run` once, as soon as nothing is in flight. */
   whenIdle(run: () => void): void {
     this.#whenIdle = run;
     if (this.#expected < 0 && !this.#holding) this.#comeBack();
@@ -83,7 +89,7 @@ export class DgramSender implements Sender {
     if (this.#expected < 0 && this.#queue.length > 0) this.#comeBack();
   }
 
-  /** Packets with `dgram`. */
+  /** Number of packets given to `dgram`. */
   get #given(): number {
     return this.#queue.length - this.#held;
   }
@@ -119,7 +125,7 @@ export class DgramSender implements Sender {
     this.#whenIdle = undefined;
   }
 
-  /** What was held leaves; datagrams with a hop limit that came meanwhile follow it. */
+  /** Releases held packets; datagrams with a hop limit that arrived meanwhile follow them. */
   readonly #limitsDone = (): void => {
     for (; this.#held > 0; this.#held--) {
       const { address, port } = this.#queue.at(this.#given);

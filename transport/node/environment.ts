@@ -1,7 +1,9 @@
 /**
- * The environment of a product in Node: monotonic clock, native cryptography, UDP, the system's resolver, and a log on standard error.
+ * The environment of a product in Node: monotonic clock, native cryptography, UDP, the system's resolver, and a log on
+ * standard error.
  *
- * Timers keep no process alive, open sockets do: a running device stays, and one that closed its sockets lets the process end at once.
+ * Timers do not keep the process alive, open sockets do: a running device stays, and the process of one that closed its
+ * sockets ends at once.
  */
 import { Core } from '../../bindings/index.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
@@ -19,32 +21,37 @@ import { OutwardAddresses, sourceFor } from './outward-addresses.ts';
 import { bindUdp } from './udp.ts';
 import { checkBuffer } from './udp-buffers.ts';
 
-/** Datagrams: a few round trips of a bulk transfer, and more than a short command has. */
+/** Datagrams: a few round trips of a bulk transfer, more than a short command sends. */
 const SYSTEM_CALLS_AFTER = 1000;
 
-/** What a person may state about this host. */
+/** Settings that an operator may state about this host. */
 export interface NodeEnvironmentOptions {
-  /** Where messages go, for example {@link stderrLog}; default nowhere. */
+  /** Receives messages, for example {@link stderrLog}; default none. */
   log?: Log;
   /**
-   * MTU of the host's links in bytes (`ip link`), 1,280 to 65,535: packets may then be as large, or must be as small. Default: 1,452 bytes of
-   * UDP payload at most, and no more than the smallest interface of this host carries.
+   * MTU of the host's links in bytes (`ip link`), 1,280 to 65,535: packets may then be that large, or must be that
+   * small. Default: at most 1,452 bytes of UDP payload, and no more than the smallest interface of this host carries.
    */
   linkMtu?: number;
-  /** Largest packet that hosts here send and take, bytes of UDP payload, 1,200 to 65,000. Default 1,452, or what `linkMtu` allows. */
+  /**
+   * Largest packet that endpoints here send and receive, bytes of UDP payload, 1,200 to 65,000. Default 1,452, or what
+   * `linkMtu` allows.
+   */
   maxPacketSize?: number;
   /**
-   * Bytes asked of the kernel per socket for datagrams that wait, from 65,536; default 8 MiB for arrivals, the system's for departures. It may
-   * grant less (Linux: `net.core.rmem_max`): the log says so once, `receiveBuffer` of a socket and of a host's statistics how much it was.
+   * Kernel buffer to request per socket for waiting datagrams, bytes, from 65,536; default 8 MiB for arrivals, the
+   * system's for departures. It may grant less (Linux: `net.core.rmem_max`): the log says so once, and `receiveBuffer`
+   * of a socket and of a host's statistics reports the granted size.
    */
   receiveBuffer?: number;
   sendBuffer?: number;
   /**
-   * Datagrams that a UDP socket carries through Node before it makes system calls of its own, several times cheaper for each: Linux, with the
-   * optional dependency `@koromix/koffi-linux-…` installed. 0: from the start, Infinity: never. Default 1,000.
+   * Datagrams that a UDP socket carries through Node before it switches to its own system calls, which cost several
+   * times less per datagram: Linux, with the optional dependency `@koromix/koffi-linux-…` installed. 0: from the start,
+   * Infinity: never. Default 1,000.
    */
   systemCallsAfter?: number;
-  /** Names of the interfaces that take part in multicast DNS; default all but loopback, or that if there is no other. */
+  /** Names of the interfaces for multicast DNS; default all but loopback, or loopback if there is no other. */
   mdnsInterfaces?: readonly string[];
 }
 
@@ -90,7 +97,7 @@ function nodeNetwork(options: NodeEnvironmentOptions, log: Log): Network {
   };
 }
 
-/** Loads the library when the first one opens: what that takes is part of the time for opening. */
+/** Loads the library when the first WebSocket opens: that time is part of opening. */
 async function openWebSocket(options: WebSocketOptions, index: number): Promise<MessagePipe> {
   const begun = clock.now();
   const webSocket = await import('./websocket.ts');
@@ -106,7 +113,7 @@ async function resolve(host: string): Promise<string[]> {
   const numeric = canonicalAddress(host);
   if (numeric !== null) return [numeric];
   try {
-    // Loaded for names alone.
+    // Loaded for names only.
     const { lookup } = await import('node:dns/promises');
     const answers = await lookup(host, { all: true, verbatim: true });
     return [...new Set(answers.map(({ address }) => canonicalAddress(address) ?? address))];

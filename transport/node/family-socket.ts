@@ -1,8 +1,8 @@
 /**
  * The `dgram` socket of one address family.
  *
- * Once it has carried `systemCallsAfter` datagrams it goes over to system calls of its own where they can be made (native/): loading what
- * makes them takes some 20 ms and 10 MB, which a socket with little to do is spared.
+ * Once it has carried `systemCallsAfter` datagrams it switches to its own system calls where they are available
+ * (native/). Loading them takes some 20 ms and 10 MB, which a socket with little to do avoids.
  */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import type { Log } from '../environment.ts';
@@ -20,13 +20,13 @@ export interface FamilySocketSettings {
   readonly log: Log;
   readonly receiveBuffer?: number;
   readonly sendBuffer?: number;
-  /** Datagrams, from 0. */
+  /** Number of datagrams, from 0. */
   readonly systemCallsAfter: number;
   readonly systemCalls: () => Promise<SystemCalls | null>;
 }
 
 export class FamilySocket {
-  /** Bytes granted for datagrams that wait to be read, 0 = not known. */
+  /** Bytes granted for datagrams that wait to be read, 0 = unknown. */
   receiveBuffer = 0;
   readonly #socket: Socket;
   readonly #settings: FamilySocketSettings;
@@ -40,7 +40,7 @@ export class FamilySocket {
   #carried = 0;
   #closed = false;
 
-  /** @param bulk false: with `dgram` alone; @param unreachable as BindOptions.unreachable */
+  /** @param bulk false: uses `dgram` only @param unreachable as BindOptions.unreachable */
   constructor(family: Family, bulk: boolean, deliver: Deliver, settings: FamilySocketSettings, unreachable?: Unreachable) {
     this.#socket = createSocket({ type: family, ipv6Only: family === 'udp6', lookup: numericLookup });
     this.#socket.on('message', this.#message);
@@ -64,7 +64,7 @@ export class FamilySocket {
       });
     });
     this.receiveBuffer = enlargeBuffers(socket, this.#settings);
-    if (this.#systemCallsAfter === 0) await this.#goOver();
+    if (this.#systemCallsAfter === 0) await this.#useSystemCalls();
     return socket.address().port;
   }
 
@@ -100,19 +100,19 @@ export class FamilySocket {
   };
 
   #count(): void {
-    if (++this.#carried === this.#systemCallsAfter) void this.#goOver();
+    if (++this.#carried === this.#systemCallsAfter) void this.#useSystemCalls();
   }
 
-  /** To system calls of its own, where they can be made. */
-  async #goOver(): Promise<void> {
+  /** Switches to its own system calls, where they are available. */
+  async #useSystemCalls(): Promise<void> {
     const { log, systemCalls } = this.#settings;
     const calls = await systemCalls();
     if (calls === null || this.#closed) return;
     try {
       this.#callSystem(calls);
-      log.debug('UDP socket makes system calls of its own', { port: this.#socket.address().port });
+      log.debug('UDP socket uses its own system calls', { port: this.#socket.address().port });
     } catch (error) {
-      log.debug('UDP without system calls of its own', { error: (error as Error).message });
+      log.debug('UDP without its own system calls', { error: (error as Error).message });
     }
   }
 
@@ -122,12 +122,12 @@ export class FamilySocket {
     const [receiver, sender] = [new NativeReceiver(calls, fd), new NativeSender(calls, fd, this.#socket, this.#unreachable)];
     this.#receiver = receiver;
     this.#sender = sender;
-    // Packets are given back in the order in which they came.
+    // Packets are given back in the order in which they were sent.
     this.#dgram.whenIdle(() => sender.begin());
   }
 }
 
-/** `dgram` resolves each destination anew and by default asynchronously; ours are numeric already. */
+/** `dgram` resolves each destination again, by default asynchronously; our addresses are numeric already. */
 export function numericLookup(
   address: string,
   options: number | object,

@@ -1,9 +1,9 @@
 /**
  * State in files that survive a killed process: a file is replaced as a whole or not at all.
  *
- * Write a temporary file beside it, fsync, rename over it, fsync the directory. A crash leaves the old content or the new one, and at
- * worst a temporary file, which `prepareDirectory` removes at a later start. Of two processes that write the same file the last one wins;
- * `createFile` is for what must not be replaced.
+ * Write a temporary file beside it, fsync, rename over it, fsync the directory. A crash leaves the old content or the
+ * new one, and at worst a temporary file, which `prepareDirectory` removes at a later start. If two processes write the
+ * same file the last one wins; `createFile` is for files that must not be replaced.
  */
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { LocalError } from '../../protocol/errors/index.ts';
 import { jsonFault } from './json-place.ts';
 
 const TEMPORARY = /^\..+\.[0-9a-f]{12}\.tmp$/;
-/** ms after which a temporary file belongs to nobody any more: another process may be writing its own right now. */
+/** ms after which a temporary file is abandoned: a younger one may belong to a process that is writing it. */
 const STALE_AFTER = 60_000;
 
 /**
@@ -25,8 +25,8 @@ export function replaceFile(path: string, content: string | Uint8Array, { mode =
 }
 
 /**
- * Makes a file that must not be there yet, such as a key: of two processes that try at once one succeeds.
- * @returns false when there is one already, which is left as it is.
+ * Creates a file that must not exist yet, such as a key: of two processes that try at once, one succeeds.
+ * @returns false when one exists already, which stays unchanged.
  * @throws LocalError as replaceFile
  */
 export async function createFile(path: string, content: string | Uint8Array): Promise<boolean> {
@@ -47,7 +47,7 @@ export function replaceJson(path: string, value: unknown, options: { mode?: numb
   return replaceFile(path, `${JSON.stringify(value, null, 2)}\n`, options);
 }
 
-/** The content of a file, undefined when there is none. @throws LocalError FAILED when it cannot be read. */
+/** Returns the content of a file, undefined when there is none. @throws LocalError FAILED when it cannot be read. */
 export async function readFileIfPresent(path: string): Promise<Uint8Array | undefined> {
   try {
     return await readFile(path);
@@ -57,7 +57,10 @@ export async function readFileIfPresent(path: string): Promise<Uint8Array | unde
   }
 }
 
-/** The value of a JSON file, undefined when there is none. @throws LocalError FAILED when it cannot be read, PARSE with line and column of the first error. */
+/**
+ * Returns the value of a JSON file, undefined when there is none. @throws LocalError FAILED when it cannot be read,
+ * PARSE with line and column of the first error.
+ */
 export async function readJson(path: string): Promise<unknown> {
   const bytes = await readFileIfPresent(path);
   if (bytes === undefined) return undefined;
@@ -74,8 +77,8 @@ function jsonProblem(bytes: Uint8Array): string {
 }
 
 /**
- * Makes a directory, and those above it, for this user only, where they are missing. Not mkdir's `recursive`: below /proc, where nothing
- * can be made, that never returns.
+ * Creates a directory and missing ones above it, for this user only. Not mkdir's `recursive`: below /proc, where
+ * nothing can be created, that never returns.
  * @throws LocalError FAILED
  */
 export async function makeDirectory(path: string, { parents = true }: { parents?: boolean } = {}): Promise<void> {
@@ -90,7 +93,7 @@ export async function makeDirectory(path: string, { parents = true }: { parents?
   }
 }
 
-/** Makes a directory that only this user may enter, where it is missing, and removes what a crash left in it. */
+/** Creates a missing directory that only this user may enter, and removes what a crash left in it. */
 export async function prepareDirectory(path: string): Promise<void> {
   await makeDirectory(path);
   try {
@@ -100,26 +103,27 @@ export async function prepareDirectory(path: string): Promise<void> {
   }
 }
 
-/** What a directory may hold that is nobody's data: `lost+found` of a file system, and hidden files. */
-const NOBODYS = /^(\..*|lost\+found)$/;
+/** Entries that are no data of another program: `lost+found` of a file system, and hidden files. */
+const IGNORED = /^(\..*|lost\+found)$/;
 
-/** Names of files by which a program knows a directory as its own. */
+/** File names by which a program recognizes its own directory. */
 export interface OwnFiles {
-  /** Only this program makes them: one is enough. */
+  /** Names that only this program uses: one suffices. */
   readonly sure: RegExp;
-  /** Others have such names, too: they count where nothing else is there. */
+  /** Names that other programs use, too: they count only if nothing else is there. */
   readonly unsure?: RegExp;
 }
 
 /**
- * Refuses a directory that others use, before anything is written into it: one that is not empty and holds nothing of our own. One that is missing passes.
+ * Refuses a directory that other programs use, before anything is written into it: one that is not empty and holds none
+ * of our own files. A missing one passes.
  * @param whose `a base station`, for example
  * @throws LocalError INVALID_ARGUMENT, FAILED when it cannot be read
  */
 export async function refuseForeignDirectory(path: string, whose: string, { sure, unsure }: OwnFiles): Promise<void> {
   let names: string[];
   try {
-    names = (await readdir(path)).filter((name) => !NOBODYS.test(name));
+    names = (await readdir(path)).filter((name) => !IGNORED.test(name));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
     throw fileError('cannot use directory', path, error);
@@ -128,7 +132,7 @@ export async function refuseForeignDirectory(path: string, whose: string, { sure
   throw new LocalError('INVALID_ARGUMENT', `${path} is not empty and holds no data of ${whose}: choose an empty or a new directory`);
 }
 
-/** Writes a temporary file beside `path`, has it put there, and makes both durable. */
+/** Writes a temporary file beside `path`, puts it there with `put`, and makes both durable. */
 async function putInPlace(
   path: string,
   content: string | Uint8Array,
@@ -158,7 +162,7 @@ async function writeDurably(path: string, content: string | Uint8Array, mode: nu
 
 async function removeIfStale(path: string): Promise<void> {
   const found = await stat(path).catch(() => null);
-  // It is in nobody's way: on a disk that takes no writes it stays.
+  // A leftover does no harm: on a disk that accepts no writes it stays.
   if (found !== null && Date.now() - found.mtimeMs > STALE_AFTER) await rm(path, { force: true }).catch(() => {});
 }
 
@@ -175,18 +179,21 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Whether a file operation failed since the disk takes no writes: it is full or read-only, or this user may not write there. */
+/**
+ * Whether a file operation failed because the disk accepts no writes: it is full or read-only, or this user lacks
+ * permission.
+ */
 export function takesNoWrites(error: unknown): boolean {
   const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
   return error instanceof LocalError && ['EROFS', 'ENOSPC', 'EDQUOT', 'EACCES', 'EPERM'].includes(code ?? '');
 }
 
-/** What a failed file operation is told as: one line, LocalError FAILED. @param what `cannot read`, for example */
+/** Describes a failed file operation in one line, LocalError FAILED. @param what `cannot read`, for example */
 export function fileError(what: string, path: string, error: unknown): LocalError {
   const reasons: Record<string, string> = {
     EACCES: 'permission denied',
     EPERM: 'permission denied',
-    // To write, the file need not be there.
+    // For writing, the file need not exist.
     ENOENT: what === 'cannot read' ? 'no such file or directory' : 'no such directory',
     ENOSPC: 'the disk is full: make room, and try again',
     EROFS: 'the file system is read-only',

@@ -1,12 +1,13 @@
 /**
  * Datagrams with a hop limit of their own, sent with `dgram`.
  *
- * `dgram` knows the hop limit of a socket, not of a datagram, and it may send in a later tick, or when the kernel takes more. So:
+ * `dgram` knows the hop limit of a socket, not of a datagram, and it may send in a later tick, or when the kernel takes
+ * more. So:
  *
- *   1. `add` keeps a datagram; from then on nothing else is given to the socket (dgram-sender.ts holds it);
- *   2. once `dgram` and libuv have nothing under way, `run` takes the datagrams that wait. For each it sets the hop limit, sends, and waits until the
- *      datagram has left;
- *   3. then it sets the system's hop limit again, and the held packets may leave.
+ *   1. `add` queues a datagram; from then on nothing else is given to the socket (dgram-sender.ts holds it).
+ *   2. Once `dgram` and libuv have nothing in flight, `run` takes the waiting datagrams. For each it sets the hop
+ *      limit, sends, and waits until the datagram has left.
+ *   3. Then it restores the system's hop limit, and the held packets may leave.
  *
  * Setting a hop limit fails only on a closed socket, which sends nothing.
  */
@@ -14,12 +15,13 @@ import type { Socket, SocketType } from 'node:dgram';
 import { readFileSync } from 'node:fs';
 
 /**
- * Datagrams that may wait. A device's four rounds want up to 96 openers, 1 to 10 ms apart within a round; so many never wait together on a socket that sends.
+ * Most waiting datagrams. A device's four rounds send up to 96 openers, 1 to 10 ms apart within a round; fewer than
+ * this wait at a time on a socket that sends.
  */
 const MOST_WAITING = 64;
-/** Where Linux has the hop limit of new sockets. */
+/** Default hop limit of new sockets on Linux. */
 const DEFAULTS = { udp4: '/proc/sys/net/ipv4/ip_default_ttl', udp6: '/proc/sys/net/ipv6/conf/default/hop_limit' };
-/** What other systems have. */
+/** Default of other systems. */
 const DEFAULT_HOP_LIMIT = process.platform === 'win32' ? 128 : 64;
 
 interface Limited {
@@ -52,7 +54,10 @@ export class HopLimits {
     return true;
   }
 
-  /** Sends the datagrams that wait now. Calls `done` when they have left and the system's hop limit is back, never after `close`. */
+  /**
+   * Sends the datagrams waiting now. Calls `done` when they have left and the system's hop limit is restored, never
+   * after `close`.
+   */
   run(done: () => void): void {
     const due = this.#waiting;
     this.#waiting = [];
@@ -77,7 +82,7 @@ export class HopLimits {
     else this.#socket.send(limited.datagram, limited.port, limited.address, next);
   }
 
-  /** IPv6: the limit of unicast hops. */
+  /** For IPv6: the limit of unicast hops. */
   #set(hopLimit: number): boolean {
     try {
       this.#socket.setTTL(hopLimit);

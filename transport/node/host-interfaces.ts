@@ -1,8 +1,9 @@
 /**
  * This host's interfaces and routers, for the addresses at which peers may reach it.
  *
- * Linux tells its default routes and what an interface is; other systems tell neither to Node, so there the interface is `default` whose address the system
- * would send from (`outward-addresses.ts`), and names alone show virtual ones.
+ * Linux reports its default routes and the kind of an interface. Other systems report neither to Node: there an
+ * interface is `default` if the system would send from its address (`outward-addresses.ts`), and only names reveal
+ * virtual ones.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
@@ -12,9 +13,9 @@ import type { HostInterface } from '../environment.ts';
 import { addressKind } from '../special-addresses.ts';
 import { type DefaultRoute, ipv4DefaultRoutes, ipv6DefaultRoutes } from './default-routes.ts';
 
-/** What Linux says an interface is (`/sys/class/net`). */
+/** Properties of an interface on Linux (`/sys/class/net`). */
 export interface Traits {
-  /** A bridge, and none of its ports is a network card: containers or virtual machines have it. */
+  /** A bridge without a network card among its ports: one of containers or virtual machines. */
   readonly bridge: boolean;
   /** A TUN or TAP device: a VPN in user space, or a virtual machine. */
   readonly tun: boolean;
@@ -22,22 +23,22 @@ export interface Traits {
   readonly type: string | null;
 }
 
-/** All that the interfaces are made of. */
+/** Input from which the interfaces are derived. */
 export interface HostFacts {
   readonly interfaces: NodeJS.Dict<NetworkInterfaceInfo[]>;
   readonly routes: readonly DefaultRoute[];
   readonly traits: (name: string) => Traits;
-  /** Addresses from which the system would send to the internet, where it tells no routes. */
+  /** Addresses from which the system would send to the internet, if it reports no routes. */
   readonly outward: readonly string[];
 }
 
-/** Container bridges and VPNs by the names that their programs give them, also on macOS and Windows. */
+/** Container bridges and VPNs by the names that their programs use, also on macOS and Windows. */
 const VIRTUAL_NAME =
   /^(docker|br-[0-9a-f]{12}$|veth|virbr|vnet\d|cni|podman|lxc|lxd|flannel|cali|cilium|kube|tailscale|wg|zt|utun|tun|tap|ipsec|feth|vmnet|vboxnet|vEthernet|VMware|VirtualBox|Tailscale|ZeroTier|WireGuard|OpenVPN)/;
-/** May be a VPN, or the only way to the internet. */
+/** Possibly a VPN, or the only way to the internet. */
 const MAYBE_VIRTUAL_NAME = /^(ppp|wwan)/;
 const VIRTUAL_TYPE: ReadonlySet<string> = new Set(['wireguard', 'vxlan', 'geneve', 'gre', 'ipip', 'sit']);
-/** ms for which the interfaces that were read count. */
+/** ms for which interfaces stay valid once read. */
 const KEPT = 1_000;
 const ORDER: Readonly<Record<HostInterface['kind'], number>> = { default: 0, other: 1, virtual: 2 };
 
@@ -45,13 +46,13 @@ const ORDER: Readonly<Record<HostInterface['kind'], number>> = { default: 0, oth
 export function hostInterfaces(facts: HostFacts): HostInterface[] {
   const found = new Map<string, NetworkInterfaceInfo[]>();
   for (const [label, list] of Object.entries(facts.interfaces)) {
-    // An alias has a label of its own on the same interface: `eth0:1`.
+    // An alias has its own label on the same interface: `eth0:1`.
     const name = label.replace(/:\d+$/, '');
     found.set(name, [...(found.get(name) ?? []), ...(list ?? [])]);
   }
   const metrics = new Map([...facts.routes].reverse().map((route) => [route.interface, facts.routes.indexOf(route)]));
   const rank = ({ name }: HostInterface): number => metrics.get(name) ?? facts.routes.length;
-  // What an interface is costs several files: only where it has an address.
+  // Reading an interface's traits costs several files: only for interfaces with an address.
   return [...found]
     .map(([name, list]) => ({ name, list, addresses: usableAddresses(list) }))
     .filter(({ addresses }) => addresses.length > 0)
@@ -59,7 +60,10 @@ export function hostInterfaces(facts: HostFacts): HostInterface[] {
     .sort((a, b) => ORDER[a.kind] - ORDER[b.kind] || rank(a) - rank(b));
 }
 
-/** The addresses by which others on the network reach this host, IPv4 first; those of container bridges and VPNs only where there are no others. */
+/**
+ * Returns the addresses at which other hosts on the network reach this one, IPv4 first; those of container bridges and
+ * VPNs only if there are no others.
+ */
 export function reachableAddresses(interfaces: readonly HostInterface[]): string[] {
   const real = interfaces.filter(({ kind }) => kind !== 'virtual');
   const addresses = (real.length > 0 ? real : interfaces).flatMap((each) => each.addresses).map((cidr) => cidr.split('/')[0]!);
@@ -71,18 +75,19 @@ export function gatewaysOf(routes: readonly DefaultRoute[]): string[] {
   return [...new Set(routes.flatMap(({ gateway }) => gateway ?? []))];
 }
 
-/** What the system tells now; nothing where it does not. */
+/** Reads the system's routes; empty if it reports none. */
 export function readDefaultRoutes(): DefaultRoute[] {
   return [...ipv4DefaultRoutes(read('/proc/net/route')), ...ipv6DefaultRoutes(read('/proc/net/ipv6_route'))];
 }
 
-/** What the system tells now. @param outward see HostFacts */
+/** Reads the system's interfaces. @param outward see HostFacts */
 export function readInterfaces(outward: readonly string[]): HostInterface[] {
   return hostInterfaces({ interfaces: readAddresses(), routes: readDefaultRoutes(), traits: readTraits, outward });
 }
 
 /**
- * Interfaces as they were at most a second ago: reading them takes a millisecond or more, and a round of a rendezvous asks some 15 times.
+ * Caches interfaces for a second: reading them takes a millisecond or more, and a round of a rendezvous asks some 15
+ * times.
  * @param now monotonic ms
  */
 export function recentInterfaces(read: () => readonly HostInterface[]): (now: number) => readonly HostInterface[] {
@@ -104,7 +109,10 @@ function kindOf(name: string, list: readonly NetworkInterfaceInfo[], facts: Host
   return bridge || MAYBE_VIRTUAL_NAME.test(name) ? 'virtual' : 'other';
 }
 
-/** IPv4 first, then IPv6, unique local ones last. No peer uses a link-local address: it means another host on the peer's own link. */
+/**
+ * IPv4 first, then IPv6, unique local ones last. Link-local addresses are excluded: for a peer they mean another host
+ * on its own link.
+ */
 function usableAddresses(list: readonly NetworkInterfaceInfo[]): string[] {
   return list
     .flatMap(({ internal, cidr, address }) => {
@@ -116,7 +124,7 @@ function usableAddresses(list: readonly NetworkInterfaceInfo[]): string[] {
     .map(({ cidr }) => cidr);
 }
 
-/** A process without file descriptors cannot ask. */
+/** Fails in a process without free file descriptors. */
 function readAddresses(): NodeJS.Dict<NetworkInterfaceInfo[]> {
   try {
     return networkInterfaces();
@@ -131,7 +139,7 @@ function readTraits(name: string): Traits {
   return { bridge: existsSync(`${folder}/bridge`) && !hasCard(`${folder}/brif`), tun: existsSync(`${folder}/tun_flags`), type };
 }
 
-/** Whether a port of a bridge is a device of its own, not one that software made. */
+/** Whether a port of a bridge is a hardware device. */
 function hasCard(ports: string): boolean {
   try {
     return readdirSync(ports).some((port) => existsSync(`/sys/class/net/${port}/device`));

@@ -1,20 +1,20 @@
-/** Why a request by https came to nothing, as one sentence for the person who can mend it. */
+/** Explains why an https request failed, in one sentence for the person who can fix it. */
 import type { ClientRequest } from 'node:http';
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
 import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 
-/** What is known of a request that failed. */
+/** Facts about a failed request. */
 export interface FailedRequest {
-  /** Whom it was for: a host, or `the proxy …`. */
-  readonly who: string;
-  /** What it was to speak; default https. */
+  /** The target: a host, or `the proxy …`. */
+  readonly peer: string;
+  /** The expected protocol; default https. */
   readonly by?: string;
   readonly request: ClientRequest;
-  /** What the other side showed; null when TLS did not come that far. */
+  /** Certificates that the other side presented; null when TLS did not get that far. */
   readonly chain: DetailedPeerCertificate | null;
 }
 
-/** The certificates that the other side of a request shows, noted before they are checked: a socket that failed has none any more. */
+/** Notes the certificates that the other side presents, before they are checked: a failed socket no longer has them. */
 export function noteCertificates(request: ClientRequest): () => DetailedPeerCertificate | null {
   let shown: DetailedPeerCertificate | null = null;
   request.once('socket', (socket) => {
@@ -27,36 +27,36 @@ export function noteCertificates(request: ClientRequest): () => DetailedPeerCert
 
 const UNREACHABLE: readonly string[] = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL', 'EACCES', 'EPERM'];
 
-/** An error of Node in the terms of {@link HttpsGet}. */
-export function httpsProblem(error: unknown, { who, by = 'https', request, chain }: FailedRequest): SvcError {
+/** Translates an error of Node to the errors of {@link HttpsGet}. */
+export function httpsProblem(error: unknown, { peer, by = 'https', request, chain }: FailedRequest): SvcError {
   if (error instanceof RemoteError || error instanceof LocalError) return error;
   const { code: own, message, errors } = error as NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] };
-  // All addresses of a name were tried.
+  // All addresses of a name failed.
   const code = own ?? errors?.[0]?.code ?? '';
   const cause = { cause: error };
   if ((request.socket as TLSSocket | null)?.authorizationError)
     return new RemoteError(
       'CERTIFICATE_VALIDATION_FAILED',
-      `the certificate of ${who} ${certificateFault(code, chain, Date.now())}`,
+      `the certificate of ${peer} ${certificateFault(code, chain, Date.now())}`,
       cause,
     );
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return new RemoteError('DNS', `${who} does not resolve to an address: check the name and this host's DNS`, cause);
-  if (code === 'ETIMEDOUT') return new RemoteError('TIMEOUT', `${who} did not answer by ${by} in time`, cause);
-  if (UNREACHABLE.includes(code)) return new RemoteError('CONNECTION_REFUSED', `${who} does not answer by ${by} (${code})`, cause);
+    return new RemoteError('DNS', `${peer} does not resolve to an address: check the name and this host's DNS`, cause);
+  if (code === 'ETIMEDOUT') return new RemoteError('TIMEOUT', `${peer} did not answer by ${by} in time`, cause);
+  if (UNREACHABLE.includes(code)) return new RemoteError('CONNECTION_REFUSED', `${peer} does not answer by ${by} (${code})`, cause);
   const tls = tlsFault(error);
-  if (tls !== undefined) return new RemoteError('BAD_RESPONSE', `${who} does not speak TLS as it should: ${tls}`, cause);
-  return new RemoteError('BAD_RESPONSE', `${who} does not speak ${by} as it should: ${message}`, cause);
+  if (tls !== undefined) return new RemoteError('BAD_RESPONSE', `${peer} does not speak TLS correctly: ${tls}`, cause);
+  return new RemoteError('BAD_RESPONSE', `${peer} does not speak ${by} correctly: ${message}`, cause);
 }
 
-/** OpenSSL's reason, without its error numbers, files and lines. */
+/** Returns OpenSSL's reason, without its error numbers, files and lines. */
 function tlsFault(error: unknown): string | undefined {
   const { reason, message } = error as Error & { reason?: string };
   const said = reason ?? /:SSL routines:[^:]*:([^:]+):/.exec(message)?.[1];
   return said === 'wrong version number' ? 'what it sent is not TLS' : said;
 }
 
-/** Names of a certificate that are told. */
+/** Most names of a certificate to show. */
 const NAMES_SHOWN = 5;
 const MAX_NAMES_LENGTH = 200;
 
@@ -69,10 +69,10 @@ function namesOf(certificate: DetailedPeerCertificate | undefined): string {
 const UNKNOWN = 'is from an unknown authority';
 const INCOMPLETE = `${UNKNOWN}, or its chain is incomplete: an intermediate certificate may be missing`;
 
-/** Faults by OpenSSL's names for them; those with a date and the wrong name are told by {@link certificateFault}. */
+/** Faults by OpenSSL's names; {@link certificateFault} describes those with a date and the wrong name. */
 const FAULTS: Readonly<Record<string, string>> = {
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'is self-signed and not among the roots that are trusted',
-  SELF_SIGNED_CERT_IN_CHAIN: `${UNKNOWN}: its root is not among those that are trusted`,
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'is self-signed and not a trusted root',
+  SELF_SIGNED_CERT_IN_CHAIN: `${UNKNOWN}: its root is not trusted`,
   UNABLE_TO_GET_ISSUER_CERT: INCOMPLETE,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: INCOMPLETE,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: INCOMPLETE,
@@ -98,11 +98,11 @@ function certificateFault(code: string, chain: DetailedPeerCertificate | null, n
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return `is for another name (${namesOf(certificates[0])})`;
     default:
-      return FAULTS[code] ?? `does not hold (${code})`;
+      return FAULTS[code] ?? `is not valid (${code})`;
   }
 }
 
-/** From the leaf to the root, which names itself as its issuer. */
+/** From the leaf to the root, whose issuer is itself. */
 function upwards(leaf: DetailedPeerCertificate | null): DetailedPeerCertificate[] {
   const chain: DetailedPeerCertificate[] = [];
   for (let each: DetailedPeerCertificate | null = leaf; each?.valid_to !== undefined && !chain.includes(each); ) {
@@ -112,12 +112,12 @@ function upwards(leaf: DetailedPeerCertificate | null): DetailedPeerCertificate[
   return chain;
 }
 
-/** Where it is not the certificate itself whose dates are wrong. */
+/** Prefix for a fault whose dates belong to an issuer, not to the certificate itself. */
 function signerOf(chain: readonly DetailedPeerCertificate[], one: DetailedPeerCertificate | undefined): string {
   return one === undefined || one === chain[0] ? '' : 'is signed by one that ';
 }
 
-/** ` (2026-01-01)`, empty when the date is not known. */
+/** ` (2026-01-01)`, empty when the date is unknown. */
 function dated(date: string | undefined): string {
   return date === undefined ? '' : ` (${day(Date.parse(date))})`;
 }

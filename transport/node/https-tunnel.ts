@@ -1,9 +1,10 @@
 /**
- * The way to a host by https or WebSocket through a proxy: `HTTPS_PROXY`, or `ALL_PROXY` (for `ws:` also `HTTP_PROXY`), unless `NO_PROXY`
- * excepts the host, and CONNECT (RFC 9110 §9.3.6).
+ * Reaches a host by https or WebSocket through a proxy: `HTTPS_PROXY`, or `ALL_PROXY` (for `ws:` also `HTTP_PROXY`),
+ * unless `NO_PROXY` excludes the host, and CONNECT (RFC 9110 §9.3.6).
  *
- * What the proxy says before the tunnel stands is no answer of the host: anything but 2xx ends the request. Node's own client sends the CONNECT: it bounds the
- * headers of the answer and ends the attempt with the signal. https-proxy-agent (9.1) does neither, and prints the proxy's password under DEBUG.
+ * What the proxy answers before the tunnel is open does not come from the host: any status but 2xx ends the request.
+ * Node's own client sends the CONNECT: it limits the headers of the answer and ends the attempt with the signal.
+ * https-proxy-agent (9.1) does neither, and prints the proxy's password under DEBUG.
  */
 import type { IncomingHttpHeaders, RequestOptions } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -11,29 +12,33 @@ import type { ConnectionOptions } from 'node:tls';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { httpsProblem, noteCertificates } from './https-problem.ts';
 
-/** In the order of `proxy-from-env`: the first that is set counts. */
+/** In the order of `proxy-from-env`: the first that is set applies. */
 const VARIABLES = ['https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY'];
 
 const PLAIN_VARIABLES = ['http_proxy', 'HTTP_PROXY'];
 
-/** What stands between this host and others. */
+/** A proxy between this host and others. */
 export interface HttpProxy {
   readonly url: URL;
-  /** The variable of the environment that names it. */
+  /** The environment variable that names it. */
   readonly variable: string;
 }
 
-/** The proxy for an https URL; null where the host is reached straight. @throws LocalError INVALID_ARGUMENT for one that does not speak HTTP */
+/**
+ * Returns the proxy for an https URL; null if the host is reached directly. @throws LocalError INVALID_ARGUMENT for one
+ * that does not speak HTTP
+ */
 export async function proxyFor(url: string): Promise<HttpProxy | null> {
   const variable = firstSet(VARIABLES);
   if (variable === undefined) return null;
   const { getProxyForUrl } = await import('proxy-from-env');
-  // One without a scheme is given that of the URL: as an http proxy it is what others take it for.
+  // One without a scheme would get that of the URL; other programs treat it as an http proxy.
   return checkedProxy(withScheme(getProxyForUrl(url)), variable);
 }
 
 /**
- * The proxy for a URL of a WebSocket. `ws:` needs a tunnel as `wss:` does, so the same proxy is asked; `HTTP_PROXY` where there is no other.
+ * Returns the proxy for a WebSocket URL. `ws:` needs a tunnel as `wss:` does, so the same proxy applies; `HTTP_PROXY`
+ * if there is no other.
  * @throws as {@link proxyFor}
  */
 export async function proxyForWebSocket({ protocol, hostname, port }: URL): Promise<HttpProxy | null> {
@@ -52,7 +57,8 @@ function firstSet(names: readonly string[]): string | undefined {
 /** @param proxy '' for none */
 function checkedProxy(proxy: string, variable: string): HttpProxy | null {
   if (proxy === '') return null;
-  // What follows an unencoded one is taken for a path, and what stands before it for the host and port: an error would name them.
+  // What follows an unencoded one is parsed as a path, and what precedes it as host and port: an error would reveal
+  // them.
   if (/^\w+:\/\/[^@]*[/?#\\].*@/.test(proxy))
     throw new LocalError(
       'INVALID_ARGUMENT',
@@ -72,7 +78,7 @@ function checkedProxy(proxy: string, variable: string): HttpProxy | null {
   return { url: parsed, variable };
 }
 
-/** One without a scheme is given that of the URL by the library; other programs take it for a proxy that speaks HTTP. */
+/** To a proxy without a scheme the library gives that of the URL; other programs treat it as one that speaks HTTP. */
 function withScheme(proxy: string): string {
   const isBare = VARIABLES.some((name) => `https://${process.env[name]}` === proxy);
   return isBare ? proxy.replace(/^https:/, 'http:') : proxy;
@@ -88,14 +94,15 @@ function hasDecodableCredentials(proxy: URL): boolean {
 }
 
 /**
- * A connection through `proxy` to the host and port of `url`, which nobody has proved yet.
- * @param signal ends the attempt; a tunnel that stands is the caller's to close
- * @throws RemoteError CONNECTION_REFUSED when the proxy refuses; what {@link HttpsGet} throws where the proxy cannot be reached
+ * Opens a connection through `proxy` to the host and port of `url`, which is not authenticated yet.
+ * @param signal ends the attempt; the caller closes an open tunnel
+ * @throws RemoteError CONNECTION_REFUSED when the proxy refuses; what {@link HttpsGet} throws where the proxy cannot be
+ *   reached
  */
 export async function openTunnel({ url: proxy, variable }: HttpProxy, url: URL, signal: AbortSignal): Promise<Duplex> {
   const { request } = proxy.protocol === 'https:' ? await import('node:https') : await import('node:http');
   const target = `${url.hostname}:${url.port || (url.protocol === 'ws:' ? 80 : 443)}`;
-  const who = `the proxy ${proxy.host}`;
+  const peer = `the proxy ${proxy.host}`;
   const options: RequestOptions & Pick<ConnectionOptions, 'rejectUnauthorized' | 'minVersion'> = {
     method: 'CONNECT',
     host: proxy.hostname.replace(/^\[|\]$/g, ''),
@@ -103,14 +110,14 @@ export async function openTunnel({ url: proxy, variable }: HttpProxy, url: URL, 
     path: target,
     headers: { host: target },
     agent: false,
-    // The environment cannot switch it off: the proxy is sent a password.
+    // The environment cannot disable it: the proxy receives a password.
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
     signal,
   };
   return new Promise((resolve, reject) => {
     const connecting = request(options);
-    // Not one of the options, which NODE_DEBUG prints.
+    // Not among the options, which NODE_DEBUG prints.
     const credentials = authorization(proxy);
     if (credentials !== null) connecting.setHeader('proxy-authorization', credentials);
     connecting.once('connect', ({ statusCode = 0, headers }, socket, early) => {
@@ -118,15 +125,15 @@ export async function openTunnel({ url: proxy, variable }: HttpProxy, url: URL, 
       if (stands && early.length === 0) return resolve(socket);
       socket.destroy();
       const login = wantsLogin(statusCode, headers);
-      if (stands) return reject(new RemoteError('BAD_RESPONSE', `${who} spoke before ${target} did${login}`));
+      if (stands) return reject(new RemoteError('BAD_RESPONSE', `${peer} spoke before ${target} did${login}`));
       const remedy = statusCode === 407 ? wantsCredentials(proxy, variable) : login;
-      reject(new RemoteError('CONNECTION_REFUSED', `${who} refused to connect to ${target} (${statusCode})${remedy}`));
+      reject(new RemoteError('CONNECTION_REFUSED', `${peer} refused to connect to ${target} (${statusCode})${remedy}`));
     });
     const chain = noteCertificates(connecting);
     connecting.once('error', (error) =>
-      reject(httpsProblem(error, { who, by: proxy.protocol === 'https:' ? 'https' : 'HTTP', request: connecting, chain: chain() })),
+      reject(httpsProblem(error, { peer, by: proxy.protocol === 'https:' ? 'https' : 'HTTP', request: connecting, chain: chain() })),
     );
-    connecting.once('close', () => reject(new RemoteError('BAD_RESPONSE', `${who} gave no answer`)));
+    connecting.once('close', () => reject(new RemoteError('BAD_RESPONSE', `${peer} gave no answer`)));
     connecting.end();
   });
 }
@@ -136,14 +143,17 @@ function wantsCredentials({ username, password }: URL, variable: string): string
   return `: it does not take the name and password of ${variable}`;
 }
 
-/** What a network says to those who have not accepted its terms (RFC 6585 §6), a redirect to its login, or a page in the place of a tunnel. */
+/**
+ * Signs of a captive portal: the status for unaccepted terms (RFC 6585 §6), a redirect to its login, or a page instead
+ * of a tunnel.
+ */
 function wantsLogin(statusCode: number, headers: IncomingHttpHeaders): string {
   const isRedirect = statusCode >= 300 && statusCode < 400;
   const isLogin = statusCode === 511 || isRedirect || (statusCode < 300 && isPage(headers));
   return isLogin ? ': this network may want a login first, in a browser' : '';
 }
 
-/** The body is for a browser. */
+/** Whether the body is a page for a browser. */
 export function isPage({ 'content-type': type = '' }: IncomingHttpHeaders): boolean {
   return /html/i.test(type);
 }

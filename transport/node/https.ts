@@ -1,11 +1,11 @@
 /**
- * One GET by https (RFC 9110, RFC 2818): how a device or client without a pin asks for its base station's document. Loaded when the first one asks, so that who
- * has a pin carries no TLS.
+ * One GET by https (RFC 9110, RFC 2818): how a device or client without a pin fetches its base station's document.
+ * Loaded on first use, so that a device or client with a pin carries no TLS.
  *
- * 1. Where a proxy applies, tunnel through it (`https-tunnel.ts`).
- * 2. TLS 1.2 or later. The chain must lead to `rootCerts`, which replace the roots of Node, and the certificate must be valid now, and for the host of the URL.
- *    The environment cannot switch that off.
- * 3. The answer must be 200: a redirect is not followed, since it would lead away from the host that was checked.
+ * 1. If a proxy applies, tunnel through it (`https-tunnel.ts`).
+ * 2. TLS 1.2 or later. The chain must lead to `rootCerts`, which replace the roots of Node, and the certificate must be
+ *    valid now, and for the host of the URL. The environment cannot disable that.
+ * 3. The answer must be 200: a redirect is not followed, since it would lead away from the authenticated host.
  */
 import { get } from 'node:https';
 import type { Duplex } from 'node:stream';
@@ -67,11 +67,12 @@ function fetched({ rootCerts, limit, fresh }: HttpsRequest, url: URL, tunnel: Du
         else chunks.push(chunk);
       });
       response.on('end', () => resolve({ status, body: Buffer.concat(chunks) }));
-      response.on('error', (error) => reject(httpsProblem(error, { who: host, request, chain: null })));
+      response.on('error', (error) => reject(httpsProblem(error, { peer: host, request, chain: null })));
     });
     const chain = noteCertificates(request);
-    request.on('error', (error) => reject(httpsProblem(error, { who: host, request, chain: chain() })));
-    // Node closes without an error where 101 leads away from HTTP. An answer that came is told by its own events, also after this one.
+    request.on('error', (error) => reject(httpsProblem(error, { peer: host, request, chain: chain() })));
+    // Node closes without an error if 101 switches away from HTTP. An answer that arrived is reported by its own
+    // events, even after this one.
     request.on('close', () => answered || reject(new RemoteError('BAD_RESPONSE', `${host} gave no answer by https`)));
   });
 }

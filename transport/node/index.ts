@@ -1,4 +1,4 @@
-/** Everything the products take from Node. */
+/** Everything that the products use from Node. */
 export { nodeCrypto } from './crypto.ts';
 export { type NodeEnvironmentOptions, nodeEnvironment } from './environment.ts';
 export {

@@ -1,16 +1,22 @@
-/** This host's own interfaces: their prefixes decide whether a peer is near (PROTOCOL.md §6), their MTU how large packets may be. */
+/**
+ * This host's own interfaces: their prefixes decide whether a peer is near (PROTOCOL.md §6), their MTU bounds packet
+ * sizes.
+ */
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { isNear, type Prefix, parsePrefix } from '../address.ts';
 import { LEAST_MTU } from '../udp-path.ts';
 import { reachableAddresses, readInterfaces } from './host-interfaces.ts';
 
-/** ms. Reading the interfaces costs far more than a look at them and they seldom change. */
+/** ms. Reading the interfaces costs far more than checking them, and they seldom change. */
 const REFRESH = 3_000;
 
 const ETHERNET_MTU = 1500;
 
-/** A test whether an address is loopback, link-local or in a prefix of one of our interfaces, as they were at most 3 s ago. */
+/**
+ * Returns a test for addresses that are loopback, link-local or in a prefix of one of our interfaces, as they were at
+ * most 3 s ago.
+ */
 export function ownInterfaces(): (address: string) => boolean {
   let prefixes: readonly Prefix[] = [];
   let readAt = Number.NEGATIVE_INFINITY;
@@ -25,8 +31,8 @@ export function ownInterfaces(): (address: string) => boolean {
 }
 
 /**
- * The least MTU of our interfaces but loopback, where the system tells (Linux); undefined when it is that of Ethernet or more, which says
- * nothing about the path. A larger packet would leave this host in fragments.
+ * Returns the smallest MTU of our interfaces except loopback, if the system reports it (Linux); undefined when it is
+ * that of Ethernet or more, which says nothing about the path. A larger packet would leave this host in fragments.
  */
 export function smallLinkMtu(): number | undefined {
   const used = Object.entries(networkInterfaces()).filter(([, list]) => list?.some(({ internal }) => !internal));
@@ -34,17 +40,19 @@ export function smallLinkMtu(): number | undefined {
   return least < ETHERNET_MTU ? Math.max(least, LEAST_MTU) : undefined;
 }
 
-/** An address by which others on the network reach this host, an IPv4 address where there is one; loopback without a network. */
+/**
+ * Returns an address at which other hosts on the network reach this one, preferably IPv4; loopback without a network.
+ */
 export function ownAddress(): string {
   return ownAddresses()[0] ?? '127.0.0.1';
 }
 
-/** All such addresses, see `reachableAddresses`; none without a network. */
+/** Returns all such addresses, see `reachableAddresses`; none without a network. */
 export function ownAddresses(): string[] {
   return reachableAddresses(readInterfaces([]));
 }
 
-/** @param name with the label of an alias, as in `eth0:1` */
+/** @param name may contain the label of an alias, as in `eth0:1` */
 function mtuOf(name: string): number {
   try {
     return Number(readFileSync(`/sys/class/net/${name.replace(/:.*/, '')}/mtu`, 'latin1')) || Number.POSITIVE_INFINITY;
@@ -53,7 +61,7 @@ function mtuOf(name: string): number {
   }
 }
 
-/** Null when the system does not tell: a process without file descriptors cannot ask. */
+/** Null when the system does not report them: a process without free file descriptors cannot ask. */
 function readPrefixes(): Prefix[] | null {
   try {
     const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);

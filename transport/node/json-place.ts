@@ -1,22 +1,25 @@
 /**
- * Where a text stops being JSON (RFC 8259), for the person who wrote it: `JSON.parse` names no place in some versions of Node, and shows a part of the text,
- * which may be a secret.
+ * Finds where a text stops being JSON (RFC 8259), for its author: some versions of Node's `JSON.parse` give no
+ * position, and show a part of the text, which may be a secret.
  */
 
-/** A place in a text; both count from 1, the column in UTF-16 code units. */
+/** A position in a text; both count from 1, the column in UTF-16 code units. */
 export interface JsonFault {
   readonly line: number;
   readonly column: number;
-  /** For a person: what is expected there. */
+  /** What is expected there, for a person. */
   readonly problem: string;
 }
 
-/** The tokens of JSON, and blanks before them. A text has no control character: of those that are `\p{Cc}`, RFC 8259 allows the ones from DEL on. */
+/**
+ * The tokens of JSON, and blanks before them. A text has no control character: of those in `\p{Cc}`, RFC 8259 allows
+ * DEL and above.
+ */
 const BLANKS = /[ \t\n\r]*/y;
 const STRING = /"(?:[^"\\\p{Cc}]|[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*"/uy;
 const OTHER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.+-])|(?:true|false|null)(?!\w)/y;
 
-/** Thrown inside this file at the first fault. */
+/** Thrown within this file at the first fault. */
 class Fault {
   readonly at: number;
   readonly problem: string;
@@ -27,7 +30,7 @@ class Fault {
   }
 }
 
-/** The first fault of a text; null for one that is JSON. */
+/** Returns the first fault of a text; null for valid JSON. */
 export function jsonFault(text: string): JsonFault | null {
   try {
     new Reader(text).document();
@@ -61,7 +64,10 @@ class Reader {
     if (this.#next() !== '') this.#fail('nothing more is expected');
   }
 
-  /** Reads up to a value, and the value if it is none that holds others. @returns what closes the one that was opened; null when a value is complete */
+  /**
+   * Reads up to a value, and the value if it contains no others. @returns the closing bracket of an opened one; null
+   * when a value is complete
+   */
   #begin(inside: '}' | ']' | undefined): '}' | ']' | null {
     if (inside === '}') this.#name();
     const next = this.#next();
@@ -77,7 +83,7 @@ class Reader {
     return null;
   }
 
-  /** Behind a complete value: what it was the last of is complete, too. */
+  /** Call after a complete value: completes the containers that it ends. */
   #end(open: ('}' | ']')[]): void {
     for (let close = open.at(-1); close !== undefined; close = open.at(-1)) {
       const next = this.#next();
@@ -99,7 +105,7 @@ class Reader {
     if (!this.#skip(STRING)) this.#fail('this text is not closed, or has a character that must be escaped');
   }
 
-  /** The character that comes next, behind blanks; empty at the end. */
+  /** Returns the next character after blanks; empty at the end. */
   #next(): string {
     this.#skip(BLANKS);
     return this.#text[this.#at] ?? '';

@@ -1,10 +1,11 @@
 /**
- * One X25519 key made ahead. A key costs as much as two packets, and a handshake needs a new one just when somebody waits for it: so the next is
- * made in the turn of the event loop after one was taken, while the other end computes its part.
+ * One X25519 key made ahead. A key costs as much as two packets, and a handshake needs a new one exactly when a caller
+ * waits for it: so the next one is made in the turn of the event loop after one was taken, while the other end computes
+ * its part.
  */
 import type { CryptoProvider, PrivateKey } from '../../protocol/crypto-provider.ts';
 
-/** The same crypto with a key in stock, for one environment. */
+/** Returns the same crypto with a key in stock, for one environment. */
 export function withKeyAhead(crypto: CryptoProvider): CryptoProvider {
   let next: PrivateKey | null = null;
   const prepare = (): void => {

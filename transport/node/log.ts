@@ -5,8 +5,9 @@ import type { Log, LogLevel } from '../environment.ts';
 const levels: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
 
 /**
- * @param options.level the least important level that is still written. Default `warn`.
- * @param options.write receives each line, with its line feed; default standard error.
+ * Returns a log.
+ * @param options.level least important level that is written. Default `warn`.
+ * @param options.write receives each line, including its line feed; default standard error.
  */
 export function stderrLog({
   level = 'warn',
@@ -28,7 +29,10 @@ function logLine(level: LogLevel, message: string, fields: Record<string, unknow
   return `${new Date().toISOString()} ${level} ${escaped(oneLine(message))}${pairs.join('')}\n`;
 }
 
-/** Quoted when it has spaces, so that a line can be taken apart again. Text from the network may be in it: what could do more than stand there is escaped. */
+/**
+ * Quotes a value with spaces, so that a line can be parsed again. Text from the network may be in it: characters with
+ * an effect beyond their display are escaped.
+ */
 function printable(value: unknown): string {
   const text = oneLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value)));
   return escaped(/[\s"=]/.test(text) || text === '' ? JSON.stringify(text) : text);

@@ -1,8 +1,10 @@
-/** Between the packets of `dns-packet`, which `multicast-dns` speaks, and the messages of `protocol/discovery`. */
+/**
+ * Converts between the packets of `dns-packet`, which `multicast-dns` uses, and the messages of `protocol/discovery`.
+ */
 import type { DnsMessage, DnsQuestion, DnsRecord } from '../../protocol/discovery/index.ts';
 import { canonicalAddress } from '../address.ts';
 
-/** As `dns-packet` decodes it, and as far as discovery looks at it. */
+/** As `dns-packet` decodes it, reduced to what discovery uses. */
 export interface MdnsPacket {
   id?: number;
   type?: string;
@@ -28,7 +30,7 @@ const TRUNCATED = 0x200;
 /** Class IN, and ANY, with the unicast-response bit, which `dns-packet` does not know. */
 const UNICAST_CLASSES = ['UNKNOWN_32769', 'UNKNOWN_33023'];
 
-/** Records of types that discovery does not use are left out. */
+/** Skips records of types that discovery does not use. */
 export function fromPacket(packet: MdnsPacket): DnsMessage {
   return {
     id: packet.id ?? 0,

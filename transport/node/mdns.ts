@@ -1,9 +1,10 @@
 /**
- * Multicast DNS in Node: one socket of `multicast-dns` for each interface and family, all on UDP port 5353, which other responders of this
- * host share.
+ * Multicast DNS in Node: one socket of `multicast-dns` for each interface and family, all on UDP port 5353, which other
+ * responders of this host share.
  *
- * The kernel hands a multicast datagram to every such socket, whichever interface it came in on. So a link takes only what comes from an
- * address in a prefix of its own interface, or carries its zone: RFC 6762 §11 asks for the same check.
+ * The kernel delivers a multicast datagram to every such socket, whichever interface it arrived on. So a link accepts
+ * only datagrams from an address in a prefix of its own interface, or with its zone: RFC 6762 §11 requires the same
+ * check.
  */
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
@@ -22,11 +23,14 @@ interface NodeLink extends MdnsLink {
   readonly cidrs: readonly string[];
 }
 
-/** Multicast DNS over this host's interfaces. @param only names of the interfaces to use; default all but loopback, or that if it is alone */
+/**
+ * Multicast DNS over this host's interfaces. @param only names of the interfaces to use; default all but loopback, or
+ * loopback if it is the only one
+ */
 export function nodeMdns(only?: readonly string[]): MdnsNetwork {
   return {
     links: () => linksOf(chosen(only)),
-    // Only links of this network come back here.
+    // Only links of this network are passed back here.
     open: (link, handlers) => new NodeMdnsSocket(link as NodeLink, handlers),
   };
 }
@@ -111,7 +115,7 @@ class NodeMdnsSocket implements MdnsSocket {
     return bytes !== null && this.#link.cidrs.some((cidr) => inPrefix(bytes, parsePrefix(cidr)!));
   }
 
-  /** Garbage from the network is none of ours; a socket that is not on its link is of no use, and would send on another. */
+  /** Ignores garbage from the network; a socket that is not bound to its link is useless, and would send on another. */
   #warned(error: Error & { syscall?: string }): void {
     if (error.syscall === 'addMembership' || error.syscall === 'setMulticastInterface') this.#fail(error);
   }
@@ -123,7 +127,10 @@ class NodeMdnsSocket implements MdnsSocket {
   }
 }
 
-/** As Node's own, whose first look at an IPv6 address takes 6 ms: an error of a socket has to come when somebody listens, so not at once. */
+/**
+ * As Node's own, whose first check of an IPv6 address takes 6 ms. Not synchronous: a socket's error must come when a
+ * listener is attached.
+ */
 function laterNumericLookup(...[address, options, callback]: Parameters<typeof numericLookup>): void {
   process.nextTick(numericLookup, address, options, callback);
 }

@@ -1,12 +1,13 @@
 /**
- * The addresses from which the system would send to the internet, one of each family: it chooses one when a UDP socket is connected, for which nothing is sent.
+ * The addresses from which the system would send to the internet, one of each family: connecting a UDP socket selects
+ * one without sending anything.
  *
- * The system answers in a later turn, so `now` gives what the last question found and asks again when that is old.
+ * The system answers in a later turn, so `now` returns the last result and asks again when that is old.
  */
 import { createSocket, type SocketType } from 'node:dgram';
 import { numericLookup } from './family-socket.ts';
 
-/** Addresses of documentation (RFC 5737, RFC 3849): no host of ours has a route of its own there. Any port will do. */
+/** Addresses of documentation (RFC 5737, RFC 3849): no real host has a route of its own there. Any port will do. */
 const FAR: readonly (readonly [SocketType, string])[] = [
   ['udp4', '192.0.2.1'],
   ['udp6', '2001:db8::1'],
@@ -31,7 +32,7 @@ export class OutwardAddresses {
   }
 }
 
-/** The address from which the system would send to one; null where it has no way there. */
+/** Returns the address from which the system would send to another one; null if it has no route there. */
 export function sourceFor(type: SocketType, address: string): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = createSocket({ type, lookup: numericLookup });
@@ -39,7 +40,7 @@ export function sourceFor(type: SocketType, address: string): Promise<string | n
       socket.close();
       resolve(source);
     };
-    // A callback of `connect` would be given the errors, too, and the event none.
+    // A callback of `connect` would also receive the errors, and the event would not.
     socket.once('error', () => done(null));
     socket.once('connect', () => done(socket.address().address));
     socket.connect(DISCARD, address);

@@ -1,6 +1,9 @@
-/** Packets given to a socket that it has not given back, oldest first: a ring whose entries are used again, so nothing is allocated per packet. */
+/**
+ * Packets given to a socket and not yet given back, oldest first: a ring whose entries are reused, so nothing is
+ * allocated per packet.
+ */
 
-/** Gets the offset of a packet whose bytes are not needed any more. */
+/** Receives the offset of a packet whose bytes are no longer needed. */
 export type Released = (offset: number) => void;
 
 export interface QueuedPacket {
@@ -12,20 +15,20 @@ export interface QueuedPacket {
   released: Released;
 }
 
-/** What sends the packets of one socket. */
+/** Sends the packets of one socket. */
 export interface Sender {
   /** As DatagramSocket.send. */
   send(buffer: Uint8Array, offset: number, length: number, address: string, port: number, released: Released): void;
   /** As DatagramSocket.sendWithHopLimit. @returns false when it was dropped */
   sendWithHopLimit(datagram: Uint8Array, address: string, port: number, hopLimit: number): boolean;
-  /** The socket is closed: what was given is given back in a tick. */
+  /** Call when the socket is closed: gives all packets back in a tick. */
   close(): void;
 }
 
 const FIRST_SIZE = 64;
 const NOTHING = new Uint8Array(0);
 const NOBODY: Released = () => {};
-/** A buffer of at least so many bytes has packet slots in it, whose views are worth keeping: a core's memory. */
+/** A buffer of at least this many bytes contains packet slots, whose views are worth caching: a core's memory. */
 const SLOTTED = 1 << 20;
 
 export class PacketQueue {
@@ -53,7 +56,7 @@ export class PacketQueue {
     return this.#ring[(this.#first + index) & (this.#ring.length - 1)]!;
   }
 
-  /** Gives the oldest back: it has left, or never will. */
+  /** Gives the oldest packet back: it has left, or never will. */
   release(): void {
     const packet = this.at(0);
     this.#first = (this.#first + 1) & (this.#ring.length - 1);
@@ -62,7 +65,7 @@ export class PacketQueue {
     packet.released(packet.offset);
   }
 
-  /** The bytes of a packet. Views of packet slots are made once. */
+  /** Returns the bytes of a packet. Views of packet slots are made once. */
   view({ buffer, offset, length }: QueuedPacket): Uint8Array {
     if (length === buffer.length) return buffer;
     if (buffer.length < SLOTTED) return buffer.subarray(offset, offset + length);

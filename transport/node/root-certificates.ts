@@ -1,9 +1,12 @@
-/** Root certificates as PEM, where there is X.509 to look into them. */
+/** Checks root certificates as PEM, where X.509 is available. */
 import { X509Certificate } from 'node:crypto';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { certificateBlocks, checkCertificates } from '../../protocol/identity/index.ts';
 
-/** The same text. TLS takes what it can read of roots, and says nothing of the rest. @throws LocalError INVALID_ARGUMENT unless each can be read */
+/**
+ * Returns the same text. TLS uses the roots that it can read and ignores the rest silently. @throws LocalError
+ * INVALID_ARGUMENT unless each can be read
+ */
 export function checkRootCertificates(pem: string): string {
   for (const [index, block] of certificateBlocks(checkCertificates(pem)).entries()) {
     try {

@@ -1,20 +1,20 @@
 /**
  * The pump between a byte stream of a session and a TCP socket, on either end of a tunnel.
  *
- * - Each direction has one chunk in hand: what the other side does not take is not read, so nothing piles up here.
- * - The end of one direction (FIN, end of stream) is passed on and the other goes on by itself.
- * - Anything else, a reset, an abort, a broken connection, ends both sides at once: RST on the socket, abort on the stream.
+ * - Each direction holds one chunk: while the other side takes nothing, nothing is read, so nothing piles up here.
+ * - The end of one direction (FIN, end of stream) is passed on and the other continues.
+ * - A reset, an abort or a broken connection ends both sides at once: RST on the socket, abort on the stream.
  *
- * It connects and listens to nothing and asks nobody for permission.
+ * It does not connect, listen, or check permissions.
  */
 import type { Socket } from 'node:net';
 import { SvcError } from '../../protocol/errors/index.ts';
 
-/** What the pump needs of a stream; `SessionStream` is one. One read and one write are outstanding at a time. */
+/** A stream as the pump uses it; `SessionStream` is one. One read and one write are outstanding at a time. */
 export interface ByteStream {
-  /** At least one byte. @throws SvcError END_OF_FILE after the last. */
+  /** Returns at least one byte. @throws SvcError END_OF_FILE after the last. */
   readSome(): Promise<Uint8Array>;
-  /** Resolves when the data was taken; the array may be used again then. */
+  /** Resolves when the data was accepted; the array may then be reused. */
   write(data: Uint8Array): Promise<void>;
   /** Ends our direction; resolves when everything was acknowledged. */
   close(): Promise<void>;
@@ -22,18 +22,19 @@ export interface ByteStream {
   abort(): void;
 }
 
-/** What went through, and how it ended. */
+/** Result of a pump: bytes passed on, and how it ended. */
 export interface PumpResult {
   /** Bytes passed on, stream → socket and socket → stream. */
   readonly toSocket: number;
   readonly toStream: number;
-  /** Why it ended early; null when both directions came to their end. */
+  /** Why it ended early; null when both directions ended regularly. */
   readonly error: Error | null;
 }
 
 /**
  * Runs until both directions have ended or either side broke, and leaves both closed. Never rejects.
- * @param signal ends both sides: give one when the session ends, because a stream that is only written to does not notice it.
+ * @param signal ends both sides: pass one that fires when the session ends, because a stream that is only written to
+ *   does not notice it.
  */
 export async function pump(stream: ByteStream, socket: Socket, { signal }: { signal?: AbortSignal } = {}): Promise<PumpResult> {
   const broken = new AbortController();
@@ -56,8 +57,9 @@ export async function pump(stream: ByteStream, socket: Socket, { signal }: { sig
 }
 
 /**
- * Ends a socket at once, with RST where it can. While Node shuts its direction down a reset fails (EINVAL, `uv_tcp_close_reset`), and would
- * leave the socket open for ever, and the process spinning at its end; all data is the kernel's by then, so a plain close loses nothing.
+ * Ends a socket at once, with RST where possible. While Node shuts its direction down a reset fails (EINVAL,
+ * `uv_tcp_close_reset`), and would leave the socket open for ever, and the process spinning at its end; the kernel has
+ * all data by then, so a plain close loses nothing.
  */
 export function resetSocket(socket: Socket): void {
   const isShuttingDown = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
@@ -122,7 +124,7 @@ function toStream(stream: ByteStream, socket: Socket, counts: { toStream: number
     };
     if (socket.closed) onClose();
     else socket.once('close', onClose);
-    // A server that accepts with pauseOnConnect leaves it to us to begin.
+    // A server that accepts with pauseOnConnect leaves starting to us.
     socket.resume();
   });
 }

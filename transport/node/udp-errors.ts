@@ -1,21 +1,21 @@
-/** What the system says when a UDP socket cannot be opened, as errors of ours with one line that says what to do. */
+/** Maps system errors of opening a UDP socket to our own errors, with one line that gives the remedy. */
 import { LocalError, PortInUseError } from '../../protocol/errors/index.ts';
 import type { BindOptions } from '../environment.ts';
 
 const UNREACHABLE: ReadonlySet<string> = new Set(['ENETUNREACH', 'EHOSTUNREACH', 'EADDRNOTAVAIL', 'ENETDOWN', 'EHOSTDOWN']);
 
-/** The host has no such address family, or it is switched off. */
+/** Whether the host lacks the address family, or has it disabled. */
 export function isMissingFamily(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code;
   return code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL' || code === 'EPROTONOSUPPORT' || code === 'EINVAL';
 }
 
-/** The system has no way to the destination of a datagram. */
+/** Whether the system has no route to a datagram's destination. */
 export function isUnreachable(error: unknown): boolean {
   return UNREACHABLE.has((error as NodeJS.ErrnoException | null | undefined)?.code ?? '');
 }
 
-/** The error of ours for what `bind` failed with: PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT, else UNKNOWN. */
+/** Maps an error of `bind`: PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT, else UNKNOWN. */
 export function bindError(error: unknown, { port, host }: BindOptions): Error {
   if (error instanceof LocalError) return error;
   const { code, message } = error as NodeJS.ErrnoException;

@@ -1,8 +1,9 @@
 /**
- * UDP in Node: one {@link BoundSocket} over up to two `dgram` sockets (family-socket.ts), one per address family, on the same port.
+ * UDP in Node: one {@link BoundSocket} over up to two `dgram` sockets (family-socket.ts), one per address family, on
+ * the same port.
  *
- * Two sockets rather than one dual-stack IPv6 socket: it works on hosts without IPv6 and with it switched off, IPv4 peers appear in their own
- * notation, and the IPv4 path costs nothing extra.
+ * Two sockets rather than one dual-stack IPv6 socket: this works on hosts without IPv6 or with IPv6 disabled, IPv4
+ * peers appear in their own notation, and the IPv4 path costs nothing extra.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
@@ -13,12 +14,12 @@ import { type Family, FamilySocket, type FamilySocketSettings } from './family-s
 import { ownInterfaces, smallLinkMtu } from './interfaces.ts';
 import { bindError, isMissingFamily } from './udp-errors.ts';
 
-/** Port 0: how often another number is tried when the one IPv4 got is taken for IPv6. */
+/** Port 0: most attempts with another number when the one chosen for IPv4 is taken for IPv6. */
 const PORT_ATTEMPTS = 16;
 
-/** What holds for all sockets of an environment. */
+/** Settings of all sockets of an environment. */
 export interface UdpSettings extends FamilySocketSettings {
-  /** MTU of the links as stated. */
+  /** MTU of the links as stated by the operator. */
   readonly linkMtu?: number;
 }
 
@@ -57,7 +58,10 @@ class NodeUdpSocket implements BoundSocket {
     this.#paths = new PathTable((address, port) => new UdpPath(index, address, port, near, linkMtu));
   }
 
-  /** IPv4 first; IPv6 then gets the same port. A family this host does not have is left out, unless it is the only one asked for. */
+  /**
+   * IPv4 first; IPv6 then gets the same port. A family that this host lacks is skipped, unless it is the only one
+   * requested.
+   */
   async open(families: readonly Family[]): Promise<void> {
     this.port = this.#options.port;
     for (const family of families) {
@@ -77,7 +81,7 @@ class NodeUdpSocket implements BoundSocket {
     if (missing) throw new LocalError('INVALID_STATE', 'this host has neither IPv4 nor IPv6');
   }
 
-  /** The lesser of both families. */
+  /** The smaller of both families. */
   get receiveBuffer(): number {
     return Math.min(this.#v4?.receiveBuffer ?? Number.POSITIVE_INFINITY, this.#v6?.receiveBuffer ?? Number.POSITIVE_INFINITY);
   }
@@ -108,14 +112,14 @@ class NodeUdpSocket implements BoundSocket {
     this.#v6?.close();
   }
 
-  /** Undefined when it is closed, or the host has no such family. */
+  /** Undefined when it is closed, or the host lacks the family. */
   #socketFor(path: Path): FamilySocket | undefined {
     if (this.#closed) return undefined;
     return path.address.includes(':') ? this.#v6 : this.#v4;
   }
 
   readonly #message = (datagram: Uint8Array, address: string, port: number): void => {
-    // Port 0 can only be made up: nothing can be sent there, and `dgram` throws when asked to.
+    // Port 0 can only be forged: nothing can be sent there, and `dgram` throws for it.
     if (!this.#closed && port !== 0) this.#options.receive(datagram, this.#paths.path(address, port));
   };
 }

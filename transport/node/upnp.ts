@@ -1,13 +1,16 @@
 /**
- * Mapping a port by UPnP, with the package `@achingbrain/nat-port-mapper`: a peer dependency that is optional and loaded when this starts.
+ * Maps a port by UPnP, with the package `@achingbrain/nat-port-mapper`: an optional peer dependency, loaded when this
+ * starts.
  *
- * UPnP finds routers by multicast and trusts every answer. So a router counts here only when a default route of this host leads to its address; but the package
- * fetches a description from wherever a neighbour says, before that can be looked at. Therefore this is used only where a person asked for it.
+ * UPnP finds routers by multicast and trusts every answer. So a router counts here only when a default route of this
+ * host leads to its address; but the package fetches a description from any URL that a neighbour gives, before that can
+ * be checked. Therefore this is used only if an operator enabled it.
  *
- * The package knows routers of version 2 alone. It renews what it maps. Version 4.0 names no protocol when it deletes, which routers do not understand, so a
- * mapping may stay until its hour is over.
+ * The package knows routers of version 2 only. It renews its mappings. Version 4.0 names no protocol when it deletes,
+ * which routers do not understand, so a mapping may stay until its hour is over.
  *
- * In another network what was mapped at routers that are gone is deleted, as far as they still answer, and the search begins again.
+ * In another network, mappings at routers that are gone are deleted, as far as they still answer, and the search begins
+ * again.
  */
 
 import type { SocketAddress } from '../../protocol/control/index.ts';
@@ -15,19 +18,19 @@ import { LocalError } from '../../protocol/errors/index.ts';
 import type { Log, Network } from '../environment.ts';
 import { type Gateway, gatewaysWithOwn, type UpnpMapper } from '../port-mapping/index.ts';
 
-/** ms: how long routers may take to answer. */
+/** ms: time for routers to answer. */
 const SEARCH = 10_000;
-/** ms for each request, and for those at the end. */
+/** ms for each request, and for the final ones. */
 const REQUEST = 5_000;
 const CLOSE = 1_000;
-/** ms between two looks at a router's external address. */
+/** ms between two checks of a router's external address. */
 const LOOK_AGAIN = 900_000;
-/** Routers that are asked, and hosts that may call themselves one before the search ends. */
+/** Routers that are asked, and hosts that may claim to be one before the search ends. */
 const MOST_ROUTERS = 2;
 const MOST_FOUND = 32;
 const DESCRIPTION = 'svc-connect';
 
-/** What is used of the package. */
+/** The part of the package in use. */
 interface Router {
   readonly host: string;
   map(port: number, host: string, options: { protocol: 'udp'; signal: AbortSignal }): Promise<{ externalPort: number }>;
@@ -51,24 +54,24 @@ export function nodeUpnp(options: NodeUpnpOptions): UpnpMapper {
   return new NodeUpnp(options);
 }
 
-/** A router that was asked to map. */
+/** A router that was asked for a mapping. */
 interface Asked {
   /** Our address that it maps to. */
   readonly own: string;
-  /** Null until it has said so; without an address until that is known. */
+  /** Null until it has confirmed; without an address until that is known. */
   readonly mapped: SocketAddress | null;
 }
 
 class NodeUpnp implements UpnpMapper {
   readonly #options: NodeUpnpOptions;
   readonly #closing = new AbortController();
-  /** Aborted when the gateways are others: ends what is under way. */
+  /** Aborted when the gateways change: ends work in progress. */
   #network = new AbortController();
-  /** Noted before they are asked: one whose answer is lost may have mapped, and the package would renew that. */
+  /** Entered before they are asked: one whose answer is lost may have mapped, and the package would renew that. */
   readonly #routers = new Map<Router, Asked>();
-  /** Those that are to be stopped. */
+  /** Routers to be stopped. */
   readonly #left: Router[] = [];
-  /** Gateways, with our addresses there, for which the search was made. */
+  /** Gateways, with our addresses there, of the current search. */
   #gateways = '';
   /** 0 before the start. */
   #port = 0;
@@ -122,7 +125,7 @@ class NodeUpnp implements UpnpMapper {
     return gatewaysWithOwn(this.#options.network);
   }
 
-  /** Searches, once more where a search is under way. */
+  /** Searches; during a search, schedules one more. */
   #search(): void {
     this.#isStale = true;
     this.#work ??= this.#searchAll();
@@ -158,7 +161,7 @@ class NodeUpnp implements UpnpMapper {
     this.#routers.set(router, { own, mapped: null });
     try {
       const { externalPort } = await router.map(this.#port, own, { protocol: 'udp', signal: this.#timeoutSignal(REQUEST) });
-      // It may be gone meanwhile.
+      // It may have been removed meanwhile.
       if (this.#routers.has(router)) this.#routers.set(router, { own, mapped: { address: '', port: externalPort } });
     } catch (error) {
       this.#leave(router);
@@ -168,7 +171,7 @@ class NodeUpnp implements UpnpMapper {
     await this.#look(router);
   }
 
-  /** The router is not ours any more, or has not said what it mapped: what it has is deleted when it is stopped. */
+  /** The router is no longer ours, or has not confirmed a mapping: its mappings are deleted when it is stopped. */
   #leave(router: Router): void {
     if (this.#routers.delete(router)) this.#left.push(router);
   }

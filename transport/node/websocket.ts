@@ -1,8 +1,10 @@
 /**
- * A WebSocket (RFC 6455) of this host as a pipe of binary messages, by the library `ws`: loaded when the first one opens.
+ * A WebSocket (RFC 6455) of this host as a pipe of binary messages, by the library `ws`, loaded when the first one
+ * opens.
  *
- * 1. Where a proxy applies, tunnel through it (`https-tunnel.ts`).
- * 2. TLS 1.2 or later for `wss:`. The certificate counts only where the options say so: the handshake inside proves the peer (PROTOCOL.md §2).
+ * 1. If a proxy applies, tunnel through it (`https-tunnel.ts`).
+ * 2. TLS 1.2 or later for `wss:`. The certificate counts only if the options say so: the handshake inside authenticates
+ *    the peer (PROTOCOL.md §2).
  * 3. Upgrade: the peer must choose the subprotocol. Redirects are not followed, nothing is compressed.
  * 4. A message over 65,535 bytes, or of text, ends it.
  */
@@ -22,12 +24,12 @@ import { checkRootCertificates } from './root-certificates.ts';
 
 /** Bytes of one message (PROTOCOL.md §2). */
 const MAX_MESSAGE = 65_535;
-/** Fragments of one, and pieces in which it may arrive: a proxy on the way may split it as it likes. */
+/** Most fragments of a message, and pieces in which it may arrive: a proxy on the way may split it arbitrarily. */
 const MAX_FRAGMENTS = 64;
 const MAX_CHUNKS = 128;
-/** ms for the peer's half of the closing handshake: nobody waits for it. */
+/** ms for the peer's half of the closing handshake, which no caller awaits. */
 const CLOSE_TIMEOUT = 1_000;
-/** ms below which a time is none that anybody has set. */
+/** Times below this, in ms, were not chosen by a person and are not named. */
 const LEAST_TIME_NAMED = 100;
 /** RFC 6455 §7.4.1. */
 const NORMAL_CLOSURE = 1000;
@@ -73,7 +75,7 @@ function parsedUrl(text: string): URL {
 }
 
 function late({ host }: URL, proxy: HttpProxy | null, isTunnelled: boolean, timeout: number): RemoteError {
-  // What is left to the second of two URLs may be next to nothing.
+  // The second of two URLs may have next to no time left.
   const time = timeout < LEAST_TIME_NAMED ? 'in time' : `within ${Number((timeout / 1000).toPrecision(2))} s`;
   if (proxy !== null && !isTunnelled) return new RemoteError('TIMEOUT', `the proxy ${proxy.url.host} did not connect to ${host} ${time}`);
   const way = proxy === null ? '' : ` through the proxy ${proxy.url.host}`;
@@ -87,7 +89,7 @@ function upgraded(options: WebSocketOptions, way: Way): Promise<MessagePipe> {
     let failedRequest = asSvcError;
     const finishRequest = (request: ClientRequest): void => {
       const chain = noteCertificates(request);
-      failedRequest = (error) => httpsProblem(error, { who: url.host, by: 'WebSocket', request, chain: chain() });
+      failedRequest = (error) => httpsProblem(error, { peer: url.host, by: 'WebSocket', request, chain: chain() });
       request.end();
     };
     const webSocket = new WebSocket(url, [options.protocol], { ...libraryOptions(options, way), finishRequest });
@@ -113,7 +115,7 @@ function upgraded(options: WebSocketOptions, way: Way): Promise<MessagePipe> {
   });
 }
 
-/** These are missing from the types of the library. */
+/** Options missing from the library's types. */
 type LibraryOptions = ClientOptions & { readonly closeTimeout: number; readonly maxFragments: number; readonly maxBufferedChunks: number };
 
 function libraryOptions(options: WebSocketOptions, way: Way): LibraryOptions {
@@ -128,7 +130,7 @@ function libraryOptions(options: WebSocketOptions, way: Way): LibraryOptions {
   };
 }
 
-/** Under the upgrade. */
+/** Opens the connection below the upgrade. */
 function connection({ verifyCertificate = false, rootCerts }: WebSocketOptions, { url, tunnel }: Way): Duplex {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const isSecure = url.protocol === 'wss:';
@@ -137,7 +139,7 @@ function connection({ verifyCertificate = false, rootCerts }: WebSocketOptions, 
   return tlsConnect({
     ...to,
     servername: isIP(host) === 0 ? host : '',
-    // Said either way: the environment cannot switch it off.
+    // Set in either case: the environment cannot disable it.
     rejectUnauthorized: verifyCertificate,
     minVersion: 'TLSv1.2',
     checkServerIdentity: (_, certificate) => checkServerIdentity(host, certificate),
@@ -145,7 +147,7 @@ function connection({ verifyCertificate = false, rootCerts }: WebSocketOptions, 
   });
 }
 
-/** The answer is HTTP, and no upgrade. */
+/** The answer is HTTP without an upgrade. */
 function refusal({ url: { host }, proxy }: Way, { statusCode = 0, headers }: IncomingMessage): RemoteError {
   const through = proxy === null ? '' : ` through the proxy ${proxy}`;
   return new NoUpgradeError(statusCode, `${host} opens no WebSocket${through}, it answers ${statusCode}${remedyFor(statusCode, headers)}`);
@@ -173,7 +175,7 @@ class Pipe implements MessagePipe {
   readonly #closed: (error: SvcError) => void;
   #isOpen = true;
 
-  /** @param socket on which the upgrade came: TLS, or what is below */
+  /** @param socket of the upgrade: TLS, or the one below */
   constructor(webSocket: WebSocket, socket: Socket | null, { receive, closed }: WebSocketOptions, { url, index, tunnel, proxy }: Way) {
     const peer = (tunnel as Socket | null) ?? socket;
     this.index = index;
@@ -198,7 +200,7 @@ class Pipe implements MessagePipe {
   }
 
   send(message: Uint8Array, sent: () => void): void {
-    // Called for a closed one as well.
+    // Calls back for a closed one as well.
     this.#webSocket.send(message, { binary: true }, sent);
   }
 

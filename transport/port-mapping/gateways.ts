@@ -1,19 +1,19 @@
-/** The gateways of this host at which a port may be mapped, each with the address of ours that it sees. */
+/** The gateways of this host that may map a port, each with the address of this host that it sees. */
 import { formatAddress, parseAddress } from '../../protocol/address.ts';
 import { inPrefix, parsePrefix } from '../address.ts';
 import type { HostInterface, Network } from '../environment.ts';
 import { addressKind } from '../special-addresses.ts';
 
-/** Gateways that are asked: more are a mistake of the routing table. */
+/** Most gateways to ask: more indicate a mistake in the routing table. */
 const MOST_GATEWAYS = 4;
 
 export interface Gateway {
   readonly address: string;
-  /** Our own address on its network; null where the host does not tell its interfaces. */
+  /** Our own address on its network; null if the host does not report its interfaces. */
   readonly own: string | null;
 }
 
-/** The gateways of default routes, those without an address of ours left out. */
+/** Returns the gateways of default routes, except those without an address of this host. */
 export function gatewaysWithOwn(network: Pick<Network, 'gateways' | 'interfaces'>): Gateway[] {
   const interfaces = network.interfaces?.();
   return (network.gateways?.() ?? [])
@@ -26,8 +26,8 @@ export function gatewaysWithOwn(network: Pick<Network, 'gateways' | 'interfaces'
 }
 
 /**
- * The address that a gateway sees: of its zone, or of its network; else the first of the family on an interface with a default route. Of IPv6 only a global
- * one: peers reach that address itself, once the gateway lets them through.
+ * Returns the address that a gateway sees: of its zone, or of its network; else the first of the family on an interface
+ * with a default route. For IPv6 only a global one: peers reach that address itself, once the gateway admits them.
  */
 function ownAddressFor(gateway: string, interfaces: readonly HostInterface[]): string | null {
   const bytes = parseAddress(gateway);

@@ -1,4 +1,4 @@
-/** The mapping of our port at one gateway: a socket for it, a timer, and the sans-IO `PortMapping` between them. */
+/** The mapping of our port at one gateway: its socket, its timer, and the sans-IO `PortMapping` between them. */
 import { formatAddress, parseAddress } from '../../protocol/address.ts';
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import type { Path } from '../../protocol/path.ts';
@@ -11,10 +11,10 @@ export interface MappedPortOptions {
   readonly gateway: string;
   /** UDP port of the gateway. */
   readonly gatewayPort: number;
-  /** Our address as the gateway sees it; null where it is not known. */
+  /** Our address as the gateway sees it; null if unknown. */
   readonly own: string | null;
   readonly internalPort: number;
-  /** What the gateway states, null when it is gone. */
+  /** Receives the address that the gateway states, null when it is gone. */
   readonly onMapped: (mapped: SocketAddress | null) => void;
 }
 
@@ -55,7 +55,7 @@ export class MappedPort {
     return true;
   }
 
-  /** Has the mapping deleted; resolves when the gateway has said so, or after a second. */
+  /** Requests the mapping's deletion; resolves when the gateway has confirmed it, or after a second. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#closed = resolve;
@@ -69,7 +69,7 @@ export class MappedPort {
   }
 
   readonly #receive = (datagram: Uint8Array, path: Path): void => {
-    // Anyone on our network may send here: only the gateway counts.
+    // Any host on our network may send here: only the gateway counts.
     if (path !== this.#path) return;
     this.#mapping.receive(datagram, this.#options.environment.clock.now());
     this.#serve();

@@ -1,8 +1,9 @@
 /**
- * Maps the port of a socket at the gateways of this host, so that peers on the Internet reach it: by PCP or NAT-PMP, and by UPnP where that was asked for.
+ * Maps the port of a socket at the gateways of this host, so that peers on the Internet reach it: by PCP or NAT-PMP,
+ * and by UPnP if enabled.
  *
- * A gateway can lie, and one behind another NAT maps in vain: only a global address with a port is passed on, everything else counts as `refused`. An address
- * that is passed on is a candidate and no more: checks decide what it is worth.
+ * A gateway can lie, and one behind another NAT maps in vain: only a global address with a port is passed on; others
+ * count as `refused`. A passed address is only a candidate: checks decide whether it works.
  */
 import { parseAddress } from '../../protocol/address.ts';
 import type { SocketAddress } from '../../protocol/control/index.ts';
@@ -14,18 +15,18 @@ import { type Gateway, gatewaysWithOwn } from './gateways.ts';
 import { MappedPort } from './mapped-port.ts';
 import type { UpnpMapper } from './upnp-mapper.ts';
 
-/** ms between two checks of which gateways there are: a network that comes up late, or another one. */
+/** ms between two checks for gateways: a network may come up late, or change. */
 const LOOK_AGAIN = 30_000;
-/** Addresses passed on at most. */
+/** Most addresses passed on. */
 const MOST_MAPPED = 4;
-/** Key of what UPnP mapped, beside the gateways. */
+/** Key of UPnP's mappings, beside the gateways. */
 const UPNP = 'upnp';
 
 export interface PortMapperOptions {
   readonly environment: Pick<Environment, 'clock' | 'crypto' | 'network' | 'log'>;
-  /** Of the socket that peers are to reach. */
+  /** Port of the socket that peers should reach. */
   readonly port: number;
-  /** The whole list, whenever it changes. */
+  /** Receives the whole list, whenever it changes. */
   readonly onChange: (mapped: readonly SocketAddress[]) => void;
   /** Default: without. */
   readonly upnp?: UpnpMapper | null;
@@ -34,7 +35,7 @@ export interface PortMapperOptions {
 }
 
 export class PortMapper {
-  /** Addresses that a gateway stated and that no peer on the Internet could reach. */
+  /** Addresses stated by a gateway that no peer on the Internet could reach. */
   refused = 0;
   readonly #options: PortMapperOptions;
   readonly #ports = new Map<string, MappedPort>();
@@ -49,18 +50,18 @@ export class PortMapper {
     this.#options = options;
   }
 
-  /** Of the socket. */
+  /** Port of the socket. */
   get port(): number {
     return this.#options.port;
   }
 
-  /** The addresses at which the port is mapped now. */
+  /** The addresses at which the port is currently mapped. */
   get mapped(): readonly SocketAddress[] {
     const all = [...this.#mapped.values()].flat();
     return all.filter((mapped, i) => all.findIndex((other) => keyOf(other) === keyOf(mapped)) === i).slice(0, MOST_MAPPED);
   }
 
-  /** Asks the gateways, and continues until it is closed. Harmless to call twice. */
+  /** Asks the gateways, and continues until it is closed. Safe to call twice. */
   start(): void {
     if (this.#started || this.#closing !== undefined) return;
     this.#started = true;
@@ -68,7 +69,7 @@ export class PortMapper {
     this.#options.upnp?.start(this.#options.port, (mapped) => this.#set(UPNP, mapped));
   }
 
-  /** Checks at once which gateways there are, for a caller that knows of a change. Forgets those that are gone, asks new ones. */
+  /** Checks at once for gateways, for a caller that knows of a change. Forgets lost ones, asks new ones. */
   refresh(): void {
     if (!this.#started || this.#closing !== undefined) return;
     this.#cancelLook?.();
@@ -81,7 +82,7 @@ export class PortMapper {
     this.#options.upnp?.refresh();
   }
 
-  /** Has the mappings deleted, as far as the gateways answer within a second. */
+  /** Requests the mappings' deletion, as far as the gateways answer within a second. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

@@ -1,30 +1,31 @@
 /**
- * How fast a pipe takes what it is given, measured while it holds something: bytes that left, over the time in which others waited.
+ * Rate at which a pipe drains, measured while it holds bytes: bytes that left, over the time in which others waited.
  *
- * What the kernel takes counts as left, so an empty buffer of the kernel looks like a fast network for as long as it lasts. So the rate follows quickly
- * once bytes wait, and a pipe from which nothing leaves is slow at once and not only when something does.
+ * Bytes that the kernel accepted count as left, so an empty kernel buffer looks like a fast network until it is full.
+ * So the rate follows quickly once bytes wait, and a pipe from which nothing leaves counts as slow immediately, not
+ * only when something leaves.
  */
 
 /** ms of waiting that make a sample. */
 const SAMPLE = 20;
-/** Part of a sample in the smoothed rate. */
+/** Weight of a sample in the smoothed rate. */
 const WEIGHT = 1 / 4;
 
 export class DrainRate {
-  /** Bytes a millisecond; NaN before the first sample. */
+  /** Bytes per millisecond; NaN before the first sample. */
   #smoothed = Number.NaN;
-  /** When the pipe began to hold something within this sample; NaN while it holds nothing. */
+  /** When the pipe began to hold bytes within this sample; NaN while it holds none. */
   #busySince = Number.NaN;
-  /** Of this sample: ms of waiting that are over, and bytes that left. */
+  /** In this sample: ms of completed waiting, and bytes that left. */
   #waited = 0;
   #left = 0;
 
-  /** The pipe holds something from now on. */
+  /** The pipe holds bytes from now on. */
   busy(now: number): void {
     if (Number.isNaN(this.#busySince)) this.#busySince = now;
   }
 
-  /** So many bytes have left. @param isIdle it holds nothing any more */
+  /** Counts bytes that have left. @param isIdle the pipe holds nothing any longer */
   sent(bytes: number, isIdle: boolean, now: number): void {
     this.#left += bytes;
     const waited = this.#waitedUntil(now);
@@ -37,7 +38,7 @@ export class DrainRate {
     this.#busySince = isIdle ? Number.NaN : now;
   }
 
-  /** Bytes a millisecond; 0 before anything was measured. */
+  /** Returns bytes per millisecond; 0 before the first measurement. */
   at(now: number): number {
     if (Number.isNaN(this.#smoothed)) return 0;
     const waited = this.#waitedUntil(now);

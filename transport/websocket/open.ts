@@ -1,4 +1,7 @@
-/** Opens a WebSocket to a base station as a socket whose packets stay lent until they have left: the client's and the device's end. */
+/**
+ * Opens a WebSocket to a base station as a socket that keeps packets lent until they have left: the client's and the
+ * device's end.
+ */
 import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import type { Environment, WebSocketOptions } from '../environment.ts';
@@ -8,19 +11,19 @@ import { WebSocketSocket } from './socket.ts';
 export const SUBPROTOCOL = 'svc.1';
 
 export interface OpenWebSocketOptions extends Pick<WebSocketOptions, 'url' | 'verifyCertificate' | 'rootCerts' | 'timeout' | 'signal'> {
-  /** Each packet that arrives, lent as in `BindOptions.receive`: what `Host.adopt` gives. Must not throw. */
+  /** Receives each packet, lent as in `BindOptions.receive`: what `Host.adopt` returns. Must not throw. */
   readonly receive: (datagram: Uint8Array, path: Path) => void;
-  /** It has ended, once, unless this end has closed it: the time for `Host.drop`. Not called when opening fails. */
+  /** Called once when it has ended, unless this end closed it: call `Host.drop` then. Not called when opening fails. */
   readonly closed: (error: SvcError, socket: WebSocketSocket) => void;
 }
 
-/** @throws as `Network.openWebSocket`; LocalError NOT_IMPLEMENTED where the host has no WebSockets */
+/** @throws as `Network.openWebSocket`; LocalError NOT_IMPLEMENTED where the platform has no WebSockets */
 export async function openWebSocketSocket(
   { clock, network }: Pick<Environment, 'clock' | 'network'>,
   { receive, closed, ...options }: OpenWebSocketOptions,
 ): Promise<WebSocketSocket> {
   if (network.openWebSocket === undefined) throw new LocalError('NOT_IMPLEMENTED', 'this host has no WebSockets');
-  // It may end, as it may hear something, before who waits for it is told that it is open.
+  // It may end, or receive, before the caller's promise resolves.
   let early: SvcError | null = null;
   let socket: WebSocketSocket | null = null;
   const pipe = await network.openWebSocket({

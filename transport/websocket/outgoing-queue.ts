@@ -1,20 +1,24 @@
 /**
- * Packets that wait for a WebSocket which takes no more at the moment: those that a base station passes on for others (Route packets), and
- * the connection's own.
+ * Packets that wait for a WebSocket that takes no more at the moment: Route packets that a base station relays, and the
+ * connection's own.
  *
- * The own ones leave first: they are few, and acknowledge, keep alive or end the connection. Above the limit the oldest routed packet is
- * dropped, as old ones are worth least to the two ends of a route; an own one only when no routed one is left.
+ * The connection's own packets leave first: they are few, and acknowledge, keep alive or end the connection. Above the
+ * limit the oldest routed packet is dropped, as old ones are worth least to the two ends of a route; an own packet only
+ * when no routed one is left.
  */
 import { Fifo } from '../../protocol/fifo.ts';
 import { PacketType } from '../../protocol/packet/index.ts';
 
 export class OutgoingQueue {
-  /** Of all packets in it. */
+  /** Bytes of all packets in it. */
   bytes = 0;
   readonly #own = new Fifo<Uint8Array>();
   readonly #routed = new Fifo<Uint8Array>();
 
-  /** Adds a packet, then drops until no more than `limit` bytes wait. @returns packets that were dropped, this one perhaps among them */
+  /**
+   * Adds a packet, then drops until at most `limit` bytes wait. @returns number of dropped packets, perhaps including
+   * this one
+   */
   push(packet: Uint8Array, limit: number): number {
     (packet[0] === PacketType.ROUTE ? this.#routed : this.#own).push(packet);
     this.bytes += packet.length;
@@ -23,7 +27,7 @@ export class OutgoingQueue {
     return dropped;
   }
 
-  /** Takes the packet that leaves next; undefined when there is none. */
+  /** Removes and returns the packet that leaves next; undefined when there is none. */
   shift(): Uint8Array | undefined {
     const packet = this.#own.shift() ?? this.#routed.shift();
     this.bytes -= packet?.length ?? 0;

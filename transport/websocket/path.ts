@@ -7,7 +7,7 @@ export class WebSocketPath implements Path {
   readonly address: string;
   readonly port: number;
   readonly socket: number;
-  /** Whoever opened it, and from wherever: a proxy may stand in between. */
+  /** Never local, whatever the addresses: a proxy may stand in between. */
   readonly local = false;
 
   readonly proxy: string | null;

@@ -1,4 +1,6 @@
-/** What all WebSockets of one base station hold together: each has a bound of its own, but there may be ten thousand. */
+/**
+ * Bytes that all WebSockets of one base station hold together: each has its own bound, but there may be ten thousand.
+ */
 
 /** Our constant, bytes. */
 const LIMIT = 64 << 20;
@@ -6,7 +8,7 @@ const LIMIT = 64 << 20;
 export class SharedQueue {
   /** Bytes that wait in queues and pipes. */
   bytes = 0;
-  /** Packets that were dropped because a WebSocket takes less than it is sent. */
+  /** Packets dropped because a WebSocket takes less than is sent to it. */
   dropped = 0;
   readonly #limit: number;
 

@@ -1,13 +1,16 @@
 /**
- * A WebSocket as a socket for datagrams (PROTOCOL.md §2): one binary message is one packet, and all of them have one path.
+ * A WebSocket as a socket for datagrams (PROTOCOL.md §2): one binary message is one packet, and all of them have one
+ * path.
  *
- * A pipe takes whatever it is given and says when it has left. So that packets do not grow old in it, no more than 64 KiB, or what leaves
- * in 100 ms, is under way at a time, but for the packet that passes the bound. What else there is to send waits where `queue` says:
+ * A pipe accepts any amount and reports when it has left. So that packets do not age in it, at most 64 KiB, or what
+ * leaves in 100 ms, are in flight at a time, plus the packet that exceeds the bound. `queue` decides where further
+ * packets wait:
  *
- * - Without one, at a client or device: packets stay lent until they have left, and `room` tells the driver how many more are welcome. So
- *   the engine waits, nothing is dropped, and its acknowledgements see no queue.
- * - With one, at a base station: packets are copied at once, as a WebSocket that stalls may keep no packet slot from others. What the pipe
- *   does not take waits in a queue with the same bound, from which the oldest packet of a route is dropped first.
+ * - Without a queue, at a client or device: packets stay lent until they have left, and `room` limits how many the
+ *   driver may send. So the engine waits, nothing is dropped, and its acknowledgements see no queue.
+ * - With a queue, at a base station: packets are copied at once, as a stalled WebSocket must not keep packet slots from
+ *   others. What the pipe does not take waits in a queue with the same bound, from which the oldest packet of a route
+ *   is dropped first.
  */
 import { RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { ETHERNET_PAYLOAD, type Path } from '../../protocol/path.ts';
@@ -19,27 +22,30 @@ import type { SharedQueue } from './shared-queue.ts';
 
 export interface WebSocketSocketOptions {
   readonly clock: Pick<Clock, 'now' | 'soon'>;
-  /** Each packet that arrives, lent as in `BindOptions.receive`. Must not throw. */
+  /** Receives each packet, lent as in `BindOptions.receive`. Must not throw. */
   readonly receive: (datagram: Uint8Array, path: Path) => void;
-  /** It has ended, once, unless this end has closed it. The socket is still to be closed by its owner. */
+  /** Called once when it has ended, unless this end closed it. The owner must still close the socket. */
   readonly closed: (error: SvcError) => void;
-  /** Where the peer is; default what the pipe says, which may be a proxy. */
+  /** The peer's address; default the pipe's, which may be a proxy's. */
   readonly peer?: { readonly address: string; readonly port: number };
-  /** Packets are copied, and dropped when too many wait; what all WebSockets with this object hold is bounded. */
+  /**
+   * With a queue, packets are copied, and dropped when too many wait; the bytes of all WebSockets with this object are
+   * bounded.
+   */
   readonly queue?: SharedQueue;
   /** Status code of `close` (RFC 6455 §7.4.1), default 1000. */
   readonly closeCode?: number;
 }
 
-/** Largest message, bytes: `MaxUdpPayload` can be no more. */
+/** Largest message, bytes, and so the upper bound of `MaxUdpPayload`. */
 export const MAX_MESSAGE = 65_535;
-/** Bytes that may be under way however slow the pipe is, however fast it is, and ms in which they should have left. */
+/** Bytes that may be in flight at least, at most, and ms in which they should have left. */
 const LEAST_BOUND = 64 << 10;
 const MOST_BOUND = 1 << 20;
 const DRAIN_TIME = 100;
-/** The bound while WebSockets together hold too much. */
+/** The bound while all WebSockets together hold too much. */
 const BOUND_WHEN_FULL = 2 * ETHERNET_PAYLOAD;
-/** Part of the bound to which it has to drain before a full one takes packets again. */
+/** Part of the bound to which a full pipe must drain before it takes packets again. */
 const REOPEN = 1 / 2;
 /** RFC 6455 §7.4.1. */
 const NORMAL_CLOSURE = 1000;
@@ -47,9 +53,9 @@ const MESSAGE_TOO_BIG = 1009;
 
 export class WebSocketSocket implements DatagramSocket {
   readonly index: number;
-  /** To the peer: the only one. */
+  /** The only path: to the peer. */
   readonly path: Path;
-  /** Messages of no byte or too many. */
+  /** Empty messages and those with too many bytes. */
   malformed = 0;
   readonly #pipe: MessagePipe;
   readonly #options: WebSocketSocketOptions;
@@ -60,7 +66,7 @@ export class WebSocketSocket implements DatagramSocket {
   /** No room until enough has left. */
   #isFull = false;
   #isOpen = true;
-  /** Packets that were copied and are still to be given back. */
+  /** Copied packets that are still to be given back. */
   #copied: { readonly offset: number; readonly released: (offset: number) => void }[] = [];
 
   constructor(pipe: MessagePipe, options: WebSocketSocketOptions) {
@@ -77,7 +83,7 @@ export class WebSocketSocket implements DatagramSocket {
     return this.#underWay + (this.#waiting?.bytes ?? 0);
   }
 
-  /** As in {@link DatagramSocket}; one that copies takes any number. */
+  /** As in {@link DatagramSocket}; a socket that copies accepts any number. */
   get room(): number {
     if (this.#waiting !== null) return Number.POSITIVE_INFINITY;
     const bound = this.#bound();
@@ -87,7 +93,7 @@ export class WebSocketSocket implements DatagramSocket {
     return room;
   }
 
-  /** What its pipe says has arrived. */
+  /** Receives a message from the pipe. */
   deliver(message: Uint8Array): void {
     if (!this.#isOpen) return;
     if (message.length > 0 && message.length <= MAX_MESSAGE) {
@@ -97,10 +103,10 @@ export class WebSocketSocket implements DatagramSocket {
     this.malformed++;
     if (message.length === 0) return;
     this.#pipe.close(MESSAGE_TOO_BIG);
-    this.ended(new RemoteError('BAD_RESPONSE', `a message of ${message.length} bytes came over the WebSocket`));
+    this.ended(new RemoteError('BAD_RESPONSE', `a message of ${message.length} bytes arrived over the WebSocket`));
   }
 
-  /** Its pipe says that it has ended. */
+  /** The pipe has ended. */
   ended(error: SvcError): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
@@ -118,7 +124,7 @@ export class WebSocketSocket implements DatagramSocket {
     if (this.#isOpen) this.#enqueue(buffer.slice(offset, offset + length), this.#waiting);
   }
 
-  /** @param code RFC 6455 §7.4.1; default as the options say */
+  /** Closes it. @param code RFC 6455 §7.4.1; default as the options say */
   close(code: number = this.#options.closeCode ?? NORMAL_CLOSURE): void {
     this.#isOpen = false;
     this.#clear();

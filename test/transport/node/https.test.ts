@@ -148,7 +148,7 @@ describe('what is no answer', () => {
     closing.push(() => server.close());
     const { port } = server.address() as { port: number };
     const asked = getHttps({ url: `https://127.0.0.1:${port}/`, timeout: 5000, limit: 100 });
-    const message = '127.0.0.1 does not speak TLS as it should: what it sent is not TLS';
+    const message = '127.0.0.1 does not speak TLS correctly: what it sent is not TLS';
     await expect(asked).rejects.toMatchObject({ code: 'BAD_RESPONSE', message });
   });
 

@@ -114,7 +114,7 @@ describe.skipIf(missing !== undefined)(`system calls of a socket${missing === un
 
   it('says so in the log, once for each family', async () => {
     await bind(0, { host: '127.0.0.1' });
-    expect(said).toEqual(['UDP socket makes system calls of its own']);
+    expect(said).toEqual(['UDP socket uses its own system calls']);
   });
 
   it('stays with dgram where datagrams are not to come by the batch', async () => {

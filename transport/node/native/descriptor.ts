@@ -1,6 +1,6 @@
 /**
- * Which file descriptor a bound `dgram` socket has. Node does not tell, so those of the process are asked for their address: nobody else in
- * this process can have ours, as it is bound for us alone.
+ * Finds the file descriptor of a bound `dgram` socket. Node does not reveal it, so the process's descriptors are asked
+ * for their address: no other in this process can have ours, as it is bound exclusively.
  */
 import type { Socket } from 'node:dgram';
 import { readdirSync, readlinkSync } from 'node:fs';

@@ -1,14 +1,16 @@
 /**
- * Memory for `sendmsg(2)` of one datagram with a hop limit of its own: a `struct msghdr` with the datagram, its destination and one control message.
+ * Memory for `sendmsg(2)` of one datagram with a hop limit of its own: a `struct msghdr` with the datagram, its
+ * destination and one control message.
  *
- * The limit goes with the datagram, so no other packet of the socket can get it. The kernel follows the pointers in the header, so what they point to lives
- * as long as this object; the datagram is copied, since the memory of small arrays may move.
+ * The limit travels with the datagram, so no other packet of the socket can get it. The kernel follows the pointers in
+ * the header, so their targets live as long as this object; the datagram is copied, since the memory of small arrays
+ * may move.
  */
 import { writer } from './messages.ts';
 import { LENGTH_IPV6 } from './socket-address.ts';
 import { IP_TTL, IPPROTO_IP, IPPROTO_IPV6, IPV6_HOPLIMIT, type SystemCalls } from './system-calls.ts';
 
-/** Where the fields of the header are, counted in pointers: each takes the room of one, with padding. */
+/** Offsets of the header's fields, counted in pointers: each field takes the size of one, with padding. */
 const NAME = 0;
 const NAME_LENGTH = 1;
 const IOV = 2;
@@ -16,9 +18,12 @@ const IOV_COUNT = 3;
 const CONTROL = 4;
 const CONTROL_LENGTH = 5;
 const FIELDS = 7;
-/** Of a `struct iovec`: address and length. */
+/** Fields of a `struct iovec`: address and length. */
 const IOV_FIELDS = 2;
-/** Of a `struct cmsghdr` (cmsg(3)): its length in the room of a pointer, then level, type and data, an `int` each; rounded up to whole pointers. */
+/**
+ * Fields of a `struct cmsghdr` (cmsg(3)): its length in the size of a pointer, then level, type and data, an `int`
+ * each; rounded up to whole pointers.
+ */
 const CONTROL_FIELDS = 3;
 const INT = 4;
 
@@ -46,7 +51,7 @@ export class LimitedMessage {
     writer(this.#control, pointerSize)(0, BigInt(pointerSize + CONTROL_FIELDS * INT));
   }
 
-  /** @param to as `encodeSocketAddress` gives it */
+  /** @param to as `encodeSocketAddress` returns it */
   set(datagram: Uint8Array, to: Uint8Array, hopLimit: number): void {
     const { pointerSize } = this.#calls;
     if (datagram.length > this.#bytes.length) this.#bytes = new Uint8Array(new ArrayBuffer(datagram.length));

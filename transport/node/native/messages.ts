@@ -1,32 +1,35 @@
 /**
- * Memory for `recvmmsg(2)`: a `struct mmsghdr` for each datagram, each pointing to room for its bytes and for the address of its sender.
+ * Memory for `recvmmsg(2)`: a `struct mmsghdr` for each datagram, each pointing to room for its bytes and for the
+ * address of its sender.
  *
- * The kernel follows these pointers, so what they point to is made once and lives as long as this object. Memory of an ArrayBuffer that was
- * made as such does not move.
+ * The kernel follows these pointers, so their targets are allocated once and live as long as this object. Memory
+ * allocated as an ArrayBuffer does not move.
  */
 import { LENGTH_IPV6 } from './socket-address.ts';
 import type { SystemCalls } from './system-calls.ts';
 
-/** Datagrams of one call. */
+/** Datagrams per call. */
 export const MESSAGES = 32;
 /**
- * Bytes from one datagram's room to the next one's: the largest datagram, rounded up, and some more, since what lies a power of two apart
- * shares the lines of a processor's cache. What is not used is not resident.
+ * Bytes from one datagram's room to the next: the largest datagram, rounded up, and some more, since addresses a power
+ * of two apart share the lines of a processor's cache. Unused pages are not resident.
  */
 const STRIDE = 65_536 + 1536;
 const LARGEST = 65_536;
-/** Words of 32 bits from one address to the next one's. */
+/** 32-bit words from one address to the next. */
 export const NAME_WORDS = 8;
 
-/** Where fields are (`struct msghdr`, recvmsg(2)), counted in pointers: each takes the room of one, with padding. */
+/**
+ * Offsets of fields (`struct msghdr`, recvmsg(2)), counted in pointers: each field takes the size of one, with padding.
+ */
 const NAME = 0;
 const NAME_LENGTH = 1;
 const IOV = 2;
 const IOV_COUNT = 3;
-/** Behind name, vectors, control data and flags, which take seven pointers' room: bytes received. */
+/** Bytes received: behind name, vectors, control data and flags, which take the size of seven pointers. */
 const LENGTH = 7;
 const FIELDS = 8;
-/** Of a `struct iovec`: address and length. */
+/** Fields of a `struct iovec`: address and length. */
 const IOV_FIELDS = 2;
 
 export class Messages {
@@ -36,10 +39,10 @@ export class Messages {
   readonly names = new Uint32Array(new ArrayBuffer(MESSAGES * NAME_WORDS * 4));
   readonly #bytes = new Uint8Array(new ArrayBuffer(MESSAGES * STRIDE));
   readonly #vectors: Uint8Array;
-  /** The headers in words of 32 bits, and how many of them a pointer has. */
+  /** The headers as 32-bit words, and the number of words per pointer. */
   readonly #words: Uint32Array;
   readonly #wide: number;
-  /** The view of each room that was lent last: most datagrams of a transfer have one length. */
+  /** The last view lent from each room: most datagrams of a transfer have the same length. */
   readonly #lent = new Array<Uint8Array>(MESSAGES).fill(this.#bytes);
 
   constructor(calls: Pick<SystemCalls, 'addressOf' | 'pointerSize'>) {
@@ -63,7 +66,7 @@ export class Messages {
     this.reset(MESSAGES);
   }
 
-  /** Bytes of a datagram, lent until the next call. */
+  /** Returns the bytes of a datagram, lent until the next call. */
   datagram(index: number): Uint8Array {
     const length = this.#words[(index * FIELDS + LENGTH) * this.#wide]!;
     const lent = this.#lent[index]!;
@@ -73,13 +76,13 @@ export class Messages {
     return view;
   }
 
-  /** Makes the first `count` ready again: the kernel has written the length of each address. */
+  /** Prepares the first `count` for reuse: the kernel has written the length of each address. */
   reset(count: number): void {
     for (let i = 0; i < count; i++) this.#words[(i * FIELDS + NAME_LENGTH) * this.#wide] = LENGTH_IPV6;
   }
 }
 
-/** Writes the n-th field of pointer size. */
+/** Returns a function that writes the n-th field of pointer size. */
 export function writer(memory: Uint8Array, pointerSize: number): (field: number, value: bigint) => void {
   if (pointerSize === 8) {
     const fields = new BigUint64Array(memory.buffer);

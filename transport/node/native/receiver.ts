@@ -1,23 +1,24 @@
 /**
- * Reading what waits behind a datagram that libuv has read.
+ * Reads the datagrams that wait behind one that libuv has read.
  *
- * For each datagram libuv asks Node for a buffer of 64 KiB, shrinks it afterwards, and makes a call from C++ with an object for the address.
- * It is left to find out that there is something; what waits then is read by the batch, into memory that is used again.
+ * For each datagram libuv asks Node for a buffer of 64 KiB, shrinks it afterwards, and makes a call from C++ with an
+ * object for the address. Here libuv only detects the first datagram; the ones that wait then are read in batches, into
+ * reused memory.
  */
 import { MESSAGES, Messages, NAME_WORDS } from './messages.ts';
 import { SocketAddressReader } from './socket-address.ts';
 import { MSG_DONTWAIT, type SystemCalls } from './system-calls.ts';
 
-/** Datagrams read between two turns of the event loop, and bytes: what else is due has to come to its turn, too. */
+/** Most datagrams, and bytes, read between two turns of the event loop: other due work must get its turn, too. */
 const PER_TURN = 128;
 const BYTES_PER_TURN = 1024 * 1024;
-/** Datagrams of one call, where the last one was large: more would not be in a processor's cache any more when they are looked at. */
+/** Datagrams per call after a large one: more would have left a processor's cache before they are processed. */
 const LARGE_BATCH = 4;
 const LARGE = 16 * 1024;
-/** How often in a row it is not looked whether there is more, after it was in vain. */
+/** Most consecutive skipped attempts to read more, after one found nothing. */
 const MOST_SKIPPED = 15;
 
-/** Who gets each datagram; the bytes are lent, as BindOptions.receive says. */
+/** Receives each datagram; the bytes are lent, as BindOptions.receive says. */
 export type Deliver = (datagram: Uint8Array, address: string, port: number) => void;
 
 export class NativeReceiver {
@@ -27,9 +28,9 @@ export class NativeReceiver {
   readonly #from: SocketAddressReader;
   #left = PER_TURN;
   #leftBytes = BYTES_PER_TURN;
-  /** The last datagram was. */
+  /** Whether the last datagram was large. */
   #large = false;
-  /** Datagrams after which it is not looked, and how many those are after the next vain look. */
+  /** Datagrams for which no attempt is made, and their number after the next attempt that finds nothing. */
   #skip = 0;
   #inVain = 0;
   #closed = false;
@@ -41,24 +42,24 @@ export class NativeReceiver {
     this.#from = new SocketAddressReader(calls);
   }
 
-  /** To be called when libuv has given a datagram. */
+  /** Call when libuv has delivered a datagram. */
   drain(deliver: Deliver): void {
     if (!this.#mayRead()) return;
     if (this.#skip > 0) {
       this.#skip--;
       return;
     }
-    // Where question follows answer, one datagram at a time, each look would be in vain.
+    // In request and response traffic, one datagram at a time, each attempt would find nothing.
     this.#inVain = this.#readAll(deliver) > 0 ? 0 : Math.min(2 * this.#inVain + 1, MOST_SKIPPED);
     this.#skip = this.#inVain;
   }
 
-  /** The descriptor may be another's from now on. */
+  /** Stops using the descriptor, which another socket may get. */
   close(): void {
     this.#closed = true;
   }
 
-  /** @returns datagrams */
+  /** @returns number of datagrams */
   #readAll(deliver: Deliver): number {
     let all = 0;
     while (this.#mayRead()) {

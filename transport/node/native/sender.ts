@@ -1,18 +1,21 @@
 /**
- * Sending many datagrams with one system call.
+ * Sends many datagrams with one system call.
  *
- * Most of what a datagram costs a sender is the way through Node and the kernel's network stack. With UDP_SEGMENT (udp(7), Linux 4.18) the
- * kernel takes one buffer and cuts it into datagrams as late as it can. So:
+ * Most of a sender's cost per datagram is the way through Node and the kernel's network stack. With UDP_SEGMENT
+ * (udp(7), Linux 4.18) the kernel takes one buffer and cuts it into datagrams as late as it can. So:
  *
- *   1. `send` queues the packet and asks for a tick, in which all of them leave; before that when they are many bytes;
- *   2. packets for one destination that are as long as the first, and one shorter one behind them, are a run: they are copied behind each other
- *      and given to the kernel in one piece;
- *   3. when its buffer is full (EAGAIN) the oldest packet goes to libuv, which knows when the kernel takes more, and the others wait;
- *   4. when a run fails otherwise, its packets leave one by one: the kernel may not know UDP_SEGMENT (ENOPROTOOPT), the link compute no checksums
- *      (EIO), the path have smaller packets (EMSGSIZE, EINVAL before Linux 6.14), memory be short. Where segments are too long for a path the kernel
- *      refuses shorter datagrams, too: so one that fails is tried again without. What fails then is UDP's loss.
+ *   1. `send` queues the packet and requests a tick, in which all of them leave; earlier when they are many bytes.
+ *   2. Packets for one destination with the length of the first, and one shorter one behind them, form a run: they are
+ *      concatenated and given to the kernel in one piece.
+ *   3. When its buffer is full (EAGAIN) the oldest packet goes to libuv, which knows when the kernel takes more, and
+ *      the others wait.
+ *   4. When a run fails otherwise, its packets leave one by one: the kernel may not know UDP_SEGMENT (ENOPROTOOPT), the
+ *      link may not compute checksums (EIO), the path may need smaller packets (EMSGSIZE, EINVAL before Linux 6.14), or
+ *      memory may be short. If segments are too long for a path the kernel refuses shorter datagrams, too: so one that
+ *      fails is retried without segmentation. If that fails, the datagram is lost.
  *
- * A datagram with a hop limit of its own leaves at once, before what is queued, and is lost where that fails: nobody waits for one.
+ * A datagram with a hop limit of its own leaves at once, before queued ones, and is lost if that fails: nothing depends
+ * on a single one.
  */
 import type { Socket } from 'node:dgram';
 import { PacketQueue, type QueuedPacket, type Released, type Sender } from '../packet-queue.ts';
@@ -20,10 +23,12 @@ import { LimitedMessage } from './limited-message.ts';
 import { encodeSocketAddress } from './socket-address.ts';
 import { EAGAIN, MSG_DONTWAIT, SOL_UDP, type SystemCalls, UDP_SEGMENT, UNREACHABLE } from './system-calls.ts';
 
-/** The most that one call takes: UDP_MAX_SEGMENTS of older kernels, and what an IP packet of 65,535 bytes holds, rounded down. */
+/**
+ * Limit of one call: UDP_MAX_SEGMENTS of older kernels, and the payload of an IP packet of 65,535 bytes, rounded down.
+ */
 const MAX_SEGMENTS = 64;
 const MAX_RUN = 65_000;
-/** Bytes queued that leave before another packet is taken: later they would not be in a processor's cache any more. */
+/** Queued bytes that leave before another packet is accepted: later they would have left a processor's cache. */
 const MOST_QUEUED = 128 * 1024;
 
 export class NativeSender implements Sender {
@@ -33,16 +38,16 @@ export class NativeSender implements Sender {
   readonly #queue = new PacketQueue();
   readonly #run = new Uint8Array(MAX_RUN);
   readonly #option = new Int32Array(1);
-  /** So many of the oldest packets leave one by one. */
+  /** Number of the oldest packets that leave one by one. */
   #singly = 0;
-  /** The destination whose bytes are kept. */
+  /** The destination whose encoded address is cached. */
   #address = '';
   #port = 0;
   #to: Uint8Array | null = null;
   /** Bytes since the last flush. */
   #queued = 0;
   #asked = false;
-  /** For `begin`, or the oldest packet is with libuv. */
+  /** Waits for `begin`, or libuv has the oldest packet. */
   #waiting = true;
   #flushing = false;
   #closed = false;
@@ -50,7 +55,9 @@ export class NativeSender implements Sender {
 
   readonly #unreachable: (address: string) => void;
 
-  /** Sends nothing before `begin`. @param socket whose descriptor `fd` is; @param unreachable as BindOptions.unreachable */
+  /**
+   * Sends nothing before `begin`. @param socket whose descriptor `fd` is @param unreachable as BindOptions.unreachable
+   */
   constructor(calls: SystemCalls, fd: number, socket: Socket, unreachable: (address: string) => void = () => {}) {
     this.#unreachable = unreachable;
     this.#calls = calls;
@@ -58,7 +65,7 @@ export class NativeSender implements Sender {
     this.#socket = socket;
   }
 
-  /** Whoever sent through the socket before has nothing under way any more. */
+  /** Call when the previous sender of the socket has nothing in flight. */
   begin(): void {
     this.#waiting = false;
     this.#ask();
@@ -71,14 +78,14 @@ export class NativeSender implements Sender {
     if (!this.#waiting) this.#ask();
   }
 
-  /** Never one of several segments: {@link Sender.sendWithHopLimit}. */
+  /** Never as one of several segments: {@link Sender.sendWithHopLimit}. */
   sendWithHopLimit(datagram: Uint8Array, address: string, port: number, hopLimit: number): boolean {
     const to = this.#closed ? null : encodeSocketAddress(address, port, this.#calls);
     if (to === null) return false;
     this.#limited ??= new LimitedMessage(this.#calls);
     this.#limited.set(datagram, to, hopLimit);
     const send = (): boolean => this.#calls.sendmsg(this.#fd, this.#limited!.header, MSG_DONTWAIT) >= 0;
-    // The kernel may refuse it while packets of other lengths are to be cut, as in `#again`.
+    // The kernel may refuse it while a segment size is set, as in `#again`.
     return (this.#cutInto(0, datagram.length) && send()) || (this.#option[0] !== 0 && this.#cutInto(0, Number.POSITIVE_INFINITY) && send());
   }
 
@@ -100,7 +107,7 @@ export class NativeSender implements Sender {
   };
 
   readonly #flush = (): void => {
-    // Who gets a packet back may send at once.
+    // The owner of a released packet may send at once.
     if (this.#flushing) return;
     this.#flushing = true;
     this.#queued = 0;
@@ -112,7 +119,7 @@ export class NativeSender implements Sender {
     }
   };
 
-  /** @returns how many of the oldest packets have left or are lost, 0 = to be asked again */
+  /** @returns how many of the oldest packets have left or are lost, 0 = call again */
   #sendRun(): number {
     const first = this.#queue.at(0);
     const to = this.#destination(first.address, first.port);
@@ -133,7 +140,10 @@ export class NativeSender implements Sender {
     return this.#to;
   }
 
-  /** Packets for one destination, each as long as the first, but the last may be shorter. None of several is empty. */
+  /**
+   * Counts packets for one destination, each as long as the first, except that the last may be shorter. None of several
+   * is empty.
+   */
   #countRun({ address, port, length }: QueuedPacket): number {
     if (this.#singly > 0 || length === 0) return 1;
     const most = Math.min(this.#queue.length, MAX_SEGMENTS, Math.max(1, Math.floor(MAX_RUN / length)));
@@ -157,9 +167,9 @@ export class NativeSender implements Sender {
   }
 
   /**
-   * Has the kernel cut what is sent next.
-   * @param segment bytes of each datagram, 0 = all is one
-   * @param length bytes of what is sent: a datagram no longer than a segment is not cut anyway
+   * Sets the segment size for the next send.
+   * @param segment bytes of each datagram, 0 = no segmentation
+   * @param length bytes to send: a datagram no longer than a segment is not cut anyway
    */
   #cutInto(segment: number, length: number): boolean {
     const now = this.#option[0]!;
@@ -174,7 +184,7 @@ export class NativeSender implements Sender {
     return this.#calls.sendto(this.#fd, bytes, bytes.length, MSG_DONTWAIT, to, to.length) >= 0;
   }
 
-  /** Nothing of the first `count` packets has left. @returns false when they are lost */
+  /** None of the first `count` packets has left. @returns false when they are lost */
   #again(count: number): boolean {
     const errno = this.#calls.errno();
     if (errno === EAGAIN) this.#wait();
@@ -194,7 +204,7 @@ export class NativeSender implements Sender {
     this.#socket.send(this.#queue.view(first), first.port, first.address, this.#left);
   }
 
-  /** What libuv had has left. */
+  /** libuv has sent its packet. */
   readonly #left = (): void => {
     if (this.#closed) return;
     this.#waiting = false;

@@ -1,8 +1,11 @@
-/** Addresses as the kernel has them, `struct sockaddr_in` and `sockaddr_in6` (ip(7), ipv6(7)), and as Node does: text and port. */
+/**
+ * Converts addresses between the kernel's `struct sockaddr_in` and `sockaddr_in6` (ip(7), ipv6(7)) and Node's text and
+ * port.
+ */
 import { formatAddress, parseAddress } from '../../../protocol/address.ts';
 import type { SystemCalls } from './system-calls.ts';
 
-/** What zones are looked up with. */
+/** System calls for looking up zones. */
 export type ZoneCalls = Pick<SystemCalls, 'if_nametoindex' | 'if_indextoname'>;
 
 const AF_INET = 2;
@@ -10,7 +13,7 @@ const AF_INET6 = 10;
 /** Bytes of either structure. */
 const LENGTH_IPV4 = 16;
 export const LENGTH_IPV6 = 28;
-/** Where its fields are. */
+/** Offsets of their fields. */
 const PORT = 2;
 const ADDRESS_IPV4 = 4;
 const ADDRESS_IPV6 = 8;
@@ -37,8 +40,8 @@ export function encodeSocketAddress(address: string, port: number, calls: ZoneCa
 }
 
 /**
- * Reads addresses that the kernel wrote. Text is made only when the address is not the one before: most datagrams come from whom the last one
- * came from.
+ * Reads addresses that the kernel wrote. It makes text only for an address other than the previous one: most datagrams
+ * have the sender of the previous datagram.
  */
 export class SocketAddressReader {
   /** Numeric text as Node gives it, with the zone of a link-local address. */
@@ -56,7 +59,7 @@ export class SocketAddressReader {
   /** @param words where a `struct sockaddr_in` or `sockaddr_in6` begins at index `at` */
   read(words: Uint32Array, at: number): void {
     const known = this.#known;
-    // Of an IPv4 address the first two words say all: what follows is padding, or left of another.
+    // The first two words of an IPv4 address suffice: the rest is padding, or left over from another address.
     if (words[at] === known[0] && words[at + 1] === known[1]) {
       if (this.#family[0] === AF_INET) return;
       let i = 2;
@@ -74,7 +77,7 @@ export class SocketAddressReader {
   }
 }
 
-/** As it follows an address: nothing for one that needs no zone, its number where the interface is gone. */
+/** Suffix of an address: empty if it needs no zone, the zone's number if the interface is gone. */
 function zoneOf(scope: number, calls: ZoneCalls): string {
   if (scope === 0) return '';
   const name = new Uint8Array(NAME_SIZE);

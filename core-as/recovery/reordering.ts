@@ -87,7 +87,7 @@ export function findSpurious(c: Connection, low: u64, high: u64, now: f64): void
     widen(c, now - lost.time);
     takeBackLoss(c);
     onSpuriousLoss(c, lost.size);
-    if (lost.episode == flight.episode) prove(c, flight);
+    if (lost.episode == flight.episode) countSpurious(c, flight);
   }
 }
 
@@ -99,7 +99,7 @@ function widen(c: Connection, time: f64): void {
   c.reorderEpisodes = REORDERING_EPISODES;
 }
 
-function prove(c: Connection, flight: Flight): void {
+function countSpurious(c: Connection, flight: Flight): void {
   if (flight.unconfirmed > 0 && --flight.unconfirmed == 0) onLossUndone(c);
 }
 

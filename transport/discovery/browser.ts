@@ -97,7 +97,7 @@ export class MdnsBrowser {
     else this.#ask(wanted, name, known === undefined);
     // Not before the caller has received the function that ends it.
     this.environment.clock.soon(() => {
-      for (const service of this.#found.all()) this.#tell(subscription, service.name);
+      for (const service of this.#found.all()) this.#emit(subscription, service.name);
     });
     return () => this.#unsubscribe(subscription, wanted, name);
   }
@@ -131,10 +131,10 @@ export class MdnsBrowser {
       changed: (scanner) => void this.#askAll(scanner),
       event: ({ name, service }, link) => {
         this.#found.set(link, name, service);
-        this.#tellAll(name);
+        this.#emitAll(name);
       },
       ended: ({ name }) => {
-        if (this.#links === links) for (const each of this.#found.removeLink(name)) this.#tellAll(each);
+        if (this.#links === links) for (const each of this.#found.removeLink(name)) this.#emitAll(each);
       },
     });
     this.#links = links;
@@ -172,11 +172,11 @@ export class MdnsBrowser {
     this.#links?.each((scanner) => (wanted === this.#sought ? scanner.endFind(name, now) : scanner.endBrowse(name)));
   }
 
-  #tellAll(name: string): void {
-    for (const subscription of [...this.#subscriptions]) this.#tell(subscription, name);
+  #emitAll(name: string): void {
+    for (const subscription of [...this.#subscriptions]) this.#emit(subscription, name);
   }
 
-  #tell(subscription: Subscription, name: string): void {
+  #emit(subscription: Subscription, name: string): void {
     if (!this.#subscriptions.has(subscription)) return;
     const change = subscription.stream.update(name, this.#found.get(name));
     if (change !== null) guarded(this.environment.log, 'the mDNS listener', () => subscription.listener(change));

@@ -27,7 +27,7 @@ export interface Sender {
 
 const FIRST_SIZE = 64;
 const NOTHING = new Uint8Array(0);
-const NOBODY: Released = () => {};
+const IGNORED: Released = () => {};
 /** A buffer of at least this many bytes contains packet slots, whose views are worth caching: a core's memory. */
 const SLOTTED = 1 << 20;
 
@@ -89,5 +89,5 @@ export class PacketQueue {
 }
 
 function emptyPacket(): QueuedPacket {
-  return { buffer: NOTHING, offset: 0, length: 0, address: '', port: 0, released: NOBODY };
+  return { buffer: NOTHING, offset: 0, length: 0, address: '', port: 0, released: IGNORED };
 }

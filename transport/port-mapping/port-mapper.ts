@@ -41,7 +41,7 @@ export class PortMapper {
   readonly #ports = new Map<string, MappedPort>();
   /** By gateway. */
   readonly #mapped = new Map<string, readonly SocketAddress[]>();
-  #told = '';
+  #reported = '';
   #started = false;
   #cancelLook: Cancel | undefined;
   #closing: Promise<void> | undefined;
@@ -118,9 +118,9 @@ export class PortMapper {
     if (usable.length === 0) this.#mapped.delete(key);
     else this.#mapped.set(key, usable);
     const { mapped } = this;
-    const told = mapped.map(keyOf).join();
-    if (told === this.#told) return;
-    this.#told = told;
+    const reported = mapped.map(keyOf).join();
+    if (reported === this.#reported) return;
+    this.#reported = reported;
     guarded(this.#options.environment.log, 'port mapping listener', () => this.#options.onChange(mapped));
   }
 

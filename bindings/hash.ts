@@ -1,6 +1,6 @@
 /**
  * SHA-256 and HMAC of the core, for the handshake: it computes some fifty short hashes once per connection, and most of
- * the time of the platform's own hashes would be their set-up (bench/README.md).
+ * the time of the platform's own hashes would be their set-up (docs/notebook/latency.md).
  */
 
 /** SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104); both give 32 bytes and leave nothing in the core. */

@@ -2,13 +2,14 @@
  * Builds what is missing or stale, and nothing else, so that `npm ci --ignore-scripts` followed by any `npm run` works.
  *
  *   1. codes      core-as/codes.json          → core-as/codes.generated.ts, bindings/codes.generated.ts
- *   2. wasm       core-as/**                  → dist/core.wasm, build/core.test.wasm (unit tests of the core), with --debug build/core.debug.wasm
+ *   2. wasm       core-as/**                  → dist/core.wasm, build/core.test.wasm (unit tests of the core);
+ *                                              with --debug also build/core.debug.wasm
  *   3. embed      dist/core.wasm              → bindings/core-wasm.generated.ts
  *   4. TypeScript every project of tsconfig.json → dist/**  (incremental, `tsc -b`)
  *   5. command    cli/bundles/*.ts and all they import → dist/svc/**  (esbuild, `cli/bundle.mjs`)
  *
- * A step is skipped when the digest of its inputs equals the one kept in build/stamps.json. `--force` forgets the digests,
- * `--wasm` stops after step 3, `--wasm=release` and `--wasm=test` do that and leave the other module out.
+ * A step is skipped when the digest of its inputs equals the one kept in build/stamps.json. `--force` forgets the
+ * digests, `--wasm` stops after step 3, `--wasm=release` and `--wasm=test` do that and leave the other module out.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -57,8 +58,8 @@ async function step(name, inputs, outputs, action) {
 }
 
 /**
- * asc takes no entry from a target of asconfig.json, so it is named here. Warning 112 is about vectors exchanged with the host; it counts every
- * exported function of a file, and ours pass vectors to other files only.
+ * asc takes no entry from a target of asconfig.json, so it is named here. Warning 112 is about vectors exchanged with
+ * the host; it counts every exported function of a file, and ours pass vectors to other files only.
  */
 function asc(target) {
   const entry = target === 'test' ? 'core-as/testing.ts' : 'core-as/index.ts';

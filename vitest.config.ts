@@ -15,11 +15,13 @@ export default defineConfig({
     setupFiles: ['./test/support/process-reports.ts'],
     reporters: ['default', './test/support/slice-reporter.ts'],
     pool: 'forks',
-    // The files of a worker share their modules, which keep nothing but what is the same for all: loading them anew for each file is a fifth of the time.
+    // The files of a worker share their modules, which hold no state of a test. Loading them again for each file would
+    // take a fifth of the time.
     isolate: false,
-    // By default one processor is left free, which on two is half of them.
+    // By default one processor stays idle, which on two is half of them.
     maxWorkers: '100%',
-    // Helpers of V8's collector find no processor free beside as many workers, and a collection waits for them: a sixth of the time.
+    // With as many workers no processor is free for the helper threads of V8's collector, and a collection waits for
+    // them: a sixth of the time.
     execArgv: ['--single-threaded-gc'],
   },
 });

@@ -1,4 +1,7 @@
-/** The cipher as JavaScript calls it: vectors, the nonce as a counter, the forms without allocation, and what a wrong call says. */
+/**
+ * The cipher's JavaScript interface: vectors, nonces as counters, calls without allocation, and errors for invalid
+ * arguments.
+ */
 import { describe, expect, it } from 'vitest';
 import { Core, LocalError } from '../../bindings/index.ts';
 import { aeads } from '../core-as/aead/rfc8439.ts';
@@ -23,7 +26,7 @@ describe('a counter as nonce', () => {
     expect(aead.seal(key, counter, ad, plaintext)).toEqual(aead.seal(key, nonce, ad, plaintext));
   });
 
-  it.each([-1, 0.5, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY])('%d is refused', (counter) => {
+  it.each([-1, 0.5, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY])('refuses counter %d', (counter) => {
     expect(() => aead.seal(key, counter, ad, plaintext)).toThrow(LocalError);
   });
 });
@@ -39,7 +42,7 @@ describe('without allocation', () => {
     expect(target.subarray(0, 300)).toEqual(plaintext);
   });
 
-  it('leaves the target alone when the tag does not hold', () => {
+  it('leaves the target unchanged when the tag is wrong', () => {
     const sealed = aead.seal(key, 1, ad, plaintext);
     const target = new Uint8Array(300).fill(7);
     expect(aead.openInto(target, key, 2, ad, sealed)).toBe(-1);
@@ -48,14 +51,14 @@ describe('without allocation', () => {
   });
 });
 
-it('takes empty messages and refuses what is shorter than a tag', () => {
+it('takes empty messages and refuses input shorter than a tag', () => {
   const sealed = aead.seal(key, 3, new Uint8Array(), new Uint8Array());
   expect(sealed).toHaveLength(16);
   expect(aead.open(key, 3, new Uint8Array(), sealed)).toEqual(new Uint8Array());
   for (let length = 0; length < 16; length++) expect(aead.open(key, 3, ad, sealed.subarray(0, length))).toBeNull();
 });
 
-it('takes 16,384 bytes and 64 of additional data and no more', () => {
+it('takes at most 16,384 bytes and 64 of additional data', () => {
   const [text, longAd] = [random(16_384), random(64)];
   expect(aead.open(key, 4, longAd, aead.seal(key, 4, longAd, text))).toEqual(text);
   expect(() => aead.seal(key, 4, ad, random(16_385))).toThrow(LocalError);
@@ -69,7 +72,7 @@ it('refuses keys, nonces and targets of the wrong length', () => {
   expect(() => aead.sealInto(new Uint8Array(315), key, 5, ad, plaintext)).toThrow(/the target has 315 bytes, 316 are needed/);
 });
 
-it('leaves no key in the memory of the core', () => {
+it("leaves no key in the core's memory", () => {
   const core = Core.create();
   core.aead.open(key, 6, ad, core.aead.seal(key, 6, ad, plaintext));
   expect(Buffer.from(core.buffer.buffer).indexOf(key)).toBe(-1);

@@ -1,4 +1,7 @@
-/** What a peer that holds the keys may not do, each with the close code of RFC 9000 §20.1 that it is told; and what it may do without effect. */
+/**
+ * Protocol violations by a peer with valid keys, each with its close code (RFC 9000 §20.1), and input that has no
+ * effect.
+ */
 import { describe, expect, test } from 'vitest';
 import { EventKind, TransportError } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
@@ -11,7 +14,8 @@ const { FLOW_CONTROL_ERROR, STREAM_LIMIT_ERROR, STREAM_STATE_ERROR, FINAL_SIZE_E
 
 type Case = readonly [string, readonly number[], TransportError];
 
-// Stream ids: 0, 4, … byte streams of the peer; 1, 5, … ours; 2, 6, … its messages; 3, 7, … ours.
+// Stream ids: 0, 4, … the peer's byte streams; 1, 5, … our byte streams; 2, 6, … the peer's messages; 3, 7, … our
+// messages.
 const MAX_ID = 2 ** 62 - 1024;
 const bytes = (length: number) => new Array<number>(length).fill(65);
 /** STREAM with offset and length. */
@@ -28,12 +32,12 @@ const maxStreamData = (id: number, limit = 1_000) => [0x11, ...varint(id), ...va
 const streamBlocked = (id: number) => [0x15, ...varint(id), 0];
 
 const cases: Record<string, readonly Case[]> = {
-  'frames that cannot be read': [
+  'frames that do not decode': [
     ['an unknown frame', varint(0x3f), FRAME_ENCODING_ERROR],
-    ['a frame of QUIC that is not used here: CRYPTO', [0x06, 0, 0], FRAME_ENCODING_ERROR],
+    ['CRYPTO, a QUIC frame that is not used here', [0x06, 0, 0], FRAME_ENCODING_ERROR],
     ['NEW_TOKEN', [0x07, 1, 1], FRAME_ENCODING_ERROR],
     ['HANDSHAKE_DONE', [0x1e], FRAME_ENCODING_ERROR],
-    ['no frame at all', [], PROTOCOL_VIOLATION],
+    ['a packet without frames', [], PROTOCOL_VIOLATION],
     ['a truncated frame', [0x10], FRAME_ENCODING_ERROR],
     ['a truncated integer', [0x10, 0x80, 0], FRAME_ENCODING_ERROR],
     ['STREAM longer than the packet', [0x0a, 0, 40, 65], FRAME_ENCODING_ERROR],
@@ -44,14 +48,14 @@ const cases: Record<string, readonly Case[]> = {
     ['STREAMS_BLOCKED for messages beyond 2^60', [0x17, ...varint(2 ** 61)], FRAME_ENCODING_ERROR],
   ],
   acknowledgements: [
-    ['an ACK of a number never sent', [0x02, ...varint(90), 0, 0, 0], PROTOCOL_VIOLATION],
-    ['an ACK of the number that comes next', [0x02, 0, 0, 0, 0], PROTOCOL_VIOLATION],
-    ['an ACK of the largest number there is', [0x02, ...varint(2 ** 62 - 1024), 0, 0, 0], PROTOCOL_VIOLATION],
+    ['an ACK of a number that was never sent', [0x02, ...varint(90), 0, 0, 0], PROTOCOL_VIOLATION],
+    ['an ACK of the next number', [0x02, 0, 0, 0, 0], PROTOCOL_VIOLATION],
+    ['an ACK of the largest possible number', [0x02, ...varint(2 ** 62 - 1024), 0, 0, 0], PROTOCOL_VIOLATION],
     ['an ACK whose first range reaches below zero', [0x02, ...varint(3), 0, 0, 5], FRAME_ENCODING_ERROR],
     ['an ACK whose gap reaches below zero', [0x02, ...varint(3), 0, 1, 0, 3, 0], FRAME_ENCODING_ERROR],
     ['an ACK with fewer ranges than it says', [0x02, 3, 0, 9, 0], FRAME_ENCODING_ERROR],
   ],
-  'limits of streams': [
+  'frames above a stream limit': [
     ['a stream above the limit', [0x08, ...varint(4 * 100)], STREAM_LIMIT_ERROR],
     ['the largest stream id', [0x08, ...varint(MAX_ID)], STREAM_LIMIT_ERROR],
     ['a message above the limit', [0x08, ...varint(4 * 256 + 2)], STREAM_LIMIT_ERROR],
@@ -60,42 +64,42 @@ const cases: Record<string, readonly Case[]> = {
     ['MAX_STREAM_DATA above the limit', maxStreamData(4 * 100), STREAM_LIMIT_ERROR],
     ['STREAM_DATA_BLOCKED above the limit', streamBlocked(4 * 100), STREAM_LIMIT_ERROR],
   ],
-  'streams of the wrong opener or direction': [
+  'frames for a stream of the wrong initiator or direction': [
     ['data on a stream we never opened', [0x08, 1, 65], STREAM_STATE_ERROR],
-    ['data on a message of ours', [0x08, 3, 65], STREAM_STATE_ERROR],
+    ['data on one of our messages', [0x08, 3, 65], STREAM_STATE_ERROR],
     ['RESET_STREAM for a stream we never opened', reset(5, 0), STREAM_STATE_ERROR],
-    ['RESET_STREAM for a message of ours', reset(3, 0), STREAM_STATE_ERROR],
+    ['RESET_STREAM for one of our messages', reset(3, 0), STREAM_STATE_ERROR],
     ['STOP_SENDING for a stream we never opened', stop(1), STREAM_STATE_ERROR],
     ['STOP_SENDING for a message we never sent', stop(3), STREAM_STATE_ERROR],
     ['STOP_SENDING for its own message', stop(2), STREAM_STATE_ERROR],
     ['MAX_STREAM_DATA for a stream we never opened', maxStreamData(1), STREAM_STATE_ERROR],
     ['MAX_STREAM_DATA for its own message', maxStreamData(6), STREAM_STATE_ERROR],
-    ['STREAM_DATA_BLOCKED for a message of ours', streamBlocked(7), STREAM_STATE_ERROR],
+    ['STREAM_DATA_BLOCKED for one of our messages', streamBlocked(7), STREAM_STATE_ERROR],
   ],
   'flow control': [
     ['one byte more than the stream window', data(0, 262_144, 1), FLOW_CONTROL_ERROR],
     ['a message longer than R', data(2, 66_560, 1), FLOW_CONTROL_ERROR],
     ['an offset beyond 2^62', data(0, 2 ** 62 - 1024, 1_100), FLOW_CONTROL_ERROR],
     ['a reset beyond the window', reset(0, 300_000), FLOW_CONTROL_ERROR],
-    ['an end beyond the window', data(0, 262_144, 1, true), FLOW_CONTROL_ERROR],
+    ['a final size beyond the window', data(0, 262_144, 1, true), FLOW_CONTROL_ERROR],
   ],
   'final sizes': [
     ['a larger one', [...data(0, 0, 1, true), ...data(0, 0, 2, true)], FINAL_SIZE_ERROR],
     ['a smaller one', [...data(0, 0, 3, true), ...data(0, 0, 2, true)], FINAL_SIZE_ERROR],
     ['data beyond it', [...data(0, 0, 1, true), ...data(0, 0, 2)], FINAL_SIZE_ERROR],
-    ['an end below what was sent', [...data(0, 0, 5), ...data(0, 0, 3, true)], FINAL_SIZE_ERROR],
-    ['an end below what was sent behind a gap', [...data(0, 500, 5), ...data(0, 0, 3, true)], FINAL_SIZE_ERROR],
-    ['a reset below what was sent', [...data(0, 0, 2), ...reset(0, 1)], FINAL_SIZE_ERROR],
-    ['a reset that differs from the end', [...data(0, 0, 2, true), ...reset(0, 3)], FINAL_SIZE_ERROR],
+    ['a final size below the data received', [...data(0, 0, 5), ...data(0, 0, 3, true)], FINAL_SIZE_ERROR],
+    ['a final size below data received behind a gap', [...data(0, 500, 5), ...data(0, 0, 3, true)], FINAL_SIZE_ERROR],
+    ['a reset below the data received', [...data(0, 0, 2), ...reset(0, 1)], FINAL_SIZE_ERROR],
+    ['a reset with another final size', [...data(0, 0, 2, true), ...reset(0, 3)], FINAL_SIZE_ERROR],
     ['a second reset with another size', [...reset(0, 5), ...reset(0, 6)], FINAL_SIZE_ERROR],
     ['an end that differs from the reset', [...reset(0, 5), ...data(0, 0, 4, true)], FINAL_SIZE_ERROR],
     ['data beyond a reset', [...reset(0, 5), ...data(0, 5, 1)], FINAL_SIZE_ERROR],
-    ['of a message, changed', [...data(2, 0, 1), ...data(2, 10, 3, true), ...data(2, 0, 2, true)], FINAL_SIZE_ERROR],
+    ['a changed one of a message', [...data(2, 0, 1), ...data(2, 10, 3, true), ...data(2, 0, 2, true)], FINAL_SIZE_ERROR],
   ],
   datagrams: [['larger than announced', [0x30, ...bytes(1_210)], PROTOCOL_VIOLATION]],
 };
 
-/** Both ends hear of it: the one that found it, and the one that is told. */
+/** Both ends emit CLOSED with `code`: the one that detects the violation and its peer. */
 function closes(frames: readonly number[], code: TransportError, options: PairOptions = {}): void {
   const pair = new Pair({ initiator: { packetSize: 1_400 }, ...options });
   expect(pair.inject(forge({ number: 7, frames: [...frames] }), pair.responder)).toBe(true);
@@ -112,13 +116,12 @@ describe.each(Object.entries(cases))('%s close the connection:', (_group, rows) 
   test.each(rows)('%s', (_name, frames, code) => closes(frames, code));
 });
 
-describe('more cases that close the connection:', () => {
-  test('a byte stream towards an end that takes none, as a client', () =>
-    closes(data(0, 0, 1), STREAM_LIMIT_ERROR, { parameters: { maxStreams: 0 } }));
+describe('these close the connection, too:', () => {
+  test('a byte stream to an end that accepts none', () => closes(data(0, 0, 1), STREAM_LIMIT_ERROR, { parameters: { maxStreams: 0 } }));
 
-  test('a datagram towards an end that takes none', () => closes([0x31, 1, 65], PROTOCOL_VIOLATION, { parameters: { maxDatagram: 0 } }));
+  test('a datagram to an end that accepts none', () => closes([0x31, 1, 65], PROTOCOL_VIOLATION, { parameters: { maxDatagram: 0 } }));
 
-  test('more than the connection window, of which a reset takes its part', () =>
+  test('resets beyond the connection window', () =>
     closes([...reset(0, 60_000), ...reset(4, 60_000), ...reset(8, 60_000)], FLOW_CONTROL_ERROR, {
       parameters: { initialMaxData: 133_120 },
     }));
@@ -146,7 +149,7 @@ describe('more cases that close the connection:', () => {
     pair.free();
   });
 
-  test('an acknowledgement of a number that was left out', () => {
+  test('an acknowledgement of a skipped packet number', () => {
     const pair = new Pair({ seed: 2, parameters: { initialMaxData: 8_000_000, initialMaxStreamData: 3_500_000 } });
     const { initiator } = pair;
     initiator.record = true;
@@ -154,7 +157,7 @@ describe('more cases that close the connection:', () => {
     const writer = new Writer(initiator, id, 3_000_000);
     initiator.onEvent = (event) => writer.on(event);
     pair.responder.onEvent = () => {};
-    // Acknowledge everything blindly, as an attacker would who wants to be sent more.
+    // Acknowledge everything blindly, like an attacker that wants a higher rate (optimistic ACK).
     pair.intercept = (datagram, from) => (from === initiator ? datagram : null);
     let closed = false;
     for (let number = 100; number < 2_000 && !closed; number++) {
@@ -169,8 +172,8 @@ describe('more cases that close the connection:', () => {
   });
 });
 
-describe('without effect:', () => {
-  /** What the responder reads of stream 0 after these packets; it is still open. */
+describe('these have no effect:', () => {
+  /** What the responder reads from stream 0 after these packets; the stream is still open. */
   const read = (...packets: number[][]): string => {
     const pair = new Pair();
     pair.intercept = () => null;
@@ -184,16 +187,16 @@ describe('without effect:', () => {
   };
   const text = (offset: number, string: string) => [0x0e, 0, ...varint(offset), string.length, ...new TextEncoder().encode(string)];
 
-  test('other bytes at an offset that is there already: those that could be read first stay (RFC 9000 §2.2)', () => {
+  test('other bytes at an offset received before: the first ones stay (RFC 9000 §2.2)', () => {
     expect(read(text(0, 'abcd'), text(0, 'WXYZ'))).toBe('abcd');
     expect(read(text(0, 'abcd'), text(2, 'YZef'))).toBe('abcdef');
   });
 
-  test('overlaps of any kind, beyond a gap too, deliver each offset once', () => {
+  test('overlaps of any kind, also beyond a gap: each offset is delivered once', () => {
     expect(read(text(4, 'efgh'), text(2, 'cdef'), text(6, 'ghij'), text(0, 'ab'), text(1, 'bcdefghij'))).toBe('abcdefghij');
   });
 
-  test('frames about a message that was taken', () => {
+  test('frames about a message that was read', () => {
     const pair = new Pair();
     const { responder } = pair;
     pair.intercept = () => null;
@@ -207,7 +210,7 @@ describe('without effect:', () => {
     pair.free();
   });
 
-  test('credit that goes down', () => {
+  test('lower credit than before', () => {
     const pair = new Pair();
     const { responder } = pair;
     pair.intercept = () => null;
@@ -219,7 +222,7 @@ describe('without effect:', () => {
   });
 });
 
-test('whoever has no keys gets no answer, and changes nothing', () => {
+test('packets without the keys get no answer and change nothing', () => {
   const pair = new Pair();
   const { responder } = pair;
   const random = generator(8);

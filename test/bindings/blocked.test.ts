@@ -1,4 +1,7 @@
-/** DATA_BLOCKED and STREAM_DATA_BLOCKED (RFC 9000 §4.1, §19.12, §19.13): a sender without credit says so, once for each limit. */
+/**
+ * DATA_BLOCKED and STREAM_DATA_BLOCKED (RFC 9000 §4.1, §19.12, §19.13): a sender without credit sends one for each
+ * limit.
+ */
 import { expect, it } from 'vitest';
 import { MESSAGE_LIMIT } from '../../bindings/index.ts';
 import { reveal } from './forge.ts';
@@ -7,7 +10,7 @@ import { Pair } from './pair.ts';
 const STREAM_LIMIT = 5_000;
 const DATA_LIMIT = 150_000;
 
-/** Frames that say that their sender is blocked, of one packet of the initiator, as lists of their integers. */
+/** The DATA_BLOCKED and STREAM_DATA_BLOCKED frames in a packet of the initiator, as lists of their integers. */
 function blockedFrames(packet: Uint8Array): number[][] {
   const frames = reveal(packet, 'initiator') as Uint8Array;
   const found: number[][] = [];
@@ -29,7 +32,7 @@ function blockedFrames(packet: Uint8Array): number[][] {
   return found;
 }
 
-/** A pair of which nobody reads, what the initiator said of being blocked, and the packets that said it. */
+/** A pair in which no application reads, the initiator's blocked frames, and the number of such packets to drop. */
 function watched() {
   const pair = new Pair({ parameters: { initialMaxStreamData: STREAM_LIMIT, initialMaxData: DATA_LIMIT } });
   const told: number[][] = [];
@@ -42,7 +45,7 @@ function watched() {
   return { pair, told, state, stream: pair.initiator.connection.openStream() };
 }
 
-it('a stream that has used up its window tells it once, and again at the next limit', () => {
+it('a stream without credit sends STREAM_DATA_BLOCKED once, and once more at the next limit', () => {
   const { pair, told, stream } = watched();
   const { connection } = pair.initiator;
   connection.writeStream(stream, new Uint8Array(STREAM_LIMIT));
@@ -62,7 +65,7 @@ it('a stream that has used up its window tells it once, and again at the next li
   pair.free();
 });
 
-it('it stands in the packet with the last bytes that may go', () => {
+it('STREAM_DATA_BLOCKED is in the packet with the last bytes of the window', () => {
   const { pair, told, stream } = watched();
   pair.initiator.connection.writeStream(stream, new Uint8Array(STREAM_LIMIT + 1));
   pair.settle();
@@ -71,7 +74,7 @@ it('it stands in the packet with the last bytes that may go', () => {
   pair.free();
 });
 
-it('what got lost is told again while it is true', () => {
+it('a lost STREAM_DATA_BLOCKED is repeated while it holds', () => {
   const { pair, told, state, stream } = watched();
   state.drop = 1;
   pair.initiator.connection.writeStream(stream, new Uint8Array(10_000));
@@ -84,7 +87,7 @@ it('what got lost is told again while it is true', () => {
   pair.free();
 });
 
-it.each(['credit', 'a reset'])('and not after %s', (what) => {
+it.each(['credit', 'a reset'])('a lost STREAM_DATA_BLOCKED is not repeated after %s', (what) => {
   const { pair, told, state, stream } = watched();
   state.drop = 1;
   pair.initiator.connection.writeStream(stream, new Uint8Array(10_000));
@@ -97,7 +100,7 @@ it.each(['credit', 'a reset'])('and not after %s', (what) => {
   pair.free();
 });
 
-it.each([0, 1])('a connection that has used up its window tells it once, %d packets with that lost', (lost) => {
+it.each([0, 1])('a connection without credit sends DATA_BLOCKED until a packet with it arrives, %d lost', (lost) => {
   const { pair, told, state } = watched();
   const { connection } = pair.initiator;
   state.drop = lost;

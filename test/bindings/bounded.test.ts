@@ -1,4 +1,4 @@
-/** Memory that a peer with keys can take: no more than the windows it was given, however it uses them. */
+/** Memory that a peer with valid keys can take: never more than the windows it was given, however it uses them. */
 import { describe, expect, test } from 'vitest';
 import { Core, EventKind } from '../../bindings/index.ts';
 import { forge, varint } from './forge.ts';
@@ -12,7 +12,7 @@ function stream(id: number, offset: number, length: number): number[] {
   return [0x08 | STREAM.offset | STREAM.length, ...varint(id), ...varint(offset), ...varint(length), ...new Array<number>(length).fill(7)];
 }
 
-/** A responder that hears only what is forged. */
+/** A responder that receives only forged packets. */
 function responder(parameters: Partial<typeof PARAMETERS>) {
   const core = Core.create({ memory: 16 << 20, connections: 2, streams: 512 });
   const pair = new Pair({ core, parameters });
@@ -38,14 +38,14 @@ describe('a peer', () => {
     const { send, chunksTaken, closed, pair, core } = responder({ initialMaxStreamData: window });
     for (let offset = 1; offset < window; offset += 2 * 20) {
       send(Array.from({ length: 20 }, (_, i) => (offset + 2 * i < window ? stream(0, offset + 2 * i, 1) : [])).flat());
-      // the bytes, the holes, and what remembers the packets
+      // the bytes, the holes, and the records of packets
       expect(chunksTaken()).toBeLessThanOrEqual(window / CHUNK + 8);
     }
     expect(closed()).toBe(false);
-    // what was refused comes again: with the holes filled everything is there
+    // refused data arrives again: once the holes are filled, all of it is there
     for (let offset = 0; offset < window; offset += 1000) send(stream(0, offset, Math.min(1000, window - offset)));
     expect(pair.responder.connection.readStream(0, new Uint8Array(2 * window))).toBe(window);
-    // its new window is announced, and goes on from there
+    // its new window is announced and continues from there
     pair.run(100);
     send(stream(0, window, 1));
     expect([closed(), core.failed]).toEqual([false, false]);
@@ -58,12 +58,12 @@ describe('a peer', () => {
       send(Array.from({ length: 20 }, (_, i) => (offset > i * 512 ? stream(0, offset - i * 512, 1) : [])).flat());
     }
     expect(closed()).toBe(false);
-    // the bytes, what finds them, and the gaps, one for each KiB
+    // the bytes, their index, and the gaps, one for each KiB
     expect(chunksTaken()).toBeGreaterThan(window / CHUNK / 2);
     expect(chunksTaken()).toBeLessThanOrEqual((1 + 1 / 48) * (window / CHUNK) + 16);
   });
 
-  test('that opens streams and fills them is held to the window of the connection, though nobody reads', () => {
+  test('that opens streams and fills them is held to the connection window while the application reads nothing', () => {
     const initialMaxData = 256 * CHUNK;
     const { send, chunksTaken, closed } = responder({ initialMaxData, initialMaxStreamData: 32 * CHUNK, maxStreams: 100 });
     let sent = 0;
@@ -79,7 +79,7 @@ describe('a peer', () => {
     expect(closed()).toBe(true);
   });
 
-  test('that sends one byte at every second offset of many streams holds a bounded part of memory, and others go on beside it', () => {
+  test('that sends one byte at every second offset of many streams takes bounded memory, and other peers continue', () => {
     const core = Core.create({ memory: 32 << 20, connections: 16 });
     const free = core.stats().freeChunks;
     const peers = Array.from({ length: 4 }, () => new Pair({ core, parameters: { initialMaxData: 1 << 20, maxStreams: 2_000 } }));
@@ -93,7 +93,7 @@ describe('a peer', () => {
       pair.run(50);
       expect(pair.responder.kinds()).not.toContain(EventKind.CLOSED);
     }
-    // a chunk of bytes, one for its place and one for the gaps, for as many as three quarters of a quarter of the memory allow
+    // a chunk each of bytes, index and gaps, for as many streams as three quarters of a quarter of the memory allow
     const taken = free - core.stats().freeChunks;
     expect(taken).toBeLessThan(0.6 * free);
     expect(taken).toBeGreaterThan(0.3 * free);
@@ -123,22 +123,25 @@ describe('a peer', () => {
     'bytes one by one': (i) => stream(4 * (i % 90), Math.floor(i / 90), 1),
   };
   const cases = Object.entries(floods).flatMap(([name, frame]) => [1, 40].map((each) => ({ name, frame, each })));
-  test.each(cases)('that floods us with $name, $each in a packet, takes little memory and gets less back', ({ frame, each }) => {
-    const { core, pair, send, chunksTaken, closed } = responder({});
-    const { connection } = pair.responder;
-    pair.responder.onEvent = ({ kind, stream: id }) => {
-      // as a host does with streams that it refuses
-      if (kind !== EventKind.STREAM_OPENED) return;
-      connection.resetStream(id, 1);
-      connection.stopSending(id, 1);
-    };
-    for (let i = 0; i < 400; i++) send(Array.from({ length: each }, (_, j) => frame(i * each + j)).flat());
-    pair.run(100);
-    expect([closed(), core.failed]).toEqual([false, false]);
-    expect(chunksTaken()).toBeLessThan(100);
-    const { bytesSent, bytesReceived, packetsSent, packetsReceived } = connection.stats();
-    expect(packetsSent).toBeLessThanOrEqual(packetsReceived);
-    expect(bytesSent).toBeLessThanOrEqual(1.5 * bytesReceived);
-    pair.free();
-  });
+  test.each(cases)(
+    'that floods us with $name, $each in a packet, takes little memory and receives fewer bytes than it sends',
+    ({ frame, each }) => {
+      const { core, pair, send, chunksTaken, closed } = responder({});
+      const { connection } = pair.responder;
+      pair.responder.onEvent = ({ kind, stream: id }) => {
+        // as an endpoint does with streams that it refuses
+        if (kind !== EventKind.STREAM_OPENED) return;
+        connection.resetStream(id, 1);
+        connection.stopSending(id, 1);
+      };
+      for (let i = 0; i < 400; i++) send(Array.from({ length: each }, (_, j) => frame(i * each + j)).flat());
+      pair.run(100);
+      expect([closed(), core.failed]).toEqual([false, false]);
+      expect(chunksTaken()).toBeLessThan(100);
+      const { bytesSent, bytesReceived, packetsSent, packetsReceived } = connection.stats();
+      expect(packetsSent).toBeLessThanOrEqual(packetsReceived);
+      expect(bytesSent).toBeLessThanOrEqual(1.5 * bytesReceived);
+      pair.free();
+    },
+  );
 });

@@ -1,11 +1,14 @@
-/** BBR through its states, against draft-ietf-ccwg-bbr. */
+/** BBR through its states, as in draft-ietf-ccwg-bbr. */
 import { describe, expect, test } from 'vitest';
 import { CongestionState as State } from '../../bindings/index.ts';
 import { size } from '../support/size.ts';
 import { Flow, type FlowOptions } from './flow.ts';
 import { Line, PARAMETERS, runTogether } from './pair.ts';
 
-/** bit/s of the line. Half of it costs half the time, and leaves too few packets a round for tests that count those of Startup and ProbeRTT. */
+/**
+ * Rate of the line, bit/s. Half of it would halve the run time, but leave too few packets per round to count rounds in
+ * Startup and ProbeRTT.
+ */
 const FULL_RATE = 20e6;
 const RATE = size(FULL_RATE / 2, FULL_RATE);
 const RTT = 50;
@@ -28,7 +31,7 @@ interface Visit {
   to: number;
 }
 
-/** Runs for `time` ms and tells the states it went through; `look` is called every ms. */
+/** Runs for `time` ms and returns the states it went through; calls `look` every ms. */
 function visits(of: Flow, time: number, look: (state: number) => void = () => {}): Visit[] {
   const found: Visit[] = [];
   for (let end = of.pair.now + time; of.pair.now < end; ) {
@@ -49,10 +52,10 @@ test('Startup doubles the rate each round, Drain empties the queue, ProbeBW cycl
     bbr.pair.run(RTT);
     rates.push(bbr.stats.pacingRate);
   }
-  // From the second to the fifth round: three doublings, less what whole packets and ticks take.
+  // From the second to the fifth round: three doublings, minus the granularity of packets and ticks.
   expect((rates[4] as number) / (rates[1] as number)).toBeGreaterThan(5.5);
   const order = visits(bbr, 9_000).map(({ state }) => state);
-  // Behind Drain the queue is empty: DOWN lasts no longer than an acknowledgement.
+  // After Drain the queue is empty: DOWN lasts no longer than one acknowledgement takes.
   expect(order.slice(0, 7)).toEqual([
     State.STARTUP,
     State.DRAIN,
@@ -98,7 +101,7 @@ test('each state paces at its gain and keeps its window (§5.6.1)', () => {
   bbr.pair.free();
 });
 
-test('it probes for bandwidth after 2 to 3 s, or 62 rounds (§5.3.3.8.3)', () => {
+test('ProbeBW probes for bandwidth after 2 to 3 s, or 62 rounds (§5.3.3.8.3)', () => {
   const bbr = flow();
   const all = visits(bbr, 9_500);
   const ups = all.filter(({ state }) => state === State.PROBE_BW_UP);
@@ -111,19 +114,20 @@ test('it probes for bandwidth after 2 to 3 s, or 62 rounds (§5.3.3.8.3)', () =>
   bbr.pair.free();
 });
 
-test('UP ends half a round after its packets were seen to wait, before the three rounds without growth of §5.3.3.9', () => {
+test('UP ends half a round after its packets queue, before the three rounds without growth of §5.3.3.9', () => {
   const bbr = flow({ line: new Line(RATE, 4 * BDP) });
   const ups = visits(bbr, 9_500).filter(({ state }) => state === State.PROBE_BW_UP);
   expect(ups.length).toBeGreaterThanOrEqual(3);
   for (const { from, to } of ups) {
-    // A round to the first acknowledgement, half of one or more until 9 ms are waited, half of one to be sure. Three rounds would be 3.8.
+    // A round to the first acknowledgement, half a round or more until the queue is 9 ms long, half a round to confirm
+    // it. Three rounds would be 3.8.
     expect(to - from).toBeGreaterThan(2 * RTT);
     expect(to - from).toBeLessThan(3 * RTT);
   }
   bbr.pair.free();
 });
 
-test('UP goes on as long as it finds bandwidth, and then for the three rounds of the draft', () => {
+test('UP continues while it finds bandwidth, and then for the three rounds of the draft', () => {
   const line = new Line(RATE, 4 * BDP);
   const bbr = flow({ line });
   while (bbr.stats.congestionState !== State.PROBE_BW_REFILL) bbr.pair.run(1);
@@ -151,7 +155,7 @@ test('ProbeRTT after 10 s without a smaller round trip: half the window for 200 
   bbr.pair.free();
 });
 
-test('a line that gets slower or faster is followed', () => {
+test('BBR follows a line that gets slower or faster', () => {
   const line = new Line(RATE, 4 * BDP);
   const bbr = flow({ line });
   bbr.pair.run(3_000);
@@ -164,7 +168,7 @@ test('a line that gets slower or faster is followed', () => {
   bbr.pair.free();
 });
 
-test('an application that sends little stays in Startup, and loses nothing of its window', () => {
+test('an application that sends little stays in Startup, and its window does not shrink', () => {
   const bbr = flow();
   bbr.pause();
   bbr.pair.run(2_000);
@@ -178,7 +182,7 @@ test('an application that sends little stays in Startup, and loses nothing of it
   bbr.pair.free();
 });
 
-test('the window of the peer ends Startup like a bottleneck (§4.1.1)', () => {
+test("the peer's flow control window ends Startup like a bottleneck (§4.1.1)", () => {
   const bbr = flow({ parameters: { ...PARAMETERS, initialMaxStreamData: BDP / 2 } });
   bbr.pair.run(20 * RTT);
   expect(bbr.stats.congestionState).not.toBe(State.STARTUP);
@@ -187,7 +191,7 @@ test('the window of the peer ends Startup like a bottleneck (§4.1.1)', () => {
   bbr.pair.free();
 });
 
-test('after a pause it goes on at the rate it knew (§5.4)', () => {
+test('after a pause it resumes at the rate it had measured (§5.4)', () => {
   const bbr = flow();
   bbr.pair.run(4_000);
   bbr.pause();
@@ -201,7 +205,7 @@ test('after a pause it goes on at the rate it knew (§5.4)', () => {
 });
 
 describe('losses', () => {
-  test('in Startup, with the queue full, end it: the window is bounded by what was delivered', () => {
+  test('in Startup, with the queue full, end it: the window is bounded by the delivered bytes', () => {
     const line = new Line(RATE, BDP / 2);
     const bbr = flow({ line });
     const all = visits(bbr, 1_000);
@@ -223,7 +227,7 @@ describe('losses', () => {
     bbr.pair.free();
   });
 
-  test('of a queue that holds a quarter of the product end the probe and bound the window, with headroom left', () => {
+  test('of a queue of a quarter BDP end the probe and bound the window, with headroom left', () => {
     const line = new Line(RATE, BDP / 4);
     const bbr = flow({ line });
     bbr.pair.run(6_000);
@@ -236,7 +240,7 @@ describe('losses', () => {
     bbr.pair.free();
   });
 
-  test.each([100, 150, 200])('for so long that nothing arrives, %d ms into Startup, do not end it', (start) => {
+  test.each([100, 150, 200])('that last until nothing arrives, %d ms into Startup, do not end it', (start) => {
     const fast = flow({ line: new Line(100e6, BDP * 5) });
     const { pair } = fast;
     pair.run(start);
@@ -254,7 +258,7 @@ describe('losses', () => {
     pair.free();
   });
 
-  test('for so long that nothing arrives shrink the window; it comes back with the path', () => {
+  test('that last until nothing arrives shrink the window; it recovers with the path', () => {
     const bbr = flow({ parameters: { idleTimeout: 0, initialMaxData: 8_000_000, initialMaxStreamData: 3_700_000 } });
     bbr.pair.run(3_000);
     bbr.pair.link.loss = 1;
@@ -277,7 +281,7 @@ test.each([
   bbr.pair.free();
 });
 
-test('hosts that serve packets by the batch it does not take for another flow', () => {
+test('it does not take hosts that process packets in batches for another flow', () => {
   const bbr = flow({ line: new Line(500e6, 1_000_000), rtt: 0.4 });
   bbr.pair.run(300);
   bbr.pair.turn = 2;
@@ -285,12 +289,12 @@ test('hosts that serve packets by the batch it does not take for another flow', 
   bbr.pair.free();
 });
 
-test('what the link loses at random it knows soon after Startup', () => {
+test('it knows the random loss of the link soon after Startup', () => {
   const known = Array.from({ length: size(4, 20) }, (_, seed) => {
     const bbr = flow({ line: new Line(5 * RATE, 5 * BDP), loss: 0.05, seed: seed + 1 });
     while (bbr.stats.congestionState !== State.PROBE_BW_CRUISE) bbr.pair.run(1);
     bbr.pair.run(3 * RTT);
-    // It sends that much more than the line is to deliver.
+    // It sends more than the line is to deliver, by the share that is lost.
     const { pacingRate, bandwidth } = bbr.stats;
     bbr.pair.free();
     return 1 - (MARGIN * bandwidth) / pacingRate;
@@ -301,7 +305,7 @@ test('what the link loses at random it knows soon after Startup', () => {
   expect(Math.min(...known)).toBeGreaterThan(0.02);
 });
 
-test('beside CUBIC in a full queue it competes, and stops when CUBIC is gone', () => {
+test('beside CUBIC in a full queue it competes, and stops when CUBIC ends', () => {
   const line = new Line(RATE, BDP);
   const [cubic, bbr] = [flow({ congestion: 'cubic', line, seed: 1 }), flow({ line, seed: 2 })];
   const states = new Set<number>();
@@ -311,7 +315,7 @@ test('beside CUBIC in a full queue it competes, and stops when CUBIC is gone', (
   run(10_000);
   expect(states).toContain(State.COMPETE);
   cubic.pause();
-  // Until the next ProbeRTT at the latest.
+  // At the latest until the next ProbeRTT.
   run(13_000);
   states.clear();
   run(3_000);
@@ -319,7 +323,7 @@ test('beside CUBIC in a full queue it competes, and stops when CUBIC is gone', (
   for (const { pair } of [cubic, bbr]) pair.free();
 });
 
-test('competing, it falls to the least window after persistent congestion, and grows from there (RFC 9002 §7.6.2)', () => {
+test('while competing, it falls to the minimum window after persistent congestion, and grows from there (RFC 9002 §7.6.2)', () => {
   const line = new Line(RATE, BDP);
   const [cubic, bbr] = [flow({ congestion: 'cubic', line, seed: 1 }), flow({ line, seed: 2 })];
   const pairs = [cubic.pair, bbr.pair];

@@ -1,16 +1,18 @@
-/** The three congestion controllers over a line of limited rate: what they reach, how they share it, what they keep when idle. */
+/**
+ * The three congestion controllers over a line of limited rate: goodput, fairness, and the state they keep when idle.
+ */
 import { describe, expect, test } from 'vitest';
 import { type CongestionControl, CongestionState, Core, LocalError } from '../../bindings/index.ts';
 import { seeds, size, slice } from '../support/size.ts';
 import { Flow, type FlowOptions } from './flow.ts';
 import { Line, PARAMETERS, Pair, runTogether } from './pair.ts';
 
-/** Bytes under way on a path of `rate` bits a second and `rtt` ms. */
+/** Bandwidth-delay product in bytes of a path of `rate` bits a second and `rtt` ms. */
 function bdp(rate: number, rtt: number): number {
   return (rate / 8_000) * rtt;
 }
 
-/** Mbit/s of a flow after `settle` ms. */
+/** Mbit/s of a flow, measured after `settle` ms. */
 function goodput(options: FlowOptions, settle: number, time: number): number {
   const flow = new Flow(options);
   flow.pair.run(settle);
@@ -20,8 +22,8 @@ function goodput(options: FlowOptions, settle: number, time: number): number {
 }
 
 describe('goodput at 20 Mbit/s by loss and round trip, Mbit/s', () => {
-  // The most there can be is 19.4 × (1 - loss): 37 of 1,200 bytes are ours. A cell may be better, and worse by a tenth; by a
-  // quarter where single losses decide.
+  // The maximum is 19.4 × (1 - loss): 37 of each 1,200 bytes are overhead. A cell may be better, or worse by a tenth;
+  // by a quarter where single losses decide.
   const golden: Record<CongestionControl, Record<number, [number, number, number]>> = {
     newreno: { 0: [19.4, 19.4, 19.4], 0.01: [18.6, 1.7, 0.19], 0.05: [8.7, 0.66, 0.14] },
     cubic: { 0: [19.4, 19.4, 19.4], 0.01: [19.1, 2.4, 0.55], 0.05: [10.7, 0.73, 0.14] },
@@ -38,7 +40,7 @@ describe('goodput at 20 Mbit/s by loss and round trip, Mbit/s', () => {
     const line = new Line(rate, Math.max(bdp(rate, rtt), 30_000));
     const options = { congestion, line, rtt, loss, seed: 7 };
     const bySingleLosses = loss > 0 && congestion !== 'bbr';
-    // those are slow flows, which need more time for as many losses
+    // these flows are slow, and need more time for the same number of losses
     const reached = goodput(options, long ? 6_000 : 2_000, size(long ? 9_000 : bySingleLosses ? 12_000 : 4_000, 30_000));
     const tolerated = bySingleLosses ? 0.75 : 0.9;
     expect(reached).toBeGreaterThan(tolerated * (golden[congestion][loss]?.[index] as number));
@@ -49,7 +51,7 @@ describe('BBR on 100 Mbit/s and 50 ms', () => {
   const rate = 100e6;
   const rtt = 50;
 
-  // A tenth of the round trip is made up for, which is 5 ms here.
+  // The controller compensates a tenth of the round trip, which is 5 ms here.
   const turns: [number, number][] = [
     [3, 90],
     [4, 90],
@@ -58,7 +60,7 @@ describe('BBR on 100 Mbit/s and 50 ms', () => {
     [10, 30],
   ];
 
-  test.each(slice(turns, 2))('at hosts that get a processor every %i ms: at least %i Mbit/s', (turn, least) => {
+  test.each(slice(turns, 2))('on hosts that run it every %i ms: at least %i Mbit/s', (turn, least) => {
     const flow = new Flow({ congestion: 'bbr', line: new Line(rate, bdp(rate, rtt)), rtt, turn });
     flow.pair.run(2_000);
     expect(flow.measure(size(3_000, 20_000))).toBeGreaterThan(least);
@@ -81,7 +83,7 @@ describe('BBR on 100 Mbit/s and 50 ms', () => {
     }
   });
 
-  test('a queue of a quarter of the bandwidth-delay product loses less than 5 % to us', () => {
+  test('a queue of a quarter of the bandwidth-delay product drops less than 5 %', () => {
     for (const seed of seeds(1, 4)) {
       const line = new Line(rate, bdp(rate, rtt) / 4);
       const flow = new Flow({ congestion: 'bbr', line, rtt, seed });
@@ -92,7 +94,7 @@ describe('BBR on 100 Mbit/s and 50 ms', () => {
   });
 
   // 27 ms measured; three full rounds of ProbeBW_UP would make it 46.
-  test.each(slice([4, 8], 1))('in a queue of %d products no packet waits more than 0.7 round trips, so no p99 does', (queue) => {
+  test.each(slice([4, 8], 1))('in a queue of %d BDP no packet, and so no p99, waits longer than 0.7 round trips', (queue) => {
     for (const seed of seeds(1, 4)) {
       const line = new Line(rate, queue * bdp(rate, rtt));
       const flow = new Flow({ congestion: 'bbr', line, rtt, seed });
@@ -108,7 +110,10 @@ describe('BBR on 100 Mbit/s and 50 ms', () => {
 });
 
 describe('BBR beside CUBIC', () => {
-  /** BBR's share of a line of 20 Mbit/s and 50 ms from 10 s on; `lead`: ms that CUBIC is ahead, negative = that BBR is. */
+  /**
+   * BBR's share of a line of 20 Mbit/s and 50 ms from 10 s on. `lead`: ms by which CUBIC starts first; negative: BBR
+   * does.
+   */
   function share(queue: number, lead: number, seed: number): number {
     const [rate, rtt] = [20e6, 50];
     const line = new Line(rate, queue * bdp(rate, rtt));
@@ -128,8 +133,8 @@ describe('BBR beside CUBIC', () => {
     return result;
   }
 
-  // Queue in bandwidth-delay products, ms that CUBIC is ahead. Measured: 28 to 66 percent, 65 to 80 with the smallest queue, where CUBIC
-  // leaves a tenth of the line unused even alone.
+  // Queue in bandwidth-delay products, ms by which CUBIC starts first. Measured: 28 to 66 percent, 65 to 80 with the
+  // smallest queue, where CUBIC leaves a tenth of the line unused even alone.
   const cells = [0.25, 0.5, 1, 2, 4].flatMap((queue) => [0, 10_000, -10_000].map((lead) => ({ queue, lead })));
 
   test.each(slice(cells, 2))('queue $queue, CUBIC $lead ms ahead: each keeps its share', ({ queue, lead }) => {
@@ -141,8 +146,8 @@ describe('BBR beside CUBIC', () => {
   });
 });
 
-describe('BBR where it has been bad before', () => {
-  test.each(slice([20e6, 100e6], 1))('a queue of ten packets at 1 ms and %d bit/s loses less than 2 % to us', (rate) => {
+describe('BBR on links that were difficult for it', () => {
+  test.each(slice([20e6, 100e6], 1))('a queue of ten packets at 1 ms and %d bit/s drops less than 2 %', (rate) => {
     const line = new Line(rate, 12_000);
     const flow = new Flow({ congestion: 'bbr', line, rtt: 1, seed: 3 });
     // 100 Mbit/s are ten packets per tick of the timer: no controller fills that line through such a queue.
@@ -151,20 +156,20 @@ describe('BBR where it has been bad before', () => {
     flow.pair.free();
   });
 
-  test.each(slice([1, 3], 1))('a round trip of 1.5 s, a queue of %d products: nothing is given away for half a minute', (queue) => {
+  test.each(slice([1, 3], 1))('a round trip of 1.5 s, a queue of %d BDP: reaches the rate of the line within half a minute', (queue) => {
     const reached = (congestion: CongestionControl): number =>
       goodput({ congestion, line: new Line(10e6, queue * bdp(10e6, 1_500)), rtt: 1_500 }, 13_500, 15_000);
     expect(reached('bbr')).toBeGreaterThan(0.95 * reached('newreno'));
   });
 
   test.each(slice(['newreno', 'cubic', 'bbr'] as const, 1))(
-    'a round trip of 1.5 s, half a product of queue: %s sends nothing twice that arrived',
+    'a round trip of 1.5 s, half a BDP of queue: %s repeats nothing that arrived',
     (congestion) => {
       const line = new Line(10e6, 0.5 * bdp(10e6, 1_500));
       const flow = new Flow({ congestion, line, rtt: 1_500 });
       flow.pair.run(15_000);
-      // The overshoot of slow start: every other packet of a round trip. Measured: 9.1, 5.4 and 8.1 Mbit/s over these 10 s; 6.5, 1.8 and
-      // 2.6 when gaps did not fit.
+      // The overshoot of slow start: every other packet of a round trip. Measured: 9.1, 5.4 and 8.1 Mbit/s over these
+      // 10 s; 6.5, 1.8 and 2.6 when the gaps exceeded the table.
       flow.measure(10_000);
       expect(line.dropped).toBeGreaterThan(500);
       expect(flow.pair.responder.connection.stats().packetsDropped).toBe(0);
@@ -194,11 +199,11 @@ describe('BBR where it has been bad before', () => {
   });
 });
 
-describe('what a controller remembers', () => {
+describe('the state of a controller', () => {
   const rate = 20e6;
   const kinds: CongestionControl[] = ['cubic', 'bbr'];
 
-  test.each(kinds)('%s: a short pause forgets nothing, a long one everything, and gives the chunk back', (congestion) => {
+  test.each(kinds)('%s: a short pause keeps it, a long one discards it and frees the chunk', (congestion) => {
     const core = Core.create();
     const line = new Line(rate, bdp(rate, 50));
     const free = core.stats().freeChunks;
@@ -236,7 +241,7 @@ describe('what a controller remembers', () => {
     pair.free();
   });
 
-  test('closing gives the chunk back', () => {
+  test('is freed on close', () => {
     const core = Core.create();
     const free = core.stats().freeChunks;
     const flow = new Flow({ core, congestion: 'bbr', line: new Line(rate, 60_000), rtt: 20 });
@@ -246,6 +251,6 @@ describe('what a controller remembers', () => {
   });
 });
 
-test('a controller nobody knows is refused', () => {
+test('an unknown controller is refused', () => {
   expect(() => new Pair({ initiator: { congestion: 'vegas' as CongestionControl } })).toThrowError(LocalError);
 });

@@ -1,4 +1,4 @@
-/** Connection ids (RFC 9000 §5.1, §19.15, §19.16): what a peer with keys may do wrong, and what it costs. */
+/** Connection ids (RFC 9000 §5.1, §19.15, §19.16): violations by a peer with valid keys, and their cost. */
 import { describe, expect, test } from 'vitest';
 import { EventKind, TransportError } from '../../bindings/index.ts';
 import { forge, maskOf, reveal, varint } from './forge.ts';
@@ -27,7 +27,7 @@ function newId({ sequence, retire = 0, id = 100 + sequence, length = 8 }: NewId)
 
 const retire = (sequence: number) => [RETIRE_CONNECTION_ID, ...varint(sequence)];
 
-/** The responder of a pair whose initiator is silent, so that forged packets speak for it. */
+/** The responder of a pair whose initiator is silent, so that forged packets take its place. */
 function victim() {
   const pair = new Pair();
   pair.intercept = () => null;
@@ -55,7 +55,7 @@ describe('a NEW_CONNECTION_ID frame', () => {
       [...newId({ sequence: 1 }), ...newId({ sequence: 2, id: 101 })],
       TransportError.PROTOCOL_VIOLATION,
     ],
-    ['sequence number 0 with another id than the handshake', newId({ sequence: 0 }), TransportError.PROTOCOL_VIOLATION],
+    ['sequence number 0 with an id other than that of the handshake', newId({ sequence: 0 }), TransportError.PROTOCOL_VIOLATION],
     ['Retire Prior To above its own sequence number', newId({ sequence: 1, retire: 2 }), TransportError.FRAME_ENCODING_ERROR],
     ['an id of another length', newId({ sequence: 1, length: 4 }), TransportError.FRAME_ENCODING_ERROR],
     ['an empty id', newId({ sequence: 1, length: 0 }), TransportError.FRAME_ENCODING_ERROR],
@@ -66,7 +66,7 @@ describe('a NEW_CONNECTION_ID frame', () => {
     expect(closed()).toBe(error);
   });
 
-  test('that comes again changes nothing', () => {
+  test('received again changes nothing', () => {
     const { send, closed, connection } = victim();
     for (let i = 0; i < 5; i++) send([1, 2, 3].flatMap((sequence) => newId({ sequence })));
     expect(closed()).toBeUndefined();
@@ -85,7 +85,7 @@ describe('a NEW_CONNECTION_ID frame', () => {
     ).toEqual([1, 101, 102, 103]);
   });
 
-  test('with Retire Prior To replaces older ids, also the one in use', () => {
+  test('with Retire Prior To replaces older ids, including the one in use', () => {
     const { pair, send, closed, connection } = victim();
     connection.enableIds();
     send([1, 2, 3].flatMap((sequence) => newId({ sequence })));
@@ -101,17 +101,17 @@ describe('a NEW_CONNECTION_ID frame', () => {
     pair.settle();
     const [packet] = sent.slice(-1);
     expect([...packet!.subarray(1, 9)]).toEqual(new Array(8).fill(104));
-    // numbers under the mask of the new id
+    // packet numbers under the mask of the new id
     const mask = maskOf(new Uint8Array(32).fill(4), new Uint8Array(8).fill(104));
     const number = (new DataView(packet!.buffer, packet!.byteOffset).getUint32(9) - mask) >>> 0;
     expect(number).toBeLessThan(20);
-    // what was retired stays retired
+    // retired ids stay retired
     send([1, 2, 3].flatMap((sequence) => newId({ sequence })));
     expect(closed()).toBeUndefined();
     expect(connection.ids()!.theirs.length).toBe(1);
   });
 
-  test('below a Retire Prior To that came before it is retired and not kept (RFC 9000 §19.15)', () => {
+  test('below an earlier Retire Prior To is retired and not kept (RFC 9000 §19.15)', () => {
     const { send, closed, connection } = victim();
     connection.enableIds();
     send(newId({ sequence: 4, retire: 4 }));
@@ -120,7 +120,7 @@ describe('a NEW_CONNECTION_ID frame', () => {
     expect(connection.ids()!.theirs.map(({ id }) => id[0])).toEqual([104]);
   });
 
-  test('for ever, each retiring the one before, ends when retirements are not acknowledged', () => {
+  test('in an endless series, each retiring the one before, closes when retirements are not acknowledged', () => {
     const { pair, send, closed } = victim();
     const free = pair.core.stats().freeChunks;
     for (let sequence = 1; sequence < 100 && closed() === undefined; sequence++) send(newId({ sequence, retire: sequence }));
@@ -131,9 +131,9 @@ describe('a NEW_CONNECTION_ID frame', () => {
 
 describe('a RETIRE_CONNECTION_ID frame', () => {
   test.each([
-    ['of the id that the packet was sent to', retire(0)],
-    ['of an id that was never supplied', retire(1)],
-    ['of one far away', retire(2 ** 40)],
+    ['for the id that the packet was sent to', retire(0)],
+    ['for an id that was never supplied', retire(1)],
+    ['for a sequence number far ahead', retire(2 ** 40)],
   ])('%s closes', (_, frames) => {
     const { send, closed } = victim();
     send(frames);
@@ -141,8 +141,8 @@ describe('a RETIRE_CONNECTION_ID frame', () => {
   });
 
   test.each([
-    ['of the id that the packet was sent to', retire(0)],
-    ['of the next id', retire(4)],
+    ['for the id that the packet was sent to', retire(0)],
+    ['for the next id', retire(4)],
   ])('%s closes while others are supplied', (_, frames) => {
     const { send, closed, connection } = victim();
     connection.enableIds();
@@ -151,7 +151,7 @@ describe('a RETIRE_CONNECTION_ID frame', () => {
     expect(closed()).toBe(TransportError.PROTOCOL_VIOLATION);
   });
 
-  test('of a spare id frees it, once', () => {
+  test('for a spare id frees it, once', () => {
     const { send, closed, connection } = victim();
     connection.enableIds();
     const issue = (value: number) => connection.issueId(new Uint8Array(8).fill(value), new Uint8Array(16));
@@ -165,8 +165,8 @@ describe('a RETIRE_CONNECTION_ID frame', () => {
   });
 });
 
-describe('path frames of a peer with keys', () => {
-  test('more challenges than answers that may wait are not answered', () => {
+describe('path frames of a peer with valid keys', () => {
+  test('more challenges than can be queued are not answered', () => {
     const { pair, send, closed } = victim();
     let answers = 0;
     let most = 0;
@@ -180,12 +180,12 @@ describe('path frames of a peer with keys', () => {
     const challenge = [0x1a, 1, 2, 3, 4, 5, 6, 7, 8];
     for (let i = 0; i < 50; i++) send(Array.from({ length: 100 }, () => challenge).flat());
     expect(closed()).toBeUndefined();
-    // one packet of four answers for each of theirs, and acknowledgements
+    // for each of its packets one packet with four responses, and acknowledgements
     expect(answers).toBeLessThan(50 * 3);
     expect(most).toBe(4);
   });
 
-  test('answers to what was never asked are ignored', () => {
+  test('responses without a challenge are ignored', () => {
     const { send, closed, pair } = victim();
     const free = pair.core.stats().freeChunks;
     expect(send([0x1b, 1, 2, 3, 4, 5, 6, 7, 8])).toBe(true);
@@ -193,7 +193,7 @@ describe('path frames of a peer with keys', () => {
     expect(pair.core.stats().freeChunks).toBe(free);
   });
 
-  test('cut off they close', () => {
+  test('that are cut off close', () => {
     for (const type of [0x1a, 0x1b]) {
       const { send, closed } = victim();
       send([type, 1, 2, 3]);
@@ -214,7 +214,7 @@ describe('an idle connection', () => {
     expect(pair.core.stats().freeChunks).toBe(free);
   });
 
-  test('gives everything back when it is freed, ids and paths too', () => {
+  test('returns all memory when it is freed, ids and paths included', () => {
     const pair = new Pair();
     const free = pair.core.stats().freeChunks;
     for (const { connection } of pair.ends) {

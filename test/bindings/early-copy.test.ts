@@ -1,4 +1,4 @@
-/** Early repetition of lone small packets: what it brings on a lossy path, what it costs there, and that a clean path sees none of it. */
+/** Early repetition of lone small packets: its gain and cost on a lossy path; a clean path has no extra packets. */
 import { describe, expect, test } from 'vitest';
 import { EventKind } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
@@ -7,10 +7,10 @@ import { Pair, type PairOptions } from './pair.ts';
 import { Reader, Writer } from './traffic.ts';
 
 const RTT = 50;
-/** A quarter of a round trip, and a tick of the host's timer. */
+/** A quarter of a round trip, and a tick of the platform's timer. */
 const COPY_AFTER = RTT / 4 + 1;
 
-/** Round trips of `count` messages of 64 bytes, one after the other, sorted, ms; and packets sent by both ends for each. */
+/** Round trips of `count` consecutive messages of 64 bytes, sorted, ms; and packets sent by both ends for each. */
 function echoes(options: PairOptions, count: number, intercept?: Pair['intercept']): { times: number[]; packets: number } {
   const pair = new Pair({ granularity: 1, ...options, link: { delay: RTT / 2, ...options.link } });
   if (intercept) pair.intercept = intercept;
@@ -35,12 +35,12 @@ function echoes(options: PairOptions, count: number, intercept?: Pair['intercept
 }
 
 describe('an echo of 64 bytes at 50 ms', () => {
-  test.each([0.01, 0.05])('loss %d: p99 is a round trip and the wait for the second copy at most', (loss) => {
+  test.each([0.01, 0.05])('loss %d: p99 is at most a round trip and the delay of two copies', (loss) => {
     for (const seed of seeds(2, 20)) {
       const { times, packets } = echoes({ seed, link: { loss } }, size(1_000, 10_000));
       expect(times[times.length / 2], `seed ${seed}`).toBe(RTT);
       expect(times[0.99 * times.length], `seed ${seed}`).toBeLessThanOrEqual(RTT + 2 * COPY_AFTER);
-      // Each end repeats a packet twice at most, where much is lost; the rest are probes and acknowledgements.
+      // Each end repeats a packet at most twice where loss is high; the rest are probes and acknowledgements.
       expect(packets, `seed ${seed}`).toBeLessThan(6.3);
     }
   });
@@ -58,14 +58,14 @@ describe('an echo of 64 bytes at 50 ms', () => {
     }
   });
 
-  test('no loss: not a packet more', () => {
+  test('no loss: no extra packet', () => {
     const { times, packets } = echoes({}, 500);
     expect(times.at(-1)).toBe(RTT);
     expect(packets).toBeLessThan(2.05);
   });
 });
 
-test('a path that lost packets is forgiven after some 150 that arrived', () => {
+test('after a loss, early copies end with some 150 packets that arrive', () => {
   const pair = new Pair({ link: { delay: RTT / 2 } });
   pair.responder.onEvent = ({ kind, stream }, { connection }) => {
     if (kind === EventKind.MESSAGE) connection.readMessage(stream);
@@ -87,7 +87,7 @@ test('a path that lost packets is forgiven after some 150 that arrived', () => {
   pair.free();
 });
 
-test('the last segment of a transfer is repeated too', () => {
+test('the last segment of a transfer is repeated early, too', () => {
   const took = (lossy: boolean): number => {
     const pair = new Pair({ granularity: 1, link: { delay: RTT / 2 } });
     const reader = new Reader(pair.responder);

@@ -1,4 +1,4 @@
-/** One core serves many peers: what some of them hold may not keep the others out. */
+/** One core serves many peers: memory held by some of them must not lock out the others. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Core, EventKind } from '../../bindings/index.ts';
 import { size } from '../support/size.ts';
@@ -12,7 +12,7 @@ beforeEach(() => {
   core = Core.create({ connections: 72, memory: 8 << 20 });
 });
 
-/** A peer that does as it likes: its packets are made by hand. @returns what sends one to our end */
+/** A hostile peer: its packets are made by hand. @returns a function that sends one to our end */
 function hostile(): { pair: Pair; send: (frames: number[]) => boolean } {
   const pair = new Pair({ core, parameters: { initialMaxData: 4 << 20, maxStreams: 1024 } });
   let number = 0;
@@ -24,7 +24,7 @@ function stream(id: number, offset: number, length: number): number[] {
   return [0x0e, ...varint(id), ...varint(offset), ...varint(length), ...new Uint8Array(length)];
 }
 
-/** A request and its answer between two ends that mean well. */
+/** A request and its answer between two honest ends. */
 function exchange(): EventKind[] {
   const pair = new Pair({ core });
   pair.initiator.connection.sendMessage(MESSAGE);
@@ -47,7 +47,7 @@ describe('a message gets through', () => {
     expect(exchange()).toEqual([EventKind.MESSAGE]);
   });
 
-  it('beside peers that open all the messages and streams they may with one frame each', () => {
+  it('beside peers that open all permitted messages and streams with one frame each', () => {
     for (let peer = 0; peer < 12; peer++) {
       const { send } = hostile();
       send(stream(4 * 255 + 2, 0, 1));
@@ -56,7 +56,7 @@ describe('a message gets through', () => {
     expect(exchange()).toEqual([EventKind.MESSAGE]);
   });
 
-  it.each([100, 60_000])('beside peers that take no answers of %i bytes', (length) => {
+  it.each([100, 60_000])('beside peers that read no answers of %i bytes', (length) => {
     for (let peer = 0; peer < 12; peer++) {
       const { connection } = hostile().pair.responder;
       for (let i = 0; i < 64; i++) connection.sendMessage(new Uint8Array(length));
@@ -65,13 +65,13 @@ describe('a message gets through', () => {
   });
 });
 
-it('a byte stream gets through beside peers that fill all the memory with streams nobody reads', () => {
+it('a byte stream gets through beside peers that fill the memory with streams that nothing reads', () => {
   const free = core.stats().freeChunks;
   for (let peer = 0; peer < 6; peer++) {
     const { send } = hostile();
     for (let each = 0; each < 64; each++) for (let kib = 0; kib < 16; kib++) send(stream(4 * each, 1_000 * kib, 1_000));
   }
-  // Received bytes have a quarter of the memory, and of that the last quarter is for those who hold little.
+  // Received bytes have a quarter of the memory; the last quarter of that is reserved for connections that hold little.
   expect(free - core.stats().freeChunks).toBeGreaterThan((free / 4) * 0.7);
   const pair = new Pair({ core });
   const id = pair.initiator.connection.openStream();
@@ -79,7 +79,7 @@ it('a byte stream gets through beside peers that fill all the memory with stream
   expect(pair.run(5000, () => pair.responder.connection.streamStats(id)?.unread === 8_000)).toBe(true);
 });
 
-it('a byte stream opens beside a peer that opened all it may', () => {
+it('a byte stream opens beside a peer that has opened all it may', () => {
   hostile().send(stream(4 * 1000, 0, 1));
   const pair = new Pair({ core });
   pair.initiator.connection.writeStream(pair.initiator.connection.openStream(), MESSAGE);

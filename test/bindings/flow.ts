@@ -1,4 +1,7 @@
-/** A bulk flow through a line, for tests of congestion control: endless zeros in one byte stream, counted where they arrive. */
+/**
+ * A bulk flow through a line, for tests of congestion control: endless zeros in one byte stream, counted at the
+ * receiver.
+ */
 import { type CongestionControl, EventKind } from '../../bindings/index.ts';
 import { type Line, PARAMETERS, Pair, type PairOptions } from './pair.ts';
 
@@ -10,13 +13,13 @@ export interface FlowOptions extends Omit<PairOptions, 'line'> {
   line: Line;
   /** Round-trip time without a queue, ms. */
   rtt: number;
-  /** Random loss, either way. */
+  /** Random loss in either direction. */
   loss?: number;
 }
 
 export class Flow {
   readonly pair: Pair;
-  /** Bytes handed to the reader. */
+  /** Bytes read by the receiver. */
   received = 0;
   #open = true;
 
@@ -53,7 +56,7 @@ export class Flow {
     write();
   }
 
-  /** Writes again after `pause`. */
+  /** Resumes writing after `pause`. */
   resume: () => void;
 
   pause(): void {
@@ -64,7 +67,7 @@ export class Flow {
     return this.pair.initiator.connection.stats();
   }
 
-  /** Mbit/s of the application's bytes over the next `time` ms. */
+  /** Mbit/s of application bytes over the next `time` ms. */
   measure(time: number): number {
     const before = this.received;
     this.pair.run(time);

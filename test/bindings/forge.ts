@@ -1,4 +1,7 @@
-/** Data packets made by hand with the keys of a Pair, with noble's cipher: what an authenticated but misbehaving peer could send. */
+/**
+ * Data packets made by hand with the keys of a Pair and noble's cipher: packets that an authenticated but misbehaving
+ * peer could send.
+ */
 import { chacha20, chacha20poly1305 } from '@noble/ciphers/chacha.js';
 
 export interface Forgery {
@@ -51,7 +54,7 @@ export function rekey(key: Uint8Array): Uint8Array {
   return chacha20poly1305(key, nonceOf(0xffff_ffff_ffff_ffffn)).encrypt(new Uint8Array(32)).subarray(0, 32);
 }
 
-/** A variable-length integer in 8 bytes or as few as it needs. */
+/** A variable-length integer in 8 bytes, or in the shortest form. */
 export function varint(value: number): number[] {
   if (value < 0x40) return [value];
   if (value < 0x4000) return [0x40 | (value >> 8), value & 255];

@@ -1,4 +1,6 @@
-/** A connection whose flight spans as many numbers as it can keep waits for what makes room; it does not ask again and again. */
+/**
+ * A connection whose flight spans all the packet numbers it can track waits for an acknowledgement; it does not spin.
+ */
 import { expect, it } from 'vitest';
 import { UNKNOWN_PORT } from '../../bindings/index.ts';
 import { forge, reveal } from './forge.ts';
@@ -9,13 +11,13 @@ const PATH_CHALLENGE = 0x1a;
 /** Records of a flight (core-as/records/flight.ts). */
 const MOST_RECORDS = 30_720;
 
-it('a challenge that is due waits for the acknowledgement that ends it', () => {
+it('a due challenge waits for the acknowledgement that shortens the flight', () => {
   const pair = new Pair();
   const { connection } = pair.responder;
   pair.intercept = () => null;
   connection.ping();
   pair.settle();
-  // Each number that leaves a hole below it is acknowledged at once; the first packet of ours never is.
+  // Each number that leaves a hole below it is acknowledged at once; our first packet never is.
   let number = 1;
   while (connection.stats().packetsSent <= MOST_RECORDS) {
     pair.inject(forge({ number, frames: PING }), pair.responder);

@@ -1,4 +1,7 @@
-/** SHA-256 and HMAC of the core beside `node:crypto`, at each place where blocks and pieces begin anew. Published vectors: `test/transport/crypto.test.ts`. */
+/**
+ * SHA-256 and HMAC of the core compared with `node:crypto` at each boundary of blocks and pieces. Published vectors:
+ * `test/transport/crypto.test.ts`.
+ */
 import { createHash, createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -10,7 +13,7 @@ const core = Core.create();
 const { hash } = core;
 const random = seededBytes(180);
 
-/** Around the end of a block, of the padding's room, and of the core's area. */
+/** Around the ends of a block, of the padding, and of the core's buffer. */
 const lengths = [...Array.from({ length: 200 }, (_, length) => length), 2047, 2048, 2049, 4095, 4096, 4097, 65_000];
 
 function native(key: Uint8Array | null, bytes: Uint8Array): string {
@@ -34,7 +37,7 @@ describe('like node:crypto', () => {
     }
   });
 
-  it('in any parts', () => {
+  it('in any split', () => {
     const parts = fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 8 });
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 70 }), parts, (key, pieces) => {
@@ -47,7 +50,7 @@ describe('like node:crypto', () => {
   });
 });
 
-it('gives bytes of their own and leaves its arguments as they are', () => {
+it('returns new arrays and leaves its arguments unchanged', () => {
   const [key, bytes] = [random(32), random(100)];
   const [keyBefore, bytesBefore] = [key.slice(), bytes.slice()];
   const first = hash.hmacSha256(key, bytes);

@@ -1,4 +1,7 @@
-/** A peer that holds the keys and sends well-formed frames with random fields: it may close its connection, and nothing else. */
+/**
+ * A peer with valid keys that sends well-formed frames with random fields: it can close its connection, and do no other
+ * harm.
+ */
 import { describe, expect, test } from 'vitest';
 import { Core, EventKind } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
@@ -71,7 +74,7 @@ describe.each(seeds(4, 12))('seed %d', (seed) => {
       for (let i = 0; i < 3; i++) responder.connection.sendMessage(target.subarray(0, 1 + Math.floor(random() * 3_000)));
       const own = responder.connection.openStream();
       responder.connection.writeStream(own, target);
-      // The honest end is only here to be spoken for: nothing of it arrives, and nothing is heard by it.
+      // The attacker speaks for the honest end: none of its packets arrive, and it receives none.
       pair.intercept = () => null;
       for (let number = 1; number < 150; number++) {
         const frames = Array.from({ length: 1 + Math.floor(random() * 3) }, () =>

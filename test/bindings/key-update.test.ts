@@ -1,4 +1,7 @@
-/** Key update (PROTOCOL.md §4, RFC 9001 §6): each direction on its own, whatever the link does, and what a peer may not do with it. */
+/**
+ * Key update (PROTOCOL.md §4, RFC 9001 §6): each direction alone, over lossy and reordering links, and violations by a
+ * peer.
+ */
 import { describe, expect, it } from 'vitest';
 import { EventKind, TransportError } from '../../bindings/index.ts';
 import { seeds, size } from '../support/size.ts';
@@ -12,16 +15,18 @@ const HOUR = 3_600_000;
 const KEYS: Uint8Array[] = [new Uint8Array(32).fill(1)];
 for (let phase = 1; phase < 5; phase++) KEYS.push(rekey(KEYS[phase - 1] as Uint8Array));
 
-/** A transfer in both directions during which `update` is called every `period` ms; true when all of it has arrived. */
+/**
+ * A transfer in both directions during which `update` is called every `period` ms; true when all bytes have arrived.
+ */
 function transfer(options: PairOptions, update: (pair: Pair) => void, period = 100, total = size(500_000, 2_000_000)): Pair {
-  // the line keeps the transfer going for several times 3 PTO
+  // the line keeps the transfer running for several times 3 PTO
   const pair = new Pair({ ...options, line: new Line(3e6, 30_000) });
   const exchange = new Exchange(pair, total);
   while (!exchange.done() && pair.now < 300_000) {
     pair.run(period, exchange.done);
     update(pair);
   }
-  // A flip of the last moment has to reach the other end.
+  // A key update at the end still has to reach the other end.
   for (const end of pair.ends) end.connection.ping();
   pair.run(1_000);
   expect(exchange.read).toEqual([
@@ -31,7 +36,7 @@ function transfer(options: PairOptions, update: (pair: Pair) => void, period = 1
   return pair;
 }
 
-/** Updates an end was told of: of its own sending key, of the peer's. */
+/** Key updates reported by an end: of its own sending key, of the peer's. */
 function updates(end: End): [number, number] {
   const told = (value: number) => end.events.filter((event) => event.kind === EventKind.KEY_UPDATED && event.value === value).length;
   return [told(0), told(1)];
@@ -39,7 +44,7 @@ function updates(end: End): [number, number] {
 
 const update = (end: End) => end.connection.updateKey();
 
-/** A pair whose responder has sent an ACK, so that the initiator may update; what the ends send afterwards is dropped. */
+/** A pair whose responder has sent an ACK, so that the initiator may update; packets sent afterwards are dropped. */
 function acknowledged(): Pair {
   const pair = new Pair();
   pair.inject(forge({ number: 1, frames: PING }), pair.responder);
@@ -53,7 +58,7 @@ function closeCode(pair: Pair): number | undefined {
   return pair.responder.events.find(({ kind }) => kind === EventKind.CLOSED)?.value;
 }
 
-describe('keyupdate in a transfer', () => {
+describe('a key update during a transfer', () => {
   const links = [
     ['without loss', {}],
     ['with loss', { loss: 0.05 }],
@@ -90,7 +95,7 @@ describe('keyupdate in a transfer', () => {
 });
 
 describe('the receiver', () => {
-  it('computes the next key by REKEY of Noise and changes over with the first packet that it opens', () => {
+  it('derives the next key by REKEY of Noise and switches with the first packet that opens', () => {
     const pair = acknowledged();
     expect(pair.inject(forge({ number: 2, frames: PING, phase: true }), pair.responder)).toBe(false);
     expect(updates(pair.responder)).toEqual([0, 0]);
@@ -100,7 +105,7 @@ describe('the receiver', () => {
     pair.free();
   });
 
-  it('takes late packets of the old phase for a while, then no more', () => {
+  it('accepts late packets of the old phase for a while, then no longer', () => {
     const pair = acknowledged();
     pair.inject(forge({ number: 10, frames: PING, phase: true, key: KEYS[1] }), pair.responder);
     expect(pair.inject(forge({ number: 3, frames: PING }), pair.responder)).toBe(true);
@@ -110,7 +115,7 @@ describe('the receiver', () => {
     pair.free();
   });
 
-  it('takes early packets of the new phase in any order, and old ones between them', () => {
+  it('accepts early packets of the new phase in any order, and old ones between them', () => {
     const pair = acknowledged();
     const order = [14, 12, 7, 13, 9, 11, 10, 8];
     for (const number of order) {
@@ -123,7 +128,7 @@ describe('the receiver', () => {
     pair.free();
   });
 
-  it('changes over again only once it has acknowledged: then a third phase with the first one’s bit opens', () => {
+  it('updates again only after an acknowledgement: then a third phase with the bit of the first opens', () => {
     const pair = acknowledged();
     pair.inject(forge({ number: 10, frames: PING, phase: true, key: KEYS[1] }), pair.responder);
     pair.run(100);
@@ -133,7 +138,7 @@ describe('the receiver', () => {
     pair.free();
   });
 
-  it('is not moved by any number of forged packets of either phase', () => {
+  it('keeps its phase under any number of forged packets of either phase', () => {
     const pair = acknowledged();
     const random = content(5, 0, 32);
     for (let number = 2; number < 500; number++) {
@@ -147,7 +152,7 @@ describe('the receiver', () => {
 });
 
 describe('a sender', () => {
-  it('is refused before the peer has acknowledged anything', () => {
+  it('is refused an update before the peer has acknowledged a packet', () => {
     const pair = new Pair();
     pair.initiator.connection.ping();
     expect(update(pair.initiator)).toBe(false);
@@ -171,7 +176,7 @@ describe('a sender', () => {
       pair.run(10);
       update(initiator);
     }
-    // the first PTO is measured at 200 + 4 · 100 + 25 ms, and falls as the variation of the RTT does: never below 225
+    // the first PTO is measured at 200 + 4 · 100 + 25 ms, and falls with the variation of the RTT: never below 225
     expect((flips[0] as number) - asked).toBeGreaterThan(3 * 225);
     for (let i = 1; i < flips.length; i++) expect((flips[i] as number) - (flips[i - 1] as number)).toBeGreaterThan(200 + 3 * 225);
     expect(flips.length).toBeGreaterThan(3);
@@ -201,7 +206,7 @@ describe('a sender', () => {
 });
 
 describe('KEY_UPDATE_ERROR', () => {
-  it('for a peer that updates twice before it can know of the first', () => {
+  it('for a peer that updates twice before it can know of the first update', () => {
     const pair = acknowledged();
     pair.inject(forge({ number: 10, frames: PING, phase: true, key: KEYS[1] }), pair.responder);
     expect(pair.inject(forge({ number: 11, frames: PING, key: KEYS[2] }), pair.responder)).toBe(true);
@@ -217,7 +222,7 @@ describe('KEY_UPDATE_ERROR', () => {
     pair.free();
   });
 
-  it('for an old key on a higher number, the new key coming after', () => {
+  it('for an old key on a higher packet number, when the new key arrives later', () => {
     const pair = acknowledged();
     pair.inject(forge({ number: 12, frames: PING }), pair.responder);
     pair.inject(forge({ number: 11, frames: PING, phase: true, key: KEYS[1] }), pair.responder);
@@ -225,7 +230,7 @@ describe('KEY_UPDATE_ERROR', () => {
     pair.free();
   });
 
-  it('for a new key on a number below one of the old key', () => {
+  it('for a new key on a packet number below one of the old key', () => {
     const pair = acknowledged();
     pair.inject(forge({ number: 12, frames: PING, phase: true, key: KEYS[1] }), pair.responder);
     pair.inject(forge({ number: 11, frames: PING }), pair.responder);
@@ -235,7 +240,7 @@ describe('KEY_UPDATE_ERROR', () => {
     pair.free();
   });
 
-  it('not for an old key on a number above the new phase: that opens with no key and is dropped like a forgery', () => {
+  it('not for an old key on a packet number above the new phase: no key opens it, so it is dropped like a forgery', () => {
     const pair = acknowledged();
     pair.inject(forge({ number: 10, frames: PING, phase: true, key: KEYS[1] }), pair.responder);
     expect(pair.inject(forge({ number: 11, frames: PING }), pair.responder)).toBe(false);
@@ -244,7 +249,7 @@ describe('KEY_UPDATE_ERROR', () => {
     pair.free();
   });
 
-  it('is told to the peer', () => {
+  it('reaches the peer', () => {
     const pair = new Pair();
     pair.inject(forge({ number: 10, frames: PING, phase: true, key: KEYS[1] }), pair.responder);
     pair.run(5_000);

@@ -1,4 +1,4 @@
-/** The life of a core's connection: the Complete packet, closing, timers, memory. */
+/** The lifecycle of a core's connection: the Complete packet, closing, timers, memory. */
 import { describe, expect, test } from 'vitest';
 import { Core, EventKind, LocalError } from '../../bindings/index.ts';
 import { size } from '../support/size.ts';
@@ -8,7 +8,7 @@ import { content, Reader, Writer } from './traffic.ts';
 const text = (value: string) => new TextEncoder().encode(value);
 
 describe('the Complete packet', () => {
-  test('goes first, as it is, until it is acknowledged', () => {
+  test('is sent first, unchanged, until it is acknowledged', () => {
     const pair = new Pair({ complete: 700 });
     pair.initiator.record = true;
     let lost = 0;
@@ -31,7 +31,7 @@ describe('the Complete packet', () => {
     pair.free();
   });
 
-  test('is repeated once, by the probe timeout, however many packets behind it are acknowledged', () => {
+  test('is repeated once, by the probe timeout, however many later packets are acknowledged', () => {
     const pair = new Pair({ complete: 700 });
     pair.initiator.record = true;
     let lost = 0;
@@ -46,7 +46,7 @@ describe('the Complete packet', () => {
     pair.free();
   });
 
-  test('has the Route header in front like everything else', () => {
+  test('carries the Route header like every other packet', () => {
     const pair = new Pair({ complete: 100 });
     pair.initiator.record = true;
     pair.initiator.connection.setRoute(Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8));
@@ -65,7 +65,7 @@ describe('the Complete packet', () => {
     pair.free();
   });
 
-  test('too long a one, or a key of the wrong length, is the caller’s error', () => {
+  test('is refused when too long, as is a key of the wrong length', () => {
     const options = { initiator: { complete: new Uint8Array(1_001) } };
     expect(() => new Pair(options)).toThrowError(LocalError);
     expect(() => new Pair({ initiator: { sendKey: new Uint8Array(31) } })).toThrowError(/32 bytes/);
@@ -73,7 +73,7 @@ describe('the Complete packet', () => {
 });
 
 describe('closing', () => {
-  test('the peer hears code and reason; both ends drain', () => {
+  test('sends code and reason to the peer; both ends drain', () => {
     const pair = new Pair();
     pair.initiator.connection.close(4_242, text('enough'), pair.now);
     pair.run(10_000);
@@ -88,7 +88,7 @@ describe('closing', () => {
     pair.free();
   });
 
-  test('a lost CONNECTION_CLOSE is repeated, ever more rarely, for what still arrives', () => {
+  test('repeats a lost CONNECTION_CLOSE, ever more rarely, for packets that still arrive', () => {
     const pair = new Pair();
     const { initiator, responder } = pair;
     const id = responder.connection.sendMessage(text('x'));
@@ -106,7 +106,7 @@ describe('closing', () => {
     pair.free();
   });
 
-  test('what arrived before the close is acknowledged with it: a stream that had ended is not cut off', () => {
+  test('acknowledges what arrived before: a stream that had ended is not cut off', () => {
     const pair = new Pair();
     const [near, far] = [pair.initiator.connection, pair.responder.connection];
     const id = near.openStream();
@@ -126,7 +126,7 @@ describe('closing', () => {
     pair.free();
   });
 
-  test('what arrived before the close can still be read', () => {
+  test('leaves received data readable', () => {
     const pair = new Pair();
     const id = pair.initiator.connection.openStream();
     pair.initiator.connection.writeStream(id, content(id, 0, 5_000));
@@ -165,7 +165,7 @@ describe('timers', () => {
     pair.free();
   });
 
-  test('keep-alive finds a silent peer after interval and retries, without back-off', () => {
+  test('keep-alive detects a silent peer after interval and retries, without back-off', () => {
     const pair = new Pair({ parameters: { idleTimeout: 0 } });
     pair.initiator.connection.ping();
     pair.run(1_000);
@@ -214,7 +214,7 @@ describe('timers', () => {
 });
 
 describe('memory', () => {
-  test('the heap never moves, and everything comes back', () => {
+  test('never grows, and every allocation is freed', () => {
     const core = Core.create();
     let top = 0;
     for (let round = 0; round < size(3, 12); round++) {
@@ -235,7 +235,7 @@ describe('memory', () => {
     expect(core.stats().freeChunks * 1_024 + core.stats().heapTop).toBeGreaterThan(core.stats().memory - 1_024);
   });
 
-  test('an idle connection costs its 1,536 bytes and no chunk', () => {
+  test('of an idle connection is 1,536 bytes and no chunk', () => {
     const core = Core.create({ connections: 1_000 });
     const before = core.stats();
     const pairs = Array.from({ length: 50 }, () => new Pair({ core, complete: 300 }));
@@ -252,7 +252,7 @@ describe('memory', () => {
     for (const pair of pairs) pair.free();
   });
 
-  test('no slot is left: the caller hears it', () => {
+  test('without a free slot refuses a connection', () => {
     const core = Core.create({ connections: 2 });
     const pair = new Pair({ core });
     expect(() => new Pair({ core })).toThrowError(expect.objectContaining({ code: 'OUT_OF_MEMORY' }));
@@ -262,7 +262,7 @@ describe('memory', () => {
     expect(() => Core.create({ maxPacketSize: 100 })).toThrowError(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 
-  test('packets the host has not released are not used again', () => {
+  test('of packets that are not released is not reused', () => {
     const pair = new Pair();
     const { connection } = pair.initiator;
     const id = connection.openStream();
@@ -278,7 +278,7 @@ describe('memory', () => {
 });
 
 describe('a trap', () => {
-  test('kills the core and nothing else', async () => {
+  test('ends the core and nothing else', async () => {
     const pair = new Pair();
     const other = new Pair();
     const failure = expect.objectContaining({ code: 'CORE_FAILED', message: expect.stringMatching(/\d+:\d+/) });
@@ -302,7 +302,7 @@ describe('a trap', () => {
     expect(other.core.failed).toBe(false);
   });
 
-  test('a handle that was freed is refused before it reaches the core', () => {
+  test('is avoided: a freed handle is refused before it reaches the core', () => {
     const pair = new Pair();
     pair.free();
     pair.free();
@@ -312,7 +312,7 @@ describe('a trap', () => {
 });
 
 describe('loading', () => {
-  test('from bytes, also of another context, a module, a response and the package itself', async () => {
+  test('takes bytes (also of another context), a module, a response and the package itself', async () => {
     const { readFileSync } = await import('node:fs');
     const bytes = readFileSync(new URL('../../dist/core.wasm', import.meta.url));
     const module = await WebAssembly.compile(bytes);
@@ -328,7 +328,7 @@ describe('loading', () => {
     expect(WebAssembly.Module.imports(module)).toEqual([]);
   });
 
-  test('a module of another ABI version is refused', async () => {
+  test('refuses a module of another ABI version', async () => {
     // (module (func (export "abiVersion") (result i32) i32.const 99))
     const other = Uint8Array.of(
       0,

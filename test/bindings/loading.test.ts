@@ -1,10 +1,10 @@
-/** What a process of its own loads of Node for the core. */
+/** The parts of Node that a separate process loads for the core. */
 import { expect, test } from 'vitest';
 import { TestProcess } from '../support/process.ts';
 
 const BINDINGS = new URL('../../dist/bindings/index.js', import.meta.url).href;
 
-/** The parts of fetch that are loaded after `code`. */
+/** Names of the loaded parts of fetch after `code`. */
 async function fetchAfter(code: string): Promise<string[]> {
   const script = `
     import { Core } from '${BINDINGS}';
@@ -14,7 +14,7 @@ async function fetchAfter(code: string): Promise<string[]> {
   return JSON.parse(await new TestProcess(process.execPath, ['--input-type=module', '--eval', script]).succeeded()) as string[];
 }
 
-test('loads no fetch, which takes 3 MB and is loaded by a look at the global Response', async () => {
+test('loads no fetch: it takes 3 MB, and any access to the global Response loads it', async () => {
   expect(await fetchAfter('await Core.load()')).toEqual([]);
   expect(await fetchAfter('await Core.load(); globalThis.Response')).not.toEqual([]);
 });

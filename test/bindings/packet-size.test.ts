@@ -1,4 +1,7 @@
-/** Search for the packet size of a path, and its fall when the path carries less (RFC 8899, docs/transport.md §5). */
+/**
+ * Path MTU discovery (DPLPMTUD), and the fall of the packet size when the path carries less (RFC 8899,
+ * docs/transport.md §5).
+ */
 import { describe, expect, test } from 'vitest';
 import { Core, type CoreConnectionOptions, EventKind } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
@@ -9,17 +12,18 @@ import { content, Reader, Writer } from './traffic.ts';
 const BASE = 1_200;
 const ETHERNET = { packetCeiling: 1_452 } as const;
 /**
- * Within this many ms a fall by chance is undone at a round trip of 20 ms, and not after the rest of 30 s: a probe timeout of 85 ms shows that
- * the first probe was lost, and where the path, which loses both ways, loses the acknowledgements of the second, the timeout doubles with
- * each. Three doublings are 1,275 ms; four happen once in 10,000 transfers.
+ * Within this many ms an accidental fall is undone at a round trip of 20 ms, rather than after the rest of 30 s. After
+ * a probe timeout of 85 ms the first probe counts as lost; where the path, which loses in both directions, also loses
+ * the acknowledgements of the second, the timeout doubles each time. Three doublings are 1,275 ms; four happen once in
+ * 10,000 transfers.
  */
 const BACK_AFTER = 1_300;
 
-/** A pair in which packets above `mtu` are dropped, with what the initiator sent, by size. */
+/** A pair in which packets above `mtu` are dropped, with the initiator's packets by size. */
 class Narrow {
   mtu = Number.POSITIVE_INFINITY;
   readonly pair: Pair;
-  /** Sizes of the initiator's packets above the base size, in order, and when each left. */
+  /** Sizes of the initiator's packets above the base size, in order, with the time of each. */
   readonly large: { size: number; at: number }[] = [];
   readonly reader: Reader;
   #writers: Writer[] = [];
@@ -37,7 +41,7 @@ class Narrow {
     };
   }
 
-  /** Sends `total` bytes over a new stream; true when all are there within `limit` ms, unchanged. */
+  /** Sends `total` bytes over a new stream; true when all arrived unchanged within `limit` ms. */
   transfer(total: number, limit = 60_000): boolean {
     const id = this.begin(total);
     return this.pair.run(limit, () => this.reader.ended.has(id)) && this.reader.wrong === 0 && this.reader.lengths.get(id) === total;
@@ -60,7 +64,7 @@ class Narrow {
 }
 
 describe('without path MTU discovery', () => {
-  test.each([1_200, 1_452, 9_000, 65_000])('packets have the %d bytes that were asked for', (packetSize) => {
+  test.each([1_200, 1_452, 9_000, 65_000])('packets have the configured %d bytes', (packetSize) => {
     const core = Core.create({ maxPacketSize: 65_000 });
     const narrow = new Narrow({ packetSize }, { core, parameters: { maxUdpPayload: 65_000 } });
     narrow.pair.initiator.record = true;
@@ -69,7 +73,7 @@ describe('without path MTU discovery', () => {
     narrow.pair.free();
   });
 
-  test('packets are never larger than what the peer takes', () => {
+  test("packets never exceed the peer's limit", () => {
     const narrow = new Narrow({}, { parameters: { maxUdpPayload: 600 } });
     narrow.pair.initiator.record = true;
     expect(narrow.transfer(20_000)).toBe(true);
@@ -90,7 +94,7 @@ describe('path MTU discovery', () => {
     }
   });
 
-  test('tries one size at a time and carries data only in a size that got through', () => {
+  test('tries one size at a time and carries data only in a size that was acknowledged', () => {
     const narrow = new Narrow(ETHERNET);
     const firsts = new Map<number, number>();
     narrow.transfer(600_000);
@@ -105,20 +109,23 @@ describe('path MTU discovery', () => {
     narrow.pair.free();
   });
 
-  test.each(slice([65_000, 9_000, 1_300], 2))('goes on to a ceiling of %d bytes, and ends with the ceiling itself', (packetCeiling) => {
-    const core = Core.create({ maxPacketSize: 65_000 });
-    const parameters = { ...PARAMETERS, maxUdpPayload: 65_000, initialMaxStreamData: 3_000_000, initialMaxData: 8_000_000 };
-    const narrow = new Narrow({ packetCeiling }, { core, parameters });
-    expect(narrow.transfer(size(15_000_000, 30_000_000))).toBe(true);
-    expect(narrow.stats.packetSize).toBe(packetCeiling);
-    expect(Math.max(...narrow.sizes)).toBe(packetCeiling);
-    narrow.pair.free();
-  });
+  test.each(slice([65_000, 9_000, 1_300], 2))(
+    'continues up to a ceiling of %d bytes, and ends with the ceiling itself',
+    (packetCeiling) => {
+      const core = Core.create({ maxPacketSize: 65_000 });
+      const parameters = { ...PARAMETERS, maxUdpPayload: 65_000, initialMaxStreamData: 3_000_000, initialMaxData: 8_000_000 };
+      const narrow = new Narrow({ packetCeiling }, { core, parameters });
+      expect(narrow.transfer(size(15_000_000, 30_000_000))).toBe(true);
+      expect(narrow.stats.packetSize).toBe(packetCeiling);
+      expect(Math.max(...narrow.sizes)).toBe(packetCeiling);
+      narrow.pair.free();
+    },
+  );
 
   test.each([
-    ['what the peer takes', { parameters: { maxUdpPayload: 1_400 } }],
+    ["the peer's limit", { parameters: { maxUdpPayload: 1_400 } }],
     ['our packet slots', { core: Core.create({ maxPacketSize: 1_400 }) }],
-  ])('never goes beyond %s', (_name, options) => {
+  ])('never exceeds %s', (_name, options) => {
     const narrow = new Narrow({ packetCeiling: 65_000 }, options);
     expect(narrow.transfer(600_000)).toBe(true);
     expect(narrow.stats.packetSize).toBe(1_400);
@@ -157,7 +164,7 @@ describe('path MTU discovery', () => {
     narrow.pair.free();
   });
 
-  test('leaves a connection that has found its size without a chunk', () => {
+  test('leaves no chunk behind when it has found the size', () => {
     const core = Core.create();
     const free = core.stats().freeChunks;
     const narrow = new Narrow(ETHERNET, { core });
@@ -168,7 +175,7 @@ describe('path MTU discovery', () => {
     narrow.pair.free();
   });
 
-  test('ends at what a link of MTU 1,280 carries, after three probes that take ever longer to come, and no window shrinks', () => {
+  test('ends at what a link of MTU 1,280 carries, after three probes at growing intervals, and no window shrinks', () => {
     const narrow = new Narrow(ETHERNET);
     narrow.mtu = 1_232;
     let window = 0;
@@ -188,7 +195,7 @@ describe('path MTU discovery', () => {
     narrow.pair.free();
   });
 
-  test('is taken up again after PMTU_RAISE_TIMER, while the transfer goes on', () => {
+  test('resumes after PMTU_RAISE_TIMER, during the transfer', () => {
     const line = new Line(150_000, 100_000);
     const narrow = new Narrow({ ...ETHERNET, congestion: 'cubic' }, { line, link: { delay: 5 } });
     narrow.mtu = 1_232;
@@ -209,7 +216,7 @@ describe('path MTU discovery', () => {
 });
 
 describe('black hole', () => {
-  /** A transfer that has reached 1,452 bytes and goes on. */
+  /** A transfer that has reached 1,452 bytes and continues. */
   function climbed(
     total: number,
     initiator: Partial<CoreConnectionOptions> = {},
@@ -230,7 +237,7 @@ describe('black hole', () => {
       const start = narrow.pair.now;
       narrow.mtu = 1_400;
       expect(narrow.pair.run(5_000, () => narrow.stats.packetSize === BASE)).toBe(true);
-      // A probe timeout of about 20 ms + 4 × variation + 25 ms after the last packet, and the round trip of what it sends.
+      // A probe timeout of about 20 ms + 4 × variation + 25 ms after the last packet, and the round trip of the probe.
       expect(narrow.pair.now - start).toBeLessThan(200);
       expect(narrow.stats.packetsLost).toBeGreaterThanOrEqual(3);
       if (congestion !== 'bbr') expect(narrow.stats.congestionWindow).toBeGreaterThanOrEqual(congestionWindow);
@@ -238,7 +245,7 @@ describe('black hole', () => {
       const fell = narrow.pair.now;
       expect(narrow.pair.run(10_000, () => narrow.reader.ended.has(id))).toBe(true);
       expect(narrow.reader.wrong).toBe(0);
-      // Two probes confirm it, as long as there is something to send.
+      // Two probes confirm it while there is data to send.
       expect(narrow.transfer(100_000)).toBe(true);
       expect(narrow.large.filter(({ at }) => at >= fell).map(({ size }) => size)).toEqual([1_452, 1_452]);
       narrow.pair.free();
@@ -261,22 +268,23 @@ describe('black hole', () => {
       expect(messages).toBe(i + 1);
       expect(narrow.stats.packetSize === BASE).toBe(i >= 2);
     }
-    // Three messages, and two probes of the size before when more was sent.
+    // Three messages, and two probes of the previous size once more was sent.
     expect(narrow.large.slice(before + 3).map(({ size }) => size)).toEqual([1_452, 1_452]);
     expect(narrow.stats.packetSize).toBe(BASE);
     narrow.pair.free();
   });
 
-  // At 10 % one transfer in 40 falls; short bursts on a worse path do often.
+  // At 10 % loss one transfer in 40 falls; short bursts on a worse path do so often.
   test.each([
     { loss: 0.1, bursts: 1, bytes: 1_500_000 },
     { loss: 0.2, bursts: 50, bytes: 15_000 },
-  ])('is read from random loss only where three large packets in a row were lost, and undone soon: $loss, $bursts bursts', (path) => {
+  ])('is assumed under random loss only after three large packets lost in a row, and undone soon: $loss, $bursts bursts', (path) => {
     let falls = 0;
     for (const seed of seeds(2, 40)) {
       const { narrow, id } = climbed(400_000, { congestion: 'bbr' }, { seed });
       const random = generator(seed);
-      // What the path did to large packets that carried data, and to probes of the size before, which are sent while packets are small.
+      // The fate of large packets that carried data, and of probes of the previous size, which are sent while packets
+      // are small.
       const data: { isLost: boolean; at: number }[] = [];
       let probes: boolean[] = [];
       narrow.pair.intercept = (datagram, from) => {
@@ -295,7 +303,7 @@ describe('black hole', () => {
         } else if (fell === 0) {
           fell = narrow.pair.now;
           falls++;
-          // What was sent in the last 100 ms may not have been acknowledged yet.
+          // Packets of the last 100 ms may not have been acknowledged yet.
           const run = data.findLastIndex(({ isLost }, n) => isLost && data[n - 1]?.isLost && data[n - 2]?.isLost);
           expect(run, `seed ${seed}`).toBeGreaterThanOrEqual(2);
           for (const { at } of data.slice(run + 1)) expect(fell - at, `seed ${seed}`).toBeLessThan(100);
@@ -315,7 +323,10 @@ describe('black hole', () => {
     if (path.bursts > 1) expect(falls).toBeGreaterThan(0);
   });
 
-  /** A transfer that pauses once; the last three packets before the pause are lost, and so are `probes` probes of their size. */
+  /**
+   * A transfer that pauses once; the last three packets before the pause are lost, and so are `probes` probes of their
+   * size.
+   */
   function fallenByChance(congestion: 'newreno' | 'cubic' | 'bbr', probes: number): Narrow {
     const options = { core: Core.create({ maxPacketSize: 2_000 }), parameters: { maxUdpPayload: 2_000 } };
     const { narrow, id } = climbed(400_000, { congestion }, options);
@@ -384,7 +395,7 @@ describe('black hole', () => {
     narrow.pair.free();
   });
 
-  test('is no excuse when small packets are lost too: an outage is congestion', () => {
+  test('does not excuse the loss of small packets: an outage is congestion', () => {
     const { narrow, id } = climbed(3_000_000);
     narrow.pair.run(200);
     const { congestionWindow } = narrow.stats;
@@ -400,11 +411,11 @@ describe('black hole', () => {
     narrow.pair.free();
   });
 
-  test('over: after a rest path MTU discovery resumes', () => {
+  test('over: path MTU discovery resumes after a wait', () => {
     const { narrow } = climbed(30_000_000, { congestion: 'cubic' }, { line: new Line(1_000_000, 100_000) });
     narrow.mtu = BASE;
     expect(narrow.pair.run(5_000, () => narrow.stats.packetSize === BASE)).toBe(true);
-    // Two probes confirm it, of which the first is out.
+    // Two probes confirm it; the first has been sent.
     const sent = narrow.large.length - 1;
     narrow.pair.run(5_000);
     expect(narrow.large.length).toBe(sent + 2);
@@ -416,7 +427,7 @@ describe('black hole', () => {
     narrow.pair.free();
   });
 
-  test('datagrams that fit no packet any more are dropped and counted, smaller ones arrive', () => {
+  test('datagrams that no longer fit are dropped and counted, smaller ones arrive', () => {
     const { narrow } = climbed(400_000, {}, { parameters: { maxDatagram: 1_400 } });
     const { connection } = narrow.pair.initiator;
     const arrived: number[] = [];
@@ -428,7 +439,7 @@ describe('black hole', () => {
     expect(connection.sendDatagram(content(1, 0, 1_400))).toBe(true);
     narrow.pair.run(100);
     expect(arrived).toEqual([1_400]);
-    // One waits while the connection migrates to a path of which nothing is known yet.
+    // One waits while the connection migrates to a path of unknown MTU.
     expect(connection.sendDatagram(content(1, 0, 1_400))).toBe(true);
     expect(connection.sendDatagram(content(2, 0, 1_000))).toBe(true);
     connection.resetPacketSize(1_452);
@@ -455,7 +466,7 @@ describe('another path', () => {
     narrow.pair.free();
   });
 
-  test('is not judged by the probe that was under way on the old one', () => {
+  test('ignores a probe that was in flight on the old one', () => {
     const narrow = new Narrow(ETHERNET, { link: { delay: 50 } });
     narrow.begin(400_000);
     narrow.pair.run(5_000, () => narrow.large.length > 0);

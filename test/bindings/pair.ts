@@ -1,15 +1,18 @@
 /**
- * Two connections that talk over a link in memory, in virtual time: the smallest world the data plane can live in.
+ * Two connections over a link in memory, in virtual time: the smallest world of the data plane.
  *
- * The link delays, loses, duplicates and reorders by a seeded generator; before that a line of limited rate with a queue may hold up or
- * drop packets, and several pairs may share one. `run` jumps from one moment at which something happens to the next; nothing sleeps.
- * Each end collects what it is told; `onEvent` lets a test act on it.
+ * The link delays, loses, duplicates and reorders with a seeded generator. Before it a line of limited rate with a
+ * queue may delay or drop packets, and several pairs may share one. `run` jumps from one event time to the next;
+ * nothing sleeps. Each end collects its events; `onEvent` lets a test act on them.
  */
 import { Core, type CoreConnection, type CoreConnectionOptions, type DataParameters, EventKind } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
 import { size } from '../support/size.ts';
 
-/** Linear memory of a pair's own core. V8 collects everything after each 64 MiB of such memory, so `npm test` takes little. */
+/**
+ * Linear memory of a pair's own core. V8 collects all garbage after each 64 MiB of such memory, so `npm test` takes
+ * little.
+ */
 const CORE_MEMORY = size(8, 32) << 20;
 
 /** Bytes; more than the largest packet. */
@@ -18,20 +21,20 @@ const SLAB = 1 << 18;
 export interface Link {
   /** One way, ms. */
   delay: number;
-  /** Up to so much more, ms: packets overtake each other. */
+  /** Additional random delay up to this, ms: packets overtake each other. */
   jitter: number;
   /** Probabilities. */
   loss: number;
   duplicate: number;
 }
 
-/** A line of `rate` bits a second (UDP payload) behind a queue of `queue` bytes that drops what does not fit. */
+/** A line of `rate` bits a second (UDP payload) behind a queue of `queue` bytes that drops packets that do not fit. */
 export class Line {
   rate: number;
   queue: number;
   passed = 0;
   dropped = 0;
-  /** Longest time a packet waited, ms. */
+  /** Longest queueing delay of a packet, ms. */
   longestWait = 0;
   #freeAt = 0;
 
@@ -40,7 +43,7 @@ export class Line {
     this.queue = queue;
   }
 
-  /** When a packet of `length` bytes has left, null = dropped. */
+  /** Time at which a packet of `length` bytes has left; null = dropped. */
   pass(length: number, now: number): number | null {
     if (this.rate === Number.POSITIVE_INFINITY) return now;
     const wait = Math.max(0, this.#freeAt - now);
@@ -58,9 +61,9 @@ export class Line {
 export interface PairOptions {
   seed?: number;
   link?: Partial<Link>;
-  /** What packets of the initiator go through; the other direction has no limit. */
+  /** The line for packets of the initiator; the other direction has no limit. */
   line?: Line;
-  /** Timers fire at multiples of so many ms, as those of a host do; default 0, exactly. */
+  /** Timers fire at multiples of this many ms, as on real platforms; default 0, exactly. */
   granularity?: number;
   /** See {@link Pair.turn}; default 0. */
   turn?: number;
@@ -70,7 +73,7 @@ export interface PairOptions {
   initiator?: Partial<CoreConnectionOptions>;
   responder?: Partial<CoreConnectionOptions>;
   parameters?: Partial<DataParameters>;
-  /** A Complete packet of that many bytes goes first. */
+  /** A Complete packet of this length is sent first. */
   complete?: number;
 }
 
@@ -103,7 +106,7 @@ export class End {
   readonly isInitiator: boolean;
   onEvent: (event: Told, end: End) => void = () => {};
   peer!: End;
-  /** Every datagram this end sent, when `record` is set. */
+  /** Every datagram that this end sent, when `record` is set. */
   sent: Uint8Array[] = [];
   record = false;
 
@@ -124,18 +127,21 @@ export class Pair {
   readonly responder: End;
   readonly ends: readonly [End, End];
   readonly link: Link;
-  /** Changes, drops (null) or lets pass each datagram; called before the link's own loss. */
+  /** Changes, drops (null) or passes each datagram; called before the link's own loss. */
   intercept: (datagram: Uint8Array, from: End) => Uint8Array | null = (datagram) => datagram;
   delivered = 0;
-  /** Ends look at what arrived and at their timers at multiples of so many ms only, as those that wait for a processor do; 0 = at once. */
+  /**
+   * Ends process packets and timers only at multiples of this many ms, like processes that wait for a processor; 0 = at
+   * once.
+   */
   turn: number;
   readonly #random: () => number;
   readonly #line: Line | null;
   readonly #granularity: number;
-  /** By time of arrival, then order of sending; what lies before `#first` is delivered. */
+  /** Sorted by time of arrival, then order of sending; entries before `#first` are delivered. */
   #queue: InFlight[] = [];
   #first = 0;
-  /** What is left of the memory that packets under way share: a buffer for each takes longer to make. */
+  /** Remainder of the buffer that packets in flight share: a buffer for each takes longer to allocate. */
   #slab = new Uint8Array(0);
 
   constructor(options: PairOptions = {}) {
@@ -188,12 +194,12 @@ export class Pair {
     this.ends = [this.initiator, this.responder];
   }
 
-  /** Runs until `done` holds or `limit` ms have passed; true if it held. */
+  /** Runs until `done` returns true or `limit` ms have passed; returns whether `done` did. */
   run(limit: number, done: () => boolean = () => false): boolean {
     return runTogether([this], limit, done);
   }
 
-  /** Events and packets at this instant, until neither end has any. */
+  /** Processes events and packets of this instant until neither end has any. */
   settle(): void {
     for (let round = 0; round < 10_000; round++) {
       const first = this.#pump(this.initiator);
@@ -203,7 +209,7 @@ export class Pair {
     throw new Error('the two ends never come to rest');
   }
 
-  /** When something happens next. */
+  /** Time of the next event. */
   next(): number {
     const timer = Math.min(this.initiator.connection.nextTimeout(), this.responder.connection.nextTimeout());
     return upTo(Math.min(this.#nextDelivery(), upTo(timer, this.#granularity)), this.turn);
@@ -283,7 +289,7 @@ export class Pair {
     while (this.#nextDelivery() <= this.now) {
       const { to, bytes } = this.#queue[this.#first++] as InFlight;
       this.delivered++;
-      // The host verifies the Complete packet and tells the responder.
+      // The responder's driver verifies the Complete packet and reports it to the core.
       if (bytes[0] === 0x83) to.connection.completeReceived(this.now);
       else to.connection.receive(bytes, 0, this.now);
     }
@@ -293,7 +299,7 @@ export class Pair {
   }
 }
 
-/** Runs pairs in one time until `done` holds or `limit` ms have passed; true if it held. */
+/** Runs pairs in shared time until `done` returns true or `limit` ms have passed; returns whether `done` did. */
 export function runTogether(pairs: readonly Pair[], limit: number, done: () => boolean = () => false): boolean {
   const clock = pairs[0] as Pair;
   const until = clock.now + limit;
@@ -311,7 +317,7 @@ export function runTogether(pairs: readonly Pair[], limit: number, done: () => b
   }
 }
 
-/** The next multiple of `step`; 0 = every time is one. */
+/** The next multiple of `step`; 0 = any time. */
 function upTo(time: number, step: number): number {
   return step === 0 || time === Number.POSITIVE_INFINITY ? time : Math.ceil(time / step) * step;
 }

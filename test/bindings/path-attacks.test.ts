@@ -1,4 +1,7 @@
-/** What packets from elsewhere can make the data plane do, and what not (RFC 9000 §8.1, §9.3, §21.5): who is believed, and how much goes to whom. */
+/**
+ * Packets from other addresses and their effect on the data plane (RFC 9000 §8.1, §9.3, §21.5): which address is used,
+ * and how many bytes go to each.
+ */
 import { describe, expect, test } from 'vitest';
 import { EventKind, PathReason } from '../../bindings/index.ts';
 import { type Carried, CLIENT, RoutedPair, rebound } from './routed-pair.ts';
@@ -7,7 +10,7 @@ const message = (length = 100) => new Uint8Array(length).fill(5);
 const sizes = (datagrams: readonly Carried[]) => datagrams.map(({ bytes }) => bytes.length);
 
 describe('the anti-amplification limit (RFC 9000 §8.1, §9.3)', () => {
-  test('holds for an address that nobody has validated', () => {
+  test('holds for an address that is not validated', () => {
     const pair = new RoutedPair();
     const stream = pair.initiator.connection.openStream();
     pair.initiator.connection.writeStream(stream, message());
@@ -30,11 +33,11 @@ describe('the anti-amplification limit (RFC 9000 §8.1, §9.3)', () => {
     pair.run(2_000);
     expect(towards).toBeGreaterThan(0);
     const challenges = pair.responder.sent.filter(({ to }) => to === 'victim:1');
-    // too little came for a full datagram: challenges are short then (§8.2.1)
+    // too few bytes arrived for a full datagram: challenges are short then (§8.2.1)
     expect(Math.min(...sizes(challenges))).toBeLessThan(100);
   });
 
-  test('a path that answered a short challenge is asked again with a full one', () => {
+  test('a path that answered a short challenge is challenged again with a full one', () => {
     const pair = new RoutedPair();
     pair.run(100);
     rebound(pair, 'elsewhere:1');
@@ -48,7 +51,7 @@ describe('the anti-amplification limit (RFC 9000 §8.1, §9.3)', () => {
 });
 
 describe('an end that may not send to an unvalidated address', () => {
-  test('lets its timers rest, whatever it has in flight', () => {
+  test('stops its timers, whatever it has in flight', () => {
     const pair = new RoutedPair();
     const stream = pair.initiator.connection.openStream();
     pair.initiator.connection.writeStream(stream, message());
@@ -71,10 +74,10 @@ describe('an end that may not send to an unvalidated address', () => {
   });
 });
 
-describe('where the peer is', () => {
+describe('the address of the peer', () => {
   const there = (pair: RoutedPair) => pair.responder.connection.isThere(pair.responder.active);
 
-  test('is not known before a new address has answered', () => {
+  test('does not change before a new address has answered', () => {
     const pair = new RoutedPair();
     pair.run(100);
     expect(there(pair)).toBe(true);
@@ -86,7 +89,7 @@ describe('where the peer is', () => {
     expect([pair.responder.active, there(pair)]).toEqual([1, true]);
   });
 
-  test('is not the path that it stays on by packets that come late', () => {
+  test('is not changed by late packets of an abandoned path', () => {
     const pair = new RoutedPair();
     pair.run(100);
     const held: Carried[] = [];
@@ -110,7 +113,7 @@ describe('where the peer is', () => {
 });
 
 describe('a connection closed while the address is not validated', () => {
-  test('says so within the anti-amplification limit', () => {
+  test('sends CONNECTION_CLOSE within the anti-amplification limit', () => {
     const pair = new RoutedPair();
     pair.run(100);
     const before = pair.responder.sent.length;
@@ -133,7 +136,7 @@ describe('a connection closed while the address is not validated', () => {
 });
 
 describe('an attacker', () => {
-  test('who copies packets and is faster does not win: the old path still answers (RFC 9000 §9.3.3)', () => {
+  test('that copies packets faster does not win: the old path still answers (RFC 9000 §9.3.3)', () => {
     const pair = new RoutedPair();
     pair.run(100);
     pair.network = (datagram, end) => {
@@ -146,7 +149,7 @@ describe('an attacker', () => {
     pair.run(3_000);
     expect(pair.responder.names()).toContain(`changed 0 ${PathReason.RETURNED}`);
     expect(pair.responder.active).toBe(0);
-    // the second time the old path is asked before
+    // the second time the old path is challenged first
     const before = pair.responder.told.length;
     for (let i = 0; i < 20; i++) {
       pair.initiator.connection.sendMessage(message());
@@ -157,7 +160,7 @@ describe('an attacker', () => {
     expect(pair.responder.received.length).toBe(21);
   });
 
-  test('who copies packets from ever new addresses costs four paths and no more', () => {
+  test('that copies packets from ever new addresses costs at most four paths', () => {
     const pair = new RoutedPair();
     pair.run(100);
     const free = pair.core.stats().freeChunks;
@@ -179,7 +182,7 @@ describe('an attacker', () => {
     expect(pair.core.stats().freeChunks).toBe(free);
   });
 
-  test('who copies each packet of a client that has moved on purpose, and is faster, does not keep the device', () => {
+  test('that copies each packet of a client faster after its deliberate migration does not keep the device', () => {
     const pair = new RoutedPair();
     const way = { ours: 'client:2', theirs: 'device:2' };
     pair.run(100);
@@ -202,7 +205,7 @@ describe('an attacker', () => {
     expect(pair.run(1_000, () => pair.initiator.received.length > 0)).toBe(true);
   });
 
-  test('who repeats or forges packets moves nothing', () => {
+  test('that repeats or forges packets causes no migration', () => {
     const pair = new RoutedPair();
     pair.initiator.connection.sendMessage(message());
     pair.run(200);
@@ -220,7 +223,7 @@ describe('an attacker', () => {
     expect(pair.responder.sent.every(({ to }) => to === CLIENT)).toBe(true);
   });
 
-  test('an older packet from elsewhere moves nothing', () => {
+  test('that sends an older packet from elsewhere causes no migration', () => {
     const pair = new RoutedPair();
     pair.run(100);
     const held: Carried[] = [];

@@ -1,4 +1,4 @@
-/** Paths of the data plane (RFC 9000 §8.2, §9): migration, validation, and what they cost. */
+/** Paths of the data plane (RFC 9000 §8.2, §9): migration, validation, and their cost. */
 import { describe, expect, test } from 'vitest';
 import { type Core, EventKind, PathReason } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
@@ -16,7 +16,7 @@ describe('a NAT rebinds the client', () => {
   test.each([
     ['port', 'client:99'],
     ['address', 'elsewhere:1'],
-  ])('another %s is followed, validated, and the old one forgotten', (what, outside) => {
+  ])('another %s is followed and validated, and the old one discarded', (what, outside) => {
     const pair = new RoutedPair();
     pair.responder.connection.sendMessage(message());
     pair.run(500);
@@ -40,7 +40,7 @@ describe('a NAT rebinds the client', () => {
   test.each([
     ['port', 'client:99'],
     ['address', 'elsewhere:1'],
-  ])('the first packet to another %s asks it, and is answered', (_, outside) => {
+  ])('the first packet to another %s challenges it, and is answered', (_, outside) => {
     const pair = new RoutedPair();
     const stream = pair.initiator.connection.openStream();
     pair.initiator.connection.writeStream(stream, message());
@@ -57,7 +57,7 @@ describe('a NAT rebinds the client', () => {
     expect(answers.some((answer) => answer[0] === PATH_RESPONSE && equal(answer.subarray(1, 9), frames.subarray(1, 9)))).toBe(true);
   });
 
-  test('the end that opened it is told of the challenge on its path, once for each, and the other end is not', () => {
+  test('the end that opened it reports each challenge on its path once, and the other end does not', () => {
     const pair = new RoutedPair();
     const told = (end: 'initiator' | 'responder') => pair[end].told.filter(({ kind }) => kind === EventKind.PATH_CHALLENGED).length;
     pair.run(500);
@@ -84,7 +84,7 @@ describe('a NAT rebinds the client', () => {
     expect(pair.responder.received.length).toBe(20);
   });
 
-  test('packets in flight to the old address go out again, and count nowhere', () => {
+  test('packets in flight to the old address are sent again, and no longer count as in flight', () => {
     const pair = new RoutedPair();
     const stream = pair.initiator.connection.openStream();
     pair.initiator.connection.writeStream(stream, message());
@@ -102,7 +102,7 @@ describe('a NAT rebinds the client', () => {
 });
 
 describe('a NAT rebinds the device', () => {
-  test('the client asks the old address first, and follows when that is silent', () => {
+  test('the client challenges the old address first, and follows when that is silent', () => {
     const pair = new RoutedPair();
     const stream = pair.initiator.connection.openStream();
     pair.initiator.connection.writeStream(stream, message());
@@ -123,7 +123,7 @@ describe('a NAT rebinds the device', () => {
 });
 
 describe('packet size on another path', () => {
-  test('climbs as far as the host allows there', () => {
+  test('grows up to the limit set for that path', () => {
     const pair = new RoutedPair();
     const stream = pair.initiator.connection.openStream();
     pair.run(100);
@@ -146,7 +146,7 @@ describe('the client adds a path', () => {
     return pair.initiator.add(other, pair.now);
   };
 
-  test('validated in both directions, with ids of its own, and moved to', () => {
+  test('it is validated in both directions, has ids of its own, and the client migrates to it', () => {
     const pair = new RoutedPair();
     pair.run(100);
     const index = otherWay(pair);
@@ -187,7 +187,7 @@ describe('the client adds a path', () => {
     expect(pair.initiator.connection.ids()!.room).toBe(0);
   });
 
-  test('at the same moment as the other end adds one', () => {
+  test('at the same time as the other end adds one', () => {
     const pair = new RoutedPair();
     pair.run(100);
     const index = otherWay(pair);
@@ -201,7 +201,7 @@ describe('the client adds a path', () => {
     expect(pair.responder.ways[pair.responder.active]).toEqual({ ours: 'device:2', theirs: 'client:2' });
   });
 
-  test('that answers nothing is told to have failed, and can be removed', () => {
+  test('it reports failure when nothing answers, and the path can be removed', () => {
     const pair = new RoutedPair();
     pair.network = (datagram) => (datagram.to.endsWith(':2') ? null : datagram);
     pair.run(100);
@@ -215,7 +215,7 @@ describe('the client adds a path', () => {
     expect(pair.initiator.connection.removePath(0)).toBe(false);
   });
 
-  test.each(seeds(5, 50))('and half of all packets is lost there: validated all the same (seed %d)', (seed) => {
+  test.each(seeds(5, 50))('it is validated although half of all packets are lost there (seed %d)', (seed) => {
     const random = generator(seed);
     const pair = new RoutedPair();
     pair.run(100);
@@ -234,7 +234,7 @@ describe('the client adds a path', () => {
   const there = ({ initiator }: RoutedPair) => initiator.sent.filter(({ to }) => to === 'device:2');
   const back = ({ responder }: RoutedPair) => responder.sent.filter(({ to }) => to === 'client:2');
 
-  test('kept warm by challenges alone', () => {
+  test('it is kept warm by challenges alone', () => {
     const { pair, index } = kept();
     pair.run(10_500);
     expect(pair.initiator.active).toBe(0);
@@ -243,7 +243,7 @@ describe('the client adds a path', () => {
     expect(pair.initiator.connection.pathStats(index)!.rtt).toBeGreaterThan(39);
   });
 
-  test('kept warm by small challenges and answers: less than 100 bytes each way, and each eighth of 1,200', () => {
+  test('it is kept warm by small challenges and responses: less than 100 bytes each way, and each eighth of 1,200', () => {
     const { pair } = kept();
     pair.run(500);
     const [asked, answered] = [there(pair).length, back(pair).length];
@@ -254,7 +254,7 @@ describe('the client adds a path', () => {
     expect(pair.initiator.names()).toEqual(['validated 1 0']);
   });
 
-  test('kept warm: the keeper finds out when it carries small packets only, and when it is whole again', () => {
+  test('kept warm: the end that keeps it learns when it carries only small packets, and when it recovers', () => {
     const { pair, index } = kept();
     pair.run(500);
     pair.network = (datagram) => (datagram.to === 'device:2' && datagram.bytes.length > 1_000 ? null : datagram);
@@ -271,14 +271,14 @@ describe('the client adds a path', () => {
     expect(sizes(there(pair)).at(-1)).toBe(38);
   });
 
-  test('an answer has full size where the challenge had it, also where a Route header stood in front', () => {
+  test('a response has full size when the challenge had it, even with a Route header in front', () => {
     const pair = new RoutedPair();
     pair.run(100);
     const index = pair.initiator.add(other, pair.now, { route: new Uint8Array(8).fill(9) });
     pair.network = (datagram) => (datagram.to === 'device:2' ? { ...datagram, bytes: datagram.bytes.slice(9) } : datagram);
     pair.run(1_000);
     expect(pair.initiator.names()).toEqual([`validated ${index} 0`]);
-    // Both ends have validated it: the answer stands alone.
+    // Both ends have validated it: the response is sent alone.
     const before = back(pair).length;
     pair.initiator.connection.probePath(index, pair.now);
     pair.run(100);
@@ -295,7 +295,7 @@ describe('the client adds a path', () => {
 });
 
 describe('recovery by path (RFC 9000 §9.4)', () => {
-  test('each path has its own window and round trip, and gets them back', () => {
+  test('each path keeps its own window and round trip', () => {
     const pair = new RoutedPair();
     const stream = pair.initiator.connection.openStream();
     pair.initiator.connection.writeStream(stream, message(200_000));
@@ -315,7 +315,7 @@ describe('recovery by path (RFC 9000 §9.4)', () => {
     expect(pair.initiator.connection.stats().rtt).toBeCloseTo(there.rtt, 0);
   });
 
-  test('acknowledgements by a fast path declare nothing lost on a slow one', () => {
+  test('acknowledgements over a fast path declare nothing lost on a slow one', () => {
     const pair = new RoutedPair({ delay: 200 });
     pair.run(500);
     const index = pair.initiator.add({ ours: 'client:2', theirs: 'device:2' }, pair.now, { keepInterval: 50 });
@@ -333,7 +333,7 @@ describe('recovery by path (RFC 9000 §9.4)', () => {
   });
 });
 
-describe('a path goes dead', () => {
+describe('a path stops answering', () => {
   const dead = (pair: RoutedPair, which: (datagram: Carried) => boolean) => {
     pair.network = (datagram) => (which(datagram) ? null : datagram);
   };
@@ -351,7 +351,7 @@ describe('a path goes dead', () => {
     ['both ways', () => true],
     ['towards the device', ({ to }: Carried) => to === DEVICE],
     ['towards the client', ({ to }: Carried) => to === CLIENT],
-  ])('%s: the client migrates to the warm one within 3 s, whoever sends', (_, which) => {
+  ])('%s: the client migrates to the warm one within 3 s, whichever end sends', (_, which) => {
     for (const sender of ['initiator', 'responder'] as const) {
       const { pair, stream } = warm();
       dead(pair, (datagram) => !datagram.to.endsWith(':2') && which(datagram));
@@ -368,7 +368,7 @@ describe('a path goes dead', () => {
     }
   });
 
-  test('and a warm one with it for a while: the device keeps that, and the client migrates there when it is asked', () => {
+  test('and a warm one with it for a while: the device keeps that path, and the client migrates there on request', () => {
     const { pair, stream } = warm();
     dead(pair, () => true);
     pair.responder.connection.writeStream(stream, message(20_000));
@@ -381,7 +381,7 @@ describe('a path goes dead', () => {
     expect(pair.run(1_000, () => pair.responder.ways[pair.responder.active]?.theirs === 'client:2')).toBe(true);
   });
 
-  test('a warm path that is asked again by its host has all of its time again', () => {
+  test('challenging a warm path again restarts its timeout', () => {
     const { pair } = warm();
     dead(pair, () => true);
     pair.initiator.connection.probePath(1, pair.now);
@@ -393,7 +393,7 @@ describe('a path goes dead', () => {
     expect(pair.initiator.names()).not.toContain('failed 1 0');
   });
 
-  test('the only path can be asked, which leaves nothing in memory', () => {
+  test('the only path can be challenged, which leaves nothing in memory', () => {
     const pair = new RoutedPair();
     pair.run(100);
     const free = pair.core.stats().freeChunks;
@@ -415,7 +415,7 @@ describe('a path goes dead', () => {
     expect(changes).toEqual([`changed 2 ${PathReason.FAILED_OVER}`]);
   });
 
-  test('and a warm one carries small packets only: the client stays, or migrates to one that carries large ones', () => {
+  test('and a warm one carries only small packets: the client stays, or migrates to one that carries large ones', () => {
     for (const hasThird of [false, true]) {
       const { pair, stream } = warm();
       if (hasThird) pair.initiator.add({ ours: 'client:3', theirs: 'device:3' }, pair.now, { keepInterval: 5_000 });
@@ -431,10 +431,10 @@ describe('a path goes dead', () => {
     }
   });
 
-  test('while a warm one is asked in small: no answer to that counts as one of full size', () => {
+  test('during a small challenge of a warm one: its response does not count as full-size', () => {
     const { pair, stream } = warm();
     const held: Carried[] = [];
-    // Small answers are held back, so that the keeper is still asking when the check begins.
+    // Small responses are held back, so that the end that keeps the path is still challenging when the check begins.
     pair.network = (datagram) => {
       if (datagram.to === 'client:2') held.push(datagram);
       return datagram.to === 'device:2' && datagram.bytes.length < 100 ? datagram : null;
@@ -451,7 +451,7 @@ describe('a path goes dead', () => {
     expect(pair.initiator.names()).toContain('failed 1 0');
   });
 
-  test('one that only lost much is not left', () => {
+  test('but not one with high loss only: the client does not migrate', () => {
     const { pair, stream } = warm();
     let count = 0;
     pair.network = (datagram) => (datagram.to === DEVICE && count++ < 5 ? null : datagram);
@@ -461,7 +461,7 @@ describe('a path goes dead', () => {
     expect(pair.initiator.active).toBe(0);
   });
 
-  test('the host is told with the second probe timeout and each further one, while nothing comes back', () => {
+  test('the end reports the second probe timeout and each further one while nothing arrives', () => {
     const pair = new RoutedPair();
     pair.run(100);
     const suspicions = () => pair.initiator.told.filter(({ kind }) => kind === EventKind.PATH_SUSPECTED).length;
@@ -484,7 +484,7 @@ describe('a path goes dead', () => {
     expect(suspicions()).toBe(last);
   });
 
-  test('without another path nothing is asked', () => {
+  test('without another path nothing is challenged', () => {
     const pair = new RoutedPair();
     pair.run(100);
     const free = pair.core.stats().freeChunks;

@@ -1,4 +1,4 @@
-/** Packet protection: nothing of a packet counts before its tag holds. */
+/** Packet protection: no part of a packet has an effect before its tag is verified. */
 import { describe, expect, test } from 'vitest';
 import { Core } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
@@ -10,7 +10,7 @@ import { content, Reader, Writer } from './traffic.ts';
 const PING = [0x01];
 
 describe('packet protection', () => {
-  test('a packet made with another implementation of cipher, mask and header is accepted once', () => {
+  test('accepts once a packet made with another implementation of cipher, mask and header', () => {
     const pair = new Pair();
     const packet = forge({ number: 5, frames: PING });
     expect(pair.inject(packet, pair.responder)).toBe(true);
@@ -19,7 +19,7 @@ describe('packet protection', () => {
     pair.free();
   });
 
-  test('every changed bit makes a packet nobody’s', () => {
+  test('drops a packet with any bit changed', () => {
     const pair = new Pair();
     const packet = forge({ number: 1, frames: [...PING, 0, 0, 0] });
     for (let bit = 0; bit < packet.length * 8; bit++) {
@@ -55,7 +55,7 @@ describe('packet protection', () => {
     expect(accepted).toBe(0);
     pair.intercept = (datagram) => datagram;
     pair.run(2_000);
-    // Whole packets again: each of them is known already.
+    // Whole packets again: each is a duplicate.
     const before = pair.responder.connection.stats().packetsReceived;
     for (const datagram of seen) {
       expect(pair.inject(datagram, pair.responder)).toBe(false);
@@ -86,7 +86,7 @@ describe('packet protection', () => {
     pair.free();
   });
 
-  test('authentic garbage closes the connection with a transport error, and does no more', () => {
+  test('authenticated garbage closes the connection with a transport error, and has no other effect', () => {
     const random = generator(12);
     for (let i = 0; i < size(1_500, 50_000); i++) {
       const pair = new Pair({ core: SHARED });

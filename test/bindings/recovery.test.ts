@@ -8,7 +8,7 @@ const PACKET = 1_200;
 const INITIAL_WINDOW = 10 * PACKET;
 const NEWRENO = { congestion: 'newreno' } as const;
 
-/** A bulk transfer from initiator to responder that a test can stop and look at. */
+/** A bulk transfer from initiator to responder that a test can stop and inspect. */
 function bulk(total: number, options: PairOptions = {}): { pair: Pair; reader: Reader; id: number; initiator: End } {
   const pair = new Pair(options);
   const id = pair.initiator.connection.openStream();
@@ -19,14 +19,14 @@ function bulk(total: number, options: PairOptions = {}): { pair: Pair; reader: R
   return { pair, reader, id, initiator: pair.initiator };
 }
 
-/** A number of the datagram among those of its sender that are Data packets, counted from 1; drops those `lose` names. */
+/** Index of the datagram among its sender's Data packets, counted from 1; drops those named by `lose`. */
 function losing(pair: Pair, lose: (index: number) => boolean): void {
   let index = 0;
   pair.intercept = (datagram, from) => (from === pair.initiator && lose(++index) ? null : datagram);
 }
 
 describe('acknowledgements', () => {
-  test('do not let a small window wait for the whole delay', () => {
+  test('do not delay a small window by the maximum delay', () => {
     const total = 2_000_000;
     const { pair, reader, id } = bulk(total, {
       seed: 5,
@@ -36,12 +36,12 @@ describe('acknowledgements', () => {
     });
     const start = pair.now;
     pair.run(10_000, () => reader.lengths.get(id) === total);
-    // NewReno at 1 % loss and 1 ms reaches about 15 MB/s; with 25 ms for each small window it was 1.1.
+    // NewReno at 1 % loss and 1 ms reaches about 15 MB/s; with a delay of 25 ms for each small window it was 1.1.
     expect(total / (pair.now - start)).toBeGreaterThan(5_000);
     pair.free();
   });
 
-  test('tell how long ago the largest number came in, not the oldest one', () => {
+  test('report the delay of the largest number, not of the oldest', () => {
     const pair = new Pair({ link: { delay: 10 } });
     pair.responder.onEvent = ({ kind, stream }, { connection }) => {
       if (kind === EventKind.MESSAGE) connection.readMessage(stream);
@@ -52,7 +52,7 @@ describe('acknowledgements', () => {
     };
     send(100);
     pair.link.delay = 30;
-    // Pairs 20 ms apart: the second one is acknowledged at once, so nothing may be taken off its sample of 60 ms.
+    // Pairs 20 ms apart: the second one is acknowledged at once, so nothing may be subtracted from its sample of 60 ms.
     for (let i = 0; i < 40; i++) {
       send(20);
       send(200);
@@ -112,7 +112,7 @@ describe('the congestion window of NewReno', () => {
     const { pair, initiator } = bulk(10_000_000, { initiator: NEWRENO, link: { delay: 20 }, parameters: { idleTimeout: 0 } });
     pair.run(300);
     expect(initiator.connection.stats().congestionWindow).toBeGreaterThan(INITIAL_WINDOW);
-    // Everything is lost for a while but the probes that end it: a run of losses far longer than 3 PTO.
+    // All packets are lost for a while except the probes that end it: a run of losses far longer than 3 PTO.
     pair.intercept = () => null;
     pair.run(4_000);
     pair.intercept = (datagram) => datagram;
@@ -126,7 +126,7 @@ describe('the congestion window of NewReno', () => {
   });
 });
 
-test('persistent congestion counts from the first packet after a pause: the round trip is known (RFC 9002 §7.6.2)', () => {
+test('counts persistent congestion from the first packet after a pause: the round trip is known (RFC 9002 §7.6.2)', () => {
   const pair = new Pair({ initiator: NEWRENO, link: { delay: 20 }, parameters: { idleTimeout: 0 } });
   const { connection } = pair.initiator;
   connection.ping();
@@ -155,7 +155,7 @@ describe('loss recovery', () => {
     pair.free();
   });
 
-  test('a lost tail comes again after the probe timeout', () => {
+  test('a lost tail is sent again after the probe timeout', () => {
     const pair = new Pair({ link: { delay: 10 } });
     pair.initiator.connection.ping();
     pair.run(500);
@@ -187,7 +187,8 @@ describe('loss recovery', () => {
     pair.initiator.connection.sendMessage(content(0, 0, 100));
     pair.run(1);
     pair.initiator.connection.ping();
-    // The ACK of the second packet is back after 201 ms, the first one is lost at 225 ms; the probe timeout would come after 325 at least.
+    // The ACK of the second packet is back after 201 ms, and the first packet counts as lost at 225 ms; the probe
+    // timeout would come after at least 325.
     expect(pair.run(2_000, () => arrived > 0)).toBe(true);
     expect(arrived - start).toBeGreaterThanOrEqual((9 / 8) * rtt + delay);
     expect(arrived - start).toBeLessThan((9 / 8) * rtt + delay + 5);
@@ -205,7 +206,7 @@ describe('loss recovery', () => {
     };
     pair.initiator.connection.ping();
     pair.run(1_000);
-    // The last of the packets arrives alone, and is acknowledged at once as it leaves a gap.
+    // The last of the packets arrives alone, and is acknowledged at once because it leaves a gap.
     losing(pair, (index) => index <= behind);
     const start = pair.now;
     for (let i = 0; i <= behind; i++) {
@@ -275,8 +276,8 @@ describe('pacing', () => {
   });
 });
 
-describe('order of what is sent', () => {
-  test('messages go before byte streams, which keep one packet in four', () => {
+describe('sending order', () => {
+  test('messages are sent before byte streams, which keep one packet in four', () => {
     const parameters = { initialMaxStreamData: 3_000_000, initialMaxData: 4_000_000 };
     const pair = new Pair({ memory: 32 << 20, link: { delay: 20 }, parameters });
     const { initiator, responder } = pair;

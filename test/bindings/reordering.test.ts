@@ -1,4 +1,7 @@
-/** Packets that arrive later than RFC 9002's thresholds allow: none is given up for long, and what a controller did because of them is undone. */
+/**
+ * Packets that arrive later than RFC 9002's thresholds allow: the thresholds adapt, and controllers undo their spurious
+ * reductions.
+ */
 import { describe, expect, test } from 'vitest';
 import type { CongestionControl } from '../../bindings/index.ts';
 import { slice } from '../support/size.ts';
@@ -26,7 +29,7 @@ describe('jitter that reorders', () => {
     made.pair.free();
   });
 
-  test('after the first round trips no packet is taken for lost', () => {
+  test('after the first round trips no packet is declared lost', () => {
     const made = flow('bbr', 15, { line: new Line(RATE, 20 * BDP) });
     made.pair.run(1_000);
     const { packetsLost } = made.stats;
@@ -42,8 +45,8 @@ describe('jitter that reorders', () => {
   });
 });
 
-describe('one packet that overtakes nobody for a while', () => {
-  /** Holds one packet back until it is given up; `before`: the window until then. */
+describe('one packet that is late without reordering for a while', () => {
+  /** Holds one packet back until it is declared lost. `before`: the window until then. */
   function late(congestion: CongestionControl): { made: Flow; before: number; arrive: () => void } {
     const made = flow(congestion, 0, { line: new Line(RATE, 20 * BDP) });
     made.pair.run(400);
@@ -62,7 +65,7 @@ describe('one packet that overtakes nobody for a while', () => {
     return { made, before, arrive: () => made.pair.inject(held as Uint8Array, made.pair.responder) };
   }
 
-  test.each(['newreno', 'cubic'] as const)('%s halves its window, and takes that back when it arrives', (congestion) => {
+  test.each(['newreno', 'cubic'] as const)('%s halves its window, and restores it when the packet arrives', (congestion) => {
     const { made, before, arrive } = late(congestion);
     expect(made.stats.congestionWindow).toBeLessThan(0.75 * before);
     const { packetsLost } = made.stats;
@@ -73,7 +76,7 @@ describe('one packet that overtakes nobody for a while', () => {
     made.pair.free();
   });
 
-  test.each(['newreno', 'cubic'] as const)('%s keeps the reduction when it does not', (congestion) => {
+  test.each(['newreno', 'cubic'] as const)('%s keeps the reduction when the packet does not arrive', (congestion) => {
     const { made, before } = late(congestion);
     made.pair.run(RTT);
     expect(made.stats.congestionWindow).toBeLessThan(0.8 * before);

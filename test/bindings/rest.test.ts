@@ -1,4 +1,4 @@
-/** A connection without a path rests: nothing ends it, nothing is lost, and it costs nothing (PROTOCOL.md §6). */
+/** A connection without a path rests: it does not end, loses nothing, and costs nothing (PROTOCOL.md §6). */
 import { describe, expect, test } from 'vitest';
 import { EventKind, PathReason } from '../../bindings/index.ts';
 import { Random } from '../../transport/sim/random.ts';
@@ -16,7 +16,7 @@ function kinds(end: RoutedEnd): number[] {
     .filter((kind) => kind === EventKind.RESTED || kind === EventKind.RESUMED || kind === EventKind.TIMED_OUT);
 }
 
-/** Nothing gets through between any two addresses but those of the new way. */
+/** Passes packets only between the two addresses of the new path. */
 function broken(pair: RoutedPair): void {
   pair.network = (datagram) => (datagram.from.endsWith(':2') && datagram.to.endsWith(':2') ? datagram : null);
 }
@@ -27,7 +27,7 @@ function replace(pair: RoutedPair, route?: Uint8Array): void {
 }
 
 describe('rest', () => {
-  test('no timer ends the connection, nothing leaves, and there is nothing to wake for', () => {
+  test('stops all timers and sends nothing', () => {
     const pair = new RoutedPair();
     pair.initiator.connection.setKeepAlive(KEEP_ALIVE, pair.now);
     pair.run(1_000);
@@ -45,7 +45,7 @@ describe('rest', () => {
   test.each([
     ['an address', undefined],
     ['a route', ROUTE],
-  ])('it goes on over %s that takes the place of the lost one, with what was in flight and what was written', (_, route) => {
+  ])('ends over %s that replaces the lost path, with the data in flight and the data written', (_, route) => {
     const pair = new RoutedPair();
     pair.run(500);
     broken(pair);
@@ -75,7 +75,7 @@ describe('rest', () => {
     expect(pair.responder.connection.pathStats(1)!.validated).toBe(true);
   });
 
-  test('what was in flight is sent again as soon as the peer is heard on the same path', () => {
+  test('ends with a packet of the peer on the same path: data in flight is sent again at once', () => {
     const pair = new RoutedPair();
     pair.run(500);
     pair.network = () => null;
@@ -92,7 +92,7 @@ describe('rest', () => {
     expect(pair.now - since).toBeLessThanOrEqual(2 * pair.delay);
   });
 
-  test('an end that has not noticed follows the other', () => {
+  test('of one end only: the other follows it', () => {
     const pair = new RoutedPair();
     pair.run(500);
     broken(pair);
@@ -105,7 +105,7 @@ describe('rest', () => {
     expect(kinds(pair.responder)).toEqual([]);
   });
 
-  test('keep-alive that finds no answer begins a rest where the host allows it, and else ends the connection', () => {
+  test('begins when keep-alive finds no answer and resting is allowed; otherwise the connection ends', () => {
     for (const allowed of [true, false]) {
       const pair = new RoutedPair();
       pair.initiator.connection.allowRest(allowed);
@@ -117,7 +117,7 @@ describe('rest', () => {
     }
   });
 
-  test('a path that does not answer is said so, and another one may be tried', () => {
+  test('reports a path that does not answer, and another one may be tried', () => {
     const pair = new RoutedPair();
     pair.run(100);
     pair.network = () => null;
@@ -131,7 +131,7 @@ describe('rest', () => {
     expect(kinds(pair.initiator)).toEqual([EventKind.RESUMED]);
   });
 
-  test('only a packet under its keys ends it', () => {
+  test('ends only with a packet under its keys', () => {
     const pair = new RoutedPair();
     pair.run(500);
     pair.responder.connection.rest();
@@ -141,7 +141,7 @@ describe('rest', () => {
     expect(kinds(pair.responder)).toEqual([]);
   });
 
-  test('without a rest no path is replaced', () => {
+  test('is required: without it no path is replaced', () => {
     const pair = new RoutedPair();
     expect(pair.initiator.connection.replacePath(ROUTE, 1452, pair.now)).toBe(false);
     pair.initiator.connection.rest();
@@ -149,7 +149,7 @@ describe('rest', () => {
     expect(pair.initiator.connection.replacePath(ROUTE, 1452, pair.now)).toBe(false);
   });
 
-  test('keep-alive starts anew after it', () => {
+  test('restarts keep-alive when it ends', () => {
     const pair = new RoutedPair();
     pair.initiator.connection.setKeepAlive(KEEP_ALIVE, pair.now);
     pair.run(500);
@@ -164,9 +164,9 @@ describe('rest', () => {
     expect(kinds(pair.initiator)).toEqual([EventKind.RESUMED]);
   });
 
-  test('what is left of the lost path, the packet with Complete, counts in no window', () => {
+  test('takes the Complete packet of the lost path out of every window', () => {
     const pair = new RoutedPair({ initiator: { complete: new Uint8Array(300).fill(0x83) } });
-    // Complete arrives; that it did, does not.
+    // Complete arrives; its acknowledgement does not.
     pair.network = (datagram, end) => (end === pair.responder ? datagram : null);
     pair.initiator.connection.sendMessage(message(1));
     pair.run(100);
@@ -180,7 +180,7 @@ describe('rest', () => {
     expect(pair.initiator.connection.stats().bytesInFlight).toBe(0);
   });
 
-  test('a loss of the path right behind the end of a rest begins another one', () => {
+  test('begins again when the path is lost right after its end', () => {
     const pair = new RoutedPair();
     pair.run(500);
     const { connection } = pair.initiator;
@@ -193,7 +193,7 @@ describe('rest', () => {
     connection.rest();
     pair.responder.connection.sendMessage(message(3));
     pair.run(10);
-    // The host has read none of the events when its path is lost again.
+    // The driver has read none of the events when its path is lost again.
     connection.receive(held[0]!, 0, pair.now, 0);
     connection.rest();
     pair.initiator.drain();
@@ -201,7 +201,7 @@ describe('rest', () => {
     expect(connection.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
   });
 
-  test('nothing of it is left in memory', () => {
+  test('leaves nothing in memory', () => {
     const pair = new RoutedPair();
     pair.run(500);
     const free: number[] = [];
@@ -218,7 +218,7 @@ describe('rest', () => {
     expect(new Set(free).size, String(free)).toBe(1);
   });
 
-  test.each(seeds(4, 40))('a transfer with rests at random: every byte once, in order (seed %i)', (seed) => {
+  test.each(seeds(4, 40))('at random times in a transfer: every byte arrives once, in order (seed %i)', (seed) => {
     const random = new Random(`rest ${seed}`);
     const below = (limit: number): number => Math.floor(random.fraction() * limit);
     const pair = new RoutedPair();

@@ -1,6 +1,7 @@
 /**
- * Two connections that know addresses: what a host does with path indices, at its smallest. Every datagram goes from an address to an address; the
- * network between may drop or change it by both. Nothing sleeps, and ids are exchanged as an endpoint would.
+ * Two connections with addresses: the smallest version of what a driver does with path indices. Every datagram has a
+ * source and a destination address; the network between may drop or change it by both. Nothing sleeps, and ids are
+ * exchanged as an endpoint would.
  */
 import { Core, type CoreConnection, type CoreConnectionOptions, EventKind, UNKNOWN_PATH, UNKNOWN_PORT } from '../../bindings/index.ts';
 import { PARAMETERS } from './pair.ts';
@@ -11,7 +12,7 @@ export interface Carried {
   bytes: Uint8Array;
 }
 
-/** One way, by the addresses of both ends: `host:port`. */
+/** Delay in one direction, by the addresses of both ends: `host:port`. */
 export interface Way {
   ours: string;
   theirs: string;
@@ -20,7 +21,7 @@ export interface Way {
 export class RoutedEnd {
   readonly connection: CoreConnection;
   readonly told: { kind: number; path: number; value: number }[] = [];
-  /** By index of the core. */
+  /** By path index of the core. */
   readonly ways: (Way | undefined)[];
   active = 0;
   readonly sent: Carried[] = [];
@@ -33,7 +34,7 @@ export class RoutedEnd {
     this.#ids = ids;
   }
 
-  /** Names of what was told, as `changed 1` or `failed 2`. */
+  /** Names of the events, as `changed 1` or `failed 2`. */
   names(): string[] {
     const names: Record<number, string> = {
       [EventKind.PATH_CHANGED]: 'changed',
@@ -50,7 +51,7 @@ export class RoutedEnd {
     return host(active.theirs) === host(way.theirs) && active.ours === way.ours ? UNKNOWN_PORT : UNKNOWN_PATH;
   }
 
-  /** Adds a path as its host would. */
+  /** Adds a path as its driver would. */
   add(way: Way, now: number, options: { keepInterval?: number; route?: Uint8Array } = {}): number {
     this.connection.enableIds();
     const index = this.connection.addPath(options, now);
@@ -92,7 +93,7 @@ export interface RoutedOptions {
   initiator?: Partial<CoreConnectionOptions>;
 }
 
-/** Where the two are at first. */
+/** Initial addresses of the two. */
 export const CLIENT = 'client:1';
 export const DEVICE = 'device:1';
 
@@ -101,7 +102,7 @@ export class RoutedPair {
   readonly core: Core;
   readonly initiator: RoutedEnd;
   readonly responder: RoutedEnd;
-  /** Changes the addresses or bytes of a datagram, drops it (null), or lets it pass. */
+  /** Changes the addresses or bytes of a datagram, drops it (null), or passes it. */
   network: (datagram: Carried, end: RoutedEnd) => Carried | null = (datagram) => datagram;
   delay: number;
   #flying: { at: number; datagram: Carried; to: RoutedEnd }[] = [];

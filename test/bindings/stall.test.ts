@@ -1,4 +1,7 @@
-/** A receiver whose bytes stay away asks for them: what that saves where its NAT rebinds, and how little it costs everybody else. */
+/**
+ * A receiver whose data stops arriving probes the sender: what that saves after a NAT rebinding, and how little it
+ * costs otherwise.
+ */
 import { describe, expect, test } from 'vitest';
 import { EventKind } from '../../bindings/index.ts';
 import { slice } from '../support/size.ts';
@@ -6,16 +9,22 @@ import { Pair } from './pair.ts';
 import { content, Reader, Writer } from './traffic.ts';
 
 const RTT = 50;
-/** With nothing but timers of the host and acknowledgement delays in it: the round trip, four times its variation, the delay of an acknowledgement. */
+/**
+ * Only acknowledgement delays and timers of the platform: the round trip, four times its variation, the delay of an
+ * acknowledgement.
+ */
 const TIMEOUT = RTT + 4 * (RTT / 2) + 25;
-/** Three timeouts until the receiver asks; then the sender's own, doubled each time it fell on deaf ears, may have to run out. */
+/**
+ * Three timeouts until the receiver probes; then the sender's own timeout, doubled for each unanswered probe, may have
+ * to expire.
+ */
 const SOON = 8 * TIMEOUT;
 const KEEP_ALIVE = { interval: 25_000, retryInterval: 2_000, maxRetries: 15 };
 const LEAST = 16_384;
-/** All acknowledgements have come, and nobody was asked yet. */
+/** All acknowledgements have arrived, and no probe was sent yet. */
 const SETTLED = 3 * RTT;
 
-/** A pair in which the responder writes to the stream `id` and the initiator reads; both keep alive. */
+/** A pair in which the responder writes to the stream `id` and the initiator reads; both have keep-alive. */
 function downloading(): { pair: Pair; id: number; reader: Reader; sent: { up: number; down: number } } {
   const pair = new Pair({ link: { delay: RTT / 2 }, initiator: { keepAlive: KEEP_ALIVE }, responder: { keepAlive: KEEP_ALIVE } });
   const { initiator, responder } = pair;
@@ -34,8 +43,8 @@ function downloading(): { pair: Pair; id: number; reader: Reader; sent: { up: nu
 }
 
 /**
- * ms until `bytes` were read. With `last`, a NAT rebinds the receiver when it has answered that packet of the sender: what is under way is lost,
- * and what follows, too, until a packet of the receiver shows where it is now.
+ * ms until `bytes` were read. With `last`, a NAT rebinds the receiver after it has answered that packet of the sender:
+ * packets in flight and later ones are lost until a packet of the receiver shows its new address.
  */
 function timeToRead(bytes: number, last = Number.POSITIVE_INFINITY): number {
   const { pair, id, reader } = downloading();
@@ -66,16 +75,17 @@ function timeToRead(bytes: number, last = Number.POSITIVE_INFINITY): number {
 }
 
 describe('a NAT rebinds the end that only receives', () => {
-  test('whichever packet is the last to come through, the bytes go on within a few timeouts', () => {
+  test('whichever packet is the last to arrive, the transfer resumes within a few timeouts', () => {
     const whole = timeToRead(1 << 20);
-    // Below LEAST nothing is asked; of the last packets, fewer than an acknowledgement takes, the end is among what is lost and repeated.
+    // Below LEAST no probe is sent; when one of the last packets is lost, fewer than an acknowledgement takes, the end
+    // of the stream is lost, too, and repeated.
     const packets = Array.from({ length: 700 }, (_, index) => 20 + index);
     for (const last of slice(packets, 10)) expect(timeToRead(1 << 20, last), `rebound after packet ${last}`).toBeLessThan(whole + SOON);
   });
 });
 
-describe('what it costs', () => {
-  test('a stream that ended: not a packet', () => {
+describe('the cost', () => {
+  test('of a stream that ended: no packet', () => {
     const { pair, id, reader, sent } = downloading();
     const writer = new Writer(pair.responder, id, 4 * LEAST);
     pair.responder.onEvent = (event) => writer.on(event);
@@ -86,7 +96,7 @@ describe('what it costs', () => {
     pair.free();
   });
 
-  test('a message of 60 KiB as the answer to another: not a packet', () => {
+  test('of a message of 60 KiB as the answer to another: no packet', () => {
     const { pair, sent } = downloading();
     pair.initiator.onEvent = ({ kind, stream }, { connection }) => {
       if (kind === EventKind.MESSAGE) connection.readMessage(stream);
@@ -101,7 +111,7 @@ describe('what it costs', () => {
     pair.free();
   });
 
-  test('a sender that pauses: one packet and its acknowledgement', () => {
+  test('of a sender that pauses: one packet and its acknowledgement', () => {
     const { pair, id, sent } = downloading();
     for (let i = 0; i < 5; i++) {
       pair.responder.connection.writeStream(id, content(id, i * LEAST, LEAST));
@@ -113,7 +123,7 @@ describe('what it costs', () => {
     pair.free();
   });
 
-  test('a sender of a line a second: one packet and its acknowledgement in 16 KiB at most', () => {
+  test('of a sender of a line a second: at most one packet and its acknowledgement in 16 KiB', () => {
     const packets = (length: number): { up: number; down: number } => {
       const { pair, id, sent } = downloading();
       for (let i = 0; i < 400; i++) {
@@ -129,7 +139,7 @@ describe('what it costs', () => {
     expect(asked.down).toBeLessThanOrEqual(without.down + 2);
   });
 
-  test('datagrams: one packet in 16 KiB, and none while they come', () => {
+  test('of datagrams: one packet in 16 KiB, and none while they arrive', () => {
     const { pair, sent } = downloading();
     pair.initiator.onEvent = ({ kind }, { connection }) => {
       if (kind === EventKind.DATAGRAM) connection.readDatagram();

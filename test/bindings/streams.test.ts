@@ -27,11 +27,11 @@ describe('byte streams', () => {
     for (const seed of seeds(1, 5)) bothWays(size(200_000, 1_000_000), { seed, link, complete: 300 }).free();
   });
 
-  test('of any length end, the empty one too', () => {
+  test('of any length end, including the empty one', () => {
     for (const total of [0, 1, 1_023, 1_024, 1_025, 70_000]) bothWays(total, { link: { loss: 0.1 }, seed: total + 1 }).free();
   });
 
-  test('give back every record and chunk', () => {
+  test('free every record and chunk', () => {
     const pair = bothWays(300_000, { memory: 32 << 20, link: { loss: 0.05, jitter: 20 }, seed: 5 });
     pair.run(5_000);
     expect(pair.core.stats().byteStreams).toBe(0);
@@ -43,7 +43,7 @@ describe('byte streams', () => {
     expect(before).toBeGreaterThan(29_000);
   });
 
-  test('many at once, opened as places come free', () => {
+  test('open as slots are freed, many at once', () => {
     const total = size(60, 400);
     const pair = new Pair({ link: { loss: 0.02, jitter: 5 }, parameters: { maxStreams: 7 }, seed: 11 });
     const { initiator, responder } = pair;
@@ -112,7 +112,7 @@ describe('byte streams', () => {
     pair.free();
   });
 
-  test('wait, and nothing fails, when segments run out', () => {
+  test('wait, and do not fail, when segments run out', () => {
     const pair = new Pair({ core: Core.create({ streamSegments: 64 }), link: { loss: 0.05, jitter: 10 }, seed: 3 });
     const { initiator, responder } = pair;
     const ids = Array.from({ length: 6 }, () => initiator.connection.openStream());
@@ -131,7 +131,7 @@ describe('byte streams', () => {
     pair.free();
   });
 
-  test('take more, or no more, as soon as the limit of segments is another; what is there already arrives', () => {
+  test('accept more or less as soon as the segment limit changes; data already there arrives', () => {
     const pair = new Pair({ core: Core.create({ streamSegments: 128 }), link: { loss: 0.05 }, seed: 5 });
     const { initiator, responder, core } = pair;
     const id = initiator.connection.openStream();
@@ -211,7 +211,7 @@ describe('messages', () => {
       },
     });
     for (const end of pair.ends) {
-      // Byte streams that nobody ever reads, in both directions.
+      // Byte streams that no application reads, in both directions.
       for (let i = 0; i < 3; i++) {
         const id = end.connection.openStream();
         if (id >= 0) new Writer(end, id, pick(1, 400_000));
@@ -280,7 +280,7 @@ describe('datagrams', () => {
     pair.free();
   });
 
-  test('the oldest is dropped when nobody reads', () => {
+  test('drop the oldest when the application does not read', () => {
     const pair = new Pair();
     pair.responder.onEvent = () => {};
     for (let i = 0; i < 200; i++) {
@@ -293,7 +293,7 @@ describe('datagrams', () => {
     pair.free();
   });
 
-  test('go between the bytes of a long transfer, and leave it its share', () => {
+  test('are sent between the bytes of a long transfer, and leave it its share', () => {
     const pair = new Pair({ line: new Line(8_000_000, 100_000), link: { delay: 10 } });
     const reader = new Reader(pair.responder);
     const writer = new Writer(pair.initiator, pair.initiator.connection.openStream(), 2_000_000);
@@ -311,7 +311,7 @@ describe('datagrams', () => {
     for (; reader.ended.size === 0 && sent < 4_000; sent++) {
       datagram.set(new Uint8Array(Float64Array.of(pair.now).buffer));
       pair.initiator.connection.sendDatagram(datagram);
-      // The first second: one now and then. After it more than the line carries.
+      // The first second: one now and then. Then more than the line carries.
       pair.run(pair.now < 2_000 ? 50 : 1);
     }
     expect(reader.ended.size).toBe(1);

@@ -1,4 +1,7 @@
-/** Writers and readers for tests over a pair: content is a function of stream id and offset, so nothing has to be kept to compare. */
+/**
+ * Writers and readers for tests over a pair: content is a function of stream id and offset, so that no copy is kept for
+ * comparison.
+ */
 import { EventKind } from '../../bindings/index.ts';
 import type { End, Pair, Told } from './pair.ts';
 
@@ -12,14 +15,14 @@ export function content(name: number, from: number, length: number): Uint8Array 
   return bytes;
 }
 
-/** True if `bytes` are what `content` makes for that place. */
+/** Whether `bytes` equal `content` at that offset. */
 export function matches(name: number, from: number, bytes: Uint8Array): boolean {
   const wanted = content(name, from, bytes.length);
   for (let i = 0; i < bytes.length; i++) if (bytes[i] !== wanted[i]) return false;
   return true;
 }
 
-/** Writes `total` bytes of content to a stream, as room allows, and ends it. */
+/** Writes `total` bytes of content to a stream as capacity allows, and ends it. */
 export class Writer {
   written = 0;
   finished = false;
@@ -55,7 +58,7 @@ export class Writer {
   }
 }
 
-/** Reads every stream it hears of and checks each byte. */
+/** Reads every stream that opens and checks each byte. */
 export class Reader {
   readonly lengths = new Map<number, number>();
   readonly ended = new Set<number>();
@@ -86,7 +89,10 @@ export class Reader {
   }
 }
 
-/** `total` bytes of content in each direction of one stream, which the initiator opens; it takes over the events of both ends. */
+/**
+ * `total` bytes of content in each direction of one stream, which the initiator opens; it handles the events of both
+ * ends.
+ */
 export class Exchange {
   readonly #id: number;
   readonly #readers: Reader[];
@@ -105,13 +111,13 @@ export class Exchange {
     });
   }
 
-  /** Both ends have read to the end and know that all of theirs arrived. */
+  /** Both ends have read to the end, and all their own bytes are acknowledged. */
   readonly done = (): boolean =>
     this.#readers.every(({ ended }) => ended.has(this.#id)) &&
     this.#writers.length === 2 &&
     this.#writers.every(({ finished }) => finished);
 
-  /** What each end has read: bytes that were wrong, bytes in all. */
+  /** What each end has read: wrong bytes, total bytes. */
   get read(): [number, number][] {
     return this.#readers.map(({ wrong, lengths }) => [wrong, lengths.get(this.#id) ?? 0]);
   }

@@ -1,4 +1,6 @@
-/** Whose turn it is: byte streams share a connection by weight, messages go before them, and neither waits for the other for ever. */
+/**
+ * Scheduling: byte streams share a connection by weight, messages are sent before them, and neither starves the other.
+ */
 import { describe, expect, it } from 'vitest';
 import { EventKind } from '../../bindings/index.ts';
 import { Line, Pair } from './pair.ts';
@@ -37,7 +39,7 @@ function shares(weights: readonly (number | undefined)[], time = 3_000): number[
 }
 
 describe('byte streams with data all the time', () => {
-  it('share equally when nobody says otherwise', () => {
+  it('share equally by default', () => {
     const bytes = shares(new Array(10).fill(undefined));
     expect(Math.min(...bytes)).toBeGreaterThan(0.97 * Math.max(...bytes));
   });
@@ -51,13 +53,13 @@ describe('byte streams with data all the time', () => {
     }
   });
 
-  it('lose nothing of the line by a small weight when they are alone', () => {
+  it('use the whole line when alone, even with a small weight', () => {
     const [alone] = shares([1], 2_000);
     const [usual] = shares([16], 2_000);
     expect(alone).toBe(usual);
   });
 
-  it('take over what a stream of more weight does not use', () => {
+  it('use what a stream of higher weight leaves', () => {
     const pair = new Pair({ parameters, line: new Line(20e6, 60_000) });
     const { initiator, responder } = pair;
     const [small, large] = [initiator.connection.openStream(), initiator.connection.openStream()];
@@ -74,7 +76,7 @@ describe('byte streams with data all the time', () => {
 });
 
 describe('messages', () => {
-  it('go before byte streams, which keep one packet in four', () => {
+  it('are sent before byte streams, which keep one packet in four', () => {
     const pair = new Pair({ parameters: { ...parameters, maxMessages: 4_000 }, line: new Line(10e6, 60_000) });
     const { initiator, responder } = pair;
     const id = initiator.connection.openStream();
@@ -104,7 +106,7 @@ it('a weight outside 1 to 256 is refused', () => {
   const id = pair.initiator.connection.openStream();
   for (const weight of [0, 257, 1.5, -1, Number.NaN])
     expect(() => pair.initiator.connection.setStreamWeight(id, weight)).toThrowError(/weight is 1 to 256/);
-  // and one for a stream that is gone does nothing
+  // a weight for a stream that no longer exists has no effect
   pair.initiator.connection.setStreamWeight(400, 5);
   pair.free();
 });

@@ -1,4 +1,4 @@
-/** Receive windows grow as far as the path needs, and no further than the pool can hold; buffers of a sender stay bounded. */
+/** Receive windows grow as far as the path needs and the pool can hold; buffers of a sender stay bounded. */
 import { describe, expect, it } from 'vitest';
 import { Core, EventKind } from '../../bindings/index.ts';
 import { size, slice } from '../support/size.ts';
@@ -9,11 +9,11 @@ const KB = 1 << 10;
 const MB = 1 << 20;
 const CHUNK = KB;
 const PIECE = new Uint8Array(65_536);
-/** What a host announces, and what it raises an accepted stream to. */
+/** The window that is announced, and that of an accepted stream. */
 const parameters = { initialMaxData: MB, initialMaxStreamData: 16 * KB };
 const START = 64 * KB;
 
-/** An endless stream from the initiator to a reader that takes everything at once, while `isReading`. */
+/** An endless stream from the initiator to a reader that reads everything at once while `isReading`. */
 function bulk(options: PairOptions) {
   const pair = new Pair({ parameters, memory: 32 * MB, ...options });
   const { initiator, responder } = pair;
@@ -43,14 +43,14 @@ function bulk(options: PairOptions) {
   return flow;
 }
 
-/** Figures of the stream at the end that reads, and of that end's connection. */
+/** Statistics of the stream and of the connection at the end that reads. */
 const reading = ({ pair, id }: ReturnType<typeof bulk>) => ({
   ...pair.responder.connection.stats(),
   stream: pair.responder.connection.streamStats(id),
 });
 
 describe('a window', () => {
-  it.each(slice(['cubic', 'bbr'] as const, 1))('is not what limits a stream on 100 Mbit/s and 300 ms, with %s', (congestion) => {
+  it.each(slice(['cubic', 'bbr'] as const, 1))('does not limit a stream on 100 Mbit/s and 300 ms, with %s', (congestion) => {
     const flow = bulk({ line: new Line(100e6, 4 * MB), link: { delay: 150 }, granularity: 1, initiator: { congestion } });
     flow.pair.run(8_000);
     const before = flow.received;
@@ -63,7 +63,7 @@ describe('a window', () => {
     flow.pair.free();
   });
 
-  it('stays small on a path that needs little, and small for a stream that is idle', () => {
+  it('stays small on a path that needs little, and for an idle stream', () => {
     const flow = bulk({ line: new Line(1e6, 20_000), link: { delay: 10 } });
     const { responder, initiator } = flow.pair;
     const idle = initiator.connection.openStream();
@@ -98,7 +98,7 @@ describe('a window', () => {
     pair.free();
   });
 
-  it('of a connection grows with many streams of which each needs little', () => {
+  it('of a connection grows with many streams that need little each', () => {
     const pair = new Pair({
       memory: 32 * MB,
       parameters: { ...parameters, initialMaxData: 256 * KB, initialMaxStreamData: 32 * KB },
@@ -129,7 +129,7 @@ describe('a window', () => {
   it.each([
     ['the limit of the core', { connectionWindow: 512 * KB }, 512 * KB],
     ['nothing at all with a limit of 0', { connectionWindow: 0 }, 256 * KB],
-    ['the room of the pool', { memory: 3 * MB, streams: 64 }, MB],
+    ['the capacity of the pool', { memory: 3 * MB, streams: 64 }, MB],
   ])('grows to %s', (_name, options, most) => {
     const core = Core.create({ connections: 2, ...options });
     const fast = { line: new Line(100e6, 4 * MB), link: { delay: 150 }, granularity: 1 };
@@ -142,7 +142,7 @@ describe('a window', () => {
     flow.pair.free();
   });
 
-  it('that is raised takes the one of the connection with it', () => {
+  it('of a stream, when raised, raises that of the connection', () => {
     const pair = new Pair({ parameters, memory: 32 * MB });
     const { initiator, responder } = pair;
     const id = initiator.connection.openStream();
@@ -156,7 +156,7 @@ describe('a window', () => {
     pair.free();
   });
 
-  it('gives back what it grew by when the connection ends', () => {
+  it('returns its growth to the pool when the connection ends', () => {
     const core = Core.create({ connections: 2 });
     for (let round = 0; round < size(2, 4); round++) {
       const flow = bulk({ core, line: new Line(100e6, 4 * MB), link: { delay: 100 }, granularity: 1 });
@@ -168,7 +168,7 @@ describe('a window', () => {
 });
 
 describe('a reader that stops', () => {
-  it('stops the writer within its window, and memory stays where it is', () => {
+  it('stops the writer within its window, and memory does not grow', () => {
     const core = Core.create({ connections: 2 });
     const free = core.stats().freeChunks;
     const flow = bulk({ core, line: new Line(50e6, MB), link: { delay: 20 } });
@@ -181,7 +181,7 @@ describe('a reader that stops', () => {
     flow.pair.run(30_000);
     expect(flow.written).toBe(written);
     expect(free - core.stats().freeChunks).toBeLessThanOrEqual(held);
-    // all that it has credit for has come, and the sender keeps only what is ready to follow
+    // all bytes with credit have arrived, and the sender keeps only those ready to follow
     expect(streamBytesUnread).toBeGreaterThan(0.7 * (stream?.receiveWindow ?? 0));
     expect(streamBytesUnread).toBeLessThanOrEqual(stream?.receiveWindow ?? 0);
     expect(flow.pair.initiator.connection.streamStats(flow.id)).toMatchObject({ sendCredit: 0, buffered: 16 * KB });
@@ -194,7 +194,7 @@ describe('a reader that stops', () => {
     flow.pair.free();
   });
 
-  it('of many streams leaves room for the others to go on', () => {
+  it('of many streams leaves capacity for the others', () => {
     const core = Core.create({ connections: 2, memory: 8 * MB });
     const pair = new Pair({ core, parameters: { ...parameters, maxStreams: 500 }, link: { delay: 5 } });
     const { initiator, responder } = pair;
@@ -220,7 +220,7 @@ describe('a reader that stops', () => {
 });
 
 describe('a sender', () => {
-  it('buffers for a peer that acknowledges nothing no more than its share, however many streams want more', () => {
+  it('buffers at most its share for a peer that acknowledges nothing, however many streams want more', () => {
     const core = Core.create({ connections: 8, memory: 16 * MB });
     const free = core.stats().freeChunks;
     const pair = new Pair({
@@ -231,7 +231,7 @@ describe('a sender', () => {
     const { connection } = pair.initiator;
     for (let i = 0; i < 1_000; i++) connection.writeStream(connection.openStream(), PIECE);
     pair.run(1_000);
-    // a quarter of the memory is for byte streams to send, and an eighth of that is left to others
+    // a quarter of the memory is for byte streams to send, and an eighth of that is reserved for others
     expect((free - core.stats().freeChunks) * CHUNK).toBeLessThan(16 * MB * 0.5);
     const other = new Pair({ core, parameters });
     expect(other.initiator.connection.writeStream(other.initiator.connection.openStream(), PIECE.subarray(0, 20_000))).toBe(20_000);
@@ -241,8 +241,11 @@ describe('a sender', () => {
   });
 });
 
-describe('a sender in a core with room for 1,100 connections', () => {
-  /** What a new connection carries in a second when so many peers vanished, one after the other, with as much under way to each as it may have. */
+describe('a sender in a core with capacity for 1,100 connections', () => {
+  /**
+   * What a new connection carries in a second beside the memory held for `vanished` peers that vanished one after the
+   * other, each with its maximum in flight.
+   */
   function carriedBeside(vanished: number): number {
     const core = Core.create({ connections: 1_100, memory: 32 * MB });
     const free = core.stats().freeChunks;
@@ -264,7 +267,7 @@ describe('a sender in a core with room for 1,100 connections', () => {
     return carried;
   }
 
-  // It was 1.4 MB beside one: each connection had what is left divided by 1,100.
+  // It was 1.4 MB beside one: each connection received the remainder divided by 1,100.
   it.each([
     [1, 50],
     [8, 20],
@@ -275,7 +278,7 @@ describe('a sender in a core with room for 1,100 connections', () => {
 });
 
 describe('statistics', () => {
-  it('count what was sent, repeated, acknowledged and received, and what waits', () => {
+  it('count bytes sent, repeated, acknowledged, received and waiting', () => {
     const pair = new Pair({ parameters: { initialMaxStreamData: 100_000 }, link: { loss: 0.1, delay: 20 }, seed: 3 });
     const { initiator, responder } = pair;
     const id = initiator.connection.openStream();
@@ -315,7 +318,7 @@ describe('statistics', () => {
     pair.free();
   });
 
-  it('leave out what lies behind a gap, and forget what was reset', () => {
+  it('exclude data behind a gap and streams that were reset', () => {
     const pair = new Pair({ parameters });
     pair.intercept = () => null;
     pair.inject(forge({ number: 1, frames: [0x0e, 0, ...varint(5_000), ...varint(100), ...new Uint8Array(100)] }), pair.responder);

@@ -1,4 +1,7 @@
-/** The round-trip time against RFC 9002 §5.3, CUBIC's window against the formulas of RFC 9438, HyStart++ through the phases of RFC 9406. */
+/**
+ * The round-trip time compared with RFC 9002 §5.3, CUBIC's window with the formulas of RFC 9438, HyStart++ with the
+ * phases of RFC 9406.
+ */
 import { describe, expect, test } from 'vitest';
 import { CongestionState } from '../../bindings/index.ts';
 import { type TestCore, testCore } from './module.ts';
@@ -9,7 +12,7 @@ const C = 0.4;
 const BETA = 0.7;
 const ALPHA = (3 * (1 - BETA)) / (1 + BETA);
 
-/** A window in congestion avoidance that a test feeds with acknowledgements, round by round. */
+/** A window in congestion avoidance to which a test feeds acknowledgements, round by round. */
 class Cubic {
   now = 1_000;
   readonly rtt: number;
@@ -51,7 +54,7 @@ class Cubic {
 }
 
 describe('CUBIC', () => {
-  test('follows W_cubic(t): concave up to W_max at K, convex behind it', () => {
+  test('follows W_cubic(t): concave up to W_max at K, then convex', () => {
     const cubic = new Cubic(1_000, 100);
     cubic.lose();
     const start = cubic.now;
@@ -73,7 +76,7 @@ describe('CUBIC', () => {
     expect(growth[159]).toBeGreaterThan(5 * (growth[Math.round(k * 10)] as number));
   });
 
-  test('grows as Reno would where that is faster: α packets a round trip', () => {
+  test('grows like Reno where that is faster: α packets a round trip', () => {
     const cubic = new Cubic(20, 10);
     cubic.lose();
     // K is 2.5 s here, 250 round trips; Reno is back at 20 packets after 11.
@@ -83,7 +86,7 @@ describe('CUBIC', () => {
     expect(sum).toBeGreaterThan(0.8 * rounds * ALPHA);
     expect(sum).toBeLessThan(1.2 * rounds * ALPHA);
     expect(cubic.core.call.cubicWEst!(cubic.connection) / PACKET).toBeCloseTo(cubic.window, 1);
-    // Beyond the window before the loss α is 1 (§4.3).
+    // Above the window before the loss, α is 1 (§4.3).
     while (cubic.window < 21) cubic.round();
     const before = cubic.window;
     for (let i = 0; i < 5; i++) cubic.round();
@@ -91,7 +94,7 @@ describe('CUBIC', () => {
     expect(cubic.window - before).toBeLessThan(5.5);
   });
 
-  test('gives up more when it loses before it is back: fast convergence', () => {
+  test('reduces W_max further after a loss below the previous W_max: fast convergence', () => {
     const cubic = new Cubic(100, 50);
     cubic.lose();
     expect(cubic.wMax).toBeCloseTo(100, 0);
@@ -103,7 +106,7 @@ describe('CUBIC', () => {
     expect(cubic.window).toBeCloseTo(window * BETA, 0);
   });
 
-  test('takes time in which the window was not needed out of the epoch', () => {
+  test('subtracts time in which the window was not needed from the epoch', () => {
     const cubic = new Cubic(100, 50);
     cubic.lose();
     for (let i = 0; i < 10; i++) cubic.round();
@@ -117,7 +120,7 @@ describe('CUBIC', () => {
     expect(cubic.window - before).toBeLessThan(8);
   });
 
-  test('one reduction for all losses of a round trip', () => {
+  test('reduces once for all losses of a round trip', () => {
     const cubic = new Cubic(100, 50);
     cubic.lose();
     cubic.core.call.cubicLost!(cubic.connection, cubic.now - 10, cubic.now + 5, BETA);
@@ -126,7 +129,7 @@ describe('CUBIC', () => {
 });
 
 describe('HyStart++', () => {
-  /** `samples` acknowledgements of a round, all with that RTT; the last one ends the round. */
+  /** `samples` acknowledgements in a round, all with that RTT; the last one ends the round. */
   function round(core: TestCore, h: number, state: { next: number }, rtt: number, samples = 10): void {
     const end = state.next;
     state.next += samples;
@@ -147,7 +150,7 @@ describe('HyStart++', () => {
     expect(core.call.hystartAcked!(h, 1_200)).toBe(1_200);
   });
 
-  test('grows a quarter as fast for five rounds once it has, then ends', () => {
+  test('then grows a quarter as fast for five rounds, and ends slow start', () => {
     const { core, h, state } = begin();
     round(core, h, state, 100);
     round(core, h, state, 113);
@@ -176,7 +179,7 @@ describe('HyStart++', () => {
     expect(core.call.congestionWindow!(c) - before).toBe(growth);
   });
 
-  test('goes back when the delay falls below what it was', () => {
+  test('resumes slow start when the delay falls below its baseline', () => {
     const { core, h, state } = begin();
     round(core, h, state, 100);
     round(core, h, state, 130);
@@ -206,10 +209,10 @@ test('the probe timeout follows the formulas of RFC 9002 §5.3 and §6.2.1', () 
   const core = testCore();
   const c = core.call.blankConnection!();
   core.call.rttInit!(c, 0);
-  // kInitialRtt; the peer's largest delay is 25 ms.
+  // kInitialRtt; the peer's maximum delay is 25 ms.
   expect(core.call.probeTimeout!(c)).toBeCloseTo(333 + 4 * (333 / 2) + 25, 1);
   let [least, smoothed, variation] = [0, 0, 0];
-  // The peer's delay counts up to its 25 ms, and not where that would go below the least.
+  // The peer's delay counts up to its 25 ms, and not where the result would be below the minimum.
   for (const [sample, delay] of [
     [100, 0],
     [140, 20],
@@ -230,15 +233,15 @@ test('the probe timeout follows the formulas of RFC 9002 §5.3 and §6.2.1', () 
     expect(core.call.smoothedRtt!(c)).toBeCloseTo(smoothed, 2);
     expect(core.call.probeTimeout!(c)).toBeCloseTo(smoothed + Math.max(4 * variation, 1) + 25, 2);
   }
-  // kGranularity, once the variation is gone.
+  // kGranularity, once the variation is zero.
   for (let i = 0; i < 200; i++) core.call.onRttSample!(c, 90, 0);
   expect(core.call.probeTimeout!(c)).toBeCloseTo(90 + 1 + 25, 1);
 });
 
 test.each([
-  ['within what it announced', 20, 80],
-  ['above that, which counts up to its 25 ms', 90, 75],
-])("BBR takes the peer's delay off a round trip: %s", (_name, delay, queued) => {
+  ['within its announced maximum', 20, 80],
+  ['above the maximum, which counts as 25 ms', 90, 75],
+])("BBR subtracts the peer's delay from a round trip: %s", (_name, delay, queued) => {
   const core = testCore();
   expect(core.call.queuedRtt!(core.call.blankConnection!(), 100, delay)).toBeCloseTo(queued, 2);
 });
@@ -246,7 +249,7 @@ test.each([
 test.each([
   ['that ended it', 1, CongestionState.STARTUP],
   ['beside a plateau', 0, CongestionState.DRAIN],
-])('losses %s, which were none: whether Startup comes back (draft-ietf-ccwg-bbr §5.5.11)', (_name, because, state) => {
+])('spurious losses %s: whether Startup resumes (draft-ietf-ccwg-bbr §5.5.11)', (_name, because, state) => {
   const core = testCore();
   expect(core.call.stateAfterUndo!(core.call.blankConnection!(), because)).toBe(state);
 });

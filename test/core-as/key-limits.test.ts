@@ -1,10 +1,13 @@
-/** Keys of the core, from inside: limits that no test can reach packet by packet, set from outside, then one packet more; and the next key, which is wiped. */
+/**
+ * Limits of the core's keys, which no test can reach packet by packet: the counters are set from outside, then one more
+ * packet follows. And the next key is wiped.
+ */
 import { describe, expect, it } from 'vitest';
 import { TransportError } from '../../bindings/index.ts';
 import { testCore } from './module.ts';
 
 describe('a sending key', () => {
-  /** Whether it is replaced by the next one when it has sealed so many packets. */
+  /** Whether the next key replaces it after it has sealed this number of packets. */
   const isReplacedAfter = (packets: bigint) => {
     const { call } = testCore();
     const connection = call.blankConnection!();
@@ -20,7 +23,7 @@ describe('a sending key', () => {
 });
 
 describe('the next receiving key', () => {
-  it('is wiped when the packet that asked for it was forged', () => {
+  it('is wiped when the packet that needed it was forged', () => {
     const { call, memory, value } = testCore();
     expect(call.dropsNextPhase!(call.blankConnection!())).toBe(1);
     const at = value('NEXT_KEY');

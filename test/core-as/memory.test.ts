@@ -1,4 +1,4 @@
-/** The core's memory: chunks, packet slots, chunk map and range set, against naive models. */
+/** The core's memory: chunks, packet slots, chunk map and range set, compared with naive models. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { size } from '../support/size.ts';
@@ -17,7 +17,7 @@ test('a change of path keeps every byte of the recovery state', () => {
 });
 
 describe('chunks', () => {
-  test('are handed out until the budget ends, and again after release', () => {
+  test('are allocated until the budget is exhausted, and again after release', () => {
     const core = testCore(8, 200);
     const taken: number[] = [];
     for (let chunk = core.call.takeChunk!(BYTES_OUT); chunk; chunk = core.call.takeChunk!(BYTES_OUT)) taken.push(chunk);
@@ -28,7 +28,7 @@ describe('chunks', () => {
     expect(core.call.takeChunk!(BYTES_OUT)).toBe(0);
   });
 
-  test('releasing what is no chunk traps with its place', () => {
+  test('trap on release of anything that is not a chunk, with its address', () => {
     const core = testCore();
     expect(() => core.call.releaseChunk!(16, BYTES_OUT)).toThrowError(WebAssembly.RuntimeError);
     expect(core.value('abortLine')).toBeGreaterThan(0);
@@ -37,7 +37,7 @@ describe('chunks', () => {
 });
 
 describe('packet slots', () => {
-  test('each is out once; only their own addresses come back', () => {
+  test('are each handed out once; only their own addresses are released', () => {
     const core = testCore();
     const slots = new Set<number>();
     for (let slot = core.call.takeSlot!(); slot; slot = core.call.takeSlot!()) slots.add(slot);
@@ -50,7 +50,7 @@ describe('packet slots', () => {
 });
 
 describe('chunk map', () => {
-  test('holds bytes wherever the window stands, and frees what is below', () => {
+  test('holds bytes at every position of the window, and frees those below', () => {
     const core = testCore();
     const before = core.value('freeChunks');
     const map = core.call.scratch!();
@@ -93,7 +93,7 @@ describe('chunk map', () => {
               continue;
             }
             const held = core.memory[core.call.addressOf!(map, BigInt(offset))];
-            // Of millions of bytes only one that is wrong is worth the runner's time.
+            // An assertion for each of millions of bytes is too slow: only a wrong byte is asserted.
             if (held !== value) expect(held, `byte ${offset}`).toBe(value);
           }
         }
@@ -204,10 +204,10 @@ describe('range set of many chunks', () => {
   const FAR = most + 1;
   const far: [number, number] = [FAR * KIB, FAR * KIB + 8];
 
-  /** A set with a range of `length` bytes at each of the KiB `order` names. */
+  /** A set with a range of `length` bytes at each KiB named by `order`. */
   function filled(core: TestCore, order: readonly number[], length = 8): number {
     const set = core.call.scratch!();
-    // One far off first: a set that reaches so far may hold so many.
+    // A distant one first: a set that spans so far has the capacity for all of them.
     for (const i of [FAR, ...order]) expect(core.call.rangeInsert!(set, 0n, BigInt(i * KIB), BigInt(i * KIB + length))).toBe(1);
     return set;
   }
@@ -232,7 +232,7 @@ describe('range set of many chunks', () => {
     expect(core.call.chunksUsed!(4)).toBe(0);
   });
 
-  test('gives chunks back as ranges are joined or taken out, in any order', () => {
+  test('frees chunks as ranges are joined or removed, in any order', () => {
     for (const fill of [true, false]) {
       const core = testCore();
       const set = filled(core, shuffled(most));
@@ -247,7 +247,7 @@ describe('range set of many chunks', () => {
     }
   });
 
-  test('one removal, one range over all of them, and a gap at the base, across chunks', () => {
+  test('handles one removal, one range over all of them, and a gap at the base, across chunks', () => {
     const core = testCore();
     const set = filled(core, shuffled(most));
     core.call.rangeRemove!(set, 0n, BigInt(10 * KIB + 4), BigInt(3_000 * KIB + 4));

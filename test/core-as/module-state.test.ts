@@ -2,10 +2,11 @@
  * The core has module state of three kinds, and no other (ARCHITECTURE.md, "Memory of the core"):
  *
  *   second return values   `out…`: set by a function, read by its caller at once
- *   scratch of a call      what the parts of one call of the module share, listed here; a later call never reads it
+ *   scratch of a call      shared by the parts of one call of the module, listed here; a later call never reads it
  *   state of the module    memory, free lists and counts, listed here
  *
- * The names are checked in the source. That nothing is read by a later call is checked by spoiling all of it between calls.
+ * The names are checked in the source. To show that no later call reads scratch, a test overwrites all of it between
+ * calls.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -21,27 +22,27 @@ const folder = fileURLToPath(new URL('../../core-as', import.meta.url));
 
 /** File → why its variables outlive a call. */
 const STATE: Record<string, string> = {
-  'abort.ts': 'where the module trapped, for the host to read',
-  'memory/layout.ts': 'where things lie, written once',
+  'abort.ts': 'address of a trap in the module, for the caller to read',
+  'memory/layout.ts': 'memory layout, written once',
   'memory/chunks.ts': 'free chunks',
   'memory/packet-slots.ts': 'free packet slots',
   'records/slab.ts': 'free connection slots and their count',
   'streams/table.ts': 'free stream records and their counts',
-  'streams/window.ts': 'what all windows together grew by',
+  'streams/window.ts': 'total growth of all windows',
   'paths/challenge-data.ts': 'counter of the generator of challenges',
-  'connection/open.ts': 'handle of the connection opened last, which the host asks for next',
+  'connection/open.ts': 'handle of the connection opened last, which the caller reads next',
 };
 
-/** File → what its variables are about, while one call of the module runs. */
+/** File → what its variables describe during one call of the module. */
 const SCRATCH: Record<string, string> = {
-  'frames/varint.ts': 'the reader of the packet that is received',
-  'packet/protection.ts': 'the packet that is received: number, id, what its key phase means',
-  'paths/arrival.ts': 'the packet that is received: its path',
-  'connection/frames.ts': 'the packet that is received: what its frames were',
+  'frames/varint.ts': 'the reader of the received packet',
+  'packet/protection.ts': 'the received packet: number, id, meaning of its key phase',
+  'paths/arrival.ts': 'the received packet: its path',
+  'connection/frames.ts': 'the received packet: kinds of its frames',
   'packet/staging.ts': 'the packet that is built',
   'connection/emit.ts': 'the packets that are written',
-  'congestion/bbr/rate-sample.ts': 'the sample of the ACK that is received (draft-ietf-ccwg-bbr §4.1.2: RS)',
-  'memory/range-set.ts': 'the place in a range set that was found',
+  'congestion/bbr/rate-sample.ts': 'the sample of the received ACK (draft-ietf-ccwg-bbr §4.1.2: RS)',
+  'memory/range-set.ts': 'the position found in a range set',
   'hash/sha256.ts': 'the message that is hashed',
 };
 
@@ -57,7 +58,10 @@ function variables(source: string): string[] {
   return [...source.matchAll(/^(?:export )?let (\w+)/gm)].map(([, name]) => name as string);
 }
 
-/** Second return values that a source reads without a call, earlier in the same function, of a function from the file that sets them. */
+/**
+ * Second return values that a source reads in a function without an earlier call, in the same function, of a function
+ * from the file that sets them.
+ */
 function readTooLate(source: string): string[] {
   const imports = [...source.matchAll(/^import \{([^}]*)\} from '[^']+';/gm)].map(([, names]) =>
     names!.split(',').map((name) => name.trim()),
@@ -80,7 +84,7 @@ function isOut(name: string): boolean {
 }
 
 describe('variables of the module', () => {
-  test.each(files.filter(({ source }) => variables(source).length > 0))('$file has only those of a kind', ({ file, source }) => {
+  test.each(files.filter(({ source }) => variables(source).length > 0))('$file has only those of a known kind', ({ file, source }) => {
     expect(variables(source).filter((name) => !isOut(name) && !(file in STATE) && !(file in SCRATCH))).toEqual([]);
   });
 
@@ -97,13 +101,13 @@ describe('variables of the module', () => {
   });
 });
 
-describe('a later call reads none of it', () => {
+describe('no later call reads it:', () => {
   let module: WebAssembly.Module;
   beforeAll(() => {
     module = new WebAssembly.Module(readFileSync(new URL('../../build/core.test.wasm', import.meta.url)));
   });
 
-  /** A core whose scratch is spoiled before each call of the module, and how often that was. */
+  /** A core whose scratch is overwritten before each call of the module, and the number of times it was. */
   async function spoiled(): Promise<{ core: Core; calls: () => number }> {
     const core = await Core.load({}, module);
     const internals = (core as unknown as { internals: { exports: WebAssembly.Exports } }).internals;
@@ -147,7 +151,7 @@ describe('a later call reads none of it', () => {
     expect(calls()).toBeGreaterThan(2_000);
   });
 
-  test('a NAT that rebinds and a migration lead to the same packets', async () => {
+  test('a NAT rebinding and a migration lead to the same packets', async () => {
     const move = (core: Core) => {
       const pair = new RoutedPair({ core });
       const index = pair.initiator.add({ ours: 'client:2', theirs: DEVICE }, pair.now);

@@ -1,4 +1,7 @@
-/** The test build of the core, instantiated by AssemblyScript's loader and laid out: internals as functions over addresses, i64 as BigInt. */
+/**
+ * The test build of the core, instantiated by AssemblyScript's loader: internals as functions over addresses, i64 as
+ * BigInt.
+ */
 import { readFileSync } from 'node:fs';
 import { instantiateSync } from '@assemblyscript/loader';
 

@@ -1,4 +1,4 @@
-/** Varints, packet numbers, replay window and ACK frames of the core, against RFC 9000 and naive models. */
+/** Varints, packet numbers, replay window and ACK frames of the core, compared with RFC 9000 and naive models. */
 import { chacha20 } from '@noble/ciphers/chacha.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import { size } from '../support/size.ts';
 import { testCore } from './module.ts';
 
 describe('varint', () => {
-  // The five examples of RFC 9000 A.1; the last is a longer form than needed, which is read and never written.
+  // The five examples of RFC 9000 A.1; the last is longer than necessary: it is decoded, but never encoded.
   const vectors: [string, bigint][] = [
     ['c2197c5eff14e88c', 151_288_809_941_952_652n],
     ['9d7f3e7d', 494_878_333n],
@@ -17,7 +17,7 @@ describe('varint', () => {
   const core = testCore();
   const at = core.call.transferAt!();
 
-  test.each(vectors)('%s reads as %s', (hex, value) => {
+  test.each(vectors)('%s decodes to %s', (hex, value) => {
     const bytes = Buffer.from(hex, 'hex');
     core.memory.set(bytes, at);
     core.call.startReading!(at, at + bytes.length);
@@ -26,13 +26,13 @@ describe('varint', () => {
     expect(core.value('failed')).toBe(0);
   });
 
-  test.each(vectors.slice(0, 4))('%s is written for %s', (hex, value) => {
+  test.each(vectors.slice(0, 4))('%s encodes %s', (hex, value) => {
     const end = core.call.writeVarint!(at, value);
     expect(Buffer.from(core.memory.slice(at, end)).toString('hex')).toBe(hex);
     expect(core.call.varintSize!(value)).toBe(hex.length / 2);
   });
 
-  test('a cut one fails and reads as zero', () => {
+  test('a truncated one fails and decodes to zero', () => {
     for (const [hex] of vectors.slice(0, 3)) {
       const bytes = Buffer.from(hex, 'hex');
       core.memory.set(bytes, at);
@@ -44,7 +44,7 @@ describe('varint', () => {
     }
   });
 
-  test('every value comes back', () => {
+  test('every value survives encoding and decoding', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 62n - 1n }), fc.nat(62), (value, shift) => {
         const small = value >> BigInt(shift);
@@ -61,7 +61,7 @@ describe('varint', () => {
 describe('packet number', () => {
   const core = testCore();
 
-  // The example has 16 bits on the wire where ours always has 32 (so A.2, which chooses a length, has no counterpart).
+  // The example has 16 bits on the wire where ours always have 32 (so A.2, which chooses a length, has no counterpart).
   test('RFC 9000 A.3, with 32 bits', () => {
     expect(core.wide.reconstruct(0xa82f30ean, 0xa82f9b32)).toBe(0xa82f9b32n);
     expect(core.wide.reconstruct(-1n, 0)).toBe(0n);
@@ -69,11 +69,12 @@ describe('packet number', () => {
     expect(core.wide.reconstruct(0xffff_ffffn, 0)).toBe(0x1_0000_0000n);
     expect(core.wide.reconstruct(0x1_0000_0002n, 0xffff_fffe | 0)).toBe(0xffff_fffen);
     expect(core.wide.reconstruct(0x5_8000_0004n, 3)).toBe(0x6_0000_0003n);
-    // Half a window away from what is expected both are as near: the candidate of the same upper half stands.
+    // At half a window from the expected number, both candidates are equally near: the one with the same upper half is
+    // taken.
     expect(core.wide.reconstruct(0x1_0000_0000n, 0x8000_0001 | 0)).toBe(0x1_8000_0001n);
   });
 
-  test('every number within 2^31 of the largest comes back', () => {
+  test('every number within 2^31 of the largest is recovered', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 61n }), fc.integer({ min: -(2 ** 31) + 2, max: 2 ** 31 - 1 }), (largest, distance) => {
         const number = largest + BigInt(distance);
@@ -104,7 +105,7 @@ describe('replay window', () => {
   const cases: [string, [bigint, number][]][] = [
     ['first', [[0n, 1]]],
     [
-      'the same again',
+      'a duplicate',
       [
         [0n, 1],
         [0n, 0],
@@ -189,7 +190,7 @@ describe('replay window', () => {
       ],
     ],
     [
-      'the window passes over old marks',
+      'the window advances over old marks',
       [
         [10n, 1],
         [10n + W - 1n, 1],
@@ -223,7 +224,7 @@ describe('replay window', () => {
           if (accepted) seen.add(at);
           largest = Math.max(largest, at);
         }
-        // And the ranges read from it are those of the set.
+        // The ranges read from it are those of the set.
         const floor = Math.max(0, largest + 1 - 8_192);
         for (let n = largest, guard = 0; n >= floor && guard < 50; guard++) {
           const high = Number(core.wide.scanDown(connection, BigInt(n), BigInt(floor), 1));
@@ -243,7 +244,7 @@ describe('replay window', () => {
 });
 
 describe('ACK frame', () => {
-  test('tells the newest 32 ranges down to the floor', () => {
+  test('reports the newest 32 ranges down to the floor', () => {
     const core = testCore();
     const connection = core.call.blankConnection!();
     for (let n = 0; n < 200; n += 4) {
@@ -282,7 +283,7 @@ describe('pacing', () => {
     }
     expect(sent).toBe(10);
     expect(core.call.pacingTime!(connection)).toBeCloseTo(0.81, 1);
-    // Over a second exactly the rate goes out, whatever the steps of the clock.
+    // Over a second exactly the rate is sent, whatever the steps of the clock.
     while (now < 1_000) {
       now += 1;
       core.call.refill!(connection, now);
@@ -295,9 +296,9 @@ describe('pacing', () => {
     expect((sent - 10) * 1_200).toBeLessThanOrEqual(1_501_200);
   });
 
-  describe('of a sender that is woken late', () => {
+  describe('of a sender that runs late', () => {
     const WINDOW = 1_200_000;
-    /** ms of the rate that go out at once, `late` ms after packets waited for the bucket, or after nothing did. */
+    /** ms of the rate that are sent at once, `late` ms after packets waited for the bucket, or after none waited. */
     const caughtUp = (rtt: number, late: number, waiting = true, queueStands: boolean | null = null): number => {
       const core = testCore();
       const connection = core.call.blankConnection!();
@@ -316,26 +317,26 @@ describe('pacing', () => {
       return burst(due + late) / rate;
     };
 
-    test.each([3, 6, 9])('by %i ms: all of it is made up for', (late) => {
+    test.each([3, 6, 9])('by %i ms catches up on all of it', (late) => {
       expect(caughtUp(100, late)).toBeGreaterThan(late - 0.1);
       expect(caughtUp(100, late)).toBeLessThan(late + 0.1);
     });
 
-    test('by more than 16 ms: those', () => {
+    test('by more than 16 ms catches up on 16 ms', () => {
       expect(caughtUp(200, 100)).toBeGreaterThan(15.9);
       expect(caughtUp(200, 100)).toBeLessThan(16.1);
     });
 
-    test('on a short path: a tenth of its round trip, and never less than a burst', () => {
+    test('on a short path catches up on a tenth of its round trip, and never less than a burst', () => {
       expect(caughtUp(50, 100)).toBeCloseTo(5, 1);
       expect(caughtUp(2, 100)).toBeCloseTo(2, 1);
     });
 
-    test('while nothing waited: a burst', () => {
+    test('while nothing waited sends a burst', () => {
       expect(caughtUp(50, 9, false)).toBeCloseTo(2, 1);
     });
 
-    test('while a queue stands at the bottleneck: a burst', () => {
+    test('while a queue stands at the bottleneck sends a burst', () => {
       expect(caughtUp(50, 4, true, false)).toBeCloseTo(4, 1);
       expect(caughtUp(50, 4, true, true)).toBeCloseTo(2, 1);
     });
@@ -364,7 +365,8 @@ describe('round-trip time', () => {
     core.call.onRttSample!(connection, 100, 0);
     expect(core.call.smoothedRtt!(connection)).toBeCloseTo(100);
     expect(core.call.probeTimeout!(connection)).toBeCloseTo(100 + 4 * 50 + 25);
-    // The delay the peer told is taken off, but never below the least sample, and never more than its promise.
+    // The delay reported by the peer is subtracted, but never below the minimum sample, and never more than its
+    // announced maximum.
     core.call.onRttSample!(connection, 150, 20);
     expect(core.call.smoothedRtt!(connection)).toBeCloseTo(100 * 0.875 + 130 * 0.125);
     core.call.onRttSample!(connection, 100, 20);

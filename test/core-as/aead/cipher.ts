@@ -1,7 +1,8 @@
 /**
- * The cipher compiled alone, optimized as in a release, and called over a small transfer area at the end of its first pages.
+ * The cipher compiled alone, optimized as in a release, and called over a small transfer area at the end of its first
+ * pages.
  *
- * Compiling takes a second or two; the tests then meet the code that ships, without the engine around it.
+ * Compilation takes a second or two; the tests then run the code that ships, without the engine around it.
  */
 import asc from 'assemblyscript/asc';
 
@@ -67,7 +68,7 @@ export class Cipher {
     return this.buffer.slice(TEXT, TEXT + length + 16);
   }
 
-  /** What is at the place of the text afterwards, and whether the tag held. */
+  /** The bytes at the place of the text afterwards, and whether the tag was right. */
   open(key: Uint8Array, nonce: Uint8Array, ad: Uint8Array, sealed: Uint8Array): { holds: boolean; text: Uint8Array } {
     this.load(key, nonce, ad, sealed);
     const length = sealed.length - 16;
@@ -75,7 +76,7 @@ export class Cipher {
     return { holds, text: this.buffer.slice(TEXT, TEXT + length) };
   }
 
-  /** Key stream from block `counter` on, made by the function that takes `width` blocks at once. */
+  /** Key stream from block `counter` on, made by the function that computes `width` blocks at once. */
   keyStream(width: ChachaWidth, key: Uint8Array, nonce: Uint8Array, counter: number, length: number): Uint8Array {
     this.load(key, nonce, new Uint8Array(), new Uint8Array());
     const name = width === 1 ? 'chachaBlock' : width === 4 ? 'chachaFour' : 'chachaEight';
@@ -89,7 +90,7 @@ export class Cipher {
     return this.buffer.slice(NONCE, NONCE + 16);
   }
 
-  /** Poly1305 of whole blocks by the code woven into the four-block or eight-block function. */
+  /** Poly1305 of whole blocks by the code interleaved with the four-block or eight-block function. */
   poly1305Woven(width: 4 | 8, key: Uint8Array, message: Uint8Array): Uint8Array {
     this.load(key, new Uint8Array(), new Uint8Array(), message);
     this.exports.poly1305Woven(KEY, TEXT, message.length / 16, NONCE, width === 8 ? 1 : 0);

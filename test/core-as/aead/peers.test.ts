@@ -1,4 +1,4 @@
-/** The cipher against two others, `node:crypto` (OpenSSL) and @noble/ciphers, on random inputs of every length. */
+/** The cipher compared with `node:crypto` (OpenSSL) and @noble/ciphers, on random inputs of every length. */
 import { createCipheriv } from 'node:crypto';
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { describe, expect, it } from 'vitest';

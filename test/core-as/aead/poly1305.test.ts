@@ -1,8 +1,9 @@
 /**
- * Poly1305 at the edges of its number format, against the formula of RFC 8439 §2.5 in BigInt.
+ * Poly1305 at the edges of its number format, compared with the formula of RFC 8439 §2.5 in BigInt.
  *
- * Random inputs practically never carry across a whole limb. Here the accumulator is steered: since (h + m)·r ≡ t has a solution m for
- * any t, blocks can be chosen that bring the accumulator to a wanted value, such as p - 1, all limbs full, or a limb just below its carry.
+ * Random inputs practically never carry across a whole limb. Here the accumulator is steered: since (h + m)·r ≡ t has a
+ * solution m for any t, blocks can be chosen that bring the accumulator to a wanted value, such as p - 1, all limbs
+ * full, or a limb just below its carry.
  */
 import { describe, expect, it } from 'vitest';
 import { seededBytes } from '../../support/crypto.ts';
@@ -15,7 +16,7 @@ const MAX_R = hex('ffffff0ffcffff0ffcffff0ffcffff0f');
 
 const cipher = await Cipher.compile();
 
-/** Accumulators that stand at an edge: of the modulus, of 2^128 … 2^130, and of each limb. */
+/** Accumulators at an edge: of the modulus, of 2^128 … 2^130, and of each limb. */
 const edges = [
   0n,
   1n,
@@ -53,7 +54,7 @@ describe.each(keys)('with $name', ({ r }) => {
     for (let count = 1; count <= 200; count++) agree(key(r, 'ff'.repeat(16)), new Uint8Array(16 * count).fill(0xff));
   });
 
-  it('an accumulator at every edge, alone and with blocks of ones behind', () => {
+  it('an accumulator at every edge, alone and followed by blocks of ones', () => {
     for (const seed of seeds(1, 50)) {
       const random = seededBytes(seed);
       for (const edge of edges) {
@@ -70,13 +71,14 @@ describe.each(keys)('with $name', ({ r }) => {
   });
 });
 
-it('the bounds of the carries hold in exact arithmetic for the largest limbs there can be', () => {
+it('the bounds of the carries hold in exact arithmetic for the largest possible limbs', () => {
   const [r0, r1, r2, r3] = [0x0fffffffn, 0x0ffffffcn, 0x0ffffffcn, 0x0ffffffcn];
   const [s1, s2, s3] = [r1 + (r1 >> 2n), r2 + (r2 >> 2n), r3 + (r3 >> 2n)];
   const limb = 0xffffffffn;
   let [h0, h1, h2, h3] = [0n, 0n, 0n, 0n];
   let largest = 0n;
-  // Each round lets every limb be as large as a mask allows, with the largest that can have come back to h0: past the true worst case.
+  // Each round lets every limb be as large as a mask allows, and adds the largest possible carry back to h0: beyond the
+  // true worst case.
   for (let round = 0; round < 100; round++) {
     [h0, h1, h2, h3] = [h0 + limb, h1 + limb, h2 + limb, h3 + limb + (1n << 32n)];
     const d0 = h0 * r0 + h1 * s3 + h2 * s2 + h3 * s1;
@@ -90,7 +92,10 @@ it('the bounds of the carries hold in exact arithmetic for the largest limbs the
   expect(Number(largest) / 2 ** 64).toBeCloseTo(0.97, 2);
 });
 
-/** A message whose blocks bring the accumulator to each of `targets` in turn, with a random block before each where it needs one. */
+/**
+ * A message whose blocks bring the accumulator to each of `targets` in turn, with a random block before each where
+ * needed.
+ */
 function steered(r: Uint8Array, random: (length: number) => Uint8Array, targets: readonly bigint[]): Uint8Array {
   const multiplier = number(r) & CLAMP;
   const inverse = power(multiplier, P - 2n);

@@ -1,4 +1,4 @@
-/** What a changed message leaves behind: nothing but `false` and zeros. And what any message leaves behind in static memory: nothing. */
+/** A changed message leaves only `false` and zeros behind; no message leaves anything in static memory. */
 import { describe, expect, it } from 'vitest';
 import { seededBytes } from '../../support/crypto.ts';
 import { size } from '../../support/size.ts';
@@ -7,7 +7,7 @@ import { Cipher } from './cipher.ts';
 const cipher = await Cipher.compile();
 const fresh = cipher.statics();
 
-// Shorter than a block, one group of four, the change to eight, and several groups with a short tail.
+// Shorter than a block, one group of four, the switch to eight, and several groups with a short tail.
 const lengths = [0, 1, 16, 63, 64, 192, 193, 448, 700, 1200, 1453];
 
 describe.each(lengths)('a message of %i bytes', (length) => {
@@ -33,7 +33,7 @@ describe.each(lengths)('a message of %i bytes', (length) => {
     for (let bit = 0; bit < 96; bit++) refused(key, flipped(nonce, bit), ad, sealed, `bit ${bit} of the nonce`);
     for (let bit = 0; bit < 104; bit++) refused(key, nonce, flipped(ad, bit), sealed, `bit ${bit} of the additional data`);
     refused(key, nonce, ad.subarray(1), sealed, 'additional data one byte shorter');
-    refused(key, nonce, Uint8Array.from([...ad, 0]), sealed, 'additional data with a zero more');
+    refused(key, nonce, Uint8Array.from([...ad, 0]), sealed, 'additional data with an extra zero');
   });
 
   it('leaves no secret in static memory', () => {
@@ -46,7 +46,7 @@ describe.each(lengths)('a message of %i bytes', (length) => {
   });
 });
 
-it('refuses a message that was cut or grown by zeros, though the padding looks the same', () => {
+it('refuses a message that was truncated or extended by zeros, though the padding looks the same', () => {
   const random = seededBytes(99);
   const [key, nonce, ad, plaintext] = [random(32), random(12), random(13), random(100)];
   const sealed = cipher.seal(key, nonce, ad, plaintext);
@@ -68,7 +68,7 @@ function flipped(bytes: Uint8Array, bit: number): Uint8Array {
   return copy;
 }
 
-/** Addresses below the end of static memory that hold something else than before the first call. */
+/** Addresses below the end of static memory whose bytes differ from those before the first call. */
 function differences(statics: Uint8Array): number[] {
   return Array.from(statics.keys()).filter((address) => statics[address] !== fresh[address]);
 }

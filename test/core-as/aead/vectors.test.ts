@@ -1,4 +1,4 @@
-/** The cipher on the vectors of RFC 8439: each way of making key stream and each piece of Poly1305 code meets all that fit it. */
+/** The vectors of RFC 8439, for each key stream function and each piece of Poly1305 code that they fit. */
 import { describe, expect, it } from 'vitest';
 import { type ChachaWidth, Cipher } from './cipher.ts';
 import { aeads, blocks, macs, oneTimeKeys, streams } from './rfc8439.ts';
@@ -31,7 +31,7 @@ describe('Poly1305', () => {
   });
 
   const whole = macs.filter(({ message }) => message.length % 16 === 0);
-  it.each(whole)('$name, woven into the rounds', ({ key, message, tag }) => {
+  it.each(whole)('$name, interleaved with the rounds', ({ key, message, tag }) => {
     expect(cipher.poly1305Woven(4, key, message)).toEqual(tag);
     expect(cipher.poly1305Woven(8, key, message)).toEqual(tag);
   });

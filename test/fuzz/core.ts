@@ -1,6 +1,6 @@
 /**
- * The data plane against a peer that has the keys and sends frames made up at random, well-formed or not. It may lose its connection; the core must
- * not fail, and has all its memory back when the connection is gone.
+ * The data plane and a peer that has the keys and sends random frames, well-formed or not. The peer may lose its
+ * connection; the core must not fail, and has all its memory back when the connection is gone.
  */
 import { Core, EventKind, LocalError } from '../../bindings/index.ts';
 import type { Random } from '../../transport/sim/random.ts';
@@ -97,7 +97,7 @@ function call(random: Random, connection: Pair['responder']['connection'], now: 
   }
 }
 
-/** The same about paths, which are indices here. */
+/** The same for paths, which are indices here. */
 function path(random: Random, connection: Pair['responder']['connection'], now: number): void {
   const index = below(random, 5);
   pick(random, [

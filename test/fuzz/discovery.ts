@@ -1,4 +1,4 @@
-/** The mDNS scanner behind the decoder of the host: damaged and forged answers, and queries of neighbours. */
+/** The mDNS scanner behind the decoder of the platform: damaged and forged answers, and queries of neighbours. */
 import { decode, encode } from 'dns-packet';
 import {
   browsedName,
@@ -59,7 +59,7 @@ const scanner: Target = {
     scanner.endBrowse(SERVICE_TYPE);
     scanner.endFind(instanceOf('pr-1', 'de-1')!, now);
     drain(scanner, there);
-    if (there.size > 0) throw new Error(`${[...there].join()} is there though nobody looks for it`);
+    if (there.size > 0) throw new Error(`${[...there].join()} is there though no search is open for it`);
   },
 };
 
@@ -72,13 +72,13 @@ function received(random: Random): DnsMessage | null {
   }
 }
 
-/** What is sent can be read by others, and what is reported is bounded. */
+/** Messages that are sent decode, and what is reported is bounded. */
 function drain(scanner: Scanner, there: Set<string>): void {
   for (let out = scanner.transmit(); out !== null; out = scanner.transmit()) {
     const bytes = encode(toPacket(out.message) as never);
     const read = fromPacket(decode(bytes) as MdnsPacket);
     if (bytes.length > 1400) throw new Error(`${bytes.length} bytes in one message`);
-    if (JSON.stringify(read.questions) !== JSON.stringify(out.message.questions)) throw new Error('the questions are not what was meant');
+    if (JSON.stringify(read.questions) !== JSON.stringify(out.message.questions)) throw new Error('the questions change when encoded');
   }
   for (let event = scanner.nextEvent(); event !== null; event = scanner.nextEvent()) {
     const { name, service } = event;

@@ -1,6 +1,6 @@
 /**
- * An endpoint that serves a connection while somebody without its keys sends damaged and made-up packets to both ends, and a relay's route table
- * beside it. The connection must go on, and no other come to be.
+ * An endpoint that serves a connection while an attacker without its keys sends damaged and random packets to both
+ * ends, and a relay's route table. The connection must continue, and no other may be established.
  */
 import { RouteTable } from '../../protocol/relay/index.ts';
 import type { Random } from '../../transport/sim/random.ts';
@@ -24,7 +24,7 @@ export const endpointTarget: Target = {
       if (event.kind === 'opened') of.sendMessage(Uint8Array.of(1, 2, 3));
       if (event.kind === 'message' && node === device) of.sendMessage(event.data);
     };
-    if (!network.run(() => client.find('message') !== undefined)) throw new Error('the connection was not made');
+    if (!network.run(() => client.find('message') !== undefined)) throw new Error('the connection was not established');
     const samples = network.sent.map(({ bytes }) => bytes).filter((bytes) => bytes.length > 0);
     const genuine = new Set(samples.map((bytes) => bytes.join()));
     const table = relay(random);
@@ -32,7 +32,7 @@ export const endpointTarget: Target = {
       const packet = hostile(random, samples);
       if (packet.length > 0 && chance(random, 0.2)) packet[0] = TYPES[below(random, TYPES.length)]!;
       table(packet);
-      // what is genuine is for its receiver a repetition
+      // a genuine packet is a duplicate for its receiver
       if (genuine.has(packet.join()) && packet[0] === 0x80) continue;
       const [to, from] = chance(random, 0.5) ? [client, device] : [device, client];
       to.endpoint.receive(packet, to.path(from, chance(random, 0.5) ? 4433 : 999), network.now);
@@ -41,12 +41,12 @@ export const endpointTarget: Target = {
     const before = client.kinds().filter((kind) => kind === 'message').length;
     connection.sendMessage(Uint8Array.of(7));
     if (!network.run(() => client.kinds().filter((kind) => kind === 'message').length > before, 5000))
-      throw new Error('it does not answer any more');
+      throw new Error('it no longer answers');
     if (device.accepted.length !== 1 || client.endpoint.stats.connections !== 1) throw new Error('a connection too many, or too few');
   },
 };
 
-/** Gives packets to a route table, with a right id now and then. */
+/** Feeds packets to a route table, sometimes with a valid id. */
 function relay(random: Random): (packet: Uint8Array) => void {
   const crypto = nativeHost(random.u32());
   const table = new RouteTable(crypto, crypto.randomBytes(32), {}, 0);

@@ -1,4 +1,7 @@
-/** CoAP exchanges: two ends that ask, observe, answer and cancel at random, while messages are damaged, repeated and made up. */
+/**
+ * CoAP exchanges: two ends that ask, observe, answer and cancel at random, while messages are damaged, repeated and
+ * made up.
+ */
 import { Exchanges, type ExchangesEvent } from '../../protocol/coap/index.ts';
 import { SvcError } from '../../protocol/errors/index.ts';
 import type { Random } from '../../transport/sim/random.ts';
@@ -31,7 +34,7 @@ export const exchangesTarget: Target = {
       if (one.nextTimeout() <= now) one.handleTimeout(now);
       if (other.nextTimeout() <= now) other.handleTimeout(now);
     }
-    // whatever is left ends by timeout, and then nothing waits for anything
+    // whatever is left ends by timeout, and then no timer remains
     now += DAY;
     for (const each of [one, other]) {
       each.handleTimeout(now);

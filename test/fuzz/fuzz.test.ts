@@ -1,4 +1,4 @@
-/** A slice of the fuzzer: a few iterations of each target. `npm run fuzz` goes on for as long as one likes. */
+/** A slice of the fuzzer: a few iterations of each target. `npm run fuzz` runs for any length of time. */
 import { describe, expect, it } from 'vitest';
 import { Random } from '../../transport/sim/random.ts';
 import { seeds } from '../support/size.ts';
@@ -9,16 +9,16 @@ describe('fuzz', () => {
   it.each(targets.map((target) => [target.name, target] as const))('%s', async (name, target) => {
     const slice = { weighty: seeds(1, 100), light: seeds(5, 500) };
     for (const seed of target.weight === undefined ? slice.light : slice.weighty) {
-      // the sequence `npm run fuzz -- --seed <seed> --count 1 <name>` has
+      // the same sequence as `npm run fuzz -- --seed <seed> --count 1 <name>`
       await expect(Promise.resolve(target.iterate(new Random(`${name} ${seed}`))), `seed ${seed}`).resolves.toBeUndefined();
     }
   });
 
-  it('gives each target a name of its own', () => {
+  it('gives each target a unique name', () => {
     expect(new Set(targets.map(({ name }) => name)).size).toBe(targets.length);
   });
 
-  it('damages samples in every way: shorter, longer, and as long', () => {
+  it('damages samples in every way: shorter, longer, and of the same length', () => {
     const random = new Random('mutate');
     const sample = random.bytes(50);
     const lengths = Array.from({ length: 2000 }, () => hostile(random, [sample]).length);

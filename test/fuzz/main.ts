@@ -3,21 +3,22 @@
  *
  *   --seconds N  how long, default 60
  *   --seed S     seed of the first iteration of each target, a whole number; default from the time, and printed
- *   --count C    so many iterations of each target instead of a time
+ *   --count C    number of iterations of each target, instead of a time
  *   target…      only these; an unknown name prints all
  *
- * Iteration i of a target depends on seed S + i and nothing else, so a failure is replayed by the command that is printed with it. Besides what a
- * target itself finds wrong, an iteration must not take longer than 20 s and the heap must not grow without end. Exit code 1 after a failure.
+ * Iteration i of a target depends on seed S + i and nothing else, so the printed command replays a failure. Besides the
+ * checks of each target, an iteration must not take longer than 20 s and the heap must not grow without bound. Exit
+ * code 1 after a failure.
  */
 import { inspect, parseArgs } from 'node:util';
 import { Random } from '../../transport/sim/random.ts';
 import type { Target } from './target.ts';
 import { targets } from './targets.ts';
 
-/** ms that a target of weight 1 runs before it is the next one's turn. */
+/** ms that a target of weight 1 runs before the next one's turn. */
 const TURN = 200;
 const MAX_ITERATION = 20_000;
-/** Bytes the heap may be larger than after the first round, and ms between two looks at it. */
+/** Bytes by which the heap may exceed its size after the first round, and ms between two measurements. */
 const MAX_GROWTH = 96 << 20;
 const HEAP_INTERVAL = 5000;
 

@@ -1,4 +1,4 @@
-/** Bytes a parser should not like: noise, and valid input that was damaged. */
+/** Hostile input for parsers: noise, and damaged valid input. */
 import type { Random } from '../../transport/sim/random.ts';
 
 const INTERESTING = [
@@ -18,7 +18,7 @@ export function chance(random: Random, probability: number): boolean {
   return random.fraction() < probability;
 }
 
-/** Noise now and then, mostly one of the samples with one to four changes, seldom an unchanged one. */
+/** Sometimes noise, mostly one of the samples with one to four changes, seldom an unchanged one. */
 export function hostile(random: Random, samples: readonly Uint8Array[]): Uint8Array {
   if (samples.length === 0 || chance(random, 0.1)) return random.bytes(below(random, pick(random, [4, 40, 400])));
   let bytes: Uint8Array = pick(random, samples).slice();
@@ -35,7 +35,7 @@ export function mutated(random: Random, bytes: Uint8Array, samples: readonly Uin
     case 1:
       return joined(bytes.subarray(0, at), random.bytes(1 + below(random, 8)), bytes.subarray(at));
     case 2: {
-      // a piece once more, sometimes many times
+      // repeats a piece, sometimes many times
       const piece = bytes.subarray(at, at + 1 + below(random, 16));
       return joined(bytes.subarray(0, at), ...new Array<Uint8Array>(chance(random, 0.1) ? 100 : 1).fill(piece), bytes.subarray(at));
     }

@@ -1,7 +1,7 @@
 /**
- * A parser of bytes or text from outside is given damaged forms of valid input; it may return a value, null, or throw a RemoteError, where
- * the input is a person's or a file's (`raises: 'local'`) a LocalError. What it took as valid must survive encoding and decoding, where there is an
- * encoder.
+ * A parser of bytes or text from outside receives damaged forms of valid input. It may return a value, return null, or
+ * throw a RemoteError (or a LocalError with `raises: 'local'`, where the input comes from a person or a file). A value
+ * that it accepted must survive encoding and decoding, where there is an encoder.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
@@ -16,7 +16,7 @@ interface Parser<T> {
   /** Valid input. */
   readonly samples: readonly Uint8Array[];
   readonly parse: (bytes: Uint8Array) => T;
-  /** Gives input that parses to the same value. */
+  /** Encodes to input that parses to the same value. */
   readonly encode?: (value: NonNullable<T>) => Uint8Array;
   readonly raises?: 'remote' | 'local';
 }
@@ -45,11 +45,11 @@ function survives<T>(value: NonNullable<T>, encoder: (value: NonNullable<T>) => 
   try {
     again = parse(encoder(value));
   } catch (error) {
-    // we take what we would not send
+    // a parser may accept what our encoder refuses
     if (error instanceof LocalError && error.code === 'INVALID_ARGUMENT') return;
-    throw new Error('what was parsed does not survive being encoded', { cause: error });
+    throw new Error('a parsed value does not survive encoding', { cause: error });
   }
-  if (!isDeepStrictEqual(again, value)) throw new Error('what was parsed is another value after encoding');
+  if (!isDeepStrictEqual(again, value)) throw new Error('a parsed value differs after encoding');
 }
 
 export function hex(input: Uint8Array): string {

@@ -1,4 +1,7 @@
-/** Every parser of bytes or text from outside, but for those of the control plane (control-parsers.ts); and the handshake. */
+/**
+ * Every parser of bytes or text from outside, except those of the control plane (control-parsers.ts); and the
+ * handshake.
+ */
 import { rootCertificates } from 'node:tls';
 import { base64urlnopad } from '@scure/base';
 import { parseServerUrl } from '../../device/settings.ts';
@@ -285,13 +288,13 @@ const parsers: readonly Target[] = [
   }),
   parser({
     name: 'records.pairing-link',
-    // What the checksum lets pass is damaged behind it.
+    // Damages the content and then computes the right checksum over it.
     samples: pairings.map((pairing) => base64urlnopad.decode(records.encodePairingBytes(pairing).slice(1)).slice(0, -2)),
     parse: (input) => {
       const crc = records.crc16(input);
       const form = `~${base64urlnopad.encode(Uint8Array.from([...input, crc >> 8, crc & 0xff]))}`;
       const { fingerprint: pin, ...pairing } = records.decodePairingBytes(form);
-      // A writer leaves it out beside a password.
+      // The encoder omits it beside a password.
       return pin === undefined || pairing.password !== undefined ? pairing : { ...pairing, fingerprint: pin };
     },
     encode: (pairing) => base64urlnopad.decode(records.encodePairingBytes(pairing).slice(1)).slice(0, -2),
@@ -342,8 +345,8 @@ const noise: Target = {
       for (let damaged = 0; damaged < 4; damaged++) {
         const input = hostile(random, [message]);
         if (Buffer.compare(input, message) === 0) continue;
-        // a damaged message may hold only where nothing is authenticated yet: the first, whose payload is a plain text
-        if (to.readMessage(input, () => false) !== null) throw new Error(`message ${i + 1} was taken: ${hex(input)}`);
+        // a damaged message may be accepted only before authentication: the first, whose payload is plain text
+        if (to.readMessage(input, () => false) !== null) throw new Error(`message ${i + 1} was accepted: ${hex(input)}`);
       }
       if (to.readMessage(message) === null) throw new Error(`message ${i + 1} was refused after damaged ones`);
       [from, to] = [to, from];

@@ -1,6 +1,6 @@
 /**
- * An agent of the rendezvous with a peer that has the keys and keeps to nothing, and strangers beside it: nothing is thrown, what is sent to an address that
- * nobody vouches for stays within its budget, and memory is bounded.
+ * An agent of the rendezvous with a peer that has the keys and follows no rule, and attackers beside it: nothing is
+ * thrown, packets to an unvalidated address stay within their budget, and memory is bounded.
  */
 import { decodeRendezvousState, encodeRendezvousState, type NatReport, type SocketAddress } from '../../protocol/control/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
@@ -14,9 +14,9 @@ import type { Target } from './target.ts';
 
 const STEPS = 60;
 const MAX_PAIRS = 64;
-/** Of a round to an address that nobody vouches for, with two more for checks that came from there. */
+/** Of a round to an unvalidated address, with two more for checks that came from there. */
 const MAX_UNVALIDATED = 4 + 2;
-/** A timer that is due again so often at one time spins. */
+/** A timer that is due this often at one time spins. */
 const ENDLESS = 5_000;
 
 const crypto = nativeHost(1);
@@ -66,18 +66,18 @@ class Subject {
     if (agent.round.pairs.length > MAX_PAIRS) throw new Error(`${agent.round.pairs.length} pairs`);
   }
 
-  /** What it wants to send now. */
+  /** The packets that it wants to send now. */
   #drain(): void {
     const { agent } = this.#end;
     for (let count = 0; ; count++) {
-      if (count > ENDLESS) throw new Error('transmit and nextEvent come to no end');
+      if (count > ENDLESS) throw new Error('transmit and nextEvent never end');
       const packet = agent.transmit(this.#now);
       const event = packet === null ? agent.nextEvent() : null;
       if (packet !== null) this.#note(packet);
       else if (event === null) break;
     }
     const next = agent.nextTimeout();
-    if (Number.isNaN(next)) throw new Error('nextTimeout is no number');
+    if (Number.isNaN(next)) throw new Error('nextTimeout is not a number');
   }
 
   #note(packet: RoundPacket): void {
@@ -86,7 +86,7 @@ class Subject {
     if (this.#end.budget.isFree(address)) return;
     const count = (this.#unvalidated.get(address) ?? 0) + 1;
     this.#unvalidated.set(address, count);
-    if (count > MAX_UNVALIDATED) throw new Error(`${count} packets to ${address}, which nobody vouches for`);
+    if (count > MAX_UNVALIDATED) throw new Error(`${count} packets to ${address}, which is not validated`);
   }
 
   /** A list as it comes from the wire, mostly damaged. */
@@ -124,7 +124,7 @@ class Subject {
     const whole = encodeCheckAnswer(packet.datagram, at(OURS, 1_000), key, crypto);
     const isRight = chance(random, 0.3);
     const datagram = isRight || chance(random, 0.5) ? whole : hostile(random, [whole]);
-    // What answers is free: it is the peer, who cannot be where it does not receive.
+    // Answers are free: only the peer answers, and it cannot be where it does not receive.
     this.#end.agent.receiveAnswer(datagram, isRight ? packet.to : this.#source(), packet.socket, this.#now);
   }
 

@@ -1,6 +1,6 @@
 /**
- * `npm run fuzz -- [--seconds N] [--seed S] [--count C] [target…]`: bundles the fuzzer, whose parts are TypeScript, into build/fuzz and runs it
- * with this Node for as long as asked. What it does and prints: test/fuzz/main.ts.
+ * `npm run fuzz -- [--seconds N] [--seed S] [--count C] [target…]`: bundles the fuzzer, whose parts are TypeScript,
+ * into build/fuzz and runs it with this Node. Its options and output: test/fuzz/main.ts.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Parsers outside of the protocol: the file service of `svc device`, the allow lists of API keys, the audit log of a device, and what services and the push
- * provider answer.
+ * Parsers outside the protocol: the file service of `svc device`, the allow lists of API keys, the audit log of a
+ * device, and the answers of services and of the push provider.
  */
 import { checkMessage } from '../../cli/dev/push-message.ts';
 import { FileReader, FileTransferError, readRequest } from '../../cli/files/protocol.ts';
@@ -45,7 +45,7 @@ const fileService: Target = {
       try {
         const request = readRequest(await reader.readLine());
         if (request.op === 'list') continue;
-        if (request.name.includes('/') || request.name.startsWith('.')) throw new Error(`the name ${request.name} was taken`);
+        if (request.name.includes('/') || request.name.startsWith('.')) throw new Error(`the name ${request.name} was accepted`);
         let size = 0;
         if (request.op === 'put') for await (const piece of reader.bytes(request.size)) size += piece.length;
         if (request.op === 'put' && size !== request.size) throw new Error(`${size} bytes instead of ${request.size}`);
@@ -70,7 +70,7 @@ const ipList: Target = {
   },
 };
 
-/** Ed25519, of the bytes 0 to 31: a seed has the same signatures at each run. */
+/** Ed25519, of the bytes 0 to 31: with a fixed key, a seed has the same signatures in each run. */
 const AUDIT_KEY = `-----BEGIN PRIVATE KEY-----
 MC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f
 -----END PRIVATE KEY-----`;
@@ -83,7 +83,7 @@ const { lines, publicKey } = makeChain(
   AUDIT_KEY,
 );
 
-/** In one file or two, nothing holds but what the device wrote, from its beginning. */
+/** In one file or two, only what the device wrote is valid, from its beginning. */
 const auditLog: Target = {
   name: 'audit-log',
   iterate(random) {
@@ -94,10 +94,10 @@ const auditLog: Target = {
       const files = [input.subarray(0, end), input.subarray(end)].map((bytes, index) => ({ name: `${index}.jsonl`, bytes }));
       const verdict = verifyEntries(files, { ...auditHash, ...auditVerifier() }, { publicKey });
       if (verdict.ok && Buffer.compare(input, written.subarray(0, input.length)) !== 0)
-        throw new Error('what the device did not write holds');
-      if (verdict.ok && files.flatMap(entriesOf).length !== verdict.entries) throw new Error('an entry that holds is not shown');
+        throw new Error('an entry is valid that the device did not write');
+      if (verdict.ok && files.flatMap(entriesOf).length !== verdict.entries) throw new Error('a valid entry is not shown');
       const whole = wholeLength(input);
-      if (whole > 0 && input[whole - 1] !== 10) throw new Error(`${whole} bytes are no whole lines`);
+      if (whole > 0 && input[whole - 1] !== 10) throw new Error(`${whole} bytes are not whole lines`);
     }
   },
 };
@@ -117,8 +117,9 @@ const httpBodies: Target = {
       const body = hostile(random, documents);
       const text = new TextDecoder().decode(body);
       checkMessage(text);
-      if (isUnregistered({ statusCode: 404, body: text }) && !text.includes('error')) throw new Error(`a token is gone by ${text}`);
-      if (tokenOf(text) !== null && !text.includes('message')) throw new Error(`a token was read in ${text}`);
+      if (isUnregistered({ statusCode: 404, body: text }) && !text.includes('error'))
+        throw new Error(`a token counts as unregistered by ${text}`);
+      if (tokenOf(text) !== null && !text.includes('message')) throw new Error(`a token was found in ${text}`);
       try {
         const { message } = serviceAnswer({ status: 200, headers: { 'content-type': pick(random, contentTypes) }, body, cut: false });
         if (message.length > MAX_SERVICE_MESSAGE) throw new Error(`${message.length} bytes are too many`);

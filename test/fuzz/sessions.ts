@@ -1,9 +1,9 @@
 /**
- * Whole sessions over a link with 1 % loss, sometimes with corruption or an outage: a client and a device whose applications call the API at
- * random and wrongly.
+ * Whole sessions over a link with 1 % loss, sometimes with corruption or an outage: a client and a device whose
+ * applications make random and wrong calls of the API.
  *
- * Every call either works or fails with an error of the catalogue; nothing is thrown out of a driver; every promise is settled in the end; and when
- * all is closed both cores have all their memory back.
+ * Every call either works or fails with an error of the catalogue; a driver never throws; every promise is settled in
+ * the end; and when everything is closed both cores have all their memory back.
  */
 import { Core, type CoreStats } from '../../bindings/index.ts';
 import { SvcError } from '../../protocol/errors/index.ts';
@@ -17,7 +17,7 @@ import type { Target } from './target.ts';
 
 const ACTIONS = 80;
 const MEMORY = 4 << 20;
-/** Virtual ms in which everything has come to its end. */
+/** Virtual ms in which everything has ended. */
 const END = 600_000;
 
 export const sessionTarget: Target = { name: 'sessions', weight: 15, iterate: (random) => new SessionFuzz(random).run() };
@@ -85,7 +85,7 @@ class SessionFuzz {
     if (this.#errors.length > 0) throw new Error(this.#errors.slice(0, 5).join('\n'));
   }
 
-  /** Ends all sessions and compares the cores with how they were made. */
+  /** Ends all sessions and compares the cores with their initial state. */
   async #leavesNothing(client: Host, device: Host): Promise<void> {
     await this.#simulation.run(30_000);
     for (const session of [...client.sessions, ...device.sessions]) this.#watch(session.close());
@@ -188,7 +188,7 @@ class SessionFuzz {
     const method = pick(random, ['POST', 'POST', 'GET', 'DELETE'] as const);
     const response = await session.request({ method, path, payload, timeout: 1 + below(random, 120_000), ...this.#signal(0.1) });
     if (response.status !== 204) return;
-    if (Buffer.compare(response.payload, payload) !== 0) this.#errors.push('an echo came back changed');
+    if (Buffer.compare(response.payload, payload) !== 0) this.#errors.push('an echo differs');
   }
 
   #observe(session: Session): void {
@@ -196,7 +196,7 @@ class SessionFuzz {
     if (chance(this.#random, 0.5)) observation.cancel();
   }
 
-  /** Ways from either socket of the client, to a device that may not even have that address. */
+  /** Paths from either socket of the client, to addresses that the device may not even have. */
   #path(session: Session): void {
     const random = this.#random;
     const { connection } = session;
@@ -249,7 +249,7 @@ class SessionFuzz {
     }
   }
 
-  /** Now and then a signal that fires some time later. */
+  /** Sometimes a signal that aborts some time later. */
   #signal(probability: number): { signal?: AbortSignal } {
     if (!chance(this.#random, probability)) return {};
     const controller = new AbortController();

@@ -1,4 +1,7 @@
-/** STUN on a socket that anybody reaches: nothing is thrown, nothing forged holds, and no answer is larger than what asked for it. */
+/**
+ * STUN on a socket that any host can reach: nothing is thrown, no forgery is accepted, and no answer is larger than its
+ * request.
+ */
 import {
   answerPort,
   CHECK_LENGTH,
@@ -38,7 +41,7 @@ export const stunTarget: Target = {
     for (let i = 0; i < INPUTS; i++) {
       const input = hostile(random, samples);
       const taken = [answerPort(input, 7) !== 0, tagOfCheck(input) !== null, transactionOfAnswer(input) !== null];
-      if (taken.filter((each) => each).length > (isStun(input) ? 1 : 0)) throw new Error(`${hex(input)} is several things`);
+      if (taken.filter((each) => each).length > (isStun(input) ? 1 : 0)) throw new Error(`${hex(input)} is of several kinds`);
       const port = answerPort(input, 7);
       if (port !== 0 && port !== 7 && !(port >= 1_024 && port <= 0xffff)) throw new Error(`${hex(input)} is answered to port ${port}`);
       if (verifyCheck(input, key, crypto) && hex(input) !== hex(check)) throw new Error(`${hex(input)} is a forged check`);

@@ -1,11 +1,11 @@
-/** What the fuzzer knows of a target. */
+/** The interface of a fuzz target. */
 import type { Random } from '../../transport/sim/random.ts';
 
 export interface Target {
   /** As given on the command line. */
   readonly name: string;
-  /** Its share of the time, against 1 of others: what has state deserves more. */
+  /** Its share of the time, where others have 1: stateful targets deserve more. */
   readonly weight?: number;
-  /** One iteration; everything comes from `random`. Throws when something is wrong, and says what. */
+  /** One iteration; all randomness comes from `random`. Throws with a description when something is wrong. */
   iterate(random: Random): void | Promise<void>;
 }

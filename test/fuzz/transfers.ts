@@ -1,6 +1,7 @@
 /**
- * Two data planes that mean well, over a link with 1 % loss: streams and messages both ways while both applications change weights and keys, raise
- * windows, ask for figures and give streams up. What is not given up arrives byte for byte, however little memory there is, and all of that comes back.
+ * Two honest data planes over a link with 1 % loss: streams and messages both ways while both applications change
+ * weights and keys, raise windows, read statistics and abandon streams. All other data arrives unchanged, however
+ * little memory there is, and all memory is freed.
  */
 import { Core, EventKind } from '../../bindings/index.ts';
 import type { Random } from '../../transport/sim/random.ts';
@@ -13,7 +14,7 @@ const ACTIONS = 60;
 /** Virtual ms in which everything has arrived. */
 const END = 3_600_000;
 
-/** One end: what it has sent, and what it makes of what arrives. */
+/** One end: its sent data, and its checks of data that arrives. */
 class Application {
   readonly writers = new Map<number, Writer>();
   readonly reader: Reader;
@@ -45,7 +46,7 @@ class Application {
     if (this.#end.connection.sendMessage(data) >= 0) this.messages++;
   }
 
-  /** Streams of ours that are to arrive whole at `other` and have not. */
+  /** Our own streams that are to arrive whole at `other` and have not. */
   missing(other: Application): number[] {
     return [...this.writers.keys()].filter((id) => !this.givenUp.has(id) && !other.reader.ended.has(id));
   }
@@ -100,7 +101,7 @@ export const transferTarget: Target = {
       throw new Error(`not everything has arrived: ${left}`);
     }
     const wrong = applications.map(({ reader, wrong: messages }) => reader.wrong + messages);
-    if (wrong.some((count) => count > 0)) throw new Error(`bytes came changed: ${wrong}`);
+    if (wrong.some((count) => count > 0)) throw new Error(`wrong bytes arrived: ${wrong}`);
     pair.free();
     const left = core.stats();
     for (const name of ['freeChunks', 'freeSlots', 'connections', 'byteStreams', 'messagesIn', 'messagesOut'] as const) {
@@ -143,7 +144,7 @@ function act(random: Random, { connection }: End, application: Application): voi
   }
 }
 
-/** A message that tells by its length what is in it. */
+/** A message whose length determines its content. */
 function message(length: number): Uint8Array {
   return content(length, 0, length);
 }

@@ -1,6 +1,7 @@
 /**
- * Holds the lists against the build and the tests. A row is done when its symbol exists, its test uses it, and no other row of its surface claims the
- * same symbol; whether the test would notice its absence is for prove/. An alias names a symbol that is done on its surface.
+ * Checks the lists against the build and the tests. A row is done when its symbol exists, its test uses it, and no
+ * other row of its surface claims the same symbol; prove/ checks whether the test would notice its absence. An alias
+ * names a symbol that is done on its surface.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +18,7 @@ export interface Row {
   readonly group: string;
   readonly kind: Kind;
   readonly name: string;
-  /** Empty where none is known, as the test. */
+  /** Empty where none is known; so is `test`. */
   readonly symbol: string;
   readonly test: string;
   readonly where: readonly string[];
@@ -75,13 +76,13 @@ function stateOf({ state, reason }: OtherEntry): Pick<Row, 'state' | 'reason' | 
   return state === 'missing' ? { state, reason, known: true } : { state, reason };
 }
 
-/** The alias, or what it lacks. */
+/** The alias, marked as missing when its target is not done. */
 function withTarget(rows: readonly Row[], alias: Row): Row {
   const there = rows.some(({ surface, symbol, state }) => state === 'done' && surface === alias.surface && symbol === alias.symbol);
   return there ? alias : { ...alias, state: 'missing', reason: `${alias.symbol} is not done on this surface` };
 }
 
-/** What is wrong with an implementation, null when nothing is. */
+/** Returns what is wrong with an implementation, null when nothing is. */
 async function obstacle(root: string, symbols: Symbols, kind: Kind, { symbol, test, where = [] }: DoneEntry): Promise<string | null> {
   if (!KINDS.includes(kind)) return `no kind ${kind}`;
   const found = await symbols.find(symbol);

@@ -1,12 +1,12 @@
 /**
  * The two lists that conformance is checked by, both kept by hand beside this file.
  *
- *   specification.json    every name of the specification: interface.md, with device events, device and client error codes, connection events
- *                         and mDNS actions from reference-behaviour.md §3, §4.1 and §4.4
- *   implementation.json   for each name how it stands: the symbol that does its job with a test that fails without it, the symbol it is another
- *                         name of, why it does not apply here, or why it is missing for now
+ *   specification.json    every name of the specification, with device events, device and client error codes,
+ *   connection events and mDNS actions
+ *   implementation.json   the state of each name: the symbol that implements it with a test that fails without it, the
+ *   symbol it is an alias of, why it does not apply here, or why it is missing for now
  *
- * A name is written `surface: group: name`; `*` for the surface is every surface that has the group and the name.
+ * A name is written `surface: group: name`; the surface `*` stands for every surface that has the group and the name.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ export const KINDS = ['operation', 'event', 'error', 'option', 'field', 'endpoin
 export type Kind = (typeof KINDS)[number];
 
 export interface NameGroup {
-  /** Of interface.md. */
+  /** Section of the specification. */
   readonly section: string;
   readonly surface: string;
   readonly group: string;
@@ -30,22 +30,22 @@ export interface DoneEntry {
   readonly symbol: string;
   /** `file > title`. */
   readonly test: string;
-  /** Where it differs from the kind of the name: what is an operation elsewhere may be an option here. */
+  /** Where it differs from the kind of the name: an operation elsewhere may be an option here. */
   readonly kind?: Kind;
   /**
-   * Symbols. Of an operation or a limit: what carries out a member of an interface. Of the others: the operations that events, options, fields
-   * and endpoints pass through.
+   * Symbols. For an operation or a limit: the implementation of a member of an interface. For the others: the
+   * operations that events, options, fields and endpoints pass through.
    */
   readonly where?: readonly string[];
-  /** Of a field inside a field: `list[].field`. */
+  /** For a field inside a field: `list[].field`. */
   readonly path?: string;
   readonly names: readonly string[];
 }
 
-/** Names that are not done: another name of a symbol that is, not applicable in this language, or known to be missing. */
+/** Names that are not done: an alias of a symbol that is, not applicable in this language, or known to be missing. */
 export interface OtherEntry {
   readonly state: 'alias' | 'not applicable' | 'missing';
-  /** Of an alias. */
+  /** For an alias. */
   readonly symbol?: string;
   readonly reason: string;
   readonly names: readonly string[];
@@ -53,7 +53,7 @@ export interface OtherEntry {
 
 export type Entry = DoneEntry | OtherEntry;
 
-/** One name of the specification and what stands for it. */
+/** One name of the specification and its entry. */
 export interface ListRow {
   readonly section: string;
   readonly surface: string;
@@ -72,7 +72,10 @@ export function isDone(entry: Entry): entry is DoneEntry {
   return !('state' in entry);
 }
 
-/** Every name with its entry, in the order of the specification. @throws Error for a name that is listed twice, or is none */
+/**
+ * Every name with its entry, in the order of the specification. @throws Error for a name that is listed twice or
+ * unknown
+ */
 export function listRows(specification: readonly NameGroup[], entries: readonly Entry[]): ListRow[] {
   const byName = new Map<string, Entry>();
   for (const entry of entries) {

@@ -1,6 +1,7 @@
 /**
- * Whether a test uses a symbol, from the text of the test: its own lines, and what it uses of its file (functions, tables, hooks) and of the tables
- * its file imports. The formatter's indentation tells where each begins and ends.
+ * Determines whether a test uses a symbol, from the text of the test: its own lines, and the parts of its file
+ * (functions, tables, hooks) and of imported tables that it uses. The formatter's indentation shows where each begins
+ * and ends.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -14,7 +15,7 @@ interface Block {
   readonly text: string;
 }
 
-/** What each test of that title runs, without comments; none when the file has no such test, or skips it. */
+/** The text that each test of that title runs, without comments; empty when the file has no such test, or skips it. */
 export function testTexts(file: string, title: string): string[] {
   const lines = linesOf(file);
   const quoted = [`'${title.replace(/'/g, "\\'")}'`, `"${title}"`, `\`${title}\``];
@@ -27,7 +28,7 @@ export function testTexts(file: string, title: string): string[] {
   });
 }
 
-/** Whether the text uses the symbol as such things are used. */
+/** Whether the text uses the symbol in the form that its kind requires. */
 export function mentions(text: string, { member, use }: FoundSymbol): boolean {
   if (use === 'endpoint') return mentionsEndpoint(text, member);
   const pattern = { method: `\\.${member}\\(`, function: `\\b${member}\\b(?=[(,)])`, word: `\\b${member}\\b` }[use];
@@ -53,7 +54,7 @@ function blocksOf(lines: readonly string[]): Block[] {
   });
 }
 
-/** The constants of other files of tests that this one imports, with what they are made of. */
+/** The constants that this file imports from other test files, with all that they use. */
 function importedTables(file: string, lines: readonly string[]): Block[] {
   return [...lines.join('\n').matchAll(/^import {([^}]*)} from '(\.\/[^']+)'/gm)].flatMap(([, names = '', from = '']) => {
     const source = join(dirname(file), from);

@@ -1,4 +1,7 @@
-/** `npm run conformance [-- --json]`: bundles the check, whose parts are TypeScript, and runs it with this Node. What it prints: test/conformance/main.ts. */
+/**
+ * `npm run conformance [-- --json]`: bundles the check, whose parts are TypeScript, and runs it with this Node. Its
+ * output: test/conformance/main.ts.
+ */
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';

@@ -1,10 +1,12 @@
 /**
- * Whether a symbol exists, looked up in what was built.
+ * Looks up a symbol in the build.
  *
- *   device:Device.start                a member of a class (prototype, static or instance) or of an object that a module exports
+ *   device:Device.start                a member of a class (prototype, static or instance) or of an object that a
+ *   module exports
  *   device:DeviceEvent.ATTACHED        a member of an exported type, from the text of its declaration
  *   device:Device                      an export
- *   device/tunnels:TcpTunnels[GET /x]  an element of an exported table of endpoints, `*` being any segment; or the path as a string of the module
+ *   device/tunnels:TcpTunnels[GET /x]  an element of an exported table of endpoints, where `*` is any segment; or the
+ *   path as a string of the module
  *
  * `device`, `client` and `server` are the entry points of the package, anything else is a file below `dist`.
  */
@@ -12,16 +14,16 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** How a test uses it. */
+/** The form in which a test uses it. */
 export type SymbolUse = 'method' | 'function' | 'word' | 'endpoint';
 
 export interface FoundSymbol {
-  /** What a test has to mention. */
+  /** The text that a test has to contain. */
   readonly member: string;
   readonly use: SymbolUse;
 }
 
-/** Modules that are named shortly. */
+/** Modules with short names. */
 export const ENTRIES: Readonly<Record<string, string>> = { device: 'device/index', client: 'client/node', server: 'server/index' };
 
 const SYMBOL = /^(?<module>[\w/-]+):(?<name>\w+)(?:\.(?<member>\w+)|\[(?<path>[A-Z]+ \/[^\]]*)\])?$/;
@@ -33,7 +35,7 @@ export interface SymbolParts {
   readonly path?: string;
 }
 
-/** What a symbol is made of, null when it is none. */
+/** The parts of a symbol, null when it is none. */
 export function partsOf(symbol: string): SymbolParts | null {
   return (SYMBOL.exec(symbol)?.groups as SymbolParts | undefined) ?? null;
 }
@@ -46,7 +48,7 @@ export class Symbols {
     this.#dist = dist;
   }
 
-  /** The symbol, or a text that says what is not there. */
+  /** The symbol, or a text that names the missing part. */
   async find(symbol: string): Promise<FoundSymbol | string> {
     const parts = partsOf(symbol);
     if (parts === null) return `not a symbol: ${symbol}`;
@@ -96,7 +98,10 @@ function typeMember(declaration: string | null, name: string, member: string | u
   return there ? { member, use: 'word' } : null;
 }
 
-/** The declaration of an exported type without its comments, wherever the module has it from; null when it exports none of that name. */
+/**
+ * The declaration of an exported type without its comments, also where the module re-exports it; null when it exports
+ * none of that name.
+ */
 function declarationOf(module: string, name: string): string | null {
   const file = `${module}.d.ts`;
   if (!existsSync(file)) return null;
@@ -115,7 +120,7 @@ function declarationOf(module: string, name: string): string | null {
   return all.find((found) => found !== null) ?? null;
 }
 
-/** The module a declaration file names. */
+/** The module of a declaration file. */
 function moduleOf(file: string, specifier: string): string {
   return join(dirname(file), specifier.replace(/\.(?:d\.)?[jt]s$/, ''));
 }

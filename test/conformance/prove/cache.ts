@@ -1,6 +1,7 @@
 /**
- * What was proved before, in build/conformance/proofs.json: a digest for each claim of what its proof depends on, which is the claim itself, the source
- * of its symbol, the file of its test and the prover. A change elsewhere may spoil a proof too, so a tenth of the unchanged is proved with every run.
+ * Earlier proofs, in build/conformance/proofs.json: for each claim a digest of its proof's dependencies, which are the
+ * claim itself, the source of its symbol, the file of its test and the prover. A change elsewhere may break a proof,
+ * too, so each run proves a tenth of the unchanged claims.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,10 +11,10 @@ import { placesOf } from './replacement.ts';
 
 const FILE = 'build/conformance/proofs.json';
 const PROVER = 'test/conformance/prove';
-/** Parts of it that choose and count proofs, and have no say in them. */
+/** Parts of the prover that choose and count proofs, and do not affect them. */
 const CLERKS = ['cache.ts', 'claims.ts', 'main.ts', 'selection.ts'];
 
-/** Files that a proof depends on, below the root. */
+/** Files that a proof depends on, relative to the root. */
 export function filesOf(root: string, { row, file }: Claim): string[] {
   return [...new Set([...placesOf(root, row).map((place) => place.file), file])];
 }
@@ -43,13 +44,13 @@ export class ProofCache {
     return this.#proofs[claim.key] === this.#digestOf(claim);
   }
 
-  /** Notes that the claim was proved, or was not. */
+  /** Records whether the claim was proved. */
   note(claim: Claim, isProved: boolean): void {
     if (isProved) this.#proofs[claim.key] = this.#digestOf(claim);
     else delete this.#proofs[claim.key];
   }
 
-  /** Writes the proofs of these claims; others are forgotten. */
+  /** Writes the proofs of these claims and discards others. */
   save(claims: readonly Claim[]): void {
     const keys = new Set(claims.map(({ key }) => key));
     const proofs = Object.fromEntries(Object.entries(this.#proofs).filter(([key]) => keys.has(key)));

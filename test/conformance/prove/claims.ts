@@ -1,9 +1,11 @@
-/** What has to be proved: rows that share symbol, kind and test are one claim. Limits are proved as the operations that they are. */
+/**
+ * What has to be proved: rows that share symbol, kind and test are one claim. Limits are proved as their operations.
+ */
 import type { Row } from '../check.ts';
 
 export interface Claim {
   readonly key: string;
-  /** One of its rows, the others being the same under other names. */
+  /** One of its rows; the others are the same under other names. */
   readonly row: Row;
   readonly names: readonly string[];
   readonly file: string;

@@ -1,8 +1,8 @@
 /**
- * `npm run conformance -- --prove [--all] [--since COMMIT] [--tenth N] [--only TEXT] [--why]`: replaces the symbols of rows that are done
- * and demands that their tests fail. Prints what is not proved, with `--why` also how the tests of the others failed, then figures. Last
- * line: `tests: N passed, N failed, N skipped`, counted in claims: proved, not proved or missing, and not proved again because nothing
- * changed. Exit code 1 when something is not proved.
+ * `npm run conformance -- --prove [--all] [--since COMMIT] [--tenth N] [--only TEXT] [--why]`: replaces the symbols of
+ * rows that are done and demands that their tests fail. Prints the unproved claims, with `--why` also how the tests of
+ * the others failed, then figures. Last line: `tests: N passed, N failed, N skipped`, counted in claims: proved, not
+ * proved or missing, and not proved again because nothing changed. Exit code 1 when something is not proved.
  */
 import { parseArgs } from 'node:util';
 import { missingRows, type Row } from '../check.ts';

@@ -1,4 +1,4 @@
-/** Puts code around what a module declares: functions, members of classes and objects, the making of objects. */
+/** Wraps the declarations of a module: functions, members of classes and objects, constructors. */
 import type { Declaration } from './replace.ts';
 import type { Place } from './sources.ts';
 
@@ -6,15 +6,15 @@ type Declarations = Readonly<Record<string, Declaration>>;
 type Callable = (...args: unknown[]) => unknown;
 type Class = abstract new (...args: unknown[]) => object;
 
-/** Proxies, whose text does not say that they are classes. */
+/** Proxies whose text does not show that they are classes. */
 const reboundClasses = new WeakSet<object>();
 
-/** Runs instead of a call: `call` is the call itself, with other arguments if given. */
+/** Runs instead of a call: `call` is the original call, with other arguments if given. */
 export type Around = (call: (args?: readonly unknown[]) => unknown, args: readonly unknown[]) => unknown;
 
 /**
- * Runs `instead` in place of each call of what the place names: a function, the construction of a class, a method or accessor of a class (its own or
- * inherited, static too) or of an object, or the reading of a field that the constructor sets.
+ * Runs `instead` in place of each call of what the place names: a function, a constructor, a method or accessor of a
+ * class (its own or inherited, static too) or of an object, or the read of a field that the constructor sets.
  */
 export function around(declarations: Declarations, { name, member }: Place, instead: Around): void {
   const declared = declarations[name]?.get();
@@ -28,7 +28,7 @@ export function around(declarations: Declarations, { name, member }: Place, inst
   }
 }
 
-/** Replaces a class by one whose construction is `construct`, for the classes that extend it, too. */
+/** Replaces a class by one whose constructor is `construct`, for the classes that extend it, too. */
 export function rebind(
   declarations: Declarations,
   name: string,
@@ -50,12 +50,12 @@ function isClass(value: unknown): value is Class {
   return typeof value === 'function' && (reboundClasses.has(value) || /^class\b/.test(Function.prototype.toString.call(value)));
 }
 
-/** What a constructor has to give: an object, and be it an empty one. */
+/** A constructor has to return an object, even an empty one. */
 function instanceOr(value: unknown): object {
   return typeof value === 'object' && value !== null ? value : {};
 }
 
-/** The class, prototype or one they inherit from that has the member; undefined when a constructor sets it. */
+/** The class, prototype or ancestor that has the member; undefined when a constructor sets it. */
 function ownerOf(declared: Class, member: string): object | undefined {
   const owners: object[] = [];
   for (let each: object | null = declared; each !== null && each !== Function.prototype; each = Object.getPrototypeOf(each))
@@ -84,7 +84,10 @@ function wrapped(original: Callable, instead: Around): Callable {
   };
 }
 
-/** A listener that does not hear of the event: a function, or an object with `onEvent`, which stays itself so that it can be removed. */
+/**
+ * A listener that does not receive the event: a function, or an object with `onEvent`, which keeps its identity so that
+ * it can be removed.
+ */
 export function silenced(listener: unknown, event: string): unknown {
   const deaf = (hear: Callable): Callable => wrapped(hear, (call, args) => (args.includes(event) ? undefined : call()));
   if (typeof listener === 'function') return deaf(listener as Callable);
@@ -92,7 +95,10 @@ export function silenced(listener: unknown, event: string): unknown {
   return listener;
 }
 
-/** The value without a member, in arrays and JSON texts too. A function does not see it in its arguments, nor is it in what the function returns. */
+/**
+ * The value without a member, in arrays and JSON texts too. A function does not see it in its arguments, and its result
+ * does not contain it.
+ */
 export function loseMember(value: unknown, path: readonly string[]): unknown {
   const lose = (each: unknown) => loseMember(each, path);
   if (typeof value === 'function') {
@@ -109,12 +115,15 @@ export function loseMember(value: unknown, path: readonly string[]): unknown {
   return rest.length === 0 ? others : { ...others, [member]: loseMember(lost, rest) };
 }
 
-/** Only objects without a class: others have private state, which a copy would not have. */
+/** Only objects without a class: others have private state, which a copy would lack. */
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value));
 }
 
-/** Registers an endpoint unless it is that one: the call names method and path, or is given an application that registers more than one. */
+/**
+ * Registers an endpoint unless it is that one: the call names method and path, or receives an application that
+ * registers more than one.
+ */
 export function unregistered(call: (args?: readonly unknown[]) => unknown, args: readonly unknown[], endpoint: string): unknown {
   const [verb = '', path = ''] = endpoint.split(' ');
   const pattern = new RegExp(`^${path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace('\\*', '[^/]+')}$`);

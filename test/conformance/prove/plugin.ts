@@ -1,6 +1,7 @@
 /**
- * A Vite plugin that gives the worker access to what a module declares: code at the module's end hands its classes and functions to a hook of the
- * worker, which may replace members or the declarations themselves. It is the same for every row, so each module is transformed once.
+ * A Vite plugin that gives the worker access to a module's declarations: code at the module's end hands its classes and
+ * functions to a hook of the worker, which may replace members or the declarations themselves. The code is the same for
+ * every row, so each module is transformed once.
  */
 import { join } from 'node:path';
 import type { Plugin } from 'vitest/config';

@@ -1,10 +1,11 @@
 /**
  * Proves that a cited test needs the symbol it is cited for:
  *
- *   1. each file of tests runs once as it stands, its cited tests only; the worker records which calls of operations succeeded
- *   2. for each claim, the tests that used its symbol run again with the symbol replaced; one of them at least must fail
+ *   1. each test file runs once unchanged, its cited tests only; the worker records which calls of operations succeeded
+ *   2. for each claim, the tests that used its symbol run again with the symbol replaced; at least one of them must
+ *      fail
  *
- * Not proved is a claim whose test fails as it stands, never uses the symbol with success, or passes without it.
+ * A claim is not proved when its test fails unchanged, never uses the symbol with success, or passes without it.
  */
 import type { Claim } from './claims.ts';
 import { keyOf, type Proof } from './replace.ts';
@@ -16,19 +17,22 @@ export interface Verdict {
   readonly claim: Claim;
   /** Why it is not proved; null when it is. */
   readonly obstacle: string | null;
-  /** What a test said when the symbol was replaced. */
+  /** The failure of a test when the symbol was replaced. */
   readonly failure?: string;
 }
 
-/** ms a test may take as it stands. */
+/** ms that a test may take unchanged. */
 const RECORDED_TIME = 60_000;
-/** ms it may take with its symbol replaced, or this many times as long as before: a wait that never ends is a failure, too. */
+/**
+ * ms that it may take with its symbol replaced, or this multiple of its earlier time: an endless wait is a failure,
+ * too.
+ */
 const LEAST_REPLACED_TIME = 15_000;
 const SLOWER = 5;
 
 type Planned = Claim & { readonly replacement: Replacement };
 
-/** @param onVerdict told of each claim as soon as it is decided */
+/** @param onVerdict receives each claim as soon as it is decided */
 export async function prove(root: string, claims: readonly Claim[], onVerdict: (verdict: Verdict) => void): Promise<void> {
   const planned: Planned[] = [];
   for (const claim of claims) {

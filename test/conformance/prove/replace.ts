@@ -1,14 +1,17 @@
-/** Records calls, and replaces what a module declares. One worker has one task, for one file of tests; so what is noted here is that of the worker. */
+/**
+ * Records calls, and replaces declarations of modules. A worker has one task, for one test file, so the state here is
+ * global to the worker.
+ */
 import { type Around, around, changeConstant, loseMember, rebind, silenced, unregistered } from './members.ts';
 import type { Replacement } from './replacement.ts';
 import type { Place } from './sources.ts';
 
-/** What the parent asks of a worker. */
+/** The task that the parent gives a worker. */
 export interface Proof {
-  /** What is recorded, when nothing is replaced. */
+  /** What is recorded when nothing is replaced. */
   readonly recorded: readonly Place[];
   readonly replacement: Replacement | null;
-  /** Outcomes that were recorded, by test and place; a place before the first test has `before ` in front. */
+  /** Recorded outcomes by test and place; a place before the first test has the prefix `before `. */
   readonly calls: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly testTimeout: number;
 }
@@ -19,7 +22,7 @@ declare module 'vitest' {
   }
 }
 
-/** What a module declares by a name: read, and replaced where the language allows it. */
+/** A declared name of a module: it can be read, and replaced where the language allows it. */
 export interface Declaration {
   get(): unknown;
   set?(value: unknown): void;
@@ -28,15 +31,15 @@ export interface Declaration {
 export type Declarations = Readonly<Record<string, Declaration>>;
 
 /**
- * One letter a call: it returned, threw, gave a promise that was resolved or rejected, or one that was still pending. Letters stand in the order of the
- * calls.
+ * One letter for each call, in order: it returned, threw, or returned a promise that was resolved, rejected or still
+ * pending.
  */
 type Outcome = 'r' | 't' | 'R' | 'T' | 'p';
 
 let test = '';
 const calls = new Map<string, Record<string, Outcome[]>>();
 
-/** Calls from here on are those of this test. */
+/** Later calls belong to this test. */
 export function startTest(id: string): void {
   test = id;
 }
@@ -96,7 +99,7 @@ function replace(declarations: Declarations, place: Place, replacement: Replacem
     );
 }
 
-/** What happens in place of calls; null where it is no call that is replaced. */
+/** Runs in place of calls; null where the replaced symbol is not called. */
 function insteadOf(replacement: Replacement, place: Place, earlier: Proof['calls']): Around | null {
   switch (replacement.kind) {
     case 'call':
@@ -138,10 +141,13 @@ function otherCode(value: unknown, code: string): unknown {
   return isChannels ? Object.fromEntries(Object.entries(value).map(([channel, result]) => [channel, otherCode(result, code)])) : value;
 }
 
-/** Frames between the replacement and what makes an error: the replacement itself, constructors, and the engine. */
+/**
+ * Stack frames between the replacement and the place that creates an error: the replacement itself, constructors, and
+ * the engine.
+ */
 const BETWEEN = /conformance\/prove\/|\bat new |\bat Object\.construct|\bReflect\.|<anonymous>/;
 
-/** Whether the error that is being made is one of a test or its fixtures: then nothing of the project raised it, and it keeps its code. */
+/** Whether a test or its fixtures create the error: then no code of the project raised it, and it keeps its code. */
 function isMadeByTest(): boolean {
   const frames = new Error().stack?.split('\n').slice(1) ?? [];
   return frames.find((frame) => !BETWEEN.test(frame))?.includes('/test/') ?? false;

@@ -1,14 +1,16 @@
 /**
- * What is done to a row's symbol so that its test must fail. Pure data, which the parent process makes and the worker of the tests carries out
- * (worker.ts).
+ * How a row's symbol is replaced so that its test must fail. Pure data: the parent process creates it, and the tests'
+ * worker carries it out (worker.ts).
  *
- *   operation, limit   calls that succeeded in the recording do nothing and return undefined, or a promise of it; those that threw stay
- *   event              is not emitted: listeners given to the operation do not hear of it
+ *   operation, limit   calls that succeeded in the recording do nothing and return undefined, or a promise of it; those
+ *   that threw stay
+ *   event              is not emitted: listeners given to the operation do not receive it
  *   error              an error of this code gets UNKNOWN instead
- *   option, field      is taken out of what goes through the operation: arguments, results, and what callbacks are given and return
+ *   option, field      is removed from the data of the operation: arguments, results, arguments and results of
+ *   callbacks
  *   endpoint           is not registered, so that a request is answered 4.04
  *   constant           has another value
- *   type               is `unknown` (types.ts; nothing of it happens in a worker)
+ *   type               is `unknown` (types.ts; the worker does nothing)
  */
 import type { Row } from '../check.ts';
 import { type Place, placeOf } from './sources.ts';
@@ -21,12 +23,12 @@ export type Replacement =
 /** Where errors get their codes. */
 const ERRORS = ['bindings/error:SvcError', 'protocol/errors/no-channels:NoChannelsError'];
 
-/** The places where a row's symbol is replaced; those that have no source are left out. */
+/** The places where a row's symbol is replaced, except those that have no source. */
 export function placesOf(root: string, row: Row): Place[] {
   return symbolsOf(row).flatMap((symbol) => placeOf(root, symbol) ?? []);
 }
 
-/** The replacement for a row that is done, or a text that says why there is none. */
+/** The replacement for a row that is done, or the reason why there is none. */
 export function replacementOf(root: string, row: Row): Replacement | string {
   const places = placesOf(root, row);
   const type = places.find(({ isValue }) => !isValue);

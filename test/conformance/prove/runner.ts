@@ -50,7 +50,7 @@ export class Runner {
     const specification = project.createSpecification(join(this.#root, file), { testNamePattern: names });
     const { testModules } = await this.#vitest.runTestSpecifications([specification]);
     const module = testModules.find(({ moduleId }) => moduleId === join(this.#root, file));
-    if (module === undefined) throw new Error('it was not run');
+    if (module === undefined) throw new Error('it did not run');
     const results = [...module.children.allTests()].flatMap(resultOf);
     const [error] = module.errors();
     if (results.length === 0 && error !== undefined) throw new Error(error.message);
@@ -72,7 +72,7 @@ function resultOf(test: TestCase): TestResult[] {
   return [{ id, name, failure, isOwnFault, duration: test.diagnostic()?.duration ?? 0, calls: test.meta().calls ?? {} }];
 }
 
-/** The names of the tests of that title, which may be a template: `%s`, `$name` and `${…}` are anything. */
+/** The names of the tests of that title, which may be a template: `%s`, `$name` and `${…}` match anything. */
 export function namesOf(title: string): RegExp {
   const parts = title.split(/%[sdifjoO#$]|\$\{[^}]*\}|\$[\w.]+/);
   return new RegExp(`(?:^| )${parts.map(literal).join('.*')}$`);

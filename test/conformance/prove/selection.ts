@@ -1,6 +1,7 @@
 /**
- * Which claims are proved now: all of them, or those that changed with a tenth of the others. Changed is what has no proof in the cache, or, where
- * nothing is cached as in a clean checkout, what differs from an earlier commit.
+ * Selects the claims to prove now: all of them, or those that changed and a tenth of the others. A claim has changed
+ * when the cache has no proof of it or, where the cache is empty as in a clean checkout, when it differs from an
+ * earlier commit.
  */
 import { spawnSync } from 'node:child_process';
 import { type Entry, isDone } from '../list.ts';
@@ -8,11 +9,11 @@ import { filesOf, type ProofCache, proverFiles } from './cache.ts';
 import type { Claim } from './claims.ts';
 
 export interface Options {
-  /** Everything, whatever is cached. */
+  /** All claims, whatever is cached. */
   readonly all: boolean;
-  /** Commit with which claims are compared that the cache does not know. */
+  /** Commit to compare with claims that the cache does not know. */
   readonly since?: string | undefined;
-  /** Which tenth of the unchanged, 0 to 9; by default the number of commits, so that it rotates. */
+  /** Which tenth of the unchanged claims, 0 to 9; by default the number of commits, so that it rotates. */
   readonly tenth?: number | undefined;
 }
 
@@ -37,7 +38,7 @@ export function select(
   return { claims: claims.filter((claim) => chosen.has(claim)), changed: changed.size, tenth };
 }
 
-/** Whether a claim, its files or the prover differ from a commit. Everything does when git does not know the commit. */
+/** Whether a claim, its files or the prover differ from a commit. True when git does not know the commit. */
 function differsFrom(root: string, commit: string): (claim: Claim) => boolean {
   const names = git(root, 'diff', '--name-only', commit, '--');
   const list = git(root, 'show', `${commit}:test/conformance/implementation.json`);

@@ -1,15 +1,18 @@
-/** Where the source of a symbol is: the file and the name it has there, through any re-exports of the module that the symbol names. */
+/**
+ * Finds the source of a symbol: the file and its name there, through any re-exports of the module that the symbol
+ * names.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ENTRIES, partsOf } from '../symbols.ts';
 
-/** A name in a file of the sources, and the member of it that is meant, if any. */
+/** A name in a source file, and the member of it, if any. */
 export interface Place {
-  /** Below the root, with its extension. */
+  /** Relative to the root, with its extension. */
   readonly file: string;
   readonly name: string;
   readonly member?: string;
-  /** False for an interface or another type: there is nothing to replace when tests run. */
+  /** False for an interface or another type: there is nothing to replace at run time. */
   readonly isValue: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Proves that a type test needs its type: the type checker reads a copy of the test in which the type is `unknown`, and must find an error in the test
- * that is cited. All copies are checked in one run, against the declarations that were built.
+ * Proves that a type test needs its type: the type checker reads a copy of the test in which the type is `unknown`, and
+ * must find an error in the cited test. One run checks all copies, against the declarations that were built.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,10 @@ export function proveTypes(root: string, claims: readonly Claim[]): Verdict[] {
   });
 }
 
-/** Writes a copy of the test, whose lines stay where they are. @returns its path; null when it does not import the module of the type */
+/**
+ * Writes a copy of the test with unchanged line numbers. @returns its path; null when it does not import the module of
+ * the type
+ */
 function copy(root: string, folder: string, { row, file }: Claim, replaced: boolean): string | null {
   const parts = partsOf(row.symbol);
   if (parts === null) return null;
@@ -69,7 +72,7 @@ function check(root: string, folder: string): TypeError[] {
   }));
 }
 
-/** Whether a line of the test's file, from 1, is of the cited test. */
+/** Whether a line of the test's file, from 1, belongs to the cited test. */
 function isCited({ file, title }: Claim, root: string, line: number): boolean {
   const lines = readFileSync(join(root, file), 'utf8').split('\n');
   const begin = lines.findIndex((each) => each.includes(`test('${title}'`));

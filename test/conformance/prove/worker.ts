@@ -1,6 +1,6 @@
 /**
- * In a worker of the tests: records the calls of operations, or carries out one replacement (replacement.ts). It is a setup file, so it is there before
- * the first module of the project.
+ * Runs in a worker of the tests: records the calls of operations, or carries out one replacement (replacement.ts). It
+ * is a setup file, so that it is there before the first module of the project.
  */
 import { afterEach, beforeEach, inject, vi } from 'vitest';
 import { type Declarations, openModule, recordedCalls, startTest } from './replace.ts';

@@ -1,4 +1,6 @@
-/** Certificates for tests with real TLS, made on the spot: roots, intermediates and servers with any name and validity. */
+/**
+ * Certificates for tests with real TLS, created on demand: roots, intermediates and servers with any name and validity.
+ */
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
@@ -7,7 +9,7 @@ const DAY = 86_400_000;
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const provider = webcrypto as unknown as Crypto;
 
-/** Who signs. */
+/** Signs other certificates. */
 export interface Authority {
   readonly certificate: x509.X509Certificate;
   readonly keys: CryptoKeyPair;
@@ -15,7 +17,7 @@ export interface Authority {
   readonly pem: string;
 }
 
-/** What a TLS server takes. */
+/** Options of a TLS server. */
 export interface ServerPair {
   readonly cert: string;
   readonly key: string;
@@ -27,13 +29,13 @@ export interface ServerCertificate {
   /** Days from now. */
   from?: number;
   until?: number;
-  /** Certificates between its own and the root, sent along. */
+  /** Certificates between its own and the root; the server sends them, too. */
   chain?: readonly Authority[];
 }
 
 let serial = 1;
 
-/** A root, or an authority that `issuer` vouches for. @param until days from now */
+/** A root, or an authority signed by `issuer`. @param until days from now */
 export async function authority(name: string, issuer?: Authority, until = 3650): Promise<Authority> {
   const keys = await generateKeys();
   const extensions = [
@@ -44,7 +46,7 @@ export async function authority(name: string, issuer?: Authority, until = 3650):
   return { certificate, keys, pem: certificate.toString('pem') };
 }
 
-/** A server's pair; without an issuer it signs itself. */
+/** A server's certificate and key; without an issuer it is self-signed. */
 export async function serverPair(issuer: Authority | undefined, options: ServerCertificate = {}): Promise<ServerPair> {
   const { names = ['localhost', '127.0.0.1'], from = -1, until = 30, chain = [] } = options;
   const keys = await generateKeys();

@@ -1,4 +1,4 @@
-/** A machine whose scrypt counts only as a function: it costs next to nothing, at both ends alike. */
+/** A platform whose scrypt is a cheap function, the same at both ends. */
 import type { ScryptCost } from '../../protocol/crypto-provider.ts';
 import type { Environment } from '../../transport/environment.ts';
 

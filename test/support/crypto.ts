@@ -1,5 +1,6 @@
 /**
- * Crypto for tests: the same suites run over Node's native X25519 and SHA-256 and over noble. Both are seeded, so a run repeats exactly.
+ * Crypto for tests: the same suites run over Node's native X25519 and SHA-256 and over noble. Both are seeded, so a run
+ * repeats exactly.
  */
 import { createHash, createHmac, createPrivateKey, createPublicKey, diffieHellman, type KeyObject, scryptSync } from 'node:crypto';
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
@@ -51,7 +52,7 @@ export function nobleHost(seed: number): CryptoProvider {
   return nobleCrypto(seededBytes(seed));
 }
 
-/** Both hosts, for `describe.each`. */
+/** Both platforms, for `describe.each`. */
 export const hosts: readonly [string, (seed: number) => CryptoProvider][] = [
   ['native', nativeHost],
   ['noble', nobleHost],

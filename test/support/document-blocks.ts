@@ -1,12 +1,12 @@
 /**
- * The program of a document: its fenced blocks of JavaScript, run one after the other.
+ * Runs the program of a document: its fenced blocks of JavaScript, one after the other.
  *
- * 1. A block begins with ```` ```js name ````. Its imports are taken from the modules that are given.
- * 2. Later blocks find what it declares at its top level, where lines begin at their first column.
+ * 1. A block begins with ```` ```js name ````. Its imports are resolved from the given modules.
+ * 2. Later blocks see its top-level declarations, which are lines that begin at their first column.
  * 3. A block must print what its comments `// prints a, then b` say, and nothing else: `a` before the next block runs,
  *    the rest until `end`.
  *
- * Blocks are functions of this process and share its globals, except `console` and the names that are given to them.
+ * Blocks are functions of this process and share its globals, except `console` and the given names.
  */
 import { expect } from 'vitest';
 import { Deferred } from '../../transport/deferred.ts';
@@ -17,7 +17,7 @@ export interface Block {
   readonly code: string;
 }
 
-/** Every block of JavaScript of a document. @throws Error for one without a name, or a name that is there twice */
+/** Every block of JavaScript of a document. @throws Error for one without a name, or a name that occurs twice */
 export function blocksOf(markdown: string): Block[] {
   const blocks = [...markdown.matchAll(/^```(?:js|javascript|mjs|ts|typescript)\b *(.*)\n([\s\S]*?)^```$/gm)].map(
     ([, name = '', code = '']): Block => ({ name: name.trim(), code }),
@@ -39,20 +39,20 @@ export class Program {
   readonly #names: Record<string, unknown>;
   readonly #outputs: Output[] = [];
 
-  /** @param names what the blocks find beside their imports and each other's declarations */
+  /** @param names visible to the blocks, beside their imports and each other's declarations */
   constructor(modules: Modules, names: Readonly<Record<string, unknown>>) {
     this.#modules = modules;
     this.#names = { ...names };
   }
 
-  /** Runs a block, and waits for the first of what each of its lines prints. @param names for this block alone */
+  /** Runs a block, and waits for the first text that each of its lines prints. @param names for this block alone */
   async run({ name, code }: Block, names: Readonly<Record<string, unknown>> = {}): Promise<void> {
     const output = new Output(name, printsOf(code));
     this.#outputs.push(output);
     const given = { ...this.#names, ...names, ...this.#imports(code), console: output.console };
     const body = code.replaceAll(IMPORT, '');
     const declared = declarationsOf(body).filter((each) => !Object.hasOwn(names, each));
-    // A declaration of the block hides a name of before.
+    // A declaration of the block shadows an earlier name.
     const taken = Object.keys(given).filter((each) => !declared.includes(each));
     const run = new AsyncFunction(...taken, `'use strict';${body}\nreturn { ${declared.join(', ')} };`);
     Object.assign(this.#names, this.#imports(code), await run(...taken.map((each) => given[each as keyof typeof given])));
@@ -64,7 +64,7 @@ export class Program {
     return this.#names[name];
   }
 
-  /** Waits for all that the blocks print. Fails where one has printed anything else. */
+  /** Waits for all output of the blocks. Fails where one has printed anything else. */
   async end(): Promise<void> {
     for (const output of this.#outputs) await output.all();
   }
@@ -86,19 +86,19 @@ export class Program {
 
 const IMPORT = /^import \{([^}]+)\} from '([^']+)';$/gm;
 
-/** Names that are declared at the top level, which is where lines begin at their first column. */
+/** Names declared at the top level, which are lines that begin at their first column. */
 function declarationsOf(code: string): string[] {
   const plain = [...code.matchAll(/^(?:const|let|function|async function) (\w+)/gm)].map(([, name = '']) => name);
   const destructured = [...code.matchAll(/^(?:const|let) ([[{].*?[\]}]) = /gm)].map(([, pattern = '']) => pattern);
   return [...plain, ...destructured.flatMap((pattern) => pattern.match(/\w+(?=\s*[,}\]])/g) ?? [])];
 }
 
-/** For each line that prints: what, in order. */
+/** For each line that prints: its texts, in order. */
 function printsOf(code: string): string[][] {
   return [...code.matchAll(/\/\/ prints (.*)$/gm)].map(([, text = '']) => text.split(', then '));
 }
 
-/** What a block prints. */
+/** The output of a block. */
 class Output {
   readonly #name: string;
   readonly #expected: readonly string[][];
@@ -110,7 +110,7 @@ class Output {
     this.#expected = expected;
   }
 
-  /** `error` is for what a reader of the program may see, and what happens in no test. */
+  /** `error` is for readers of the program, and is never called in a test. */
   get console(): Pick<Console, 'log' | 'error'> {
     return {
       log: (...values) => {
@@ -142,7 +142,7 @@ class Output {
   }
 }
 
-/** As the console shows it. */
+/** In the form of the console. */
 function shown(value: unknown): string {
   if (Array.isArray(value)) return `[ ${value.map((each) => `'${each}'`).join(', ')} ]`;
   return String(value);

@@ -1,4 +1,7 @@
-/** Published vectors of SHA-256 (FIPS 180-2, appendix B.1 and B.2) and HMAC-SHA-256 (RFC 4231 §4.2 to §4.8); all bytes as hexadecimal text. */
+/**
+ * Published vectors of SHA-256 (FIPS 180-2, appendix B.1 and B.2) and HMAC-SHA-256 (RFC 4231 §4.2 to §4.8); all bytes
+ * as hexadecimal text.
+ */
 
 /** Hash of the concatenation of `parts`. */
 interface Sha256Vector {
@@ -7,7 +10,7 @@ interface Sha256Vector {
   readonly digest: string;
 }
 
-/** HMAC of the concatenation of `parts`; `tag` is as many of its first bytes as the source shows. */
+/** HMAC of the concatenation of `parts`; `tag` is truncated as in the source. */
 interface HmacVector {
   readonly name: string;
   readonly key: string;

@@ -1,4 +1,4 @@
-/** A TLS server of a test on a free port of loopback, and a proxy that passes CONNECT on. */
+/** A TLS server of a test on a free port of loopback, and a proxy for CONNECT. */
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
@@ -20,12 +20,12 @@ export async function httpsServer(pair: ServerPair, listener: RequestListener): 
 
 export interface TestProxy {
   readonly url: string;
-  /** What CONNECT asked for, in order. */
+  /** Targets of CONNECT requests, in order. */
   readonly asked: string[];
   close(): Promise<void>;
 }
 
-/** Tunnels whatever it is asked for to a port of loopback. @param credentials `name:password` that it insists on */
+/** Tunnels every request to a port of loopback. @param credentials `name:password` that it requires */
 export async function connectProxy(port: number, credentials?: string): Promise<TestProxy> {
   const asked: string[] = [];
   const open = new Set<Duplex>();

@@ -1,24 +1,33 @@
-/** Which interfaces of this host carry multicast to itself: tests of multicast DNS between its processes need one. */
+/**
+ * Finds the interfaces on which this host receives its own multicast: tests of multicast DNS between its processes need
+ * one.
+ */
 import { createSocket } from 'node:dgram';
 import type { MdnsLink } from '../../transport/mdns.ts';
 
-/** Of this run, so that nothing else on the network matters. */
+/** Unique to this run, so that other traffic is ignored. */
 const TEXT = `svc multicast test ${process.pid}`;
 
 /** Groups for documentation and experiments (RFC 6676 §2, RFC 4727 §2.5.2), so that nothing else is in them. */
 const GROUPS = { 4: '233.252.0.1', 6: 'ff02::114' } as const;
 const LOOPBACK = { 4: '127.0.0.1', 6: '::1' } as const;
 
-/** Datagrams to ourselves that come after each multicast: what the kernel gives back of that has long come when the last of them has. */
+/**
+ * Unicast datagrams to ourselves after each multicast: when the last of them has arrived, so has the multicast, if the
+ * kernel loops it back.
+ */
 const MARKERS = 20;
 
-/** The links on which this host hears its own multicast, as a plain socket finds out: what the code under test gets wrong there fails. */
+/**
+ * The links on which this host receives its own multicast, found with a plain socket, so that a test does not skip a
+ * link because of an error in the code under test.
+ */
 export async function linksWithMulticast(links: readonly MdnsLink[]): Promise<MdnsLink[]> {
   const heard = await Promise.all(links.map((link) => hears(link as MdnsLink & { family: 4 | 6; interface: string })));
   return links.filter((_, index) => heard[index]);
 }
 
-/** Each marker is sent when the one before has come, so that no time is waited for: false after the last of them. */
+/** Each marker is sent when the previous one has arrived, so no time passes waiting: false after the last of them. */
 async function hears({ family, interface: name, addresses }: MdnsLink & { family: 4 | 6; interface: string }): Promise<boolean> {
   const socket = createSocket({ type: `udp${family}`, ...(family === 6 && { ipv6Only: true }) });
   try {

@@ -1,2 +1,2 @@
-/** The kinds of NAT, which the bench of direct paths has, too. */
+/** The kinds of NAT, shared with the bench of direct paths. */
 export * from '../../bench/nat/kinds.ts';

@@ -1,4 +1,4 @@
-/** For searches whose sessions nobody keeps alive. */
+/** For searches whose sessions have no keep-alive. */
 import type { SearchKind } from '../../transport/rendezvous/index.ts';
 
 export const noKeepAlive: Pick<SearchKind, 'keepInterval' | 'keepAliveReport'> = {

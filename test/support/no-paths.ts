@@ -1,4 +1,4 @@
-/** For connections whose paths a test does not look at. */
+/** For connections whose paths a test does not read. */
 export function noPaths(): never {
-  throw new Error('nobody asks for the paths');
+  throw new Error('this test does not read paths');
 }

@@ -1,4 +1,6 @@
-/** A photograph of modules, such as those of a QR code on a screen: seen at an angle, unevenly lit, with the noise of a camera. */
+/**
+ * A photograph of modules, such as those of a QR code on a screen: taken at an angle, unevenly lit, with camera noise.
+ */
 
 /** Where a corner of the picture appears in the photograph, in pixels. */
 export type Corner = readonly [x: number, y: number];
@@ -14,7 +16,7 @@ export interface Photograph {
   readonly random: () => number;
 }
 
-/** RGBA of a photograph of `isDark`, rows of modules that fill the picture; around it is the grey of a desk. */
+/** RGBA of a photograph of `isDark`, rows of modules that fill the picture; the grey of a desk is around it. */
 export function photograph(isDark: readonly (readonly boolean[])[], { corners, size, noise, random }: Photograph): Uint8ClampedArray {
   const brightness = brightnessOf(isDark, inverse(fromUnitSquare(corners)));
   const pixels = new Uint8ClampedArray(4 * size * size).fill(255);
@@ -44,7 +46,10 @@ const [DESK, INK, PAPER] = [110, 35, 215];
 /** Row-major 3 × 3. */
 type Matrix = readonly number[];
 
-/** The projection of the unit square onto four corners (P. Heckbert, Fundamentals of Texture Mapping and Image Warping, 1989, §2.2.3). */
+/**
+ * The projection of the unit square onto four corners (P. Heckbert, Fundamentals of Texture Mapping and Image Warping,
+ * 1989, §2.2.3).
+ */
 function fromUnitSquare([[x0, y0], [x1, y1], [x2, y2], [x3, y3]]: Photograph['corners']): Matrix {
   const [dx1, dy1, dx2, dy2] = [x1 - x2, y1 - y2, x3 - x2, y3 - y2];
   const [sx, sy] = [x0 - x1 + x2 - x3, y0 - y1 + y2 - y3];
@@ -54,7 +59,7 @@ function fromUnitSquare([[x0, y0], [x1, y1], [x2, y2], [x3, y3]]: Photograph['co
   return [x1 - x0 + g * x1, x3 - x0 + h * x3, x0, y1 - y0 + g * y1, y3 - y0 + h * y3, y0, g, h, 1];
 }
 
-/** Up to a factor, which projections do not have. */
+/** Up to a factor, which does not matter in projections. */
 function inverse([a, b, c, d, e, f, g, h, i]: Matrix): Matrix {
   return [
     e! * i! - f! * h!,

@@ -1,9 +1,12 @@
-/** Adds to the errors of a failed test or hook what its processes wrote (`process.ts`). The test runner loads this for each file. */
+/**
+ * Adds the output of its processes (`process.ts`) to the errors of a failed test or hook. The test runner loads this
+ * for each file.
+ */
 import { afterAll, afterEach, beforeEach, type RunnerTestSuite } from 'vitest';
 import './byte-equality.ts';
 import { endProcesses, forgetEnded, processReports } from './process.ts';
 
-/** What the runner keeps of a test or a suite: errors, each with a stack that begins with its message. */
+/** The runner's record of a test or a suite: errors, each with a stack that begins with its message. */
 export interface Result {
   readonly errors?: readonly { message: string; stack?: string }[] | undefined;
 }
@@ -12,7 +15,8 @@ type Suite = Pick<RunnerTestSuite, 'result' | 'tasks'>;
 
 beforeEach(forgetEnded);
 afterEach(({ task }) => addReports(task.result));
-// The runner reads the source of a hook and refuses a first parameter that takes no fixture; a bound function shows none.
+// The runner reads the source of a hook and refuses a first parameter that takes no fixture; a bound function shows
+// none.
 afterAll(endFile.bind(undefined));
 
 async function endFile(_fixtures: object, file: Suite): Promise<void> {
@@ -20,7 +24,7 @@ async function endFile(_fixtures: object, file: Suite): Promise<void> {
   await endProcesses();
 }
 
-/** Adds to each message the reports that are not in it. */
+/** Adds to each message the reports that it does not contain. */
 export function addReports(result: Result | undefined): void {
   for (const error of result?.errors ?? []) {
     const { message } = error;

@@ -1,4 +1,4 @@
-/** What an error about a process says. */
+/** The errors of a process. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { processReports, TestProcess } from './process.ts';
 import { addReports, type Result } from './process-reports.ts';
@@ -23,7 +23,7 @@ describe('a process that ends with 1', () => {
     expect(await messageOf(ended.line((line) => line === 'three'))).toMatch(/ended with 1\nstdout: one\ntwo\nstderr: it is broken$/);
   });
 
-  test('is reported in the error of any assertion, once, with the stack behind it', () => {
+  test('is reported in the error of any assertion, once, followed by the stack', () => {
     const error = { message: 'expected 1 to be 2', stack: 'Error: expected 1 to be 2\n    at test.ts:1' };
     const result: Result = { errors: [error] };
     addReports(result);
@@ -47,7 +47,7 @@ test('a command that does not exist is reported by its name', async () => {
   expect(await messageOf(new TestProcess('/nonexistent/command', []).succeeded())).toMatch(/\$ \/nonexistent\/command\nended with -?\d+/);
 });
 
-test('a report is bounded, and keeps the end of what was written', async () => {
+test('a report is bounded, and keeps the end of the output', async () => {
   const loud = node("process.stdout.write('x'.repeat(100_000) + 'the last word')", 'y'.repeat(10_000));
   await loud.ended;
   expect(loud.report().length).toBeLessThan(5_000);
@@ -56,7 +56,7 @@ test('a report is bounded, and keeps the end of what was written', async () => {
   expect(processReports().length).toBe(8);
 });
 
-test('secrets in arguments and output are left out', async () => {
+test('secrets in arguments and output are omitted', async () => {
   const words = ['--sct', 'hidden-1', '--password-file', 'seen', 'p=pr,pwd=hidden-2,sct=hidden-3,fp=ab', 'https://x#pwd=hidden-4&u=ann'];
   const told = node('console.log(JSON.stringify({ secret: "hidden-5", serverKey: "seen" }))', ...words);
   await told.ended;

@@ -1,20 +1,21 @@
 /**
- * Processes that tests start. Every error about one holds its command line, how it ended and the last of what it wrote; `processReports` gives
- * the same of all that ran during a test, which `process-reports.ts` adds to whatever made a test fail. Secrets in arguments and output are left out.
+ * Processes that tests start. Every error about one contains its command line, how it ended and the end of its output;
+ * `processReports` returns the same for all that ran during a test, which `process-reports.ts` adds to any failure of a
+ * test. Secrets in arguments and output are omitted.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-/** Code that `svc` keeps for its next start: for all tests, and not where the user keeps things. */
+/** Code that `svc` caches for its next start: shared by all tests, outside the user's cache. */
 const CACHE = fileURLToPath(new URL('../../build/cache', import.meta.url));
 
-/** Characters of each output in a report, of an argument in it, and processes. */
+/** Limits of a report: characters of each output and of an argument, and number of processes. */
 const OUTPUT_LIMIT = 4_096;
 const ARGUMENT_LIMIT = 200;
 const REPORT_LIMIT = 8;
 
-/** The values of options and the members of pairing strings that are secret. */
+/** Options and members of pairing strings whose values are secret. */
 const SECRET_OPTION = /^--(sct|token|secret|password)$/;
 const SECRET_LINK = /#~[\w-]+/g;
 const SECRET_MEMBER = /\b(pwd|sct|secret|password|token)(["']?[=:]\s*["']?)[^,\s"'&]+/gi;
@@ -39,11 +40,11 @@ export interface Ended {
 export class TestProcess {
   stdout = '';
   stderr = '';
-  /** Of standard output, each as soon as it is whole. */
+  /** Lines of standard output, each as soon as it is complete. */
   readonly lines: string[] = [];
-  /** When it has ended and all it wrote has arrived. Never rejects. */
+  /** Settles when it has ended and all of its output has arrived. Never rejects. */
   readonly ended: Promise<Ended>;
-  /** When its standard output has ended, which may be before it. Never rejects. */
+  /** Settles when its standard output has ended, which may be earlier. Never rejects. */
   readonly outputEnded: Promise<void>;
   readonly #child: ChildProcess;
   readonly #command: readonly string[];
@@ -79,12 +80,12 @@ export class TestProcess {
     return this.#end === undefined;
   }
 
-  /** The first line of standard output that `wanted` takes, waiting for it. Rejects when the process ends before. */
+  /** Waits for the first line of standard output that `wanted` accepts. Rejects when the process ends before. */
   async line(wanted: (line: string) => boolean = () => true): Promise<string> {
     return this.until('the line that was waited for', () => this.lines.find(wanted));
   }
 
-  /** The lines of standard output as they come, until the process ends. */
+  /** The lines of standard output as they arrive, until the process ends. */
   async *eachLine(): AsyncGenerator<string> {
     for (let next = 0; this.running || next < this.lines.length; ) {
       if (next < this.lines.length) yield this.lines[next++] as string;
@@ -92,7 +93,10 @@ export class TestProcess {
     }
   }
 
-  /** What `find` gives, asked after whatever is written until that is something. Rejects when the process ends before. */
+  /**
+   * Returns the result of `find`, called again after each output until it is defined. Rejects when the process ends
+   * before.
+   */
   async until<T>(what: string, find: () => T | undefined): Promise<T> {
     for (;;) {
       const found = find();
@@ -102,7 +106,7 @@ export class TestProcess {
     }
   }
 
-  /** Its standard output, when it ends with 0. Rejects when it ends otherwise. */
+  /** Its standard output when it exits with 0. Rejects otherwise. */
   async succeeded(): Promise<string> {
     const { code, stdout } = await this.ended;
     if (code !== 0) throw this.failure('failed');
@@ -130,7 +134,7 @@ export class TestProcess {
     this.#child.kill(signal);
   }
 
-  /** An error that says what is wrong with this process, and its report. */
+  /** An error that states what is wrong with this process, and its report. */
   failure(what: string): Error {
     return new Error(`the process ${what}\n${this.report()}`);
   }
@@ -175,16 +179,16 @@ export class TestProcess {
   }
 }
 
-/** Something that runs during a test and can say what it did. */
+/** A process or command that runs during a test and can report on itself. */
 export interface Reporting {
   readonly running: boolean;
   report(): string;
 }
 
-/** Processes and commands of this worker's tests that are not forgotten. */
+/** Processes and commands of this worker's tests that are still reported. */
 const started = new Set<Reporting>();
 
-/** Counts something as started now. */
+/** Counts it as started now. */
 export function track(reporting: Reporting): void {
   started.add(reporting);
 }
@@ -194,12 +198,12 @@ export function processReports(): string[] {
   return [...started].slice(-REPORT_LIMIT).map((each) => each.report());
 }
 
-/** What has ended is reported no longer. */
+/** Ended processes are no longer reported. */
 export function forgetEnded(): void {
   for (const each of started) if (!each.running) started.delete(each);
 }
 
-/** Kills what a file of tests has left. */
+/** Kills the processes that a test file has left. */
 export async function endProcesses(): Promise<void> {
   await Promise.all([...started].map((each) => each instanceof TestProcess && each.end('SIGKILL')));
   started.clear();

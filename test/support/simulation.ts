@@ -1,12 +1,15 @@
-/** Simulations for tests: the same keys and the same bytes in virtual time, in a part of the real one. */
+/** Simulations for tests: the same keys and the same bytes, in virtual time and with less real time. */
 import { Core } from '../../bindings/index.ts';
 import { nativeCrypto } from '../../transport/node/crypto.ts';
 import { Simulation, type SimulationOptions } from '../../transport/sim/index.ts';
 import { size } from './size.ts';
 
-/** Linear memory of a host's core, where its configuration does not say. V8 marks everything after each 64 MiB of such memory. */
+/**
+ * Linear memory of a host's core, where its configuration does not set it. V8 marks everything after each 64 MiB of
+ * such memory.
+ */
 const CORE_MEMORY = size(2, 8) << 20;
-/** That of a device or a client, which keeps room for a thousand connections. */
+/** That of a device or a client, which has the capacity for a thousand connections. */
 const LARGE_MEMORY = size(3, 8) << 20;
 const LARGE = 1_000;
 

@@ -1,6 +1,7 @@
 /**
- * How much of a large matrix runs. `npm test` runs a slice chosen so that the whole suite stays under 90 s on two cores;
- * `npm run test:long` (SVC_TEST_LONG set) runs the same files with full sizes. What was cut is printed at the end of the run.
+ * How much of a large matrix runs. `npm test` runs a slice chosen so that the whole suite stays under 90 s on two
+ * cores; `npm run test:long` (SVC_TEST_LONG set) runs the same files with full sizes. The closing lines of a run state
+ * which of the two it was.
  */
 
 const long = process.env.SVC_TEST_LONG !== undefined;
@@ -17,7 +18,10 @@ export function seeds(slice: number, full: number): number[] {
   return Array.from({ length: size(slice, full) }, (_, index) => index + 1);
 }
 
-/** All of `cells` in a long run, else every k-th so that `count` remain, the first and the last among them; the last for a count of one. */
+/**
+ * All of `cells` in a long run, else every k-th so that `count` remain, including the first and the last; the last for
+ * a count of one.
+ */
 export function slice<T>(cells: readonly T[], count: number): readonly T[] {
   if (long || cells.length <= count) return cells;
   if (count === 1) return cells.slice(-1);

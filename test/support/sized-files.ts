@@ -1,8 +1,8 @@
-/** The test files that a long run makes longer: those that ask whether it is one, and all that import them. */
+/** The test files that a long run makes longer: those that check for it, and all that import them. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
-/** What says that a run is long. */
+/** How a file checks for a long run. */
 const VARIABLE = 'SVC_TEST_LONG';
 
 /** @param root of the repository @returns paths from there, sorted */

@@ -1,4 +1,4 @@
-/** WebSockets to a simulated host that stands for a base station: each becomes a socket of its host. */
+/** WebSockets to a simulated host in the role of a base station: each becomes a socket of its host. */
 import type { Host } from '../../transport/host/index.ts';
 import type { SimulatedHost, WebSocketListenOptions } from '../../transport/sim/index.ts';
 import { WebSocketSocket } from '../../transport/websocket/index.ts';

@@ -7,7 +7,7 @@ const character = fc
   .nat({ max: 0x10ffff - SURROGATES.count })
   .map((number) => String.fromCodePoint(number < SURROGATES.from ? number : number + SURROGATES.count));
 
-/** Text of at most so many code points, without lone surrogates. */
+/** Text of at most `maxLength` code points, without lone surrogates. */
 export function anyText(maxLength: number): fc.Arbitrary<string> {
   return fc.string({ unit: character, maxLength });
 }

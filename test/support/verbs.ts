@@ -1,9 +1,10 @@
 /**
- * Drives parts that have the four verbs (ARCHITECTURE.md) through virtual time, whatever they do, and holds them to what the verbs promise:
+ * Drives parts that have the four verbs (ARCHITECTURE.md) through virtual time, and checks the rules of the verbs:
  *
- * 1. `transmit` and `nextEvent` come to an end.
+ * 1. `transmit` and `nextEvent` end.
  * 2. `handleTimeout` before its time does nothing.
- * 3. After `handleTimeout`, once `transmit` and `nextEvent` gave null, `nextTimeout` lies in the future: no driver spins.
+ * 3. After `handleTimeout`, once `transmit` and `nextEvent` returned null, `nextTimeout` lies in the future: no driver
+ *    spins.
  */
 
 /** A part with a timer. It has `transmit` and `nextEvent` if it has outputs and events. */
@@ -14,7 +15,7 @@ export interface Part<Output, Event> {
   nextEvent?(): Event | null;
 }
 
-/** What is done with that which a part gives out. */
+/** Handles the output of a part. */
 export interface Handlers<Output, Event> {
   output?(output: Output, now: number): void;
   event?(event: Event, now: number): void;
@@ -38,12 +39,12 @@ export class VirtualDriver {
     this.#driven.push({ part, handlers } as Driven);
   }
 
-  /** Has something arrive, or the application call, at a time from now on. */
+  /** Schedules an arrival, or a call of the application, at a time from now on. */
   at(time: number, run: () => void): void {
     this.#calls.push({ at: time, run });
   }
 
-  /** Goes from one timeout or call to the next. */
+  /** Advances from one timeout or call to the next. */
   run(until: number): void {
     this.#drainAll();
     for (let next = this.#next(); next <= until; next = this.#next()) {
@@ -89,12 +90,12 @@ export class VirtualDriver {
     for (const driven of this.#driven) this.#drain(driven);
   }
 
-  /** @returns how much there was */
+  /** @returns the number of outputs and events */
   #drain({ part, handlers }: Driven): number {
     for (let count = 0; count < ENDLESS; count++) {
       const early = part.nextEvent?.() ?? null;
       const output = early === null ? (part.transmit?.(this.now) ?? null) : null;
-      // A part that finds nothing to send may have an event for that.
+      // A part that finds nothing to send may have an event about that.
       const event = early ?? (output === null ? (part.nextEvent?.() ?? null) : null);
       if (event !== null) handlers.event?.(event, this.now);
       else if (output !== null) handlers.output?.(output, this.now);
@@ -110,7 +111,7 @@ function timeoutOf(part: Part<unknown, unknown>): number {
   return at;
 }
 
-/** Notes when what was given out. */
+/** Records the time of each output. */
 export class Log<Entry> {
   readonly entries: [number, Entry][] = [];
   readonly note = (entry: Entry, now: number): void => void this.entries.push([now, entry]);

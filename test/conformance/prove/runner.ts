@@ -1,4 +1,7 @@
-/** Runs cited tests through Vitest in this process, each run in a worker of its own that records or replaces (worker.ts). */
+/**
+ * Runs cited tests through Vitest in this process, each run in a worker of its own that records or replaces
+ * (worker.ts).
+ */
 import { join } from 'node:path';
 import { createVitest, type TestCase, type Vitest } from 'vitest/node';
 import { openModules } from './plugin.ts';

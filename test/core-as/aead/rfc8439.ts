@@ -1,4 +1,6 @@
-/** Test vectors of RFC 8439, typed from sections 2.3.2, 2.4.2, 2.5.2, 2.6.2, 2.8.2 and all of appendix A (A.1 to A.5). */
+/**
+ * Test vectors of RFC 8439, typed from sections 2.3.2, 2.4.2, 2.5.2, 2.6.2, 2.8.2 and all of appendix A (A.1 to A.5).
+ */
 import { hex } from './cipher.ts';
 
 const ascii = (text: string) => Uint8Array.from(Buffer.from(text, 'latin1'));

@@ -1,4 +1,7 @@
-/** An ordinary CoAP tool, libcoap's coap-client, at a device through the gateway: requests, blocks both ways, Observe. Real sockets on loopback. */
+/**
+ * libcoap's coap-client, an independent CoAP tool, and a device behind the gateway: requests, blocks both ways,
+ * Observe. Real sockets on loopback.
+ */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -71,11 +74,11 @@ describe.skipIf(missing !== undefined)(`coap-client${missing === undefined ? '' 
     expect(readFileSync(received).equals(body)).toBe(true);
   });
 
-  it('loses its first message, another and two in a row', async () => {
+  it('recovers when the first message, another one or two in a row are lost', async () => {
     const [sent, received] = [join(folder, 'sent'), join(folder, 'received')];
     const body = LARGE.subarray(0, 6000);
     writeFileSync(sent, body);
-    // By number: where the tool draws lots at one in five, it loses a block of one body in 300 five times, and gives up.
+    // Losses by number: at a random one in five, the tool loses one block of one body in 300 five times, and gives up.
     const lost = ['-l', '1,4,7-8', '-v', '7'];
     const put = await ask(...lost, '-m', 'put', '-t', '42', '-f', sent, url('/state'));
     expect(scene.stored.equals(body)).toBe(true);
@@ -84,7 +87,7 @@ describe.skipIf(missing !== undefined)(`coap-client${missing === undefined ? '' 
     for (const { stdout, stderr } of [put, got]) expect(`${stdout}${stderr}`.match(/Packet \d+ dropped/g)).toHaveLength(4);
   });
 
-  it('observes each change and says when it has enough', async () => {
+  it('observes each change and cancels the observation', async () => {
     await ask('-m', 'put', '-e', 'first', url('/state'));
     const observer = new TestProcess(command as string, ['-s', '4', '-B', '20', '-m', 'get', url('/state')]);
     for (const state of ['first', 'second', 'third']) {

@@ -1,4 +1,4 @@
-/** Lab process: datagrams there and back, to try out a link. */
+/** Lab process: datagrams there and back, to test a link. */
 import { createSocket } from 'node:dgram';
 import { serve } from '../../dist/bench/processes/child.js';
 
@@ -6,7 +6,7 @@ import { serve } from '../../dist/bench/processes/child.js';
 const PATIENCE = 400;
 
 serve({
-  /** Sends back all it gets. @returns its port */
+  /** Echoes all datagrams. @returns its port */
   listen: ({ host }) =>
     new Promise((resolve) => {
       const socket = createSocket('udp4');
@@ -14,7 +14,10 @@ serve({
       socket.bind(0, host, () => resolve(socket.address().port));
     }),
 
-  /** Of those that came back, in the order they did: round-trip times in ms and numbers. All are sent at once, or one every `interval` ms. */
+  /**
+   * Round-trip times in ms and numbers of the datagrams that came back, in order of arrival. All are sent at once, or
+   * one every `interval` ms.
+   */
   async ping({ host, port, count, size, interval = 0 }) {
     const socket = createSocket('udp4');
     const sent = [];

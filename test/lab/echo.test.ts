@@ -1,6 +1,6 @@
 /**
- * Small things at 100 Mbit/s and 50 ms round trip: the first echo of a new connection, echoes on an open one under loss, and CoAP requests beside an
- * upload on the same connection.
+ * Small exchanges at 100 Mbit/s and 50 ms round trip: the first echo of a new connection, echoes on an open one under
+ * loss, and CoAP requests beside an upload on the same connection.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';

@@ -7,14 +7,17 @@ import { Namespace } from './namespaces.ts';
 export const EMULATOR_SOURCE = fromRoot('test/lab/link-emulator.c');
 export const EMULATOR = fromRoot('build/lab/link-emulator');
 
-/** As `link-emulator` prints them. */
+/** In the form that `link-emulator` prints. */
 export interface EmulatorCounters extends Counters {
-  /** For want of room in the queue. */
+  /** Dropped because the queue was full. */
   readonly dropped: number;
-  /** By the receiving device. */
+  /** Dropped by the receiving device. */
   readonly refused: number;
   readonly fragments: number;
-  /** ms: the longest time of a packet in the queue, the mean, and the 99th percentile; since the start or the last look. */
+  /**
+   * ms: the longest time of a packet in the queue, the mean, and the 99th percentile; since the start or the previous
+   * report.
+   */
   readonly waited: number;
   readonly mean: number;
   readonly p99: number;
@@ -25,7 +28,7 @@ export interface EmulatedLinkCounters extends LinkCounters {
   readonly ba: EmulatorCounters;
 }
 
-/** Where a link is that leads to a namespace of others, which may have several. */
+/** Where a link into a namespace of other links is, which may have several. */
 export interface Place {
   readonly far: Namespace;
   /** Name of the device at both ends. */
@@ -60,7 +63,7 @@ export class EmulatedLink implements Link {
     throw link.#emulator.failure('did not start');
   }
 
-  /** The counters so far. Times in the queue are counted anew from here. */
+  /** Returns the counters. Restarts the measurement of times in the queue. */
   look(): Promise<EmulatedLinkCounters> {
     return this.#counters('SIGUSR1');
   }

@@ -1,8 +1,9 @@
 /**
  * Figures of the lab: each test records its own; `report.ts` prints them as one table at the end of a run.
  *
- * A goal fails its test, unless `SVC_LAB_FIGURES=0`: on a machine that does other work at the same time figures say little, and then they are
- * only printed. What is right or wrong whatever the machine does (every byte arrives, nothing is fragmented) is no figure.
+ * A missed goal fails its test, unless `SVC_LAB_FIGURES=0`: on a machine with other work figures mean little, and are
+ * only printed then. A property that holds on every machine (every byte arrives, nothing is fragmented) is not a
+ * figure.
  */
 import { appendFileSync } from 'node:fs';
 import { expect } from 'vitest';
@@ -10,7 +11,7 @@ import type { Absence, Figure, Goal } from './report.ts';
 
 const HELD = process.env.SVC_LAB_FIGURES !== '0';
 
-/** Notes a figure, and holds it to the goal when there is one. @param row what it is, with its unit */
+/** Records a figure, and checks it against the goal when there is one. @param row its name, with its unit */
 export function record(row: string, contender: string, value: number, { atLeast, atMost }: Goal = {}): void {
   note({ row, contender, value, ...(atLeast === undefined ? {} : { atLeast }), ...(atMost === undefined ? {} : { atMost }) });
   if (!HELD) return;
@@ -19,7 +20,7 @@ export function record(row: string, contender: string, value: number, { atLeast,
   if (atMost !== undefined) expect.soft(value, row).toBeLessThanOrEqual(atMost);
 }
 
-/** Notes why peers have no figures. */
+/** Records why peers have no figures. */
 export function recordAbsent(reasons: Readonly<Record<string, string>>): void {
   for (const [absent, reason] of Object.entries(reasons)) note({ absent, reason });
 }

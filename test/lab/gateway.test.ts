@@ -1,6 +1,6 @@
 /**
- * A real router, miniupnpd over nftables, between a host and the outside: a port mapped by PCP, NAT-PMP and UPnP is reached from outside.
- * And the router shows what a hop limit does: a datagram with 1 ends there, its neighbours do not.
+ * A real router, miniupnpd over nftables, between a host and the outside: a port mapped by PCP, NAT-PMP and UPnP is
+ * reached from outside. It also shows the effect of a hop limit: a datagram with 1 ends there, its neighbours do not.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -40,7 +40,7 @@ allow 1024-65535 192.168.1.0/24 1024-65535
 deny 0-65535 0.0.0.0/0 0-65535
 `;
 
-/** Maps port 5000 by the way that is its argument, says what was mapped and what arrives, and closes when told so. */
+/** Maps port 5000 by the protocol in its argument, prints the mapping and arriving datagrams, and closes on input. */
 const INSIDE = `
 import { nodeEnvironment } from './dist/transport/node/index.js';
 import { nodeUpnp } from './dist/transport/node/upnp.js';
@@ -60,7 +60,10 @@ process.stdin.once('data', async () => {
 });
 `;
 
-/** Sends thirty datagrams outside, every third with a hop limit of 1. The argument: datagrams before system calls of its own. */
+/**
+ * Sends thirty datagrams outside, every third with a hop limit of 1. The argument: number of datagrams before it
+ * switches to its own system calls.
+ */
 const LIMITED = `
 import { nodeEnvironment } from './dist/transport/node/index.js';
 const { network } = nodeEnvironment({ systemCallsAfter: Number(process.argv[1]) });
@@ -74,7 +77,7 @@ for (let i = 0; i < 30; i++) {
 }
 `;
 
-/** Prints what arrives, and sends to the host and port that it reads. */
+/** Prints arriving datagrams, and sends to the host and port that it reads. */
 const OUTSIDE = `
 import { createSocket } from 'node:dgram';
 const socket = createSocket('udp4').bind(7000, () => console.log('ready'));
@@ -104,7 +107,7 @@ describe.skipIf(missing !== undefined)(`behind a router${missing === undefined ?
     writeFileSync(join(folder, 'rules'), RULES);
     writeFileSync(join(folder, 'conf'), MINIUPNPD);
     router.run('nft', '-f', join(folder, 'rules'));
-    // Its pid file would be this machine's otherwise.
+    // Its pid file would otherwise be this machine's.
     const daemon = start(router, [
       'unshare',
       '--mount',
@@ -113,7 +116,7 @@ describe.skipIf(missing !== undefined)(`behind a router${missing === undefined ?
       `mount -t tmpfs none /run && exec miniupnpd -d -f ${join(folder, 'conf')}`,
     ]);
     await daemon.until('miniupnpd', () => (/Listening for NAT-PMP/.test(daemon.stderr + daemon.stdout) ? true : undefined));
-    // The kernel calls a new link up with a delay.
+    // The kernel reports a new link as up with a delay.
     while (!host.run('cat', '/sys/class/net/eth0/operstate').startsWith('up')) await new Promise((resolve) => setTimeout(resolve, 100));
     outside = script(internet, OUTSIDE, []);
     await outside.line((line) => line === 'ready');
@@ -143,7 +146,8 @@ describe.skipIf(missing !== undefined)(`behind a router${missing === undefined ?
       await host.line((line) => line === `received ${way}`);
       host.write('close\n');
       await host.line((line) => line === 'closed');
-      // The package for UPnP deletes without naming UDP, which a router does not understand: that mapping ends with its hour.
+      // The UPnP package deletes without naming UDP, which a router does not understand: that mapping ends with its
+      // hour.
       if (way !== 'UPnP') expect(namespaces[1]!.run('nft', 'list', 'ruleset')).not.toContain('dnat');
     },
     2 * PATIENCE,

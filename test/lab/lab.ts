@@ -1,4 +1,4 @@
-/** What the lab's tests share: the suite that is skipped where it cannot run, and the contenders over a link. */
+/** Shared by the lab's tests: the suite, which is skipped where it cannot run, and the contenders over a link. */
 import { describe } from 'vitest';
 import { Contenders } from '../../bench/contenders.ts';
 import { type Selection, select } from '../../bench/peers.ts';
@@ -15,7 +15,7 @@ const BBR = 'tcp-bbr';
 /** ms for one measurement of a peer. */
 const PATIENCE = 120_000;
 
-// Without vitest's main process nobody wants the rest; vitest's own `process.exit` of a worker throws.
+// Without vitest's main process the results are lost, so exit; vitest's own `process.exit` of a worker throws.
 process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 
 export const lab: typeof describe.skip = describe.skipIf(process.env.SVC_LAB_MISSING !== undefined);
@@ -25,7 +25,10 @@ export async function overLink(options: LinkOptions, work: (link: Link) => Promi
   return over(process.env.SVC_LAB_LINK === 'netem' ? NetemLink.open(options) : await EmulatedLink.open(options), work);
 }
 
-/** Runs `work` with ours and the peers, who connect from the near end of the link to the far one. Peers that cannot be measured are recorded. */
+/**
+ * Runs `work` with svc-connect and the peers, which connect from the near end of the link to the far one. Peers that
+ * cannot be measured are recorded.
+ */
 export function withContenders(
   link: Link,
   ours: readonly Program[],
@@ -46,7 +49,7 @@ export function withContenders(
   });
 }
 
-/** As for a bench, and BBR where the kernel has it. */
+/** As in the benches, and BBR where the kernel has it. */
 function selected(names: string): Selection {
   const wanted = names.split(',');
   const others = wanted.filter((name) => name !== BBR).join(',');

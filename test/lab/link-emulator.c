@@ -9,35 +9,36 @@
  *     Creates a TUN device in each namespace and carries IP packets between them. Each direction, in order:
  *
  *       1. loses a packet at random, or a burst of them;
- *       2. drops it when the queue has no room for it (drop-tail);
+ *       2. drops it when it exceeds the queue (drop-tail);
  *       3. sends it at the rate of the line, after those before it;
  *       4. delivers it after the delay and the jitter, in the order sent.
  *
- *     So a packet lost at random takes no time of the line. Each direction draws from a generator of its own: what one loses does not
- *     depend on what the other carries.
+ *     So a packet lost at random takes no time of the line. Each direction has its own generator: the losses of one do not depend
+ *     on the packets of the other.
  *
- *     Prints `up` on standard output when both devices are. Ends on SIGTERM or SIGINT, also when the parent ends, with one JSON document
- *     on standard output; the devices are gone then. SIGUSR1 prints one too, and times in the queue are counted anew from there.
+ *     Prints `up` on standard output when both devices are up. Ends on SIGTERM or SIGINT, also when the parent ends, with one JSON
+ *     document on standard output; the devices are gone then. SIGUSR1 prints one, too, and restarts the measurement of times in
+ *     the queue.
  *
  * OPTIONS
- *     Where a value is PAIR it is one number for both directions, or two with a colon between: from a to b, from b to a.
+ *     A PAIR is one number for both directions, or two with a colon between: from a to b, from b to a.
  *
  *     --device=NAME    name of the devices, the same in both namespaces
  *     --a, --b         ends: namespace as `ip netns` knows it, IPv4 address and prefix length
  *     --rate=PAIR      Mbit/s of IP packets, 0 = no limit (default)
- *     --queue=PAIR     bytes that may wait for the line, 0 = 65,535 packets (default)
+ *     --queue=PAIR     capacity of the queue in bytes, 0 = 65,535 packets (default)
  *     --delay=PAIR     ms one way (default 0)
- *     --jitter=PAIR    ms that come on top, evenly distributed from 0 (default 0)
+ *     --jitter=PAIR    additional ms, evenly distributed from 0 (default 0)
  *     --loss=PAIR      percent (default 0)
- *     --burst=PAIR     packets, 1 to 1,000: once one is lost so many in a row are, and so much more seldom: `loss` is the share of
- *                      all packets in any case (default 1)
+ *     --burst=PAIR     packets lost in a row, 1 to 1,000; longer bursts are rarer: `loss` is the share of all packets in any
+ *                      case (default 1)
  *     --mtu=BYTES      of the devices, 576 to 65,535 (default 1,500)
  *     --seed=NUMBER    of the random numbers (default 1)
  *
  * OUTPUT
- *     {"ab": {...}, "ba": {...}} with, for each direction: `packets` and `bytes` delivered, `lost` at random, `dropped` for want of room in the queue,
- *     `refused` by the receiving device, `fragments` that came in (parts of an IPv4 or IPv6 packet), and of the times of packets in the queue,
- *     in ms, the longest `waited`, the `mean` and the 99th percentile `p99` (in steps of 0.1).
+ *     {"ab": {...}, "ba": {...}} with, for each direction: `packets` and `bytes` delivered, `lost` at random, `dropped` because
+ *     the queue was full, `refused` by the receiving device, `fragments` received (parts of an IPv4 or IPv6 packet), and for the
+ *     times of packets in the queue, in ms, the longest `waited`, the `mean` and the 99th percentile `p99` (in steps of 0.1).
  *
  * EXIT STATUS
  *     0 ended by a signal, 1 failed (no root, no TUN, no such namespace), 2 wrong use.
@@ -87,12 +88,12 @@ struct direction {
   int losing; /* packets left of a burst */
   uint64_t random;
   struct packet *ring;
-  unsigned delivered, sent, taken; /* ring indices, never wrapped: those before are delivered, have left the line, were taken in */
+  unsigned delivered, sent, taken; /* ring indices, never wrapped: packets before are delivered, have left the line, are accepted */
   long queued;                     /* bytes that have not left the line */
   uint64_t line_free, last_arrival;
   uint64_t packets, bytes, lost, dropped, refused, fragments;
   uint64_t waited, waited_sum, waited_count;
-  uint32_t waits[WAITS]; /* how many waited so many steps; the last stands for all beyond */
+  uint32_t waits[WAITS]; /* histogram of waits in steps; the last bucket holds all beyond */
 };
 
 static struct direction directions[2];
@@ -122,8 +123,8 @@ int main(int count, char **arguments) {
   parse(count, arguments, ends, device, &mtu);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   prctl(PR_SET_TIMERSLACK, 1000ul);
-  setpriority(PRIO_PROCESS, 0, PRIORITY); /* a line does not wait for who uses it; refused, it may be late on a busy machine */
-  /* Signals arrive while we wait, and nowhere else. */
+  setpriority(PRIO_PROCESS, 0, PRIORITY); /* a line does not wait for its users; if this fails, packets may be late on a busy machine */
+  /* Signals arrive only while we wait. */
   sigset_t ours;
   sigemptyset(&ours);
   sigaddset(&ours, SIGTERM);
@@ -151,7 +152,7 @@ int main(int count, char **arguments) {
   return 0;
 }
 
-/* -- what happens to packets -------------------------------------------------------------------------------------------------------- */
+/* -- the fate of packets ------------------------------------------------------------------------------------------------------------ */
 
 static uint64_t now(void) {
   struct timespec time;
@@ -168,16 +169,16 @@ static double draw(struct direction *d) {
 }
 
 static int is_fragment(const unsigned char *packet, int length) {
-  if (length >= 20 && packet[0] >> 4 == 4) return ((packet[6] & 0x3f) | packet[7]) != 0; /* offset, or more to follow */
+  if (length >= 20 && packet[0] >> 4 == 4) return ((packet[6] & 0x3f) | packet[7]) != 0; /* offset, or more fragments */
   return length >= 40 && packet[0] >> 4 == 6 && packet[6] == 44;
 }
 
-/* The queue forgets what has left the line by now. */
+/* Removes packets that have left the line from the queue. */
 static void leave_line(struct direction *d, uint64_t time) {
   while (d->sent != d->taken && d->ring[d->sent % RING].leaves <= time) d->queued -= d->ring[d->sent++ % RING].length;
 }
 
-/* A burst begins at a packet with the chance that makes `loss` the share of all: between two bursts (1 - chance) / chance packets pass. */
+/* A burst begins at a packet with the probability that makes `loss` the share of all: between two bursts (1 - p) / p packets pass. */
 static int is_lost(struct direction *d) {
   if (d->losing == 0 && d->loss > 0 && draw(d) * (d->loss + d->burst * (100 - d->loss)) < d->loss) d->losing = (int)d->burst;
   if (d->losing == 0) return 0;
@@ -220,7 +221,7 @@ static void note_wait(struct direction *d, uint64_t wait) {
   if (wait > d->waited) d->waited = wait;
 }
 
-/* ns that no more than one in a hundred waited longer. */
+/* 99th percentile of the waits, in ns. */
 static uint64_t wait_p99(const struct direction *d) {
   uint64_t beyond = d->waited_count / 100, step = WAITS;
   while (step > 0 && d->waits[step - 1] <= beyond) beyond -= d->waits[--step];
@@ -242,7 +243,7 @@ static void deliver(struct direction *d, uint64_t time) {
   }
 }
 
-/* Delivers what is due, waits for packets or for the next delivery, takes in what came. */
+/* Delivers due packets, waits for packets or for the next delivery, accepts arrivals. */
 static void carry(void) {
   static unsigned char data[MAX_PACKET];
   uint64_t time = now(), next = time + SECOND;
@@ -286,7 +287,7 @@ static void print_counters(void) {
 
 /* -- devices ------------------------------------------------------------------------------------------------------------------------ */
 
-/* Goes into the namespace, and stays. */
+/* Enters the namespace, and stays there. */
 static void enter(const char *name) {
   char path[160];
   snprintf(path, sizeof path, "/var/run/netns/%s", name);
@@ -387,7 +388,7 @@ static void parse(int count, char **arguments, struct end ends[2], char *device,
       case 'u': pair("burst", optarg, 1, 1000, &ab->burst, &ba->burst); break;
       case 'm': *mtu = (int)single("mtu", optarg, 576, 65535); break;
       case 's': seed = (uint64_t)single("seed", optarg, 0, 9e15); break;
-      default: exit(2); /* getopt has said why */
+      default: exit(2); /* getopt has printed the reason */
     }
   }
   if (optind < count) fail(2, "\"%s\" is no option", arguments[optind]);

@@ -1,4 +1,4 @@
-/** The emulator itself: what it was told to do happens to packets, and its counters say so. */
+/** The emulator itself: packets suffer its configured faults, and its counters report them. */
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { withChildren } from '../../bench/processes/parent.ts';
@@ -19,7 +19,7 @@ lab('link emulator', () => {
     expect(counters).toMatchObject({ ab: { packets: 5, bytes: 5 * 128, lost: 0, dropped: 0 }, ba: { packets: 5, lost: 0, dropped: 0 } });
   });
 
-  it('loses in one direction what the seed says', async () => {
+  it('loses in one direction the packets that the seed selects', async () => {
     const some = { loss: [30, 0], seed: 3 } as const;
     const first = await ping(some, { count: 200 });
     expect(first.counters.ab.lost).toBeGreaterThan(30);
@@ -29,7 +29,7 @@ lab('link emulator', () => {
     expect((await ping(some, { count: 200 })).counters.ab.lost).toBe(first.counters.ab.lost);
   });
 
-  it('loses as much in bursts, each as long as it was told', async () => {
+  it('loses the same share in bursts, each of the configured length', async () => {
     const some = { loss: [25, 0], burst: [10, 1], seed: 7 } as const;
     const load = { count: 600, interval: 1 };
     const { numbers, counters } = await ping(some, load);
@@ -42,19 +42,19 @@ lab('link emulator', () => {
     expect((await ping(some, load)).numbers).toEqual(numbers);
   });
 
-  it('sends at the rate of the line and drops what its queue has no room for', async () => {
-    // 60 packets at once on a line that takes 8 ms for each, with room for ten.
+  it('sends at the rate of the line and drops packets that exceed its queue', async () => {
+    // 60 packets at once on a line that takes 8 ms for each, with a queue of ten.
     const { counters } = await ping({ rate: [1, 0], queue: [10_000, 0] }, { count: 60, size: 1000 - HEADERS });
     expect(counters.ab.dropped).toBeGreaterThan(40);
     expect(counters.ab.waited).toBeGreaterThan(50);
     expect(counters.ab.waited).toBeLessThanOrEqual(72);
-    // What got in waited 0, 8, 16 … ms.
+    // The queued packets waited 0, 8, 16 … ms.
     expect(counters.ab.mean).toBeGreaterThan(counters.ab.waited / 3);
     expect(counters.ab.mean).toBeLessThan(counters.ab.waited / 1.5);
     expect(Math.abs(counters.ab.p99 - counters.ab.waited)).toBeLessThan(0.2);
   });
 
-  it('tells its counters on the way, and then counts times in the queue anew', async () => {
+  it('reports its counters while it runs, and then restarts the times in the queue', async () => {
     const looks: EmulatedLinkCounters[] = [];
     const last = await over(await EmulatedLink.open({ rate: [1, 0] }), async (link) => {
       const emulated = link as EmulatedLink;
@@ -78,7 +78,7 @@ lab('link emulator', () => {
     expect(fragmented).toBeGreaterThan(0);
   });
 
-  it('says in one line what is wrong with its arguments', () => {
+  it('reports in one line what is wrong with its arguments', () => {
     for (const wrong of [
       '--loss=101',
       '--burst=0',

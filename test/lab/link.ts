@@ -1,6 +1,6 @@
 /**
- * What a link of the lab is: IP with the faults of a real line between two new network namespaces, `near` (10.77.0.1) and `far` (10.77.0.2). Two make
- * one: `emulator.ts` and `netem.ts`.
+ * A link of the lab: IP with the faults of a real line between two new network namespaces, `near` (10.77.0.1) and `far`
+ * (10.77.0.2). Two modules create links: `emulator.ts` and `netem.ts`.
  */
 import { readFileSync } from 'node:fs';
 import type { Namespace } from './namespaces.ts';
@@ -9,7 +9,7 @@ import type { Namespace } from './namespaces.ts';
 export const DEVICE = 'lab';
 export const NEAR_ADDRESS = '10.77.0.1';
 export const FAR_ADDRESS = '10.77.0.2';
-/** The far end once more: TCP to this address runs with BBR, where the kernel has it. */
+/** A second address of the far end: TCP to it runs with BBR, where the kernel has it. */
 export const FAR_BBR_ADDRESS = '10.77.0.3';
 export const PREFIX_LENGTH = 24;
 
@@ -19,30 +19,33 @@ export type Both = number | readonly [number, number];
 export interface LinkOptions {
   /** Mbit/s; default no limit. */
   readonly rate?: Both;
-  /** Bytes that may wait for the line; default many. */
+  /** Capacity of the line's queue in bytes; default large. */
   readonly queue?: Both;
   /** ms one way. */
   readonly delay?: Both;
-  /** ms that come on top, evenly distributed from 0. */
+  /** Additional ms, evenly distributed from 0. */
   readonly jitter?: Both;
   /** Percent. */
   readonly loss?: Both;
-  /** Packets that are lost in a row, 1 to 1,000; `loss` stays the share of all. Netem's bursts are that long on average. Default 1. */
+  /**
+   * Packets that are lost in a row, 1 to 1,000; `loss` stays the share of all. Netem's bursts have this length on
+   * average. Default 1.
+   */
   readonly burst?: Both;
   /** Bytes of an IP packet, default 1,500. */
   readonly mtu?: number;
-  /** Of the emulator's random numbers; netem's are its own. */
+  /** Seed of the emulator's random numbers; netem has no seed. */
   readonly seed?: number;
 }
 
-/** Of one direction. */
+/** Counters of one direction. */
 export interface Counters {
   /** Carried to the other end. */
   readonly packets: number;
   readonly bytes: number;
-  /** Not carried: at random; with netem for want of room in the queue too. */
+  /** Not carried: at random; with netem also because the queue was full. */
   readonly lost: number;
-  /** Not carried for want of room in the queue, where that is counted on its own. */
+  /** Not carried because the queue was full, where that is counted separately. */
   readonly dropped?: number;
 }
 
@@ -55,11 +58,11 @@ export interface LinkCounters {
 export interface Link {
   readonly near: Namespace;
   readonly far: Namespace;
-  /** Takes the link down, and the namespaces with what still runs in them. */
+  /** Removes the link, and the namespaces with their remaining processes. */
   close(): Promise<LinkCounters>;
 }
 
-/** Runs `work` over a link, which is taken down whatever happens. @returns what the link counted */
+/** Runs `work` over a link, which is removed in any case. @returns the counters of the link */
 export async function over<Counted>(link: { close(): Promise<Counted> } & Link, work: (link: Link) => Promise<void>): Promise<Counted> {
   try {
     route(link.near, FAR_ADDRESS, 'cubic');
@@ -74,12 +77,15 @@ export async function over<Counted>(link: { close(): Promise<Counted> } & Link, 
   return link.close();
 }
 
-/** TCP of this kernel can run with it. */
+/** Whether TCP of this kernel can run with it. */
 export function hasCongestionControl(name: 'cubic' | 'bbr'): boolean {
   return readFileSync('/proc/sys/net/ipv4/tcp_available_congestion_control', 'utf8').split(/\s+/).includes(name);
 }
 
-/** TCP there runs with this congestion control, whatever the machine's default is. CUBIC (RFC 9438) is what others meet in the field. */
+/**
+ * Sets TCP's congestion control there, whatever the machine's default is. CUBIC (RFC 9438) is the usual competitor in
+ * the field.
+ */
 function route(from: Namespace, to: string, congestion: 'cubic' | 'bbr'): void {
   from.run('ip', 'route', 'replace', `${to}/32`, 'dev', DEVICE, 'congctl', congestion);
 }

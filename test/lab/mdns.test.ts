@@ -1,6 +1,6 @@
 /**
- * An ordinary browser, Avahi's, in a namespace of its own sees a device in another one: found by type and subtype, resolved, changed, gone. `svc discover`
- * sees that device, and what Avahi announces.
+ * An independent browser, Avahi's, in its own namespace, sees a device in another one: found by type and subtype,
+ * resolved, changed, gone. `svc discover` sees that device, and Avahi's announcements.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { Namespace } from './namespaces.ts';
 const PROGRAMS = ['avahi-daemon', 'avahi-browse', 'avahi-publish', 'dbus-daemon'];
 const missing = process.env.SVC_LAB_MISSING ?? PROGRAMS.find((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
 
-/** ms for a step of Avahi's. */
+/** ms for a step of Avahi. */
 const PATIENCE = 20_000;
 
 const DEVICE = `
@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined)(`avahi-browse${missing === undefined ? ''
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   });
 
-  /** A bus of its own: Avahi speaks to its clients over the system's D-Bus. */
+  /** A separate bus: Avahi serves its clients over the system's D-Bus. */
   async function startAvahi(): Promise<void> {
     const bus = join(folder, 'bus');
     writeFileSync(
@@ -73,7 +73,7 @@ describe.skipIf(missing !== undefined)(`avahi-browse${missing === undefined ? ''
     );
     start(far, ['dbus-daemon', `--config-file=${join(folder, 'bus.conf')}`, '--nofork', '--nopidfile']);
     await until('D-Bus', () => spawnSync('test', ['-S', bus]).status === 0);
-    // Avahi keeps its pid file and socket in /run: a mount namespace of its own keeps those from this machine's.
+    // Avahi keeps its pid file and socket in /run: a separate mount namespace keeps this machine's /run untouched.
     const run = `mount -t tmpfs none /run && exec avahi-daemon --no-drop-root --no-rlimits --no-chroot --no-proc-title -f ${join(folder, 'avahi.conf')}`;
     start(far, ['unshare', '--mount', 'sh', '-c', run]);
     await until('avahi-daemon', () => browse('_none._udp') !== null);
@@ -87,7 +87,7 @@ describe.skipIf(missing !== undefined)(`avahi-browse${missing === undefined ? ''
     return { DBUS_SYSTEM_BUS_ADDRESS: `unix:path=${join(folder, 'bus')}` };
   }
 
-  /** What Avahi found by now, one resolved service a line; null when it does not answer. */
+  /** The services that Avahi has found, one resolved service a line; null when it does not answer. */
   function browse(type: string): string | null {
     const command = ['netns', 'exec', far.name, 'avahi-browse', '--parsable', '--resolve', '--terminate', type];
     const { status, stdout } = spawnSync('ip', command, { encoding: 'utf8', env: { ...process.env, ...busVariables() }, timeout: 5_000 });
@@ -100,12 +100,12 @@ describe.skipIf(missing !== undefined)(`avahi-browse${missing === undefined ? ''
 
   async function until(what: string, done: () => boolean): Promise<void> {
     for (const end = Date.now() + PATIENCE; !done(); ) {
-      if (Date.now() > end) throw new Error(`waited in vain: ${what}`);
+      if (Date.now() > end) throw new Error(`timed out: ${what}`);
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
   }
 
-  // Avahi takes only subtypes that begin with an underscore, which RFC 6763 §7.1 does not ask for.
+  // Avahi takes only subtypes that begin with an underscore, which RFC 6763 §7.1 does not require.
   it.each(['_svc._udp', '_lab._sub._svc._udp'])(
     'resolves the device below %s',
     async (type) => {
@@ -118,7 +118,7 @@ describe.skipIf(missing !== undefined)(`avahi-browse${missing === undefined ? ''
   );
 
   it(
-    'is no different for svc discover, from another host and from the same',
+    'and svc discover agree, on another host and on the same',
     () => {
       const expected = { productId: 'pr-lab', deviceId: 'de-lab', name: 'Boiler', addresses: ['10.77.0.1:5700'] };
       for (const namespace of [far, near]) expect(discovered(namespace, '--subtype', '_lab')).toMatchObject([expected]);
@@ -127,7 +127,7 @@ describe.skipIf(missing !== undefined)(`avahi-browse${missing === undefined ? ''
   );
 
   it(
-    'and what Avahi announces is found by svc discover, from another host and from the same',
+    "and svc discover agree on Avahi's own announcements, on another host and on the same",
     async () => {
       const items = ['productid=pr-avahi', 'deviceid=de-avahi', 'fn=Café'];
       const published = start(far, ['avahi-publish', '--service', 'pr-avahi-de-avahi', '_svc._udp', '5592', ...items]);

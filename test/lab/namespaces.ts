@@ -1,13 +1,16 @@
 /**
- * Network namespaces of the lab. Their names carry the process id of the run they belong to, so that its end removes all of them and no others
- * (`setup.ts`).
+ * Network namespaces of the lab. Their names contain the process id of their run, so that its end removes exactly its
+ * own (`setup.ts`).
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import type { Program } from '../../bench/processes/parent.ts';
 
 let made = 0;
 
-/** A new namespace with its loopback up. Without IPv6, whose own packets would take part in what a link's seed decides, unless it is asked for. */
+/**
+ * A new namespace with its loopback up. Without IPv6 unless requested: IPv6's own packets would consume random numbers
+ * of a link's seed.
+ */
 export class Namespace {
   readonly name: string;
 
@@ -16,27 +19,27 @@ export class Namespace {
     this.name = `${namePrefix(process.env.SVC_LAB_RUN)}${process.pid}-${made}`;
     ip('netns', 'add', this.name);
     if (!ipv6) this.set('net/ipv6/conf/default/disable_ipv6', '1');
-    // Otherwise no address is of use for a second, while others might say that they have it (RFC 4862 §5.4).
+    // Otherwise an address is unusable for a second of duplicate address detection (RFC 4862 §5.4).
     else this.set('net/ipv6/conf/default/dad_transmits', '0');
     this.run('ip', 'link', 'set', 'lo', 'up');
   }
 
-  /** Sets what `sysctl` calls by dots, where there is such a thing: small systems lack `sysctl`, and a kernel may be without IPv6. */
+  /** Sets a key in `sysctl`'s dotted form if it exists: small systems lack `sysctl`, and a kernel may lack IPv6. */
   set(name: string, value: string): void {
     this.run('sh', '-c', `echo ${value} 2> /dev/null > /proc/sys/${name} || true`);
   }
 
-  /** Carries out commands of `ip`, one a line. */
+  /** Runs commands of `ip`, one a line. */
   ip(commands: string): void {
     execFileSync('ip', ['-n', this.name, '-batch', '-'], { input: commands });
   }
 
-  /** Carries out commands of `nft`, as a whole or not at all. */
+  /** Runs commands of `nft`, as a whole or not at all. */
   nft(commands: string): void {
     execFileSync('ip', ['netns', 'exec', this.name, 'nft', '-f', '-'], { input: commands });
   }
 
-  /** Runs a command inside to its end. @returns what it printed */
+  /** Runs a command inside to its end. @returns its output */
   run(...command: string[]): string {
     return ip('netns', 'exec', this.name, ...command);
   }
@@ -47,7 +50,7 @@ export class Namespace {
     return { ...program, command: ['ip', 'netns', 'exec', this.name, ...command] };
   }
 
-  /** Packets that IPv4 cut into fragments here, or could not put together. */
+  /** Packets that IPv4 fragmented here, or could not reassemble. */
   fragmented(): number {
     const [names = [], values = []] = this.run('cat', '/proc/net/snmp')
       .split('\n')
@@ -62,12 +65,12 @@ export class Namespace {
   }
 }
 
-/** How the names of a run begin. @param run its process id */
+/** Prefix of the names of a run. @param run its process id */
 export function namePrefix(run: number | string | undefined): string {
   return `svc-lab-${run}-`;
 }
 
-/** Ends what runs inside, which only this lab started there, and deletes the namespace. */
+/** Ends the processes inside, all started by this lab, and deletes the namespace. */
 function remove(name: string): void {
   const pids = spawnSync('ip', ['netns', 'pids', name], { encoding: 'utf8' }).stdout.split('\n').filter(Boolean);
   for (const pid of pids) {

@@ -1,4 +1,7 @@
-/** A stream of ours and one of TCP CUBIC share a line of 100 Mbit/s and 50 ms round trip: neither starves, and the shares are figures. */
+/**
+ * One of our streams and one of TCP CUBIC share a line of 100 Mbit/s and 50 ms round trip: neither starves, and the
+ * shares are figures.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { Contenders, Pair } from '../../bench/contenders.ts';
@@ -6,7 +9,7 @@ import { program } from '../../bench/processes/parent.ts';
 import { record } from './figures.ts';
 import { lab, overLink, withContenders } from './lab.ts';
 
-/** ms to find the share, and over which it is taken. */
+/** ms to find the share, and ms over which it is measured. */
 const SETTLE = 4_000;
 const WINDOW = 60_000;
 /** More than the window carries: the transfers are cut off. */
@@ -18,7 +21,7 @@ lab('a neighbour', () => {
     ['1 BDP', 625_000],
     ['0.25 BDP', 156_250],
   ] as const) {
-    it(`of TCP CUBIC lives beside us with ${name} of queue`, async () => {
+    it(`of TCP CUBIC is not starved by ours with ${name} of queue`, async () => {
       const rates: Record<string, number> = {};
       await overLink({ rate: 100, delay: 25, queue, seed: 5 }, async (over) => {
         const take = async ({ pairs }: Contenders): Promise<void> => {

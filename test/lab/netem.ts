@@ -1,4 +1,4 @@
-/** A link by two veth devices, each with a netem queue (tc-netem(8)) for what it sends. */
+/** A link of two veth devices, each with a netem queue (tc-netem(8)) for the packets it sends. */
 import { spawnSync } from 'node:child_process';
 import {
   type Both,
@@ -14,10 +14,13 @@ import {
 import { Namespace } from './namespaces.ts';
 
 const MTU = 1500;
-/** Packets that may wait where no queue is asked for. */
+/** Capacity in packets where no queue is configured. */
 const MANY = 100_000;
 
-/** Whether this kernel has netem and `tc` speaks it. @param namespace a fresh one, which is left with the queue on its loopback */
+/**
+ * Whether this kernel has netem and `tc` supports it. @param namespace a fresh one, which keeps the queue on its
+ * loopback
+ */
 export function netemWorks(namespace: string): boolean {
   const command = [
     'netns',
@@ -46,7 +49,7 @@ export class NetemLink implements Link {
     for (const [index, end] of [link.near, link.far].entries()) {
       const address = index === 0 ? NEAR_ADDRESS : FAR_ADDRESS;
       end.run('ip', 'address', 'add', `${address}/${PREFIX_LENGTH}`, 'dev', DEVICE);
-      // Each packet alone, or netem would lose and delay many as one.
+      // Each packet alone: netem would lose and delay many as one.
       end.run('ip', 'link', 'set', 'dev', DEVICE, 'mtu', String(options.mtu ?? MTU), 'gso_max_segs', '1', 'up');
       end.run('tc', 'qdisc', 'add', 'dev', DEVICE, 'root', ...netem(options, index));
     }
@@ -64,10 +67,10 @@ export class NetemLink implements Link {
 /** @param direction 0 near → far, 1 back */
 function netem({ rate = 0, queue = 0, delay = 0, jitter = 0, loss = 0, burst = 1, mtu = MTU }: LinkOptions, direction: number): string[] {
   const of = (value: Both): number => (typeof value === 'number' ? value : (value[direction] as number));
-  // Its limit is of packets, and counts those under way as well.
+  // Its limit is in packets, and includes those in flight.
   const underWay = (of(rate) * 1000 * (of(delay) + of(jitter))) / 8;
   const limit = of(queue) === 0 ? MANY : Math.ceil((of(queue) + underWay) / mtu);
-  // Its jitter goes both ways from the delay.
+  // Its jitter is symmetric around the delay.
   const middle = of(delay) + of(jitter) / 2;
   return [
     ...['netem', 'limit', String(limit), 'delay', `${middle}ms`],
@@ -77,7 +80,7 @@ function netem({ rate = 0, queue = 0, delay = 0, jitter = 0, loss = 0, burst = 1
   ];
 }
 
-/** Bursts are those of Gilbert: the chances that one begins and that one ends. */
+/** Bursts of the Gilbert model: the probabilities that one begins and that one ends. */
 function lossModel(loss: number, burst: number): string[] {
   return burst === 1 ? [`${loss}%`] : ['gemodel', `${(100 * loss) / (burst * (100 - loss))}%`, `${100 / burst}%`];
 }

@@ -1,17 +1,18 @@
 /**
- * The table that a run of the lab ends with: rows are figures, contenders stand side by side, and behind each row the goal that ours has there, with
- * the verdict. Figures come in by a file, one JSON document a line, since each test file is a process of its own.
+ * The table at the end of a lab run: rows are figures, contenders stand side by side, and each row ends with our goal
+ * and the verdict. Figures arrive through a file, one JSON document a line, since each test file is a process of its
+ * own.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
-/** What is reached at least or at most. */
+/** Lower or upper bound. */
 export interface Goal {
   readonly atLeast?: number;
   readonly atMost?: number;
 }
 
 export interface Figure extends Goal {
-  /** What it is, with its unit. */
+  /** Name of the figure, with its unit. */
   readonly row: string;
   readonly contender: string;
   readonly value: number;
@@ -23,7 +24,7 @@ export interface Absence {
   readonly reason: string;
 }
 
-/** Begins a run, whose tests find the file by `SVC_LAB_REPORT`. */
+/** Starts a run, whose tests find the file by `SVC_LAB_REPORT`. */
 export function beginReport(file: string): void {
   writeFileSync(file, '');
   process.env.SVC_LAB_REPORT = file;
@@ -56,7 +57,7 @@ function shown(value: number | undefined): string {
   return value.toFixed(value < 10 ? 2 : value < 1000 ? 1 : 0);
 }
 
-/** What was wanted, and whether it was reached. */
+/** The goal, and whether it was reached. */
 function verdict(figures: readonly Figure[]): string {
   return figures
     .filter(({ atLeast, atMost }) => atLeast !== undefined || atMost !== undefined)
@@ -70,7 +71,7 @@ function verdict(figures: readonly Figure[]): string {
     .join('; ');
 }
 
-/** The first column to the left, the last as it is, those between to the right. */
+/** The first column left-aligned, the last unchanged, the others right-aligned. */
 function aligned(lines: readonly (readonly string[])[]): string[] {
   const widths = (lines[0] as readonly string[]).map((_, column) => Math.max(...lines.map((line) => (line[column] as string).length)));
   return lines.map((line) =>

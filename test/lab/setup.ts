@@ -1,10 +1,11 @@
 /**
  * Before and after a run of the lab, in vitest's own process.
  *
- * 1. What the lab needs is looked for; when something is missing one line says so and every test is skipped.
- * 2. The link emulator is compiled; where the kernel has netem that makes the links, unless SVC_LAB_LINK says otherwise.
- * 3. A process is started that outlives this one, however it ends, and then removes the namespaces of this run with the processes in them.
- * 4. At the end the table of figures is printed; they stay in `build/lab/figures.jsonl`.
+ * 1. Checks the lab's requirements; when one is missing, prints one line that names it and skips every test.
+ * 2. Compiles the link emulator; where the kernel has netem, that makes the links, unless SVC_LAB_LINK is set.
+ * 3. Starts a process that outlives this one, however it ends, and then removes the namespaces of this run with their
+ *    processes.
+ * 4. At the end prints the table of figures; they stay in `build/lab/figures.jsonl`.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, mkdirSync } from 'node:fs';
@@ -18,7 +19,10 @@ import { beginReport, report } from './report.ts';
 
 const REPORT = fromRoot('build/lab/figures.jsonl');
 
-/** Waits for the end of its input, which is our end; then removes for some seconds, since a test may just be making one more. */
+/**
+ * Waits for the end of its input, which is our end; then removes for some seconds, since a test may just be creating
+ * another one.
+ */
 const CLEANER = `cat > /dev/null
 for round in 1 2 3 4 5 6; do
   for name in $(ip netns list | cut -d ' ' -f 1 | grep "^$PREFIX"); do
@@ -50,7 +54,7 @@ function startCleaner(prefix: string): void {
   (cleaner.stdin as Socket).unref();
 }
 
-/** The first thing that is missing, in words. */
+/** The first missing requirement, in words. */
 function missingHere(): string | null {
   if (process.platform !== 'linux') return 'Linux';
   if (process.getuid?.() !== 0) return 'root';

@@ -1,6 +1,6 @@
 /**
- * One bulk stream at 100 Mbit/s and 50 ms round trip: with random loss, every byte arrives and nothing is fragmented; in queues deep and shallow. The
- * goodput is a figure, and so is what we do to the queue.
+ * One bulk stream at 100 Mbit/s and 50 ms round trip: with random loss, every byte arrives and nothing is fragmented;
+ * in deep and shallow queues. The goodput is a figure, and so is our effect on the queue.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
@@ -15,7 +15,10 @@ import { lab, overLink, withContenders } from './lab.ts';
 import { FAR_ADDRESS, type Link } from './link.ts';
 import type { Goal } from './report.ts';
 
-/** Bytes of the first transfer, then seconds that further ones take at the rate of the one before; the last one counts. */
+/**
+ * Bytes of the first transfer, then seconds that further ones take at the rate of the previous one; the last one
+ * counts.
+ */
 const FIRST_BYTES = 512 * 1024;
 const SECONDS = [2, size(8, 20)];
 
@@ -27,7 +30,7 @@ const BDP = 625_000;
 const link = { rate: 100, delay: RTT / 2, queue: BDP, seed: 7 };
 const ours = [program('ours')];
 
-/** ms that a transfer takes to find its rate, and over which a queue is watched then. */
+/** ms in which a transfer finds its rate, and ms over which its queue is then observed. */
 const SETTLE = 2_000;
 const WATCH = size(10_000, 30_000);
 /** ms between the datagrams that measure the queue, and bytes of each. */
@@ -54,7 +57,7 @@ lab('one bulk stream', () => {
     });
   }
 
-  it('leaves no larger packets than its interface carries whole', async () => {
+  it('sends no packets above the MTU of its interface', async () => {
     let fragmented = 0;
     const counters = await overLink({ ...link, mtu: 1400 }, async (over) => {
       await withContenders(
@@ -82,8 +85,8 @@ lab('one bulk stream', () => {
     expect(counters.ab.bytes).toBeGreaterThan(TEN_MEGABYTES);
   });
 
-  it('makes others wait in a deep queue for less than a round trip', async () => {
-    // Each on a link of its own: what one leaves in the queue is not the next one's.
+  it('delays others in a deep queue for less than a round trip', async () => {
+    // Each on a link of its own: one must not leave packets in the next one's queue.
     for (const name of ['none', 'tcp', 'tcp-bbr']) {
       await overLink({ ...link, queue: 4 * BDP }, async (over) => {
         const watch = async (pair: Pair): Promise<void> => {
@@ -96,7 +99,7 @@ lab('one bulk stream', () => {
     }
   });
 
-  it('loses little of its own making in a shallow queue', async () => {
+  it('causes little loss in a shallow queue', async () => {
     const { ab } = await overLink({ ...link, queue: BDP / 4 }, async (over) => {
       await withContenders(
         over,
@@ -105,13 +108,13 @@ lab('one bulk stream', () => {
         'none',
       );
     });
-    // Nothing is lost at random: netem counts what its queue had no room for as lost.
+    // Nothing is lost at random: netem counts packets that exceeded its queue as lost.
     const lost = ab.lost + (ab.dropped ?? 0);
     record('queue of 0.25 BDP, lost, %', 'ours', (100 * lost) / (lost + ab.packets), { atMost: 5 });
   });
 });
 
-/** Mbit/s; rejects when what arrives is not what was sent. */
+/** Mbit/s; rejects when the received bytes differ from the sent ones. */
 async function goodput({ near }: Pair): Promise<number> {
   let rate = await near.call<number>('bulk', { bytes: FIRST_BYTES, check: true });
   for (const seconds of SECONDS)
@@ -119,11 +122,11 @@ async function goodput({ near }: Pair): Promise<number> {
   return rate * 8;
 }
 
-/** ms that packets wait in the queue beside a bulk stream, which has found its rate before. */
+/** Queueing delay of packets in ms beside a bulk stream that has already found its rate. */
 async function queueing(link: Link, { near }: Pair): Promise<{ mean: number; p99: number }> {
   near.call('bulk', { bytes: ENDLESS }).catch(() => {});
   await sleep(SETTLE);
-  // The emulator knows exactly; elsewhere datagrams find out, with what the machine adds.
+  // The emulator measures exactly; elsewhere datagrams do, plus the machine's own delays.
   if (!(link instanceof EmulatedLink)) return probed(link);
   await link.look();
   await sleep(WATCH);

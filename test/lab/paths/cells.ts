@@ -1,15 +1,15 @@
-/** What the matrix of NAT kinds is to show, and its table. */
+/** The expected results of the matrix of NAT kinds, and its table. */
 import { NAT_KINDS, type NatKind } from './nat-boxes.ts';
 
 /**
- * - `relay`: nothing direct can be found: UDP is blocked, or neither end's port can be guessed.
+ * - `relay`: no direct path can be found: UDP is blocked, or neither end's port can be guessed.
  * - `guess`: 256 sockets of one end against 1,024 ports of the other: 98 of 100 times.
- * - `predict`: ports in sequence are predicted.
+ * - `predict`: sequential ports are predicted.
  * - `at once`: openers and checks are enough.
  */
 export type Expectation = 'relay' | 'guess' | 'predict' | 'at once';
 
-/** They let in only what was sent to before, address and port. */
+/** They admit only packets from an address and port to which one was sent before. */
 const STRICT: readonly NatKind[] = ['port', 'claiming', 'double', 'v6-firewall', 'sequential', 'random'];
 
 export function expectationOf(client: NatKind, device: NatKind): Expectation {

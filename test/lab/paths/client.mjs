@@ -1,4 +1,6 @@
-/** Lab process: a client. Each connection has a client of its own, with a socket of its own, as a command has that a person starts. */
+/**
+ * Lab process: a client. Each connection has its own client with its own socket, like a command started by a person.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,13 +11,13 @@ import { downloadFile, uploadFile } from '../../../dist/cli/files/transfer.js';
 import { SvcClient } from '../../../dist/client/node.js';
 import { EchoTransfer } from './echo-transfer.mjs';
 
-/** ms between two looks at a connection. */
+/** ms between two polls of a connection. */
 const LOOK = 5;
 
 const open = new Map();
 
 serve({
-  /** Connects. @returns ms that it took, and the way */
+  /** Connects. @returns ms that it took, and the type of path */
   async connect({ name, options, candidates = [] }) {
     const client = SvcClient.create();
     const connection = client.createConnection();
@@ -36,7 +38,10 @@ serve({
     return { took: at - begun, ...view(connection) };
   },
 
-  /** Waits until the connection is direct, or an attempt is over, unless `untilDirect`. @returns ms since it was connected, and the way */
+  /**
+   * Waits until the connection is direct or, unless `untilDirect`, an attempt is over. @returns ms since it was
+   * connected, and the type of path
+   */
   async settled({ name, limit, untilDirect = false }) {
     const { connection, connectedAt } = open.get(name);
     const isOver = () => {
@@ -47,7 +52,7 @@ serve({
     return { took: performance.now() - connectedAt, ...view(connection) };
   },
 
-  /** Waits until the connection goes over something. @returns ms that it took; null: not within the limit */
+  /** Waits until the connection uses a path of that type. @returns ms that it took; null: not within the limit */
   async becomes({ name, over, limit }) {
     const begun = performance.now();
     const { connection } = open.get(name);
@@ -66,7 +71,7 @@ serve({
     return performance.now() - begun;
   },
 
-  /** Sends bytes to the device and fetches them again. @returns ms; fails when they are not the same */
+  /** Sends bytes to the device and reads them back. @returns ms; fails when they differ */
   async transfer({ name, bytes }) {
     const folder = mkdtempSync(join(tmpdir(), 'svc-lab-transfer-'));
     try {
@@ -82,7 +87,7 @@ serve({
     }
   },
 
-  /** Begins to send bytes to an echo service of the device. @param bytes of a write @param pace ms between two */
+  /** Starts sending bytes to an echo service of the device. @param bytes of a write @param pace ms between two */
   async echo({ name, service, bytes, pace }) {
     const entry = open.get(name);
     const tunnel = entry.connection.createTcpTunnel();
@@ -90,20 +95,23 @@ serve({
     entry.echo = await EchoTransfer.begin(tunnel.getLocalPort(), { bytes, pace });
   },
 
-  /** How the echo fared. @param since ms since the epoch */
+  /** Progress of the echo. @param since ms since the epoch */
   stall: ({ name, since }) => open.get(name).echo.stall(since),
 
-  /** Waits for a byte that comes back after `since`. @returns ms from then on; null: none within the limit, or the connection has ended */
+  /**
+   * Waits for a byte that comes back after `since`. @returns ms from then on; null: none within the limit, or the
+   * connection has ended
+   */
   async resumed({ name, since, limit }) {
     const { connection, echo } = open.get(name);
     await until(() => echo.stall(since).first !== null || !connection.isConnected, since + limit - Date.now());
     return echo.stall(since).first;
   },
 
-  /** Waits for every byte of the echo. @returns how many there were */
+  /** Waits for every byte of the echo. @returns their number */
   finish: ({ name }) => open.get(name).echo.finish(),
 
-  /** What happened to the connection so far, and its rests. */
+  /** The events of the connection so far, and its rests. */
   history({ name }) {
     const { connection, events } = open.get(name);
     const { rests, restTime } = connection.isConnected ? connection.stats() : {};

@@ -1,4 +1,4 @@
-/** Lab process: says each second that there are so many services of the type of our devices on the link. Nobody is there. */
+/** Lab process: announces each second this number of services of our devices' type on the link. None of them exists. */
 import { createSocket } from 'node:dgram';
 import { encode } from 'dns-packet';
 import { serve } from '../../../dist/bench/processes/child.js';

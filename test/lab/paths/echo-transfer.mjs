@@ -1,22 +1,22 @@
 /**
- * Part of the lab process `client.mjs`: bytes that go through a TCP tunnel to an echo service beside the device, and back, at a pace. Each
- * that comes back is compared, and when is noted.
+ * Part of the lab process `client.mjs`: bytes that pass through a TCP tunnel to an echo service beside the device, and
+ * back, at a pace. Each byte that comes back is compared, and its time is recorded.
  */
 import { connect } from 'node:net';
 
-/** Bytes that are repeated: a prime number, so that no part of a transfer looks like another one nearby. */
+/** Bytes that are repeated: a prime number, so that no part of a transfer resembles another one nearby. */
 const PATTERN = pattern(1_000_003);
-/** Bytes that may be away. */
+/** Maximum of bytes in flight. */
 const WINDOW = 1_048_576;
-/** ms without a byte that are noted. */
+/** Gaps between bytes of at least this many ms are recorded. */
 const NOTED = 20;
 
 export class EchoTransfer {
   sent = 0;
   received = 0;
-  /** What ended it before its time. */
+  /** Why it ended early. */
   failure = null;
-  /** Times without a byte, ms since the epoch. */
+  /** Gaps between bytes, ms since the epoch. */
   #gaps = [];
   #last = Date.now();
   #socket;
@@ -24,7 +24,7 @@ export class EchoTransfer {
   #ended;
 
   /**
-   * @param port local one of the tunnel
+   * @param port local port of the tunnel
    * @param bytes of a write
    * @param pace ms between two writes
    */
@@ -43,7 +43,10 @@ export class EchoTransfer {
     this.#timer = setInterval(() => this.#write(bytes), pace);
   }
 
-  /** @param since ms since the epoch. @returns the longest time without a byte since then, and the time until the first; null: none came */
+  /**
+   * @param since ms since the epoch. @returns the longest gap since then, and the time until the first byte; null: none
+   * came
+   */
   stall(since) {
     const first = this.#gaps.find(([, to]) => to > since)?.[1] ?? (this.#last > since ? since : null);
     const all = [...this.#gaps, [this.#last, Date.now()]];
@@ -51,7 +54,7 @@ export class EchoTransfer {
     return { longest, first: first === null ? null : first - since, received: this.received, failure: this.failure };
   }
 
-  /** Writes no more and waits for what is away. @returns bytes that came back */
+  /** Stops writing and waits for the bytes in flight. @returns the number of bytes that came back */
   async finish() {
     clearInterval(this.#timer);
     this.#socket.end();
@@ -79,7 +82,7 @@ export class EchoTransfer {
     for (let done = 0; done < data.length; ) {
       const at = this.received % PATTERN.length;
       const part = PATTERN.subarray(at, at + data.length - done);
-      if (!part.equals(data.subarray(done, done + part.length))) return this.#fail(`other bytes came back behind ${this.received}`);
+      if (!part.equals(data.subarray(done, done + part.length))) return this.#fail(`wrong bytes came back after ${this.received}`);
       this.received += part.length;
       done += part.length;
     }

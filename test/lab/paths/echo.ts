@@ -1,4 +1,7 @@
-/** An echo service beside a device, behind a TCP tunnel of the device, and transfers to it from clients (`echo-transfer.mjs`). */
+/**
+ * An echo service beside a device, behind a TCP tunnel of the device, and transfers to it from clients
+ * (`echo-transfer.mjs`).
+ */
 import type { Child } from '../../../bench/processes/parent.ts';
 import type { Namespace } from '../namespaces.ts';
 import type { Products, View } from './products.ts';
@@ -10,15 +13,15 @@ const ECHO = `require('node:net').createServer({ allowHalfOpen: true }, (socket)
   socket.pipe(socket);
 }).listen(${PORT}, '127.0.0.1', () => console.log('up'))`;
 
-/** Of a device whose host has the service. */
+/** Options of a device whose host has the service. */
 export const ECHO_TUNNEL: readonly string[] = ['--tunnel', `${SERVICE}=tcp:127.0.0.1:${PORT}`];
 
-/** Bytes a write, ms between two: 10 Mbit/s each way. */
+/** Bytes of a write, ms between two: 10 Mbit/s each way. */
 export const BULK = { bytes: 12_500, pace: 10 };
 /** The same: 160 kbit/s. */
 export const TRICKLE = { bytes: 1_000, pace: 50 };
 
-/** How a transfer fared since some time, ms. */
+/** Progress of a transfer since some time, ms. */
 export interface Stall {
   readonly longest: number;
   /** Until the first byte; null: none came. */
@@ -27,7 +30,7 @@ export interface Stall {
   readonly failure: string | null;
 }
 
-/** What has happened to a connection. */
+/** Events of a connection. */
 export interface History {
   readonly events: readonly string[];
   readonly closed: string | null;
@@ -61,12 +64,16 @@ export class Echo {
     return this.#call('stall', { since });
   }
 
-  /** Waits for a byte. @returns ms from `since` (ms since the epoch) to its arrival; null: none came within the limit */
+  /**
+   * Waits for a byte. @returns ms from `since` (ms since the epoch) to its arrival; null: none arrived within the limit
+   */
   resumed(since: number, limit: number): Promise<number | null> {
     return this.#call('resumed', { since, limit });
   }
 
-  /** Waits for a byte, and fails with all that is known when none comes within the limit. @returns as `resumed` */
+  /**
+   * Waits for a byte, and fails with the connection's state when none arrives within the limit. @returns as `resumed`
+   */
   async expectResumed(since: number, limit: number, text: string): Promise<number> {
     const first = await this.resumed(since, limit);
     if (first !== null) return first;
@@ -78,12 +85,12 @@ export class Echo {
     return this.#call('history', {});
   }
 
-  /** Whether the connection goes straight to the device now. */
+  /** Whether the connection uses a direct path now. */
   async isDirect(): Promise<boolean> {
     return (await this.#call<View>('view', {})).type === 'DIRECT';
   }
 
-  /** Ends the transfer, which every byte has to arrive of, and the connection. @returns how many there were */
+  /** Ends the transfer, every byte of which must arrive, and the connection. @returns the number of bytes */
   async finish(): Promise<number> {
     const bytes = await this.#call<number>('finish', {});
     await this.#call('close', {});

@@ -1,4 +1,4 @@
-/** Counts UDP by hop limit and length where it arrives at a router, before the router takes one from its hop limit. */
+/** Counts UDP by hop limit and length where it arrives at a router, before the router decrements its hop limit. */
 import type { Namespace } from '../namespaces.ts';
 
 const SIZE = 4_096;
@@ -11,7 +11,7 @@ export interface Seen {
   readonly packets: number;
 }
 
-/** Begins to count at a router what comes from there, and what comes from elsewhere. @param from an interface */
+/** Starts counting at a router: packets from the interface, and packets from elsewhere. @param from an interface */
 export function countHops(router: Namespace, from: string): void {
   const tables = [
     ['ip', 'ip ttl'],
@@ -37,7 +37,7 @@ export function countHops(router: Namespace, from: string): void {
   }
 }
 
-/** What has arrived since, in both families. */
+/** The packets since the start, in both families. */
 export function hopsSeen(router: Namespace, name: 'from' | 'others'): Seen[] {
   return ['ip', 'ip6'].flatMap((family) => {
     const { nftables } = JSON.parse(router.run('nft', '-j', 'list', 'set', family, 'hops', name)) as {

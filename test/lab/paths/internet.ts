@@ -3,8 +3,9 @@
  *
  *   host ─ lan ─ box (NAT) ─ wan ─ edge ─ middle ─ inner ─ core ─ inner ─ middle ─ edge ─ wan ─ box (NAT) ─ lan ─ host
  *
- * A packet with the hop limit 4 gets past the box and ends before the core; one with 7 ends at the other side's middle router, or one before, and never reaches
- * the other box. All homes of a side hang on the same edge. Both sides use the same private addresses, as homes do.
+ * A packet with the hop limit 4 passes the box and ends before the core; one with 7 ends at the other side's middle
+ * router, or one before, and never reaches the other box. All homes of a side are connected to the same edge. Both
+ * sides use the same private addresses, as homes do.
  */
 import { execFileSync } from 'node:child_process';
 import { Namespace } from '../namespaces.ts';
@@ -12,14 +13,17 @@ import { type NatKind, rulesOf } from './nat-boxes.ts';
 
 export type Side = 'client' | 'device';
 
-/** Of the base station; it answers STUN at the second, too, if it is told to. */
+/** Addresses of the base station; it answers STUN at the second one, too, when configured so. */
 export const STATION_ADDRESS = '192.0.2.1';
 export const SECOND_ADDRESS = '192.0.2.2';
 export const STATION_ADDRESSES_V6 = ['2001:db8::1', '2001:db8::2'] as const;
-/** Of some other host in the core. */
+/** Address of another host in the core. */
 export const OTHER_ADDRESS = '192.0.2.3';
 
-/** Public networks of the sides: homes have 8 addresses each, 4 to the edge and 4 inside for those without a NAT. IPv6 as the start of a prefix. */
+/**
+ * Public networks of the sides: homes have 8 addresses each, 4 to the edge and 4 inside for those without a NAT. IPv6
+ * as the start of a prefix.
+ */
 const NETWORKS: Readonly<Record<Side, { readonly v4: string; readonly v6: string; readonly host: number }>> = {
   client: { v4: '198.51.100', v6: '2001:db8:c0', host: 10 },
   device: { v4: '203.0.113', v6: '2001:db8:d0', host: 20 },
@@ -53,7 +57,7 @@ export class Internet {
     return home;
   }
 
-  /** Ends what runs in it. */
+  /** Ends the processes in it. */
   remove(): void {
     for (const home of this.#homes) home.remove();
     for (const each of [...this.routers.client, ...this.routers.device, this.core]) each.remove();
@@ -69,7 +73,7 @@ export class Internet {
       const [lower, upper] = ends(`198.18.${10 * number + index}`, `2001:db8:ffff:${number}${index}`);
       connect([router, 'above', lower], [above ?? this.core, above === undefined ? side : 'below', upper]);
       router.ip(defaultRoutes(upper, 'above'));
-      // The core has many addresses: what leaves it without one comes from the base station's.
+      // The core has many addresses: packets without a source address leave it with the base station's.
       const source = above === undefined ? [STATION_ADDRESS, STATION_ADDRESSES_V6[0]] : [];
       const toHomes = homes.map(
         (to, family) => `route add ${to} via ${bare(lower[family]!)}${source[family] ? ` src ${source[family]}` : ''}`,
@@ -123,7 +127,7 @@ export class Home {
     this.#makeBoxes(host);
   }
 
-  /** One more host at the same network. @param routers of its default routes */
+  /** One more host in the same network. @param routers of its default routes */
   addHost(addresses: readonly string[], routers: readonly string[] = ['192.168.1.1']): Namespace {
     const host = new Namespace({ ipv6: routers.length > 1 });
     const port = `port${this.#hosts.length}`;
@@ -156,7 +160,10 @@ export class Home {
 /** A namespace, its interface, and the addresses there. */
 type End = readonly [namespace: Namespace, name: string, addresses: readonly string[]];
 
-/** A cable: a pair of veth devices, which carry each packet alone: routers would take many as one, that is as long as all of them. */
+/**
+ * A cable: a pair of veth devices that carry each packet alone: otherwise routers would treat many as one of their
+ * total length.
+ */
 export function connect(a: End, b: End): void {
   execFileSync('ip', ['link', 'add', a[1], 'netns', a[0].name, 'type', 'veth', 'peer', 'name', b[1], 'netns', b[0].name]);
   for (const [namespace, name, addresses] of [a, b])
@@ -172,7 +179,10 @@ function makeRouter(namespace: Namespace): void {
   namespace.set('net/ipv6/conf/all/forwarding', '1');
 }
 
-/** A bridge, to which hosts are connected. Rules for what is routed do not concern what stays on it, and multicast goes to all of them from the beginning. */
+/**
+ * A bridge that connects hosts. Rules for routed packets do not apply to packets that stay on it, and multicast reaches
+ * all hosts from the beginning.
+ */
 function makeLan(box: Namespace, addresses: readonly string[]): void {
   box.set('net/bridge/bridge-nf-call-iptables', '0');
   box.set('net/bridge/bridge-nf-call-ip6tables', '0');
@@ -194,7 +204,7 @@ function wanEnds(v4: string, first: number, v6: string | null): { edge: string[]
   };
 }
 
-/** @param routers addresses, with or without a prefix length, one of each family at most */
+/** @param routers addresses, with or without a prefix length, at most one of each family */
 function defaultRoutes(routers: readonly string[], device: string): string {
   return routers.map((router) => `route add default via ${bare(router)} dev ${device}`).join('\n');
 }

@@ -1,6 +1,6 @@
 /**
- * Keep-alive behind Linux's masquerade with the timeouts that its connection tracking has by default: 30 s after one exchange, 120 s for a flow that went both
- * ways. What is learned must be that of a flow that lasts.
+ * Keep-alive behind Linux's masquerade with the default timeouts of its connection tracking: 30 s after one exchange,
+ * 120 s for a flow with packets in both directions. The client must learn the timeout of a lasting flow.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
@@ -14,7 +14,7 @@ const LOOK = 1_000;
 vi.setConfig({ testTimeout: LIMIT + 60_000 });
 
 labWithProducts('keep-alive', { keys: 1 }, (lab) => {
-  it('learns what a flow that lasts is kept for', async () => {
+  it('learns the timeout of a lasting flow', async () => {
     const { internet, products } = lab;
     const home = internet.home('client', 'port');
     const device = await products.device(internet.home('device', 'open').host, 'de-keep');

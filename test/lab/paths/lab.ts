@@ -1,4 +1,4 @@
-/** What the lab's tests of direct paths share. */
+/** Shared by the lab's tests of direct paths. */
 import { spawnSync } from 'node:child_process';
 import { describe } from 'vitest';
 import type { Program } from '../../../bench/processes/parent.ts';
@@ -13,7 +13,7 @@ export function labWithNat(name: string, work: () => void): void {
   describe.skipIf(missing !== undefined)(`${name}${missing === undefined ? '' : ` (skipped: needs ${missing})`}`, work);
 }
 
-/** A script of this folder, as a process that is called. @param name without extension */
+/** A script of this folder as a process with callable functions. @param name without extension */
 export function script(name: string): Program {
   return { name, script: fromRoot(`test/lab/paths/${name}.mjs`) };
 }

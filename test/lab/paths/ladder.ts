@@ -1,10 +1,11 @@
 /**
- * A ladder of links from good to awful, each with a client at its near end; base station and device are behind the far end. On every rung,
- * relayed or direct: the connection stands, every byte of a transfer arrives there and back, and requests beside it are answered.
+ * A ladder of links from good to very bad, each with a client at its near end; base station and device are behind the
+ * far end. On every rung, relayed or direct: the connection survives, every byte of a transfer arrives there and back,
+ * and requests beside it are answered.
  *
- * Bursts are counted in packets: when 40 in a row are lost and a sender only probes, the silence takes half a minute. A connection that was
- * made directly, to an address, and has no base station to ask may then end for want of a sign of life, as PROTOCOL.md §5 says: on the last
- * rung is none.
+ * Bursts are counted in packets: when 40 in a row are lost and a sender only probes, the silence takes half a minute. A
+ * connection that was dialed directly, to an address, and cannot ask a base station may then end without a sign of life
+ * (PROTOCOL.md §5): there is none on the last rung.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
@@ -24,7 +25,7 @@ export interface Rung {
   readonly name: string;
   readonly link: LinkOptions;
   readonly ways: readonly Way[];
-  /** Of the transfer, each way. */
+  /** Bytes of the transfer, each way. */
   readonly bytes: number;
   /** ms: goal of 95 % of the requests. */
   readonly p95: number;
@@ -62,7 +63,10 @@ export const RUNGS: readonly Rung[] = [
     p95: 45_000,
   },
 ];
-/** With it the first bursts of 40 begin behind the 70th packet there and the 42nd back: behind the connect, and before the end. */
+/**
+ * With it the first bursts of 40 begin after the 70th packet there and the 42nd back: after the connect, and before the
+ * end.
+ */
 const SEED = 88;
 const LOCAL_PORT = 5592;
 /** ms between a request's answer and the next one. */
@@ -87,7 +91,7 @@ export class Ladder {
     return new Ladder(lab, home, await lab.products.device(home.host, 'de-ladder', '--no-mdns'));
   }
 
-  /** All rungs at the same time, each with links of its own. */
+  /** All rungs at the same time, each with its own links. */
   async climb(): Promise<void> {
     await Promise.all(RUNGS.flatMap((rung) => rung.ways.map((way) => this.#climb(rung, way))));
   }
@@ -99,7 +103,7 @@ export class Ladder {
     const link = await EmulatedLink.open({ ...options, seed: SEED }, place);
     try {
       link.near.ip(`route add default dev ${place.device}`);
-      // What leaves the core comes from the base station's address on this way, too.
+      // Packets that leave the core on this link have the base station's address, too.
       internet.core.ip(`route replace 10.77.${number}.0/24 dev ${place.device} src ${STATION_ADDRESS}`);
       const client = products.client(link.near);
       const name = `${way}-${number}`;

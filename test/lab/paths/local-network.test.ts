@@ -1,6 +1,6 @@
 /**
- * Client and device behind one box, in one network: found by multicast DNS or by a rendezvous, in a crowd of other services; with the cable
- * to the internet pulled, and with the base station switched off.
+ * Client and device behind one box, in one network: found by multicast DNS or by a rendezvous, in a crowd of other
+ * services; with the cable to the internet pulled, and with the base station switched off.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,11 +17,14 @@ const ATTEMPT = 15_000;
 const BYTES = 2_000_000;
 const CROWD = 1_000;
 const WEB_PORT = 8080;
-/** ms in which a device asks whether its name is free, announces it twice (RFC 6762 §8), and then says nothing for a second (§6): what asks meanwhile waits. */
+/**
+ * ms in which a device asks whether its name is free, announces it twice (RFC 6762 §8), and then stays silent for a
+ * second (§6): queries in that time wait.
+ */
 const ANNOUNCED = 3_500;
-/** ms from one answer until the next question is answered at once (RFC 6762 §6). */
+/** ms from one answer until the next query is answered at once (RFC 6762 §6). */
 const REPEAT = 1_200;
-/** ms without the internet: longer than a keep-alive of the base station, and than a look at the interfaces. */
+/** ms without the internet: longer than a keep-alive of the base station, and than a scan of the interfaces. */
 const OFFLINE = 8_000;
 
 const WEB = `require('node:http').createServer((_, response) => response.end('home')).listen(${WEB_PORT}, '127.0.0.1', () => console.log('up'))`;
@@ -64,14 +67,14 @@ labWithProducts('in one network', { keys: 1, options: ['--keep-alive', '2000'] }
     record('connect on the local network, ms', 'ours', found.took, { atMost: 1_000 });
   });
 
-  it('a relayed connection migrates to the local network, although the box lets nothing back in', async () => {
+  it('a relayed connection migrates to the local network, although the box has no hairpinning', async () => {
     expect(await open('moved')).toMatchObject({ type: 'RELAY' });
     const moved = await client.call<Timed>('settled', { name: 'moved', limit: ATTEMPT, untilDirect: true });
     expect(moved).toMatchObject({ type: 'DIRECT', over: 'lan' });
     record('relay to local network, ms', 'ours', moved.took, { atMost: 1_000 });
   });
 
-  it('a device is found among 1,000 services that others announce', async () => {
+  it('a device is found among 1,000 other announced services', async () => {
     const crowd = lab.products.child(home.addHost(['192.168.1.30/24']), script('crowd'));
     await crowd.call('announce', { count: CROWD, address: '192.168.1.30' });
     await sleep(REPEAT);
@@ -81,7 +84,7 @@ labWithProducts('in one network', { keys: 1, options: ['--keep-alive', '2000'] }
     await crowd.stop();
   });
 
-  it('connections stay, and carry every byte, when the cable to the internet is pulled', async () => {
+  it('connections survive, and carry every byte, when the cable to the internet is pulled', async () => {
     home.boxes[0]!.ip('link set dev wan down');
     for (const host of [home.host, far]) host.ip('route del default');
     const offline = sleep(OFFLINE);

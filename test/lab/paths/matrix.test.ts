@@ -1,10 +1,13 @@
 /**
- * Every kind of NAT before the client against every kind before the device, with `svc basestation`, `svc device` and clients as processes:
- * relayed at once, and then direct, or relayed with a reason. The table is printed, and kept in docs/paths.md.
+ * Every kind of NAT before the client with every kind before the device, with `svc basestation`, `svc device` and
+ * clients as processes: relayed at once, and then direct, or relayed with a reason. The table is printed, and copied to
+ * docs/paths.md.
  *
- * Meanwhile the routers count hop limits: openers end before the other side's boxes, and nothing else has a small hop limit.
+ * Meanwhile the routers count hop limits: openers end before the other side's boxes, and no other packet has a small
+ * hop limit.
  *
- * The tests run in this order and all of them: those that look at cells or at hop limits, and the table, need the attempts of those before.
+ * The tests run in this order and all of them: those that read cells or hop limits, and the table, need the attempts of
+ * earlier tests.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { beforeAll, expect, it } from 'vitest';
@@ -21,21 +24,21 @@ import { NAT_KINDS, type NatKind } from './nat-boxes.ts';
 import { type LabDevice, labWithProducts, type View } from './products.ts';
 
 const TRIES = size(1, 5);
-/** ms that a cell has to become direct; an attempt that fails ends by itself before. */
+/** ms in which a cell has to become direct; an attempt that fails ends earlier. */
 const LIMIT = 15_000;
 const RELAY_LIMIT = 30_000;
-/** A device takes part in three rounds of clients that it knows at a time. */
+/** A device takes part in three rounds of known clients at a time. */
 const AT_A_TIME = 3;
-/** Hop limits below it are of openers: hosts begin with 64. */
+/** Smaller hop limits belong to openers: hosts begin with 64. */
 const SMALL = 32;
 const SIDES: readonly Side[] = ['client', 'device'];
 
 interface Result extends View {
-  /** ms from when it was connected. */
+  /** ms since it was connected. */
   readonly took: number;
 }
 
-/** Towards a client that was sprayed once a device sprays no more for an hour: each try has another key. */
+/** A device sprays to a client only once an hour: each try has another key. */
 const KEYS = NAT_KINDS.length * TRIES;
 const PAIRS = NAT_KINDS.flatMap((client) => NAT_KINDS.map((device) => ({ client, device, expected: expectationOf(client, device) })));
 
@@ -81,12 +84,12 @@ labWithProducts('direct paths', { keys: KEYS }, (lab) => {
   });
 
   it('go over IPv6 where both ends have it', () => {
-    // More tries within a minute meet the limit on packets to an address that the base station does not report.
+    // More tries within a minute reach the limit on packets to an address that the base station does not report.
     expect(cells.at('v6-firewall', 'v6-firewall')[0]).toMatchObject({ over: 'ipv6' });
     expect(cells.at('v6-firewall', 'port')[0]).toMatchObject({ over: 'ipv4' });
   });
 
-  it('are found by prediction where ports come in sequence', async () => {
+  it('are found by prediction where ports are sequential', async () => {
     const results = await inTurn('predict');
     expect(results.filter(({ type }) => type !== 'DIRECT')).toEqual([]);
     figure('direct by prediction, p95, ms', results, 95, 3_000);
@@ -95,14 +98,15 @@ labWithProducts('direct paths', { keys: KEYS }, (lab) => {
   it('are found by many sockets and many ports where one end is random', async () => {
     const results = await inTurn('guess');
     const direct = results.filter(({ type }) => type === 'DIRECT');
-    // Each succeeds 98 of 100 times, so all of them together seldom; half of them fail in no life.
+    // Each succeeds 98 of 100 times, so all of them together seldom do; that half of them fail is practically
+    // impossible.
     expect(direct.length).toBeGreaterThan(results.length / 2);
     record('direct by many sockets, %', 'ours', (100 * direct.length) / results.length, { atLeast: 80 });
-    // Of eight tries every fifth time the median is above 4 s, of forty in no life.
+    // With eight tries the median is above 4 s every fifth time; with forty practically never.
     figure('direct by many sockets, p50, ms', direct, 50, size(8_000, 4_000));
   });
 
-  it('are not found where UDP is blocked, or neither port can be guessed, and the reason is told', async () => {
+  it('are not found where UDP is blocked, or neither port can be guessed, and the reason is reported', async () => {
     const pairs = PAIRS.filter(({ expected }) => expected === 'relay');
     await Promise.all(
       NAT_KINDS.map(async (kind) => {
@@ -119,7 +123,7 @@ labWithProducts('direct paths', { keys: KEYS }, (lab) => {
     }
   });
 
-  it.each(SIDES)('%s: openers leave with 2, 4 and 7 hops, end before the other side, and nothing else has few hops', (side) => {
+  it.each(SIDES)('%s: openers leave with 2, 4 and 7 hops, end before the other side, and no other packet has few hops', (side) => {
     const [edge, middle] = lab.internet.routers[side];
     const out = hopsSeen(edge!, 'others');
     // One router before a host takes one hop, two of them two, and there the first opener ends.

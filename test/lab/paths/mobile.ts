@@ -1,6 +1,6 @@
 /**
- * A host with three uplinks, of which one is up at a time: a cable at home, the Wi-Fi of another house, and a phone. Each leads to another
- * network, with another NAT and another address outside.
+ * A host with three uplinks, of which one is up at a time: a cable at home, the Wi-Fi of another house, and a phone.
+ * Each leads to another network, with another NAT and another address outside.
  */
 import type { Namespace } from '../namespaces.ts';
 import { connect, type Home, type Internet, type Side, STATION_ADDRESS } from './internet.ts';
@@ -9,10 +9,10 @@ import { rulesOf } from './nat-boxes.ts';
 export const uplinks = ['cable', 'wifi', 'phone'] as const;
 export type Uplink = (typeof uplinks)[number];
 
-/** Every change from one to another, and each that goes down and comes back, in a row. They begin with the cable. */
+/** A sequence with every change from one to another, and each going down and up again. It begins with the cable. */
 export const SWITCHES: readonly Uplink[] = ['cable', 'wifi', 'wifi', 'phone', 'phone', 'cable', 'phone', 'wifi', 'cable'];
 
-/** Of the host, and of the router there. */
+/** Addresses of the host, and of the router there. */
 const DEVICES: Readonly<Record<Uplink, readonly [device: string, router: string]>> = {
   cable: ['eth0', '192.168.1.1'],
   wifi: ['wlan0', '192.168.178.1'],
@@ -22,7 +22,7 @@ const DEVICES: Readonly<Record<Uplink, readonly [device: string, router: string]
 /**
  * - `cable`: endpoint-independent mapping, a filter by address.
  * - `wifi`: masquerade and a firewall: a filter by address and port.
- * - `phone`: masquerade, and behind it the NAT of a provider, with a random port for each destination.
+ * - `phone`: masquerade, and the NAT of a provider with a random port for each destination.
  */
 export class Mobile {
   readonly host: Namespace;
@@ -47,7 +47,7 @@ export class Mobile {
     this.host.ip(`link set dev ${DEVICES[this.#now][0]} down`);
   }
 
-  /** Changes to another uplink, or comes back to the one it left. The one before goes down first. */
+  /** Switches to another uplink, or brings back the last one. The previous one goes down first. */
   use(uplink: Uplink): void {
     this.leave();
     this.#now = uplink;

@@ -1,4 +1,7 @@
-/** Each box of the lab is what its name says: seen by plain sockets inside and outside, before any test builds on it. */
+/**
+ * Each box of the lab behaves as its name says: checked with plain sockets inside and outside, before any test relies
+ * on it.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Child } from '../../../bench/processes/parent.ts';
 import type { Namespace } from '../namespaces.ts';
@@ -6,7 +9,7 @@ import { Internet, OTHER_ADDRESS, SECOND_ADDRESS, type Side, STATION_ADDRESS, ST
 import { labWithNat, script } from './lab.ts';
 import { NAT_KINDS, type NatKind } from './nat-boxes.ts';
 
-/** What a probe finds. */
+/** The expected findings of a probe. */
 interface Box {
   readonly outside: string;
   readonly mapping: string;

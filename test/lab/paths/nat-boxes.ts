@@ -1,9 +1,13 @@
 /**
- * NAT boxes of the lab as rules of nftables: what Linux routers do (`masquerade` and its relatives), and what others do, built from sets, maps and DNAT. They
- * know a router with the interfaces `lan` and `wan`, one address outside, and one host inside that speaks UDP. `probe.mjs` proves each from outside.
+ * NAT boxes of the lab as rules of nftables: what Linux routers do (`masquerade` and its relatives), and what others
+ * do, built from sets, maps and DNAT. They assume a router with the interfaces `lan` and `wan`, one address outside,
+ * and one host inside that uses UDP. `probe.mjs` checks each from outside.
  */
 
-/** As in the matrix: the kinds of the simulator, where `port` is Linux's masquerade, and one that only a real kernel has. */
+/**
+ * As in the matrix: the kinds of the simulator, where `port` is Linux's masquerade, and one that only a real kernel
+ * has.
+ */
 export const NAT_KINDS = [
   'open',
   'full-cone',
@@ -22,28 +26,29 @@ export const NAT_KINDS = [
  * - `full-cone`: RFC 4787 independent mapping, independent filter.
  * - `address`: independent mapping, filter by address.
  * - `port`: masquerade behind a firewall: ports are kept, the filter is by address and port.
- * - `claiming`: masquerade without a firewall: the router takes UDP from outside for itself, and the port it went to is taken for that peer.
+ * - `claiming`: masquerade without a firewall: the router accepts UDP from outside itself, and reserves the destination
+ *   port for that peer.
  * - `sequential`: each flow gets the next port. `random`: any port. Both filter by address and port.
  * - `double`: `port` behind `port`.
- * - `v6-firewall`: `port` for IPv4, IPv6 through a firewall with state.
+ * - `v6-firewall`: `port` for IPv4, IPv6 through a stateful firewall.
  * - `blocked`: `port`, and UDP leaves for the base station alone.
  */
 export type NatKind = (typeof NAT_KINDS)[number];
 
 export interface BoxAddresses {
-  /** Of the router, on `wan`. */
+  /** Address of the router, on `wan`. */
   readonly outside: string;
-  /** Of the host that has the ports mapped to it. */
+  /** Address of the host that has the ports mapped to it. */
   readonly inside: string;
-  /** Of the base station. */
+  /** Addresses of the base station. */
   readonly station: readonly string[];
 }
 
-/** First port that `sequential` gives out, and how many there are before it begins again. */
+/** First port of `sequential`, and the number of ports before it wraps. */
 export const FIRST_PORT = 20_000;
 const PORTS = 4_096;
 
-/** Commands for `nft` that make the router a box of that kind; for `double` each of the two. */
+/** Commands for `nft` that make the router a box of that kind; for `double` both routers. */
 export function rulesOf(kind: NatKind, addresses: BoxAddresses): string {
   if (kind === 'open') return '';
   const { translate, admit } = TRANSLATIONS[kind]?.(addresses) ?? { translate: 'masquerade', admit: '' };
@@ -66,7 +71,7 @@ export function rulesOf(kind: NatKind, addresses: BoxAddresses): string {
   ${kind === 'v6-firewall' ? FIREWALL_V6 : ''}`;
 }
 
-/** Before it is confirmed: a packet that is dropped here claims nothing. */
+/** Before it is confirmed: a packet that is dropped here reserves nothing. */
 const FIREWALL = `chain input {
       type filter hook input priority filter
       iifname "wan" ct state established,related accept
@@ -82,9 +87,9 @@ const FIREWALL_V6 = `table ip6 box {
   }`;
 
 interface Translation {
-  /** What becomes of the source of UDP. */
+  /** Translation of the source of UDP. */
   readonly translate: string;
-  /** What lets in more than answers. */
+  /** Admission of more than answers. */
   readonly admit: string;
 }
 
@@ -98,7 +103,10 @@ const TRANSLATIONS: Partial<Record<NatKind, (addresses: BoxAddresses) => Transla
   random: () => ({ translate: 'masquerade random,fully-random', admit: '' }),
 };
 
-/** What leaves is noted in a set, and what comes in and is there goes to the same port of the host inside: masquerade keeps the port of a single host. */
+/**
+ * Outgoing packets are recorded in a set; matching incoming ones go to the same port of the host inside: masquerade
+ * keeps the port of a single host.
+ */
 function admitting(noted: string, type: string, wanted: string, inside: string): string {
   return `set sent {
       type ${type}

@@ -1,6 +1,6 @@
 /**
- * Two homes of one provider, with a single router between their boxes, which take UDP from outside for themselves: an opener that went further than that router
- * would have the other box give the end behind it another port.
+ * Two homes of one provider, with a single router between their boxes, which accept UDP from outside themselves: an
+ * opener beyond that router would make the other box assign the end behind it another port.
  */
 import { beforeAll, expect, it } from 'vitest';
 import type { Child } from '../../../bench/processes/parent.ts';

@@ -1,7 +1,7 @@
 /**
- * Links that are down for 5 or 60 s, on real stacks: the client's or the device's, at the host, which sees it, or behind its router, where
- * packets vanish. A relayed and a direct connection of the default keep-alive pause, under transfers, and go on; every byte arrives once,
- * in order. And links that are bad: `ladder.ts`, while a minute goes by.
+ * Links that are down for 5 or 60 s, on real stacks: the client's or the device's, at the host, which notices, or
+ * behind its router, where packets vanish. A relayed and a direct connection with the default keep-alive pause under
+ * transfers and resume; every byte arrives once, in order. And bad links: `ladder.ts`, during the minute of outage.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it, vi } from 'vitest';
@@ -12,10 +12,13 @@ import type { Home, Side } from './internet.ts';
 import { Ladder } from './ladder.ts';
 import { type LabDevice, labWithProducts } from './products.ts';
 
-/** ms for a direct path, and for a connection to go on whatever the machine does. */
+/** ms for a direct path, and for a connection to resume on a busy machine. */
 const DIRECT = 20_000;
 const LIMIT = 30_000;
-/** ms from the link's return to the first byte, by how long it was down. A device that lost its channel attaches again with a back-off of 4 s at most. */
+/**
+ * ms from the link's return to the first byte, by the length of the outage. A device that lost its channel attaches
+ * again with a back-off of at most 4 s.
+ */
 const GOALS: Readonly<Record<number, number>> = { 5000: 3_500, 60000: 6_000 };
 const WAYS = ['relayed', 'direct'] as const;
 
@@ -39,7 +42,7 @@ vi.setConfig({ testTimeout: 150_000, hookTimeout: 120_000 });
 labWithProducts('a link', { keys: OUTAGES.length }, (lab) => {
   const scenes: Scene[] = [];
   let ladder: Ladder;
-  /** Those of 60 s: begun with the first test, since the others have time while it goes by. */
+  /** Outages of 60 s: begun with the first test, since the others run meanwhile. */
   let minute: Promise<unknown> | undefined;
 
   /** One device for all clients that lose their links, one client for all such devices. */
@@ -63,7 +66,7 @@ labWithProducts('a link', { keys: OUTAGES.length }, (lab) => {
     return lab.products.device(host, `de-${index}`, '--no-mdns', ...ECHO_TUNNEL);
   }
 
-  /** Begins one of each way. */
+  /** Starts one of each type. */
   function transfers({ client, device }: { client: Child; device: LabDevice }, index: number): Promise<Echo[]> {
     return Promise.all(
       WAYS.map(async (way) => {
@@ -78,7 +81,7 @@ labWithProducts('a link', { keys: OUTAGES.length }, (lab) => {
     );
   }
 
-  it('that is down for 5 s pauses transfers, which go on when it is back', async () => {
+  it('that is down for 5 s pauses transfers, which resume when it is back', async () => {
     minute = all(60_000);
     minute.catch(() => {});
     await all(5_000);
@@ -86,7 +89,7 @@ labWithProducts('a link', { keys: OUTAGES.length }, (lab) => {
 
   it('of each rung of a ladder, from good to awful, carries every byte, and requests beside it', () => ladder.climb());
 
-  it('that is down for 60 s pauses transfers, which go on when it is back', () => minute ?? all(60_000));
+  it('that is down for 60 s pauses transfers, which resume when it is back', () => minute ?? all(60_000));
 
   function all(wanted: number): Promise<unknown> {
     return Promise.all(scenes.filter(({ time }) => time === wanted).map(outage));
@@ -106,7 +109,7 @@ labWithProducts('a link', { keys: OUTAGES.length }, (lab) => {
         const first = await echo.resumed(back, LIMIT);
         const history = await echo.history();
         expect([text, history.closed, first !== null]).toEqual([text, null, true]);
-        record(`${text}, until it goes on, ms`, 'ours', first!, { atMost: GOALS[time]! });
+        record(`${text}, until it resumes, ms`, 'ours', first!, { atMost: GOALS[time]! });
         await echo.client.call('request', { name: echo.name });
         expect(await echo.finish()).toBeGreaterThan(0);
       }),

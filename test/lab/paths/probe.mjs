@@ -1,10 +1,12 @@
 /**
- * Lab process on a host behind a box: finds out with plain sockets and the reflector what the box does. It knows nothing of our rendezvous.
+ * Lab process on a host behind a box: determines the box's behaviour with plain sockets and the reflector. It does not
+ * use our rendezvous.
  *
- * - mapping (RFC 4787 §4.1): what two ports of one address and a port of another see of one socket;
- * - ports: what one place sees of several sockets, opened one after the other;
- * - filter (RFC 4787 §5): from where an answer comes in when only one place was sent to;
- * - claims: whether a packet from outside to a port of the box changes the port that the host gets later towards where it came from;
+ * - mapping (RFC 4787 §4.1): how two ports of one address and a port of another see one socket;
+ * - ports: how one place sees several sockets, opened one after the other;
+ * - filter (RFC 4787 §5): from where an answer arrives when only one place was sent to;
+ * - claims: whether a packet from outside to a port of the box changes the port that the host gets later towards its
+ *   source;
  * - reaches: whether anything but the base station's addresses answers.
  */
 import { createSocket } from 'node:dgram';
@@ -20,7 +22,7 @@ const opened = [];
 serve({
   /** @param a, b addresses of the reflector that are the base station's, c one that is not; p, q its ports */
   async probe({ a, b, c, p, q }) {
-    // Until the routers have found one another.
+    // Until the routers have resolved each other's addresses.
     const first = await open(a);
     for (let tries = 0; tries < TRIES && (await first.ask([a, p])).length === 0; ) tries++;
     const main = await open(a);
@@ -65,7 +67,7 @@ serve({
   },
 });
 
-/** @returns whether the port towards `second` is another one after a packet from there came in unasked */
+/** @returns whether the port towards `second` changes after an unsolicited packet from there */
 async function claims(first, second) {
   const socket = await open(first[0]);
   const [before] = await socket.ask(first);

@@ -1,4 +1,7 @@
-/** The products in the lab's internet: `svc basestation` in the core, `svc device` in homes, and clients (`client.mjs`). Real processes on real sockets. */
+/**
+ * The products in the lab's internet: `svc basestation` in the core, `svc device` in homes, and clients (`client.mjs`).
+ * Real processes on real sockets.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +18,7 @@ import { labWithNat, script } from './lab.ts';
 const PRODUCT = 'pr-lab';
 const PORT = 4433;
 
-/** How a connection found its way, or why not. */
+/** The path that a connection found, or the reason for none. */
 export interface View {
   readonly type: 'DIRECT' | 'RELAY';
   readonly over: 'lan' | 'ipv6' | 'ipv4' | 'relay';
@@ -42,9 +45,10 @@ export interface Lab {
 }
 
 /**
- * The suite with an internet and a base station in it, which end with it. `work` is given what holds both once the tests run: not before.
- * @param keys how many clients there are that the devices know
- * @param options of the base station, or what makes them in the folder of the products
+ * The suite with an internet and a base station, which end with it. `work` receives a function that returns both once
+ * the tests run, not before.
+ * @param keys number of clients that the devices know
+ * @param options of the base station, or a function that creates them in the folder of the products
  */
 export function labWithProducts(
   name: string,
@@ -72,9 +76,9 @@ export function labWithProducts(
 
 export class Products {
   readonly folder: string = mkdtempSync(join(tmpdir(), 'svc-lab-paths-'));
-  /** Of clients that every device knows. */
+  /** Keys of clients that every device knows. */
   readonly keys: readonly Key[];
-  /** What the environment of a host has beside that of this process. */
+  /** Variables of a host's environment beside those of this process. */
   readonly variables: Map<Namespace, NodeJS.ProcessEnv> = new Map();
   readonly #address: string;
   #station: TestProcess | null = null;
@@ -82,7 +86,7 @@ export class Products {
   readonly #children: Child[] = [];
 
   /**
-   * @param keys how many clients there are that the devices know
+   * @param keys number of clients that the devices know
    * @param address of the base station
    */
   constructor(keys: number, address: string = STATION_ADDRESS) {
@@ -100,7 +104,7 @@ export class Products {
     this.#stationFingerprint = fingerprint;
   }
 
-  /** What the base station wrote. */
+  /** Output of the base station. */
   get stationLog(): string {
     return this.#station?.stderr ?? '';
   }
@@ -131,7 +135,7 @@ export class Products {
     return this.child(namespace, script('client'));
   }
 
-  /** A process that is called. */
+  /** A process with callable functions. */
   child(namespace: Namespace, program: Program): Child {
     const child = new Child(namespace.inside(program));
     this.#children.push(child);
@@ -149,7 +153,7 @@ export class Products {
     return new TestProcess('ip', command, { variables: this.variables.get(namespace) });
   }
 
-  /** Ends what it has started, but for what `endProcesses` ends. */
+  /** Ends the processes that it has started, except those that `endProcesses` ends. */
   async close(): Promise<void> {
     await Promise.all(this.#children.map((child) => child.stop()));
     rmSync(this.folder, { recursive: true, force: true });

@@ -1,7 +1,8 @@
 /**
- * Lab process in the core: says what it sees of a datagram, and sends from other places when it is asked to. It listens at two ports of each address.
- * A datagram is JSON, `{id, from?: [[address, port], …]}`; the answer `{id, seen: [address, port], at: [address, port]}` comes from where it was sent to, and
- * in place of it one from each place in `from`.
+ * Lab process in the core: reports the source of a datagram as seen here, and sends from other places on request. It
+ * listens at two ports of each address. A datagram is JSON, `{id, from?: [[address, port], …]}`. The answer `{id, seen:
+ * [address, port], at: [address, port]}` comes from where the datagram was sent to; with `from`, one answer comes from
+ * each of those places instead.
  */
 import { createSocket } from 'node:dgram';
 import { serve } from '../../../dist/bench/processes/child.js';

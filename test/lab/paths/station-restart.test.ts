@@ -1,6 +1,6 @@
 /**
- * A base station that is killed under a transfer, and one that is restarted under fifty: relayed connections pause and go on, a direct one
- * does not notice and has a relay behind it again. Every byte arrives once, in order.
+ * A base station that is killed under a transfer, and one that is restarted under fifty: relayed connections pause and
+ * resume; a direct one continues without a pause and has a relay as fallback again. Every byte arrives once, in order.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it, vi } from 'vitest';
@@ -17,11 +17,11 @@ const TRANSFERS = 50;
 /** ms of traffic before, and without a base station. */
 const BEFORE = 1_000;
 const DOWN = 2_000;
-/** ms from when it listens to the first byte: the goal, and what a busy machine has. */
+/** ms from when it listens to the first byte: the goal, and the limit on a busy machine. */
 const GOAL = 5_000;
 const LIMIT = 30_000;
 const DIRECT = 15_000;
-/** ms that a direct transfer may pause: what a busy machine takes. */
+/** Limit of a pause of a direct transfer on a busy machine, ms. */
 const NOTHING = 1_000;
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -55,7 +55,10 @@ labWithProducts('a base station', { keys: 1 }, (lab) => {
     return echo;
   }
 
-  /** Ends the base station and starts it again. The direct connection does not notice. @returns when it listens, ms since the epoch */
+  /**
+   * Ends the base station and starts it again. The direct connection continues without a pause. @returns when it
+   * listens, ms since the epoch
+   */
   async function restart(signal: NodeJS.Signals): Promise<number> {
     await sleep(BEFORE);
     const begun = Date.now();
@@ -96,7 +99,7 @@ labWithProducts('a base station', { keys: 1 }, (lab) => {
     expect(await echo.finish()).toBeGreaterThan(0);
   });
 
-  it('that is back is behind the direct connection again', async () => {
+  it('that is back is the fallback of the direct connection again', async () => {
     const relays = async () => {
       const { paths } = await direct.client.call<PathsReport>('paths', { name: 'direct' });
       return paths.filter(({ over }) => over === 'relay').map(({ active }) => active);

@@ -1,6 +1,6 @@
 /**
- * Direct paths in trouble: ways that carry one direction, or small packets only; addresses that lead nowhere; a host full of container
- * bridges. The connection lives, every byte arrives, and it says what is wrong.
+ * Direct paths in trouble: paths that carry one direction, or small packets only; addresses that lead nowhere; a host
+ * full of container bridges. The connection survives, every byte arrives, and the cause is reported.
  */
 import { beforeAll, expect, it, vi } from 'vitest';
 import type { Child } from '../../../bench/processes/parent.ts';
@@ -9,7 +9,7 @@ import { record } from '../figures.ts';
 import { connect, type Home } from './internet.ts';
 import { type LabDevice, labWithProducts, type View } from './products.ts';
 
-/** ms until a dead path is left, and for an attempt to end. */
+/** ms until a dead path is left, and ms for an attempt to end. */
 const FAILOVER = 3_000;
 const ATTEMPT = 15_000;
 const BYTES = 2_000_000;
@@ -52,7 +52,10 @@ labWithProducts('a direct path', { keys: 1 }, (lab) => {
     return name;
   }
 
-  /** Runs `work` while the client's edge router drops what matches between the two homes, which must be something. @param rules without verdict */
+  /**
+   * Runs `work` while the client's edge router drops matching packets between the two homes, of which there must be
+   * some. @param rules without verdict
+   */
   async function dropping(rules: readonly string[], work: () => Promise<void>): Promise<void> {
     const edge = lab.internet.routers.client[0]!;
     const lines = rules.map((rule) => `meta l4proto udp ${rule} counter drop`);
@@ -68,7 +71,7 @@ labWithProducts('a direct path', { keys: 1 }, (lab) => {
   const out = (): string => `ip daddr ${deviceHome.outside}`;
   const back = (): string => `ip saddr ${deviceHome.outside}`;
 
-  it('is found by a host with ten container bridges, which names eight addresses at most', async () => {
+  it('is found by a host with ten container bridges, which offers at most eight addresses', async () => {
     const name = await connected();
     const { type, took } = await client.call<Timed>('settled', { name, limit: ATTEMPT, untilDirect: true });
     expect(type).toBe('DIRECT');
@@ -96,7 +99,7 @@ labWithProducts('a direct path', { keys: 1 }, (lab) => {
     await client.call('close', { name });
   });
 
-  it('that carries one direction alone is not used, and the reason is told', async () => {
+  it('that carries one direction only is not used, and the reason is reported', async () => {
     await dropping([out()], async () => {
       const name = await connected();
       expect(await client.call('settled', { name, limit: ATTEMPT })).toMatchObject({ type: 'RELAY', why: 'ONE_WAY' });
@@ -115,7 +118,7 @@ labWithProducts('a direct path', { keys: 1 }, (lab) => {
     await client.call('close', { name });
   });
 
-  it('that drops packets of 1,200 bytes is not used, the reason is told, and svc doctor says what to do', async () => {
+  it('that drops packets of 1,200 bytes is not used, the reason is reported, and svc doctor suggests a remedy', async () => {
     await dropping([`${out()} ip length > 1000`, `${back()} ip length > 1000`], async () => {
       const name = await connected();
       expect(await client.call('settled', { name, limit: ATTEMPT })).toMatchObject({ type: 'RELAY', why: 'LARGE_DROPPED' });
@@ -139,7 +142,7 @@ labWithProducts('a direct path', { keys: 1 }, (lab) => {
     await client.call('close', { name });
   });
 
-  it('is connected to although 64 addresses are dead', async () => {
+  it('is established although 64 addresses are dead', async () => {
     lab.internet.core.ip('route add blackhole 198.19.0.0/24');
     const candidates = Array.from({ length: DEAD }, (_, index) => [`198.19.0.${index + 1}`, 5592]);
     const options = { ...device.options, PrivateKey: lab.products.keys[0]!.pem };
@@ -151,7 +154,7 @@ labWithProducts('a direct path', { keys: 1 }, (lab) => {
   });
 });
 
-/** A bridge as container programs make them, with a container that is connected. */
+/** A bridge like those of container programs, with a container that is connected. */
 function addBridge({ host }: Home, number: number): void {
   const name = number === 0 ? 'docker0' : `br-${String(number).padStart(12, '0')}`;
   host.ip(`link add ${name} type bridge\naddress add 172.${17 + number}.0.1/16 dev ${name}\nlink set dev ${name} up`);

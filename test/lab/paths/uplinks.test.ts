@@ -1,6 +1,7 @@
 /**
- * A client or a device that changes its uplink under transfers, on real stacks: nine changes among a cable, a Wi-Fi and a phone, each with
- * another NAT. A relayed and a direct connection go through them side by side; every byte arrives once, in order.
+ * A client or a device that changes its uplink under transfers, on real stacks: nine changes among a cable, a Wi-Fi and
+ * a phone, each with another NAT. A relayed and a direct connection experience them side by side; every byte arrives
+ * once, in order.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
@@ -15,10 +16,10 @@ import { labWithProducts } from './products.ts';
 /** ms until a change is noticed, and the stall after that. */
 const NOTICE = 1_000;
 const STALL = 1_000;
-/** ms that a change is looked at, and within which it has to be over even on a busy machine. */
+/** ms of observation after a change, and ms within which it has to be over even on a busy machine. */
 const LOOK = 2_000;
 const LIMIT = 10_000;
-/** ms that an uplink is down which comes back. */
+/** ms that an uplink is down before it comes back. */
 const AWAY = 300;
 /** ms for a direct path to be found again. */
 const DIRECT = 20_000;
@@ -27,7 +28,7 @@ const SIDES: readonly Side[] = ['client', 'device'];
 vi.setConfig({ testTimeout: 120_000 });
 
 labWithProducts('an uplink', { keys: 2 }, (lab) => {
-  it('that changes nine times, of the client or of the device, stalls transfers for a second at most after that was noticed', async () => {
+  it('that changes nine times, of the client or of the device, stalls transfers for at most a second after it noticed', async () => {
     const results = await Promise.all(SIDES.map(nineSwitches));
     for (const [index, side] of SIDES.entries()) {
       const { relayed, direct } = results[index]!;
@@ -36,7 +37,7 @@ labWithProducts('an uplink', { keys: 2 }, (lab) => {
     }
   });
 
-  /** @returns the longest stall of each way, ms from the change on */
+  /** @returns the longest stall of each connection, ms from the change on */
   async function nineSwitches(side: Side, number: number): Promise<{ relayed: number; direct: number }> {
     const { internet, products } = lab;
     const mobile = new Mobile(internet, side);
@@ -51,7 +52,7 @@ labWithProducts('an uplink', { keys: 2 }, (lab) => {
     const stalls = { relayed: 0, direct: 0 };
     for (const [change, uplink] of SWITCHES.entries()) {
       const text = `${side}, ${mobile.now} to ${uplink}`;
-      // A client waits before it looks for a path that was lost soon: another connection does not.
+      // A client waits before it searches again for a path that it lost soon: another connection does not.
       if (!(await direct.isDirect())) {
         await end(direct);
         direct = await begin(client, `direct ${change}`, options);
@@ -83,7 +84,7 @@ labWithProducts('an uplink', { keys: 2 }, (lab) => {
     return echo;
   }
 
-  /** Every byte arrives, and nothing has ended the connection. */
+  /** Every byte arrives, and the connection has not ended. */
   async function end(echo: Echo): Promise<void> {
     expect(await echo.history()).toMatchObject({ closed: null });
     expect(await echo.finish()).toBeGreaterThan(0);

@@ -1,7 +1,7 @@
 /**
- * Where a firewall drops UDP: clients and devices reach the base station over a WebSocket, straight, through nginx or through an HTTP proxy
- * that is the only way out; they say what is wrong where that fails, and go back to UDP when it gets through again. Real programs, on real
- * stacks.
+ * Where a firewall drops UDP: clients and devices reach the base station over a WebSocket, directly, through nginx or
+ * through an HTTP proxy that is the only way out; they report the cause where that fails, and return to UDP when it
+ * gets through again. Real programs, on real stacks.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
@@ -23,18 +23,18 @@ import {
 } from './blocked.ts';
 import { hasNginx, startNginx } from './nginx.ts';
 
-/** ms: until UDP is asked again, and some more. */
+/** ms: until UDP is tried again, and some more. */
 const BACK = 65_000;
 const BYTES = 500_000;
-/** Packets of a tunnel that goes by UDP. */
+/** Packets of a tunnel over UDP. */
 const SOME = 30;
 const WEBSOCKET = `wss://${STATION_ADDRESS}:4433/svc/v1`;
 const BY_NGINX = ['--server-websocket', `wss://${OTHER_ADDRESS}/svc/v1`];
 const PASSWORD = 'top secret';
-/** Commands in a network that lets nothing through end within this many seconds. */
+/** Seconds within which commands end in a network that lets nothing through. */
 const PATIENCE = 6;
 
-/** What leaves a home is dropped: UDP, or all but what goes to the proxy. */
+/** Outgoing packets that are dropped: UDP, or all but those to the proxy. */
 const NO_UDP = 'meta l4proto udp';
 const ONLY_PROXY = `ip daddr != ${OTHER_ADDRESS}`;
 
@@ -53,13 +53,15 @@ async function withTls(folder: string): Promise<string[]> {
 labWithProducts('where UDP is blocked', { keys: 1, options: withTls }, (lab) => {
   /** Behind nginx, without TLS of its own. */
   let plain: Products;
-  /** Clients: UDP blocked, all but the proxy blocked; and a device that is free. */
+  /** Clients: UDP blocked, all but the proxy blocked; and a device in an open network. */
   let [home, office, deviceHome]: Home[] = [];
   let device: LabDevice;
   let plainDevice: LabDevice;
-  /** Of the proxies, by their kind. */
+  /** Ports of the proxies, by their kind. */
   let ports: Record<string, number>;
-  /** A tunnel that was opened where UDP was blocked, in a home where it is not any more: ms after which it goes by UDP, null for never. */
+  /**
+   * A tunnel opened while UDP was blocked, in a home where it no longer is: ms after which it uses UDP, null for never.
+   */
   let returning: { user: Child; back: Promise<number | null> };
 
   let isOver = false;
@@ -134,13 +136,16 @@ labWithProducts('where UDP is blocked', { keys: 1, options: withTls }, (lab) => 
     record('UDP blocked, the next time, ms', 'ours', next.took, { atMost: 1_000 });
   });
 
-  it.skipIf(!hasNginx)(`and through nginx, which tells where the client is${hasNginx ? '' : ' (skipped: needs nginx)'}`, async () => {
-    await throughTunnel(plain, home!, [...targetOf(plain, plainDevice), ...BY_NGINX]);
-    expect(plain.stationLog).toMatch(new RegExp(`client connected.*websocket:\\d+:${home!.outside}:0`));
-    expect(plain.stationLog).not.toMatch(/is not trusted/);
-  });
+  it.skipIf(!hasNginx)(
+    `svc tunnel works through nginx, which reports the client's address${hasNginx ? '' : ' (skipped: needs nginx)'}`,
+    async () => {
+      await throughTunnel(plain, home!, [...targetOf(plain, plainDevice), ...BY_NGINX]);
+      expect(plain.stationLog).toMatch(new RegExp(`client connected.*websocket:\\d+:${home!.outside}:0`));
+      expect(plain.stationLog).not.toMatch(/is not trusted/);
+    },
+  );
 
-  it('and by CONNECT through an HTTP proxy that is the only way out', async () => {
+  it('svc tunnel works by CONNECT through an HTTP proxy that is the only way out', async () => {
     lab.products.variables.set(office!.host, { HTTPS_PROXY: goodProxy() });
     await throughTunnel(lab.products, office!, targetOf(lab.products, device));
     const [first, next] = await answers(office!, `HTTPS_PROXY=${goodProxy()}`);
@@ -149,7 +154,7 @@ labWithProducts('where UDP is blocked', { keys: 1, options: withTls }, (lab) => 
     record('only CONNECT gets through, the next time, ms', 'ours', next.took, { atMost: 1_000 });
   });
 
-  it('a device attaches in each of these ways, and is reached; svc doctor elsewhere says that UDP is blocked there', async () => {
+  it('a device attaches in each of these ways, and is reached; svc doctor elsewhere reports that UDP is blocked there', async () => {
     const { internet, products } = lab;
     const attached = async (which: Products, rule: string, name: string, ...options: string[]): Promise<void> => {
       const behind = internet.home('device', 'port');
@@ -174,7 +179,7 @@ labWithProducts('where UDP is blocked', { keys: 1, options: withTls }, (lab) => 
     ]);
   });
 
-  it('svc doctor says that UDP is blocked, which proxy there is, and what to do', async () => {
+  it('svc doctor reports that UDP is blocked, the proxy, and a remedy', async () => {
     const { products } = lab;
     const doctor = async (which: Products, { host }: Home, ...options: string[]): Promise<string> =>
       which.svc(host, 'doctor', ...options).succeeded();
@@ -203,7 +208,7 @@ labWithProducts('where UDP is blocked', { keys: 1, options: withTls }, (lab) => 
     expect([text, document, behindProxy, station].join()).not.toMatch(/top|secret/);
   });
 
-  it('svc tunnel and svc doctor say what is wrong with a proxy, in time, and nobody is told the password', async () => {
+  it('svc tunnel and svc doctor report the fault of a proxy in time, and never print the password', async () => {
     const { products } = lab;
     const cases: [proxy: string, cause: RegExp][] = [
       [proxy('good', 'me:wr0ng@'), /the proxy \S+ refused .* \(407\): it does not take the name and password of HTTPS_PROXY/],
@@ -222,13 +227,13 @@ labWithProducts('where UDP is blocked', { keys: 1, options: withTls }, (lab) => 
       expect(stdout + stderr).not.toMatch(/wr0ng/);
       return command.includes('--json') ? JSON.stringify(JSON.parse(stdout)) : stdout + stderr;
     };
-    // Not all at once: a processor that has too much to do is not what is tested.
+    // Not all at once: an overloaded processor is not under test.
     await Promise.all(cases.map(async ([name, cause]) => expect(await failed(name, 'tunnel', 'echo')).toMatch(cause)));
     const doctor = (index: number): string[] => (index % 2 === 0 ? ['doctor'] : ['doctor', '--json']);
     await Promise.all(cases.map(async ([name, cause], index) => expect(await failed(name, ...doctor(index))).toMatch(cause)));
   });
 
-  it('a tunnel goes back to UDP within about a minute after that gets through again, without a byte lost', async () => {
+  it('a tunnel returns to UDP within about a minute after that gets through again, without losing a byte', async () => {
     const took = await returning.back;
     expect(took).not.toBeNull();
     record('back to UDP after, s', 'ours', took! / 1000, { atMost: 62 });

@@ -1,4 +1,4 @@
-/** Networks that block UDP: firewalls in the boxes of homes, and what people run behind them. */
+/** Networks that block UDP: firewalls in the boxes of homes, and what operators run behind them. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Child } from '../../../bench/processes/parent.ts';
@@ -9,7 +9,7 @@ import type { Namespace } from '../namespaces.ts';
 import type { Home } from '../paths/internet.ts';
 import type { LabDevice, Products } from '../paths/products.ts';
 
-/** Drops what leaves the home and matches, without a word. @param rule of nftables, without verdict */
+/** Silently drops matching packets that leave the home. @param rule of nftables, without verdict */
 export function firewall({ boxes: [box] }: Home, rule: string): void {
   box!.nft(`table ip company {
     chain forward {
@@ -19,7 +19,7 @@ export function firewall({ boxes: [box] }: Home, rule: string): void {
   }`);
 }
 
-/** Takes the firewall away, and counts what leaves by UDP in large packets. */
+/** Removes the firewall, and counts large outgoing UDP packets. */
 export function openFirewall({ boxes: [box] }: Home): void {
   box!.nft(`delete table ip company
   table ip seen {
@@ -31,7 +31,7 @@ export function openFirewall({ boxes: [box] }: Home): void {
   }`);
 }
 
-/** How many of those there were. */
+/** The number of those packets. */
 export function largeUdpPackets({ boxes: [box] }: Home): number {
   const { nftables } = JSON.parse(box!.run('nft', '-j', 'list', 'counter', 'ip', 'seen', 'large')) as {
     nftables: { counter?: { packets: number } }[];
@@ -39,7 +39,7 @@ export function largeUdpPackets({ boxes: [box] }: Home): number {
   return nftables.find(({ counter }) => counter !== undefined)?.counter?.packets ?? 0;
 }
 
-/** Files with a certificate for that address which signs itself. */
+/** Files with a self-signed certificate for that address. */
 export async function certificateFiles(folder: string, address: string): Promise<{ cert: string; key: string }> {
   const pair = await serverPair(undefined, { names: [address] });
   const [cert, key] = [join(folder, `${address}.pem`), join(folder, `${address}.key`)];

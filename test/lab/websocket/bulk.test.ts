@@ -1,4 +1,7 @@
-/** CoAP requests beside a bulk transfer over a WebSocket, at 10 Mbit/s and 50 ms round trip: TCP carries both, so requests wait behind what was sent before. */
+/**
+ * CoAP requests beside a bulk transfer over a WebSocket, at 10 Mbit/s and 50 ms round trip: TCP carries both, so
+ * requests wait behind data sent before.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { type Child, program, withChildren, withDirectory } from '../../../bench/processes/parent.ts';
@@ -16,11 +19,11 @@ const REQUESTS = 30;
 const MOST = 300;
 const name = 'blocked';
 
-/** Silent, as a firewall on the way. */
+/** Silent, like a firewall on the path. */
 const NO_UDP = 'table ip company {\n chain input {\n type filter hook input priority filter\n iifname "lab" meta l4proto udp drop\n }\n }';
 
 lab('over a WebSocket a CoAP request', () => {
-  it('is answered while the same connection carries bulk, either way', async () => {
+  it('is answered while the same connection carries bulk data, either way', async () => {
     await withDirectory((data) =>
       overLink(link, (over) =>
         withChildren(async (start) => {

@@ -5,7 +5,9 @@ import { SvcClient } from '../../../dist/client/node.js';
 const client = SvcClient.create();
 
 serve({
-  /** Connects and makes a request. @returns ms from the beginning until its answer, and how the base station was reached */
+  /**
+   * Connects and makes a request. @returns ms from the beginning until its answer, and how the base station was reached
+   */
   async firstAnswer({ options }) {
     const begun = performance.now();
     const connection = client.createConnection();

@@ -1,4 +1,4 @@
-/** nginx as a reverse proxy of a base station, with what `docs/rest.md` tells operators to write. */
+/** nginx as a reverse proxy of a base station, configured as in `docs/rest.md`. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { certificateFiles } from './blocked.ts';
 
 export const hasNginx = spawnSync('nginx', ['-v']).status === 0;
 
-/** Starts it with TLS on port 443 of an address there. It passes on what comes to the base station on loopback. */
+/** Starts it with TLS on port 443 of an address there. It forwards to the base station on loopback. */
 export async function startNginx(namespace: Namespace, folder: string, address: string): Promise<TestProcess> {
   const { cert, key } = await certificateFiles(folder, address);
   const file = join(folder, 'nginx.conf');
@@ -24,7 +24,7 @@ export async function startNginx(namespace: Namespace, folder: string, address: 
 }
 
 function configuration({ folder, address, cert, key }: Readonly<Record<'folder' | 'address' | 'cert' | 'key', string>>): string {
-  // One process, which is gone when it is killed.
+  // One process, which ends when it is killed.
   return `master_process off;
 pid ${folder}/nginx.pid;
 error_log stderr;

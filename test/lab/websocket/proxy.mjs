@@ -1,7 +1,7 @@
 /**
- * Lab process: proxies that pass CONNECT on (RFC 9110 §9.3.6), good ones and others, each on a port of its own.
+ * Lab process: proxies for CONNECT (RFC 9110 §9.3.6), working and faulty ones, each on its own port.
  *
- * Arguments: the address to listen on, and `name:password` of the one that asks for it.
+ * Arguments: the address to listen on, and `name:password` of the one that requires them.
  */
 import { createServer } from 'node:http';
 import { connect, createServer as createTcpServer } from 'node:net';
@@ -13,16 +13,16 @@ const HTML = `content-type: text/html\r\ncontent-length: ${PAGE.length}\r\n\r\n$
 const TUNNEL = 'HTTP/1.1 200 Connection established\r\n\r\n';
 
 const kinds = {
-  /** Asks for a name and a password. */
+  /** Requires a name and a password. */
   good: (request, socket) => {
     if (request.headers['proxy-authorization'] === WANTED) tunnel(request.url, socket);
     else socket.end('HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic realm="lab"\r\ncontent-length: 0\r\n\r\n');
   },
-  /** Says nothing once it was asked. */
+  /** Never answers a request. */
   silent: () => {},
   /** Answers with a login page until its terms are accepted (RFC 6585 §6). */
   portal: (_, socket) => socket.end(`HTTP/1.1 511 Network Authentication Required\r\n${HTML}`),
-  /** The same, as if all were well. */
+  /** Answers the login page with status 200. */
   page: (_, socket) => socket.end(`HTTP/1.1 200 OK\r\n${HTML}`),
   /** Opens a tunnel that leads to a page. */
   impostor: (_, socket) => {

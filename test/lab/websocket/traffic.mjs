@@ -1,4 +1,4 @@
-/** Lab process: a TCP service that gives back what it is sent, and a program that uses it through a port of this host. */
+/** Lab process: a TCP service that echoes its input, and a program that uses it through a port of this host. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -19,7 +19,7 @@ serve({
     return server.address().port;
   },
 
-  /** Sends bytes and waits for them. @returns ms; fails when others come back */
+  /** Sends bytes and waits for them. @returns ms; fails when they differ */
   async exchange({ port, bytes }) {
     const sent = randomBytes(bytes);
     const socket = connect(port, '127.0.0.1');
@@ -29,12 +29,12 @@ serve({
     return performance.now() - begun;
   },
 
-  /** Sends chunk after chunk over one connection, each when the last one has come back, until `end`. */
+  /** Sends chunk after chunk over one connection, each when the previous one has come back, until `end`. */
   begin({ port }) {
     running = { isEnding: false, done: run(port) };
   },
 
-  /** @returns bytes that came back, and the longest wait for some, ms; fails when others came back */
+  /** @returns bytes that came back, and the longest wait for some, ms; fails when they differ */
   end() {
     running.isEnding = true;
     return running.done;
@@ -49,7 +49,7 @@ async function run(port) {
     const sent = randomBytes(CHUNK);
     const begun = performance.now();
     socket.write(sent);
-    if (!(await received(arriving)).equals(sent)) throw new Error(`other bytes came back after ${bytes}`);
+    if (!(await received(arriving)).equals(sent)) throw new Error(`wrong bytes came back after ${bytes}`);
     longest = Math.max(longest, performance.now() - begun);
     await sleep(PACE);
   }

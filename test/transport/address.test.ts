@@ -1,4 +1,4 @@
-/** Addresses in their one spelling, prefixes, and who is near. */
+/** Addresses in their canonical form, prefixes, and nearness. */
 import { SocketAddress } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -54,7 +54,7 @@ describe('canonicalAddress', () => {
     ' ::1',
   ])('refuses %j', (text) => expect(canonicalAddress(text)).toBeNull());
 
-  it('takes every IPv4 address and gives it back', () => {
+  it('parses every IPv4 address and formats it again', () => {
     const byte = fc.integer({ min: 0, max: 255 });
     fc.assert(
       fc.property(fc.tuple(byte, byte, byte, byte), (four) => {
@@ -102,7 +102,7 @@ describe('prefixes', () => {
     expect([bytes('169.253.1.1'), bytes('fec0::1'), bytes('fd00::1')].some(isLinkLocal)).toBe(false);
   });
 
-  it('calls near what is on this host or a link of it', () => {
+  it('calls near an address on this host or on a link of it', () => {
     const own = [parsePrefix('192.168.1.7/24')!, parsePrefix('fd00::2/64')!];
     expect(['127.0.0.1', '169.254.0.1', '192.168.1.200', 'fd00::99', 'fe80::1'].every((address) => isNear(address, own))).toBe(true);
     expect(['192.168.2.1', '8.8.8.8', 'fd00:1::1', 'not an address'].some((address) => isNear(address, own))).toBe(false);

@@ -1,6 +1,7 @@
 /**
- * One suite over every implementation of `CryptoProvider`, its hashes over that of the core, too: RFC 7748 §5.2 (both vectors, and the iterated
- * one but for its million rounds) and §6.1, RFC 4231 §4.2 to §4.8, FIPS 180-2 appendix B.
+ * One suite over every implementation of `CryptoProvider`, and its hashes over that of the core, too: RFC 7748 §5.2
+ * (both vectors, and the iterated one except for its million rounds) and §6.1, RFC 4231 §4.2 to §4.8, FIPS 180-2
+ * appendix B.
  */
 import { hexToBytes as fromHex, bytesToHex as toHex } from '@noble/hashes/utils.js';
 import { describe, expect, it } from 'vitest';
@@ -75,7 +76,7 @@ describe.each(hosts)('cryptography of the %s', (_name, host) => {
     expect(toHex(bob.diffieHellman(alice.publicKey))).toBe(shared);
   });
 
-  it('gives zeros or throws when the result is all zero (RFC 7748 §6.1)', () => {
+  it('returns zeros or throws when the result is all zero (RFC 7748 §6.1)', () => {
     const key = host.generateKey();
     let result = new Uint8Array(32);
     try {
@@ -101,11 +102,11 @@ describe.each(hosts)('cryptography of the %s', (_name, host) => {
     expect(() => host.importKey(new Uint8Array(length))).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 
-  it('makes public keys that keep no more memory than they have', () => {
+  it('creates public keys that hold no more memory than their own bytes', () => {
     expect(host.importKey(fromHex(ALICE)).publicKey.buffer.byteLength).toBe(32);
   });
 
-  it('makes keys and random bytes that differ, of plain Uint8Array', () => {
+  it('creates different keys and random bytes, as plain Uint8Array', () => {
     expect(toHex(host.generateKey().publicKey)).not.toBe(toHex(host.generateKey().publicKey));
     expect(toHex(host.randomBytes(32))).not.toBe(toHex(host.randomBytes(32)));
     expect(host.randomBytes(100_000)).toHaveLength(100_000);
@@ -126,7 +127,7 @@ describe('implementations', () => {
     }
   });
 
-  it('agree on public keys that are no canonical numbers', () => {
+  it('agree on public keys that are not canonical numbers', () => {
     const random = new Random('agree');
     const noble = nobleCrypto((length) => random.bytes(length));
     const raw = random.bytes(32);

@@ -1,4 +1,4 @@
-/** What the driver is tested with: a small engine, and a clock and sockets whose steps the test makes. */
+/** The bench of the driver's tests: a small engine, and a clock and sockets that the test steps. */
 import type { Path } from '../../protocol/path.ts';
 import { Driver, type DriverOptions } from '../../transport/driver.ts';
 import type { Engine, Packets } from '../../transport/engine.ts';
@@ -9,7 +9,9 @@ import { UdpPath } from '../../transport/udp-path.ts';
 export const SLOTS = 64;
 const BATCH = 32;
 
-/** An engine that sends what it is told to, in batches of at most 32, out of 64 slots, and where there is room for it. */
+/**
+ * An engine that sends requested packets in batches of at most 32, out of 64 slots, and where the socket has capacity.
+ */
 export class FakeEngine implements Engine<string> {
   readonly slots = SLOTS;
   timeout = Number.POSITIVE_INFINITY;
@@ -18,9 +20,9 @@ export class FakeEngine implements Engine<string> {
   throwIn = '';
   path: Path = new UdpPath(0, '192.0.2.1', 1000, null);
   released: number[] = [];
-  /** Makes packets whether there is room for them or not. */
+  /** Creates packets without regard to capacity. */
   heedless = false;
-  /** How many packets are to be sent on which path. */
+  /** Number of packets to be sent on each path. */
   readonly #orders: { path: Path; count: number }[] = [];
   readonly #free = Array.from({ length: SLOTS }, (_, i) => i * 100);
   readonly #packets = {
@@ -44,7 +46,7 @@ export class FakeEngine implements Engine<string> {
     this.order(count, this.path);
   }
 
-  /** Sends so many packets on that path. */
+  /** Sends this many packets on that path. */
   order(count: number, path: Path): void {
     this.#order(path).count = count;
   }
@@ -97,14 +99,14 @@ export class FakeEngine implements Engine<string> {
   }
 }
 
-/** A clock and a socket whose steps the test makes. */
+/** A clock and a socket that the test steps. */
 export class Bench {
   time = 100;
-  /** To run at the end of the turn, and before anything else. */
+  /** Runs at the end of the turn, before anything else. */
   deferred: (() => void)[] = [];
   soon: (() => void)[] = [];
   timers: { at: number; run: () => void }[] = [];
-  /** In the order of the sends; `leave` gives them back. */
+  /** In the order of the sends; `leave` releases them. */
   inFlight: { offset: number; length: number; path: Path; released: (offset: number) => void }[] = [];
   logged: string[] = [];
   closed: number[] = [];
@@ -144,14 +146,14 @@ export class Bench {
     });
   }
 
-  /** The rest of a turn of the loop: what is wanted soon, then everything deferred so far. */
+  /** The rest of a turn of the event loop: `soon` callbacks, then all deferred ones so far. */
   turn(): void {
     this.settle();
     for (const run of this.deferred.splice(0)) run();
     this.settle();
   }
 
-  /** The end of one callback of the loop. */
+  /** The end of one callback of the event loop. */
   settle(): void {
     while (this.soon.length > 0) for (const run of this.soon.splice(0)) run();
   }

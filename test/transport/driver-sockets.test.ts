@@ -1,13 +1,13 @@
-/** Several sockets of one driver, also of another kind than UDP: queues of their own, adding and removing. */
+/** Several sockets of one driver, some of another kind than UDP: separate queues, adding and removing. */
 import { describe, expect, it } from 'vitest';
 import type { Path } from '../../protocol/path.ts';
 import type { Driver } from '../../transport/driver.ts';
 import { Bench, SLOTS } from './driver-bench.ts';
 import { StallableSocket } from './stallable-socket.ts';
 
-/** What one of two sockets may have of the engine's packets: the other keeps a quarter. */
+/** The share that one of two sockets may have of the engine's packets: a quarter stays for the other. */
 const SHARE = (3 / 4) * SLOTS;
-/** Most datagrams with a socket that are forwarded; a batch of the engine finds room beside them. */
+/** Largest number of forwarded datagrams in a socket; a batch of the engine fits beside them. */
 const MOST_FORWARDED = 224;
 
 /** A path of a kind that has no addresses. */
@@ -19,7 +19,7 @@ function channelPath(socket: number): Path {
   return channelPaths[socket]!;
 }
 
-/** A driver with sockets that give back in a turn what they are given, unless they are stalled. */
+/** A driver with sockets that release their packets within a turn, unless they are stalled. */
 class Sockets {
   readonly bench = new Bench();
   readonly driver: Driver<string>;
@@ -40,7 +40,7 @@ class Sockets {
     return socket;
   }
 
-  /** Has the engine send on a path, and gives it the turns it takes. */
+  /** Makes the engine send on a path, and runs the turns that takes. */
   async transmit(count: number, path: Path): Promise<void> {
     this.bench.engine.order(count, path);
     this.driver.wake();
@@ -49,7 +49,7 @@ class Sockets {
 }
 
 describe('queue of a socket', () => {
-  it('that stalls holds up no other', async () => {
+  it('that stalls does not delay the others', async () => {
     const sockets = new Sockets();
     const stalled = sockets.add(0);
     sockets.add(1);
@@ -85,7 +85,7 @@ describe('queue of a socket', () => {
     expect([sockets.driver.stats.sent, sockets.bench.engine.released.length]).toEqual([1000, 1000]);
   });
 
-  it('takes packets again when half of them have left, and loses none', async () => {
+  it('accepts packets again when half of them have left, and loses none', async () => {
     const sockets = new Sockets();
     const slow = sockets.add(0);
     sockets.add(1);
@@ -109,7 +109,7 @@ describe('queue of a socket', () => {
     expect(sockets.driver.stats).toMatchObject({ sent: MOST_FORWARDED + 1, dropped: 1 });
   });
 
-  it('that takes no more forwarded datagrams still takes packets of the engine', async () => {
+  it('that accepts no further forwarded datagrams still takes packets of the engine', async () => {
     const sockets = new Sockets();
     const stalled = sockets.add(0);
     sockets.add(1);
@@ -120,7 +120,7 @@ describe('queue of a socket', () => {
     expect(sockets.driver.stats).toMatchObject({ sent: MOST_FORWARDED + 10, dropped: 0 });
   });
 
-  it('that is full drops what the engine makes regardless, and gives it back at once', async () => {
+  it('that is full drops packets that the engine creates regardless, and releases them at once', async () => {
     const sockets = new Sockets();
     const stalled = sockets.add(0);
     sockets.add(1);
@@ -133,8 +133,8 @@ describe('queue of a socket', () => {
   });
 });
 
-describe('sockets with a share in common', () => {
-  /** One of its own, and others that are stalled. */
+describe('sockets with a shared limit', () => {
+  /** A socket with its own limit, and others that are stalled. */
   function withCommon(count: number): { sockets: Sockets; own: StallableSocket; common: StallableSocket[] } {
     const sockets = new Sockets();
     const own = sockets.add(0);
@@ -144,7 +144,7 @@ describe('sockets with a share in common', () => {
   }
   const held = (common: readonly StallableSocket[]): number => common.reduce((sum, each) => sum + each.held, 0);
 
-  it.each([1, 11, 51])('leave the others theirs: %i of them', async (count) => {
+  it.each([1, 11, 51])('leave the shares of the others: %i of them', async (count) => {
     const { sockets, own } = withCommon(count);
     own.stalled = true;
     await sockets.transmit(1000, channelPath(0));
@@ -161,7 +161,7 @@ describe('sockets with a share in common', () => {
     }
   });
 
-  it('drop what the engine makes regardless when they have all of it', async () => {
+  it('drop packets that the engine creates regardless when the limit is reached', async () => {
     const { sockets, common } = withCommon(2);
     await sockets.transmit(SHARE, channelPath(1));
     sockets.bench.engine.heedless = true;
@@ -169,14 +169,14 @@ describe('sockets with a share in common', () => {
     expect([held(common), sockets.driver.stats.dropped]).toEqual([SHARE, 10]);
   });
 
-  it.each(['sends again', 'is removed'])('take packets again when one of them that stalled %s', async (what) => {
+  it.each(['sends again', 'is removed'])('accept packets again when one of them that stalled %s', async (what) => {
     const { sockets, common } = withCommon(2);
     const [slow, quick] = common as [StallableSocket, StallableSocket];
     await sockets.transmit(SHARE / 2 + 4, channelPath(1));
     await sockets.transmit(1000, channelPath(2));
     quick.resume();
     await sockets.bench.turns();
-    // What the slow one holds is more than half.
+    // The slow one holds more than half.
     expect([slow.held, quick.held]).toEqual([SHARE / 2 + 4, 0]);
     expect(sockets.driver.stats.sent).toBe(SHARE);
     if (what === 'is removed') sockets.driver.remove(slow);
@@ -188,7 +188,7 @@ describe('sockets with a share in common', () => {
 });
 
 describe('a datagram with a hop limit', () => {
-  it('goes to the socket with it, counts as sent, and holds up no close', async () => {
+  it('goes to the socket with it, counts as sent, and does not delay a close', async () => {
     const sockets = new Sockets();
     const socket = sockets.add(0);
     const sent: number[] = [];
@@ -203,7 +203,7 @@ describe('a datagram with a hop limit', () => {
     await closed;
   });
 
-  it('is dropped and counted where the socket knows none, where it is full, and without a socket', () => {
+  it('is dropped and counted where the socket has no support, where it is full, and without a socket', () => {
     const sockets = new Sockets();
     const socket = sockets.add(0);
     expect(sockets.driver.send(new Uint8Array(1), channelPath(0), 4)).toBe(false);
@@ -217,7 +217,7 @@ describe('a datagram with a hop limit', () => {
 });
 
 describe('add', () => {
-  it('takes a socket of another kind: its datagrams reach the engine, and packets leave by it', async () => {
+  it('accepts a socket of another kind: its datagrams reach the engine, and packets leave by it', async () => {
     const sockets = new Sockets();
     sockets.add(7);
     sockets.driver.receive(Uint8Array.of(9), channelPath(7));
@@ -226,7 +226,7 @@ describe('add', () => {
     expect(sockets.driver.stats).toMatchObject({ received: 1, sent: 3, dropped: 0 });
   });
 
-  it('is harmless for a socket that the driver has, and refuses another with its index', () => {
+  it('ignores a socket that the driver has, and refuses another with its index', () => {
     const sockets = new Sockets();
     const socket = sockets.add(0);
     sockets.driver.add(socket);
@@ -248,7 +248,7 @@ describe('add', () => {
 });
 
 describe('remove', () => {
-  it('gives back the packets in the queue, and lets the engine make others', async () => {
+  it('releases the packets in the queue, and lets the engine create others', async () => {
     const sockets = new Sockets();
     const stalled = sockets.add(0);
     const other = sockets.add(1);
@@ -265,7 +265,7 @@ describe('remove', () => {
     expect(other.held).toBe(SLOTS);
   });
 
-  it('of a full one drops what waited for it', async () => {
+  it('of a full one drops its queue', async () => {
     const sockets = new Sockets();
     const stalled = sockets.add(0);
     sockets.add(1);
@@ -278,7 +278,7 @@ describe('remove', () => {
     expect(sockets.driver.send(new Uint8Array(1), channelPath(0))).toBe(false);
   });
 
-  it('is harmless twice, for a socket of another driver, and after close', async () => {
+  it('has no effect twice, for a socket of another driver, and after close', async () => {
     const sockets = new Sockets();
     const socket = sockets.add(0);
     const stranger = new StallableSocket(0, { send: () => {}, close: () => {} }, sockets.bench.clock.defer);
@@ -293,7 +293,7 @@ describe('remove', () => {
     expect(socket.closed).toBe(1);
   });
 
-  it.each(['receive', 'intercept', 'event'])('may come from within %s', async (place) => {
+  it.each(['receive', 'intercept', 'event'])('may be called within %s', async (place) => {
     const bench = new Bench();
     const at = (here: string): void => {
       if (here === place) driver.remove(socket);
@@ -336,7 +336,7 @@ describe('remove', () => {
   });
 });
 
-/** A socket that bounds by bytes, as a WebSocket does: it holds what it is given, and has room until it has `bound`. */
+/** A socket with a limit in bytes, like a WebSocket: it holds its packets, and has capacity until it has `bound`. */
 class BoundedSocket extends StallableSocket {
   bound = 10;
   override stalled = true;
@@ -346,7 +346,7 @@ class BoundedSocket extends StallableSocket {
   }
 }
 
-describe('a socket that says how much room it has', () => {
+describe('a socket that reports its capacity', () => {
   const bounded = (): { sockets: Sockets; socket: BoundedSocket } => {
     const sockets = new Sockets();
     const { bench } = sockets;
@@ -375,7 +375,7 @@ describe('a socket that says how much room it has', () => {
     expect(sockets.driver.stats.sent).toBe(124);
   });
 
-  it('is asked again also when its room has shrunk in between, and takes nothing that is forwarded while it has none', async () => {
+  it('is asked again also when its capacity has shrunk in between, and accepts no forwarded datagram without capacity', async () => {
     const { sockets, socket } = bounded();
     await sockets.transmit(5, channelPath(0));
     socket.bound = 5;

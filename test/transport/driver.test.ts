@@ -1,9 +1,9 @@
-/** The driver loop over a small engine of its own: order, queues, timers, failures. */
+/** The driver loop over a small engine: order, queues, timers, failures. */
 import { describe, expect, it } from 'vitest';
 import { Bench, SLOTS } from './driver-bench.ts';
 
 describe('driver', () => {
-  it('hands each datagram on at once and services once after them', async () => {
+  it('passes each datagram to the engine at once and services once after them', async () => {
     const bench = new Bench();
     const driver = bench.driver();
     await driver.bind({ port: 0 });
@@ -22,7 +22,7 @@ describe('driver', () => {
     expect(driver.stats.received).toBe(5);
   });
 
-  it('answers a datagram that comes alone before the socket is asked for the next', async () => {
+  it('answers a lone datagram before the socket is asked for the next', async () => {
     const bench = new Bench();
     const driver = bench.driver({
       onEvent: () => {
@@ -42,7 +42,7 @@ describe('driver', () => {
     expect(bench.deferred).toEqual([]);
   });
 
-  it('sends what is done about an event after it was told, with what the event itself caused', async () => {
+  it('sends the response to an event after emitting it, together with the packets of the event itself', async () => {
     const bench = new Bench();
     const driver = bench.driver({
       onEvent: () => {
@@ -54,7 +54,7 @@ describe('driver', () => {
       },
     });
     await driver.bind({ port: 0 });
-    // The clock of a host runs what is wanted soon when the promises are through.
+    // A platform's clock runs `soon` callbacks after the promises.
     bench.clock.soon = (run) => void setImmediate(run);
     const served = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve))));
     for (const cause of ['timeout', 'batch']) {
@@ -68,11 +68,11 @@ describe('driver', () => {
     }
   });
 
-  it('looks every 16 services whether datagrams come in batches, and then serves each batch together, however far apart they are', async () => {
+  it('checks every 16 services whether datagrams come in batches, and then serves each batch together, however far apart they are', async () => {
     const bench = new Bench();
     const driver = bench.driver();
     await driver.bind({ port: 0 });
-    /** How many events have been told, after so many datagrams more. */
+    /** Number of events emitted after this many further datagrams. */
     const arrive = (count: number): number => {
       for (let i = 0; i < count; i++) {
         bench.time += 50;
@@ -88,7 +88,8 @@ describe('driver', () => {
     expect(services()).toBe(16);
     bench.turn();
     expect([bench.events.length, services()]).toEqual([20, 17]);
-    // After several there are likely more, until there was only one: then it looks again after 1, 2, 4 … 16 services.
+    // After several datagrams it expects more, until there was only one: then it checks again after 1, 2, 4 … 16
+    // services.
     let told = arrive(1);
     expect(told).toBe(20);
     bench.turn();
@@ -100,7 +101,7 @@ describe('driver', () => {
     }
   });
 
-  it('tells what a large batch brings after every 32 datagrams, before its service', async () => {
+  it('emits the events of a large batch after every 32 datagrams, before its service', async () => {
     const bench = new Bench();
     const told: string[] = [];
     const driver = bench.driver({ onEvent: (event) => told.push(event) });
@@ -135,7 +136,7 @@ describe('driver', () => {
     expect(bench.inFlight).toHaveLength(1);
   });
 
-  it('sends each packet as the engine laid it out and releases it by its offset', async () => {
+  it('sends each packet with the bytes of the engine and releases it by its offset', async () => {
     const bench = new Bench();
     const driver = bench.driver();
     await driver.bind({ port: 0 });
@@ -162,7 +163,7 @@ describe('driver', () => {
     const sent: number[] = [];
     driver.wake();
     while (bench.due > 0) {
-      // sockets that give packets back while the engine is being asked
+      // sockets that release packets while the engine is polled
       const before = driver.stats.sent;
       bench.turn();
       sent.push(driver.stats.sent - before);
@@ -195,7 +196,7 @@ describe('driver', () => {
     expect(longest).toBe(services);
   });
 
-  it('stops asking while the sockets are behind and continues when they caught up', async () => {
+  it('stops polling while the sockets are behind and continues when they have caught up', async () => {
     const bench = new Bench();
     const driver = bench.driver();
     await driver.bind({ port: 0 });
@@ -216,7 +217,7 @@ describe('driver', () => {
     expect(driver.stats.sent).toBeGreaterThan(sent);
   });
 
-  it('finds room for packets of the engine however much is forwarded', async () => {
+  it('keeps capacity for packets of the engine however much is forwarded', async () => {
     const bench = new Bench();
     const driver = bench.driver();
     await driver.bind({ port: 0 });
@@ -231,7 +232,7 @@ describe('driver', () => {
     expect(driver.stats.dropped).toBeGreaterThan(2_000);
   });
 
-  it('asks again when the engine had all its slots with the sockets', async () => {
+  it("polls again when the sockets held all of the engine's slots", async () => {
     const bench = new Bench();
     const driver = bench.driver();
     await driver.bind({ port: 0 });
@@ -247,7 +248,7 @@ describe('driver', () => {
     expect(bench.engine.released).toHaveLength(150);
   });
 
-  it('releases and counts packets for a socket that is gone', async () => {
+  it('releases and counts packets for a removed socket', async () => {
     const bench = new Bench();
     const driver = bench.driver();
     const socket = await driver.bind({ port: 0 });
@@ -261,7 +262,7 @@ describe('driver', () => {
     expect(bench.closed).toEqual([0]);
   });
 
-  it('keeps one timer, moves it only forward and arms again when it fired too early', async () => {
+  it('keeps one timer, reschedules it only to an earlier time and again when it fired too early', async () => {
     const bench = new Bench();
     const driver = bench.driver();
     await driver.bind({ port: 0 });
@@ -288,7 +289,7 @@ describe('driver', () => {
   });
 
   describe('interceptors', () => {
-    /** A driver that gives datagrams of one byte to the engine, and what its interceptors saw. */
+    /** A driver that passes datagrams of one byte to the engine, and the datagrams that its interceptors saw. */
     function intercepted() {
       const bench = new Bench();
       const driver = bench.driver();
@@ -305,7 +306,7 @@ describe('driver', () => {
       return { bench, driver, seen, add, receive };
     }
 
-    it('see each datagram in the order in which they were added, until one takes it', () => {
+    it('see each datagram in the order in which they were added, until one consumes it', () => {
       const { bench, seen, add, receive } = intercepted();
       add('a', 7);
       add('b', 8);
@@ -314,7 +315,7 @@ describe('driver', () => {
       expect(bench.engine.calls).toEqual(['receive 9 at 100']);
     });
 
-    it('pass on the bytes as they left them', () => {
+    it('pass on the bytes with their changes', () => {
       const { bench, driver, seen, add, receive } = intercepted();
       driver.intercept((datagram) => {
         datagram[0]! += 100;
@@ -325,7 +326,7 @@ describe('driver', () => {
       expect([seen, bench.engine.calls]).toEqual([['b107'], ['receive 107 at 100']]);
     });
 
-    it('count from the next datagram when they are added or removed while one is shown', () => {
+    it('take effect from the next datagram when they are added or removed during one', () => {
       const { seen, add, receive } = intercepted();
       let removeB = (): void => {};
       let once = true;
@@ -355,7 +356,7 @@ describe('driver', () => {
       expect(calls).toBe(3);
     });
 
-    it('that throw are logged, and their datagram goes no further', () => {
+    it('that throw are logged, and their datagram is dropped', () => {
       const { bench, driver, seen, add, receive } = intercepted();
       const remove = add('a', 0, () => {
         throw new Error('bug in an interceptor');
@@ -370,7 +371,7 @@ describe('driver', () => {
   });
 
   describe('with a bug in the engine or the owner', () => {
-    it.each(['receive', 'transmit', 'timeout'])('logs an exception of %s and goes on', async (verb) => {
+    it.each(['receive', 'transmit', 'timeout'])('logs an exception of %s and continues', async (verb) => {
       const bench = new Bench();
       const driver = bench.driver();
       await driver.bind({ port: 0 });
@@ -388,7 +389,7 @@ describe('driver', () => {
       expect(driver.stats.sent).toBe(1);
     });
 
-    it('gives every event although one throws', async () => {
+    it('emits every event although one listener throws', async () => {
       const bench = new Bench();
       const seen: string[] = [];
       const driver = bench.driver({
@@ -451,7 +452,7 @@ describe('driver', () => {
       expect(bench.engine.released).toHaveLength(300);
     });
 
-    it('ends although the engine throws, may be called again, and hears nothing more', async () => {
+    it('ends although the engine throws, may be called again, and emits nothing further', async () => {
       const bench = new Bench();
       const driver = bench.driver();
       await driver.bind({ port: 0 });
@@ -465,7 +466,7 @@ describe('driver', () => {
       expect([bench.due, bench.engine.calls]).toEqual([0, ['transmit']]);
     });
 
-    it('closes a socket whose bind was under way', async () => {
+    it('closes a socket whose bind was in progress', async () => {
       const bench = new Bench();
       const driver = bench.driver();
       const binding = driver.bind({ port: 0 });

@@ -14,7 +14,7 @@ function recording(): { log: Log; errors: string[] } {
 }
 
 describe('Emitter', () => {
-  it('calls listeners in order, each event its own', () => {
+  it('calls listeners in order, for each event its own', () => {
     const emitter = new Emitter<Events>(silentLog);
     const seen: unknown[] = [];
     emitter.on('number', (value) => seen.push(['a', value]));
@@ -25,7 +25,7 @@ describe('Emitter', () => {
     expect(seen).toEqual([['a', 1], ['b', 1], 'x']);
   });
 
-  it('logs a listener that throws and goes on', () => {
+  it('logs a listener that throws and continues', () => {
     const { log, errors } = recording();
     const emitter = new Emitter<Events>(log);
     const seen: number[] = [];
@@ -52,7 +52,7 @@ describe('Emitter', () => {
     expect(seen).toEqual(['first', 'second', 'second']);
   });
 
-  it('counts a listener that another one adds or removes from the next emission on', () => {
+  it('applies the addition or removal of a listener by another one from the next emission on', () => {
     const emitter = new Emitter<Events>(silentLog);
     const seen: string[] = [];
     let removeLast = (): unknown => undefined;

@@ -1,4 +1,7 @@
-/** What strangers can cause fills no log: counted, summed up once a minute, one by one only at debug. */
+/**
+ * Log lines that attackers can cause do not fill the log: they are counted, summed up once a minute, and logged one by
+ * one only at debug.
+ */
 import { beforeEach, expect, test } from 'vitest';
 import type { Log, LogLevel } from '../../transport/environment.ts';
 import { LogTally } from '../../transport/log-tally.ts';
@@ -30,7 +33,7 @@ test('ten thousand of a kind are one line a minute at info, and one each at debu
   expect(at('info')).toHaveLength(1);
 });
 
-test('a warning or an error has one line of its own a minute, and says how many more there were', async () => {
+test('a warning or an error is logged once a minute, and further ones are counted', async () => {
   for (let minute = 0; minute < 2; minute++) {
     for (let index = 0; index < 100; index++) tally.log.error('request failed', { index });
     tally.log.warn('a stream ended with an error', {});
@@ -47,12 +50,12 @@ test('a warning or an error has one line of its own a minute, and says how many 
   ]);
 });
 
-test('what is not a warning goes through as it is', () => {
+test('other levels are logged unchanged', () => {
   tally.log.info('device attached');
   expect(at('info')).toEqual([['device attached', undefined]]);
 });
 
-test('at the end what was counted is summed up, and nothing is left that runs', async () => {
+test('flush sums up the counts, and leaves no timer', async () => {
   tally.count('attach refused');
   tally.flush();
   tally.flush();

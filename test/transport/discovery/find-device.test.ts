@@ -27,7 +27,7 @@ async function announced(sim: Simulation, address: string, ids = IDS): Promise<S
   return host;
 }
 
-/** A search that is under way: its candidates with the time of each after the beginning, and how many there were in the end. */
+/** A running search: its candidates with the time of each since the beginning, and the final count. */
 function search(sim: Simulation, browser: MdnsBrowser, options: Partial<FindDeviceOptions> = {}) {
   const begin = sim.now;
   const found: [number, DeviceCandidate][] = [];
@@ -42,7 +42,7 @@ function search(sim: Simulation, browser: MdnsBrowser, options: Partial<FindDevi
 
 const addresses = ({ found }: { found: [number, DeviceCandidate][] }): string[] => found.map(([, { address }]) => address).sort();
 
-/** A host that says what the test wants. */
+/** A host that sends what the test specifies. */
 function speaker(sim: Simulation, address = '192.0.2.66'): (message: DnsMessage) => void {
   const host = sim.host(`speaker ${address}`, { addresses: [`${address}/24`] });
   const socket = host.mdns.open(host.mdns.links()[0]!, { received: () => {}, failed: () => {} });
@@ -87,7 +87,7 @@ test('the signal ends it at once, also before it began', async () => {
   expect([late.count, late.end]).toEqual([0, 0]);
 });
 
-test('ids that no device can have are not looked for', async () => {
+test('ids that no device can have are not searched', async () => {
   const { sim, browser } = lan();
   const state = search(sim, browser, { productId: 'pr.1' });
   await sim.run(0);
@@ -105,7 +105,7 @@ test('a device is found by its subtype where its instance has another name', asy
   expect(state.found).toMatchObject([[101, { address: '192.0.2.3', port: 7 }]]);
 });
 
-test('two searches at a time, and one after the other, are answered alike', async () => {
+test('two searches at a time, and one after the other, get the same answers', async () => {
   const { sim, browser } = lan();
   await announced(sim, '192.0.2.1');
   const [one, two] = [search(sim, browser), search(sim, browser)];
@@ -119,10 +119,10 @@ test('two searches at a time, and one after the other, are answered alike', asyn
 });
 
 describe('scanAll', () => {
-  test('takes the devices whose TXT items have the ids, as they are', async () => {
+  test('returns the devices whose TXT items have the ids, unchanged', async () => {
     const { sim, browser } = lan();
     await announced(sim, '192.0.2.1');
-    // Another host of another name that announces nearly the same.
+    // Another host with another name that announces nearly the same.
     const say = speaker(sim);
     const txt = ['productid=pr-1', 'deviceid=DE-1'].map((text) => new TextEncoder().encode(text));
     await announced(sim, '192.0.2.3', { productId: 'pr-2', deviceId: 'de-1' });
@@ -133,7 +133,7 @@ describe('scanAll', () => {
     expect(addresses(state)).toEqual(['192.0.2.1']);
   });
 
-  test('finds one that says its ids late', async () => {
+  test('finds one that announces its ids late', async () => {
     const { sim, browser } = lan();
     const say = speaker(sim);
     const said = (...texts: string[]) =>
@@ -153,8 +153,8 @@ describe('scanAll', () => {
   });
 });
 
-describe('with a stranger on the link', () => {
-  test.each([false, true])('who fills the table with made-up devices, the device is found (scanAll: %s)', async (scanAll) => {
+describe('with an attacker on the link', () => {
+  test.each([false, true])('that fills the table with made-up devices, the device is found (scanAll: %s)', async (scanAll) => {
     const { sim, browser } = lan();
     const device = await announced(sim, '192.0.2.1');
     device.stop();
@@ -168,7 +168,7 @@ describe('with a stranger on the link', () => {
     expect(addresses(state)).toEqual(['192.0.2.7']);
   });
 
-  test('who gives addresses without end, 32 are told', async () => {
+  test('that announces endless addresses, 32 are reported', async () => {
     const { sim, browser } = lan();
     const say = speaker(sim);
     const state = search(sim, browser, { timeout: 10_000 });
@@ -197,7 +197,7 @@ test.each(seeds(5, 200))(
 );
 
 describe('links', () => {
-  /** A host whose only link can be changed by the test. */
+  /** A host whose only link the test can change. */
   function changeable(client: SimulatedHost) {
     let link: MdnsLink = { name: 'eth0 IPv6', addresses: ['192.0.2.9'], zone: 'eth0' };
     const opened: { link: MdnsLink; closed: boolean; sent: number; handlers: Parameters<MdnsNetwork['open']>[1] }[] = [];
@@ -219,7 +219,7 @@ describe('links', () => {
     return { browser: new MdnsBrowser(environment), opened, change: (addresses: readonly string[]) => (link = { ...link, addresses }) };
   }
 
-  test('a link-local address has the zone of the link it was heard on', async () => {
+  test('a link-local address has the zone of the link that it was received on', async () => {
     const { sim, client } = lan();
     const { browser, opened } = changeable(client);
     const state = search(sim, browser);
@@ -229,7 +229,7 @@ describe('links', () => {
     expect(addresses(state)).toEqual(['169.254.0.7', 'fd00::7', 'fe80::7%eth0']);
   });
 
-  test('a link with other addresses gets a new socket, on which is asked again; nothing of the old one counts', async () => {
+  test('a link with other addresses gets a new socket, which sends a query again; answers to the old one do not count', async () => {
     const { sim, client } = lan();
     const { browser, opened, change } = changeable(client);
     const state = search(sim, browser, { timeout: 60_000 });
@@ -271,7 +271,7 @@ describe('links', () => {
     expect(logged).toEqual(Array(2).fill('mDNS does not work on an interface'));
   });
 
-  test('that cannot be read are told of, and looked for again', async () => {
+  test('that cannot be listed are logged, and listed again later', async () => {
     const { sim, client } = lan();
     const logged: string[] = [];
     const { clock, crypto, network } = client;

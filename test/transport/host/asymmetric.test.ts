@@ -1,4 +1,7 @@
-/** A host that answers from another address than the one it was reached at, as one with several addresses does whose socket has none of its own. */
+/**
+ * A host that answers from another address than the one where it was reached, like one with several addresses and an
+ * unbound socket.
+ */
 import { expect, test } from 'vitest';
 import { Router } from '../../../protocol/coap/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
@@ -7,7 +10,7 @@ import { SessionFixture } from '../../support/fixture/sessions.ts';
 
 const RTT = 20;
 
-test('is served, and asked for its address every three seconds at most: the answers do not bring more questions', async () => {
+test('is served, and asked for its address at most every three seconds: the answers cause no further questions', async () => {
   const fixture = new SessionFixture({ link: { delay: RTT / 2 } });
   const router = new Router<Session>().on('GET', '/hello', () => ({ status: 205 }));
   await fixture.device({ addresses: ['10.0.0.1/24', '10.9.0.1/24'], router });
@@ -25,7 +28,7 @@ test('is served, and asked for its address every three seconds at most: the answ
     await fixture.sim.run(200);
   }
   expect(fromElsewhere).toBeGreaterThan(60);
-  // 13 s: five checks of two paths each, which the other end does as well.
+  // 13 s: five checks of two paths each, and the same from the other end.
   expect(large).toBeLessThanOrEqual(20);
   expect(session.path.address).toBe('10.9.0.1');
 });

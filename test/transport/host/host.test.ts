@@ -6,7 +6,7 @@ import type { Session } from '../../../transport/session/index.ts';
 import { acceptedSession, DEVICE_NAME, deviceTarget, hosts, pair, testRouter } from '../session/support.ts';
 
 describe('connect', () => {
-  it('another key than the pin is FINGERPRINT_MISMATCH, and the device hears nothing', async () => {
+  it('another key than the pin is FINGERPRINT_MISMATCH, and the device accepts no session', async () => {
     const both = await hosts();
     const connect = both.client.connect({ ...deviceTarget(both), pin: 'ab'.repeat(32) });
     await expect(both.simulation.settle(connect)).rejects.toMatchObject({ code: 'FINGERPRINT_MISMATCH' });
@@ -24,7 +24,7 @@ describe('connect', () => {
     expect((await expecting({ ProductId: 'pr-1', DeviceId: 'de-1' })).isOpen).toBe(true);
   });
 
-  it('TIMEOUT where nobody answers, and where the name is another', async () => {
+  it('TIMEOUT where no host answers, and where the name is another', async () => {
     const both = await hosts();
     const { pin, name } = deviceTarget(both);
     const nobody = both.client.connect({ address: '10.0.0.9', port: 1, name, pin, timeout: 3000 });
@@ -62,7 +62,7 @@ describe('connect', () => {
     await expect(both.simulation.settle(both.device.connect(target))).rejects.toMatchObject({ code: 'TIMEOUT' });
   });
 
-  it('a device without room ends the session with DEVICE_INTERNAL_ERROR, and takes it when there is room again', async () => {
+  it('a device at its limit ends the session with DEVICE_INTERNAL_ERROR, and accepts it when there is capacity again', async () => {
     const both = await hosts({ device: { limits: { connections: 1 } } });
     const first = await both.simulation.settle(both.client.connect(deviceTarget(both)));
     const attempt = async (): Promise<string> => {
@@ -80,7 +80,7 @@ describe('connect', () => {
     expect(await both.simulation.settle(attempt())).toBe('answered 404');
   });
 
-  it('under loss finds a way', async () => {
+  it('succeeds under loss', async () => {
     for (let seed = 1; seed <= 10; seed++) {
       const { simulation, session } = await pair({ seed, link: { loss: 0.2, delay: 20 } });
       expect((await simulation.settle(session.request({ method: 'GET', path: '/nothing' }))).status).toBe(404);
@@ -98,7 +98,7 @@ describe('open and close', () => {
     await both.simulation.settle(free.close());
   });
 
-  it('close tells every peer, fails what is under way and frees the port', async () => {
+  it('close ends the sessions of every peer, fails connects in progress and frees the port', async () => {
     const both = await pair();
     await acceptedSession(both);
     const connect = both.device.connect({ address: '10.0.0.9', port: 1, name: 'x' });
@@ -114,7 +114,7 @@ describe('open and close', () => {
     expect(next.sockets[0]!.port).toBe(5592);
   });
 
-  it('a session listener that throws is logged, the session stays', async () => {
+  it('a session listener that throws is logged, and the session continues', async () => {
     const both = await pair({
       device: {
         onSession: () => {
@@ -127,7 +127,7 @@ describe('open and close', () => {
   });
 });
 
-it('shows each datagram to its interceptors first, in their order; the first that takes it keeps it', async () => {
+it('passes each datagram to its interceptors first, in their order; the first that consumes it keeps it', async () => {
   const both = await pair();
   const taken: number[] = [];
   const seen: number[] = [];
@@ -153,7 +153,7 @@ it('shows each datagram to its interceptors first, in their order; the first tha
   expect((await both.simulation.settle(both.session.request({ method: 'GET', path: '/x' }))).status).toBe(404);
 });
 
-it('garbage on the socket is dropped and disturbs nobody', async () => {
+it('garbage on the socket is dropped and disturbs no session', async () => {
   const both = await pair();
   const [from, to] = [
     { address: '10.0.0.2', port: both.client.sockets[0]!.port },
@@ -197,7 +197,7 @@ describe('a core that fails', () => {
     return { ...both, device, cores, sessions };
   }
 
-  it('costs its connections; a new one serves on the same socket', async () => {
+  it('ends its connections; a new one serves on the same socket', async () => {
     const both = await breakable();
     const { simulation, client, cores, sessions, device } = both;
     const session = await simulation.settle(client.connect(deviceTarget(both)));

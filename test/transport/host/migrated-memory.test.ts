@@ -1,4 +1,7 @@
-/** What a connection keeps for its further ids and its second path once it has moved, beside the core: bytes of both ends together, of many. */
+/**
+ * Memory of a connection for its further ids and its second path after a migration, excluding the core: bytes of both
+ * ends together, averaged over many.
+ */
 import { expect, test } from 'vitest';
 import { withChildren } from '../../../bench/processes/parent.ts';
 import { size } from '../../support/size.ts';

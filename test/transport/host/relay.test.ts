@@ -1,4 +1,7 @@
-/** Relayed connects with a base station in miniature: it carries Initiate and Respond, forwards Route packets, and can go away. */
+/**
+ * Relayed connects with a miniature base station: it carries Initiate and Respond, forwards Route packets, and can
+ * disappear.
+ */
 import { expect, it } from 'vitest';
 import { CloseCode } from '../../../protocol/errors/index.ts';
 import { encodeReset, PacketType } from '../../../protocol/packet/index.ts';
@@ -40,7 +43,7 @@ async function relayed(options: { loss?: number } = {}) {
   await simulation.run(() => station.host.sessions.size === 2);
   const [deviceChannel, clientChannel] = [...station.host.sessions];
 
-  /** What POST /client/connect and /p2p/connect do. */
+  /** The work of POST /client/connect and /p2p/connect. */
   const connect = async (): Promise<{ session: Session; end: RouteEnd }> => {
     const end = table.open(clientChannel!, deviceChannel!, simulation.now)!;
     const prepared = client.host.prepare({ name: DEVICE_NAME, pin: device.host.fingerprint, timeout: 60_000 });
@@ -54,7 +57,7 @@ async function relayed(options: { loss?: number } = {}) {
 
 const get = { method: 'GET', path: '/hello' } as const;
 
-it('a session over a route serves requests and streams, and both ends call it RELAY', async () => {
+it('a session over a route serves requests and streams, and both ends report RELAY', async () => {
   const { simulation, connect, accepted } = await relayed({ loss: 0.05 });
   const { session } = await simulation.settle(connect());
   expect((await simulation.settle(session.request(get))).status).toBe(205);
@@ -96,7 +99,7 @@ it('a socket that is unbound ends the channel on it, and the sessions on its rou
   expect([client.host.sessions.size, accepted[0]!.isOpen]).toEqual([0, false]);
 });
 
-it('a pin that does not hold fails on the Respond', async () => {
+it('a wrong pin fails on the Respond', async () => {
   const { simulation, client, device, accepted } = await relayed();
   const prepared = client.host.prepare({ name: DEVICE_NAME, pin: 'ab'.repeat(32) });
   const respond = device.host.acceptRelayed(prepared.initiate, device.host.routePath(device.channel, new Uint8Array(8)));
@@ -106,7 +109,7 @@ it('a pin that does not hold fails on the Respond', async () => {
   expect(accepted).toEqual([]);
 });
 
-it('garbage as Initiate and as Respond is a RemoteError or a timeout, never more', async () => {
+it('garbage as Initiate and as Respond is a RemoteError or a timeout, and nothing else', async () => {
   const { simulation, client, device } = await relayed();
   const path = device.host.routePath(device.channel, new Uint8Array(8));
   for (const bytes of [new Uint8Array(0), new Uint8Array(200), client.environment.crypto.randomBytes(500)]) {
@@ -152,7 +155,7 @@ it('ends with CLOSED when the station resets the route', async () => {
   table.close(end);
   station.host.send(encodeReset({ id: end.id, token: new Uint8Array(16) }), clientChannel.path);
   await simulation.run(100);
-  expect(session.isOpen).toBe(true); // a wrong token proves nothing
+  expect(session.isOpen).toBe(true); // a wrong token has no effect
   station.host.send(encodeReset({ id: end.id, token: end.resetToken }), clientChannel.path);
   expect(await simulation.settle(session.closed)).toMatchObject({ code: 'CLOSED' });
 });
@@ -169,7 +172,7 @@ it('a connect on a route fails at once when the channel ends', async () => {
   expect(simulation.now - start).toBeLessThan(10);
 });
 
-it('a route whose handshake is half-open is not given back for routes that a client asks for without end', async () => {
+it('a route whose handshake is half-open is not released for routes that a client requests without end', async () => {
   const { simulation, client, device, table, accepted, deviceChannel, clientChannel } = await relayed();
   const end = table.open(clientChannel, deviceChannel, simulation.now)!;
   const given: string[] = [];
@@ -191,7 +194,7 @@ it('a route whose handshake is half-open is not given back for routes that a cli
   expect(given).toContain('honest');
 });
 
-it('a route whose handshake never ends is given back when it is given up', async () => {
+it('a route whose handshake never ends is released when it is abandoned', async () => {
   const { simulation, client, device } = await relayed();
   const given: string[] = [];
   const path = device.host.routePath(device.channel, new Uint8Array(8), { onUnused: () => given.push('route') });

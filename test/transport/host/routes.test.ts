@@ -1,4 +1,4 @@
-/** Routes a host is an end of: interned, bound to their channel, forgotten. */
+/** Routes that end at a host: interned, bound to their channel, discarded. */
 import { describe, expect, test } from 'vitest';
 import type { Path } from '../../../protocol/path.ts';
 import { Routes } from '../../../transport/host/routes.ts';
@@ -16,7 +16,7 @@ function id(number: number): Uint8Array {
 }
 
 describe('routes', () => {
-  test('promise no larger packets than Ethernet carries, since nothing is known of their far side', () => {
+  test('promise no larger packets than Ethernet carries, since their far side is unknown', () => {
     const ceiling = (maxUdpPayload?: number) => {
       const path = { ...channel.validatedPath, ...(maxUdpPayload === undefined ? {} : { maxUdpPayload }) };
       return new Routes().add({ validatedPath: path } as Session, id(1), {}, 0).path.maxUdpPayload;
@@ -35,7 +35,7 @@ describe('routes', () => {
     expect([routes.find(path)?.path, routes.size]).toEqual([path, 1]);
   });
 
-  test('that nothing uses any more are given back, once, while their channel is open', () => {
+  test('that are no longer used are released, once, while their channel is open', () => {
     const routes = new Routes();
     const given: string[] = [];
     const open = { ...channel, isOpen: true } as Session;
@@ -49,7 +49,7 @@ describe('routes', () => {
     expect([given, routes.find(second)]).toEqual([['first', 'second'], undefined]);
   });
 
-  test('that are not used are forgotten after two minutes', () => {
+  test('that are not used are discarded after two minutes', () => {
     const routes = new Routes();
     const used = routes.add(channel, id(1), {}, 0).path;
     const idle = routes.add(channel, id(2), {}, 0).path;

@@ -27,7 +27,7 @@ function pathOn(socket: BoundSocket, { device }: Pair) {
 }
 
 describe('bind', () => {
-  it('gives an open host a further socket that peers reach it by', async () => {
+  it('gives an open host a further socket where peers reach it', async () => {
     const both = await served();
     const socket = await both.simulation.settle(both.device.bind({ port: 7000 }));
     expect(both.device.sockets.map(({ port }) => port)).toEqual([5592, 7000]);
@@ -45,7 +45,7 @@ describe('bind', () => {
     expect([both.session.path.socket, await status(both, both.session)]).toEqual([socket.index, 205]);
   });
 
-  it('fails as at open, and leaves the host as it was', async () => {
+  it('fails as in open, and leaves the host unchanged', async () => {
     const both = await served();
     await expect(both.simulation.settle(both.device.bind({ port: 5592 }))).rejects.toMatchObject({ code: 'PORT_IN_USE' });
     expect(both.device.sockets).toHaveLength(1);
@@ -90,7 +90,7 @@ describe('unbind', () => {
     expect(await status(both, other)).toBe(205);
   });
 
-  it('moves a session to a path that it has on another socket', async () => {
+  it('migrates a session to a path that it has on another socket', async () => {
     const both = await served();
     const socket = await both.simulation.settle(both.client.bind({ port: 0 }));
     expect(both.session.addPath(pathOn(socket, both))).toBe(true);
@@ -103,7 +103,7 @@ describe('unbind', () => {
     expect(both.client.stats().failures).toBe(0);
   });
 
-  it('of a path that is not in use costs a session that path alone', async () => {
+  it('of a path that is not in use removes only that path of a session', async () => {
     const both = await served();
     const socket = await both.simulation.settle(both.client.bind({ port: 0 }));
     expect(both.session.addPath(pathOn(socket, both))).toBe(true);
@@ -123,7 +123,7 @@ describe('unbind', () => {
     await expect(both.session.closed).resolves.toMatchObject({ code: 'STOPPED' });
   });
 
-  it('fails connects under way on it with STOPPED, and those of other sockets not', async () => {
+  it('fails connects in progress on it with STOPPED, and not those of other sockets', async () => {
     const both = await hosts({ client: { binds: [{ port: 0 }, { port: 0 }] } });
     const [first] = both.client.sockets;
     const here = both.client.connect({ ...deviceTarget(both), socket: 0 });
@@ -134,12 +134,12 @@ describe('unbind', () => {
     await both.simulation.settle(unbinding);
   });
 
-  it('opens no session by a handshake that ends meanwhile', async () => {
+  it('prevents the session of a handshake that ends meanwhile', async () => {
     const both = await hosts({ link: { delay: 10 } });
     const { clock } = both.deviceEnvironment;
     const { defer } = clock;
     const connecting = both.client.connect({ ...deviceTarget(both), timeout: 10_000 });
-    // The Complete is on its way, and a batch of IO takes a millisecond.
+    // The Complete is in flight, and a batch of IO takes a millisecond.
     await both.simulation.run(29.5);
     clock.defer = (run) => void clock.schedule(1, run);
     await both.simulation.settle(both.device.unbind(both.device.sockets[0]!));
@@ -149,7 +149,7 @@ describe('unbind', () => {
     expect([both.accepted, both.device.sessions.size]).toEqual([[], 0]);
   });
 
-  it('is harmless twice, for a socket of another host, and after close', async () => {
+  it('has no effect twice, for a socket of another host, and after close', async () => {
     const both = await served();
     const socket = both.device.sockets[0]!;
     await both.simulation.settle(both.client.unbind(socket));

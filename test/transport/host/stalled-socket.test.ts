@@ -1,4 +1,4 @@
-/** A host with two sockets, one of which stalls: what its sessions and those of the other see. */
+/** A host with two sockets, one of which stalls: the effect on its sessions and on those of the other. */
 import { describe, expect, it } from 'vitest';
 import { Host } from '../../../transport/host/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
@@ -6,9 +6,9 @@ import { DEVICE_NAME, DEVICE_PORT, hosts, type Pair, pattern } from '../session/
 import { type StallableBoundSocket, stallable } from '../stallable-socket.ts';
 
 const LENGTH = 2_000_000;
-/** Enough that their windows together are more than the core has packets. */
+/** Enough that the sum of their windows exceeds the packets of the core. */
 const STALLED_SESSIONS = 6;
-/** Of a core of 8 MiB, and what one of two sockets may have of them. */
+/** Packets of a core of 8 MiB, and the share that one of two sockets may have of them. */
 const SLOTS = 128;
 const SHARE = (3 / 4) * SLOTS;
 
@@ -47,7 +47,7 @@ function serve(session: Session): void {
   };
 }
 
-/** Sends so many bytes; resolves when all are acknowledged. */
+/** Sends this many bytes; resolves when all are acknowledged. */
 async function upload(session: Session, length = LENGTH): Promise<void> {
   const stream = await session.openStream(1);
   await stream.write(pattern(length));
@@ -76,7 +76,7 @@ describe('a socket that stalls', () => {
     await simulation.settle(client.close());
   });
 
-  it('in the middle of a transfer leaves a session of another socket its full flow', async () => {
+  it('in the middle of a transfer leaves a session of another socket its full rate', async () => {
     const quiet = await stalledPair();
     const alone = await timeOf(quiet, upload(quiet.other));
 
@@ -88,14 +88,14 @@ describe('a socket that stalls', () => {
     expect(stalled.sockets[0]!.held).toBe(SHARE);
     const beside = await timeOf(stalled, upload(stalled.other));
     expect(beside).toBeLessThan(1.02 * alone);
-    // What is held leaves once the socket takes packets again, and the transfers end.
+    // Held packets leave once the socket accepts packets again, and the transfers end.
     stalled.sockets[0]!.resume();
     await stalled.simulation.settle(hanging);
     expect(stalled.client.stats()).toMatchObject({ dropped: 0, failures: 0 });
     await stalled.simulation.settle(stalled.client.close());
   });
 
-  it.each([1, 2])('for a moment, of %i sockets, loses no close: every peer is told once it takes packets again', async (binds) => {
+  it.each([1, 2])('for a moment, of %i sockets, loses no close: every peer receives it once it accepts packets again', async (binds) => {
     const stalled = await stalledPair(binds);
     const ends: unknown[] = [];
     for (const session of stalled.sessions) void upload(session).catch(() => {});
@@ -113,7 +113,7 @@ describe('a socket that stalls', () => {
     expect(stalled.client.stats()).toMatchObject({ dropped: 0, failures: 0 });
   });
 
-  it('for good ends its own sessions by their timeouts, and its host closes in time', async () => {
+  it('permanently ends its own sessions by their timeouts, and its host closes in time', async () => {
     const stalled = await stalledPair();
     stalled.sockets[0]!.stalled = true;
     await stalled.simulation.run(150_000);
@@ -129,7 +129,7 @@ describe('a socket that stalls', () => {
     ]);
   });
 
-  it('and is the only one, for good, ends all sessions by their timeouts', async () => {
+  it('permanently, as the only one, ends all sessions by their timeouts', async () => {
     const stalled = await stalledPair(1);
     for (const session of stalled.sessions) void upload(session).catch(() => {});
     await stalled.simulation.run(500);
@@ -140,7 +140,7 @@ describe('a socket that stalls', () => {
     for (const session of [...stalled.sessions, stalled.other]) await expect(session.closed).resolves.toMatchObject({ code: 'TIMEOUT' });
   });
 
-  it('and lets one packet go each millisecond gets another for it at once', async () => {
+  it('and lets one packet leave each millisecond gets another for it at once', async () => {
     const stalled = await stalledPair(1);
     const [socket] = stalled.sockets;
     const each = 200_000;

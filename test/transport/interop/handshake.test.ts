@@ -1,4 +1,4 @@
-/** Cases of the QUIC interop runner that are about the handshake, with its numbers. Each is named as there. */
+/** Cases of the QUIC interop runner about the handshake, with its parameters and names. */
 import { describe, expect, it } from 'vitest';
 import { decodeVersions, encodeInitiate, mac1Key, PacketType, padded } from '../../../protocol/packet/index.ts';
 import { Host } from '../../../transport/host/index.ts';
@@ -22,7 +22,7 @@ describe('interop: handshake', () => {
     const here = await fileBench({ link: { ...simpleP2p, delay: 750 } });
     const job = async () => closesCleanly(here, await downloadAll(here));
     await here.simulation.settle(job());
-    // the answer takes 1.5 s, the first repetition leaves after 0.5 s
+    // the answer takes 1.5 s, the first retransmission leaves after 0.5 s
     expect(count(typesFrom(here, 'client'), INITIATE)).toBeGreaterThanOrEqual(2);
   });
 
@@ -91,7 +91,7 @@ describe('interop: handshake', () => {
     await here.simulation.run(1000);
     expect(answers.map((data) => data[0])).toEqual([VERSIONS]);
     expect(decodeVersions(answers[0]!)).toMatchObject({ destination: source, versions: Uint8Array.of(1), suites: Uint8Array.of(1) });
-    // who is told that nothing fits gives up; whoever is told of the version it sent does not believe it
+    // a client that is offered no supported version gives up; one that is offered the version it sent ignores that
     here.simulation.onPacket = ({ from, data }) => {
       if (from !== 'device' || data[0] !== RESPOND) return undefined;
       return Uint8Array.of(VERSIONS, ...data.subarray(1, 9), 1, 0x7a, 1, 1);

@@ -1,4 +1,7 @@
-/** 144 links: every combination of loss, reordering, duplicates and round-trip time; what arrives is what was sent. */
+/**
+ * 144 links: every combination of loss, reordering, duplicates and round-trip time; the received bytes equal the sent
+ * ones.
+ */
 import { describe, expect, it } from 'vitest';
 import { seeds, size, slice } from '../../support/size.ts';
 import { equal } from '../stack/support.ts';
@@ -9,12 +12,12 @@ const cells = [0, 0.01, 0.05, 0.1, 0.2, 0.3].flatMap((loss) =>
 );
 
 /**
- * Bursts are counted in datagrams. On an idle link with 1.5 s of round trip a long one takes half a minute, in which the keep-alive, of one datagram
- * every 2 s, rightly gives up. This is about data, so both ends have patience.
+ * Bursts are counted in datagrams. On an idle link with 1.5 s of round trip a long one takes half a minute, in which
+ * the keep-alive, of one datagram every 2 s, rightly gives up. This test is about data, so both ends have more retries.
  */
 const keepAlive = { interval: 25_000, retryInterval: 2000, maxRetries: 300 };
 const parameters = { idleTimeout: 900_000 };
-/** Half of all, of every round-trip time as many: three of five of those that lose anything. */
+/** Half of all, the same number for every round-trip time: three of five of those that lose anything. */
 const bursty = new Set(cells.filter(({ loss }) => loss > 0).filter((_, i) => i % 5 < 3));
 /** By seed. */
 const controllers = ['bbr', 'newreno', 'cubic'] as const;

@@ -1,6 +1,7 @@
 /**
- * An attacker beside the path who knows everything that is sent in the clear, connection ids above all, and may write any source address, but reads
- * no key: 100,000 forged packets a second. In virtual time only what they change counts, not the processor time they take.
+ * An attacker beside the path that knows everything sent in the clear, above all connection ids, and may forge any
+ * source address, but has no key: 100,000 forged packets a second. In virtual time only their effects count, not the
+ * processor time they take.
  */
 import { describe, expect, it } from 'vitest';
 import { ID_LENGTH, PacketType } from '../../../protocol/packet/index.ts';
@@ -11,11 +12,11 @@ import { download, type FileBench, fileBench, MB } from './support.ts';
 
 const RATE = 100_000;
 const FILE = size(0.5, 10) * MB;
-/** The device's line; what comes towards it is not limited, so that the attack costs no bandwidth. */
+/** The device's line; the direction towards it is not limited, so that the attack costs no bandwidth. */
 const [down, up] = [{ delay: 10, rate: 50e6 }, { delay: 10 }];
 
 describe('an off-path attacker with known connection ids', () => {
-  it.each(seeds(1, 5))('costs at most a fifth of the goodput and moves nothing (seed %d)', async (seed) => {
+  it.each(seeds(1, 5))('costs at most a fifth of the goodput and causes no migration (seed %d)', async (seed) => {
     const alone = await transfer(seed, false);
     const attacked = await transfer(seed, true);
     expect(attacked.forged).toBeGreaterThan((attacked.time / 1000) * RATE * 0.9);
@@ -27,7 +28,8 @@ describe('an off-path attacker with known connection ids', () => {
       ]);
       expect(device.stats().unauthenticated! + client.stats().unauthenticated!).toBeGreaterThan(attacked.forged / 4);
     }
-    // nobody but the two ends got a packet, but for the Resets that an id of ours earns: fewer and smaller than what was forged
+    // only the two ends received packets, except for the Resets that one of our ids earns: fewer and smaller than the
+    // forged packets
     expect(attacked.answers.every((packet) => packet.data[0] === PacketType.RESET)).toBe(true);
     expect(attacked.answers.length).toBeLessThan(attacked.forged / 100);
   });
@@ -93,11 +95,11 @@ class Attack {
     const random = this.#random;
     const kind = random.u32() % 8;
     const data = random.bytes(30 + (random.u32() % 60));
-    // mostly Data with a right id; otherwise any other packet that names it
+    // mostly Data with a valid id; otherwise any other packet that names it
     const types = [PacketType.DATA, PacketType.DATA_PHASE, PacketType.COMPLETE, PacketType.RESPOND, PacketType.RETRY, PacketType.RESET];
     data[0] = types[kind] ?? PacketType.DATA;
     data.set(this.#ids[kind === 5 ? (to === 'client' ? 'device' : 'client') : to], 1);
-    // by turns under the other end's address, which goes over its link, and under the attacker's own
+    // alternating between the other end's address, which goes over its link, and the attacker's own
     const other = to === 'client' ? 'device' : 'client';
     const source = to === 'device' && random.fraction() < 0.5 ? this.#ends[other] : { address: '203.0.113.66', port: 666 };
     this.#here.simulation.inject(source, this.#ends[to], data);

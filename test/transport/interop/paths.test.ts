@@ -1,4 +1,7 @@
-/** Cases of the QUIC interop runner in which the client's address changes under a transfer, with its numbers. Each is named as there. */
+/**
+ * Cases of the QUIC interop runner in which the client's address changes during a transfer, with its parameters and
+ * names.
+ */
 import { hex } from '@scure/base';
 import { describe, expect, it } from 'vitest';
 import { ID_LENGTH, PacketType } from '../../../protocol/packet/index.ts';
@@ -12,10 +15,13 @@ import { closesCleanly, download, downloadAll, expectNoFailure, type FileBench, 
 const FIRST_REBIND = 1000;
 const REBIND_FREQUENCY = 5000;
 
-/** Until then the new path has to have answered the device's challenge, ms. */
+/** Deadline for the new path's response to the device's challenge, ms. */
 const VALIDATED_AFTER = 1000;
 
-/** Counts how often the client was rebound, and how often that gave the device another path that is validated a moment later. */
+/**
+ * Counts the rebindings of the client, and how many of them gave the device another path that is validated a moment
+ * later.
+ */
 function rebindAgainAndAgain(
   { simulation, device, clientHost }: FileBench,
   what: 'port' | 'address',
@@ -61,7 +67,7 @@ describe('interop: the address changes', () => {
 });
 
 describe('a warm path', () => {
-  it('takes over in the middle of a transfer when the active one goes dead', async () => {
+  it('takes over in the middle of a transfer when the active one stops answering', async () => {
     for (const seed of seeds(1, 5)) {
       const here = await fileBench({ seed, files: [5 * MB] });
       const { simulation, client, deviceHost } = here;
@@ -104,7 +110,7 @@ describe('interop: the client migrates', () => {
     expect([session.path.address, session.path === before]).toEqual([deviceHost.addresses[1], false]);
     // packets began small on the new path, and grew again
     expect(accepted!.connection.stats()!.packetSize).toBe(ETHERNET_PAYLOAD);
-    // a new id in both directions, and none of the old ones any more
+    // a new id in both directions, and no use of the old ones
     const data = here.sent.filter((packet) => packet.data[0] === PacketType.DATA);
     for (const end of ['client', 'device']) {
       const of = (address: number) => data.filter(({ from, source }) => from === end && source.address.includes(':') === (address === 6));

@@ -1,11 +1,11 @@
-/** Loss where it hurts: every pattern at the beginning, and each single datagram of a transfer. */
+/** Critical losses: every pattern at the beginning, and each single datagram of a transfer. */
 import { describe, expect, it } from 'vitest';
 import type { SimulatedPacket } from '../../../transport/sim/index.ts';
 import { collectGarbage } from '../../support/garbage.ts';
 import { slice } from '../../support/size.ts';
 import { download, downloadAll, expectNoFailure, type FileBench, fileBench, KB, MB } from './support.ts';
 
-/** Counts datagrams of both ends from 0 and drops those that `drops` names. */
+/** Counts datagrams of both ends from 0 and drops those named by `drops`. */
 function dropping(here: FileBench, drops: (index: number) => boolean): { count: number } {
   const sent = { count: 0 };
   here.simulation.onPacket = (_packet: SimulatedPacket) => (drops(sent.count++) ? 'drop' : undefined);
@@ -15,7 +15,7 @@ function dropping(here: FileBench, drops: (index: number) => boolean): { count: 
 describe('loss of the first seven datagrams', () => {
   const patterns = Array.from({ length: 127 }, (_, i) => i + 1);
 
-  it('lets a client connect and ask within 20 s, whichever of them are lost', async () => {
+  it('lets a client connect and make a request within 20 s, whichever of them are lost', async () => {
     const late: string[] = [];
     for (const pattern of slice(patterns, 43)) {
       const here = await fileBench();
@@ -47,7 +47,7 @@ describe('loss of one datagram', () => {
       dropping(here, (index) => index === dropped);
       const from = here.simulation.now;
       await here.simulation.settle(downloadAll(here));
-      // one loss costs a repetition, a second at most, and half of the window
+      // one loss costs a retransmission, at most a second, and half of the window
       expect([dropped, here.simulation.now - from < 3000]).toEqual([dropped, true]);
       expectNoFailure(here);
       if (dropped % 50 === 0) collectGarbage();

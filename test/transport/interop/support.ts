@@ -1,6 +1,7 @@
 /**
- * The cases of the QUIC interop runner need a client that downloads files from a server over a link of the runner's network simulator. Here the
- * server is a device, a file is what it sends on the byte stream of that port, and the link is the simulator's.
+ * The cases of the QUIC interop runner need a client that downloads files from a server over a link of the runner's
+ * network simulator. Here the server is a device, a file is the bytes of the byte stream on that port, and the link is
+ * the simulator's.
  */
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
@@ -22,7 +23,7 @@ export interface FileBench extends Bench {
   files: readonly number[];
   /** Every datagram that left a host, in order. */
   sent: SimulatedPacket[];
-  /** Errors of either host's log. */
+  /** Errors in either host's log. */
   errors: string[];
 }
 
@@ -60,7 +61,7 @@ export async function fileBench({
   return { ...both, files, sent, errors };
 }
 
-/** Downloads one file and holds it against what the device has. */
+/** Downloads one file and compares it with the device's. */
 export async function download(session: Session, size: number, port: number): Promise<void> {
   const stream = await session.openStream(port);
   const closing = stream.close();
@@ -77,7 +78,7 @@ export async function downloadAll(here: FileBench): Promise<Session> {
   return session;
 }
 
-/** One connection, no bug met, and a close without error at both ends. */
+/** Expects one connection, no internal error, and a close without error at both ends. */
 export async function closesCleanly(here: FileBench, session: Session): Promise<void> {
   const [accepted] = [...here.device.sessions];
   expect(here.device.sessions.size).toBe(1);
@@ -92,7 +93,7 @@ export function expectNoFailure({ device, client, errors }: FileBench): void {
   expect([device.stats(), client.stats()]).toMatchObject([{ failures: 0 }, { failures: 0 }]);
 }
 
-/** First bytes of what a host has sent, in order. */
+/** First bytes of the datagrams of a host, in order. */
 export function typesFrom({ sent }: FileBench, host: 'client' | 'device'): number[] {
   return sent.filter(({ from }) => from === host).map(({ data }) => data[0]!);
 }
@@ -113,7 +114,7 @@ function serve(session: Session, files: readonly number[]): void {
   };
 }
 
-/** Both directions come to their end: a stream whose end nobody reads stays open. */
+/** Both directions end: a stream whose end is never read stays open. */
 async function send(stream: SessionStream, file: Uint8Array): Promise<void> {
   await stream.write(file);
   await Promise.all([stream.close(), stream.readSome().catch(() => {})]);

@@ -1,4 +1,4 @@
-/** Cases of the QUIC interop runner that are about carrying data, with its numbers, under each congestion control. Each is named as there. */
+/** Cases of the QUIC interop runner about transfers, with its parameters and names, under each congestion control. */
 import { describe, expect, it } from 'vitest';
 import { PacketType } from '../../../protocol/packet/index.ts';
 import { Host } from '../../../transport/host/index.ts';
@@ -22,7 +22,7 @@ import {
 /** Mbit/s of the line's 10 that `goodput` has to reach; headers leave 9.7. Measured: 8.9, 9.6, 9.3. */
 const goodputs = { newreno: 8.7, cubic: 9.3, bbr: 9.0 } as const;
 
-/** What a neighbour writes at a time. */
+/** Bytes of a neighbour's write. */
 const PIECE = new Uint8Array(64 * 1024);
 
 const controllers = Object.keys(goodputs) as (keyof typeof goodputs)[];
@@ -39,7 +39,7 @@ describe.each(slice(controllers, 1))('interop: transfer with %s', (congestion) =
   });
 
   it('multiplexing', async () => {
-    // the runner wants a limit of at most 1,000 streams, so that it has to be raised on the way
+    // the runner requires a limit of at most 1,000 streams, so that it has to be raised meanwhile
     const here = await start({ files: new Array<number>(size(1299, 1999)).fill(32), device: { parameters: { maxStreams: 1000 } } });
     const job = async () => closesCleanly(here, await downloadAll(here));
     await here.simulation.settle(job());
@@ -140,7 +140,7 @@ async function transfers(here: FileBench): Promise<void> {
   await here.simulation.settle(job());
 }
 
-/** The runner's iperf: endless data the same way over the same line, under CUBIC. */
+/** The runner's iperf: endless data in the same direction over the same line, under CUBIC. */
 async function cubicNeighbour({ simulation, deviceHost, clientHost }: FileBench): Promise<void> {
   const port = PORT + 1;
   const identity = clientHost.crypto.generateKey();
@@ -166,7 +166,7 @@ async function swallow(stream: SessionStream): Promise<void> {
   for (;;) await stream.readSome();
 }
 
-/** Mbit/s from the first to the last Data packet that the client got, as the runner measures. */
+/** Mbit/s from the first to the last Data packet that the client received, as the runner measures. */
 async function goodput(here: FileBench): Promise<number> {
   let [first, last] = [Number.NaN, 0];
   here.simulation.onTrace = ({ to, source, data }, fate, time) => {

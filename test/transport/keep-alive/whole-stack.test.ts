@@ -1,4 +1,7 @@
-/** Keep-alive of a device and of a client behind NAT boxes that forget, with a real station: how often packets go, and whether a mapping is ever lost. */
+/**
+ * Keep-alive of a device and of a client behind NAT boxes whose mappings expire, with a real station: how often packets
+ * are sent, and whether a mapping is ever lost.
+ */
 import { describe, expect, test } from 'vitest';
 import type { KeepAliveProfile } from '../../../protocol/keep-alive/index.ts';
 import type { KeepAliveReport } from '../../../transport/keep-alive/index.ts';
@@ -8,12 +11,12 @@ import { STATION_PORT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import { seeds, size, slice } from '../../support/size.ts';
 
-/** Within it every search is over. */
+/** Every search is over within this time. */
 const LEARNING = 600_000;
-/** The same of the one probe that the default profile needs where mappings live for a minute. */
+/** The same for the one probe that the default profile needs where mappings live for a minute. */
 const ONE_PROBE = 100_000;
 
-/** ms between packets of an end to the station's main port, or straight to the device, in so many ms. */
+/** ms between packets of an end to the station's main port, or directly to the device, over a span of ms. */
 async function pauses(fixture: HomesFixture, from: 'device' | 'client', time: number, to = 'station'): Promise<number[]> {
   const times: number[] = [];
   fixture.sim.onPacket = (packet) => {
@@ -38,7 +41,7 @@ function behind(
   return HomesFixture.open({ ...homes, options: { keepAliveProfile: profile, ...more.options } }, simulation);
 }
 
-/** What the device says to a client. */
+/** The device's keep-alive report for its connection to a client. */
 async function atDevice(fixture: HomesFixture): Promise<KeepAliveReport> {
   const connection = await fixture.relayed({ Rendezvous: false });
   await fixture.sim.run(() => fixture.deviceEvents.includes('OPENED'));
@@ -48,7 +51,7 @@ async function atDevice(fixture: HomesFixture): Promise<KeepAliveReport> {
   return keepAlive;
 }
 
-describe('a device settles at 80 to 95 % of what its NAT keeps', () => {
+describe('a device settles at 80 to 95 % of the timeout of its NAT', () => {
   test.each(slice([20_000, 60_000, 120_000], 1))('of %d ms, with eco, and its mapping is never lost', async (timeout) => {
     const fixture = await behind(timeout, 'eco');
     expect(await longest(fixture, 'device', LEARNING)).toBeLessThanOrEqual(Math.max(25_500, 0.95 * timeout));
@@ -92,7 +95,7 @@ test('until it is known, and where the station does not help, 25 s', async () =>
   expect(await atDevice(fixture)).toEqual({ state: 'off', timeout: null, isAtLeast: false, losses: 0, interval: 25_000 });
 });
 
-test('numbers that an operator has set are an upper bound, as are those that an older station always gives', async () => {
+test('numbers set by an operator are an upper bound, as are those that an older station always sends', async () => {
   for (const [interval, expected] of [
     [25_000, 25_000],
     [500_000, 55_000],
@@ -106,7 +109,7 @@ test('numbers that an operator has set are an upper bound, as are those that an 
 });
 
 describe('a client', () => {
-  test('keeps its channel and its relayed connection alive as seldom, and says so', async () => {
+  test('keeps its channel and its relayed connection alive at the learned interval, and reports it', async () => {
     const fixture = await behind(60_000, 'balanced');
     const connection = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'eco' });
     expect(connection.paths().keepAlive).toMatchObject({ state: 'learning', timeout: null, interval: 25_000 });
@@ -136,7 +139,7 @@ describe('a client', () => {
     expect(longest).toBeLessThanOrEqual(115_000);
   });
 
-  test('with connections of several profiles keeps the channel as the one that sends most', async () => {
+  test('with connections of several profiles keeps the channel at the shortest interval', async () => {
     const fixture = await behind(600_000, 'balanced');
     const eco = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'eco' });
     const live = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'live' });
@@ -146,14 +149,14 @@ describe('a client', () => {
     expect(eco.paths().keepAlive.interval).toBe(114_000);
   });
 
-  test('whose interval was set keeps that for the connection', async () => {
+  test('keeps a configured interval for the connection', async () => {
     const fixture = await behind(600_000, 'balanced');
     await fixture.relayed({ Rendezvous: false, KeepAliveInterval: 4_000 });
     await fixture.sim.run(ONE_PROBE);
     expect(await longest(fixture, 'client', 100_000)).toBeLessThan(4_500);
   });
 
-  test('on a direct path is asked for each 25 s, since the NAT of the other end is not known; its relay stays warm', async () => {
+  test('keeps a direct path alive each 25 s, since the NAT of the other end is not known; its relay stays warm', async () => {
     const fixture = await behind(60_000, 'balanced');
     await fixture.relayed({ Rendezvous: false });
     await fixture.sim.run(ONE_PROBE);
@@ -172,8 +175,8 @@ describe('a client', () => {
   });
 });
 
-describe('a flow that begins anew is one that lasts, for a NAT that keeps a single exchange for 30 s only', () => {
-  /** Mappings that the box makes for the device in so many ms. */
+describe('a new flow is a lasting one, for a NAT that keeps a single exchange for only 30 s', () => {
+  /** Mappings that the box creates for the device over a span of ms. */
   async function made(fixture: HomesFixture, time: number): Promise<number> {
     const before = fixture.deviceBox.stats.mappings;
     await fixture.sim.run(time);
@@ -189,7 +192,7 @@ describe('a flow that begins anew is one that lasts, for a NAT that keeps a sing
     expect(await atDevice(fixture)).toMatchObject({ state: 'learned', losses: 0 });
   });
 
-  test('of a router that was started again and gives out the same port, within 5 minutes', async () => {
+  test('of a router that restarted and assigns the same port, within 5 minutes', async () => {
     const fixture = await behind(120_000, 'eco');
     await fixture.sim.run(LEARNING);
     fixture.deviceBox.forget();
@@ -206,18 +209,18 @@ describe('a mapping in use that is lost', () => {
     expect(learned).toBeGreaterThan(95_000);
     fixture.deviceBox.forget();
     await fixture.sim.run(learned + 1_000);
-    // The keep-alive that showed it is behind us; the search that follows has not said anything yet.
+    // The keep-alive that detected it has passed; the search that follows has no result yet.
     const pause = await longest(fixture, 'device', 2 * learned);
     expect(pause).toBeLessThan(learned / 2 + 1_000);
     await fixture.sim.run(LEARNING);
     expect(await longest(fixture, 'device', 300_000)).toBeGreaterThan(95_000);
-    // Again: from now on half of it stays.
+    // Again: half of it remains from now on.
     fixture.deviceBox.forget();
     await fixture.sim.run(LEARNING);
     expect(await longest(fixture, 'device', 300_000)).toBeLessThan(learned / 2 + 1_000);
   });
 
-  test('by a sleep of the host is none that the NAT has forgotten too soon', async () => {
+  test('by a sleep of the host does not count as an early timeout of the NAT', async () => {
     const fixture = await behind(60_000, 'balanced', { deviceBox: { streamTimeout: 60_000, ports: 'random' } });
     const { host } = fixture.deviceHome;
     await fixture.sim.run(ONE_PROBE);
@@ -227,7 +230,7 @@ describe('a mapping in use that is lost', () => {
     expect(await atDevice(fixture)).toMatchObject({ state: 'learned', losses: 0, interval: 55_000 });
   });
 
-  test('with another address outside is another network: all is forgotten', async () => {
+  test('with another address outside means another network: all measurements are discarded', async () => {
     const fixture = await behind(120_000, 'eco', { device: 'open' });
     await fixture.sim.run(LEARNING);
     expect(await atDevice(fixture)).toMatchObject({ state: 'learned', losses: 0, interval: 114_000 });
@@ -239,7 +242,7 @@ describe('a mapping in use that is lost', () => {
   });
 });
 
-test('what is measured leaves no socket and no timer', async () => {
+test('a measurement leaves no socket and no timer', async () => {
   for (let i = 0; i < size(2, 20); i++) {
     const fixture = await behind(60_000, 'eco');
     await fixture.sim.run(20_000 + i * 17_000);

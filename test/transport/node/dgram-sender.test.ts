@@ -1,4 +1,4 @@
-/** What `dgram` says of datagrams that it cannot send. */
+/** Errors that `dgram` reports for datagrams that it cannot send. */
 import type { Socket } from 'node:dgram';
 import { expect, it } from 'vitest';
 import { DgramSender } from '../../../transport/node/dgram-sender.ts';
@@ -30,7 +30,7 @@ function setUp(errors: (string | null)[]) {
   };
 }
 
-it('is told of the first of each tick, where there is no way to its address', async () => {
+it('reports the first unreachable address of each tick', async () => {
   const { send, unreachable, callbacks, released } = setUp(['ENETUNREACH', 'EPERM', null, 'EADDRNOTAVAIL']);
   for (const address of ['192.0.2.1', '192.0.2.2']) send(address);
   for (let n = 0; n < 4; n++) await tick();
@@ -42,7 +42,7 @@ it('is told of the first of each tick, where there is no way to its address', as
   expect([unreachable, released()]).toEqual([['192.0.2.1', '192.0.2.5'], 5]);
 });
 
-it('is told nothing once it was closed', async () => {
+it('reports nothing after close', async () => {
   const { sender, send, unreachable } = setUp(['ENETUNREACH']);
   send('192.0.2.1');
   sender.close();

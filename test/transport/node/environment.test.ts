@@ -1,4 +1,4 @@
-/** Clock, resolver and log of Node, and that timers keep no process alive. */
+/** Clock, resolver and log of Node; timers keep no process alive. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ describe('clock of Node', () => {
     expect(wallTime).toBeLessThanOrEqual(Date.now());
   });
 
-  it('calls not noticeably early', async () => {
+  it('does not call noticeably early', async () => {
     const delays = [0, 0.3, 1, 1.7, 2.01, 5.5, -3, Number.NaN];
     const waits = delays.map(async (delay) => {
       const start = clock.now();
@@ -30,7 +30,7 @@ describe('clock of Node', () => {
     for (const late of await Promise.all(waits)) expect(late).toBeGreaterThanOrEqual(-1);
   });
 
-  it('can be taken back, and takes delays longer than setTimeout knows', async () => {
+  it('can cancel, and takes delays beyond the range of setTimeout', async () => {
     const called: string[] = [];
     const cancels = [1, 2 ** 31 + 5, Number.POSITIVE_INFINITY].map((delay) => clock.schedule(delay, () => called.push(`${delay}`)));
     cancels[0]!();
@@ -47,7 +47,7 @@ describe('clock of Node', () => {
     expect(order).toEqual(['promise', 'deferred']);
   });
 
-  it('does soon what comes after all promises of this callback and before any further IO', async () => {
+  it('runs `soon` callbacks after all promises of this callback and before any further IO', async () => {
     const order: string[] = [];
     const chain = async (): Promise<void> => {
       for (let turn = 0; turn < 10; turn++) await undefined;
@@ -89,7 +89,7 @@ describe('process', () => {
 });
 
 describe('resolver', () => {
-  it('gives numeric addresses', async () => {
+  it('returns numeric addresses', async () => {
     expect(await network.resolve('192.0.2.1')).toEqual(['192.0.2.1']);
     expect(await network.resolve('2001:DB8::0')).toEqual(['2001:db8::']);
     const local = await network.resolve('localhost');
@@ -98,7 +98,7 @@ describe('resolver', () => {
     expect(new Set(local).size).toBe(local.length);
   });
 
-  it('says what does not resolve', async () => {
+  it('names what does not resolve', async () => {
     await expect(network.resolve('nothing.invalid')).rejects.toMatchObject({
       code: 'DNS',
       message: "nothing.invalid does not resolve to an address: check the name and this host's DNS",
@@ -125,13 +125,13 @@ describe('log', () => {
     ]);
   });
 
-  it('escapes what could do more than stand in a line of a terminal', () => {
+  it('escapes characters that could affect a terminal beyond their line', () => {
     lines.length = 0;
     stderrLog({ write }).error('\u001b[2Jgone', { from: '\u0007\u009b31m', name: 'a \u202eb\u{e0041}\u2028', joined: 'a\u200db' });
     expect(lines).toEqual(['error \\u001b[2Jgone from=\\u0007\\u009b31m name="a \\u202eb\\udb40\\udc41\\u2028" joined=a\u200db\n']);
   });
 
-  it('begins with the time', () => {
+  it('begins each line with the time', () => {
     const stamped: string[] = [];
     stderrLog({ write: (line) => void stamped.push(line) }).error('x');
     expect(stamped[0]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z error x\n$/);

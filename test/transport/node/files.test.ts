@@ -1,4 +1,4 @@
-/** Files replaced as a whole, also when the process is killed in between. */
+/** Files are replaced as a whole, even when the process is killed meanwhile. */
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ describe('replaceFile', () => {
     for (const content of seen) expect(contents.includes(content)).toBe(true);
   });
 
-  it('keeps the old content when it fails, and says why in one line', async () => {
+  it('keeps the old content when it fails, and reports why in one line', async () => {
     await expect(replaceFile(join(directory, 'none', 'state'), 'x')).rejects.toMatchObject({
       code: 'FAILED',
       message: `cannot write ${join(directory, 'none', 'state')}: no such directory`,
@@ -79,7 +79,7 @@ describe('replaceFile', () => {
       expect(state.fill).toBe('x'.repeat(300_000));
       expect(state.n).toBeGreaterThanOrEqual(acknowledged);
       last = state.n;
-      // What was being written belongs to nobody any more a minute later.
+      // A minute later the temporary file of the killed write is stale.
       for (const name of await readdir(at('data'))) await utimes(at(`data/${name}`), 0, 0);
       await prepareDirectory(at('data'));
       expect(await readdir(at('data'))).toEqual(['state']);
@@ -87,7 +87,7 @@ describe('replaceFile', () => {
   });
 });
 
-/** A program that replaces a file for ever and prints the number of each write that has been acknowledged. */
+/** A program that replaces a file forever and prints the number of each acknowledged write. */
 async function buildWriter(files: string, outfile: string): Promise<void> {
   const contents = `
     import { writeSync } from 'node:fs';
@@ -100,7 +100,7 @@ async function buildWriter(files: string, outfile: string): Promise<void> {
 }
 
 describe('reading', () => {
-  it('gives undefined for a file that is not there', async () => {
+  it('returns undefined for a file that does not exist', async () => {
     expect(await readFileIfPresent(at('none'))).toBeUndefined();
     expect(await readJson(at('none'))).toBeUndefined();
   });
@@ -116,7 +116,7 @@ describe('reading', () => {
     ['', ' line 1 column 1: not valid JSON: it ends here, a value is expected'],
     ['{"a":\n 1}}', ' line 2 column 4: not valid JSON: nothing more is expected'],
     [Uint8Array.of(0x22, 0xff, 0x22), ' is not UTF-8'],
-  ])('says where a file is not JSON: %j', async (content, problem) => {
+  ])('reports where a file is not JSON: %j', async (content, problem) => {
     await writeFile(at('bad.json'), content);
     await expect(readJson(at('bad.json'))).rejects.toMatchObject({
       code: 'PARSE',
@@ -124,25 +124,25 @@ describe('reading', () => {
     });
   });
 
-  it('says what cannot be read', async () => {
+  it('reports what cannot be read', async () => {
     await expect(readJson(directory)).rejects.toMatchObject({ code: 'FAILED', message: `cannot read ${directory}: it is a directory` });
   });
 });
 
 describe('makeDirectory', () => {
-  it('makes what is missing for this user only, also when several ask at once', async () => {
+  it('creates missing directories for this user only, also in several calls at once', async () => {
     const path = join(directory, 'a', 'b', 'c');
     await Promise.all([makeDirectory(path), makeDirectory(path), makeDirectory(join(directory, 'a', 'd'))]);
     for (const made of [path, at('a'), join(directory, 'a', 'd')]) expect((await stat(made)).mode & 0o777).toBe(0o700);
   });
 
-  it.runIf(process.platform === 'linux')('gives up where nothing can be made', async () => {
+  it.runIf(process.platform === 'linux')('fails where nothing can be created', async () => {
     await expect(makeDirectory('/proc/nothing/here')).rejects.toMatchObject({ code: 'FAILED' });
   });
 });
 
 describe('createFile', () => {
-  it('lets one of many that try at once succeed, and leaves nothing else behind', async () => {
+  it('lets one of many concurrent calls succeed, and leaves nothing else behind', async () => {
     const path = join(directory, 'key.pem');
     const made = await Promise.all(Array.from({ length: 20 }, (_, index) => createFile(path, `key ${index}`)));
     expect(made.filter(Boolean)).toHaveLength(1);
@@ -151,13 +151,13 @@ describe('createFile', () => {
     expect(await readdir(directory)).toEqual(['key.pem']);
   });
 
-  it('says what is wrong', async () => {
+  it('reports what is wrong', async () => {
     await expect(createFile(join(directory, 'none', 'key.pem'), '')).rejects.toMatchObject({ code: 'FAILED' });
   });
 });
 
 describe('prepareDirectory', () => {
-  it('makes it for this user only and removes what a crash left', async () => {
+  it('creates it for this user only and removes the leftovers of a crash', async () => {
     const path = join(directory, 'a', 'b');
     await prepareDirectory(path);
     expect((await stat(path)).mode & 0o777).toBe(0o700);
@@ -172,7 +172,7 @@ describe('prepareDirectory', () => {
     expect((await readdir(path)).sort()).toEqual(['.hidden', '.state.ba9876543210.tmp', '.state.tmp', 'state', 'x.tmp']);
   });
 
-  it('says what is wrong', async () => {
+  it('reports what is wrong', async () => {
     await writeFile(at('file'), '');
     await expect(prepareDirectory(at('file'))).rejects.toMatchObject({
       code: 'FAILED',

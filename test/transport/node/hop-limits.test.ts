@@ -1,4 +1,4 @@
-/** Datagrams with a hop limit of their own: no other datagram ever gets it, and packets are given back in order and once. */
+/** Datagrams with their own hop limit: no other datagram ever gets it, and packets are released in order and once. */
 import type { Socket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -12,7 +12,9 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 /** Runs the timers of the next 2 ms, of virtual time. */
 const timers = async (): Promise<void> => void (await vi.advanceTimersByTimeAsync(2));
 
-/** A `dgram` socket that sends in a later tick with the hop limit it has then, or keeps what it is given in its queue while it is full. */
+/**
+ * A `dgram` socket that sends in a later tick with the hop limit of that time, or queues datagrams while it is full.
+ */
 class FakeSocket {
   /** Number and hop limit of each datagram that has left. */
   readonly sent: string[] = [];
@@ -45,7 +47,7 @@ class FakeSocket {
     return this.#queue.length;
   }
 
-  /** The kernel takes what is queued. */
+  /** The kernel takes the queued datagrams. */
   drain(): void {
     this.full = false;
     for (const leave of this.#queue.splice(0)) leave();
@@ -69,7 +71,7 @@ describe('a hop limit with dgram', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
   afterEach(() => void vi.useRealTimers());
 
-  it('belongs to one datagram: those before and after leave with that of the system', async () => {
+  it('applies to one datagram: those before and after leave with that of the system', async () => {
     const { socket, released, send, limited } = setUp();
     send(1, 2);
     limited(3, 4);
@@ -85,7 +87,7 @@ describe('a hop limit with dgram', () => {
     expect(socket.sent.at(-1)).toBe('9:64');
   });
 
-  it('waits for what libuv has in its queue, and holds up what comes behind', async () => {
+  it("waits for libuv's queue, and holds later datagrams", async () => {
     const { socket, released, send, limited } = setUp();
     socket.full = true;
     send(1);
@@ -114,7 +116,7 @@ describe('a hop limit with dgram', () => {
     expect(released).toEqual([2]);
   });
 
-  it('lets held packets leave before those with a hop limit that came later', async () => {
+  it('lets held packets leave before later ones with a hop limit', async () => {
     const { socket, send, limited } = setUp();
     socket.onLimit = () => {
       send(2);
@@ -127,7 +129,7 @@ describe('a hop limit with dgram', () => {
     expect(socket.hopLimit).toBe(64);
   });
 
-  it('drops what is more than 64 waiting, and what has no hop limit the system takes', async () => {
+  it('drops datagrams beyond 64 waiting, and those whose hop limit the system refuses', async () => {
     const { socket, limited } = setUp();
     expect(limited(0, 300)).toBe(true);
     for (let i = 1; i < 64; i++) expect(limited(i, 4)).toBe(true);
@@ -137,7 +139,7 @@ describe('a hop limit with dgram', () => {
     expect(socket.hopLimit).toBe(64);
   });
 
-  it.each(['waiting', 'leaving'])('gives back each packet once and in order when the socket is closed while one is %s', async (state) => {
+  it.each(['waiting', 'leaving'])('releases each packet once and in order when the socket is closed while one is %s', async (state) => {
     const { socket, sender, released, send, limited } = setUp();
     const close = (): void => {
       const before = [...released];
@@ -156,7 +158,7 @@ describe('a hop limit with dgram', () => {
     expect(socket.sent).not.toContain('3:64');
   });
 
-  it('leaves the socket idle for its successor only when the hop limit of the system is back', async () => {
+  it('leaves the socket idle for its successor only when the default hop limit is restored', async () => {
     const { socket, sender, send, limited } = setUp();
     const idle: number[] = [];
     socket.onLimit = () => sender.whenIdle(() => idle.push(socket.hopLimit, socket.sent.length));
@@ -189,7 +191,7 @@ describe.skipIf(calls === null)(`a hop limit on a real socket${calls === null ? 
     ['a change from one to the other', 6],
   ] as const;
   describe.each(hasIpv6 ? ['127.0.0.1', '::1'] : ['127.0.0.1'])('to %s', (address) => {
-    it.each(ways)('with %s is that of one datagram alone', async (_, systemCallsAfter) => {
+    it.each(ways)('with %s applies to one datagram alone', async (_, systemCallsAfter) => {
       const { socket, reader } = await open(address, systemCallsAfter);
       const path = socket.path(address, reader.port);
       const memory = Uint8Array.from({ length: 256 }, (_, i) => i);
@@ -209,7 +211,7 @@ describe.skipIf(calls === null)(`a hop limit on a real socket${calls === null ? 
     });
   });
 
-  it('that is none sends nothing, and neither does a closed socket', async () => {
+  it('that is invalid sends nothing, and neither does a closed socket', async () => {
     const { socket, reader } = await open('127.0.0.1', 0);
     const path = socket.path('127.0.0.1', reader.port);
     for (const hopLimit of [0, 256, 1.5, Number.NaN]) socket.sendWithHopLimit!(Uint8Array.of(1), path, hopLimit);

@@ -1,4 +1,4 @@
-/** Interfaces and routers of this host: texts that Linux wrote, and what is made of them. */
+/** Interfaces and routers of this host: parsed from texts that Linux wrote. */
 import { Socket } from 'node:dgram';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -36,7 +36,7 @@ ${zeros} 00 ${zeros} 00 ${zeros} ffffffff 00000001 00000000 00200200       lo
 `;
 
 describe('default routes', () => {
-  it('of IPv4 are read in the order of their metrics', () => {
+  it('of IPv4 are sorted by their metrics', () => {
     expect(ipv4DefaultRoutes(ROUTE, 'LE')).toEqual([
       { interface: 'eth0', gateway: '10.0.0.254', metric: 100 },
       { interface: 'wlan0', gateway: '192.168.2.1', metric: 600 },
@@ -44,20 +44,20 @@ describe('default routes', () => {
     ]);
   });
 
-  it('of IPv4 on a big-endian machine are the other way round', () => {
+  it('of IPv4 are byte-swapped on a big-endian machine', () => {
     expect(ipv4DefaultRoutes('eth0 00000000 C0A80201 0003 0 0 0 00000000', 'BE')).toEqual([
       { interface: 'eth0', gateway: '192.168.2.1', metric: 0 },
     ]);
   });
 
-  it('of IPv6 have a zone where the router is link-local, and leave out what is unreachable or only for some sources', () => {
+  it('of IPv6 have a zone where the router is link-local, and exclude unreachable and source-specific ones', () => {
     expect(ipv6DefaultRoutes(IPV6_ROUTE)).toEqual([
       { interface: 'wlan0', gateway: '2001:db8::1', metric: 0x100 },
       { interface: 'eth0', gateway: 'fe80::211:22ff:fe33:4455%eth0', metric: 0x400 },
     ]);
   });
 
-  it('are none in what is no table', () => {
+  it('are empty for a text that is no table', () => {
     for (const text of ['', '\n\n', 'eth0', 'eth0 00000000 xx 0003 0 0 0 00000000', `${zeros} 00`]) {
       expect([...ipv4DefaultRoutes(text), ...ipv6DefaultRoutes(text)]).toEqual([]);
     }
@@ -125,13 +125,13 @@ describe('interfaces', () => {
     expect(kinds(interfaces({ [name]: ['10.9.0.1/24'] }, { routes: over(name) }))).toEqual([`${name} virtual`]);
   });
 
-  it('are virtual by what Linux says they are', () => {
+  it('are virtual by their type in Linux', () => {
     for (const is of [{ tun: true }, { type: 'wireguard' }, { bridge: true }])
       expect(kinds(interfaces({ net0: ['10.9.0.1/24'] }, { is: { net0: is } }))).toEqual(['net0 virtual']);
     expect(kinds(interfaces({ net0: ['10.9.0.1/24'] }, { is: { net0: { type: 'wlan' } } }))).toEqual(['net0 other']);
   });
 
-  it('that are a bridge or PPP are the way to the internet when a default route leads over them', () => {
+  it('that are a bridge or PPP are default when a default route leads over them', () => {
     const is = { br0: { bridge: true } };
     for (const name of ['br0', 'ppp0', 'br-lan']) {
       expect(kinds(interfaces({ [name]: ['10.9.0.1/24'] }, { is, routes: over(name) }))).toEqual([`${name} default`]);
@@ -139,12 +139,12 @@ describe('interfaces', () => {
     }
   });
 
-  it('are default by the address the system sends from, where it tells no routes', () => {
+  it('are default by the source address of the system, where it lists no routes', () => {
     const addresses = { en0: ['10.0.0.7/24'], en1: ['10.0.1.7/24'], utun0: ['10.9.0.1/24'] };
     expect(kinds(interfaces(addresses, { outward: ['10.0.1.7', '10.9.0.1'] }))).toEqual(['en1 default', 'en0 other', 'utun0 virtual']);
   });
 
-  it('are asked what they are only where they have an address that counts', () => {
+  it('are examined only where they have an address that counts', () => {
     const asked: string[] = [];
     const traits = (name: string): Traits => {
       asked.push(name);
@@ -154,7 +154,7 @@ describe('interfaces', () => {
     expect(asked).toEqual(['eth0']);
   });
 
-  it('are read once a second at most', () => {
+  it('are read at most once a second', () => {
     let reads = 0;
     const recent = recentInterfaces(() => [{ name: `eth${++reads}`, addresses: ['10.0.0.7/24'], kind: 'default' }]);
     const seen = [5, 5, 1_004, 1_005, 2_000, 2_005].map((now) => recent(now)[0]!.name);
@@ -175,7 +175,7 @@ describe('interfaces', () => {
   });
 });
 
-describe('addresses by which others reach this host', () => {
+describe('addresses where others reach this host', () => {
   const docker: HostInterface = { name: 'docker0', kind: 'virtual', addresses: ['172.17.0.1/16'] };
   const cable: HostInterface = { name: 'eth0', kind: 'default', addresses: ['2001:db8::9/64', '10.0.0.9/8'] };
 
@@ -189,7 +189,7 @@ describe('addresses by which others reach this host', () => {
   });
 });
 
-describe('the addresses the system sends from', () => {
+describe('the source addresses of the system', () => {
   const hasRouter = (nodeEnvironment().network.gateways?.() ?? []).some((gateway) => !gateway.includes(':'));
 
   it.skipIf(!hasRouter)(`are its own${hasRouter ? '' : ' (skipped: needs an IPv4 router)'}`, async () => {
@@ -200,7 +200,7 @@ describe('the addresses the system sends from', () => {
     for (const address of outward.now()) expect(own.map((each) => each.address)).toContain(address);
   });
 
-  it('are those of sockets that are connected to far away, and send nothing', async () => {
+  it('are those of sockets connected to remote addresses, and send nothing', async () => {
     const sources = { udp4: '10.0.0.7', udp6: '2001:db8::7' };
     const connected: unknown[] = [];
     const { prototype } = Socket;
@@ -223,7 +223,7 @@ describe('the addresses the system sends from', () => {
     expect([outward.now(), connected, send.mock.calls]).toEqual([Object.values(sources), ['192.0.2.1', '2001:db8::1'], []]);
   });
 
-  it('are null where there is no way', async () => {
+  it('are null where there is no route', async () => {
     expect([await sourceFor('udp4', '127.0.0.1'), await sourceFor('udp4', '2001:db8::1')]).toEqual(['127.0.0.1', null]);
   });
 });

@@ -6,7 +6,7 @@ import { type Attempt, abortable, type Failure, inOrder, mostTelling, Race } fro
 
 const ERROR = (code: ErrorCode): LocalError => new LocalError(code, code);
 
-/** A clock whose time the test lets pass, and attempts whose outcome it decides. */
+/** A clock that the test advances, and attempts whose outcome the test decides. */
 class Track {
   now = 1000;
   timers: { at: number; run: () => void }[] = [];
@@ -80,7 +80,7 @@ class Track {
   }
 }
 
-/** All promises that are settled have told so. */
+/** All callbacks of settled promises have run. */
 async function settled(): Promise<void> {
   for (let i = 0; i < 5; i++) await undefined;
 }
@@ -95,7 +95,7 @@ function outcome(race: Race<string>): { value?: string; error?: SvcError } {
 }
 
 describe('pacing', () => {
-  it('starts an attempt each delay after the one before', () => {
+  it('starts an attempt each delay after the previous one', () => {
     const track = new Track();
     const race = track.race(250);
     for (const name of ['a', 'b', 'c']) race.add(track.attempt(name));
@@ -140,7 +140,7 @@ describe('pacing', () => {
     expect(track.started).toHaveLength(2);
   });
 
-  it('holds back one that is added within the delay, and none that is added later or after a failure', async () => {
+  it('delays one that is added within the delay, and none that is added later or after a failure', async () => {
     const track = new Track();
     const race = track.race(250);
     race.add(track.attempt('a'));
@@ -158,7 +158,7 @@ describe('pacing', () => {
     ]);
   });
 
-  it('takes what start throws for a failure, and starts the next one at once', async () => {
+  it('treats an exception of start as a failure, and starts the next one at once', async () => {
     const track = new Track();
     const race = track.race(250);
     const seen = outcome(race);
@@ -174,7 +174,7 @@ describe('pacing', () => {
 });
 
 describe('winner', () => {
-  it('is the first that succeeds; the others are cancelled and those that wait never start', async () => {
+  it('is the first that succeeds; the others are cancelled and waiting ones never start', async () => {
     const track = new Track();
     const race = track.race(250);
     const seen = outcome(race);
@@ -189,7 +189,7 @@ describe('winner', () => {
     expect(track.timers).toEqual([]);
   });
 
-  it('is one alone: what succeeds later is discarded', async () => {
+  it('is one alone: later successes are discarded', async () => {
     const track = new Track();
     const race = track.race(0);
     const seen = outcome(race);
@@ -235,7 +235,7 @@ describe('failure', () => {
     ]);
   });
 
-  it('comes at once when none was given', async () => {
+  it('comes at once when there is no attempt', async () => {
     const track = new Track();
     const race = track.race(250);
     const seen = outcome(race);
@@ -260,7 +260,7 @@ describe('stop', () => {
     expect([seen.error?.code, track.started]).toEqual(['STOPPED', []]);
   });
 
-  it('cancels what runs, drops what waits, and discards a winner that comes after it', async () => {
+  it('cancels running attempts, drops waiting ones, and discards a winner that comes after it', async () => {
     const track = new Track();
     const race = track.race(250);
     const seen = outcome(race);
@@ -275,7 +275,7 @@ describe('stop', () => {
     expect(track.timers).toEqual([]);
   });
 
-  it('summarizes the failures so far when it is given no error', async () => {
+  it('summarizes the failures so far when it has no error', async () => {
     const track = new Track();
     const race = track.race(0);
     const seen = outcome(race);
@@ -352,7 +352,7 @@ describe('attempts', () => {
   });
 });
 
-describe('the error that says most', () => {
+describe('the most informative error', () => {
   it.each<[ErrorCode[], ErrorCode | undefined]>([
     [['TIMEOUT', 'STOPPED', 'UNKNOWN', 'FINGERPRINT_MISMATCH'], 'FINGERPRINT_MISMATCH'],
     [['TIMEOUT', 'DNS', 'UNKNOWN'], 'DNS'],
@@ -369,7 +369,7 @@ describe('the error that says most', () => {
     expect(mostTelling([ERROR('DNS'), ERROR('CLOSED')], rank)?.code).toBe('CLOSED');
   });
 
-  it('can be asked of the failures in the order of the attempts', () => {
+  it('can be selected from the failures in the order of the attempts', () => {
     const failures = [
       { attempt: 1, error: ERROR('DNS') },
       { attempt: 0, error: ERROR('CLOSED') },

@@ -1,4 +1,4 @@
-/** A GET by https against servers that prove themselves, or do not, with real TLS. */
+/** A GET by https from servers with valid and invalid certificates, with real TLS. */
 
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:net';
@@ -27,7 +27,7 @@ afterEach(async () => {
 
 const hello: RequestListener = (_, response) => void response.end('hello');
 
-/** Starts a server and asks it. */
+/** Starts a server and sends a request. */
 async function ask(pair: ServerPair, listener = hello, options: Partial<HttpsRequest> & { host?: string } = {}) {
   const { port, close } = await httpsServer(pair, listener);
   closing.push(close);
@@ -35,19 +35,19 @@ async function ask(pair: ServerPair, listener = hello, options: Partial<HttpsReq
   return getHttps({ url: `https://${host}:${port}/there`, rootCerts: root.pem, timeout: 5000, limit: 4096, ...request });
 }
 
-describe('a server that proves itself', () => {
-  test('by its name, and by its address', async () => {
+describe('a server with a valid certificate', () => {
+  test('is accepted by its name, and by its address', async () => {
     const answer = await ask(good);
     expect([answer.status, new TextDecoder().decode(answer.body)]).toEqual([200, 'hello']);
     expect((await ask(good, hello, { host: '127.0.0.1' })).status).toBe(200);
   });
 
-  test('by a root whose text is indented, and has dashes in front', async () => {
+  test('is accepted by a root whose text is indented, and has dashes in front', async () => {
     const rootCerts = root.pem.replace(/^/gm, '  ').replace('-----BEGIN', '--------BEGIN');
     expect((await ask(good, hello, { rootCerts })).status).toBe(200);
   });
 
-  test('caches are told where only a fresh answer does', async () => {
+  test('is asked with no-cache only where a fresh answer is required', async () => {
     const told: unknown[] = [];
     const listener: RequestListener = ({ headers }, response) => void response.end(String(told.push(headers['cache-control'])));
     await ask(good, listener);
@@ -55,16 +55,16 @@ describe('a server that proves itself', () => {
     expect(told).toEqual([undefined, 'no-cache']);
   });
 
-  test('and ends its body by closing the connection', async () => {
+  test('may end its body by closing the connection', async () => {
     expect((await ask(good, (_, response) => response.socket?.end('HTTP/1.0 200 OK\r\n\r\nhello'))).body.length).toBe(5);
   });
 
-  test('by an intermediate that it sends along, and by the second of two roots', async () => {
+  test('is accepted by an intermediate that it sends, and by the second of two roots', async () => {
     const pair = await serverPair(intermediate, { chain: [intermediate] });
     expect((await ask(pair, hello, { rootCerts: `${other.pem}\n${root.pem}` })).status).toBe(200);
   });
 
-  test('by a certificate of its own that was given as root', async () => {
+  test('is accepted by its own certificate as root', async () => {
     const pair = await serverPair(undefined);
     expect((await ask(pair, hello, { rootCerts: pair.cert })).status).toBe(200);
   });
@@ -85,7 +85,7 @@ describe('CERTIFICATE_VALIDATION_FAILED with the name of the host', () => {
     ['another name', () => serverPair(root, { names: ['elsewhere.example'] }), {}, /another name \(DNS:elsewhere.example\)/],
     ['many names', () => serverPair(root, { names: MANY_NAMES }), {}, /another name \(DNS:a0\.example, .*DNS:a4\.example and 295 more\)/],
     ['one long name', () => serverPair(root, { names: [LONG_NAME] }), {}, /another name \([^)]{200}\)/],
-    ['a name where an address is asked', () => serverPair(root, { names: ['localhost'] }), { host: '127.0.0.1' }, /another name/],
+    ['a name where an address is requested', () => serverPair(root, { names: ['localhost'] }), { host: '127.0.0.1' }, /another name/],
     ['expired', () => serverPair(root, { from: -30, until: -1 }), {}, /has expired \(\d{4}-\d\d-\d\d\)/],
     ['an expired signer', expiredSigner, {}, /is signed by one that has expired \(/],
     ['not yet valid', () => serverPair(root, { from: 1 }), {}, /not yet valid \(\d{4}-\d\d-\d\d\), or this host's clock is wrong: it says/],
@@ -97,7 +97,7 @@ describe('CERTIFICATE_VALIDATION_FAILED with the name of the host', () => {
     await expect(asked).rejects.toThrow(options.host ?? 'localhost');
   });
 
-  test('a root that only the test knows, where those of the platform count', async () => {
+  test("a root that only the test knows, where the platform's roots count", async () => {
     const { port, close } = await httpsServer(good, hello);
     closing.push(close);
     const asked = getHttps({ url: `https://localhost:${port}/`, timeout: 5000, limit: 4096 });
@@ -107,14 +107,14 @@ describe('CERTIFICATE_VALIDATION_FAILED with the name of the host', () => {
     });
   });
 
-  test('the environment cannot switch it off', async () => {
+  test('the environment cannot disable the check', async () => {
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
     closing.push(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
     await expect(ask(await serverPair(other))).rejects.toMatchObject({ code: 'CERTIFICATE_VALIDATION_FAILED' });
   });
 });
 
-test('a root that TLS could not read is refused with its number', async () => {
+test('a root that TLS cannot parse is refused with its number', async () => {
   const bytes = Buffer.from(root.pem.replace(/-----[^-]+-----|\s/g, ''), 'base64');
   bytes.fill(0, 8, 40);
   const damaged = `-----BEGIN CERTIFICATE-----\n${bytes.toString('base64')}\n-----END CERTIFICATE-----\n`;
@@ -126,11 +126,11 @@ test('a root that TLS could not read is refused with its number', async () => {
 
 const SWITCH = 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\nabc';
 
-describe('what is no answer', () => {
+describe('an invalid answer', () => {
   test.each<[string, RequestListener, string, RegExp]>([
     ['a redirect', (_, response) => response.writeHead(302, { location: 'https://localhost/' }).end(), 'BAD_RESPONSE', /302.*not followed/],
     ['not found', (_, response) => response.writeHead(404).end(), 'BAD_RESPONSE', /404/],
-    ['5 KiB where 4 are read', (_, response) => response.end('x'.repeat(5120)), 'BAD_RESPONSE', /4096 bytes/],
+    ['5 KiB where 4 are allowed', (_, response) => response.end('x'.repeat(5120)), 'BAD_RESPONSE', /4096 bytes/],
     ['a switch to another protocol', (_, response) => response.socket?.end(SWITCH), 'BAD_RESPONSE', /gave no answer/],
     [
       'a body that breaks off',
@@ -142,7 +142,7 @@ describe('what is no answer', () => {
     await expect(ask(good, listener)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   });
 
-  test('a server without TLS is told in plain words', async () => {
+  test('from a server without TLS is reported in plain words', async () => {
     const server = createServer((socket) => socket.on('error', () => {}).end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     closing.push(() => server.close());
@@ -162,7 +162,7 @@ describe('what is no answer', () => {
     });
   });
 
-  test('a port without TLS is BAD_RESPONSE, one without server CONNECTION_REFUSED, a name without address DNS', async () => {
+  test('from a port without TLS is BAD_RESPONSE; no server is CONNECTION_REFUSED, a name without address DNS', async () => {
     const server = createServer((socket) =>
       socket
         .on('error', () => {})
@@ -217,7 +217,7 @@ describe('HTTPS_PROXY', () => {
     expect(proxy.asked.length).toBe(1);
   });
 
-  test('by https must prove itself before it is sent a password, whatever the environment says', async () => {
+  test('by https must have a valid certificate before it receives a password, whatever the environment says', async () => {
     const { port, close } = await httpsServer(good, hello);
     closing.push(close);
     set({ HTTPS_PROXY: `https://me:secret@localhost:${port}`, NODE_TLS_REJECT_UNAUTHORIZED: '0' });
@@ -228,14 +228,14 @@ describe('HTTPS_PROXY', () => {
     });
   });
 
-  test('is left out where NO_PROXY names the host', async () => {
+  test('is not used where NO_PROXY names the host', async () => {
     const { proxy, get } = await behindProxy(good);
     set({ NO_PROXY: 'localhost' });
     expect((await get('localhost')).status).toBe(200);
     expect(proxy.asked).toEqual([]);
   });
 
-  test('that names no proxy by HTTP is refused with a sentence', async () => {
+  test('that names no HTTP proxy is refused with a sentence', async () => {
     set({ HTTPS_PROXY: 'socks5://127.0.0.1:1' });
     const asked = getHttps({ url: 'https://localhost/', timeout: 1000, limit: 100 });
     await expect(asked).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('HTTPS_PROXY') });
@@ -249,8 +249,8 @@ describe('HTTPS_PROXY', () => {
   });
 });
 
-describe('a proxy that is not one', () => {
-  /** Answers whatever it is sent with this, and tells when its peer has gone. */
+describe('a faulty proxy', () => {
+  /** Answers every request with these bytes, and reports when its peer has closed. */
   async function proxyThatSays(answer: string, timeout = 5000) {
     let gone = (): void => {};
     const left = new Promise<void>((resolve) => {
@@ -276,21 +276,21 @@ describe('a proxy that is not one', () => {
   const forged = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello';
   test.each([
     ['answers in the place of the host', `HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n${forged}`, /CONNECTION_REFUSED: .*\(403\)/],
-    ['answers before the tunnel stands', `HTTP/1.1 100 Continue\r\n\r\n${forged}`, /CONNECTION_REFUSED: .*\(100\)/],
+    ['answers before the tunnel is open', `HTTP/1.1 100 Continue\r\n\r\n${forged}`, /CONNECTION_REFUSED: .*\(100\)/],
     ['answers through a tunnel without TLS', `HTTP/1.1 200 OK\r\n\r\n${forged}`, /BAD_RESPONSE: the proxy .* spoke before/],
-    ['asks for a password', 'HTTP/1.1 407 Authenticate\r\ncontent-length: 0\r\n\r\n', /127\.0\.0\.1:\d+ refused.*407.*name:password@/],
+    ['requires a password', 'HTTP/1.1 407 Authenticate\r\ncontent-length: 0\r\n\r\n', /127\.0\.0\.1:\d+ refused.*407.*name:password@/],
     ['switches to another protocol', SWITCH, /: the proxy 127\.0\.0\.1:\d+ refused .*\(101\)/],
-    ['speaks something else', 'SSH-2.0-OpenSSH_9.6\r\n', /BAD_RESPONSE: the proxy 127\.0\.0\.1/],
-    ['sends headers without end', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(20_000)}`, /BAD_RESPONSE: the proxy .*overflow/i],
-  ])('%s, is not believed and not kept waiting', async (_, answer, problem) => {
+    ['speaks another protocol', 'SSH-2.0-OpenSSH_9.6\r\n', /BAD_RESPONSE: the proxy 127\.0\.0\.1/],
+    ['sends endless headers', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(20_000)}`, /BAD_RESPONSE: the proxy .*overflow/i],
+  ])('that %s is not trusted and does not delay the error', async (_, answer, problem) => {
     expect(await proxyThatSays(answer)).toMatch(problem);
   });
 
-  test('never answers: TIMEOUT, and nothing stays open', async () => {
+  test('that never answers is TIMEOUT, and nothing stays open', async () => {
     expect(await proxyThatSays('', 50)).toMatch(/TIMEOUT: station\.example did not answer by https through the proxy 127/);
   });
 
-  test('does not resolve, or is not there: the proxy is named', async () => {
+  test('that does not resolve, or does not listen, is named', async () => {
     closing.push(() => delete process.env.HTTPS_PROXY);
     const request = { url: 'https://localhost/', timeout: 5000, limit: 100 };
     process.env.HTTPS_PROXY = 'http://proxy.invalid:3128';
@@ -306,7 +306,7 @@ describe('a proxy that is not one', () => {
   });
 });
 
-describe('TLS is loaded when somebody asks by https, and not before', () => {
+describe('TLS is loaded for the first request by https, and not before', () => {
   const LOADED = 'process.moduleLoadList.filter((name) => /^NativeModule (https|tls|_tls_wrap)$/.test(name)).length';
   const dist = (file: string): string => JSON.stringify(new URL(`../../../dist/${file}`, import.meta.url).href);
 

@@ -1,4 +1,4 @@
-/** Where a text stops being JSON, beside `JSON.parse`. */
+/** The position where a text stops being JSON, compared with `JSON.parse`. */
 import { expect, test } from 'vitest';
 import { jsonFault } from '../../../transport/node/json-place.ts';
 
@@ -19,7 +19,7 @@ test.each<[string, number, number, string]>([
   expect(jsonFault(text)).toEqual({ line, column, problem });
 });
 
-test('a document that is cut anywhere, or has a wrong character anywhere, is judged as JSON.parse does', () => {
+test('a document truncated or with a wrong character at any position is judged like by JSON.parse', () => {
   const document = '{"a": [1, -2.5e+3, true, null, {"b\\u00e9": "\\n"}, [], {}], "c": false}';
   const texts = [...document].flatMap((_, at) => [document.slice(0, at), `${document.slice(0, at)}x${document.slice(at + 1)}`]);
   for (const text of [document, ...texts]) expect([text, jsonFault(text) === null]).toEqual([text, parses(text)]);

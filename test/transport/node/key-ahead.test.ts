@@ -1,11 +1,11 @@
-/** The key made ahead is one of the host's, and given out once. */
+/** A key generated ahead is one of the platform's, and returned once. */
 import { expect, it } from 'vitest';
 import { nodeCrypto } from '../../../transport/node/crypto.ts';
 import { withKeyAhead } from '../../../transport/node/key-ahead.ts';
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-it('has the next key ready a turn later and never gives one twice', async () => {
+it('has the next key ready a turn later and never returns one twice', async () => {
   let made = 0;
   const crypto = withKeyAhead({
     ...nodeCrypto,

@@ -1,4 +1,4 @@
-/** Multicast DNS on a real interface: two sockets of this host, and packets as `dns-packet` makes them. */
+/** Multicast DNS on a real interface: two sockets of this host, and packets made by `dns-packet`. */
 import { networkInterfaces } from 'node:os';
 import { decode, encode } from 'dns-packet';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { fromPacket, type MdnsPacket, toPacket } from '../../../transport/node/m
 import { Random } from '../../../transport/sim/random.ts';
 import { linksWithMulticast } from '../../support/multicast.ts';
 
-/** A name of this run, so that nothing else on the network matters. */
+/** A name unique to this run, so that other traffic is ignored. */
 const NAME = `pr-test-de-${process.pid}`;
 const records = serviceRecords({
   name: NAME,
@@ -23,7 +23,7 @@ const network = nodeMdns();
 const links = await linksWithMulticast(network.links());
 
 describe.skipIf(links.length === 0)('links that carry multicast (none here: skipped)', () => {
-  test.each(links)('$name: a query arrives, and the answer comes back to the one who asked', async (link) => {
+  test.each(links)('$name: a query arrives, and the answer returns to its sender', async (link) => {
     let answered = (_: DnsMessage): void => {};
     const answer = new Promise<DnsMessage>((resolve) => {
       answered = resolve;
@@ -53,7 +53,7 @@ describe.skipIf(links.length === 0)('links that carry multicast (none here: skip
     }
   });
 
-  test('an interface that is not there fails alone, and is closed', async () => {
+  test('an interface that does not exist fails alone, and is closed', async () => {
     const link = { ...(links[0] as MdnsLink), name: 'gone', interface: 'gone', family: 4, addresses: ['192.0.2.250'], cidrs: [] };
     const error = await new Promise<Error>((resolve) => {
       network.open(link, { received: () => {}, failed: resolve });
@@ -62,7 +62,7 @@ describe.skipIf(links.length === 0)('links that carry multicast (none here: skip
   });
 });
 
-/** TXT bytes as arrays: a Buffer is printed as something else. */
+/** TXT bytes as arrays: a Buffer is printed in another form. */
 function plain(list: readonly { readonly type: string; readonly data: unknown }[]): unknown[] {
   return list.map((record) => ({
     ...record,
@@ -70,7 +70,7 @@ function plain(list: readonly { readonly type: string; readonly data: unknown }[
   }));
 }
 
-test('every interface but loopback has a link for each family; named ones alone if asked', () => {
+test('every interface but loopback has a link for each family; with names given, only those', () => {
   const all = networkInterfaces();
   const names = nodeMdns()
     .links()
@@ -80,7 +80,7 @@ test('every interface but loopback has a link for each family; named ones alone 
   expect(nodeMdns([]).links()).toEqual([]);
 });
 
-test('packets: the unicast-response and truncation bits are seen, what we do not use is left out', () => {
+test('packets: the unicast-response and truncation bits are decoded, unused records are omitted', () => {
   const message = fromPacket({
     type: 'query',
     flags: 0x200,
@@ -100,7 +100,7 @@ test('packets: the unicast-response and truncation bits are seen, what we do not
   expect(toPacket(dnsResponse({ answers: records }))).toMatchObject({ type: 'response', flags: 0x400, id: 0 });
 });
 
-test('damaged packets: what can be decoded at all harms nobody, and whoever asks rightly afterwards is answered', () => {
+test('damaged packets: any that decode do no harm, and later valid queries are answered', () => {
   const random = new Random('damaged mdns');
   const responder = new Responder(records, () => 0, 0);
   const questions = records.map(({ name, type }) => ({ name, type, unicast: false }));

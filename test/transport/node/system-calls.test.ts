@@ -1,6 +1,6 @@
 /**
- * Sockets that make system calls of their own, on Linux for real: they find their descriptor, go over to them under load, and carry bulk byte
- * for byte. Elsewhere there are none, and everything goes through `dgram`.
+ * Sockets that make system calls of their own, on real Linux: they find their descriptor, switch under load, and carry
+ * bulk data unchanged. Elsewhere there are none, and everything goes through `dgram`.
  */
 import { createSocket } from 'node:dgram';
 import { EventEmitter, once } from 'node:events';
@@ -23,7 +23,7 @@ afterEach(() => {
   said = [];
 });
 
-/** What the log said of system calls. */
+/** Log lines about system calls. */
 let said: string[] = [];
 const log: Log = { ...silentLog, debug: (message) => void (message.includes('system calls') && said.push(message)) };
 
@@ -41,7 +41,10 @@ function isInstalled(name: string): boolean {
   }
 }
 
-/** Sends packets of these lengths, each with its number, in turns of a few so that default buffers are enough. @returns numbers received and released */
+/**
+ * Sends packets of these lengths, each with its number, in turns of a few so that default buffers are enough. @returns
+ * numbers received and released
+ */
 async function carry(lengths: readonly number[], address: string, after: { from: number; to: number }) {
   const received: number[] = [];
   const released: number[] = [];
@@ -70,7 +73,7 @@ async function carry(lengths: readonly number[], address: string, after: { from:
 }
 
 describe.skipIf(missing !== undefined)(`system calls of a socket${missing === undefined ? '' : ` (skipped: needs ${missing})`}`, () => {
-  it('can be made where there is what makes them', () => {
+  it('are available where their requirements are met', () => {
     expect(calls).not.toBeNull();
   });
 
@@ -97,14 +100,14 @@ describe.skipIf(missing !== undefined)(`system calls of a socket${missing === un
     expect(descriptorOf(first, calls as SystemCalls)).toBe(-1);
   });
 
-  it.each(loopbacks)('carries bulk over %s byte for byte and gives it back in order, from the start', async (address) => {
+  it.each(loopbacks)('carries bulk over %s unchanged and releases it in order, from the start', async (address) => {
     const lengths = Array.from({ length: 3000 }, (_, i) => (i % 7 === 6 ? 20 + (i % 1000) : i % 2000 < 1000 ? 1452 : 1200));
     const { received, released } = await carry(lengths, address, { from: 0, to: 0 });
     expect(received).toEqual(lengths.map((_, i) => i));
     expect(released).toEqual(lengths.map((_, i) => i % 500));
   });
 
-  it('goes over under load, at either end, without a loss and in order', async () => {
+  it('switches under load, at either end, without loss and in order', async () => {
     const lengths = new Array<number>(3000).fill(1400);
     const { received, released } = await carry(lengths, '127.0.0.1', { from: 300, to: 500 });
     expect(received).toEqual(lengths.map((_, i) => i));
@@ -112,12 +115,12 @@ describe.skipIf(missing !== undefined)(`system calls of a socket${missing === un
     expect(said.length).toBe(2);
   });
 
-  it('says so in the log, once for each family', async () => {
+  it('logs the switch once for each family', async () => {
     await bind(0, { host: '127.0.0.1' });
     expect(said).toEqual(['UDP socket uses its own system calls']);
   });
 
-  it('stays with dgram where datagrams are not to come by the batch', async () => {
+  it('stays with dgram where batches of datagrams are disabled', async () => {
     await bind(0, { host: '127.0.0.1', bulk: false });
     expect(said).toEqual([]);
   });
@@ -131,7 +134,7 @@ describe.skipIf(missing !== undefined)(`system calls of a socket${missing === un
     expect(String.fromCharCode(...name.subarray(0, 3))).toBe('lo\0');
   });
 
-  it('carries datagrams of 65,000 bytes and none', async () => {
+  it('carries datagrams of 65,000 bytes and of none', async () => {
     const arrivals = new EventEmitter();
     const seen: number[] = [];
     const to = await bind(0, { receive: (datagram) => void (seen.push(datagram.length) === 5 && arrivals.emit('all')) });
@@ -149,7 +152,7 @@ describe('without system calls', () => {
     expect(() => nodeEnvironment({ systemCallsAfter })).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 
-  it('carries everything through dgram when told so', async () => {
+  it('carries everything through dgram when disabled', async () => {
     const never = { from: Number.POSITIVE_INFINITY, to: Number.POSITIVE_INFINITY };
     const { received } = await carry(new Array<number>(1500).fill(100), '127.0.0.1', never);
     expect(received.length).toBe(1500);

@@ -13,7 +13,7 @@ afterEach(() => {
   for (const item of opened.splice(0)) 'destroy' in item ? item.destroy() : item.close();
 });
 
-/** The two ends of a TCP connection; `near` is what the pump gets. */
+/** The two ends of a TCP connection; the pump gets `near`. */
 async function tcpPair(): Promise<{ near: Socket; far: Socket }> {
   const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -107,7 +107,7 @@ class MemoryStream implements ByteStream {
   }
 }
 
-/** A tunnel: bytes go `far` ↔ `near` ↔ pump ↔ `stream` ↔ `peer`, the test holds both outer ends. */
+/** A tunnel: bytes flow `far` ↔ `near` ↔ pump ↔ `stream` ↔ `peer`; the test holds both outer ends. */
 async function tunnel({ room = 65_536, signal, paused = false }: { room?: number; signal?: AbortSignal; paused?: boolean } = {}) {
   const { near, far } = await tcpPair();
   if (paused) near.pause();
@@ -134,7 +134,7 @@ async function readSocket(socket: Socket): Promise<Uint8Array> {
   return new Uint8Array(Buffer.concat(parts));
 }
 
-/** Waits until a figure does not change while a connection that nothing holds up carries 1 MiB. */
+/** Waits until a figure stops changing while a connection without back-pressure carries 1 MiB. */
 async function settled(figure: () => number): Promise<void> {
   const { near, far } = await tcpPair();
   near.resume();
@@ -147,7 +147,7 @@ async function settled(figure: () => number): Promise<void> {
 }
 
 describe('TCP pump', () => {
-  it('carries bytes both ways at once, byte for byte', async () => {
+  it('carries bytes both ways at once, unchanged', async () => {
     const random = new Random('tcp');
     const [up, down] = [random.bytes(size(200_000, 2_000_000)), random.bytes(size(300_000, 3_000_000))];
     const { far, peer, result } = await tunnel();
@@ -168,7 +168,7 @@ describe('TCP pump', () => {
     expect(await result).toMatchObject({ toStream: 5, error: null });
   });
 
-  it('passes on the end of one direction while the other goes on: socket first', async () => {
+  it('passes on the end of one direction while the other continues: socket first', async () => {
     const { far, peer, result } = await tunnel();
     far.end('question');
     expect(Buffer.from(await readAll(peer)).toString()).toBe('question');
@@ -180,7 +180,7 @@ describe('TCP pump', () => {
     expect(await result).toEqual({ toSocket: 11, toStream: 8, error: null });
   });
 
-  it('passes on the end of one direction while the other goes on: stream first', async () => {
+  it('passes on the end of one direction while the other continues: stream first', async () => {
     const { far, peer, result } = await tunnel();
     await peer.write(Buffer.from('question'));
     const closing = peer.close();
@@ -192,7 +192,7 @@ describe('TCP pump', () => {
     expect(await result).toEqual({ toSocket: 8, toStream: 11, error: null });
   });
 
-  it('reads no more from the socket than the stream takes', async () => {
+  it('reads no more from the socket than the stream accepts', async () => {
     const { far, peer, near, result } = await tunnel({ room: 1000 });
     const chunk = Buffer.alloc(65_536, 7);
     for (let i = 0; i < 160; i++) far.write(chunk);
@@ -204,7 +204,7 @@ describe('TCP pump', () => {
     expect((await result).error).not.toBeNull();
   });
 
-  it('reads no more from the stream than the socket takes', async () => {
+  it('reads no more from the stream than the socket accepts', async () => {
     const { far, near, peer, stream, result } = await tunnel({ room: 16_384 });
     far.pause();
     let taken = 0;
@@ -274,7 +274,7 @@ describe('TCP pump', () => {
 });
 
 describe('a reset', () => {
-  it('closes a socket while Node shuts its direction down, and loses nothing of what was written', async () => {
+  it('closes a socket while Node shuts its direction down, and loses no written byte', async () => {
     const { near, far } = await tcpPair();
     far.allowHalfOpen = true;
     const closed = closing(near);

@@ -1,16 +1,19 @@
-/** A UDP socket on loopback that tells the hop limit of each datagram as it arrives (IP_RECVTTL, IPV6_RECVHOPLIMIT). Linux with koffi. */
+/**
+ * A UDP socket on loopback that reports the hop limit of each datagram as it arrives (IP_RECVTTL, IPV6_RECVHOPLIMIT).
+ * Linux with koffi.
+ */
 import { readFileSync } from 'node:fs';
 
 const AF_INET = 2;
 const AF_INET6 = 10;
 const SOCK_DGRAM = 2;
 const MSG_DONTWAIT = 0x40;
-/** Level and name of the option that asks for the control message. */
+/** Level and name of the option that requests the control message. */
 const RECEIVE = { [AF_INET]: [0, 12], [AF_INET6]: [41, 51] } as const;
 
 export interface TtlReader {
   readonly port: number;
-  /** What datagrams without a hop limit of their own have. */
+  /** Hop limit of datagrams without their own. */
   readonly systemTtl: number;
   /** First byte and hop limit of each datagram that has arrived. */
   read(): [number, number][];

@@ -46,7 +46,7 @@ describe.each([
     environment = nodeEnvironment({ systemCallsAfter });
   });
 
-  it('drops what claims to come from port 0, where no answer can go', async () => {
+  it('drops datagrams from port 0, which cannot be answered', async () => {
     const binds = vi.spyOn(Socket.prototype, 'bind');
     const ports: number[] = [];
     await bind({ host: '127.0.0.1', receive: (_, path) => ports.push(path.port) });
@@ -84,7 +84,7 @@ describe.each([
     for (let i = 0; i < 1000; i++) expect(Array.from(received.get(i)!)).toEqual(Array.from(buffer.subarray(i * 40, i * 40 + 4 + (i % 37))));
   });
 
-  it('listens on one address when told so', async () => {
+  it('listens on one address only', async () => {
     const socket = await bind({ host: '127.0.0.1' });
     expect(opened).toHaveLength(1);
     if (hasIpv6) await tryPort('udp6', socket.port);
@@ -112,7 +112,7 @@ describe.each([
     expect(() => a.path('127.0.0.1', 65_536)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 
-  it('releases what it could not send and what was under way when it was closed', async () => {
+  it('releases unsendable packets, and those in flight when it is closed', async () => {
     const socket = await bind({ host: '127.0.0.1' });
     const released: number[] = [];
     const path = socket.path('127.0.0.1', socket.port);
@@ -126,7 +126,7 @@ describe.each([
     expect(released).toEqual([7, ...Array.from({ length: 200 }, (_, i) => i), 300]);
   });
 
-  it('sends what a slot holds then, whatever it held and however long it was before', async () => {
+  it('sends the current contents of a slot, whatever it held and however long it was before', async () => {
     const arrivals = new EventEmitter();
     const to = await bind({ receive: (datagram) => void arrivals.emit('datagram', datagram) });
     const from = await bind({ host: '127.0.0.1' });
@@ -169,21 +169,21 @@ describe('UDP in Node', () => {
     environment = nodeEnvironment();
   });
 
-  it('has the same free port for IPv4 and IPv6', async () => {
+  it('binds the same free port for IPv4 and IPv6', async () => {
     const socket = await bind();
     expect(socket.port).toBeGreaterThan(0);
     await expect(tryPort('udp4', socket.port)).rejects.toMatchObject({ code: 'EADDRINUSE' });
     if (hasIpv6) await expect(tryPort('udp6', socket.port)).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
 
-  it('says that a port is in use, whichever family has it', async () => {
+  it('reports that a port is in use, whichever family has it', async () => {
     for (const type of hasIpv6 ? (['udp4', 'udp6'] as const) : (['udp4'] as const)) {
       const { port } = (await hold(type)).address();
       await expect(bind({ port })).rejects.toMatchObject({
         code: 'PORT_IN_USE',
         message: `UDP port ${port} is in use: stop what uses it, or choose another one (0 takes a free one)`,
       });
-      // nothing is left open of the other family
+      // no socket of the other family is left open
       if (type === 'udp6') await tryPort('udp4', port);
     }
   });
@@ -199,7 +199,7 @@ describe('UDP in Node', () => {
     await expect(bind(options)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
   });
 
-  it('has a clear line for a privileged port and for the unforeseen', () => {
+  it('has a clear message for a privileged port and for unforeseen errors', () => {
     const error = (code: string) => bindError(Object.assign(new Error('bind failed'), { code }), { port: 53, receive: () => {} });
     expect(error('EACCES')).toMatchObject({ code: 'PRIVILEGED_PORT', message: expect.stringContaining('may not open UDP port 53') });
     expect(error('EMFILE')).toMatchObject({ code: 'UNKNOWN', message: 'UDP port 53 cannot be opened: bind failed' });
@@ -219,14 +219,14 @@ describe('UDP in Node', () => {
     expect(local.path('2001:db8:ffff::1', 1).local).toBe(false);
   });
 
-  it('gives packets back although nobody waits for any of them, also when the kernel takes no more', async () => {
+  it('releases packets although no caller waits for them, also when the kernel accepts no more', async () => {
     const socket = await bind({ host: '127.0.0.1' });
     const path = socket.path('127.0.0.1', socket.port);
     const core = new Uint8Array(1 << 20);
     const released: number[] = [];
     const releases = new EventEmitter();
     const queue = vi.spyOn(Socket.prototype, 'getSendQueueCount');
-    // Three of five are said to be queued at first, then one, then none. What was given back when the queue was looked at:
+    // Three of five are reported as queued at first, then one, then none. Releases at each check of the queue:
     const seen: number[] = [];
     queue.mockImplementation(() => [3, 1, 0][seen.push(released.length) - 1] ?? 0);
     const release = (offset: number) => {
@@ -239,7 +239,7 @@ describe('UDP in Node', () => {
     expect(released).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it.each([undefined, 262_144])('asks for a receive buffer and tells how much it got, of %s bytes', async (receiveBuffer) => {
+  it.each([undefined, 262_144])('requests a receive buffer and reports its size, of %s bytes', async (receiveBuffer) => {
     const lines: [string, Record<string, unknown> | undefined][] = [];
     const log: Log = {
       ...silentLog,
@@ -254,13 +254,13 @@ describe('UDP in Node', () => {
     expect(lines.filter(([message]) => message === 'UDP buffers').map(([, fields]) => fields)).toEqual(
       Array.from({ length: 2 }, () => expect.objectContaining({ asked, granted })),
     );
-    // Too little is told once, with what can be done.
+    // A small buffer is reported once, with a remedy.
     const warnings = lines.filter(([message]) => message.startsWith('UDP receive buffer is smaller'));
     expect(warnings.length).toBe(granted! < asked ? 1 : 0);
     for (const [, fields] of warnings) expect(fields).toMatchObject({ remedy: expect.stringMatching(/rmem_max|limit/) });
   });
 
-  it('halves what the system refuses', async () => {
+  it('halves a size that the system refuses', async () => {
     const set = vi.spyOn(Socket.prototype, 'setRecvBufferSize');
     set.mockImplementationOnce(() => {
       throw new Error('ENOBUFS');
@@ -279,7 +279,7 @@ describe('UDP in Node', () => {
     expect(() => nodeEnvironment({ linkMtu })).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 
-  it('expects of a path what its link carries', async () => {
+  it('expects of a path the MTU of its link', async () => {
     const of = async (linkMtu: number, address: string) => {
       const socket = await nodeEnvironment({ linkMtu }).network.bind({ port: 0, receive: () => {} });
       opened.push(socket);
@@ -293,7 +293,7 @@ describe('UDP in Node', () => {
     expect(unstated).toBeGreaterThanOrEqual(1252);
   });
 
-  it('numbers its sockets without repeating', async () => {
+  it('numbers its sockets without repetition', async () => {
     const first = await bind();
     first.close();
     expect((await bind()).index).toBeGreaterThan(first.index);

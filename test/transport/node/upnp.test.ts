@@ -1,4 +1,4 @@
-/** Ports mapped by UPnP, with a stand-in for the package that speaks it. */
+/** Ports mapped by UPnP, with a stand-in for the UPnP package. */
 import { describe, expect, it } from 'vitest';
 import type { SocketAddress } from '../../../protocol/control/index.ts';
 import { type HostInterface, type Log, silentLog } from '../../../transport/environment.ts';
@@ -11,15 +11,15 @@ const network = { gateways: () => ['192.168.1.1'], interfaces: () => [eth0] };
 interface Behaviour {
   /** The router refuses. */
   map?: boolean;
-  /** It has mapped, and then does not say its address. */
+  /** It has mapped, and then does not report its address. */
   address?: boolean;
-  /** It does not answer before the request is given up. */
+  /** It does not answer before the request is cancelled. */
   silent?: boolean;
-  /** It answers in the moment in which the request is given up. */
+  /** It answers at the moment when the request is cancelled. */
   late?: boolean;
 }
 
-/** Finds routers at these addresses and never comes to an end by itself. */
+/** Finds routers at these addresses and never ends by itself. */
 function setUp(hosts: readonly string[], fails: Behaviour = {}) {
   const routers = { gateways: ['192.168.1.1'], addresses: ['192.168.1.7/24'] };
   const calls: string[] = [];
@@ -53,7 +53,7 @@ function setUp(hosts: readonly string[], fails: Behaviour = {}) {
 }
 
 describe('UPnP', () => {
-  it('maps at our own router, with our address there, and gives it back in the end', async () => {
+  it('maps at our own router, with our address there, and deletes the mapping at the end', async () => {
     const { mapper, calls, changes, start } = setUp(['192.168.1.1']);
     start();
     start();
@@ -64,7 +64,7 @@ describe('UPnP', () => {
     expect(calls).toEqual(['map 192.168.1.1 5000 192.168.1.7 udp', 'stop 192.168.1.1']);
   });
 
-  it('asks no other host that calls itself a router, and looks at 32 at most', async () => {
+  it('asks no other host that claims to be a router, and examines at most 32', async () => {
     const others = Array.from({ length: 31 }, (_, i) => `192.168.1.${100 + i}`);
     const first = setUp([...others, '192.168.1.1']);
     first.start();
@@ -79,7 +79,7 @@ describe('UPnP', () => {
     expect(second.calls).toEqual([]);
   });
 
-  it('logs what a router refuses', async () => {
+  it('logs the refusal of a router', async () => {
     const { mapper, changes, start, lines } = setUp(['192.168.1.1'], { map: true });
     start();
     await turn();
@@ -90,7 +90,7 @@ describe('UPnP', () => {
   it.each<[string, Behaviour]>([
     ['refuses', { map: true }],
     ['does not say its address, or only after 5 s,', { address: true }],
-  ])('has a router that %s delete what it may have mapped: the package would renew it', async (_, fails) => {
+  ])('makes a router that %s delete a possible mapping: the package would renew it', async (_, fails) => {
     const { mapper, calls, changes, start } = setUp(['192.168.1.1'], fails);
     start();
     await turn();
@@ -99,7 +99,7 @@ describe('UPnP', () => {
     expect(calls.length).toBe(2);
   });
 
-  it('that closes while a router is asked has it delete what it may have mapped', async () => {
+  it('that closes during a request makes the router delete a possible mapping', async () => {
     const { mapper, calls, start } = setUp(['192.168.1.1'], { silent: true });
     start();
     await turn();
@@ -108,7 +108,7 @@ describe('UPnP', () => {
     expect(calls.slice(1)).toEqual(['stop 192.168.1.1']);
   });
 
-  it('that cannot be loaded changes nothing', async () => {
+  it('that cannot be loaded has no effect', async () => {
     const lines: string[] = [];
     const load = () => Promise.reject(new Error('Cannot find package'));
     const mapper = nodeUpnp({ network, log: { ...silentLog, debug: (message) => void lines.push(message) }, load });
@@ -144,7 +144,7 @@ describe('UPnP, when the network changes,', () => {
     expect(calls.slice(3)).toEqual(['stop 10.0.0.1']);
   });
 
-  it('maps to the address that we have now', async () => {
+  it('maps to our new address', async () => {
     const { routers, mapper, calls, changes, start } = setUp(['192.168.1.1']);
     start();
     await turn();
@@ -156,7 +156,7 @@ describe('UPnP, when the network changes,', () => {
     await mapper.close();
   });
 
-  it('keeps what a router that is still there has mapped', async () => {
+  it('keeps the mapping of a router that is still there', async () => {
     const { routers, mapper, calls, changes, start } = setUp(['192.168.1.1', '192.168.1.2', '192.168.1.3']);
     routers.gateways = ['192.168.1.1', '192.168.1.2'];
     start();
@@ -185,7 +185,7 @@ describe('UPnP, when the network changes,', () => {
     await mapper.close();
   });
 
-  it.each<Behaviour>([{ silent: true }, { late: true }])('gives up the router that it is asking: %j', async (fails) => {
+  it.each<Behaviour>([{ silent: true }, { late: true }])('abandons the request to a router: %j', async (fails) => {
     const { routers, mapper, calls, changes, start } = setUp(['192.168.1.1'], fails);
     start();
     await turn();
@@ -197,7 +197,7 @@ describe('UPnP, when the network changes,', () => {
     expect(calls.length).toBe(2);
   });
 
-  it('does nothing where it did not, and once it is closed', async () => {
+  it('does nothing without a change, and once it is closed', async () => {
     const { routers, mapper, calls, changes, start } = setUp(['192.168.1.1']);
     start();
     await turn();

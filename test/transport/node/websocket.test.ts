@@ -1,4 +1,4 @@
-/** WebSockets of a Node host against real servers and proxies. */
+/** WebSockets of a Node platform with real servers and proxies. */
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -30,7 +30,7 @@ function environment(values: Record<string, string>): void {
   }
 }
 
-/** A server of `ws` that gives back what it is sent, and a place for each that connects. */
+/** A server of `ws` that echoes messages, and a promise for each connection. */
 function echo(server: Server): { accepted: Promise<WebSocket> } {
   const sockets = new WebSocketServer({ server: server as never, path: '/svc/v1', handleProtocols: (offered) => [...offered][0] ?? false });
   const accepted = new Promise<WebSocket>((resolve) => sockets.once('connection', resolve));
@@ -62,7 +62,7 @@ async function secureServer(of = pair) {
   return { port, ...echo(server) };
 }
 
-/** What a pipe is told, in order. */
+/** Events of a pipe, in order. */
 interface Heard {
   readonly messages: Uint8Array[];
   readonly next: () => Promise<Uint8Array>;
@@ -95,7 +95,7 @@ async function open(url: string, options: Partial<WebSocketOptions> = {}): Promi
   return { pipe, closed, messages, next };
 }
 
-/** `CODE: message` of what opening fails with. */
+/** `CODE: message` of a failed open. */
 async function problem(url: string, options: Partial<WebSocketOptions> = {}): Promise<string> {
   return open(url, options).then(
     () => 'opened',
@@ -104,7 +104,7 @@ async function problem(url: string, options: Partial<WebSocketOptions> = {}): Pr
 }
 
 describe('a WebSocket', () => {
-  test('carries binary messages of every size both ways, and says when each has left', async () => {
+  test('carries binary messages of every size both ways, and reports when each has left', async () => {
     const { port } = await plainServer();
     const { pipe, next } = await open(`ws://127.0.0.1:${port}/svc/v1`);
     expect([pipe.address, pipe.port, pipe.proxy]).toEqual(['127.0.0.1', port, null]);
@@ -119,7 +119,7 @@ describe('a WebSocket', () => {
     expect(left).toEqual([0, 1, 1200, 65_535]);
   });
 
-  test('of wss takes any certificate, and only a valid one where it is to be verified', async () => {
+  test('of wss accepts any certificate, and only a valid one where it is to be verified', async () => {
     const { port } = await secureServer();
     const url = `wss://localhost:${port}/svc/v1`;
     const { pipe, next } = await open(url);
@@ -143,7 +143,7 @@ describe('a WebSocket', () => {
     udp.close();
   });
 
-  test('that is sent text ends with 1003', async () => {
+  test('that receives text ends with 1003', async () => {
     const { port, accepted } = await plainServer();
     const { closed } = await open(`ws://127.0.0.1:${port}/svc/v1`);
     const server = await accepted;
@@ -153,7 +153,7 @@ describe('a WebSocket', () => {
     expect(await code).toBe(1003);
   });
 
-  test('that is sent a message over 65,535 bytes ends with 1009', async () => {
+  test('that receives a message over 65,535 bytes ends with 1009', async () => {
     const { port, accepted } = await plainServer();
     const { closed, messages } = await open(`ws://127.0.0.1:${port}/svc/v1`);
     const server = await accepted;
@@ -163,7 +163,7 @@ describe('a WebSocket', () => {
     expect([await code, messages]).toEqual([1009, []]);
   });
 
-  test('whose peer sends a message in crumbs ends with 1008', async () => {
+  test('whose peer sends a message in tiny fragments ends with 1008', async () => {
     const { port, accepted } = await plainServer();
     const { closed } = await open(`ws://127.0.0.1:${port}/svc/v1`);
     const server = await accepted;
@@ -179,7 +179,7 @@ describe('a WebSocket', () => {
     expect(await code).toBe(1008);
   });
 
-  test('tells once that the peer has closed it, or has gone, and nothing after its own close', async () => {
+  test('reports once that the peer has closed it, or has gone, and nothing after its own close', async () => {
     const { port, accepted } = await plainServer();
     const url = `ws://127.0.0.1:${port}/svc/v1`;
     const first = await open(url);
@@ -197,8 +197,8 @@ describe('a WebSocket', () => {
   });
 });
 
-describe('what is no WebSocket', () => {
-  test('a page is BAD_RESPONSE with its status', async () => {
+describe('a failed open', () => {
+  test('to a page is BAD_RESPONSE with its status', async () => {
     const { port } = await plainServer();
     expect(await problem(`ws://127.0.0.1:${port}/elsewhere`)).toMatch(/^BAD_RESPONSE: .*answers 400/);
     const portal = await listening(
@@ -219,14 +219,14 @@ describe('what is no WebSocket', () => {
     [502, /answers 502: a proxy does not reach the base station/],
     [503, /answers 503: it has no room for another one, .* try again later$/],
     [403, /answers 403$/],
-  ])('the answer %i says what to do, where that is known, also with a page as proxies send it', async (status, sentence) => {
+  ])('with the answer %i suggests a remedy, where one is known, also with a page as proxies send it', async (status, sentence) => {
     for (const type of status === 403 ? ['text/plain'] : ['text/plain', 'text/html']) {
       const port = await listening(createHttpServer((_, response) => response.writeHead(status, { 'content-type': type }).end()));
       expect(await problem(`ws://127.0.0.1:${port}/svc/v1`)).toMatch(sentence);
     }
   });
 
-  test('a server that chooses no subprotocol, or another', async () => {
+  test('to a server that chooses no subprotocol, or another, is BAD_RESPONSE', async () => {
     const server = createHttpServer();
     const port = await listening(server);
     const sockets = new WebSocketServer({ server, handleProtocols: () => false });
@@ -234,14 +234,14 @@ describe('what is no WebSocket', () => {
     expect(await problem(`ws://127.0.0.1:${port}/svc/v1`)).toMatch(/^BAD_RESPONSE: .*subprotocol/);
   });
 
-  test('no TLS where TLS was expected, nobody there, and no name', async () => {
+  test('names its cause: no TLS where TLS was expected, no listener, no address', async () => {
     const { port } = await plainServer();
     expect(await problem(`wss://127.0.0.1:${port}/svc/v1`)).toMatch(/^BAD_RESPONSE: .*not TLS/);
     expect(await problem('ws://127.0.0.1:1/svc/v1')).toMatch(/^CONNECTION_REFUSED: 127.0.0.1:1/);
     expect(await problem('ws://station.invalid/svc/v1')).toMatch(/^DNS: station.invalid/);
   });
 
-  test('silence is TIMEOUT, and the signal stops the waiting; neither leaves a connection', async () => {
+  test('to a silent server is TIMEOUT, and the signal ends the wait; neither leaves a connection', async () => {
     const gone: Promise<void>[] = [];
     const port = await listening(createServer((socket) => gone.push(closeOf(socket))));
     expect(await problem(`ws://127.0.0.1:${port}/svc/v1`, { timeout: 50 })).toMatch(/^TIMEOUT: 127.0.0.1:\d+ did not open/);
@@ -252,7 +252,7 @@ describe('what is no WebSocket', () => {
     await Promise.all(gone);
   });
 
-  test.each(['https://h/', 'ws://me:secret@h/', 'nothing', 'ws://h/#x'])('%s is INVALID_ARGUMENT', async (url) => {
+  test.each(['https://h/', 'ws://me:secret@h/', 'nothing', 'ws://h/#x'])('of %s is INVALID_ARGUMENT', async (url) => {
     const refused = await problem(url);
     expect(refused).toMatch(/^INVALID_ARGUMENT: /);
     expect(refused).not.toContain('secret');
@@ -260,7 +260,7 @@ describe('what is no WebSocket', () => {
 });
 
 describe('through a proxy', () => {
-  test('of HTTPS_PROXY by CONNECT, also ws:, with credentials that nobody is told', async () => {
+  test('of HTTPS_PROXY by CONNECT, also ws:, with credentials that are never shown', async () => {
     const [secure, plain] = [await secureServer(), await plainServer()];
     for (const [scheme, port] of [
       ['wss', secure.port],
@@ -293,7 +293,7 @@ describe('through a proxy', () => {
   test.each([
     ['', /^CONNECTION_REFUSED: the proxy 127\S+ refused .*407.*asks for a name and a password/],
     ['me:wrongpass@', /^CONNECTION_REFUSED: the proxy 127\S+ refused .*407.*does not take the name and password of HTTPS_PROXY/],
-  ])('that asks for a password and is given "%s": a sentence with the remedy', async (credentials, sentence) => {
+  ])('that requires a password and receives "%s": a sentence with the remedy', async (credentials, sentence) => {
     const proxy = await connectProxy(1, 'me:secret');
     closing.push(proxy.close);
     environment({ HTTPS_PROXY: proxy.url.replace('//', `//${credentials}`) });
@@ -302,7 +302,7 @@ describe('through a proxy', () => {
     expect(refused).not.toContain('wrongpass');
   });
 
-  test('shows its credentials to nobody who debugs Node or a library', async () => {
+  test('shows its credentials in no debug output of Node or a library', async () => {
     const proxy = await connectProxy(1, 'me:another');
     closing.push(proxy.close);
     const module = JSON.stringify(new URL('../../../dist/transport/node/index.js', import.meta.url).href);
@@ -333,14 +333,14 @@ describe('through a proxy', () => {
     expect(refused).not.toContain('safe');
   });
 
-  test('of HTTP_PROXY that does not take its password: the sentence names that variable', async () => {
+  test('of HTTP_PROXY that rejects its password: the sentence names that variable', async () => {
     const proxy = await connectProxy(1, 'me:secret');
     closing.push(proxy.close);
     environment({ HTTP_PROXY: proxy.url.replace('//', '//me:wrongpass@') });
     expect(await problem('ws://station.example/svc/v1')).toMatch(/^CONNECTION_REFUSED: .* name and password of HTTP_PROXY$/);
   });
 
-  test('that stalls is named in TIMEOUT, without its credentials, and let go', async () => {
+  test('that stalls is named in TIMEOUT, without its credentials, and disconnected', async () => {
     let gone: Promise<void> | undefined;
     const port = await listening(
       createServer((socket) => {
@@ -350,7 +350,7 @@ describe('through a proxy', () => {
     environment({ HTTPS_PROXY: `http://me:secret@127.0.0.1:${port}` });
     const late = await problem('wss://station.example/svc/v1', { timeout: 123.4 });
     expect(late).toMatch(new RegExp(`^TIMEOUT: the proxy 127\\.0\\.0\\.1:${port} did not connect to station.example within 0.12 s$`));
-    // What was left of the time, and none that anybody has set.
+    // The remaining time, which no caller set.
     expect(await problem('wss://station.example/svc/v1', { timeout: 20 })).toMatch(/ did not connect to station.example in time$/);
     expect(late).not.toContain('secret');
     await gone;

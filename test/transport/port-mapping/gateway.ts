@@ -1,4 +1,7 @@
-/** A gateway of the simulation that maps ports: a PCP and NAT-PMP server written from the RFCs, apart from the code under test. It can lie. */
+/**
+ * A gateway of the simulation that maps ports: a PCP and NAT-PMP server written from the RFCs, independent of the code
+ * under test. It can lie.
+ */
 import type { Path } from '../../../protocol/path.ts';
 import type { SimulatedHost } from '../../../transport/sim/index.ts';
 import type { SimulatedSocket } from '../../../transport/sim/socket.ts';
@@ -9,17 +12,17 @@ export class FakeGateway {
   speaks: Speaks = 'pcp';
   external = [11, 22, 33, 44];
   externalPort = 40_000;
-  /** s granted at most. */
+  /** Longest lifetime granted, s. */
   lifetime = 86_400;
   /** Result of each mapping. */
   result = 0;
-  /** Virtual ms at which it began to know its mappings. */
+  /** Virtual ms at which its mapping table began. */
   startedAt = 0;
   /** External ports by internal ones. */
   readonly mapped = new Map<number, number>();
-  /** What was asked: `pcp 5000 3600`, `pmp address`. */
+  /** Requests received: `pcp 5000 3600`, `pmp address`. */
   readonly requests: string[] = [];
-  /** Changes each answer before it leaves; null: none. */
+  /** Changes each answer before it leaves; null: no answer. */
   lie: (answer: Uint8Array) => Uint8Array | null = (answer) => answer;
   readonly socket: SimulatedSocket;
   readonly #host: SimulatedHost;

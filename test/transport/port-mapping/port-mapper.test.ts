@@ -1,4 +1,7 @@
-/** Ports mapped at a gateway, in a simulation: renewal, restart of the gateway, deletion, and gateways and neighbours that lie. */
+/**
+ * Ports mapped at a gateway, in a simulation: renewal, restart of the gateway, deletion, and gateways and neighbours
+ * that lie.
+ */
 import { describe, expect, test } from 'vitest';
 import type { SocketAddress } from '../../../protocol/control/index.ts';
 import type { BoundSocket, HostInterface, Network } from '../../../transport/environment.ts';
@@ -38,7 +41,7 @@ const ANSWERS = [
   [0, 129, 0, 0, 0, 0, 0, 1, PORT >> 8, PORT & 255, 5, 5, 0, 0, 14, 16],
 ].map((answer) => Uint8Array.from(answer));
 
-/** @returns gives the port that asked the gateway last, 0 before */
+/** @returns a function that returns the port of the latest request to the gateway, 0 before */
 function askerOf(sim: Simulation): () => number {
   let asker = 0;
   sim.onPacket = ({ source, destination }) => {
@@ -56,7 +59,7 @@ describe('a port', () => {
   test.each([
     ['pcp', ['pcp 5000 3600']],
     ['nat-pmp', ['pcp', 'pmp address', 'pmp 5000 3600']],
-  ] as const)('is mapped by %s in a few round trips, renewed at half its life and deleted on close', async (speaks, requests) => {
+  ] as const)('is mapped by %s in a few round trips, renewed at half its lifetime and deleted on close', async (speaks, requests) => {
     const { sim, gateway, mapper, changes } = home(speaks);
     await sim.run(20);
     expect(gateway.requests).toEqual(requests);
@@ -78,14 +81,14 @@ describe('a port', () => {
     expect(gateway.requests).toEqual([]);
   });
 
-  test('is mapped by NAT-PMP where the host does not tell its own address', async () => {
+  test('is mapped by NAT-PMP where the platform does not report its own address', async () => {
     const { sim, gateway, changes } = home('nat-pmp', { interfaces: undefined as never });
     await sim.run(20);
     expect(gateway.requests).toEqual(['pmp address', 'pmp 5000 3600']);
     expect(changes).toEqual([['11.22.33.44 40000']]);
   });
 
-  test('is asked for by both protocols and then left alone where the gateway is silent', async () => {
+  test('is requested by both protocols and then left alone where the gateway is silent', async () => {
     const { sim, gateway, changes, mapper } = home('nothing');
     await sim.run(60_000);
     expect(gateway.requests).toEqual([...new Array(3).fill('pcp'), ...new Array(5).fill('pmp')]);
@@ -109,7 +112,7 @@ describe('a port', () => {
     expect(changes).toEqual([['11.22.33.44 40000'], ['11.22.33.45 40001']]);
   });
 
-  test('is no candidate any more once the gateway has lost it and refuses, and again once it maps', async () => {
+  test('is no longer a candidate once the gateway has lost it and refuses, and again once it maps', async () => {
     const { sim, gateway, changes } = home();
     await sim.run(600_000);
     gateway.restart();
@@ -122,7 +125,7 @@ describe('a port', () => {
   });
 
   test.each(['pcp', 'nat-pmp'] as const)(
-    'stays for its life when a gateway that speaks %s refuses to renew it, or is silent',
+    'stays for its lifetime when a gateway that speaks %s refuses to renew it, or is silent',
     async (speaks) => {
       for (const end of [{ result: 4 }, { speaks: 'nothing' as const }]) {
         const { sim, gateway, changes } = home(speaks);
@@ -137,7 +140,7 @@ describe('a port', () => {
     },
   );
 
-  test('is asked for at gateways that come, and forgotten at those that go', async () => {
+  test('is requested at new gateways, and discarded at gateways that are gone', async () => {
     const { sim, gateways, mapper, changes, gateway } = home();
     await sim.run(100);
     gateways.length = 0;
@@ -152,7 +155,7 @@ describe('a port', () => {
     expect(gateway.requests.length).toBe(3);
   });
 
-  test('is asked for again, where no socket could be opened, when the gateways are checked the next time', async () => {
+  test('is requested again, where no socket could be opened, at the next check of the gateways', async () => {
     let tries = 0;
     const { sim, gateway, changes, mapper } = home('pcp', {
       bind: async () => {
@@ -170,7 +173,7 @@ describe('a port', () => {
     expect(tries).toBe(3);
   });
 
-  test('is asked for once the network is there, without being told', async () => {
+  test('is requested once the network is there, without notification', async () => {
     const interfaces: HostInterface[] = [];
     const { sim, changes } = home('pcp', { interfaces: () => interfaces });
     await sim.run(1_000);
@@ -207,7 +210,7 @@ describe('a gateway that lies', () => {
     ['of one more byte', (answer: Uint8Array) => Uint8Array.of(...answer, 0)],
     ['too long', (answer: Uint8Array) => Uint8Array.of(...answer, ...new Uint8Array(1044))],
     ['of nothing', () => new Uint8Array(0)],
-  ])('with an answer %s is not heard', async (_, lie) => {
+  ])('with an answer %s is ignored', async (_, lie) => {
     const { sim, gateway, changes } = home();
     gateway.lie = lie;
     await sim.run(20_000);
@@ -217,7 +220,7 @@ describe('a gateway that lies', () => {
 
   test.each([
     ['port 0', { externalPort: 0 }],
-    ['a life of a few seconds', { lifetime: 5 }],
+    ['a lifetime of a few seconds', { lifetime: 5 }],
   ])('that grants %s is left alone for a while', async (_, lie) => {
     const { sim, gateway, changes } = home();
     Object.assign(gateway, lie);
@@ -225,7 +228,7 @@ describe('a gateway that lies', () => {
     expect([changes, gateway.requests.length]).toEqual([[], 1]);
   });
 
-  test('about the time since its start costs a renewal at half the life, no more', async () => {
+  test('about the time since its start costs a renewal at half the lifetime, and nothing else', async () => {
     const { sim, gateway, changes } = home();
     let answers = 0;
     gateway.lie = (answer) => {
@@ -237,14 +240,14 @@ describe('a gateway that lies', () => {
     expect(changes.length).toBe(1);
   });
 
-  test('at random, or answers without being asked, changes nothing and costs nothing', async () => {
+  test('at random, or answers without a request, changes nothing and costs nothing', async () => {
     const { sim, gateway, changes } = home();
     const random = seededBytes(7);
     const garbage = (): Uint8Array => random(1 + (random(1)[0]! % 100));
     gateway.lie = garbage;
     const asker = askerOf(sim);
     await sim.run(60_000);
-    // Nothing is asked any more, until a quarter of an hour is over.
+    // No further request is sent until a quarter of an hour is over.
     const asked = gateway.requests.length;
     for (let sent = 0; sent < 100; sent++) {
       for (const answer of [...ANSWERS, garbage()]) sendFrom(gateway.socket, answer, asker());
@@ -257,7 +260,7 @@ describe('a gateway that lies', () => {
   });
 });
 
-test('a neighbour that answers in place of the gateway is not heard', async () => {
+test('a neighbour that answers in place of the gateway is ignored', async () => {
   // By NAT-PMP, whose answers have no nonce.
   const { sim, gateway, changes } = home('nat-pmp', { interfaces: undefined as never });
   gateway.lie = () => null;
@@ -273,13 +276,13 @@ test('a neighbour that answers in place of the gateway is not heard', async () =
   expect(asker()).toBeGreaterThan(0);
   await answerAll();
   expect(changes).toEqual([]);
-  // The same bytes of the gateway's are heard.
+  // The same bytes from the gateway are accepted.
   sockets.splice(0, 1, gateway.socket);
   await answerAll();
   expect(changes).toEqual([['11.22.33.44 1285']]);
 });
 
-/** What the host brings; the test says what it finds. */
+/** A stand-in for the platform's UPnP; the test sets its results. */
 class FakeUpnp implements UpnpMapper {
   closed = 0;
   refreshed = 0;
@@ -299,7 +302,7 @@ class FakeUpnp implements UpnpMapper {
 }
 
 describe('UPnP', () => {
-  test('is asked beside the gateways, its addresses are held against the same rule, and it is closed', async () => {
+  test('is asked beside the gateways, its addresses are checked by the same rule, and it is closed', async () => {
     const upnp = new FakeUpnp();
     const { sim, mapper, changes } = home('nothing', {}, upnp);
     const own = { address: '11.22.33.44', port: 7000 };
@@ -312,7 +315,7 @@ describe('UPnP', () => {
     expect(changes.length).toBe(1);
   });
 
-  test('checks the network when the gateways are checked: every 30 s, and when somebody knows of a change', async () => {
+  test('checks the network when the gateways are checked: every 30 s, and on each notification of a change', async () => {
     const upnp = new FakeUpnp();
     const { sim, mapper } = home('nothing', {}, upnp);
     const before = upnp.refreshed;
@@ -322,7 +325,7 @@ describe('UPnP', () => {
     expect(upnp.refreshed).toBe(before + 3);
   });
 
-  test('gives four addresses at most', () => {
+  test('returns at most four addresses', () => {
     const upnp = new FakeUpnp();
     const { mapper } = home('nothing', {}, upnp);
     upnp.change(Array.from({ length: 100 }, (_, i) => ({ address: '11.22.33.44', port: 1 + i })));
@@ -330,7 +333,7 @@ describe('UPnP', () => {
   });
 });
 
-describe('the address of ours that a gateway sees', () => {
+describe('our address as a gateway sees it', () => {
   const interfaces: HostInterface[] = [
     { name: 'eth0', addresses: ['192.168.1.7/24', '2001:470::7/64', 'fd00::7/64'], kind: 'default' },
     { name: 'wlan0', addresses: ['10.0.0.7/8', '2001:471::7/64'], kind: 'default' },
@@ -347,7 +350,7 @@ describe('the address of ours that a gateway sees', () => {
     expect(gatewaysWithOwn(network)).toEqual([{ address: gateway, own }]);
   });
 
-  test('is none without one of its family, and gateways are four at most', () => {
+  test('is none without one of its family, and gateways are at most four', () => {
     expect(gatewaysWithOwn({ gateways: () => ['fe80::1%eth9', 'router'], interfaces: () => interfaces })).toEqual([]);
     const many = Array.from({ length: 9 }, (_, i) => `192.168.1.${i + 1}`);
     expect(gatewaysWithOwn({ gateways: () => many, interfaces: () => interfaces }).length).toBe(4);

@@ -1,4 +1,4 @@
-/** What a device spends on a stranger that begins rounds for as long as it likes (SECURITY.md). */
+/** The cost to a device of an attacker that begins rounds without end (SECURITY.md). */
 import { expect, test } from 'vitest';
 import { encodeRendezvousUpdate, type RendezvousOffer } from '../../../protocol/control/index.ts';
 import { answerPort } from '../../../protocol/stun/index.ts';
@@ -28,13 +28,13 @@ async function attacked(kind: NatKind) {
   return { fixture, under, peer, session, packets };
 }
 
-/** Plain requests that have left the device. */
+/** STUN requests without a round that have left the device. */
 function asked(packets: readonly SimulatedPacket[]): readonly SimulatedPacket[] {
   return packets.filter(({ from, data }) => from === 'board' && answerPort(data, 7) === 7);
 }
 
-test('STUN ports are asked ten times at once for strangers and ten times a minute, however many rounds they begin', async () => {
-  // A NAT that gives out ports in sequence is asked for its last one at each round.
+test('STUN ports are asked at most ten times at once for unknown clients and ten times a minute, however many rounds they begin', async () => {
+  // A NAT with sequential ports is asked for its last one at each round.
   const { fixture, session, packets } = await attacked('sequential');
   const began = fixture.sim.now;
   let round = 0;
@@ -43,7 +43,7 @@ test('STUN ports are asked ten times at once for strangers and ten times a minut
     await fixture.sim.run(900);
   }
   expect(round).toBeGreaterThan(30);
-  // One of the main socket and three of further ones each time.
+  // One from the main socket and three from further ones each time.
   expect(asked(packets).length).toBeGreaterThan(0);
   expect(asked(packets).length).toBeLessThanOrEqual(4 * (10 + 5));
 });
@@ -58,7 +58,7 @@ test('rounds that begin at the same time share the answers of STUN ports', async
   expect(asked(packets)).toHaveLength(3);
 });
 
-test('a round that ends at the device ends the observation of it, so that rounds without end take no places of other requests', async () => {
+test('a round that ends at the device ends its observation, so that endless rounds use no capacity of other requests', async () => {
   const { fixture, session } = await attacked('port');
   for (let round = 1; round <= 100; round++) expect(await fixture.settle(begin(session, offer({ round })))).toBe(CREATED);
   const ended: unknown[] = [];
@@ -74,7 +74,7 @@ test('a round that ends at the device ends the observation of it, so that rounds
   expect(ended).toEqual([null]);
 });
 
-test('rounds whose offers arrive together begin one after the other, and the last one stands', async () => {
+test('rounds whose offers arrive together begin one after the other, and the last one stays', async () => {
   const { fixture, session } = await attacked('port');
   expect(await fixture.settle(begin(session, offer({ round: 1 })))).toBe(CREATED);
   const statuses = Promise.all([2, 3, 4].map((round) => begin(session, offer({ round }))));
@@ -88,7 +88,7 @@ test('rounds whose offers arrive together begin one after the other, and the las
   expect([await update(3), await update(4)]).toEqual([404, 204]);
 });
 
-test('a connect costs the stranger two packets, of the length that floods of strangers are compared with', async () => {
+test('a connect costs the attacker two packets, whose lengths are the yardstick of floods', async () => {
   const fixture = new ProductFixture();
   await fixture.station();
   await fixture.attached();
@@ -101,7 +101,8 @@ test('a connect costs the stranger two packets, of the length that floods of str
   };
   await stranger.reach({ direct: true });
   await fixture.sim.run(20);
-  // The parameters in the second one say what the core has room for: with the memory of a long run one number takes a byte more.
+  // The parameters in the second packet state the capacity of the core: with the memory of a long run one number takes
+  // another byte.
   const [request, complete] = CONNECT_PACKETS;
   expect(sent).toEqual([request, complete + size(0, 1)]);
 });

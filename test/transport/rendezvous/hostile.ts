@@ -1,4 +1,4 @@
-/** Rounds that are begun by hand, as a client does that does not keep to the protocol. */
+/** Rounds begun by hand, like those of a client that violates the protocol. */
 import { encodeRendezvousOffer, type RendezvousOffer } from '../../../protocol/control/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import type { Random } from '../../../transport/sim/index.ts';
@@ -6,7 +6,7 @@ import type { Random } from '../../../transport/sim/index.ts';
 /** The status of a round that has begun. */
 export const CREATED = 201;
 
-/** The first offer, without candidates; tag and key are drawn. */
+/** The first offer, without candidates; tag and key are random. */
 export function offerOf(random: Random, overrides: Partial<RendezvousOffer> = {}): Uint8Array {
   return encodeRendezvousOffer({ round: 1, tag: random.bytes(8), key: random.bytes(16), number: 1, candidates: [], ...overrides });
 }

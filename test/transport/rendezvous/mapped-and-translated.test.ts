@@ -6,7 +6,7 @@ import { ProductFixture } from '../../support/fixture/products.ts';
 import { homeOf } from '../../support/nat-kinds.ts';
 import { FakeGateway } from '../port-mapping/gateway.ts';
 
-/** ms: what a connection has to become direct. */
+/** ms in which a connection has to become direct. */
 const PATIENCE = 10_000;
 
 async function direct(fixture: ProductFixture, connection: Connection): Promise<number> {
@@ -43,7 +43,7 @@ describe('a port that the router of the device maps', () => {
     expect(connection.paths().paths).toContainEqual(expect.objectContaining({ active: true, address: outside, port: 61_000 }));
   });
 
-  test('is not asked for where the device does not want it', async () => {
+  test('is not requested where the device disables it', async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const box = fixture.sim.nat('router', { outside: ['45.12.0.7'], inside: ['192.168.1.1'] });
@@ -58,7 +58,7 @@ describe('a port that the router of the device maps', () => {
     expect(gateway.requests).toEqual([]);
   });
 
-  test('is taken back when the device closes', async () => {
+  test('is deleted when the device closes', async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const box = fixture.sim.nat('router', { outside: ['45.12.0.7'], inside: ['192.168.1.1'] });

@@ -1,9 +1,12 @@
-/** What a search for a direct path, and the rounds of a session, keep at rest: bytes for each, of many over one session that costs nothing. */
+/**
+ * Memory at rest of a search for a direct path, and of the rounds of a session: bytes for each, averaged over many on
+ * one shared session.
+ */
 import { expect, test } from 'vitest';
 import { withChildren } from '../../../bench/processes/parent.ts';
 import { size } from '../../support/size.ts';
 
-/** Figures of Node 20; other engines differ by some words, and the collector by what it has not seen yet. */
+/** Figures of Node 20; other engines differ by a few words, and so does uncollected garbage. */
 const MARGIN = 1.5;
 /** Two seconds of collections. */
 const isShort = size(0, 1) === 0;
@@ -13,7 +16,7 @@ function measure(call: 'searches' | 'rounds'): Promise<readonly number[]> {
 }
 
 test.skipIf(isShort)(
-  'a search keeps little before and after an attempt that failed, and less once the connection has been direct for a minute (long run only)',
+  'a search keeps little before and after a failed attempt, and less once the connection has been direct for a minute (long run only)',
   async () => {
     const [fresh, refused, rested] = await measure('searches');
     expect(fresh).toBeLessThan(MARGIN * 300);
@@ -22,7 +25,7 @@ test.skipIf(isShort)(
   },
 );
 
-test.skipIf(isShort)('the rounds of a session leave what a report shows of the last one (long run only)', async () => {
+test.skipIf(isShort)('the rounds of a session leave only the report of the last one (long run only)', async () => {
   const [bytes] = await measure('rounds');
   expect(bytes).toBeLessThan(MARGIN * 500);
 });

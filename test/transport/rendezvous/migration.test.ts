@@ -1,4 +1,6 @@
-/** Which path a connection is on: the local network before IPv6, IPv4 and the relay, with 10 s between voluntary migrations. */
+/**
+ * The path of a connection: the local network before IPv6, IPv4 and the relay, with 10 s between voluntary migrations.
+ */
 import { describe, expect, test } from 'vitest';
 import type { Connection } from '../../../client/node.ts';
 import type { HostInterface } from '../../../transport/environment.ts';
@@ -15,7 +17,7 @@ function isLan({ source, destination }: SimulatedPacket): boolean {
   return [source, destination].some(({ address }) => address.startsWith('192.168.9.'));
 }
 
-/** What the host is told of its interfaces from now on. */
+/** The interfaces that the host reports from now on. */
 function setAddresses(host: SimulatedHost, addresses: readonly string[]): void {
   const network = host.network as { interfaces: () => readonly HostInterface[] };
   network.interfaces = () => addresses.map((address, i) => ({ name: `sim${i}`, addresses: [address], kind: 'default' }));
@@ -30,7 +32,7 @@ function expectMigrations(fixture: HomesFixture, migrations: number): void {
   ]);
 }
 
-describe('a connection goes over', () => {
+describe('a connection prefers', () => {
   test('IPv6 rather than IPv4', async () => {
     const fixture = await HomesFixture.open({ client: 'v6-firewall', device: 'v6-firewall' });
     const connection = await fixture.direct();
@@ -53,10 +55,10 @@ describe('a connection goes over', () => {
   });
 });
 
-describe("a client that comes into the device's network", () => {
+describe("a client that joins the device's network", () => {
   const LAN = ['192.168.9.1/24', '192.168.9.2/24'];
 
-  /** Both in the open, with a network of their own that the client is not in at first. */
+  /** Both without NAT, with a network of their own that the client is not in at first. */
   async function apart(): Promise<{ fixture: HomesFixture; connection: Connection; enter: () => void; leave: () => void }> {
     const fixture = await HomesFixture.open({ client: 'open', device: 'open', lan: LAN });
     const { host } = fixture.clientHome;
@@ -85,7 +87,7 @@ describe("a client that comes into the device's network", () => {
     expectMigrations(fixture, 2);
   });
 
-  test('migrates there 10 s after its last migration, when it comes sooner', async () => {
+  test('migrates there 10 s after its last migration, when it joins sooner', async () => {
     const { fixture, connection, enter } = await apart();
     const migratedAt = fixture.sim.now;
     await fixture.sim.run(1_000);
@@ -95,12 +97,12 @@ describe("a client that comes into the device's network", () => {
     expect(fixture.sim.now - migratedAt).toBeLessThan(11_000);
   });
 
-  test('looks again when it loses its path while it tries another one', async () => {
+  test('searches again when it loses its path while it tries another one', async () => {
     const { fixture, connection, enter } = await apart();
     await fixture.sim.run(40_000);
     enter();
     fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) && isLan(packet) && packet.data.length > 1_000 ? 'drop' : undefined);
-    // Seen within 3 s, checked, and then tried for 3 s.
+    // Detected within 3 s, checked, and then tried for 3 s.
     await fixture.sim.run(4_000);
     fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
     await fixture.coap(connection, 'GET', '/hello');
@@ -126,7 +128,7 @@ describe("a client that comes into the device's network", () => {
 });
 
 describe('the paths of a connection, at both ends', () => {
-  test('are told at each stage', async () => {
+  test('are reported at each stage', async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.relayed();
     const began = fixture.sim.wallTime;
@@ -157,7 +159,7 @@ describe('the paths of a connection, at both ends', () => {
     expect(() => fixture.atDevice.paths()).toThrow(expect.objectContaining({ code: 'INVALID_CONNECTION' }));
   });
 
-  test('have their round-trip time where there was never another one', async () => {
+  test('have their round-trip time where there was only one', async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.relayed({ Rendezvous: false });
     await fixture.coap(connection, 'GET', '/hello');
@@ -166,7 +168,7 @@ describe('the paths of a connection, at both ends', () => {
     expect(paths[0]!.rtt).toBeGreaterThan(10);
   });
 
-  test('what an attempt has shown is let go at both ends a minute after the connection became direct, and kept while it is relayed', async () => {
+  test('lose the results of an attempt a minute after the connection became direct, and keep them while it is relayed', async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.direct();
     const shown = (): boolean[] =>

@@ -6,10 +6,10 @@ import { seeds } from '../../support/size.ts';
 
 const numbers = seeds(1, 200);
 const isSample = numbers.length < 200;
-/** PROTOCOL.md §6: what a rendezvous may cost on the relay. */
+/** PROTOCOL.md §6: packets that a rendezvous may send over the relay. */
 const MAX_RELAYED = 4_096;
 
-/** Of those that depend on several answers and on the order of what is sent. */
+/** The cells that depend on several answers and on the order of packets. */
 const LOSSY: readonly NatKind[] = ['port', 'sequential', 'v6-firewall'];
 
 describe('decisions', () => {
@@ -34,13 +34,13 @@ describe('decisions', () => {
     expect(times.p50).toBeLessThan(1_000);
   });
 
-  it('two stateful firewalls for IPv6 are no match for it', async () => {
+  it('two stateful firewalls for IPv6 do not prevent a direct path', async () => {
     const { over } = await tryCell({ client: 'v6-firewall', device: 'v6-firewall' }, [1]);
     expect([...over]).toEqual(['ipv6']);
   });
 });
 
-/** What a person is told of a cell that stays relayed. */
+/** The reason reported for a cell that stays relayed. */
 function reasonOf(name: string): string {
   if (!name.includes('blocked')) return 'BOTH_RANDOM';
   return name.includes('open') ? 'UDP_BLOCKED' : 'NO_ANSWER';

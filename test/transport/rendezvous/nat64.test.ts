@@ -1,4 +1,4 @@
-/** What an end knows of the NAT64 of its network (RFC 7050), and when it asks. */
+/** How an end learns the NAT64 prefix of its network (RFC 7050), and when it asks. */
 import { describe, expect, test } from 'vitest';
 import { PlainHost } from '../../../bench/nat/plain-host.ts';
 import { Gatherer, LocalEnd, type StationView, StunDispatcher } from '../../../transport/rendezvous/index.ts';
@@ -12,7 +12,7 @@ const FAR = '203.0.113.9';
 const TRANSLATED = '64:ff9b::cb00:7109';
 const STATION: StationView = { at: { address: '2001:db8::1', port: 4433 }, observed: null, ask: async () => null, stun: [], name: null };
 
-/** A host in networks of the test's choice, and what it has asked its resolver. */
+/** A host in networks of the test's choice, and its queries to the resolver. */
 function hostOf(...cidrs: string[]) {
   const simulation = new Simulation();
   const plain = new PlainHost(simulation.host('end', { addresses: [V6, V4] }), 5_600);
@@ -32,7 +32,7 @@ function hostOf(...cidrs: string[]) {
   return { simulation, plain, end, gatherer };
 }
 
-/** @param cidrs each an interface, with its kind behind a blank where it is no default one */
+/** @param cidrs each an interface, with its kind after a space unless it is a default one */
 function interfacesOf(cidrs: readonly string[]) {
   return cidrs.map((text, i) => {
     const [cidr, kind = 'default'] = text.split(' ') as [string, Kind?];
@@ -42,7 +42,7 @@ function interfacesOf(cidrs: readonly string[]) {
 
 describe('a host', () => {
   test.each([[V6], [V6, '172.17.0.1/16 virtual'], [V6, '169.254.7.7/16'], [V6, '169.254.7.7/16 other', '10.8.0.2/24 virtual']])(
-    'with %j asks what translates to IPv4',
+    'with %j asks for the prefix that translates to IPv4',
     async (...cidrs) => {
       const { simulation, gatherer, end } = hostOf(...cidrs);
       expect(gatherer.reach(FAR)).toBe(FAR);
@@ -51,13 +51,13 @@ describe('a host', () => {
     },
   );
 
-  test.each([[V4], [V6, `${V4} other`]])('with %j reaches IPv4 itself, and asks nobody', async (...cidrs) => {
+  test.each([[V4], [V6, `${V4} other`]])('with %j reaches IPv4 itself, and asks no resolver', async (...cidrs) => {
     const { simulation, gatherer, end } = hostOf(...cidrs);
     await simulation.run(10);
     expect([gatherer.reach(FAR), end.asked]).toEqual([FAR, 0]);
   });
 
-  test('whose only IPv4 is a container bridge reaches the STUN ports of a station there by what translates', async () => {
+  test('whose only IPv4 is a container bridge reaches the STUN ports of a station there by the prefix', async () => {
     const station = { ...STATION, stun: [{ port: 4434 }], name: 'station' };
     for (const [kind, asked] of [
       ['virtual', ['2001:db8::1', '64:ff9b::c633:6401']],
@@ -77,11 +77,11 @@ describe('a host', () => {
   });
 });
 
-describe('a host that moves', () => {
+describe('a host that changes networks', () => {
   const later = <T>(simulation: Simulation, time: number, value: T): Promise<T> =>
     new Promise((resolve) => simulation.host(`timer ${time}`).clock.schedule(time, () => resolve(value)));
 
-  test('from NAT64 to IPv4 and back while nobody watches is found there by the next watcher', async () => {
+  test('from NAT64 to IPv4 and back without a watcher is found there by the next watcher', async () => {
     const { simulation, gatherer, end } = hostOf(V6);
     await simulation.run(10);
     end.interfaces = interfacesOf([V4]);
@@ -96,7 +96,7 @@ describe('a host that moves', () => {
     expect(gatherer.reach(FAR)).toBe(TRANSLATED);
   });
 
-  test('is found there by the next list of addresses, and while somebody watches in 3 s', async () => {
+  test('is found there by the next list of addresses, and with a watcher in 3 s', async () => {
     const { simulation, gatherer, end } = hostOf(V4);
     end.interfaces = interfacesOf([V6]);
     gatherer.gather(null, true, () => {});
@@ -108,7 +108,7 @@ describe('a host that moves', () => {
     expect(gatherer.reach(FAR)).toBe(FAR);
   });
 
-  test('asks once in each network where the answer shows a prefix', async () => {
+  test('asks once in each network where the answer contains a prefix', async () => {
     const { simulation, gatherer, end } = hostOf(V6);
     gatherer.watch(() => {});
     for (let i = 0; i < 10; i++) {
@@ -118,7 +118,7 @@ describe('a host that moves', () => {
     expect(end.asked).toBe(1);
   });
 
-  test('does not hear a slow answer from the network where it was', async () => {
+  test('ignores a slow answer from its previous network', async () => {
     const { simulation, gatherer, end } = hostOf(V4);
     end.interfaces = interfacesOf([V6]);
     end.answer = () => later(simulation, 5_000, ['2001:db8:64:ff::c000:aa']);
@@ -141,7 +141,7 @@ describe('a host that starts before its network', () => {
     expect(gatherer.reach(FAR)).toBe(TRANSLATED);
   });
 
-  test('asks a resolver that did not answer again, every 10 s at most', async () => {
+  test('asks a resolver that did not answer again, at most every 10 s', async () => {
     const { simulation, plain, gatherer, end } = hostOf(V4);
     const { answer } = end;
     end.interfaces = interfacesOf([V6]);
@@ -160,7 +160,7 @@ describe('a host that starts before its network', () => {
   });
 });
 
-test('a device that attaches time and again still notices that it has moved', async () => {
+test('still notices a network change as a device that attaches time and again', async () => {
   const { simulation, plain, end } = hostOf(V4);
   let checks = 0;
   const network = plain.environment.network as { gateways: () => readonly string[] };

@@ -1,6 +1,7 @@
 /**
- * Homes whose boxes take UDP from outside for themselves, as Linux masquerades without a firewall, and are few routers apart: an opener
- * that goes too far reaches the other box before it has opened, and the end behind it gets another port.
+ * Homes whose boxes accept UDP from outside themselves, like Linux masquerading without a firewall, and are few routers
+ * apart: an opener that goes too far reaches the other box before that one has opened, and the end behind it gets
+ * another port.
  */
 import { describe, expect, it } from 'vitest';
 import { runScene } from '../../../bench/nat/scene.ts';
@@ -19,7 +20,7 @@ describe('two boxes that claim', () => {
     for (const seed of seeds(2, 20)) expect(await near(apart, relayDelay, seed)).toMatchObject({ why: null, path: { kind: 'udp' } });
   });
 
-  it('next to each other stay relayed and say so: no hop limit ends between them', async () => {
+  it('next to each other stay relayed and report it: no hop limit ends between them', async () => {
     expect(await near(0, 200, 1)).toMatchObject({ time: null, why: 'NO_ANSWER' });
   });
 });

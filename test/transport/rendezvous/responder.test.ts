@@ -1,6 +1,6 @@
 /**
- * The device's side of the rendezvous and what stands before it: requests that are malformed, replayed or too many, candidates that nobody
- * may name, STUN of strangers.
+ * The device's side of the rendezvous and its checks: malformed, replayed or excessive requests, forbidden candidates,
+ * STUN of attackers.
  */
 import { describe, expect, it } from 'vitest';
 import { PlainHost } from '../../../bench/nat/plain-host.ts';
@@ -30,7 +30,7 @@ interface Trust {
   readonly isWelcome?: boolean;
 }
 
-/** A device's host, with all that answers clients, and what it sent. */
+/** A device's host with everything that answers clients, and its sent packets. */
 function deviceOf({ peer = 'known', isWelcome = true }: Trust = {}) {
   const simulation = new Simulation();
   const host = new PlainHost(simulation.host('device', { addresses: [`${OWN}/24`, '2001:db8::2/64'] }), PORT);
@@ -80,7 +80,7 @@ const update = ({ responder }: ReturnType<typeof deviceOf>, session: DeviceEnd, 
   );
 
 describe('a round', () => {
-  it('is answered with a list and keys of its own, and ends when the client observes no more', async () => {
+  it('is answered with a list and keys of its own, and ends when the client cancels the observation', async () => {
     const device = deviceOf();
     const session = device.session();
     const reply = begin(device, session, offerOf(1));
@@ -96,7 +96,7 @@ describe('a round', () => {
     expect(device.sent.length).toBe(before);
   });
 
-  it('ends after 30 s, and what it has shown stays', async () => {
+  it('ends after 30 s, and its results stay', async () => {
     const device = deviceOf();
     const session = device.session();
     begin(device, session, offerOf(1));
@@ -106,7 +106,7 @@ describe('a round', () => {
     expect([device.responder.isOngoing(session), device.responder.facts(session)?.remoteCandidates]).toEqual([false, 1]);
   });
 
-  it('has other keys than the one before', () => {
+  it('has other keys than the previous one', () => {
     const device = deviceOf();
     const session = device.session();
     const keys = [1, 2].map((round) => decodeRendezvousState(begin(device, session, offerOf(round)).payload!));
@@ -117,7 +117,7 @@ describe('a round', () => {
     ['the same', 5],
     ['an older one', 4],
     ['round 0', 0],
-  ])('that is replayed (%s) is refused, counted, and leaves the one of now alone', (_, round) => {
+  ])('that is replayed (%s) is refused, counted, and leaves the current one alone', (_, round) => {
     const device = deviceOf();
     const session = device.session();
     begin(device, session, offerOf(5));
@@ -127,7 +127,7 @@ describe('a round', () => {
     expect(begin(device, session, offerOf(round)).status).toBe(400);
   });
 
-  it('without observing is refused, and a key that is not welcome learns nothing', () => {
+  it('without an observation is refused, and an unauthorized key learns nothing', () => {
     const device = deviceOf();
     expect(begin(device, device.session(), offerOf(1), false).status).toBe(400);
     const closed = deviceOf({ isWelcome: false });
@@ -146,12 +146,12 @@ describe('a round', () => {
     expect(device.sent.length).toBe(before);
   });
 
-  it('with a stranger names no address of an interface', () => {
+  it('with an unknown client offers no address of an interface', () => {
     const device = deviceOf({ peer: 'stranger' });
     expect(decodeRendezvousState(begin(device, device.session(), offerOf(1)).payload!).candidates).toEqual([]);
   });
 
-  it('has a place beside three of known peers, one of a stranger; those that find none are told when to ask again', () => {
+  it('has a slot for three of known peers, one for an unknown client; further ones are told when to ask again', () => {
     for (const [peer, places] of [
       ['known', 3],
       ['stranger', 1],
@@ -167,7 +167,7 @@ describe('a round', () => {
 });
 
 describe('an update', () => {
-  it('is for the round of now alone', () => {
+  it('is for the current round alone', () => {
     const device = deviceOf();
     const session = device.session();
     expect(update(device, session, 1).status).toBe(404);
@@ -176,7 +176,7 @@ describe('an update', () => {
     expect(update(device, device.session(), 2).status).toBe(404);
   });
 
-  it('that asks for the sprayed stage where it is no help is refused', () => {
+  it('that asks for the sprayed stage where it does not help is refused', () => {
     const device = deviceOf();
     const session = device.session();
     begin(device, session, offerOf(1));
@@ -184,7 +184,7 @@ describe('an update', () => {
   });
 });
 
-it('malformed bodies are refused as PARSE, and a round that goes on goes on', () => {
+it('malformed bodies are refused as PARSE, and a current round continues', () => {
   const device = deviceOf();
   const session = device.session();
   begin(device, session, offerOf(1));
@@ -210,21 +210,21 @@ describe('candidates', () => {
     ['link-local', '169.254.1.1'],
     ['a name', 'localhost'],
     ['nothing', ''],
-  ])('that are %s are used by nobody', (_, address) => {
+  ])('that are %s are never used', (_, address) => {
     expect(gatherer.isUsable(candidate(address))).toBe(false);
   });
 
-  it('are near in a network of ours and on a link', () => {
+  it('are near in one of our networks and on a link', () => {
     const near = ['198.51.100.77', '2001:db8::77', '169.254.1.1', 'fe80::1%eth0'];
     expect([...near, STRANGER, '2001:db8:1::1', 'localhost'].filter((address) => gatherer.isNear(address))).toEqual(near);
   });
 
-  it('that are this very socket are not, another port of this host is', () => {
+  it('that are this very socket are not used, another port of this host is', () => {
     expect([OWN, '2001:db8::2'].map((address) => gatherer.isUsable(candidate(address, PORT)))).toEqual([false, false]);
     expect(gatherer.isUsable(candidate(OWN, PORT + 1))).toBe(true);
   });
 
-  it('that name a victim have it sent four packets a round, and twelve a minute of all rounds', async () => {
+  it('that name a victim cause four packets a round to it, and twelve a minute of all rounds', async () => {
     const device = deviceOf();
     const session = device.session();
     const victims = (round: number) => Array.from({ length: 8 }, (_, i) => candidate(STRANGER, 1_000 * round + i));
@@ -232,7 +232,7 @@ describe('candidates', () => {
       begin(device, session, offerOf(round, victims(round)));
       await device.simulation.run(2_000);
     }
-    // Of all rounds of known peers: twelve at once, and as many again within a minute.
+    // Of all rounds of known peers: twelve at once, and the same number again within a minute.
     const sent = device.sent.filter(({ to }) => to.startsWith(STRANGER)).length;
     expect(sent).toBeGreaterThanOrEqual(12);
     expect(sent).toBeLessThanOrEqual(12 + 2);
@@ -243,12 +243,12 @@ describe('candidates', () => {
   });
 });
 
-describe('STUN of strangers', () => {
+describe('STUN of attackers', () => {
   const crypto = deviceOf().host.environment.crypto;
 
   it.each<[string, () => Uint8Array]>([
     ['plain Binding', () => encodeBinding(crypto.randomBytes(12))],
-    ['a check for nobody', () => encodeCheck(crypto.randomBytes(8), crypto.randomBytes(16), crypto.randomBytes(12), crypto)],
+    ['a check for an unknown tag', () => encodeCheck(crypto.randomBytes(8), crypto.randomBytes(16), crypto.randomBytes(12), crypto)],
     ['garbage that begins as STUN', () => new Uint8Array(76)],
     ['one byte', () => Uint8Array.of(1)],
   ])('gets no answer: %s', async (_, datagram) => {
@@ -269,7 +269,7 @@ describe('STUN of strangers', () => {
     expect([device.sent, device.responder.facts(session)?.pairs]).toEqual([[], []]);
   });
 
-  it('that is a replayed check of the peer is answered to where it came from, in its own size, and moves nothing', async () => {
+  it('that is a replayed check of the peer is answered to its source, in its own size, and causes no migration', async () => {
     const device = deviceOf();
     const { tag, key } = decodeRendezvousState(begin(device, device.session(), offerOf(1, [])).payload!);
     const check = encodeCheck(tag, key, crypto.randomBytes(12), crypto);
@@ -277,7 +277,7 @@ describe('STUN of strangers', () => {
     await device.simulation.run(20_000);
     expect(device.sent.filter(({ data }) => data[0] === 1).length).toBe(50);
     expect(device.sent.every(({ to, data }) => to === `${STRANGER}:7` && data.length === check.length)).toBe(true);
-    // An answer each, and checks of ours within the budget of an address that has answered none.
+    // An answer each, and our own checks within the budget of an address that has answered none.
     expect(device.sent.length).toBeLessThanOrEqual(50 + 6);
   });
 });

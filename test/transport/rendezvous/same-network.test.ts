@@ -20,20 +20,20 @@ async function behindOneNat(options: { readonly pinned: boolean }) {
   return { fixture, connection, device };
 }
 
-test('a device that names no addresses to a stranger finds the client that names its own', async () => {
+test('a device that offers no addresses to an unknown client finds the client that offers its own', async () => {
   const { connection } = await behindOneNat({ pinned: true });
   expect(connection.getType()).toBe('DIRECT');
   expect(connection.paths().paths).toContainEqual(expect.objectContaining({ active: true, over: 'lan', address: '192.168.1.5' }));
   expect(connection.paths().pairs).toContainEqual(expect.objectContaining({ kind: 'peer-reflexive', state: 'answered' }));
 });
 
-test('a client without a pin names no addresses either, and stays relayed', async () => {
+test('a client without a pin offers no addresses either, and stays relayed', async () => {
   const { connection } = await behindOneNat({ pinned: false });
   expect(connection.getType()).toBe('RELAY');
   expect(connection.paths().whyNotDirect?.code).toBe('LIMITED');
 });
 
-test('a password login verifies the device, and the addresses that lead to it are named then', async () => {
+test('a password login verifies the device, and the local addresses are offered then', async () => {
   const { fixture, connection, device } = await behindOneNat({ pinned: false });
   device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
   await fixture.settle(connection.passwordAuthenticate('anna', 'secret'));

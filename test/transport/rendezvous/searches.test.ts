@@ -1,4 +1,4 @@
-/** One timer and one look at the network for all searches of a client. */
+/** One timer and one network watch for all searches of a client. */
 import { expect, test } from 'vitest';
 import { PlainHost } from '../../../bench/nat/plain-host.ts';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
@@ -11,7 +11,7 @@ import { noKeepAlive } from '../../support/no-keep-alive.ts';
 const NEVER = Number.POSITIVE_INFINITY;
 const NO_STATION = { hardNat: true, ...noKeepAlive, stationOf: () => null };
 
-/** What the searches of one client share, in a simulation. */
+/** The shared part of one client's searches, in a simulation. */
 function opened() {
   const simulation = new Simulation();
   const environment = simulation.host('client', { addresses: ['198.51.100.1/24'] });
@@ -21,7 +21,7 @@ function opened() {
   return { simulation, environment, clock, shared };
 }
 
-test('each is woken at its time and at no other, and told of another network, until it is removed', async () => {
+test('each is woken only at its time, and notified of another network, until it is removed', async () => {
   const { simulation, environment, clock, shared } = opened();
   const began = clock.now();
   const woken: string[] = [];
@@ -51,11 +51,11 @@ test('each is woken at its time and at no other, and told of another network, un
   await simulation.run(4_000);
   expect(woken.splice(0)).toEqual(['a moved', 'c moved']);
   for (const each of [a, c]) shared.remove(each);
-  // Nothing is left to happen: no timer, and no look at the network.
+  // No event is left: no timer, and no network watch.
   expect(await simulation.run(() => false)).toBe(false);
 });
 
-test('more searches than have a place at a time all ask within seconds, and those that waited lose nothing by it', async () => {
+test('more searches than concurrent slots all ask within seconds, and waiting costs them no attempt', async () => {
   const { simulation, clock, shared } = opened();
   const places = clientLimits.rounds.known;
   const asked: number[] = [];
@@ -68,21 +68,21 @@ test('more searches than have a place at a time all ask within seconds, and thos
   expect(searches.filter((search) => search.report().whyNotDirect?.code === 'LIMITED')).toHaveLength(2 * places);
   await simulation.run(4_000);
   expect(asked).toHaveLength(3 * places);
-  // All were refused, each by its first attempt: the next comes 5 s later, or a little more.
+  // All were refused, each in its first attempt: the next comes 5 s later, or a little more.
   for (const search of searches) expect(search.report()).toMatchObject({ whyNotDirect: { code: 'DISABLED' } });
   const next = searches.map((search) => search.report().nextAttempt!);
   expect([Math.max(...next) < 6_250, new Set(next).size > places]).toEqual([true, true]);
   for (const search of searches) search.stop();
 });
 
-/** A relayed session whose device refuses each round, a moment after it was asked. */
+/** A relayed session whose device refuses each round, a moment after the request. */
 function refusing(clock: { now(): number; schedule(delay: number, run: () => void): unknown }, asked: number[]): MigratingSession {
   const path: Path = { kind: 'route', key: 'route', address: '203.0.113.1', port: 1, socket: 0, local: false };
   const response: CoapResponse = { status: 403, payload: new Uint8Array(0) };
   return {
     ...{ remoteFingerprint: 'device', verified: 'pinned', isOpen: true, type: 'RELAY', rtt: null, path, paths: [path], restReason: null },
     ...{ pathStats: () => null, on: () => () => {}, supplyIds: () => {}, keepPath: () => true, removePath: () => {}, migrate: () => false },
-    request: () => Promise.reject(new Error('nothing is asked')),
+    request: () => Promise.reject(new Error('no request is sent')),
     observe: (_, onResponse) => {
       asked.push(clock.now());
       clock.schedule(200, () => onResponse(response));

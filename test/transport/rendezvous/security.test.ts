@@ -1,4 +1,4 @@
-/** What strangers, base stations, other registrants and hostile peers can do with direct paths (SECURITY.md). */
+/** What attackers, base stations, other registrants and hostile peers can do with direct paths (SECURITY.md). */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Candidate, decodeConnectAnswer, type RendezvousOffer } from '../../../protocol/control/index.ts';
 import { loadExchange } from '../../../protocol/password/index.ts';
@@ -18,13 +18,13 @@ import { begin, CREATED, offerOf } from './hostile.ts';
 beforeAll(() => loadExchange());
 
 const VICTIM = '203.0.113.99';
-/** Sessions of a hostile client at a time. */
+/** Concurrent sessions of a hostile client. */
 const BATCH = 40;
 const random = new Random('security');
 
 const isCheck = ({ data }: Pick<SimulatedPacket, 'data'>): boolean => isStun(data) && tagOfCheck(data) !== null;
 
-/** Every packet that a link carries, or that goes to nobody. */
+/** Every packet that a link carries, or that reaches no host. */
 function sentPackets(fixture: ProductFixture): SimulatedPacket[] {
   const packets: SimulatedPacket[] = [];
   fixture.sim.onTrace = (packet, fate) => {
@@ -45,14 +45,14 @@ function offer(overrides: Partial<RendezvousOffer> = {}): Uint8Array {
   return offerOf(random, { candidates: [{ address: VICTIM, port: 4_000, type: 'reflexive' }], ...overrides });
 }
 
-/** A client that speaks the protocol by itself, with a session to the device. */
+/** A client that speaks the protocol by hand, with a session to the device. */
 async function hostileClient(fixture: ProductFixture): Promise<{ peer: RawPeer; session: Session }> {
   const peer = await fixture.raw.client();
   await peer.open();
   return { peer, session: await peer.reach() };
 }
 
-/** Records the tags and keys that a host's random generator gives. */
+/** Records the tags and keys from a host's random generator. */
 function recordKeys(host: SimulatedHost): string[] {
   const given: string[] = [];
   const crypto = host.crypto as { randomBytes: (length: number) => Uint8Array };
@@ -65,20 +65,20 @@ function recordKeys(host: SimulatedHost): string[] {
   return given;
 }
 
-/** What begins as STUN does, and has a length that STUN may have, but is none. */
+/** Bytes that begin as STUN and have a valid length of STUN, but are not STUN. */
 function garbage(number: number): Uint8Array {
   return Uint8Array.from({ length: 4 * (number % 51) }, (_, at) => (at === 0 ? number % 4 : number + at));
 }
 
 describe('the base station', () => {
-  test('receives no candidate, no tag and no key, neither in the clear nor in what is said to it', async () => {
+  test('receives no candidate, no tag and no key, neither in the clear nor in requests to it', async () => {
     const fixture = await HomesFixture.open();
     const given = [fixture.clientHome.host, fixture.deviceHome.host].map(recordKeys);
     const serve = Session.prototype.serve;
     onTestFinished(() => {
       Session.prototype.serve = serve;
     });
-    // What the ends ask of the station, and of each other, which is the rendezvous alone.
+    // Requests of the ends to the station, and to each other, which are the rendezvous alone.
     const said: string[] = [];
     const saidEndToEnd: string[] = [];
     Session.prototype.serve = function (request) {
@@ -99,7 +99,7 @@ describe('the base station', () => {
     expect(saidEndToEnd.join('|')).toContain(address);
   });
 
-  test('gets no answer to STUN from a device, nor does a stranger: 1,000 forged checks, Bindings and garbage', async () => {
+  test('gets no answer to STUN from a device, nor does an attacker: 1,000 forged checks, Bindings and garbage', async () => {
     const fixture = await HomesFixture.open({ device: 'open', client: 'blocked' });
     const packets = sentPackets(fixture);
     const given = recordKeys(fixture.deviceHome.host);
@@ -125,7 +125,7 @@ describe('the base station', () => {
     const isAnswer = ({ from, destination, data }: SimulatedPacket): boolean =>
       from === 'device' && data[0]! < 4 && destination.address !== fixture.clientHome.outside;
     expect(packets.slice(before).filter(isAnswer)).toEqual([]);
-    // The tag is the right one: with its key a check is answered.
+    // The tag is the right one: a check with its key is answered.
     fixture.sim.inject({ address: '203.0.113.1', port: 1_000 }, device, encodeCheck(tag!, key!, random.bytes(12), nodeCrypto));
     await fixture.sim.run(50);
     expect(packets.slice(before).filter(isAnswer).length).toBeGreaterThan(0);
@@ -134,7 +134,7 @@ describe('the base station', () => {
 });
 
 describe('a check', () => {
-  test('and its answer are of one size, and nothing but probes goes between the ends before an address has answered its challenge', async () => {
+  test('and its answer have one size, and only probes pass between the ends before an address has answered its challenge', async () => {
     const fixture = await HomesFixture.open();
     const packets = sentPackets(fixture);
     const connection = await fixture.relayed();
@@ -151,7 +151,7 @@ describe('a check', () => {
     await transfer.end();
   });
 
-  test('that was seen on the way and comes again from 300 other addresses moves nothing, and costs what it brought', async () => {
+  test('that is captured and replayed from 300 other addresses causes no migration, and costs no more than it brought', async () => {
     const fixture = await HomesFixture.open({ device: 'open' });
     const packets = sentPackets(fixture);
     const connection = await fixture.relayed();
@@ -169,13 +169,13 @@ describe('a check', () => {
     const there = packets.filter(({ from, destination }) => from === 'device' && destination.address.startsWith('203.0.'));
     expect(there.length).toBeGreaterThan(200);
     expect(there.every(({ data }) => data.length === CHECK_LENGTH)).toBe(true);
-    // An answer each, and checks to 16 of them at most.
+    // An answer each, and checks to at most 16 of them.
     expect(bytesOf(there)).toBeLessThanOrEqual(CHECK_LENGTH * (count + 16 * 6));
     expect(fixture.atDevice.paths().pairs.length).toBeLessThanOrEqual(64);
     expect([connection.getType(), fixture.clientEvents, fixture.deviceEvents]).toEqual(['RELAY', ['CONNECTED'], ['OPENED']]);
   });
 
-  test('answered by a forger, from anywhere and from the address that was checked, shows no pair', async () => {
+  test('answered by a forger, from anywhere and from the checked address, validates no pair', async () => {
     const fixture = await HomesFixture.open();
     fixture.sim.onPacket = (packet) => {
       if (!isBetweenHomes(packet)) return undefined;
@@ -202,7 +202,7 @@ describe('addresses of interfaces', () => {
   const addressesAt = (end: { paths(): { pairs: readonly { address: string }[] } }): string[] =>
     end.paths().pairs.map(({ address }) => address);
 
-  test('are named to a device that is pinned, and to no other', async () => {
+  test('are offered to a pinned device, and to no other', async () => {
     const fixture = await HomesFixture.open({ deviceBox: { filter: 'none' } });
     await fixture.direct();
     expect(addressesAt(fixture.atDevice)).toContain(INSIDE);
@@ -213,7 +213,7 @@ describe('addresses of interfaces', () => {
     expect(addressesAt(fixture.atDevice)).not.toContain(INSIDE);
   });
 
-  test('are named to a client with a password session, and to no other', async () => {
+  test('are offered to a client with a password session, and to no other', async () => {
     const fixture = await HomesFixture.open();
     fixture.under.device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
     const stranger = await fixture.direct();
@@ -228,7 +228,7 @@ describe('addresses of interfaces', () => {
 });
 
 describe('a device that belongs to another registrant', () => {
-  test('learns nothing of a client that has pinned the right one', async () => {
+  test('learns nothing about a client that has pinned the right one', async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const { device: impostor } = await fixture.attached();
@@ -252,7 +252,7 @@ describe('a device that belongs to another registrant', () => {
 });
 
 describe('a hostile client', () => {
-  test('with malformed, endless and repeated rounds is refused, counted, and served as before', async () => {
+  test('with malformed, endless and repeated rounds is refused, counted, and still served', async () => {
     const fixture = await HomesFixture.open();
     const { session } = await hostileClient(fixture);
     const candidate: Candidate = { address: VICTIM, port: 4_000, type: 'reflexive' };
@@ -276,7 +276,7 @@ describe('a hostile client', () => {
     expect((await fixture.settle(session.request({ method: 'GET', path: '/hello' }))).status).toBe(205);
   });
 
-  test.skipIf(size(0, 1) === 0)('who begins round after round takes no memory that grows with them (long run only)', async () => {
+  test.skipIf(size(0, 1) === 0)('that begins round after round takes no memory that grows with them (long run only)', async () => {
     const fixture = await HomesFixture.open();
     const { session } = await hostileClient(fixture);
     const candidates = Array.from({ length: 8 }, (_, i): Candidate => ({ address: `203.0.113.${i + 1}`, port: 4_000, type: 'reflexive' }));
@@ -301,11 +301,11 @@ describe('a hostile client', () => {
     };
     const before = await rounds(1, 600);
     const after = await rounds(601, 400);
-    // 400 of them; what a round holds while it lives is several KiB.
+    // 400 of them; a round holds several KiB while it lives.
     expect(after - before).toBeLessThan(400_000);
   });
 
-  test('has a device send nothing to addresses that belong to nobody, to everybody, or to itself', async () => {
+  test('causes no packet of a device to unassigned, multicast or its own addresses', async () => {
     const fixture = await HomesFixture.open({ device: 'open' });
     const { session } = await hostileClient(fixture);
     const addresses = [
@@ -325,7 +325,7 @@ describe('a hostile client', () => {
     expect(packets.filter((packet) => packet.from === 'device' && isCheck(packet))).toEqual([]);
   });
 
-  test('who has all devices of a product send to one victim has it receive less than it sends itself', async () => {
+  test('that directs all devices of a product at one victim makes it receive less than it sends itself', async () => {
     const fixture = new ProductFixture({ link: { delay: 5 } });
     await fixture.station({ connections: size(64, 3_000) });
     const count = size(12, 1_000);

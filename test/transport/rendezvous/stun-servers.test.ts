@@ -1,4 +1,4 @@
-/** Which STUN ports an end asks, of those that a station names and those that its name leads to. */
+/** Which STUN ports an end asks: those named by a station and those its name resolves to. */
 import { expect, test } from 'vitest';
 import { isPeerAddress } from '../../../transport/rendezvous/index.ts';
 import { stunServers } from '../../../transport/rendezvous/stun-servers.ts';
@@ -20,7 +20,7 @@ test('the address of the channel, where the station names none', async () => {
   expect(await asked({})).toEqual([{ address: at.address, port: 4434 }]);
 });
 
-test('an address that no other host has is passed over, unless the station is there', async () => {
+test('an address that cannot be another host is skipped, unless the station is there', async () => {
   const stun = [
     { port: 1 },
     { address: '127.0.0.1', port: 2 },
@@ -40,7 +40,7 @@ test('one of the other family that the name has, where this host reaches that fa
   expect(await asked({ name: 'station' }, () => false, resolve)).toHaveLength(1);
 });
 
-test('one that the name has is passed over where no other host has it, unless the station is there', async () => {
+test('one that the name has is skipped where it cannot be another host, unless the station is there', async () => {
   for (const lie of ['::1', 'fe80::1%eth0', 'ff02::fb', '64:ff9b::127.0.0.1'])
     expect(await asked({ name: 'station' }, all, async () => [at.address, lie])).toEqual([{ address: at.address, port: 4434 }]);
   const resolve = async () => ['::1', '2001:db8::1'];
@@ -49,7 +49,7 @@ test('one that the name has is passed over where no other host has it, unless th
   expect((await portsAt('127.0.0.1')).map(({ address }) => address)).toEqual(['127.0.0.1', '::1']);
 });
 
-test('a resolver that fails, or never answers, holds nothing back', async () => {
+test('a resolver that fails, or never answers, delays nothing', async () => {
   expect(await asked({ name: 'station' }, all, () => Promise.reject(new Error('no name')))).toHaveLength(1);
   expect(await asked({ name: 'station' }, all, () => new Promise(() => {}))).toHaveLength(1);
 });

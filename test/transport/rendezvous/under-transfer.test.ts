@@ -1,4 +1,4 @@
-/** Transfers while a connection tries direct paths, uses one and loses it: nothing gets worse by trying. */
+/** Transfers while a connection tries direct paths, uses one and loses it: an attempt never makes a transfer worse. */
 import { describe, expect, test } from 'vitest';
 import { percentile } from '../../../bench/report.ts';
 import type { HostInterface } from '../../../transport/environment.ts';
@@ -7,7 +7,7 @@ import { seeds, size, slice } from '../../support/size.ts';
 
 const MINUTE = 60_000;
 
-/** The host has one interface more or less than before: whatever looks for paths begins again. */
+/** The host has one interface more or less than before: every search for paths begins again. */
 function changeNetwork(fixture: HomesFixture, round: number): void {
   const network = fixture.clientHome.host.network as { interfaces: () => readonly HostInterface[] };
   const home: HostInterface = { name: 'sim0', addresses: ['192.168.1.5/24'], kind: 'default' };
@@ -22,7 +22,7 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
 
   async function run(Rendezvous: boolean, seed: number): Promise<{ took: number; fixture: HomesFixture; offers: number; stalls: number }> {
     const fixture = await HomesFixture.open({}, { seed, link: { delay: 10 } });
-    // With jitter seeds differ: without it the runs that try nothing are all the same, one sample to compare with.
+    // Without jitter all runs without attempts are the same: one sample to compare with. With jitter seeds differ.
     fixture.sim.link('client', 'station', { delay: 10, jitter: 5, rate: RATE, queue: 5_000 }, { delay: 10, jitter: 5 });
     let attempt = 0;
     let offers = 0;
@@ -52,14 +52,15 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
       stalls.without.push(without.stalls);
       stalls.tried.push(tried.stalls);
     }
-    // The longest pause of a transfer is one of congestion control, of two lengths with and without: medians compare, and the longest of all.
+    // The longest pause of a transfer is one of congestion control, of two lengths with and without: compare medians,
+    // and the longest of all.
     expect(percentile(stalls.tried, 50)).toBeLessThan(1.2 * percentile(stalls.without, 50));
     expect(Math.max(...stalls.tried)).toBeLessThan(1.2 * Math.max(...stalls.without));
   });
 });
 
-describe('a direct path that dies under a transfer', () => {
-  test.each([true, false])('stalls it for a second at most, and is left within 3 s (upwards: %s)', async (up) => {
+describe('a direct path that stops working during a transfer', () => {
+  test.each([true, false])('stalls it for at most a second, and is left within 3 s (upwards: %s)', async (up) => {
     const stalls: number[] = [];
     for (const seed of seeds(2, 60)) {
       const fixture = await HomesFixture.open({}, { seed, link: { delay: 10 + (seed % 4) * 5, jitter: 4 } });
@@ -79,7 +80,7 @@ describe('a direct path that dies under a transfer', () => {
     expect(stalls[Math.ceil(stalls.length * 0.95) - 1]).toBeLessThanOrEqual(1_000);
   });
 
-  test.each(['client', 'device'])('in one direction alone, what the %s sends, is left as well', async (sender) => {
+  test.each(['client', 'device'])('in one direction only, packets of the %s, is left as well', async (sender) => {
     for (const up of [true, false]) {
       const fixture = await HomesFixture.open();
       const connection = await fixture.direct();
@@ -94,7 +95,7 @@ describe('a direct path that dies under a transfer', () => {
     }
   });
 
-  test('which drops packets above 1,300 bytes from some moment on stays, with smaller packets', async () => {
+  test('by dropping packets above 1,300 bytes from some moment on stays, with smaller packets', async () => {
     for (const up of [true, false]) {
       const fixture = await HomesFixture.open();
       const connection = await fixture.direct();
@@ -114,7 +115,7 @@ describe('a direct path that dies under a transfer', () => {
     }
   });
 
-  test('which drops packets above 1,300 bytes from the beginning is found, and used', async () => {
+  test('by dropping packets above 1,300 bytes from the beginning is found, and used', async () => {
     const fixture = await HomesFixture.open();
     fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) && packet.data.length > 1_300 ? 'drop' : undefined);
     const connection = await fixture.direct();
@@ -125,13 +126,13 @@ describe('a direct path that dies under a transfer', () => {
 
 describe('an idle direct path', () => {
   const KEEP_ALIVE = 25_000;
-  /** ms from the last use to the silence: before, at and behind the keep-alive, and that of the relay. */
+  /** ms from the last use to the silence: before, at and after the keep-alive, and that of the relay. */
   const phases = slice(
     Array.from({ length: 28 }, (_, i) => 14_000 + 1_000 * i),
     4,
   );
 
-  test.each(phases)('survives 8 s in which the client hears and says nothing, %d ms after it was used', async (phase) => {
+  test.each(phases)('survives 8 s of silence at the client in both directions, %d ms after it was used', async (phase) => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.direct();
     await fixture.sim.run(31_000);
@@ -147,7 +148,7 @@ describe('an idle direct path', () => {
     expect(fixture.sim.now - began).toBeLessThan(100);
   });
 
-  test('is not left for one keep-alive that was lost', async () => {
+  test('is not left for one lost keep-alive', async () => {
     for (const victim of ['client', 'device']) {
       const fixture = await HomesFixture.open();
       const connection = await fixture.direct();
@@ -160,7 +161,7 @@ describe('an idle direct path', () => {
     }
   });
 
-  test('that dies is left at the next keep-alive', async () => {
+  test('that stops working is left at the next keep-alive', async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.direct();
     await fixture.sim.run(5_000);

@@ -1,4 +1,6 @@
-/** Relayed connections that become direct, stay so and come back to it: the complaints of users of other systems, one test each. */
+/**
+ * Relayed connections that become direct, stay so and return to it: reported problems of other systems, one test each.
+ */
 import { describe, expect, test } from 'vitest';
 import type { Connection } from '../../../client/node.ts';
 import { HomesFixture, isBetweenHomes } from '../../support/fixture/homes.ts';
@@ -17,13 +19,13 @@ async function answersAfter(fixture: HomesFixture, connection: Connection): Prom
   return fixture.sim.now - began;
 }
 
-describe('a connection is not relayed for ever', () => {
+describe('a connection does not stay relayed', () => {
   test('where the first attempt fails because UDP is blocked for a minute, the schedule finds the direct path (Tailscale #12548)', async () => {
     const fixture = await HomesFixture.open();
     fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
     const connection = await fixture.relayed();
     await fixture.sim.run(MINUTE);
-    // When a pause ends is drawn: an attempt may be under way.
+    // The end of a pause is random: an attempt may be in progress.
     await fixture.sim.run(() => connection.paths().nextAttempt !== null);
     expect([connection.getType(), connection.paths().whyNotDirect?.code, fixture.clientEvents]).toEqual([
       'RELAY',
@@ -53,10 +55,10 @@ describe('a connection is not relayed for ever', () => {
   });
 });
 
-describe('a direct path that is gone', () => {
+describe('a direct path that is lost', () => {
   test.each([
-    ['forgets its flows: goes on, direct, within 3 s', {}, 'DIRECT', ['*ipv4', 'relay']],
-    ['gives out other ports: relayed within 3 s, direct again', { ports: 'random' }, 'RELAY', ['*relay']],
+    ['forgets its flows: continues, direct, within 3 s', {}, 'DIRECT', ['*ipv4', 'relay']],
+    ['assigns other ports: relayed within 3 s, direct again', { ports: 'random' }, 'RELAY', ['*relay']],
   ] as const)("when the client's NAT box %s (Tailscale #3624)", async (_, clientBox, type, paths) => {
     const fixture = await HomesFixture.open({ clientBox });
     const connection = await fixture.direct();
@@ -70,7 +72,7 @@ describe('a direct path that is gone', () => {
     expect([pathsOf(connection).sort(), pathsOf(fixture.atDevice).includes('*ipv4')]).toEqual([['*ipv4', 'relay'], true]);
   });
 
-  test("when the device's NAT box forgets its flows: both ways are back with the device's next keep-alive, and each end hears of each move once", async () => {
+  test("when the device's NAT box forgets its flows: both paths are back with the device's next keep-alive, and each end reports each migration once", async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.direct();
     await fixture.sim.run(3_000);
@@ -81,7 +83,7 @@ describe('a direct path that is gone', () => {
     expect(fixture.deviceEvents.slice(1)).toEqual(fixture.clientEvents.slice(1));
   });
 
-  test('which dies alone: relayed within 3 s, and direct again once it is there', async () => {
+  test('which alone stops working: relayed within 3 s, and direct again once it is back', async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.direct();
     await fixture.sim.run(MINUTE);
@@ -99,7 +101,7 @@ describe('a direct path that is gone', () => {
     ]);
   });
 
-  test("when the device's NAT box, which gives out random ports, has forgotten the channel: no other class is seen, and a random one at the client is met", async () => {
+  test("when the device's NAT box, which assigns random ports, has forgotten the channel: no other class is reported, and the device meets a random one at the client", async () => {
     const fixture = await HomesFixture.open({ client: 'random', deviceBox: { ports: 'random' } });
     fixture.deviceBox.forget();
     await fixture.sim.run(2 * MINUTE);
@@ -108,7 +110,7 @@ describe('a direct path that is gone', () => {
     expect(connection.paths().remoteNat).toMatchObject({ mapping: 'independent' });
   });
 
-  test('has the relay behind it for as long as it lives', async () => {
+  test('has the relay as fallback for as long as it lives', async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.direct();
     await fixture.sim.run(10 * MINUTE);

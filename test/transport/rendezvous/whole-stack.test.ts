@@ -1,6 +1,6 @@
 /**
- * The whole stack in cells of the matrix of direct paths: products behind the boxes, relayed first, and direct in the end where the decisions say so
- * (nat-matrix.test.ts). A transfer that runs meanwhile loses no byte.
+ * The whole stack in cells of the matrix of direct paths: products behind the boxes, relayed first, and direct in the
+ * end where the decisions say so (nat-matrix.test.ts). A concurrent transfer loses no byte.
  */
 import { describe, expect, it } from 'vitest';
 import { type Cell, cells, expected, nameOf } from '../../../bench/nat/matrix.ts';
@@ -19,7 +19,7 @@ const PIECE = 2_000;
 /** ms from one piece of the transfer to the next. */
 const PAUSE = 40;
 
-/** Those that a quick run takes: both orders of what is special, and one that stays relayed. */
+/** The cells of a quick run: both orders of the special kinds, and one that stays relayed. */
 const QUICK = ['port × port', 'sequential × port', 'v6-firewall × v6-firewall', 'port × blocked'];
 const chosen = size(0, 1) === 1 ? cells : cells.filter((cell) => QUICK.includes(nameOf(cell)));
 
@@ -38,7 +38,7 @@ async function upgraded({ client, device }: Cell) {
   return { fixture, under, connection, types, atDevice };
 }
 
-/** Bytes through an echo at the device, until `done`. @returns what was sent and what came back */
+/** Bytes through an echo at the device, until `done`. @returns sent and received bytes */
 async function transfer(
   fixture: ProductFixture,
   { device }: DeviceUnderTest,
@@ -77,7 +77,7 @@ describe('the whole stack', () => {
     const from = fixture.sim.now;
     const isDirect = expected(cell).atMost !== 0;
     const isOver = (): boolean => {
-      // A first attempt that failed is enough where none can succeed.
+      // One failed attempt is enough where none can succeed.
       const hasFailed = !isDirect && connection.paths().nextAttempt !== null;
       return connection.getType() === 'DIRECT' || hasFailed || fixture.sim.now - from > LIMIT;
     };

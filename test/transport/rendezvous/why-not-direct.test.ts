@@ -1,4 +1,4 @@
-/** Each code of whyNotDirect is what a person meets in some network, at the client and, as far as it can know, at the device. */
+/** Each code of whyNotDirect occurs in some network, at the client and, as far as it can know, at the device. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Connection } from '../../../client/node.ts';
 import { Status } from '../../../protocol/coap/index.ts';
@@ -7,7 +7,7 @@ import { type Homes, HomesFixture, isBetweenHomes } from '../../support/fixture/
 
 const TOO_LATE = 40_000;
 
-/** What both ends say when the first attempt is over. */
+/** The codes at both ends when the first attempt is over. */
 async function codes(fixture: HomesFixture, connection: Connection): Promise<(string | undefined)[]> {
   await fixture.sim.run(() => connection.paths().whyNotDirect?.code !== 'IN_PROGRESS', TOO_LATE);
   await fixture.sim.run(100);
@@ -21,8 +21,8 @@ async function codesOf(homes: Homes, prepare: (fixture: HomesFixture) => void = 
   return codes(fixture, await fixture.relayed({ HardNat: false }));
 }
 
-describe('a relayed connection says', () => {
-  test('IN_PROGRESS while it looks, and nothing once it is direct', async () => {
+describe('a relayed connection reports', () => {
+  test('IN_PROGRESS while it searches, and nothing once it is direct', async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.relayed();
     await fixture.sim.run(100);
@@ -38,11 +38,11 @@ describe('a relayed connection says', () => {
     expect([...(await codes(fixture, connection)), connection.paths().nextAttempt]).toEqual(['DISABLED', 'DISABLED', null]);
   });
 
-  test.each(['off', 'paired'] as const)('DISABLED where the device takes no part: %s', async (rendezvous) => {
+  test.each(['off', 'paired'] as const)('DISABLED where the device has disabled it: %s', async (rendezvous) => {
     expect(await codesOf({ rendezvous })).toEqual(['DISABLED', 'DISABLED']);
   });
 
-  test('PEER_TOO_OLD where the device does not know the resource, and asks it no more', async () => {
+  test('PEER_TOO_OLD where the device does not know the resource, and does not ask again', async () => {
     const fixture = await HomesFixture.open();
     const serve = Session.prototype.serve;
     onTestFinished(() => {
@@ -77,7 +77,7 @@ describe('a relayed connection says', () => {
     expect(connection.paths().nextAttempt).toBeGreaterThan(0);
   });
 
-  test('NO_CANDIDATES where the base station is too old to say how it sees an end, and addresses of interfaces are not named', async () => {
+  test('NO_CANDIDATES where the base station is too old to report the address of an end, and addresses of interfaces are not offered', async () => {
     const { noteObservedAddress, noteStun } = Session.prototype;
     onTestFinished(() => void Object.assign(Session.prototype, { noteObservedAddress, noteStun }));
     Session.prototype.noteObservedAddress = () => {};
@@ -85,11 +85,11 @@ describe('a relayed connection says', () => {
     expect(await codesOf({})).toEqual(['NO_CANDIDATES', 'NO_CANDIDATES']);
   });
 
-  test('UDP_BLOCKED where one end stands openly on the Internet', async () => {
+  test('UDP_BLOCKED where one end has no NAT', async () => {
     expect(await codesOf({ client: 'open', device: 'blocked' })).toEqual(['UDP_BLOCKED', 'UDP_BLOCKED']);
   });
 
-  test('STUN_SILENT where the STUN port of the base station is shut', async () => {
+  test('STUN_SILENT where the STUN port of the base station is closed', async () => {
     const shut = (fixture: HomesFixture): void => {
       fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) || packet.destination.port === 4434 ? 'drop' : undefined);
     };
@@ -107,7 +107,7 @@ describe('a relayed connection says', () => {
   test.each([
     ['device', 0],
     ['client', 1],
-  ])('ONE_WAY at the end that hears, when only what the %s sends arrives', async (sender, end) => {
+  ])('ONE_WAY at the end that receives, when only packets of the %s arrive', async (sender, end) => {
     const oneWay = (fixture: HomesFixture): void => {
       fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) && packet.from !== sender ? 'drop' : undefined);
     };
@@ -128,7 +128,7 @@ describe('a relayed connection says', () => {
     expect((await codes(fixture, connection))[0]).toBe('LIMITED');
   });
 
-  test('LIMITED where all rounds of the device are taken', async () => {
+  test('LIMITED where all rounds of the device are in use', async () => {
     const fixture = await HomesFixture.open({ device: 'blocked' });
     await fixture.relayed();
     await fixture.sim.run(1_000);

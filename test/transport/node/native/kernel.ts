@@ -1,6 +1,6 @@
 /**
- * What the senders and receivers of transport/node/native ask of Linux, in memory: UDP_SEGMENT as the kernel does it, errors on demand, and
- * `recvmmsg` that follows the pointers it is given, of 8 or 4 bytes.
+ * A stand-in for the Linux calls of transport/node/native, in memory: UDP_SEGMENT as in the kernel, errors on demand,
+ * and `recvmmsg` that follows its pointers, of 8 or 4 bytes.
  */
 import type { Socket } from 'node:dgram';
 import type { SystemCalls } from '../../../../transport/node/native/system-calls.ts';
@@ -8,13 +8,13 @@ import type { SystemCalls } from '../../../../transport/node/native/system-calls
 export interface Sent {
   readonly bytes: number[];
   readonly to: number[];
-  /** By libuv, which waits until the kernel takes more. */
+  /** Sent by libuv, which waits until the kernel accepts more. */
   readonly libuv?: boolean;
   /** Level, type and value of its control message. */
   readonly control?: number[];
 }
 
-/** Addresses that memory pretends to have lie this far apart. */
+/** The simulated addresses of buffers lie this far apart. */
 const APART = 1 << 24;
 
 export class Kernel implements SystemCalls {
@@ -22,11 +22,11 @@ export class Kernel implements SystemCalls {
   readonly sent: Sent[] = [];
   /** System calls by name. */
   readonly called: string[] = [];
-  /** Error of the next calls of that name, 0 = it works. */
+  /** Error of the next calls of that name, 0 = success. */
   readonly errors: { sendto: number[]; sendmsg: number[]; setsockopt: number[] } = { sendto: [], sendmsg: [], setsockopt: [] };
-  /** Datagrams that wait to be read. */
+  /** Datagrams that wait to be received. */
   readonly waiting: { bytes: Uint8Array; from: Uint8Array }[] = [];
-  /** Above this the kernel cannot cut: it refuses whatever is sent while such an option is set, with this error. */
+  /** Above this the kernel cannot segment: it refuses every send while such an option is set, with this error. */
   largestSegment = Number.POSITIVE_INFINITY;
   segmentError = 90;
   readonly pointerSize: number;
@@ -97,7 +97,7 @@ export class Kernel implements SystemCalls {
     return length;
   }
 
-  /** Interfaces eth1 to eth9 have those numbers. */
+  /** Numbers of the interfaces eth1 to eth9. */
   if_nametoindex(name: string): number {
     return /^eth[1-9]$/.test(name) ? Number(name.slice(3)) : 0;
   }
@@ -132,7 +132,9 @@ export class Kernel implements SystemCalls {
     return arrived.length;
   }
 
-  /** What stands for the `dgram` socket whose descriptor this is: the kernel takes what it sends as soon as `room` is called. */
+  /**
+   * Stand-in for the `dgram` socket of this descriptor: the kernel accepts its datagrams as soon as `room` is called.
+   */
   socket(): { socket: Socket; room: () => void } {
     const held: (() => void)[] = [];
     const send = (bytes: Uint8Array, port: number, address: string, left: () => void): void => {

@@ -1,4 +1,4 @@
-/** Reading by the batch: bytes and senders, lent memory, turns of the event loop, pointers of either size. */
+/** Receiving in batches: bytes and senders, lent memory, turns of the event loop, pointers of either size. */
 import { describe, expect, it } from 'vitest';
 import { MESSAGES } from '../../../../transport/node/native/messages.ts';
 import { NativeReceiver } from '../../../../transport/node/native/receiver.ts';
@@ -22,8 +22,8 @@ function setUp(pointerSize?: number) {
   return { kernel, receiver, arrivals, arrive, drain };
 }
 
-describe('reading by the batch', () => {
-  it.each([8, 4])('gives bytes and sender of each datagram, with pointers of %d bytes', (pointerSize) => {
+describe('receiving in batches', () => {
+  it.each([8, 4])('returns bytes and sender of each datagram, with pointers of %d bytes', (pointerSize) => {
     const { kernel, arrivals, arrive, drain } = setUp(pointerSize);
     const expected: Arrival[] = [];
     const peers = ['192.0.2.7', '2001:db8::1', '127.0.0.1', '::1', '2001:db8::2'] as const;
@@ -38,7 +38,7 @@ describe('reading by the batch', () => {
     expect(kernel.called.length).toBe(4);
   });
 
-  it('has room for the largest datagram in each place', () => {
+  it('has capacity for the largest datagram in each slot', () => {
     const { arrivals, arrive, drain } = setUp();
     for (let i = 0; i < MESSAGES; i++) arrive(new Uint8Array(65_507).fill(i));
     drain();
@@ -62,7 +62,7 @@ describe('reading by the batch', () => {
     expect(kernel.waiting).toEqual([]);
   });
 
-  it('leaves what is more than 128 datagrams for the next turn', async () => {
+  it('leaves datagrams beyond 128 for the next turn', async () => {
     const { kernel, arrivals, arrive, drain } = setUp();
     for (let i = 0; i < 5 * MESSAGES; i++) arrive([i]);
     drain();
@@ -73,28 +73,28 @@ describe('reading by the batch', () => {
     expect(arrivals.map(({ bytes }) => bytes[0])).toEqual(Array.from({ length: 5 * MESSAGES }, (_, i) => i & 255));
   });
 
-  it('leaves what is more than a mebibyte for the next turn', async () => {
+  it('leaves bytes beyond a mebibyte for the next turn', async () => {
     const { kernel, arrivals, arrive, drain } = setUp();
     for (let i = 0; i < 60; i++) arrive(new Uint8Array(40_000));
     drain();
     drain();
-    // 32 at first, then by four.
+    // 32 at first, then four at a time.
     expect([arrivals.length, kernel.waiting.length]).toEqual([32, 28]);
     await new Promise((resolve) => setImmediate(resolve));
     drain();
     expect(arrivals.length).toBe(60);
   });
 
-  it('takes large datagrams a few at a time, and small ones by the batch again', () => {
+  it('receives large datagrams a few at a time, and small ones in batches again', () => {
     const { kernel, arrivals, arrive, drain } = setUp();
     for (let i = 0; i < MESSAGES + 9; i++) arrive(new Uint8Array(i < MESSAGES + 4 ? 17_000 : 10));
     drain();
     expect(arrivals.length).toBe(MESSAGES + 9);
-    // 32; 4; 4 and one, which is small; what is there is less than a batch then.
+    // 32; 4; 4 and one, which is small; the remainder is less than a batch then.
     expect(kernel.called.length).toBe(4);
   });
 
-  it('looks less often where it was in vain, up to once in 16 datagrams, and each time again once there was more', () => {
+  it('polls less often after polling in vain, down to once in 16 datagrams, and each time again once there was more', () => {
     const { kernel, arrivals, arrive, drain } = setUp();
     const looks: number[] = [];
     for (let i = 1; i <= 64; i++) {
@@ -112,7 +112,7 @@ describe('reading by the batch', () => {
     expect(arrivals.length).toBe(3);
   });
 
-  it('asks no more when a batch was not full, and nothing once it is closed', () => {
+  it('does not poll again when a batch was not full, and never once it is closed', () => {
     const { kernel, receiver, arrivals, arrive, drain } = setUp();
     arrive([1]);
     arrive([2]);

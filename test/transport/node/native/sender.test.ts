@@ -1,4 +1,6 @@
-/** Sending by the run: what is cut where, order of releases, a full buffer, and kernels, links and paths that cannot have it cut. */
+/**
+ * Sending in runs: segmentation, order of releases, a full buffer, and kernels, links and paths without segmentation.
+ */
 import { describe, expect, it } from 'vitest';
 import { NativeSender } from '../../../../transport/node/native/sender.ts';
 import { Kernel } from './kernel.ts';
@@ -31,12 +33,12 @@ function setUp() {
       sender.send(memory, at * 2048, length, address, port, (offset) => released.push(offset / 2048));
     }
   };
-  /** Numbers and lengths of what has left, and by whom. */
+  /** Numbers and lengths of the datagrams that left, and their sender. */
   const left = () => kernel.sent.map(({ bytes, libuv }) => `${bytes[0] ?? '-'}:${bytes.length}${libuv === true ? ' libuv' : ''}`);
   return { kernel, sender, room, released, send, left, unreachable };
 }
 
-it('says to which address there is no way, once what is alone fails, and nothing of other errors', async () => {
+it('reports an unreachable address once a single packet fails, and no other errors', async () => {
   const { kernel, send, released, unreachable } = setUp();
   kernel.errors.sendto = [ENETUNREACH, EPERM, EAGAIN];
   send([20]);
@@ -45,8 +47,8 @@ it('says to which address there is no way, once what is alone fails, and nothing
   expect([unreachable, released]).toEqual([[HERE], [1, 2]]);
 });
 
-describe('sending by the run', () => {
-  it('gives the kernel packets of one length for one destination in one call, a shorter one last', async () => {
+describe('sending in runs', () => {
+  it('sends packets of one length to one destination in one call, a shorter one last', async () => {
     const { kernel, send, left, released } = setUp();
     send([1452, 1452, 1452, 300]);
     expect([kernel.sent, released]).toEqual([[], []]);
@@ -60,7 +62,7 @@ describe('sending by the run', () => {
     expect(released).toEqual([1, 2, 3, 4]);
   });
 
-  it('begins anew for a longer packet, after a shorter one, for an empty one and for another destination', async () => {
+  it('starts a new run for a longer packet, after a shorter one, for an empty one and for another destination', async () => {
     const { kernel, send, left, released } = setUp();
     send([100, 100, 200, 200, 50, 50, 0, 50]);
     send([50], HERE, 4434);
@@ -73,7 +75,7 @@ describe('sending by the run', () => {
     expect(released).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
   });
 
-  it('takes as many as the kernel does: 64, and 65,000 bytes', async () => {
+  it('sends as many in a run as the kernel accepts: 64, and 65,000 bytes', async () => {
     const { kernel, send, left } = setUp();
     send(new Array(130).fill(20));
     await tick();
@@ -84,7 +86,7 @@ describe('sending by the run', () => {
     expect(left().length).toBe(220);
   });
 
-  it('sends many bytes before it takes more, and gives back none before its own send has returned', async () => {
+  it('sends many bytes before it accepts more, and releases none before its own send has returned', async () => {
     const { kernel, send, released } = setUp();
     send(new Array(90).fill(1500));
     expect([kernel.sent.length, released.length]).toEqual([88, 88]);
@@ -92,7 +94,7 @@ describe('sending by the run', () => {
     expect(released).toEqual(Array.from({ length: 90 }, (_, i) => i + 1));
   });
 
-  it('sends a packet longer than the segments before it in one piece', async () => {
+  it('sends a packet longer than the segments before it unsegmented', async () => {
     const { kernel, send, left } = setUp();
     send([1200, 1200]);
     send([40], HERE, 1);
@@ -102,7 +104,7 @@ describe('sending by the run', () => {
     expect(kernel.called).toEqual(['setsockopt', 'sendto', 'sendto', 'setsockopt', 'sendto']);
   });
 
-  it('lets libuv wait for a full buffer, and goes on in order behind it', async () => {
+  it('leaves a full buffer to libuv, and continues in order after it', async () => {
     const { kernel, sender, room, send, left, released } = setUp();
     kernel.errors.sendto.push(0, EAGAIN);
     send([1000, 1000]);
@@ -124,16 +126,16 @@ describe('sending by the run', () => {
     ['a kernel that does not know UDP_SEGMENT', { setsockopt: [ENOPROTOOPT] }],
     ['a link that computes no checksums', { sendto: [EIO] }],
     ['a path whose packets are smaller', { sendto: [EMSGSIZE] }],
-    ['a kernel that has no memory for so many', { sendto: [ENOBUFS] }],
+    ['a kernel that has no memory for a run', { sendto: [ENOBUFS] }],
     ['a process that may not set options', { setsockopt: [EPERM] }],
-  ])('sends one by one what cannot be cut: %s', async (_, errors) => {
+  ])('sends one by one without segmentation: %s', async (_, errors) => {
     const { kernel, send, left, released } = setUp();
     Object.assign(kernel.errors, errors);
     send([1452, 1452, 10]);
     await tick();
     expect(left()).toEqual(['1:1452', '2:1452', '3:10']);
     expect(released).toEqual([1, 2, 3]);
-    // It may be so for that path alone: the next run is tried again.
+    // The cause may apply to that path alone: the next run is tried again.
     kernel.called.length = 0;
     send([1452, 1452]);
     await tick();
@@ -154,7 +156,7 @@ describe('sending by the run', () => {
     },
   );
 
-  it('gives back what cannot reach anybody: UDP promises no more', async () => {
+  it('releases packets that cannot be delivered: UDP promises no more', async () => {
     const { kernel, send, left, released } = setUp();
     // The run, then each of its packets, the first also without the option; and the next one.
     kernel.errors.sendto.push(ENETUNREACH, ENETUNREACH, ENETUNREACH, ENETUNREACH, ENETUNREACH);
@@ -167,7 +169,7 @@ describe('sending by the run', () => {
     expect(released).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('waits to begin until whoever sent before is through, and may be closed before', async () => {
+  it('waits to begin until the previous sender has finished, and may be closed before', async () => {
     const kernel = new Kernel();
     const sender = new NativeSender(kernel, 3, kernel.socket().socket);
     const released: number[] = [];
@@ -188,7 +190,7 @@ describe('sending by the run', () => {
     expect([kernel.sent.length, released]).toEqual([1, [1, 2]]);
   });
 
-  it('takes what is sent as soon as something was given back, in order and once', async () => {
+  it('accepts packets as soon as some were released, in order and once', async () => {
     const kernel = new Kernel();
     const sender = new NativeSender(kernel, 3, kernel.socket().socket);
     sender.begin();
@@ -196,7 +198,7 @@ describe('sending by the run', () => {
     const memory = new Uint8Array(1 << 20);
     let sent = 0;
     const send = (): void => {
-      // Its turn comes when it is queued, which is behind what others send from within this call.
+      // Its turn comes when it is queued, which is after packets that others send within this call.
       sender.send(memory, 0, 1400, HERE, 1, () => {
         released.push(kernel.sent.length);
         if (sent++ < 200) send();
@@ -208,7 +210,7 @@ describe('sending by the run', () => {
     expect(released).toEqual(released.toSorted((a, b) => a - b));
   });
 
-  it('sends nothing after close and gives back everything once, also what libuv has', async () => {
+  it('sends nothing after close and releases everything once, including packets at libuv', async () => {
     const { kernel, sender, room, send, left, released } = setUp();
     kernel.errors.sendto.push(EAGAIN);
     send([100, 100]);
@@ -232,7 +234,7 @@ describe('sending by the run', () => {
     expect(kernel.sent[1]!.to.length).toBe(28);
   });
 
-  it('never cuts a datagram with a hop limit, nor loses it because others are to be cut', async () => {
+  it('never segments a datagram with a hop limit, nor loses it beside a run', async () => {
     const { kernel, sender, send, left } = setUp();
     send([60, 60, 30]);
     await tick();
@@ -246,7 +248,7 @@ describe('sending by the run', () => {
     expect(left()).toEqual(['1:60', '2:60', '3:30', '8:76', '4:1200', '5:1200', '9:76']);
   });
 
-  it('drops a datagram with a hop limit when the kernel takes no more, for a zone that is not here, and when closed', async () => {
+  it('drops a datagram with a hop limit when the kernel accepts no more, for an unknown zone, and when closed', async () => {
     const { kernel, sender, room, send, left } = setUp();
     kernel.errors.sendto.push(EAGAIN);
     kernel.errors.sendmsg.push(EAGAIN);

@@ -1,4 +1,4 @@
-/** Addresses as the kernel has them. */
+/** Addresses in the kernel's form. */
 import { endianness } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { encodeSocketAddress, SocketAddressReader } from '../../../../transport/node/native/socket-address.ts';
@@ -23,11 +23,11 @@ describe('socket addresses', () => {
     expect([...encode('fe80::1%7', 1)!.subarray(24)]).toEqual(endianness() === 'LE' ? [7, 0, 0, 0] : [0, 0, 0, 7]);
   });
 
-  it.each(['', 'localhost', '127.0.0.1%lo', 'fe80::1%no-such-zone'])('are not made of "%s"', (address) => {
+  it.each(['', 'localhost', '127.0.0.1%lo', 'fe80::1%no-such-zone'])('do not encode "%s"', (address) => {
     expect(encode(address, 1)).toBeNull();
   });
 
-  it('are read as they were written, whatever came before', () => {
+  it('decode as they were encoded, whatever the memory held before', () => {
     const reader = new SocketAddressReader(kernel);
     const peers = ['192.0.2.7', '192.0.2.8', '2001:db8::1', '2001:db8::2', '2001:db8::1:0:0:2', '::1', '0.0.0.0'];
     for (const before of peers)

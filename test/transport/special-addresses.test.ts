@@ -1,4 +1,7 @@
-/** The table of special-purpose addresses: the most specific prefix decides, and both policies over it cover every kind. */
+/**
+ * The table of special-purpose addresses: the most specific prefix decides, and both policies based on it cover every
+ * kind.
+ */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { mayBeResolved } from '../../device/tunnels/pinned-address.ts';
@@ -21,7 +24,7 @@ function bytesOf(number: bigint, bits: number): Uint8Array {
   return Uint8Array.from({ length: bits / 8 }, (_, index) => Number((number >> BigInt(bits - 8 * (index + 1))) & 0xffn));
 }
 
-/** The obviously correct one: of all ranges that hold the number, the smallest. */
+/** The obviously correct one: of all ranges that contain the number, the smallest. */
 function modelKind(number: bigint, bits: number): AddressKind {
   const holding = SPECIAL_ADDRESSES.map(([prefix, kind]) => ({ ...edges(prefix), kind })).filter(
     (range) => range.bits === bits && range.first <= number && number <= range.last,
@@ -42,7 +45,7 @@ describe('the table', () => {
     }
   });
 
-  test.each(SPECIAL_ADDRESSES.map(([prefix]) => prefix))('%s: both its edges and their neighbours are what the ranges say', (prefix) => {
+  test.each(SPECIAL_ADDRESSES.map(([prefix]) => prefix))('%s: both its edges and their neighbours agree with the ranges', (prefix) => {
     const { first, last, bits } = edges(prefix);
     for (const number of [first - 1n, first, first + 1n, last - 1n, last, last + 1n]) {
       if (number >= 0n && number < 1n << BigInt(bits)) expect(addressKind(bytesOf(number, bits))).toBe(modelKind(number, bits));
@@ -55,7 +58,7 @@ describe('the table', () => {
     fc.assert(
       fc.property(fc.oneof(v4, v6), ({ number, bits }) => {
         const bytes = bytesOf(number, bits);
-        // An IPv4-mapped address never comes as 16 bytes.
+        // An IPv4-mapped address never arrives as 16 bytes.
         if (parseAddress(formatAddress(bytes))!.length === bytes.length) expect(addressKind(bytes)).toBe(modelKind(number, bits));
       }),
     );
@@ -81,19 +84,19 @@ describe('the table', () => {
   });
 });
 
-describe('an address with another one inside', () => {
+describe('an address that embeds another one', () => {
   test.each([
     ['64:ff9b::10.1.2.3', '10.1.2.3'],
     ['2002:a01:203:ffff::1', '10.1.2.3'],
     ['2001:db8::10.1.2.3', null],
     ['10.1.2.3', null],
-  ])('%s holds %s', (address, inside) => {
+  ])('%s embeds %s', (address, inside) => {
     const embedded = embeddedAddress(parseAddress(address)!);
     expect(embedded === null ? null : formatAddress(embedded)).toBe(inside);
   });
 });
 
-/** Base station: where a service of the operator's may be. Device: where the name of a tunnel service may lead. */
+/** Base station: where a service of the operator may be. Device: what the name of a tunnel service may resolve to. */
 const policies: readonly (readonly [AddressKind, string, station: string, device: boolean])[] = [
   ['global', '8.8.8.8', 'public', true],
   ['private', '10.0.0.1', 'private', true],

@@ -1,6 +1,7 @@
 /**
- * A second kind of datagram socket: it hands on what it is given to another one, and while it is stalled it keeps all of it. What a WebSocket or a data channel
- * does whose peer reads nothing. Closed, it gives back what it holds, as DatagramSocket asks.
+ * A second kind of datagram socket: it forwards its datagrams to another socket, and holds them while it is stalled. A
+ * WebSocket or a data channel whose peer does not read behaves like this. When closed, it releases the held ones, as
+ * DatagramSocket requires.
  */
 import type { Path } from '../../protocol/path.ts';
 import type { BoundSocket, Clock, DatagramSocket, Environment } from '../../transport/environment.ts';
@@ -21,7 +22,7 @@ export class StallableSocket implements DatagramSocket {
   readonly #defer: Clock['defer'];
   #held: Held[] = [];
 
-  /** @param carrier sends what is not held */
+  /** @param carrier sends datagrams that are not held */
   constructor(index: number, carrier: Pick<DatagramSocket, 'send' | 'close'>, defer: Clock['defer']) {
     this.index = index;
     this.#carrier = carrier;
@@ -38,13 +39,13 @@ export class StallableSocket implements DatagramSocket {
     else this.#carrier.send(buffer, offset, length, path, released);
   }
 
-  /** Sends what it holds, and what comes. */
+  /** Sends the held datagrams, and later ones. */
   resume(): void {
     this.stalled = false;
     this.leave(this.held);
   }
 
-  /** Sends so many datagrams of those it holds. */
+  /** Sends this many of the held datagrams. */
   leave(count: number): void {
     for (const { buffer, offset, length, path, released } of this.#held.splice(0, count))
       this.#carrier.send(buffer, offset, length, path, released);

@@ -1,4 +1,4 @@
-/** Paths of UDP peers: interned, and forgotten after a flood. */
+/** Paths of UDP peers: interned, and discarded after a flood. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
@@ -8,7 +8,7 @@ import { size } from '../support/size.ts';
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-it('forgets the paths of a flood and keeps those that someone holds', async () => {
+it('discards the paths of a flood and keeps those in use', async () => {
   const table = new PathTable((address, port) => new UdpPath(0, address, port, null));
   const held = Array.from({ length: 100 }, (_, i) => table.path('192.0.2.1', i + 1));
   for (let round = 0; round < size(8, 20); round++) {
@@ -21,7 +21,7 @@ it('forgets the paths of a flood and keeps those that someone holds', async () =
   for (const [i, path] of held.entries()) expect(table.path('192.0.2.1', i + 1)).toBe(path);
 });
 
-it('asks for nearness at each read', () => {
+it('checks nearness at each read', () => {
   let near = false;
   const path = new UdpPath(3, 'fe80::1', 7, () => near);
   expect([path.key, path.local]).toEqual(['udp:3:[fe80::1]:7', false]);
@@ -29,7 +29,7 @@ it('asks for nearness at each read', () => {
   expect(path.local).toBe(true);
 });
 
-it('counts the smaller headers for a host, and those of the family for a path', () => {
+it('uses the smaller headers for a host, and those of the family for a path', () => {
   const payload = (address: string, mtu?: number) => new UdpPath(0, address, 1, null, mtu).maxUdpPayload;
   expect([undefined, 1280, 9000, 65_535].map(packetSizeFor)).toEqual([1452, 1452, 8972, 65_000]);
   expect([payload('10.0.0.1', 9000), payload('2001:db8::1', 9000), payload('10.0.0.1'), payload('127.0.0.1', 9000)]).toEqual([

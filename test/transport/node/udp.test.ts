@@ -1,4 +1,7 @@
-/** UDP sockets of Node, with `dgram` and with system calls of their own: families, ports, order of releases, errors with advice. */
+/**
+ * UDP sockets of Node, with `dgram` and with system calls of their own: families, ports, order of releases, errors with
+ * advice.
+ */
 import { createSocket, Socket } from 'node:dgram';
 import { EventEmitter, once } from 'node:events';
 import { networkInterfaces } from 'node:os';

@@ -1,4 +1,7 @@
-/** The matrix of direct paths by the NATs of both ends: the decisions of both, over plain simulated sockets. The same cells as `npm run bench -- nat`. */
+/**
+ * The matrix of direct paths by the NATs of both ends: the decisions of both, over plain simulated sockets. The same
+ * cells as `npm run bench -- nat`.
+ */
 import { describe, expect, it } from 'vitest';
 import { cells, expected, nameOf, shortfalls, tryCell } from '../../../bench/nat/matrix.ts';
 import type { NatKind } from '../../support/nat-kinds.ts';

@@ -151,7 +151,7 @@ describe('a round', () => {
     expect(decodeRendezvousState(begin(device, device.session(), offerOf(1)).payload!).candidates).toEqual([]);
   });
 
-  it('has a slot for three of known peers, one for an unknown client; further ones are told when to ask again', () => {
+  it('has a slot for three of known peers, one for an unknown client; further ones receive the time to ask again', () => {
     for (const [peer, places] of [
       ['known', 3],
       ['stranger', 1],

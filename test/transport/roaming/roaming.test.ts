@@ -1,4 +1,7 @@
-/** Hosts whose network changes: what is looked at, which events are emitted, and what is bounded. The whole story with products: test/e2e/roaming.test.ts. */
+/**
+ * Hosts whose network changes: checks of the network, emitted events, and bounds. The same with products:
+ * test/e2e/roaming.test.ts.
+ */
 import { describe, expect, it } from 'vitest';
 import { Roaming, type RoamingEvent } from '../../../transport/roaming/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
@@ -14,7 +17,7 @@ interface Scene {
   readonly client: RawPeer;
   readonly roaming: Roaming;
   readonly events: RoamingEvent[];
-  /** Times of the looks. */
+  /** Times of the checks. */
   readonly looks: number[];
   connect(): Promise<Session>;
   move(number: number): void;
@@ -49,8 +52,8 @@ async function scene({ takesFreshSocket = true, isWaiting = false } = {}): Promi
   };
 }
 
-describe('looks', () => {
-  it('come each second while a session is open, and not otherwise', async () => {
+describe('checks of the network', () => {
+  it('run each second while a session is open, and not otherwise', async () => {
     const { fixture, looks, connect } = await scene();
     await fixture.sim.run(10_000);
     expect(looks).toEqual([]);
@@ -64,7 +67,7 @@ describe('looks', () => {
     expect(looks.length).toBe(closed);
   });
 
-  it('come also while a session is wanted', async () => {
+  it('run also while a session is wanted', async () => {
     const { fixture, looks, events, move } = await scene({ isWaiting: true });
     await fixture.sim.run(5_000);
     expect(looks.length).toBe(6);
@@ -83,7 +86,7 @@ describe('looks', () => {
     expect(looks.length).toBe(before);
   });
 
-  it('come at once when a datagram cannot be sent', async () => {
+  it('run at once when a datagram cannot be sent', async () => {
     const { fixture, looks, connect, move, client, device } = await scene();
     const session = await connect();
     await fixture.sim.run(1_500);
@@ -99,7 +102,7 @@ describe('looks', () => {
 });
 
 describe('a session', () => {
-  it('moves to a fresh socket, and the old one is closed', async () => {
+  it('migrates to a fresh socket, and the old one is closed', async () => {
     const { fixture, client, events, connect, move } = await scene();
     const session = await connect();
     await fixture.sim.run(1_000);
@@ -108,7 +111,7 @@ describe('a session', () => {
     fixture.sim.onPacket = ({ source }) => void (source.address === '198.51.100.1' && seen.add(source.port));
     move(1);
     await fixture.sim.run(1_200);
-    // Nothing of the old one is seen in the new network, as ids were there.
+    // No id of the old network appears in the new one.
     expect(seen).toEqual(new Set([client.host.sockets[0]!.port]));
     expect(session.path.socket).toBe(client.host.sockets[0]!.index);
     expect(client.host.sockets[0]).not.toBe(before);
@@ -119,7 +122,7 @@ describe('a session', () => {
     expect([events, session.paths.length, client.host.sockets.length]).toEqual([['changed', 'changed'], 1, 1]);
   });
 
-  it('forgets the path that it has left, and leaves others alone', async () => {
+  it('removes the path that it has left, and leaves others alone', async () => {
     const { fixture, device, client, connect, move } = await scene();
     const session = await connect();
     const warm = (await fixture.settle(client.host.bind({ port: 0 }))).path(device.target.address, device.target.port);
@@ -132,7 +135,7 @@ describe('a session', () => {
     }
   });
 
-  it('keeps its socket where others know the port, and is followed', async () => {
+  it('keeps its socket where its port is known to peers, and is followed', async () => {
     const { fixture, device, client, connect, move } = await scene({ takesFreshSocket: false });
     const session = await connect();
     const { path } = session;
@@ -143,13 +146,13 @@ describe('a session', () => {
     expect(device.incoming.at(-1)!.path.address).toBe('198.51.100.1');
   });
 
-  it('is where it was after a change that was taken back, without another validation', async () => {
+  it('stays on its path after a change that was reverted, without another validation', async () => {
     const { fixture, client, events, connect, move } = await scene();
     const session = await connect();
     await fixture.sim.run(1_000);
     const { path } = session;
     const [socket] = client.host.sockets;
-    // The other network carries nothing, nor does the fresh socket once it is back.
+    // The other network carries nothing, nor does the fresh socket once the first network is back.
     fixture.sim.onPacket = ({ source }) =>
       source.address === '198.51.100.1' || (source.address === '192.0.2.10' && source.port !== socket!.port) ? 'drop' : undefined;
     move(1);
@@ -161,7 +164,7 @@ describe('a session', () => {
     expect([client.host.sockets.length, session.paths.length]).toEqual([1, 1]);
   });
 
-  it('asks after a sleep, and is told nothing', async () => {
+  it('probes its path after a sleep, and emits nothing', async () => {
     const { fixture, client, events, connect } = await scene();
     const session = await connect();
     await fixture.sim.run(1_000);
@@ -180,7 +183,7 @@ describe('a session', () => {
 });
 
 describe('bounds', () => {
-  it('four sockets that were replaced are kept while something uses them, no more', async () => {
+  it('at most four replaced sockets are kept while something uses them', async () => {
     const { fixture, client, connect, move } = await scene();
     // No fresh path is ever validated.
     const isFresh = new Set<number>();
@@ -206,7 +209,7 @@ describe('bounds', () => {
     expect([...client.host.sessions].every(({ isOpen }) => isOpen)).toBe(true);
   });
 
-  it('hundreds of sessions ask 64 at a time', async () => {
+  it('hundreds of sessions probe 64 at a time', async () => {
     const fixture = new SessionFixture({ link: { delay: 20 } });
     const many = { limits: { connections: 300 }, core: { connections: 310, memory: 32 << 20 } };
     const client = await fixture.client({ addresses: [HOME], ...many });

@@ -1,4 +1,4 @@
-/** Datagrams of byte streams over a session: early, late, too long, of nobody; and on another path. */
+/** Datagrams of byte streams over a session: early, late, too long, without a flow; and on another path. */
 import { describe, expect, it } from 'vitest';
 import { encodeFlowDatagram } from '../../../protocol/datagrams/index.ts';
 import { DatagramFlows, noDatagrams, SURE_LENGTH } from '../../../transport/session/datagram-flows.ts';
@@ -6,7 +6,7 @@ import type { SessionStream } from '../../../transport/session/index.ts';
 import { acceptedSession, type ConnectedPair, pair, text, utf8 } from './support.ts';
 
 describe('flows alone', () => {
-  it('hand each datagram to its flow, and what came early at once', () => {
+  it('deliver each datagram to its flow, and early ones when it opens', () => {
     const flows = new DatagramFlows(() => true);
     const counts = noDatagrams();
     const seen: string[] = [];
@@ -23,7 +23,7 @@ describe('flows alone', () => {
     expect([flows.sweep(), flows.unclaimed]).toEqual([true, 2]);
   });
 
-  it('keep the last 32 that nobody claims, and count the others', () => {
+  it('keep the last 32 without a flow, and count the others', () => {
     const flows = new DatagramFlows(() => true);
     for (let i = 0; i < 1_000; i++) {
       if (i === 990) flows.sweep();
@@ -36,7 +36,7 @@ describe('flows alone', () => {
     expect(flows.unclaimed).toBe(969);
   });
 
-  it('tell what is too long from what finds no room', () => {
+  it('distinguish a datagram that is too long from one without capacity', () => {
     const flows = new DatagramFlows(() => false);
     const counts = noDatagrams();
     const flow = flows.open(0, () => {}, counts);
@@ -46,7 +46,7 @@ describe('flows alone', () => {
   });
 });
 
-/** A device that sends the datagrams of every stream back. */
+/** A device that echoes the datagrams of every stream. */
 async function echoing(options: Parameters<typeof pair>[0] = {}): Promise<ConnectedPair> {
   const both = await pair(options);
   const accepted = await acceptedSession(both);
@@ -86,7 +86,7 @@ describe('flows over a session', () => {
     expect(flow.counts).toEqual({ sent: 1, received: 1, tooLong: 1, dropped: 0 });
   });
 
-  it('streams at a time keep their datagrams apart while the link loses and reorders', async () => {
+  it('concurrent streams keep their datagrams apart while the link loses and reorders', async () => {
     const both = await echoing({ link: { delay: 20, loss: 0.1, jitter: 30 }, seed: 3 });
     const flows = Array.from({ length: 20 }, () => flowOn(both, both.session.startStream(1)));
     for (let round = 0; round < 20; round++) {

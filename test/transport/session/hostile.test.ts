@@ -1,4 +1,4 @@
-/** An authenticated peer that does what it likes: it may lose its own session and nothing else. */
+/** A misbehaving authenticated peer: it may lose its own session and do no other harm. */
 import { describe, expect, it } from 'vitest';
 import { BERT, blockValue } from '../../../protocol/coap/block.ts';
 import { encodeMessage } from '../../../protocol/coap/index.ts';
@@ -7,7 +7,7 @@ import { seededBytes } from '../../support/crypto.ts';
 import { seeds, size } from '../../support/size.ts';
 import { acceptedSession, deviceTarget, type Pair, pair, testRouter } from './support.ts';
 
-/** A hostile session and, from another client of the same host, a decent one. */
+/** A hostile session and, from another client of the same host, an honest one. */
 async function besieged(seed = 1) {
   const both = await pair({ seed, device: { maxRequests: 8 } });
   const victim = await acceptedSession(both);
@@ -51,7 +51,7 @@ describe('a hostile peer', () => {
     await expectUnharmed(both);
   });
 
-  it('that opens streams without end, and never looks at them', async () => {
+  it('that opens streams without end, and never reads them', async () => {
     const both = await besieged();
     let offered = 0;
     both.victim.onStream = () => {
@@ -75,7 +75,7 @@ describe('a hostile peer', () => {
     await expectUnharmed(both);
   });
 
-  it('that begins bodies in blocks and ends none has a quarter of their room, before anybody knows who it is', async () => {
+  it('that begins bodies in blocks and ends none gets a quarter of their capacity, before it is authorized', async () => {
     const both = await besieged();
     const payload = new Uint8Array(65_536);
     for (let token = 1; token <= 9; token++) {
@@ -85,7 +85,7 @@ describe('a hostile peer', () => {
           uintOptionOf(OptionNumber.BLOCK1, blockValue({ number: 64 * number, more: true, exponent: BERT })),
         ];
         both.session.connection.sendMessage(encodeMessage({ code: 2, token: Uint8Array.of(token), options, payload }));
-        // Has it sent, and answered.
+        // Ensures that it was sent, and answered.
         await both.simulation.settle(both.session.request({ method: 'GET', path: '/hello' }));
       }
     }
@@ -94,7 +94,7 @@ describe('a hostile peer', () => {
     const others = await both.simulation.settle(Promise.all([1, 2, 3, 4].map(() => both.decent.request(large))));
     expect(others.map(({ status, payload: echoed }) => [status, echoed.length])).toEqual(Array(4).fill([204, 1 << 20]));
     await expectUnharmed(both);
-    // 30 s after its last block each is given up.
+    // Each is discarded 30 s after its last block.
     await both.simulation.run(31_000);
     expect((await both.simulation.settle(both.session.request(large))).status).toBe(204);
   });

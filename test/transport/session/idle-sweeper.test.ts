@@ -1,4 +1,4 @@
-/** Sessions at rest: what they let go of, and that nobody notices. */
+/** Idle sessions: the memory that they release, without any visible effect. */
 import { describe, expect, it } from 'vitest';
 import { Router } from '../../../protocol/coap/index.ts';
 import { IdleSweeper, type Sweepable } from '../../../transport/session/idle-sweeper.ts';
@@ -15,7 +15,7 @@ describe('idle sweeper', () => {
     return one;
   }
 
-  it('looks every 5 s at those that hold something, until they have let go, and then has no timer', async () => {
+  it('checks every 5 s those that hold something, until they have released it, and then has no timer', async () => {
     const simulation = nativeSimulation();
     const sweeper = new IdleSweeper(simulation.host('one').clock);
     const [at, busy] = [looked([true]), looked([false, false, true])];
@@ -30,7 +30,7 @@ describe('idle sweeper', () => {
     expect([at.looks, busy.looks]).toEqual([2, 3]);
   });
 
-  it('forgets who is over', async () => {
+  it('no longer checks an ended one', async () => {
     const simulation = nativeSimulation();
     const sweeper = new IdleSweeper(simulation.host('one').clock);
     const over = looked([]);
@@ -41,8 +41,8 @@ describe('idle sweeper', () => {
   });
 });
 
-describe('a session that rested', () => {
-  it('answers and asks as before', async () => {
+describe('a session that was idle', () => {
+  it('answers and sends requests as before', async () => {
     const both = await pair();
     const accepted = await acceptedSession(both);
     accepted.router = testRouter(both.deviceEnvironment);
@@ -55,7 +55,7 @@ describe('a session that rested', () => {
     expect(both.errors).toEqual([]);
   });
 
-  it('does not rest while a request, an observation or a stream is open', async () => {
+  it('is not swept while a request, an observation or a stream is open', async () => {
     const both = await pair();
     const accepted = await acceptedSession(both);
     const router = testRouter(both.deviceEnvironment).on('GET', '/watched', () => ({ status: 205, observe: true }));
@@ -77,7 +77,7 @@ describe('a session that rested', () => {
     expect(both.errors).toEqual([]);
   });
 
-  it('takes no later notification of an old request for the answer of a new one', async () => {
+  it('does not take a later notification of an old request for the answer of a new one', async () => {
     const both = await pair();
     const accepted = await acceptedSession(both);
     const exchanges: number[] = [];

@@ -1,4 +1,7 @@
-/** Messages that are no CoAP: who waits for an answer learns it at once, and the peer is told BAD_MESSAGE (PROTOCOL.md §7, §10). */
+/**
+ * Messages that are not CoAP: the waiting request fails at once, and the peer receives BAD_MESSAGE (PROTOCOL.md §7,
+ * §10).
+ */
 import { describe, expect, it } from 'vitest';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
@@ -7,7 +10,7 @@ import { acceptedSession, type ConnectedPair, pair, testRouter } from './support
 const CONTENT = 0x45;
 const TOKEN_LENGTH = 8;
 
-/** A device that answers a request with bytes: `answer` gets the request's token. Requests of before are not answered. */
+/** A device that answers a request with bytes: `answer` gets the request's token. Earlier requests stay unanswered. */
 async function answering(answer: (token: Uint8Array) => (number | Uint8Array)[]): Promise<ConnectedPair & { peer: Session }> {
   const both = await pair();
   const peer = await acceptedSession(both);
@@ -29,7 +32,7 @@ function send(session: Session, ...parts: (number | Uint8Array)[]): void {
 
 const errorOf = (promise: Promise<CoapResponse>): Promise<unknown> => promise.then(({ status }) => status).catch((error: unknown) => error);
 
-/** What becomes of both ends. */
+/** How both ends of the session end. */
 async function ends({ simulation, session, peer }: ConnectedPair & { peer: Session }): Promise<unknown[]> {
   return simulation.settle(Promise.all([session.closed, peer.closed]));
 }
@@ -39,7 +42,7 @@ const TOLD = {
   message: expect.stringMatching(/^the peer received a malformed message: CoAP: a message is malformed in /),
 };
 
-describe('an answer that is no CoAP', () => {
+describe('an answer that is not CoAP', () => {
   it.each<[string, (token: Uint8Array) => (number | Uint8Array)[], string]>([
     ['an option nibble of 15', (token) => [8, CONTENT, token, 0xf0], 'an option nibble of 15'],
     ['an option that ends after the message', (token) => [8, CONTENT, token, 0xc2, 60], 'an option'],
@@ -63,7 +66,7 @@ describe('an answer that is no CoAP', () => {
     ['a token of 9 bytes', [9, CONTENT, 1, 2, 3, 4, 5, 6, 7, 8, 9]],
     ['fewer bytes than its token has', [8, CONTENT, 1]],
     ['one byte', [8]],
-  ])('%s: nobody can tell whose answer it is, and every request fails with the connection', async (_, answer) => {
+  ])('%s: the answer cannot be assigned, and every request fails with the connection', async (_, answer) => {
     const both = await answering(() => answer);
     const before = both.clientEnvironment.clock.now();
     const error = await both.simulation.settle(errorOf(both.session.request({ method: 'GET', path: '/hello' })));
@@ -72,7 +75,7 @@ describe('an answer that is no CoAP', () => {
     expect(await ends(both)).toMatchObject([{ code: 'CLOSED' }, TOLD]);
   });
 
-  it('other requests under way end with the connection', async () => {
+  it('other requests in progress end with the connection', async () => {
     let tokens = 0;
     const both = await answering((token) => (++tokens === 1 ? [0, 0] : [8, CONTENT, token, 0xff]));
     const requests = ['/one', '/two'].map((path) => errorOf(both.session.request({ method: 'GET', path })));
@@ -103,10 +106,10 @@ describe('an answer that is no CoAP', () => {
   });
 });
 
-describe('at the end that serves', () => {
+describe('at the serving end', () => {
   it.each<[string, number[]]>([
-    ['a request that cannot be read', [1, 1, 7, 0xff]],
-    ['a message of a class that is reserved', [1, 0xc0, 7]],
+    ['a malformed request', [1, 1, 7, 0xff]],
+    ['a message of a reserved class', [1, 0xc0, 7]],
     ['bytes', [0xff, 0xff, 0xff]],
   ])('%s: the connection ends with BAD_MESSAGE', async (_, bytes) => {
     const both = await pair();

@@ -1,10 +1,10 @@
-/** As many byte streams at once as a device announces, and one more than it allows. */
+/** As many concurrent byte streams as a device announces, and one above its limit. */
 import { expect, it } from 'vitest';
 import type { IncomingStream, SessionStream } from '../../../transport/session/index.ts';
 import { type ConnectedPair, pair, pattern } from './support.ts';
 
 const COUNT = 2000;
-/** What a core has by default; those of the simulator are smaller. */
+/** Default limit of a core; those of the simulator are smaller. */
 const core = { memory: 32 << 20 };
 
 it('2,000 streams are open at once, and each carries its own bytes both ways', async () => {
@@ -58,7 +58,7 @@ it('a stream above the limit is STOPPED with STREAM_LIMIT however often it is tr
   expect(both.accepted[0]?.stats()).toMatchObject({ openStreams: 0 });
 });
 
-it('a device announces no more streams and bytes than its core can hold: further opens wait and come to their turn', async () => {
+it('a device announces no more streams and bytes than its core can hold: further opens wait for their turn', async () => {
   const both = await pair({
     device: {
       core: { streams: 64, memory: 1 << 20 },

@@ -1,4 +1,4 @@
-/** What a session passes on of paths that are probed. */
+/** The event of a session for paths that are probed. */
 import { describe, expect, it } from 'vitest';
 import type { Session } from '../../../transport/session/index.ts';
 import { acceptedSession, type ConnectedPair, DEVICE_PORT, pair } from './support.ts';
@@ -17,7 +17,7 @@ async function withSecondPort(): Promise<ConnectedPair> {
 }
 
 describe('event probed', () => {
-  it('says that a path which was added has answered', async () => {
+  it('reports that an added path has answered', async () => {
     const both = await withSecondPort();
     const seen = probes(both.session);
     expect(both.session.addPath(both.client.sockets[0]!.path('10.0.0.1', 7000))).toBe(true);
@@ -25,7 +25,7 @@ describe('event probed', () => {
     expect(seen).toEqual(['7000: answered']);
   });
 
-  it('says that a path which was added is silent, and that it answers at last', async () => {
+  it('reports that an added path is silent, and that it answers later', async () => {
     const both = await pair();
     const seen = probes(both.session);
     const path = both.client.sockets[0]!.path('10.0.0.1', 7000);
@@ -38,7 +38,7 @@ describe('event probed', () => {
     expect(seen.at(-1)).toBe('7000: answered');
   });
 
-  it('says at the other end that the path answered which the peer came in on, and later that it is forgotten', async () => {
+  it("reports at the other end that the peer's path answered, and later that it was discarded", async () => {
     const both = await withSecondPort();
     const accepted = await acceptedSession(both);
     const seen = probes(accepted);
@@ -53,7 +53,7 @@ describe('event probed', () => {
     expect(accepted.connection.paths).toEqual([accepted.path]);
   });
 
-  it('does not come from a session that is over', async () => {
+  it('is not emitted by a session that has ended', async () => {
     const both = await withSecondPort();
     const seen = probes(both.session);
     both.session.addPath(both.client.sockets[0]!.path('10.0.0.1', 7000));

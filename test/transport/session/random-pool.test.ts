@@ -1,9 +1,9 @@
-/** Bytes from the pool are those of the host, each given out once. */
+/** Bytes from the pool are those of the platform, each returned once. */
 import { expect, it } from 'vitest';
 import type { CryptoProvider } from '../../../protocol/crypto-provider.ts';
 import { RandomPool } from '../../../transport/session/random-pool.ts';
 
-it('gives each byte of the host once, in arrays of their own, and keeps none it gave out', () => {
+it('returns each byte of the platform once, in new arrays, and keeps none that it returned', () => {
   const drawn: Uint8Array[] = [];
   const crypto = {
     randomBytes: (length: number) => {

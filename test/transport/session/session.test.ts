@@ -21,7 +21,7 @@ async function served(options: Parameters<typeof pair>[0] = {}) {
 const get = (path: string) => ({ method: 'GET', path }) as const;
 
 describe('a session', () => {
-  it('tells both ends who the other is', async () => {
+  it('shows each end the identity of the other', async () => {
     const both = await pair();
     const { session, device, client } = both;
     const accepted = await acceptedSession(both);
@@ -36,7 +36,7 @@ describe('a session', () => {
     expect(session.stats()).toMatchObject({ openStreams: 0, openRequests: 0 });
   });
 
-  it('without a pin is not verified until a password or pairing says so', async () => {
+  it('without a pin is not verified until a password or pairing verifies it', async () => {
     const both = await hosts();
     const { pin: _, ...target } = deviceTarget(both);
     const session = await both.simulation.settle(both.client.connect(target));
@@ -53,7 +53,7 @@ describe('a session', () => {
     expect((await acceptedSession(other)).isLocal).toBe(false);
   });
 
-  it('is not local before the peer has answered at a new address, and no more at one further away', async () => {
+  it('is not local before the peer has answered at a new address, and no longer at a distant one', async () => {
     const router = new Router<Session>();
     router.on('GET', '/local', ({ context }) => ({ status: 205, payload: new TextEncoder().encode(`${context.isLocal}`) }));
     const both = await pair({ device: { router }, link: { delay: 5 } });
@@ -91,7 +91,7 @@ describe('a session', () => {
     expect(both.session.updateKey()).toBe(false);
   });
 
-  it('with an identity of its own shows that one', async () => {
+  it('with its own identity shows that one', async () => {
     const both = await hosts();
     const identity = both.clientEnvironment.crypto.generateKey();
     const session = await both.simulation.settle(both.client.connect({ ...deviceTarget(both), identity }));
@@ -109,7 +109,7 @@ describe('requests', () => {
     expect(text(response.payload)).toBe('hello');
   });
 
-  it('costs one round trip on a new session', async () => {
+  it('cost one round trip on a new session', async () => {
     const { simulation, client, ...both } = await served({ link: { delay: 50 } });
     const start = simulation.now;
     const session = await simulation.settle(client.connect(deviceTarget({ simulation, client, ...both })));
@@ -143,7 +143,7 @@ describe('requests', () => {
     expect(response.payload.every((byte, i) => byte === payload[i])).toBe(true);
   });
 
-  it('500 at once, more than messages may be open', async () => {
+  it('500 at once, more than may be open', async () => {
     const { simulation, session } = await served({ device: { maxRequests: 1000 }, link: { delay: 20, loss: 0.01 } });
     const payload = pattern(3000);
     const all = Array.from({ length: 500 }, () => session.request({ method: 'POST', path: '/echo', payload }));
@@ -152,7 +152,7 @@ describe('requests', () => {
     expect(session.stats()).toMatchObject({ openRequests: 0 });
   });
 
-  it('TIMEOUT after 2 minutes, or when the caller says', async () => {
+  it('TIMEOUT after 2 minutes, or after the time set by the caller', async () => {
     const { simulation, session } = await served();
     const start = simulation.now;
     const [long, short] = await simulation.settle(
@@ -178,14 +178,14 @@ describe('requests', () => {
     expect(session.stats()).toMatchObject({ openRequests: 0 });
   });
 
-  it('leaves nothing at a signal once they are answered', async () => {
+  it('leave no listener at a signal once they are answered', async () => {
     const { simulation, session } = await served();
     const { signal } = new AbortController();
     await simulation.settle(session.request({ ...get('/hello'), signal }));
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  it('more than the limit are answered 5.03', async () => {
+  it('above the limit are answered 5.03', async () => {
     const { simulation, session } = await served({ device: { maxRequests: 3 } });
     const responses = Promise.all(Array.from({ length: 5 }, () => session.request(get('/slow'))));
     const statuses = (await simulation.settle(responses)).map(({ status }) => status).sort();
@@ -197,7 +197,7 @@ describe('requests', () => {
     await expect(session.request({ method: 'GET', path })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
-  it('a slow answer does not hold up a fast one', async () => {
+  it('a slow answer does not delay a fast one', async () => {
     const { simulation, session } = await served();
     const order: string[] = [];
     const slow = session.request(get('/slow')).then(() => order.push('slow'));
@@ -267,7 +267,7 @@ describe('observation', () => {
     expect(accepted.notify([...observers.keys()][0]!, { status: 205 })).toBe(false);
   });
 
-  it('a listener that throws is logged and disturbs nobody', async () => {
+  it('a listener that throws is logged and has no other effect', async () => {
     const { simulation, session, errors, set } = await observable();
     session.observe(get('/value'), () => {
       throw new Error('mine');
@@ -297,7 +297,7 @@ describe('datagrams', () => {
     expect(both.session.sendDatagram(utf8('late'))).toBe(false);
   });
 
-  it('nobody listens: they are dropped', async () => {
+  it('without a listener are dropped', async () => {
     const both = await pair();
     await acceptedSession(both);
     both.session.sendDatagram(utf8('there'));
@@ -338,7 +338,7 @@ describe('the end of a session', () => {
     expect(both.device.sessions.size).toBe(0);
   });
 
-  it('a peer that vanishes is noticed by the keep-alive within a minute', async () => {
+  it('a peer that vanishes is detected by the keep-alive within a minute', async () => {
     const { simulation, session, deviceEnvironment } = await served();
     await simulation.settle(session.request(get('/hello')));
     const request = session.request(get('/never'));
@@ -351,7 +351,7 @@ describe('the end of a session', () => {
     await expect(request).rejects.toMatchObject({ code: 'TIMEOUT' });
   });
 
-  it('a client that vanishes is forgotten by the idle timeout', async () => {
+  it('a client that vanishes is removed by the idle timeout', async () => {
     const both = await pair({ device: { parameters: { idleTimeout: 90_000 } } });
     const accepted = await acceptedSession(both);
     both.clientEnvironment.stop();
@@ -359,7 +359,7 @@ describe('the end of a session', () => {
     expect(both.device.sessions.size).toBe(0);
   });
 
-  it('knows after which time without a packet the first of both ends forgets it', async () => {
+  it('knows after how long without a packet the first of both ends discards it', async () => {
     for (const [client, device, expected] of [
       [180_000, 90_000, 90_000],
       [60_000, 180_000, 60_000],
@@ -391,7 +391,7 @@ describe('the end of a session', () => {
   });
 });
 
-it('a device restart is noticed by Reset when its secret was kept', async () => {
+it('a device restart is detected by Reset when its secret was kept', async () => {
   const resetSecret = new Uint8Array(32).fill(9);
   const both: Pair = await hosts({ device: { resetSecret } });
   const session = await both.simulation.settle(both.client.connect(deviceTarget(both)));

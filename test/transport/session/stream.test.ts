@@ -1,9 +1,11 @@
-/** The semantics of a stream over a carrier that lies in the test's hand; the same over the real core is in `streams.test.ts`. */
+/**
+ * The semantics of a stream over a carrier that the test controls; `streams.test.ts` tests the same over the real core.
+ */
 import { describe, expect, it } from 'vitest';
 import { RemoteError, StreamCode } from '../../../protocol/errors/index.ts';
 import { SessionStream, type StreamCarrier } from '../../../transport/session/stream.ts';
 
-/** What the peer sent and how much it takes, both set by the test; what the stream asked for is written down. */
+/** The peer's data and capacity, both set by the test; requests of the stream are recorded. */
 class TestCarrier implements StreamCarrier {
   readonly calls: string[] = [];
   readonly sent: number[] = [];
@@ -61,7 +63,7 @@ const settledLater = async (promise: Promise<unknown>): Promise<boolean> => {
 };
 const aborted = { code: 'STOPPED' };
 
-it('takes a weight from 1 to 256 and tells its carrier', () => {
+it('takes a weight from 1 to 256 and passes it to its carrier', () => {
   const { carrier, stream: s } = stream();
   for (const weight of [0, 257, 2.5]) expect(() => s.setWeight(weight)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   for (const weight of [1, 256]) s.setWeight(weight);
@@ -69,14 +71,14 @@ it('takes a weight from 1 to 256 and tells its carrier', () => {
 });
 
 describe('reading', () => {
-  it('returns all that is there, up to max', async () => {
+  it('returns all available bytes, up to max', async () => {
     const { carrier, stream: s } = stream();
     carrier.arrived = [1, 2, 3, 4, 5, 6, 7];
     expect(await s.readSome(2)).toEqual(bytes(1, 2));
     expect(await s.readSome()).toEqual(bytes(3, 4, 5, 6, 7));
   });
 
-  it('gives an array of its own each time', async () => {
+  it('returns a new array each time', async () => {
     const { carrier, stream: s } = stream();
     carrier.arrived = [1];
     const first = await s.readSome();
@@ -145,7 +147,7 @@ describe('reading', () => {
     await expect(stream().stream.readAll(length)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
-  it('never copies anything while nobody reads', () => {
+  it('copies nothing without a pending read', () => {
     const { carrier, stream: s } = stream();
     carrier.arrived = [1, 2, 3];
     s.handle({ kind: 'readable' });
@@ -154,7 +156,7 @@ describe('reading', () => {
 });
 
 describe('writing', () => {
-  it('resolves when all is buffered, and waits for room', async () => {
+  it('resolves when all is buffered, and waits for capacity', async () => {
     const { carrier, stream: s } = stream();
     carrier.room = 2;
     const write = s.write(bytes(1, 2, 3, 4, 5));
@@ -170,7 +172,7 @@ describe('writing', () => {
     expect(s.stats()).toEqual({ bytesRead: 0, bytesWritten: 5, transport: null });
   });
 
-  it('writes nothing at once', async () => {
+  it('of no bytes resolves at once', async () => {
     const { carrier, stream: s } = stream();
     carrier.room = 0;
     await s.write(bytes());
@@ -212,7 +214,7 @@ describe('close', () => {
 });
 
 describe('abort', () => {
-  it('ends both directions and fails what is outstanding', async () => {
+  it('ends both directions and fails pending calls', async () => {
     const { carrier, stream: s } = stream();
     carrier.room = 0;
     const outstanding = [s.readSome(), s.write(bytes(1))];
@@ -232,7 +234,7 @@ describe('abort', () => {
     expect(carrier.calls).toContain(`reset ${StreamCode.SERVICE_FAILED}`);
   });
 
-  it('after a close that was acknowledged only stops the reading', async () => {
+  it('after an acknowledged close only stops the reading', async () => {
     const { carrier, stream: s } = stream();
     const close = s.close();
     s.handle({ kind: 'finished' });
@@ -254,7 +256,7 @@ describe('abort', () => {
     expect(s.ended).toBe(true);
   });
 
-  it('by a peer that only stops reading leaves the data that is on its way', async () => {
+  it('by a peer that only stops reading leaves the data in flight', async () => {
     const { carrier, stream: s } = stream();
     s.handle({ kind: 'stopped', code: StreamCode.NO_ERROR });
     await expect(s.write(bytes(1))).rejects.toMatchObject(aborted);
@@ -263,17 +265,17 @@ describe('abort', () => {
   });
 });
 
-it('fails everything with the session', async () => {
+it('fails all calls with the session', async () => {
   const { carrier, stream: s } = stream();
   carrier.room = 0;
   const outstanding = [s.readAll(10), s.write(bytes(1))];
   s.fail(new RemoteError('STOPPED', 'gone'));
   for (const promise of outstanding) await expect(promise).rejects.toMatchObject({ code: 'STOPPED', message: 'gone' });
-  expect(carrier.calls).toEqual(['ended 4']); // nothing is sent for a stream whose session is over
+  expect(carrier.calls).toEqual(['ended 4']); // nothing is sent for a stream whose session has ended
 });
 
 describe('WHATWG streams', () => {
-  it('readable gives the chunks and closes at the end', async () => {
+  it('readable returns the chunks and closes at the end', async () => {
     const { carrier, stream: s } = stream();
     carrier.arrived = [1, 2];
     const reader = s.readable.getReader();
@@ -302,7 +304,7 @@ describe('WHATWG streams', () => {
     expect(carrier.sent).toEqual([1]);
   });
 
-  it('writable writes, waits for room and closes', async () => {
+  it('writable writes, waits for capacity and closes', async () => {
     const { carrier, stream: s } = stream();
     carrier.room = 2;
     const writer = s.writable.getWriter();
@@ -328,7 +330,7 @@ describe('WHATWG streams', () => {
   });
 });
 
-describe('a stream of ours', () => {
+describe('a stream that we open', () => {
   function opening(id?: number) {
     const carrier = new TestCarrier();
     const s = new SessionStream(carrier, 7);
@@ -336,7 +338,7 @@ describe('a stream of ours', () => {
     return { carrier, s };
   }
 
-  it('takes bytes and the end before it has an id, and lets them go when it gets one', async () => {
+  it('accepts bytes and the end before it has an id, and sends them when it gets one', async () => {
     const { carrier, s } = opening();
     const write = s.write(bytes(1, 2, 3));
     expect(await settledLater(write)).toBe(false);
@@ -362,7 +364,7 @@ describe('a stream of ours', () => {
     await s.opened;
   });
 
-  it('is not closed while nobody has accepted what was acknowledged', async () => {
+  it('is not closed before acceptance, even when all was acknowledged', async () => {
     const { s } = opening(4);
     const close = s.close();
     s.handle({ kind: 'finished' });
@@ -371,7 +373,7 @@ describe('a stream of ours', () => {
     await close;
   });
 
-  it.each([['before'], ['after']])('a refusal %s all was acknowledged fails everything with its code', async (when) => {
+  it.each([['before'], ['after']])('a refusal %s all was acknowledged fails all calls with its code', async (when) => {
     const { carrier, s } = opening(4);
     const outcomes = Promise.allSettled([s.opened, s.readAll(10), s.close()]);
     if (when === 'after') s.handle({ kind: 'finished' });

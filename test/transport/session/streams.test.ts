@@ -7,7 +7,7 @@ import { acceptedSession, type ConnectedPair, pair, pattern, utf8 } from './supp
 
 const PORT = 7;
 
-/** A pair whose device hands every stream to `serve`. */
+/** A pair whose device passes every stream to `serve`. */
 async function serving(serve: (incoming: IncomingStream) => void, options: Parameters<typeof pair>[0] = {}): Promise<ConnectedPair> {
   return pair({
     ...options,
@@ -62,7 +62,7 @@ describe('transfer', () => {
     ),
   );
 
-  it.each(slice(cells, 4))('up and down, byte for byte: $name, reorder $reorder, duplicate $duplicate, RTT $rtt ms', async (cell) => {
+  it.each(slice(cells, 4))('up and down, unchanged: $name, reorder $reorder, duplicate $duplicate, RTT $rtt ms', async (cell) => {
     const { loss, reorder, duplicate, rtt } = cell;
     const seed = cells.indexOf(cell) + 1;
     const up = pattern(size(60_000, 300_000));
@@ -113,7 +113,7 @@ describe('transfer', () => {
   });
 
   it.each(['device', 'client'] as const)(
-    'a reader at the %s that does not read stops the writer, and requests go on beside it',
+    'a reader at the %s that does not read stops the writer, and requests continue beside it',
     async (reader) => {
       const both = await openPair({ link: { delay: 10, rate: 50e6 } });
       const accepted = both.accepted[0]!;
@@ -125,7 +125,7 @@ describe('transfer', () => {
       });
       await both.simulation.run(20_000);
       expect(written).toBe(false);
-      // what has come waits within the window, what has not waits in the application
+      // received bytes wait within the window, all others wait in the application
       const { unread, receiveWindow } = to.stats().transport!;
       expect(unread).toBeGreaterThan(0);
       expect(unread).toBeLessThanOrEqual(receiveWindow);
@@ -157,7 +157,7 @@ describe('transfer', () => {
 });
 
 describe('opening', () => {
-  it('tells the port, and resolves when accepted', async () => {
+  it('passes the port, and resolves when accepted', async () => {
     const ports: number[] = [];
     const both = await serving((incoming) => {
       ports.push(incoming.port);
@@ -173,7 +173,7 @@ describe('opening', () => {
     await expect(both.session.openStream(port)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
-  it('is STOPPED when nobody listens, and the session lives on', async () => {
+  it('is STOPPED without a listener, and the session continues', async () => {
     const both = await pair();
     await expect(both.simulation.settle(both.session.openStream(PORT))).rejects.toMatchObject({ code: 'STOPPED' });
     expect(both.session.isOpen).toBe(true);
@@ -242,7 +242,7 @@ describe('opening', () => {
     }
   });
 
-  it('nobody decides for 30 s: STOPPED, and the offer is gone', async () => {
+  it('without a decision for 30 s is STOPPED, and the offer is gone', async () => {
     let offer: IncomingStream | undefined;
     const both = await serving((incoming) => {
       offer = incoming;
@@ -255,7 +255,7 @@ describe('opening', () => {
     expect(() => offer?.accept()).toThrow(expect.objectContaining({ code: 'STOPPED' }));
   });
 
-  it('is STOPPED by its signal, and the device learns it', async () => {
+  it('is STOPPED by its signal, and the device is notified', async () => {
     let offer: IncomingStream | undefined;
     const both = await serving((incoming) => {
       offer = incoming;
@@ -300,7 +300,7 @@ describe('opening', () => {
   });
 });
 
-describe('what is written before acceptance', () => {
+describe('data written before acceptance', () => {
   const WINDOW = 16_384;
 
   it('arrives with the opening', async () => {
@@ -320,7 +320,7 @@ describe('what is written before acceptance', () => {
     expect(both.simulation.now - from).toBe(200);
   });
 
-  it('is held to the initial window, and goes on when the device accepts', async () => {
+  it('is limited to the initial window, and continues when the device accepts', async () => {
     let offer: IncomingStream | undefined;
     const both = await serving((incoming) => {
       offer = incoming;
@@ -352,7 +352,7 @@ describe('what is written before acceptance', () => {
     expect(both.session.stats()).toMatchObject({ openStreams: 0 });
   });
 
-  it('may be all there is: the whole of a short stream in one packet', async () => {
+  it('may be the whole of a short stream in one packet', async () => {
     let device: SessionStream | undefined;
     const both = await serving(
       (incoming) => {
@@ -375,7 +375,7 @@ describe('what is written before acceptance', () => {
     await both.simulation.settle(closed);
   });
 
-  it('goes out when the device grants a stream again', async () => {
+  it('is sent when the device grants a stream again', async () => {
     const taken: Uint8Array[] = [];
     const both = await serving(
       (incoming) =>
@@ -413,7 +413,7 @@ describe('what is written before acceptance', () => {
 });
 
 describe('ends', () => {
-  it('close is a half close: the other direction goes on', async () => {
+  it('close is a half close: the other direction continues', async () => {
     const { simulation, client, device } = await openPair();
     await simulation.settle(client.write(utf8('question')));
     await simulation.settle(client.close());
@@ -435,7 +435,7 @@ describe('ends', () => {
     await expect(device.readAll(1)).rejects.toMatchObject({ code: 'END_OF_FILE' });
   });
 
-  it('abort reaches both ends and all that is outstanding', async () => {
+  it('abort reaches both ends and all pending calls', async () => {
     const { simulation, client, device } = await openPair({ device: { streamWindow: 50_000 } });
     // More than a stream ever buffers.
     const outstanding = [client.write(pattern(6_000_000)), device.write(pattern(6_000_000))];

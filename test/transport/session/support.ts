@@ -82,7 +82,7 @@ export async function acceptedSession(both: Pair): Promise<Session> {
 export const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 export const utf8 = (string: string): Uint8Array => new TextEncoder().encode(string);
 
-/** The bytes of position, so that any displaced byte shows. */
+/** Bytes that depend on their position, so that any displacement shows. */
 export function pattern(length: number, offset = 0): Uint8Array {
   const data = new Uint8Array(length);
   for (let i = 0; i < length; i++) {
@@ -111,7 +111,7 @@ export function testRouter(environment: SimulatedHost): Router<Session> {
     });
 }
 
-/** A raw base station, and how it is found. */
+/** A raw base station, and its address. */
 export async function openStation(simulation: Simulation, name: string, address: string, config: Partial<HostConfig> = {}) {
   const station = await new SessionFixture({ sim: simulation }).station({ machine: name, addresses: [`${address}/24`], ...config });
   const { environment, host, identity } = station;

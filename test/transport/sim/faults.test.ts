@@ -1,4 +1,4 @@
-/** Burst loss, corruption, outages and cross traffic on a link, against their arithmetic. */
+/** Burst loss, corruption, outages and cross traffic on a link, compared with their formulas. */
 import { describe, expect, it } from 'vitest';
 import { Link, type LinkOptions } from '../../../transport/sim/link.ts';
 import { Random } from '../../../transport/sim/random.ts';
@@ -45,12 +45,12 @@ describe('burst loss', () => {
     }
   });
 
-  it('is single loss when bursts are as long as chance makes them', () => {
+  it('is single loss when the burst length equals that of independent losses', () => {
     const lengths = runs(verdicts({ loss: 0.5, burst: 2 }).verdicts, 'lost');
     expect(lengths).toEqual(runs(verdicts({ loss: 0.5 }).verdicts, 'lost'));
   });
 
-  it('is cut at the longest burst', () => {
+  it('is limited to the longest burst', () => {
     const lengths = runs(verdicts({ loss: 0.6, longestBurst: 3 }).verdicts, 'lost');
     expect(largest(lengths)).toBe(3);
     expect(largest(runs(verdicts({ loss: 0.6 }).verdicts, 'lost'))).toBeGreaterThan(6);
@@ -60,7 +60,7 @@ describe('burst loss', () => {
 });
 
 describe('corruption', () => {
-  it('changes one byte of so many datagrams, often in the headers, and delivers them all', () => {
+  it('changes one byte in the configured share of datagrams, often in the headers, and delivers them all', () => {
     const link = new Link({ corrupt: 0.3, delay: 5 }, new Random('corruption'));
     const changes: { at: number; mask: number }[] = [];
     let arrived = 0;
@@ -77,11 +77,11 @@ describe('corruption', () => {
     expect(Math.abs(changes.filter(({ at }) => at < 50).length / changes.length - 0.525)).toBeLessThan(0.03);
   });
 
-  it('has no influence on what is lost', () => {
+  it('does not affect which datagrams are lost', () => {
     expect(verdicts({ loss: 0.3, corrupt: 0.5 }).verdicts).toEqual(verdicts({ loss: 0.3 }).verdicts);
   });
 
-  it('is cut at the longest burst', () => {
+  it('is limited to the longest burst', () => {
     const link = new Link({ corrupt: 0.7, longestBurst: 3 }, new Random('longest'));
     const fates: string[] = [];
     for (let i = 0; i < 5000; i++) link.offer(100, i, (_, damage) => fates.push(damage === null ? 'whole' : 'damaged'));
@@ -90,7 +90,7 @@ describe('corruption', () => {
 });
 
 describe('outages', () => {
-  it('let nothing pass from their start to their end, once or again and again', () => {
+  it('let nothing pass from their start to their end, once or repeatedly', () => {
     const down = (options: LinkOptions) =>
       verdicts(options, { count: 40 }).verdicts.flatMap((verdict, i) => (verdict === 'down' ? [i] : []));
     expect(down({ outages: [{ from: 10, length: 3 }] })).toEqual([10, 11, 12]);
@@ -105,7 +105,7 @@ describe('outages', () => {
     ).toEqual([1, 20, 21]);
   });
 
-  it('count, and what was sent before arrives', () => {
+  it('are counted, and datagrams sent before arrive', () => {
     const link = new Link({ delay: 20, outages: [{ from: 1, length: 100 }] }, new Random('down'));
     const arrivals: number[] = [];
     expect(link.offer(10, 0, (time) => arrivals.push(time))).toBe('passed');
@@ -119,21 +119,21 @@ describe('outages', () => {
 describe('cross traffic', () => {
   const rate = 8e6; // 1000 bytes a ms
 
-  it('takes its share of the line: ours waits behind it', () => {
+  it('takes its share of the line: our datagrams wait behind it', () => {
     const link = new Link({ delay: 0, rate, crossTraffic: { rate: rate / 2, size: 1000 } }, new Random('cross'));
     let waited = 0;
     const count = size(20_000, 200_000);
     for (let i = 0; i < count; i++) link.offer(100, i * 5, (time) => (waited += time - i * 5 - 0.1));
     expect(Math.abs(link.stats.crossSent / (count * 5) / 0.5 - 1)).toBeLessThan(0.03);
-    // M/D/1 at load 0.5 (ours adds 0.02): mean wait rho / 2 (1 - rho) of a service time
+    // M/D/1 at load 0.5 (our own adds 0.02): mean wait rho / 2 (1 - rho) of a service time
     expect(waited / count).toBeGreaterThan(0.4);
     expect(waited / count).toBeLessThan(0.65);
     expect(link.stats.crossOverflowed).toBe(0);
   });
 
-  it('fills the queue when it offers more than the line carries, and loses as we do', () => {
+  it('fills the queue when it offers more than the line carries, and both lose', () => {
     const link = new Link({ delay: 0, rate, queue: 20_000, crossTraffic: { rate: 2 * rate, size: 1000 } }, new Random('flood'));
-    // at irregular times: in step with the line we would always find the place that has just become free
+    // at irregular times: in step with the line we would always find the slot that has just become free
     const random = new Random('times');
     let time = 0;
     const fates = Array.from({ length: 10_000 }, () => {

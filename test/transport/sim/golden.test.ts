@@ -1,9 +1,10 @@
 /**
- * The golden table: Mbit/s of one download by loss, round-trip time and congestion control, over a line of 50 Mbit/s whose queue holds one
- * bandwidth-delay product. A cell may get better, and then the table is to be raised; it must not get worse by more than a fifth (luck with few
- * losses is worth a tenth) unless the change that makes it so says why and lowers it.
+ * The golden table: Mbit/s of one download by loss, round-trip time and congestion control, over a line of 50 Mbit/s
+ * whose queue holds one bandwidth-delay product. When a cell gets better, raise the table; it must not get worse by
+ * more than a fifth (randomness with few losses is worth a tenth) unless the change that causes it explains why and
+ * lowers it.
  *
- * `SVC_GOLDEN=1 npx vitest run test/transport/sim/golden.test.ts` prints the table as it is now.
+ * `SVC_GOLDEN=1 npx vitest run test/transport/sim/golden.test.ts` prints the current table.
  */
 import { describe, expect, it } from 'vitest';
 import { slice } from '../../support/size.ts';
@@ -11,7 +12,7 @@ import { downloadAll, expectNoFailure, fileBench, MB } from '../interop/support.
 
 const RATE = 50e6;
 const FILE = 4 * MB;
-/** Of the golden figure. */
+/** Share of the golden figure. */
 const LEAST = 0.8;
 const controllers = ['newreno', 'cubic', 'bbr'] as const;
 

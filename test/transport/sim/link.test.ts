@@ -34,7 +34,7 @@ describe('link', () => {
     });
   });
 
-  it.each(seeds(3, 20))('loses, duplicates and reorders as often as told (seed %d)', (seed) => {
+  it.each(seeds(3, 20))('loses, duplicates and reorders at the configured rates (seed %d)', (seed) => {
     const { link } = offer({ loss: 0.05, duplicate: 0.1, reorder: 0.2 }, { seed });
     const { passed, lost, duplicated, reordered } = link.stats;
     // five standard deviations of a binomial distribution
@@ -64,7 +64,7 @@ describe('link', () => {
     expect(arrivals.length - late.length).toBe(COUNT - link.stats.reordered);
   });
 
-  it('carries no more than its rate and queues at most so many bytes', () => {
+  it('carries no more than its rate and queues at most the configured bytes', () => {
     // 8 Mbit/s is 1000 bytes per ms; twice that is offered
     const { link, arrivals } = offer({ delay: 5, rate: 8e6, queue: 20_000 }, { every: 0.5, count: 2000 });
     const last = arrivals.at(-1)!;
@@ -75,13 +75,13 @@ describe('link', () => {
     expect(link.stats.overflowed).toBe(2000 - arrivals.length);
   });
 
-  it('drops from the tail: what waits is delivered in order, each when those before it have left', () => {
+  it('drops from the tail: queued datagrams are delivered in order, each when those before it have left', () => {
     // 1000 bytes a ms; the one on the line counts, so four of 1000 bytes fit into 4000
     const link = new Link({ delay: 5, rate: 8e6, queue: 4000 }, new Random('tail'));
     const arrivals: number[] = [];
     const burst = (count: number, now: number) => Array.from({ length: count }, () => link.offer(1000, now, (time) => arrivals.push(time)));
     expect(burst(6, 0)).toEqual(['passed', 'passed', 'passed', 'passed', 'overflowed', 'overflowed']);
-    // at 1.5 ms there are 2500 bytes left: room for one more, and for a small one
+    // at 1.5 ms there are 2500 bytes left: capacity for one more, and for a small one
     expect(burst(2, 1.5)).toEqual(['passed', 'overflowed']);
     expect(link.offer(500, 1.5, (time) => arrivals.push(time))).toBe('passed');
     expect(arrivals).toEqual([6, 7, 8, 9, 10, 10.5]);
@@ -92,7 +92,7 @@ describe('link', () => {
     expect(arrivals.every(({ sent, time }) => time === sent + 1 + 5)).toBe(true);
   });
 
-  it('drops what is larger than the MTU', () => {
+  it('drops datagrams larger than the MTU', () => {
     const link = new Link({ mtu: 1200 }, new Random('mtu'));
     const never = () => expect.unreachable();
     expect(link.offer(1200, 0, () => {})).toBe('passed');
@@ -100,7 +100,7 @@ describe('link', () => {
     expect(link.stats).toMatchObject({ oversize: 1, passed: 1 });
   });
 
-  it('has the same luck when another option changes', () => {
+  it('has the same random events when another option changes', () => {
     const lost = (options: LinkOptions) => {
       const arrived = new Set(offer({ loss: 0.3, ...options }, { count: 1000 }).arrivals.map(({ sent }) => sent));
       return arrived.size;

@@ -1,4 +1,4 @@
-/** Mappings of a NAT against a model that reads the whole history at each question; the ports they get; claims. */
+/** Mappings of a NAT compared with a model that scans the whole history at each query; their ports; claims. */
 import { describe, expect, it } from 'vitest';
 import type { SocketAddress } from '../../../protocol/control/index.ts';
 import { type MappingRules, Mappings } from '../../../transport/sim/mappings.ts';
@@ -32,7 +32,7 @@ interface Passed {
   time: number;
 }
 
-/** RFC 4787 §4.1 and §5, and the times of Linux, asked of the list of all datagrams that passed. */
+/** RFC 4787 §4.1 and §5, and the timeouts of Linux, derived from the list of all datagrams that passed. */
 class Model {
   readonly #rules: MappingRules;
   readonly #passed: Passed[] = [];
@@ -42,7 +42,7 @@ class Model {
     this.#rules = rules;
   }
 
-  /** A datagram has passed: it belongs to the mapping of the one before, or to a new one. */
+  /** A datagram has passed: it belongs to the mapping of the previous one, or to a new one. */
   pass(earlier: Passed | undefined, given: Omit<Passed, 'mapping'>): void {
     this.#passed.push({ mapping: earlier?.mapping ?? ++this.#mappings, ...given });
   }
@@ -76,7 +76,7 @@ class Model {
     return this.#rules.filter === 'address' ? one.address === other.address : same(one, other);
   }
 
-  /** When the last permission of such remotes ends. */
+  /** Expiry of the last permission of such remotes. */
   #end(mapping: number, concerns: (remote: SocketAddress) => boolean): number {
     const ends = remotes.filter(concerns).map((remote) => {
       const flow = this.#passed.filter((each) => each.mapping === mapping && this.#sharesPermission(each.remote, remote));
@@ -102,7 +102,7 @@ function pick<T>(random: Random, from: readonly T[]): T {
 
 describe('mappings', () => {
   it.each(rules)('are those of the model: $mapping, filter $filter, ports $ports', (each) => {
-    // Of all seeds: one alone need not see each.
+    // Over all seeds: one alone need not produce each.
     const answers = new Set<string>();
     for (const seed of seeds(2, 100)) {
       const random = new Random(`mappings ${seed}`);
@@ -132,7 +132,7 @@ describe('mappings', () => {
     expect([...answers].sort()).toEqual(each.filter === 'none' ? ['passed', 'unmapped'] : ['filtered', 'passed', 'unmapped']);
   });
 
-  it('keep one address outside for an address inside, and go round them', () => {
+  it('keep one address outside for an address inside, and use all of them in turn', () => {
     const mappings = new Mappings({ ...rules[0]!, mapping: 'address-port' }, [BOX, '198.51.100.8'], new Random('paired'));
     const outside = (inside: SocketAddress, remote: SocketAddress) => mappings.outward(inside, remote, 0)!.address;
     expect([outside(insides[0]!, remotes[0]!), outside(insides[1]!, remotes[1]!), outside(insides[2]!, remotes[0]!)]).toEqual([
@@ -143,7 +143,7 @@ describe('mappings', () => {
     expect(outside(insides[0]!, remotes[2]!)).toBe(BOX);
   });
 
-  it('forget what is over, however many there were', () => {
+  it('are discarded when they expire, however many there were', () => {
     const mappings = new Mappings({ ...rules[0]!, mapping: 'address-port', ports: 'random' }, [BOX], new Random('many'));
     // More than there are ports.
     let given = 0;
@@ -151,7 +151,7 @@ describe('mappings', () => {
     expect([given, mappings.made]).toEqual([80_000, 80_000]);
   });
 
-  it('are none when no port is free', () => {
+  it('are refused when no port is free', () => {
     const mappings = new Mappings({ ...rules[0]!, mapping: 'address-port', ports: 'sequential' }, [BOX], new Random('full'));
     const given = new Set(Array.from({ length: 64_512 }, (_, i) => mappings.outward(insides[0]!, at('203.0.113.1', i), 0)?.port));
     expect([given.size, given.has(undefined), Math.min(...(given as Set<number>))]).toEqual([64_512, false, 1024]);
@@ -178,13 +178,13 @@ describe('a claim', () => {
     expect(mappings.outward(inside, peer, 20)).toEqual(at(BOX, 4001));
     expect(mappings.outward(inside, station, 30)).toEqual(at(BOX, 4000));
     expect(mappings.outward(inside, at(peer.address, 99), 40)).toEqual(at(BOX, 4000));
-    // The flow keeps its port while it lives, also after the claim is over.
+    // The flow keeps its port while it lives, even after the claim has expired.
     for (const now of [29_000, 58_000]) expect(mappings.outward(inside, peer, now)).toEqual(at(BOX, 4001));
     expect(mappings.inward(peer, at(BOX, 4001), 58_001)).toEqual(inside);
     expect(mappings.inward(peer, at(BOX, 4000), 58_002)).toBe('unmapped');
   });
 
-  it('comes before the first flow of a socket, too, and is over after its time', () => {
+  it('precedes the first flow of a socket, too, and expires after its time', () => {
     const mappings = make();
     mappings.claim(peer, at(BOX, 4000), 0);
     expect(mappings.outward(inside, peer, 29_999)).toEqual(at(BOX, 4001));
@@ -213,7 +213,7 @@ describe('ports', () => {
     });
   };
 
-  it.each([1, 2, -1, 7, -100, 1000, 32_768])('of a sequence are %i apart, and all are given out', (stride) => {
+  it.each([1, 2, -1, 7, -100, 1000, 32_768])('of a sequence are %i apart, and all are assigned', (stride) => {
     const given = first(new PortAllocator('sequential', stride, new Random(`stride ${stride}`)), 64_512);
     expect(new Set(given).size).toBe(64_512);
     const steps = given.slice(1, 60).map((port, i) => (port - given[i]! + 65_536) % 65_536);
@@ -222,7 +222,7 @@ describe('ports', () => {
     if (stride !== 32_768) expect(steps.filter((step) => step === expected).length).toBeGreaterThan(50);
   });
 
-  it('of a socket stay, or are the next free one above, beginning again after the last', () => {
+  it('of a socket are preserved, or are the next free one above, wrapping after the last', () => {
     const allocator = new PortAllocator('preserve', 1, new Random('preserve'));
     expect(allocator.allocate(5000, () => true)).toBe(5000);
     expect(allocator.allocate(5000, (port) => port > 5003)).toBe(5004);

@@ -49,7 +49,7 @@ async function openPipe(simulation: Simulation, host: SimulatedHost, got: string
 }
 
 describe('a host that moves', () => {
-  it('sends from its new address, loses what comes to the old one, and tells its interfaces', async () => {
+  it('sends from its new address, loses datagrams to the old one, and reports its interfaces', async () => {
     const { simulation, laptop, here, there, station } = scene();
     here.send(1, station, 9);
     await simulation.run();
@@ -67,7 +67,7 @@ describe('a host that moves', () => {
     expect(await there.host.network.resolve('laptop')).toEqual([wifi]);
   });
 
-  it('loses what is under way to the old address', async () => {
+  it('loses datagrams in flight to the old address', async () => {
     const { simulation, laptop, here, there } = scene();
     there.send(1, cable, 5000);
     simulation.move(laptop, { addresses: [WIFI] });
@@ -75,7 +75,7 @@ describe('a host that moves', () => {
     expect(here.got).toEqual([]);
   });
 
-  it('has no way out while its link is down, and goes on where it was', async () => {
+  it('has no route while its link is down, and continues at its address', async () => {
     const { simulation, laptop, here, there, station } = scene();
     simulation.move(laptop, { addresses: [] });
     here.send(1, station, 9);
@@ -102,7 +102,7 @@ describe('a host that moves', () => {
     expect(() => laptop.bind({ port: 6001, host: cable, receive: noop })).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 
-  it('tells which addresses are near by its new networks', () => {
+  it('reports which addresses are near by its new networks', () => {
     const { simulation, laptop } = scene();
     const path = laptop.bind({ port: 1, local: true, receive: noop }).path('198.51.100.7', 1);
     expect([laptop.isNear('198.51.100.7'), path.local]).toEqual([false, false]);
@@ -130,7 +130,7 @@ describe('a host that moves', () => {
     ]);
   });
 
-  it('may use an address that another host has left, and restarts where it stood last', async () => {
+  it('may use an address that another host has left, and restarts at its last addresses', async () => {
     const { simulation, laptop } = scene();
     const box = simulation.nat('box', { outside: ['198.51.100.99'] });
     simulation.move(laptop, { addresses: ['10.0.0.2/24'], behind: box });
@@ -141,7 +141,7 @@ describe('a host that moves', () => {
     expect(() => simulation.host('third', { addresses: ['10.0.0.2/24'], behind: box })).toThrow(/already belongs to laptop/);
   });
 
-  it('changes nothing where an address has an owner or is none, and never a stopped host', async () => {
+  it('changes nothing where an address has an owner or is invalid, and never a stopped host', async () => {
     const { simulation, laptop, here, there, station } = scene();
     const invalid = expect.objectContaining({ code: 'INVALID_ARGUMENT' });
     expect(() => simulation.move(laptop, { addresses: [WIFI, `${station}/24`] })).toThrow(invalid);
@@ -155,7 +155,7 @@ describe('a host that moves', () => {
 });
 
 describe('WebSockets of a host that moves', () => {
-  it('are silent both ways without a word, and go on when it comes back in time', async () => {
+  it('are silent both ways without notification, and continue when it comes back in time', async () => {
     const { simulation, laptop } = scene();
     const got: string[] = [];
     let far: MessagePipe | undefined;

@@ -1,4 +1,4 @@
-/** Hop limits: where a datagram ends, and what it opened on its way. */
+/** Hop limits: where a datagram ends, and which boxes it opened on its way. */
 import { describe, expect, it } from 'vitest';
 import { type NatBox, type NatOptions, Simulation } from '../../../transport/sim/index.ts';
 import { fates, type Party, party } from './nat-support.ts';
@@ -16,7 +16,7 @@ function homes(options: Partial<NatOptions> = {}) {
 }
 
 describe('a hop limit', () => {
-  it.each([1, 2, 4, 7, 8, 9, 64])('of %i between two homes ends where so many routers say', async (limit) => {
+  it.each([1, 2, 4, 7, 8, 9, 64])('of %i between two homes ends after that many routers', async (limit) => {
     const { simulation, one, two } = homes({ filter: 'none' });
     two.send(0, '198.51.100.1', 9);
     await simulation.run();
@@ -30,7 +30,7 @@ describe('a hop limit', () => {
     expect([one.box.stats.expired, two.box.stats.expired]).toEqual(expired);
   });
 
-  it('lets a datagram open what it passed', async () => {
+  it('lets a datagram open the boxes that it passed', async () => {
     for (const limit of [1, 2]) {
       const { simulation, one, two } = homes();
       one.send(1, '198.51.100.2', 4000, limit);
@@ -41,7 +41,7 @@ describe('a hop limit', () => {
     }
   });
 
-  it('keeps an opener from being taken by the other box: open, announce, probe passes', async () => {
+  it('keeps an opener from reaching the other box: open, announce, probe passes', async () => {
     const { simulation, one, two } = homes({ inbound: 'claim' });
     for (const limit of [4, 7]) {
       one.send(limit, '198.51.100.2', 4000, limit);
@@ -56,7 +56,7 @@ describe('a hop limit', () => {
     expect([one.got, two.got]).toEqual([['2 from 198.51.100.2:4000'], ['1 from 198.51.100.1:4000']]);
   });
 
-  it('of 8 is taken by the other box', async () => {
+  it('of 8 reaches the other box', async () => {
     const { simulation, one, two } = homes({ inbound: 'claim' });
     for (const limit of [7, 8]) one.send(limit, '198.51.100.2', 4000, limit);
     await simulation.run();
@@ -81,7 +81,7 @@ describe('a hop limit', () => {
     expect(far.got).toEqual(['6 from 203.0.114.1:1']);
   });
 
-  it('counts each box of a provider and a home, and one for a turn', async () => {
+  it('counts each box of a provider and a home, and one for a hairpin', async () => {
     const simulation = new Simulation();
     const provider = simulation.nat('provider', { outside: ['198.51.100.1'], hops: 2, hairpin: true, filter: 'none' });
     const [one, two] = [1, 2].map((i) => {
@@ -111,7 +111,7 @@ describe('a hop limit', () => {
     };
     one.send(1, '198.51.100.2', 4000);
     one.send(2, '198.51.100.2', 4000, 4);
-    // Its own box ends this one: nobody sees it on the link.
+    // Its own box drops this one: it never reaches the link.
     one.send(3, '198.51.100.2', 4000, 1);
     one.host.stop();
     one.send(4, '198.51.100.2', 4000, 4);
@@ -119,7 +119,7 @@ describe('a hop limit', () => {
     expect(limits).toEqual([64, 4]);
   });
 
-  it('meets as many routers before a host that came back as before, or as many as it came back with', async () => {
+  it('meets as many routers before a host that returned as before, or as many as it returned with', async () => {
     const { simulation, one, two } = homes({ filter: 'none' });
     const addresses = ['203.0.113.9/24'];
     party(simulation.host('server', { addresses, hops: 2 }), 4000).host.stop();

@@ -1,4 +1,4 @@
-/** IPv6 behind boxes: forwarded, before a firewall, not at all; and NAT64 with the resolver that belongs to it. */
+/** IPv6 behind boxes: forwarded, behind a firewall, not at all; and NAT64 with its resolver. */
 import { describe, expect, it } from 'vitest';
 import { type NatOptions, Simulation } from '../../../transport/sim/index.ts';
 import { type Party, party } from './nat-support.ts';
@@ -25,7 +25,7 @@ describe('IPv6 behind a box', () => {
     expect(first.got).toEqual([`2 from ${INSIDE}:4000`, '3 from 198.51.100.7:4000']);
   });
 
-  it('passes a firewall as an answer only, by address and port, for as long as a flow is remembered', async () => {
+  it('passes a firewall only as an answer, by address and port, for as long as a flow is remembered', async () => {
     const { simulation, box, inside, first, second } = home({ v6: 'firewall', filter: 'none', mapping: 'address-port' });
     first.send(1, INSIDE, 4000);
     await simulation.run();
@@ -47,7 +47,7 @@ describe('IPv6 behind a box', () => {
     expect(inside.got).toHaveLength(3);
   });
 
-  it('stays at home where the box does not carry it, or has not the prefix', async () => {
+  it('does not leave the home where the box does not carry it, or lacks the prefix', async () => {
     const { simulation, box, inside, first } = home({});
     const neighbour = party(simulation.host('neighbour', { addresses: ['2001:db8:7::6/64'], behind: box }), 1);
     inside.send(1, SERVER, 1);
@@ -103,7 +103,7 @@ describe('NAT64', () => {
     expect(inside.got).toEqual(['3 from 64:ff9b::cb00:7101:1']);
   });
 
-  it('blocks by the IPv4 address, and gives none to hosts that have none outside', async () => {
+  it('blocks by the IPv4 address, and gives no NAT64 to hosts without an address outside', async () => {
     const { simulation, box, inside, server } = network({ blocked: true, allow: ['203.0.113.1'] });
     inside.send(1, '64:ff9b::cb00:7101', 1);
     inside.send(2, '64:ff9b::cb00:7102', 1);
@@ -114,7 +114,7 @@ describe('NAT64', () => {
     expect(none.box.stats.unrouted).toBe(1);
   });
 
-  it('is found by the resolver: names without IPv6 have addresses under the prefix', async () => {
+  it('is announced by the resolver: names without IPv6 have addresses under the prefix', async () => {
     const { simulation, inside } = network({ nat64: '2001:db8:64::/96' });
     simulation.host('both', { addresses: ['203.0.113.9/24', '2001:db8:99::9/64'] });
     const resolve = (name: string) => inside.host.network.resolve(name);

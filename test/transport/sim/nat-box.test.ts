@@ -1,4 +1,4 @@
-/** NAT boxes before hosts, with IPv4: what gets through from where, and as what it is seen. */
+/** NAT boxes with IPv4: which datagrams they pass, and with which source. */
 import { describe, expect, it } from 'vitest';
 import { type NatOptions, Simulation } from '../../../transport/sim/index.ts';
 import { fates, party, sourceOf } from './nat-support.ts';
@@ -19,7 +19,8 @@ function home(options: Partial<NatOptions> = {}, seed = 1) {
 
 describe('a NAT box', () => {
   it.each([
-    // mapping, filter → ports alike for another port and another address; what gets in from the same, another port, another address
+    // mapping, filter → same ports for another port and another address; passed from the same, another port, another
+    // address
     ['independent', 'none', [true, true], [true, true, true]],
     ['independent', 'address', [true, true], [true, true, false]],
     ['independent', 'address-port', [true, true], [true, false, false]],
@@ -64,7 +65,7 @@ describe('a NAT box', () => {
     if (ports === 'random') expect(new Set(given.slice(1).map((port, i) => port - given[i]!)).size).toBe(4);
   });
 
-  it('gives the next port where two hosts have the same', async () => {
+  it('assigns the next port where two hosts have the same', async () => {
     const { simulation, box, inside, first } = home();
     const second = party(simulation.host('second', { addresses: ['192.168.1.6/24'], behind: box }), 4000);
     for (const each of [inside, second]) each.send(0, '203.0.113.1', 1);
@@ -72,7 +73,7 @@ describe('a NAT box', () => {
     expect(first.got).toEqual([`0 from ${BOX}:4000`, `0 from ${BOX}:4001`]);
   });
 
-  it('lets nothing in before something went out, and counts why', async () => {
+  it('passes no incoming datagram before an outgoing one, and counts the reason', async () => {
     const { simulation, box, inside, first, other } = home();
     const seen = fates(simulation);
     first.send(1, BOX, 4000);
@@ -87,7 +88,7 @@ describe('a NAT box', () => {
     expect(box.stats).toMatchObject({ out: 1, in: 1, unmapped: 1, filtered: 1, mappings: 1, foreign: 0 });
   });
 
-  it('decides on arrival: what went out meanwhile counts', async () => {
+  it('decides on arrival: datagrams sent meanwhile count', async () => {
     const { simulation, inside, first } = home();
     first.send(1, BOX, 4000);
     await simulation.run(5);
@@ -96,7 +97,7 @@ describe('a NAT box', () => {
     expect(inside.got).toEqual(['1 from 203.0.113.1:1']);
   });
 
-  it('carries over the link of the hosts, also what has no mapping yet', async () => {
+  it("carries over the hosts' link, even without a mapping", async () => {
     const { simulation, inside, first, server } = home();
     simulation.link(server, inside.host, { delay: 70 });
     const packets: string[] = [];
@@ -111,7 +112,7 @@ describe('a NAT box', () => {
     expect(packets).toEqual([`server 203.0.113.1:1 > inside ${BOX}:4000`, `inside ${BOX}:4000 > server 203.0.113.1:1`]);
   });
 
-  it('forgets a flow after 30 s, and one with traffic both ways for more than 2 s after 120 s', async () => {
+  it('discards a flow after 30 s, and one with traffic both ways for more than 2 s after 120 s', async () => {
     const passes = async (exchanges: number, pause: number) => {
       const { simulation, inside, first } = home();
       for (let i = 0; i < exchanges; i++) {
@@ -134,7 +135,7 @@ describe('a NAT box', () => {
     ]);
   });
 
-  it('forgets everything at a reboot', async () => {
+  it('discards everything at a reboot', async () => {
     const { simulation, box, inside, first } = home({ ports: 'sequential' });
     inside.send(1, '203.0.113.1', 1);
     await simulation.run();
@@ -147,7 +148,7 @@ describe('a NAT box', () => {
     expect(sourceOf(first.got[1]).port).toBe(sourceOf(first.got[0]).port + 1);
   });
 
-  it('turns datagrams around only with hairpin, and then shows the address outside', async () => {
+  it('hairpins only when configured, and then shows the address outside', async () => {
     for (const hairpin of [false, true]) {
       const { simulation, box, inside } = home({ hairpin, filter: 'none' });
       const second = party(simulation.host('second', { addresses: ['192.168.1.6/24'], behind: box }), 5000);
@@ -160,7 +161,7 @@ describe('a NAT box', () => {
     }
   });
 
-  it('filters what it turns around', async () => {
+  it('filters hairpinned datagrams', async () => {
     const { simulation, box, inside } = home({ hairpin: true });
     const second = party(simulation.host('second', { addresses: ['192.168.1.6/24'], behind: box }), 5000);
     second.send(1, '203.0.113.1', 1);
@@ -172,7 +173,7 @@ describe('a NAT box', () => {
     expect([second.got, inside.got]).toEqual([[`4 from ${BOX}:4000`], [`3 from ${BOX}:5000`]]);
   });
 
-  it('takes for itself what nobody asked for, and gives the flow there another port', async () => {
+  it('claims unsolicited datagrams, and gives the flow there another port', async () => {
     const { simulation, box, inside, first, other } = home({ inbound: 'claim' });
     inside.send(1, '203.0.113.1', 1);
     other.send(2, BOX, 4000);
@@ -188,7 +189,7 @@ describe('a NAT box', () => {
     expect(box.stats.claimed).toBe(1);
   });
 
-  it('lets no UDP pass where it is blocked, except with those it allows', async () => {
+  it('passes no UDP where it is blocked, except with allowed addresses', async () => {
     const { simulation, box, inside, first, other } = home({ blocked: true, allow: ['203.0.113.1'], filter: 'none' });
     inside.send(1, '203.0.113.1', 1);
     inside.send(2, '203.0.114.1', 1);
@@ -200,7 +201,7 @@ describe('a NAT box', () => {
     expect(box.stats.blocked).toBe(2);
   });
 
-  it('forwards a port that was set up, answers from it, and takes it back', async () => {
+  it('forwards a configured port, answers from it, and removes it', async () => {
     for (const mapping of ['independent', 'address-port'] as const) {
       const { simulation, box, inside, other } = home({ mapping, ports: 'random' });
       const remove = box.forward(80, { address: '192.168.1.5', port: 4000 });
@@ -219,7 +220,7 @@ describe('a NAT box', () => {
     }
   });
 
-  it('refuses what makes no sense', () => {
+  it('refuses invalid options', () => {
     const { simulation, box } = home();
     const invalid = expect.objectContaining({ code: 'INVALID_ARGUMENT' });
     expect(() => simulation.nat('box', { outside: ['198.51.100.8'] })).toThrow(invalid);
@@ -235,7 +236,7 @@ describe('a NAT box', () => {
 });
 
 describe('foreign flows', () => {
-  it('take ports: a Poisson process of the rate stated', async () => {
+  it('take ports: a Poisson process of the configured rate', async () => {
     const { simulation, box, inside, first } = home({ mapping: 'address-port', ports: 'sequential', timeout: 5000 });
     box.occupy(5);
     const steps: number[] = [];
@@ -250,7 +251,7 @@ describe('foreign flows', () => {
     const counted = steps.slice(1);
     const mean = counted.reduce((sum, step) => sum + step) / counted.length;
     const variance = counted.reduce((sum, step) => sum + (step - mean) ** 2, 0) / counted.length;
-    // Twenty-five in 5 s on average; of a Poisson distribution the variance is the same.
+    // Twenty-five in 5 s on average; the variance of a Poisson distribution is the same.
     expect(Math.abs(mean - 25)).toBeLessThan(1);
     expect(variance).toBeGreaterThan(18);
     expect(variance).toBeLessThan(33);
@@ -261,7 +262,7 @@ describe('foreign flows', () => {
     expect(box.stats.foreign).toBe(before);
   });
 
-  it('can have the port of a socket, and nothing gets in through theirs', async () => {
+  it('can have the port of a socket, and pass no datagram to it', async () => {
     const { simulation, box, first } = home({ ports: 'preserve', timeout: 1e6 });
     box.occupy(1000);
     await simulation.run(10_000);
@@ -285,7 +286,7 @@ describe('boxes', () => {
     return { simulation, one: parties[0]!, two: parties[1]!, server, provider: behind.behind };
   }
 
-  it('have realms of their own: the same addresses twice, and neighbours behind one box', async () => {
+  it('have separate realms: the same addresses twice, and neighbours behind one box', async () => {
     const { simulation, one, two } = homes();
     const neighbour = party(simulation.host('neighbour', { addresses: ['192.168.1.6/24'], behind: one.box }), 5000);
     for (const each of [one, two]) each.send(1, '192.168.1.6', 5000);
@@ -307,7 +308,7 @@ describe('boxes', () => {
     expect([one.got, two.got]).toEqual([['2 from 198.51.101.2:4000'], ['1 from 198.51.101.1:4000']]);
   });
 
-  it('cannot be punched at once where both take datagrams for themselves', async () => {
+  it('cannot be punched at once where both claim unsolicited datagrams', async () => {
     const { simulation, one, two } = homes({ inbound: 'claim' });
     for (const each of [one, two]) each.send(0, '203.0.113.1', 1);
     await simulation.run();
@@ -320,7 +321,7 @@ describe('boxes', () => {
     expect([one.box.stats.claimed, two.box.stats.claimed]).toEqual([1, 2]);
   });
 
-  it('stand behind one another: both map, and both let in', async () => {
+  it('stand behind one another: both map, and both filter', async () => {
     const { simulation, one, two, server, provider } = homes({}, { ports: 'random' });
     one.send(1, '203.0.113.1', 1);
     two.send(1, '203.0.113.1', 1);
@@ -362,7 +363,7 @@ describe('boxes', () => {
     await expect(server.host.network.resolve('neighbour')).rejects.toMatchObject({ code: 'DNS' });
   });
 
-  it('have hosts that are rebound, stop and come back', async () => {
+  it('have hosts that are rebound, stop and return', async () => {
     const { simulation, one, server } = homes();
     one.send(1, '203.0.113.1', 1);
     simulation.rebind(one.host);
@@ -382,7 +383,7 @@ describe('boxes', () => {
     expect(sourceOf(server.got.at(-1)).address).toBe('198.51.101.1');
   });
 
-  it('take forged datagrams: from the core, and from a realm', async () => {
+  it('pass forged datagrams: from the core, and from a realm', async () => {
     const { simulation, one, two, server } = homes({ filter: 'none' });
     two.send(0, '203.0.113.1', 1);
     await simulation.run();

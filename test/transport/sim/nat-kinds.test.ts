@@ -1,4 +1,4 @@
-/** The kinds of the matrix are what their names say: as two servers see them, and as a hop limit meets them. */
+/** The kinds of the matrix behave as their names say: as two servers see them, and as a hop limit meets them. */
 import { describe, expect, it } from 'vitest';
 import { Simulation } from '../../../transport/sim/index.ts';
 import { homeOf, type NatKind, natKinds } from '../../support/nat-kinds.ts';
@@ -27,7 +27,8 @@ async function probe(kind: NatKind) {
 
 describe('kinds of NAT', () => {
   it.each([
-    // what passes from the same, another port, another address; the port towards another port and another address, by difference; IPv6
+    // passed from the same, another port, another address; difference of the port towards another port and another
+    // address; IPv6
     ['open', [0, 1, 2], [0, 0], false],
     ['full-cone', [0, 1, 2], [0, 0], false],
     ['address', [0, 1], [0, 0], false],

@@ -1,4 +1,7 @@
-/** Products behind NAT boxes: device and client reach one another through the base station from every kind of home, and again after a reboot of both boxes. */
+/**
+ * Products behind NAT boxes: device and client reach one another through the base station from every kind of home, and
+ * again after a reboot of both boxes.
+ */
 import { expect, it } from 'vitest';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import { homeOf, natKinds } from '../../support/nat-kinds.ts';

@@ -1,14 +1,14 @@
-/** Hosts that send one byte and note what arrives, for the tests of NAT boxes. */
+/** Hosts that send one byte and record arrivals, for the tests of NAT boxes. */
 import type { PacketFate, SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
 
-/** A socket of a host, and what it got: `value from address:port`. */
+/** A socket of a host, and its arrivals: `value from address:port`. */
 export interface Party {
   readonly host: SimulatedHost;
   readonly port: number;
   readonly got: string[];
-  /** Sends one byte; with a hop limit of its own where one is given. */
+  /** Sends one byte, with its own hop limit if given. */
   send(value: number, address: string, port: number, hopLimit?: number): void;
-  /** To where the last datagram came from. */
+  /** Source of the last datagram. */
   answer(value: number): void;
 }
 
@@ -30,7 +30,7 @@ export function party(host: SimulatedHost, port: number): Party {
   return { host, port, got, send, answer: (value) => send(value, last!.address, last!.port) };
 }
 
-/** What becomes of each datagram from now on, the verdict of the link left out. */
+/** The fate of each datagram from now on, without the verdict of the link. */
 export function fates(simulation: Simulation): PacketFate[] {
   const seen: PacketFate[] = [];
   simulation.onTrace = (_, fate) => fate !== 'passed' && seen.push(fate);

@@ -6,7 +6,7 @@ import { Nat } from '../../../transport/sim/nat.ts';
 describe('nat', () => {
   const inside = { address: '10.0.0.1', port: 4433 };
 
-  it('leaves alone who was never rebound', () => {
+  it('leaves hosts unchanged that were never rebound', () => {
     const nat = new Nat();
     expect(nat.outward(inside)).toEqual(inside);
     expect(nat.inward(inside)).toEqual(inside);
@@ -27,7 +27,7 @@ describe('nat', () => {
   it.each([
     ['10.0.0.1', /^198\.18\./],
     ['fd00::1', /^2001:db8::/],
-  ])('changes the address of %s, and forgets the mapping before', (address, range) => {
+  ])('changes the address of %s, and discards the previous mapping', (address, range) => {
     const nat = new Nat();
     nat.rebind(address, 'address');
     const first = nat.outward({ address, port: 7 });
@@ -77,7 +77,7 @@ describe('rebinding of a host', () => {
     expect(new Set(sources.map((source) => source.split(':')[0])).size).toBe(2);
   });
 
-  it('loses what is under way to the source before', async () => {
+  it('loses datagrams in flight to the previous source', async () => {
     const { simulation, client, seen, back, send } = await echoing();
     send(1);
     simulation.rebind(client, 'port', 15);
@@ -88,7 +88,7 @@ describe('rebinding of a host', () => {
     expect(back).toEqual([2]);
   });
 
-  it('does not touch what a host sends to itself', async () => {
+  it('does not affect datagrams of a host to itself', async () => {
     const simulation = new Simulation();
     const host: SimulatedHost = simulation.host('alone');
     const got: string[] = [];
@@ -101,7 +101,7 @@ describe('rebinding of a host', () => {
 });
 
 describe('corruption in a simulation', () => {
-  it('delivers a changed copy and leaves the sender its own', async () => {
+  it("delivers a changed copy and leaves the sender's bytes unchanged", async () => {
     const simulation = new Simulation({ link: { corrupt: 1 } });
     const [a, b] = [simulation.host('a'), simulation.host('b')];
     const received: Uint8Array[] = [];

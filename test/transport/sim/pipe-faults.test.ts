@@ -1,6 +1,6 @@
 /**
- * WebSockets under whatever passes: links that lose, stalls, sleep, moves and back, proxies. Each message arrives once, in order, and
- * `sent` is called once each.
+ * WebSockets under passing faults: links that lose, stalls, sleep, moves and back, proxies. Each message arrives once,
+ * in order, and `sent` is called once for each.
  */
 import { describe, expect, it } from 'vitest';
 import { type MessagePipe, Random, type SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
@@ -10,7 +10,7 @@ const MESSAGES = 60;
 const HOME = '192.0.2.10/24';
 const AWAY = '198.51.100.20/24';
 
-/** One end: numbers what it sends and notes what it gets. */
+/** One end: numbers its messages and records the received ones. */
 class End {
   readonly got: number[] = [];
   readonly sent: number[] = [];
@@ -30,7 +30,7 @@ class End {
   }
 }
 
-/** What is done to the pipe for a while, and taken back. */
+/** A fault of the pipe for a while, and its end. */
 function fault(random: Random, simulation: Simulation, laptop: SimulatedHost): () => void {
   const [pipe] = simulation.pipes(laptop);
   const options = [
@@ -60,7 +60,7 @@ function fault(random: Random, simulation: Simulation, laptop: SimulatedHost): (
   return options[Math.floor(random.fraction() * options.length)]!();
 }
 
-describe('a pipe under faults that pass', () => {
+describe('a pipe under passing faults', () => {
   it.each(seeds(10, 300))('delivers everything once and in order, seed %i', async (seed) => {
     const random = new Random(`pipe ${seed}`);
     const simulation = new Simulation({ seed, link: { delay: 20, rate: 1e6, loss: 0.05 } });

@@ -1,4 +1,4 @@
-/** WebSockets of the simulator: how they open, that they are ordered pipes, and what a test can do to them. */
+/** WebSockets of the simulator: opening, ordered delivery, and faults that a test can cause. */
 import { describe, expect, it } from 'vitest';
 import type { MessagePipe } from '../../../transport/environment.ts';
 import { type SimulatedHost, Simulation, type SimulationOptions, type WebSocketListenOptions } from '../../../transport/sim/index.ts';
@@ -6,7 +6,7 @@ import { type SimulatedHost, Simulation, type SimulationOptions, type WebSocketL
 const PROTOCOL = 'svc.1';
 const noSent = () => {};
 
-/** One end of a pipe, and what it got. */
+/** One end of a pipe, and its received messages. */
 class End {
   pipe!: MessagePipe;
   readonly bytes: Uint8Array[] = [];
@@ -73,7 +73,7 @@ describe('opening', () => {
     expect(secure.simulation.now).toBeCloseTo(120);
   });
 
-  it('tells each end the address of the other, and counts sockets', async () => {
+  it('reports to each end the address of the other, and counts sockets', async () => {
     const { station, client, accepted, open } = scene();
     client.bind({ port: 0, receive: noSent });
     const { pipe } = await open({ url: `ws://[${station.addresses[1]}]:80/` });
@@ -81,7 +81,7 @@ describe('opening', () => {
     expect(accepted[0]!.pipe).toMatchObject({ index: 0, address: client.addresses[1], port: 49_152 });
   });
 
-  it('delivers what the acceptor sends at once, after it is open', async () => {
+  it('delivers messages that the acceptor sends at once, after it is open', async () => {
     const early = (pipe: MessagePipe) => {
       pipe.send(Uint8Array.of(7), noSent);
       return { receive: noSent, closed: noSent };
@@ -96,7 +96,7 @@ describe('opening', () => {
     expect([order, simulation.now]).toEqual([['open', 'received 7'], 80]);
   });
 
-  it('is refused after a round trip where nobody listens, and never answered where nobody is', async () => {
+  it('is refused after a round trip without a listener, and never answered without a host', async () => {
     const { simulation, station, open } = scene();
     await expect(open({ url: 'ws://station:81/' })).rejects.toMatchObject({ code: 'CONNECTION_REFUSED' });
     expect(simulation.now).toBeCloseTo(40);
@@ -120,7 +120,7 @@ describe('opening', () => {
     ['another path', { url: 'ws://station/svc/v2' }, { path: '/svc/v1' }, 'BAD_RESPONSE'],
     ['a status', {}, { accept: () => 503 }, 'BAD_RESPONSE'],
     [
-      'a certificate, where it counts',
+      'a certificate, where it is verified',
       { url: 'wss://station:80/', verifyCertificate: true },
       { secure: true, validCertificate: false },
       'CERTIFICATE_VALIDATION_FAILED',
@@ -134,7 +134,7 @@ describe('opening', () => {
     expect(simulation.pipes()).toEqual([]);
   });
 
-  it('takes a certificate that is not valid where it does not count', async () => {
+  it('accepts an invalid certificate where it is not verified', async () => {
     const { open, accepted } = scene({}, { secure: true, validCertificate: false, port: 443 });
     await open({ url: 'wss://station/' });
     expect(accepted).toHaveLength(1);
@@ -162,7 +162,7 @@ describe('opening', () => {
     expect(() => station.listenWebSocket({ ...again, port: 0 })).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 
-  it('leaves every NAT box by the address of the outermost, also where UDP is blocked', async () => {
+  it('passes every NAT box with the address of the outermost, also where UDP is blocked', async () => {
     const { simulation, accepted } = scene();
     const provider = simulation.nat('provider', { outside: ['198.51.100.7'], blocked: true });
     const home = simulation.nat('home', { outside: ['100.64.0.9'], behind: provider });
@@ -188,7 +188,7 @@ describe('opening', () => {
 });
 
 describe('an open pipe', () => {
-  it('carries whole messages in order, and bytes as they were sent', async () => {
+  it('carries whole messages in order, with unchanged bytes', async () => {
     const { simulation, accepted, open } = scene();
     const end = await open();
     const messages = [Uint8Array.of(), new Uint8Array(65_535).map((_, i) => i), Uint8Array.of(3)];
@@ -198,7 +198,7 @@ describe('an open pipe', () => {
     expect(end.bytes).toEqual(messages);
   });
 
-  it('calls sent in order as the line of the link gets free, and never before send returns', async () => {
+  it("calls sent in order as the link's line becomes free, and never before send returns", async () => {
     const { simulation, accepted, open } = scene({ link: { delay: 20, rate: 80_000 } });
     const end = await open();
     const start = simulation.now;
@@ -211,7 +211,7 @@ describe('an open pipe', () => {
     expect(accepted[0]!.got).toHaveLength(3);
   });
 
-  it('calls sent at once for what fits into the send buffer of the host', async () => {
+  it('calls sent at once for messages that fit into the send buffer of the host', async () => {
     const simulation = new Simulation({ link: { delay: 20, rate: 80_000 } });
     const accepted: End[] = [];
     const station = simulation.host('station');
@@ -238,7 +238,7 @@ describe('an open pipe', () => {
     expect(accepted[0]!.got).toEqual([`1 at ${Math.round(start + 220)}`]);
   });
 
-  it('loses nothing: what a link loses or damages is late, and holds up what is behind it', async () => {
+  it('loses nothing: a message that a link loses or damages is late, and delays those behind it', async () => {
     const { simulation, accepted, open } = scene({ link: { delay: 20 } });
     const end = await open();
     simulation.link('client', 'station', { delay: 20, loss: 1 }, { delay: 20 });
@@ -254,7 +254,7 @@ describe('an open pipe', () => {
     expect(accepted[0]!.got.slice(9).map((text) => Number(text.split(' ')[0]))).toEqual(Array.from({ length: 200 }, (_, i) => i));
   });
 
-  it('sends again what arrives damaged', async () => {
+  it('retransmits messages that arrive damaged', async () => {
     const { simulation, accepted, open } = scene();
     const end = await open();
     simulation.link('client', 'station', { delay: 20, corrupt: 1, longestBurst: 1 }, { delay: 20 });
@@ -263,7 +263,7 @@ describe('an open pipe', () => {
     expect(accepted[0]!.got).toEqual(['1 at 340']);
   });
 
-  it('doubles its patience while a link is down, and gives up after a quarter of an hour', async () => {
+  it('doubles its timeout while a link is down, and gives up after a quarter of an hour', async () => {
     const { simulation, accepted, open } = scene();
     const end = await open();
     simulation.link('client', 'station', { delay: 20, loss: 1 });
@@ -279,7 +279,7 @@ describe('an open pipe', () => {
     expect(accepted[0]!.ended).toEqual([]);
   });
 
-  it('delivers what was sent before a close, and tells the other end the code', async () => {
+  it('delivers messages sent before a close, and reports the code to the other end', async () => {
     const { simulation, accepted, open } = scene({ link: { delay: 20, rate: 80_000 } });
     const end = await open();
     const sent: number[] = [];
@@ -296,7 +296,7 @@ describe('an open pipe', () => {
     expect(simulation.pipes()).toEqual([]);
   });
 
-  it('is reset when it sends to an end that has closed meanwhile, and says so once', async () => {
+  it('is reset when it sends to an end that has closed meanwhile, and reports it once', async () => {
     const { simulation, accepted, open } = scene();
     const end = await open();
     end.pipe.close();
@@ -331,7 +331,7 @@ describe('faults of pipes', () => {
     expect(simulation.pipes()).toEqual([]);
   });
 
-  it('is half-open: messages go nowhere, up to what kernels hold, and nobody is told until the kernel gives up', async () => {
+  it('is half-open: messages are lost, up to what kernels hold, and neither end is notified until the kernel gives up', async () => {
     const { simulation, accepted, open } = scene();
     const end = await open();
     simulation.pipes()[0]!.halfOpen();
@@ -343,7 +343,7 @@ describe('faults of pipes', () => {
     expect([sent, end.ended, accepted[0]!.ended]).toEqual([300, [expect.stringContaining('TIMEOUT')], []]);
   });
 
-  it('is cut: both ends are told at once, also one that is opening', async () => {
+  it('is cut: both ends are notified at once, also one that is opening', async () => {
     const { simulation, client, accepted, open } = scene();
     const end = await open();
     simulation.pipes()[0]!.cut();
@@ -353,7 +353,7 @@ describe('faults of pipes', () => {
     expect(simulation.pipes()).toEqual([]);
   });
 
-  it('goes through a proxy that passes on by the batch', async () => {
+  it('passes through a proxy that forwards in batches', async () => {
     const { simulation, client, accepted, open } = scene();
     const end = await open();
     simulation.pipes()[0]!.batch(1000);
@@ -368,7 +368,7 @@ describe('faults of pipes', () => {
     expect(accepted[0]!.got.at(-1)).toBe('4 at 2050');
   });
 
-  it('is half-open when the plug of the other host is pulled, until the host is back and knows nothing of it', async () => {
+  it('is half-open when the other host loses power, until the host is back and does not know it', async () => {
     const { simulation, station, accepted, open } = scene();
     const end = await open();
     station.stop();
@@ -392,7 +392,7 @@ describe('faults of pipes', () => {
 });
 
 describe('a firewall', () => {
-  it('drops all UDP of a host either way and lets TCP through', async () => {
+  it('drops all UDP of a host either way and passes TCP', async () => {
     const { simulation, station, client, accepted, open } = scene();
     const got: string[] = [];
     const there = station.bind({ port: 9, receive: () => got.push('station') });

@@ -1,4 +1,7 @@
-/** Base stations that restart on a host of the simulation, with and without SHUTDOWN: the same place, the same key, and none of the state. */
+/**
+ * Base stations that restart on a host of the simulation, with and without SHUTDOWN: the same address, the same key,
+ * and none of the state.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
@@ -17,7 +20,7 @@ describe('a base station that restarts', () => {
     ['shutdown', 5000],
     ['killed', 15_000],
     ['unplugged', 15_000],
-  ] as const)('by %s: what was attached is so again within %i ms', async (how, limit) => {
+  ] as const)('by %s: attached devices are attached again within %i ms', async (how, limit) => {
     const { address, fingerprint } = station;
     const under = await fixture.attached();
     const since = fixture.sim.now;
@@ -28,7 +31,7 @@ describe('a base station that restarts', () => {
     expect(under.events).toEqual(['ATTACHED', 'DETACHED', 'ATTACHED']);
   });
 
-  it('is away for as long as the test says', async () => {
+  it('is away for the configured time', async () => {
     const before = fixture.sim.now;
     await station.restart('killed', 60_000);
     expect(fixture.sim.now - before).toBeGreaterThanOrEqual(60_000);

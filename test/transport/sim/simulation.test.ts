@@ -71,7 +71,7 @@ describe('simulated network', () => {
     expect(a.received.map(({ path }) => path.address)).toEqual(['127.0.0.1', '::1', a.host.addresses[0]]);
   });
 
-  it('calls local what came to a local socket from loopback, link-local or an own prefix', async () => {
+  it('calls local a datagram to a local socket from loopback, link-local or an own prefix', async () => {
     const simulation = new Simulation();
     const device = await peer(simulation, 'device', { addresses: ['192.168.1.5/24', 'fe80::5/64'], local: true });
     const global = await device.host.network.bind({ port: 0, receive: noRelease });
@@ -87,7 +87,7 @@ describe('simulated network', () => {
     }
   });
 
-  it('gives ports and refuses what cannot be bound', async () => {
+  it('assigns ports and refuses invalid binds', async () => {
     const simulation = new Simulation();
     const a = await peer(simulation, 'a');
     const bind = (port: number, host?: string) =>
@@ -194,7 +194,7 @@ describe('intervention', () => {
     ]);
   });
 
-  it('traces what becomes of each datagram', async () => {
+  it('traces the fate of each datagram', async () => {
     const simulation = new Simulation({ link: { mtu: 100 } });
     const [a, b] = await pair(simulation);
     const fates: string[] = [];
@@ -262,7 +262,7 @@ describe('virtual time', () => {
     await expect(simulation.run(() => false, 100)).rejects.toThrow('seed 1: condition did not come true within 100 ms');
   });
 
-  it('gives promises their turns before time moves on', async () => {
+  it('runs promise callbacks before time advances', async () => {
     const simulation = new Simulation();
     const { clock } = simulation.host('a');
     const seen: number[] = [];
@@ -292,14 +292,14 @@ describe('virtual time', () => {
     expect(await simulation.settle(Promise.all([task(10), task(7), task(1000)]))).toEqual([100, 143, 1]);
   });
 
-  it('settles with the value or the error, and says when a promise can never settle', async () => {
+  it('settles with the value or the error, and reports when a promise can never settle', async () => {
     const simulation = new Simulation({ seed: 'x' });
     expect(await simulation.settle(Promise.resolve(5))).toBe(5);
     await expect(simulation.settle(Promise.reject(new Error('no')))).rejects.toThrow('no');
     await expect(simulation.settle(new Promise(() => {}))).rejects.toThrow('seed x: nothing is left to happen at 0 ms');
   });
 
-  it('passes on what a callback throws, and may run again then', async () => {
+  it('throws the exception of a callback, and may run again then', async () => {
     const simulation = new Simulation();
     const { clock } = simulation.host('a');
     clock.schedule(1, () => {
@@ -309,7 +309,7 @@ describe('virtual time', () => {
     expect(await simulation.run()).toBe(true);
   });
 
-  it('does not run twice at once and notices when time stands still', async () => {
+  it('does not run twice at once and detects when time stands still', async () => {
     const simulation = new Simulation();
     const { clock } = simulation.host('a');
     const first = simulation.run(1);
@@ -332,7 +332,7 @@ describe('virtual time', () => {
 });
 
 describe('step by step', () => {
-  it('goes from instant to instant, at most to the time given, and runs all that happens in one', () => {
+  it('advances from instant to instant, at most to the given time, and runs all events of one', () => {
     const simulation = new Simulation();
     const { clock } = simulation.host('a');
     const ran: string[] = [];
@@ -369,7 +369,7 @@ describe('step by step', () => {
     expect(() => b.bind({ port: 1, receive: () => {} })).toThrow(expect.objectContaining({ code: 'PORT_IN_USE' }));
   });
 
-  it('is not for a simulation that is running, and notices when time stands still', async () => {
+  it('is refused for a running simulation, and detects when time stands still', async () => {
     const simulation = new Simulation();
     const { clock } = simulation.host('a');
     const running = simulation.run(1);
@@ -403,7 +403,7 @@ describe('determinism', () => {
       if (host === hosts[0])
         for (let i = 0; i < 10; i++) socket.send(Uint8Array.of(i), 0, 1, socket.path(hosts[1].addresses[0]!, 1), noRelease);
     }
-    // b binds after a has sent: the datagrams are still on their way
+    // b binds after a has sent: the datagrams are still in flight
     await simulation.run(60_000);
     return lines.join('\n');
   }

@@ -1,4 +1,6 @@
-/** Clocks that jump: a host that sleeps, with a monotonic clock that stands still or runs on, and one whose wall clock is set. */
+/**
+ * Clocks that jump: a host that sleeps, with a monotonic clock that stops or runs on, and one whose wall clock is set.
+ */
 import { describe, expect, it } from 'vitest';
 import { type SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
 import { party } from './nat-support.ts';
@@ -17,7 +19,7 @@ function scene(clockRunsAsleep = false) {
 }
 
 describe('a host that sleeps', () => {
-  it('has timers with the time left that they had, and a monotonic clock that stood still', async () => {
+  it('has timers with their remaining time, and a monotonic clock that stopped', async () => {
     const { simulation, host, seen, note, at } = scene();
     host.clock.schedule(50, note('before'));
     host.clock.schedule(150, note('during'));
@@ -40,7 +42,7 @@ describe('a host that sleeps', () => {
     expect(seen).toEqual(['earlier 1100 1100', 'during 1100 1100', 'after 2000 2000']);
   });
 
-  it('sleeps again and again, until it is woken, and longer when it is told so', async () => {
+  it('sleeps again and again, until it is woken, and longer when a sleep is extended', async () => {
     const { simulation, host, seen, note, at } = scene();
     host.clock.schedule(250, note('timer'));
     at(100, () => host.sleep());
@@ -52,7 +54,7 @@ describe('a host that sleeps', () => {
     expect(seen).toEqual(['timer 490 250']);
   });
 
-  it('runs what was deferred, and started by others meanwhile, when it wakes, and nothing that was cancelled', async () => {
+  it('runs deferred callbacks, and those scheduled meanwhile, when it wakes, and no cancelled ones', async () => {
     const { simulation, host, seen, note, at } = scene();
     const cancels: (() => void)[] = [];
     at(100, () => {
@@ -91,7 +93,7 @@ describe('a host that sleeps', () => {
     expect(seen).toEqual([]);
   });
 
-  it('ends as any other host when time has rounding errors', async () => {
+  it('ends like any other host when time has rounding errors', async () => {
     const { simulation, host } = scene();
     let fired = 0;
     const tick = (): void => {
@@ -125,7 +127,7 @@ describe('WebSockets of a host that sleeps', () => {
     return { got, end, far: await accepted };
   }
 
-  it('hold what is sent to it until it wakes', async () => {
+  it('hold messages to it until it wakes', async () => {
     const { simulation, host, other } = scene();
     const { got, end, far } = await pipe(simulation, host, other);
     let sent = 0;
@@ -140,7 +142,7 @@ describe('WebSockets of a host that sleeps', () => {
     expect(got).toEqual(['laptop 1', 'laptop 2', 'station 3']);
   });
 
-  it('tell it of their end when it wakes', async () => {
+  it('report their end to it when it wakes', async () => {
     const { simulation, host, other } = scene();
     const { got, far } = await pipe(simulation, host, other);
     host.sleep(60_000);
@@ -151,7 +153,7 @@ describe('WebSockets of a host that sleeps', () => {
     expect(got).toEqual(['laptop closed']);
   });
 
-  it('are over for the other end after a quarter of an hour, and reset when the sleeper speaks', async () => {
+  it('end for the other end after a quarter of an hour, and are reset when the sleeper sends', async () => {
     const { simulation, host, other } = scene();
     const { got, end, far } = await pipe(simulation, host, other);
     host.sleep(3_600_000);
@@ -165,7 +167,7 @@ describe('WebSockets of a host that sleeps', () => {
     expect(got).toEqual(['station closed', 'laptop closed']);
   });
 
-  it('wait with what it had not sent', async () => {
+  it('keep its unsent messages', async () => {
     const { simulation, host, other } = scene();
     simulation.link(host, other, { delay: 5, rate: 80_000 });
     const { got, end } = await pipe(simulation, host, other);
@@ -178,7 +180,7 @@ describe('WebSockets of a host that sleeps', () => {
     expect([early < 20, got.length]).toEqual([true, 30]);
   });
 
-  it('are cut in its sleep, which it hears when it wakes', async () => {
+  it('are cut in its sleep, which it learns when it wakes', async () => {
     const { simulation, host, other } = scene();
     const { got } = await pipe(simulation, host, other);
     host.sleep(1000);
@@ -190,7 +192,7 @@ describe('WebSockets of a host that sleeps', () => {
 });
 
 describe('a wall clock', () => {
-  it('is set and goes on from there, and timers do not notice', async () => {
+  it('is set and continues from there, without effect on timers', async () => {
     const { simulation, host, seen, note } = scene();
     host.clock.schedule(100, note('timer'));
     host.setWallTime(START + 31_536_000_000);
@@ -203,7 +205,7 @@ describe('a wall clock', () => {
   });
 });
 
-it('after a sleep its clock moves on for whoever waits for less than time of the simulation can say', async () => {
+it('after a sleep its clock advances for a wait shorter than the resolution of simulated time', async () => {
   const { simulation, host } = scene();
   await simulation.run(100.3);
   host.sleep(1_000_000);

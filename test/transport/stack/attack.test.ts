@@ -4,7 +4,7 @@ import { seeds, size } from '../../support/size.ts';
 import { bench, equal, PORT, roundTrip, StreamPort } from './support.ts';
 
 describe('datagrams of an attacker', () => {
-  it.each(seeds(2, 20))('garbage neither stops nor is answered (seed %d)', async (seed) => {
+  it.each(seeds(2, 20))('garbage neither stops the session nor is answered (seed %d)', async (seed) => {
     const { simulation, random, connect, device, deviceHost } = await bench({ seed });
     const session = await simulation.settle(connect());
     const destination = { address: deviceHost.addresses[0]!, port: PORT };
@@ -80,7 +80,7 @@ describe('datagrams of an attacker', () => {
     expect([device.stats(), client.stats()]).toMatchObject([{ failures: 0 }, { failures: 0 }]);
   });
 
-  it('another key than the pinned one gets nothing of ours', async () => {
+  it('a device with another key than the pinned one receives none of our data', async () => {
     const { simulation, connect, device } = await bench();
     const error = await simulation.settle(connect({ pin: '00'.repeat(32) }).catch((reason: Error) => reason));
     expect(error).toMatchObject({ code: 'FINGERPRINT_MISMATCH' });
@@ -88,7 +88,7 @@ describe('datagrams of an attacker', () => {
     expect(device.sessions.size).toBe(0);
   });
 
-  it('a device is invisible to who does not know its name', async () => {
+  it('a device is invisible to a client that does not know its name', async () => {
     const { simulation, connect } = await bench();
     let answers = 0;
     simulation.onPacket = ({ from }) => {

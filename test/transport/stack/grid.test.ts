@@ -1,4 +1,4 @@
-/** Handshake, CoAP and streams, byte for byte, over links with every combination of faults. */
+/** Handshake, CoAP and streams, unchanged bytes, over links with every combination of faults. */
 import { describe, expect, it } from 'vitest';
 import { seeds, size, slice } from '../../support/size.ts';
 import { bench, equal, roundTrip, StreamPort } from './support.ts';

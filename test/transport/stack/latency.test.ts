@@ -1,6 +1,6 @@
 /**
- * What the first byte and a small answer cost: exact round trips in virtual time, exact datagrams. A packet or a trip more is a regression, however
- * little it shows on loopback.
+ * The cost of the first byte and of a small answer: exact round trips in virtual time, exact datagrams. An additional
+ * packet or round trip is a regression, however little it shows on loopback.
  */
 import { expect, it } from 'vitest';
 import { PacketType } from '../../../protocol/packet/index.ts';
@@ -10,7 +10,7 @@ import { deviceTarget, hosts, type Pair, testRouter, utf8 } from '../session/sup
 const RTT = 50;
 const ECHOES = 50;
 
-/** A client and a device that echoes streams and requests, and the kinds of packets on the wire as they are sent. */
+/** A client and a device that echoes streams and requests, and the kinds of sent packets in order. */
 async function scene(link: LinkOptions) {
   const both: Pair = await hosts({
     link,
@@ -94,7 +94,7 @@ it('both ends know the round-trip time from the handshake', async () => {
   expect(both.accepted[0]!.stats()).toMatchObject({ rtt: RTT, minimumRtt: RTT });
 });
 
-it('a handshake packet that was repeated gives no round-trip time', async () => {
+it('a retransmitted handshake packet gives no round-trip time', async () => {
   const { simulation, connect } = await scene({ delay: RTT / 2 });
   let dropped = 0;
   simulation.onPacket = (packet) => (kind(packet.data) === 'INITIATE' && dropped++ === 0 ? 'drop' : undefined);
@@ -102,7 +102,7 @@ it('a handshake packet that was repeated gives no round-trip time', async () => 
   expect(session.stats()).toMatchObject({ rtt: 333, minimumRtt: 0 });
 });
 
-it('the first bytes, when they are lost, come again after three round trips and the delay of acknowledgements', async () => {
+it('the first bytes, when lost, are sent again after three round trips and the delay of acknowledgements', async () => {
   const { simulation, connect } = await scene({ delay: RTT / 2 });
   let dropped = 0;
   simulation.onPacket = (packet) => (packet.from === 'client' && kind(packet.data) === 'DATA' && dropped++ === 0 ? 'drop' : undefined);
@@ -116,7 +116,7 @@ it('the first bytes, when they are lost, come again after three round trips and 
   expect(simulation.now - from).toBeLessThan(2 * RTT + 3 * RTT + 25 + 5);
 });
 
-it('packets that waited for Complete at the device tell no round-trip time', async () => {
+it('packets that waited for Complete at the device give no round-trip time', async () => {
   const { simulation, connect } = await scene({ delay: RTT / 2 });
   const toDrop = new Set(['INITIATE', 'COMPLETE']);
   simulation.onPacket = (packet) => (toDrop.delete(kind(packet.data)) ? 'drop' : undefined);

@@ -66,7 +66,7 @@ describe('a session', () => {
     expect(device.sessions.size).toBe(0);
   });
 
-  it('tells its peers when a host closes, and frees its port', async () => {
+  it('ends at its peers when a host closes, and its port is free', async () => {
     const { simulation, connect, device, deviceHost } = await bench();
     const sessions = await simulation.settle(Promise.all([connect(), connect(), connect()]));
     // until the device has their Complete

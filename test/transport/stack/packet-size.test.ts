@@ -1,4 +1,7 @@
-/** Packet sizes of the whole stack over links of the simulator: probes climb as far as the path is known to carry, and no further. */
+/**
+ * Packet sizes of the whole stack over links of the simulator: probes climb as far as the path is known to carry, and
+ * no further.
+ */
 import { describe, expect, it } from 'vitest';
 import type { LinkOptions } from '../../../transport/sim/index.ts';
 import { type Bench, type BenchOptions, bench, StreamPort } from './support.ts';
@@ -15,7 +18,7 @@ interface Upload {
   packetSize: number;
 }
 
-/** One bulk transfer to the device; `then` may change the link when so many bytes have arrived. */
+/** One bulk transfer to the device; `then` may change the link after a number of bytes. */
 async function upload(options: BenchOptions, bytes = BYTES, then: { after: number; link: LinkOptions } | null = null): Promise<Upload> {
   const over = await bench({ seed: 1, ...options });
   const { simulation, clientHost, deviceHost } = over;
@@ -36,7 +39,7 @@ async function upload(options: BenchOptions, bytes = BYTES, then: { after: numbe
 }
 
 describe('packets of a bulk transfer', () => {
-  it.each([0, 0.05])('climb to what Ethernet carries, loss %d', async (loss) => {
+  it.each([0, 0.05])('climb to the MTU of Ethernet, loss %d', async (loss) => {
     const { steps, packetSize } = await upload({ link: { delay: 10, loss } });
     expect(packetSize).toBe(ETHERNET_PAYLOAD);
     expect(steps).toEqual([1232, 1392, 1452]);
@@ -49,26 +52,26 @@ describe('packets of a bulk transfer', () => {
     expect([oversize, lost]).toEqual([3, 0]);
   });
 
-  it('try no more than the stated MTU of the links', async () => {
+  it('do not exceed the stated MTU of the links', async () => {
     const low = await upload({ link: { delay: 10 }, linkMtu: 1280 });
     expect([low.packetSize, low.steps]).toEqual([1252, [1232, 1252]]);
     const high = await upload({ link: { delay: 10 }, linkMtu: 9000 }, 4 * BYTES);
     expect([high.packetSize, high.steps]).toEqual([8972, [1232, 1392, 1452, 4096, 8192, 8972]]);
   });
 
-  it('try no more than Ethernet carries, however large the slots are', async () => {
+  it('do not exceed the MTU of Ethernet, however large the slots are', async () => {
     const large = { maxPacketSize: 65_000, core: { memory: 8 << 20 } };
     const { steps } = await upload({ link: { delay: 10 }, device: large, client: large }, 4 * BYTES);
     expect(steps.at(-1)).toBe(ETHERNET_PAYLOAD);
   });
 
-  it('have the base size again when the link carries less than it did', async () => {
+  it('return to the base size when the link carries less than before', async () => {
     const mtu = 1400;
     const { over, packetSize } = await upload({ link: { delay: 10 } }, 4 * BYTES, { after: BYTES, link: { delay: 10, mtu } });
     expect(packetSize).toBe(1200);
     const { oversize, passed } = over.simulation.direction(over.clientHost, over.deviceHost).stats;
     expect(oversize).toBeGreaterThanOrEqual(3);
-    // What was under way when it happened, and nothing after.
+    // Those in flight at the change, and none after.
     expect(oversize).toBeLessThan(passed / 2);
   });
 });

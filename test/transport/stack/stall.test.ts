@@ -1,4 +1,7 @@
-/** Nothing stalls a message: random windows, sizes, limits and losses, streams that nobody reads, aborts in the middle. */
+/**
+ * Nothing stalls a message: random windows, sizes, limits and losses, streams that are never read, aborts in the
+ * middle.
+ */
 import { describe, expect, it } from 'vitest';
 import type { Session } from '../../../transport/session/index.ts';
 import { Random } from '../../../transport/sim/index.ts';
@@ -33,7 +36,7 @@ describe('random sessions', () => {
     const requests = between(20, 60);
     const job = async (): Promise<void> => {
       const session = await connect({ timeout: 300_000 });
-      // streams that are never read, kept full: they may take all the credit that byte streams have
+      // streams that are never read, kept full: they may take all the credit of byte streams
       const stuck = await Promise.all(Array.from({ length: between(0, 2) }, () => session.openStream(StreamPort.NEVER_READ)));
       for (const stream of stuck) void stream.write(random.bytes(2_000_000)).catch(() => {});
       const busy = await session.openStream(StreamPort.SINK);

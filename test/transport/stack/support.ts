@@ -20,7 +20,7 @@ export interface Bench {
   client: Host;
   /** Full hex fingerprint of the device. */
   pin: string;
-  /** Requests the device has served, by path. */
+  /** Requests that the device has served, by path. */
   served: Map<string, number>;
   /** Bytes that arrived at `StreamPort.SINK`. */
   sunk: { bytes: number };
@@ -30,7 +30,7 @@ export interface Bench {
 export interface BenchOptions extends SimulationOptions {
   device?: Partial<HostConfig>;
   client?: Partial<HostConfig>;
-  /** What both hosts are told about their links. */
+  /** The link configuration of both hosts. */
   linkMtu?: number;
 }
 
@@ -80,7 +80,7 @@ function served(counts: Map<string, number>, sunk: { bytes: number }): Required<
   return { router, onSession };
 }
 
-/** Writes and reads at once; gives what came back. */
+/** Writes and reads at once; returns the bytes read. */
 export async function roundTrip(stream: SessionStream, data: Uint8Array): Promise<Uint8Array> {
   const writing = stream.write(data).then(() => stream.close());
   const back = await stream.readAll(data.length);

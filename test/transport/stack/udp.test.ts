@@ -45,7 +45,7 @@ async function pair(of: Environment = environment): Promise<{ device: Host; clie
 }
 
 describe('over UDP of this host', () => {
-  it.each(['127.0.0.1', ...(hasIpv6 ? ['::1'] : [])])('connects, asks and streams over %s', async (address) => {
+  it.each(['127.0.0.1', ...(hasIpv6 ? ['::1'] : [])])('connects, sends requests and streams over %s', async (address) => {
     const { device, client } = await pair();
     const session = await client.connect({
       address,
@@ -67,7 +67,7 @@ describe('over UDP of this host', () => {
     ]);
   });
 
-  it('finds out that loopback carries large packets, where there is room for them', async () => {
+  it('discovers that loopback carries large packets, where slots are large enough', async () => {
     const large = nodeEnvironment({ maxPacketSize: 65_000 });
     const { device, client } = await pair(large);
     const session = await client.connect({ address: '127.0.0.1', port: device.sockets[0]!.port, name: NAME });
@@ -89,7 +89,7 @@ describe('over UDP of this host', () => {
     await expect(client.connect({ ...target, port: device.sockets[0]!.port, timeout: 700 })).rejects.toMatchObject({ code: 'TIMEOUT' });
   });
 
-  it('tells the peer of a session whose socket is unbound, before it closes the socket', async () => {
+  it('closes a session at the peer when its socket is unbound, before it closes the socket', async () => {
     const { device, client } = await pair();
     const session = await client.connect({ address: '127.0.0.1', port: device.sockets[0]!.port, name: NAME });
     await session.request({ method: 'GET', path: '/local' });
@@ -101,7 +101,7 @@ describe('over UDP of this host', () => {
     expect([next.path.socket, (await next.request({ method: 'GET', path: '/local' })).status]).toEqual([socket.index, 205]);
   });
 
-  it('asks 500 times, 20 at a time', async () => {
+  it('sends 500 requests, 20 at a time', async () => {
     const { device, client } = await pair();
     const session = await client.connect({ address: '127.0.0.1', port: device.sockets[0]!.port, name: NAME });
     let left = 500;

@@ -1,4 +1,4 @@
-/** An end asks where the station at the other end of its channel sees it: what does not answer is no answer. */
+/** An end asks the station on its channel how it sees the end's address: without an answer there is no address. */
 import { expect, test } from 'vitest';
 import { Router, Status } from '../../../protocol/coap/index.ts';
 import { ClientPath, encodeSeenAddress } from '../../../protocol/control/index.ts';
@@ -8,7 +8,7 @@ import { acceptedSession, pair } from '../session/support.ts';
 
 const ADDRESS = { address: '203.0.113.5', port: 9 };
 
-test('an older station, one that answers nonsense or not at all, and a channel that has ended say nothing', async () => {
+test('an older station, one with an invalid answer or none, and a channel that has ended return nothing', async () => {
   const both = await pair();
   const answers = [
     { status: Status.NOT_FOUND },

@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { Backoff, SlowBackoff } from '../../../transport/station/backoff.ts';
 import { nobleHost, seededBytes } from '../../support/crypto.ts';
 
-/** A crypto host whose randomness is all `byte`. */
+/** A crypto provider whose randomness is all `byte`. */
 function constant(byte: number) {
   return { ...nobleHost(1), randomBytes: (length: number) => new Uint8Array(length).fill(byte) };
 }
 
 describe('Backoff', () => {
   it('doubles its ceiling from 250 ms to 30 s and stays there', () => {
-    const backoff = new Backoff(constant(0xff)); // as good as 1
+    const backoff = new Backoff(constant(0xff)); // practically 1
     const delays = Array.from({ length: 12 }, () => Math.round(backoff.next()));
     expect(delays).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000, 30_000, 30_000]);
   });
@@ -26,7 +26,7 @@ describe('Backoff', () => {
     expect(mean).toBeLessThan(15_700);
   });
 
-  it('begins afresh after reset', () => {
+  it('starts again after reset', () => {
     const backoff = new Backoff(constant(0xff));
     for (let i = 0; i < 5; i++) backoff.next();
     backoff.reset();
@@ -35,7 +35,7 @@ describe('Backoff', () => {
 });
 
 describe('SlowBackoff', () => {
-  it('goes from 10 s to 1 h and is never sooner than its first delay', () => {
+  it('grows from 10 s to 1 h and is never shorter than its first delay', () => {
     const slow = new SlowBackoff(constant(0));
     expect(Array.from({ length: 11 }, () => slow.next())).toEqual(
       [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600].map((seconds) => seconds * 1000),

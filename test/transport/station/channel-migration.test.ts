@@ -1,4 +1,4 @@
-/** What migrates a channel between UDP and WebSocket, where a whole simulation does not come to the moment that counts. */
+/** Migration of a channel between UDP and WebSocket, in situations that a whole simulation does not reach. */
 import { expect, test } from 'vitest';
 import { BlockedNetworks } from '../../../protocol/station-dial/index.ts';
 import type { MessagePipe } from '../../../transport/environment.ts';
@@ -12,7 +12,7 @@ import { nativeSimulation } from '../../support/simulation.ts';
 
 const station = { host: 'station', port: 4433, urlPort: 4433, fingerprint: 'ab'.repeat(32) };
 
-/** A channel on a path that is silent, and a host whose WebSockets open at once. */
+/** A channel on a silent path, and a host whose WebSockets open at once. */
 function scene() {
   const simulation = nativeSimulation();
   const { clock } = simulation.host('client');
@@ -56,7 +56,7 @@ function scene() {
   return { simulation, clock, host, session, opened, emit, to };
 }
 
-test('a question to a path that the channel has left says nothing of the next path', async () => {
+test('a challenge to a path that the channel has left has no effect on the next path', async () => {
   const { simulation, session, opened, emit } = scene();
   emit('suspected');
   await simulation.run(500);
@@ -73,7 +73,7 @@ test('a WebSocket that is closed while it is challenged has failed: another one 
   emit('suspected');
   await simulation.run(2000);
   expect(opened.map(({ isOpen }) => isOpen)).toEqual([true]);
-  // The channel goes to another WebSocket.
+  // The channel migrates to another WebSocket.
   session.path = { kind: 'websocket', name: 'other' };
   emit('path', { path: session.path });
   expect(opened.map(({ isOpen }) => isOpen)).toEqual([false]);
@@ -83,7 +83,7 @@ test('a WebSocket that is closed while it is challenged has failed: another one 
   expect(opened.map(({ isOpen }) => isOpen)).toEqual([false, true]);
 });
 
-test('a WebSocket that opens at a host which has closed is closed', async () => {
+test('a WebSocket that opens at a closed host is closed', async () => {
   const { host, opened, to } = scene();
   const closed = new Error('the host is closed');
   const shut = {

@@ -1,4 +1,4 @@
-/** A device's channel to its base station: attach, failures and their waits, redirects, restarts. */
+/** A device's channel to its base station: attach, failures and their delays, redirects, restarts. */
 import { describe, expect, it } from 'vitest';
 import { CloseCode, RemoteError } from '../../../protocol/errors/index.ts';
 import { Host } from '../../../transport/host/index.ts';
@@ -13,7 +13,7 @@ type Verdict = (session: Session, context: { station: StationAddress; redirects:
 
 const attached = (): AttachVerdict => ({ kind: 'attached' });
 
-/** A device whose channel leads to `station`; the verdict of each attach is the test's. */
+/** A device whose channel leads to `station`; the test decides each attach. */
 async function device(simulation: Simulation, station: StationAddress, verdict: Verdict) {
   const raw = new SessionFixture({ sim: simulation });
   const { environment, host } = await raw.client({ machine: 'device', addresses: ['10.0.0.1/24'] });
@@ -36,7 +36,7 @@ async function device(simulation: Simulation, station: StationAddress, verdict: 
 }
 
 describe('attach', () => {
-  it('connects with the pin and holds', async () => {
+  it('connects with the pin and stays', async () => {
     const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9');
     const { channel, names, attaches } = await device(simulation, station.address, attached);
@@ -86,7 +86,7 @@ describe('attach', () => {
     expect(host.sessions.size).toBe(0);
   });
 
-  it('an attach that never answers is given up after 30 s, one that throws at once', async () => {
+  it('an attach that never answers is abandoned after 30 s, one that throws at once', async () => {
     const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9');
     let calls = 0;
@@ -119,7 +119,7 @@ describe('failures', () => {
     for (let i = 1; i < events.length; i++) expect(events[i]!.at - events[i - 1]!.at).toBeCloseTo(6000 + delays[i - 1]!, 0);
   });
 
-  it('an attempt that waits is made at once when it is hurried, with the delays of the beginning', async () => {
+  it('an attempt that waits is made at once when it is hurried, and delays start again', async () => {
     const simulation = nativeSimulation();
     const station: StationAddress = { host: '10.0.0.9', port: STATION_PORT, fingerprint: 'ab'.repeat(32) };
     const { channel, events, host } = await device(simulation, station, attached);
@@ -160,7 +160,7 @@ describe('failures', () => {
     expect(events[0]).toMatchObject({ event: 'failed', detail: ['DNS', expect.any(Number)] });
   });
 
-  it('another key than the pin is refused slowly: 10 s … 1 h', async () => {
+  it('another key than the pin is tried again slowly: 10 s … 1 h', async () => {
     const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9');
     const { channel, events, attaches } = await device(simulation, { ...station.address, fingerprint: 'ab'.repeat(32) }, attached);
@@ -226,7 +226,7 @@ describe('redirects', () => {
     expect(attaches.slice(3).map(({ host }) => host)).toEqual(['one', 'two']);
   });
 
-  it('more than five in a row fail, and the next attempt begins afresh', async () => {
+  it('more than five in a row fail, and the next attempt starts again', async () => {
     const simulation = nativeSimulation();
     const [one, two] = [await openStation(simulation, 'one', '10.0.0.9'), await openStation(simulation, 'two', '10.0.0.10')];
     const { channel, attaches, events } = await device(simulation, one.address, (_, { station }) => ({
@@ -254,7 +254,7 @@ describe('redirects', () => {
   });
 });
 
-/** As openStation, for use within Promise.all: a simulation settles one promise at a time. */
+/** Like openStation, for use within Promise.all: a simulation settles one promise at a time. */
 async function openStationLater(simulation: Simulation, name: string, address: string) {
   const environment = simulation.host(name, { addresses: [`${address}/24`] });
   const identity = environment.crypto.generateKey();
@@ -286,7 +286,7 @@ describe('a station that restarts', () => {
     expect(simulation.now - back).toBeLessThan(3000);
   });
 
-  it('after a crash is noticed by Reset at the next keep-alive, and followed at once', async () => {
+  it('after a crash is detected by Reset at the next keep-alive, and followed at once', async () => {
     const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9', { resetSecret });
     const keepAlive = { interval: 1000, retryInterval: 1000, maxRetries: 15 };
@@ -304,7 +304,7 @@ describe('a station that restarts', () => {
     expect(simulation.now - back).toBeLessThan(2500);
   });
 
-  it('with the default keep-alive is noticed within half a minute', async () => {
+  it('with the default keep-alive is detected within half a minute', async () => {
     const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9', { resetSecret });
     const { channel, events } = await device(simulation, { ...station.address, host: '10.0.0.9' }, attached);
@@ -334,7 +334,7 @@ function setTimeoutIn(simulation: Simulation, run: () => void): void {
   simulation.at(simulation.now + 50, 0, run);
 }
 
-it('being replaced waits a minute, doubling', async () => {
+it('a device that is replaced waits a minute, doubling', async () => {
   const simulation = nativeSimulation();
   const station = await openStation(simulation, 'station', '10.0.0.9', {
     onSession: (session) => setTimeoutIn(simulation, () => void session.close(CloseCode.REPLACED)),
@@ -371,7 +371,7 @@ describe('a station with several addresses', () => {
     expect(host.sessions.size).toBe(1);
   });
 
-  it('someone else on its first address does not keep us from the second', async () => {
+  it('is reached at the second when another host has the first', async () => {
     const simulation = nativeSimulation();
     const wrong = await openStation(simulation, 'wrong', '10.0.0.20');
     const right = await openStation(simulation, 'right', '10.0.0.21');

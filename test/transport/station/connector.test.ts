@@ -27,7 +27,7 @@ async function station(simulation: Simulation, name = 'station', address = '10.0
 const hello = async (session: Session): Promise<number> => (await session.request({ method: 'GET', path: '/hello' })).status;
 
 describe('use', () => {
-  it('connects once for all who need it at the same time', async () => {
+  it('connects once for all concurrent uses', async () => {
     const simulation = nativeSimulation();
     const { host: stationHost, address } = await station(simulation);
     const { connector } = await client(simulation, address);
@@ -116,7 +116,7 @@ describe('use', () => {
     expect(await simulation.settle(isOpen)).toBe(true);
   });
 
-  it('dials four addresses of a base station at most', async () => {
+  it('dials at most four addresses of a base station', async () => {
     const simulation = nativeSimulation();
     const { connector, environment, host } = await client(simulation, { host: 'many', port: STATION_PORT, fingerprint: 'ab'.repeat(32) });
     const dialled: string[] = [];
@@ -149,7 +149,7 @@ describe('use', () => {
     expect(stationHost.sessions.size).toBe(0);
   });
 
-  it('a kept channel of a restarted station is replaced without the caller noticing', async () => {
+  it('a kept channel of a restarted station is replaced transparently', async () => {
     const simulation = nativeSimulation();
     const resetSecret = new Uint8Array(32).fill(1);
     const first = await station(simulation, 'station', '10.0.0.9', { resetSecret });
@@ -162,7 +162,7 @@ describe('use', () => {
     expect(simulation.now - start).toBeLessThan(1000);
   });
 
-  it('an error of the caller is his, and the channel stays', async () => {
+  it('an error of the caller is returned to it, and the channel stays', async () => {
     const simulation = nativeSimulation();
     const { host: stationHost, address } = await station(simulation);
     const { connector } = await client(simulation, address);
@@ -181,7 +181,7 @@ describe('use', () => {
 describe('failures', () => {
   const nowhere: StationAddress = { host: '10.0.0.77', port: STATION_PORT, fingerprint: 'ab'.repeat(32) };
 
-  it('CONNECTION_REFUSED where nobody answers, within the time given; the next use tries again', async () => {
+  it('CONNECTION_REFUSED where no station answers, within the given time; the next use tries again', async () => {
     const simulation = nativeSimulation();
     const { connector } = await client(simulation, nowhere);
     for (let i = 0; i < 2; i++) {
@@ -208,7 +208,7 @@ describe('failures', () => {
     expect(host.sessions.size).toBe(0);
   });
 
-  it('STOPPED by its signal, which leaves the dial to the others', async () => {
+  it('STOPPED by its signal, which leaves the dial to the other uses', async () => {
     const simulation = nativeSimulation({ link: { delay: 200 } });
     const { address } = await station(simulation);
     const { connector } = await client(simulation, address);

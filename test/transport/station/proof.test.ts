@@ -1,4 +1,7 @@
-/** A base station that is proved by TLS: what is asked, how long it counts, and what happens where another key answers. */
+/**
+ * A base station whose key is proved by TLS: requests, lifetime of the document, and behaviour when another key
+ * answers.
+ */
 import { describe, expect, it } from 'vitest';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
 import { type Environment, withLog } from '../../../transport/environment.ts';
@@ -16,7 +19,7 @@ const byTls = { host: 'station', port: 443, fingerprint: null, rootCerts: 'PEM' 
 const KEY = 'ab'.repeat(32);
 const OTHER_KEY = 'cd'.repeat(32);
 
-/** Publishes documents, one after the other, the last one again and again; counts what is asked. */
+/** Publishes documents, one after the other, the last one repeated; counts requests. */
 function publish(simulation: Simulation, ...answers: (string | Error | null | { fingerprint: string; port?: number; days?: number })[]) {
   const asked: Parameters<SimulatedDocument>[0][] = [];
   simulation.documents.set(URL_OF_STATION, (request) => {
@@ -34,7 +37,7 @@ function proofIn(simulation: Simulation, change: (environment: Environment) => E
 }
 
 describe('the proof', () => {
-  it('with a pin asks nobody', async () => {
+  it('with a pin sends no request', async () => {
     const simulation = nativeSimulation();
     const asked = publish(simulation, { fingerprint: KEY });
     const pinned = new StationProof(simulation.host('client'), { host: 'station', port: 443, fingerprint: OTHER_KEY });
@@ -63,7 +66,7 @@ describe('the proof', () => {
     expect(urls).toEqual(['https://[2001:db8::1]:443/.well-known/svc']);
   });
 
-  it('is fetched once for all who wait, and kept until it expires', async () => {
+  it('is fetched once for all waiting callers, and kept until it expires', async () => {
     const simulation = nativeSimulation();
     const asked = publish(simulation, { fingerprint: KEY });
     const proof = proofIn(simulation);
@@ -77,18 +80,18 @@ describe('the proof', () => {
     expect(asked.length).toBe(2);
   });
 
-  it('asked again has whom to dial where that changed, and nobody where it did not', async () => {
+  it('requested again returns a changed address, and null for the same', async () => {
     const simulation = nativeSimulation();
     const asked = publish(simulation, { fingerprint: KEY }, { fingerprint: KEY }, { fingerprint: OTHER_KEY });
     const proof = proofIn(simulation);
     const address = await simulation.settle(proof.current());
     expect(await simulation.settle(proof.changed(address))).toBeNull();
     expect(await simulation.settle(proof.changed(await proof.current()))).toMatchObject({ fingerprint: OTHER_KEY });
-    // What a cache has kept would be the same again.
+    // A cache would return the same document again.
     expect(asked.map(({ fresh }) => fresh)).toEqual([false, true, true]);
   });
 
-  it('leaves it at the wrong key where the document cannot be had now, unless the certificate does not hold', async () => {
+  it('keeps the old key where no document can be fetched, unless the certificate is invalid', async () => {
     const simulation = nativeSimulation();
     const refused = new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'expired');
     publish(simulation, { fingerprint: KEY }, new RemoteError('CONNECTION_REFUSED', 'none'), null, refused);
@@ -99,7 +102,7 @@ describe('the proof', () => {
     await expect(simulation.settle(proof.changed(address))).rejects.toMatchObject({ code: 'CERTIFICATE_VALIDATION_FAILED' });
   });
 
-  it('counts for 7 days at most', async () => {
+  it('is valid for at most 7 days', async () => {
     const simulation = nativeSimulation();
     const asked = publish(simulation, { fingerprint: KEY, days: 400 });
     const proof = proofIn(simulation);
@@ -112,7 +115,7 @@ describe('the proof', () => {
     expect(asked.length).toBe(2);
   });
 
-  it('does not outlive its time where the clock of the host is put back', async () => {
+  it('does not outlive its time when the wall clock is set back', async () => {
     const simulation = nativeSimulation();
     const asked = publish(simulation, { fingerprint: KEY });
     const host = simulation.host('client');
@@ -127,11 +130,11 @@ describe('the proof', () => {
   });
 
   it.each<[string, string | Error | null, string]>([
-    ['a certificate that does not hold', new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'expired'), 'CERTIFICATE_VALIDATION_FAILED'],
+    ['an invalid certificate', new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'expired'), 'CERTIFICATE_VALIDATION_FAILED'],
     ['HTML', '<!doctype html>', 'BAD_RESPONSE'],
     ['5 KiB', 'x'.repeat(5120), 'BAD_RESPONSE'],
     ['silence', null, 'TIMEOUT'],
-  ])('%s is an error, and asked for again the next time', async (_, answer, code) => {
+  ])('%s is an error, and requested again the next time', async (_, answer, code) => {
     const simulation = nativeSimulation();
     publish(simulation, answer, { fingerprint: KEY });
     const proof = proofIn(simulation);
@@ -139,7 +142,7 @@ describe('the proof', () => {
     expect(await simulation.settle(proof.current())).toMatchObject({ fingerprint: KEY });
   });
 
-  it('stop ends a fetch, and the next one begins afresh', async () => {
+  it('stop ends a fetch, and the next one starts again', async () => {
     const simulation = nativeSimulation();
     publish(simulation, null, { fingerprint: KEY });
     const proof = proofIn(simulation);
@@ -150,7 +153,7 @@ describe('the proof', () => {
     expect(await simulation.settle(proof.current())).toMatchObject({ fingerprint: KEY });
   });
 
-  it('needs a host with https', async () => {
+  it('needs a platform with https', async () => {
     const simulation = nativeSimulation();
     const { getHttps: _, ...without } = withLog(simulation.host('client'), simulation.host('other').log);
     await expect(new StationProof(without, byTls).current()).rejects.toMatchObject({ code: 'NOT_IMPLEMENTED' });
@@ -186,7 +189,7 @@ describe('a client', () => {
     expect(asked.length).toBe(1);
   });
 
-  it('asks again once where another key answers, and dials again if that changed', async () => {
+  it('requests the document once more where another key answers, and dials again if it changed', async () => {
     const simulation = nativeSimulation();
     const { address } = await station(simulation);
     const asked = publish(simulation, { fingerprint: OTHER_KEY }, address);
@@ -196,7 +199,7 @@ describe('a client', () => {
     expect(asked.length).toBe(2);
   });
 
-  it('FINGERPRINT_MISMATCH where the document names that other key still', async () => {
+  it('FINGERPRINT_MISMATCH where the new document names the same wrong key', async () => {
     const simulation = nativeSimulation();
     await station(simulation);
     const asked = publish(simulation, { fingerprint: OTHER_KEY });
@@ -207,7 +210,7 @@ describe('a client', () => {
     expect(asked.length).toBe(3);
   });
 
-  it('does not ask again where the target of a redirect has another key, or what it runs finds one', async () => {
+  it('does not request it again where the target of a redirect has another key, or its own work reports one', async () => {
     const simulation = nativeSimulation();
     const { address } = await station(simulation);
     const asked = publish(simulation, address);
@@ -219,7 +222,7 @@ describe('a client', () => {
     expect(asked.length).toBe(1);
   });
 
-  it('does not dial where the certificate does not hold', async () => {
+  it('does not dial where the certificate is invalid', async () => {
     const simulation = nativeSimulation();
     const { host } = await station(simulation);
     publish(simulation, new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'the certificate of station has expired'));
@@ -251,7 +254,7 @@ describe('a device', () => {
     return { channel, events };
   }
 
-  it('attaches, and comes back to the document that it has', async () => {
+  it('attaches, and attaches again with the document that it has', async () => {
     const simulation = nativeSimulation();
     const { address, host } = await station(simulation);
     const asked = publish(simulation, address);
@@ -264,7 +267,7 @@ describe('a device', () => {
     expect(asked.length).toBe(1);
   });
 
-  it('asks again once per step of the back-off where another key answers', async () => {
+  it('requests it once per step of the back-off where another key answers', async () => {
     const simulation = nativeSimulation();
     const { address } = await station(simulation);
     const asked = publish(simulation, { fingerprint: OTHER_KEY }, { fingerprint: OTHER_KEY }, address);
@@ -276,7 +279,7 @@ describe('a device', () => {
     expect([events, asked.length]).toEqual([[['FINGERPRINT_MISMATCH', true], 'connected'], 3]);
   });
 
-  it('waits slowly where the certificate does not hold, as fast as ever where nobody answers', async () => {
+  it('waits slowly where the certificate is invalid, and as usual where no server answers', async () => {
     const simulation = nativeSimulation();
     const { address } = await station(simulation);
     const fault = new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'the certificate of station has expired');
@@ -292,7 +295,7 @@ describe('a device', () => {
     expect([events.at(-1), asked.length]).toEqual(['connected', 3]);
   });
 
-  it('waits 2 minutes at most where the certificate does not hold: the clock may be set at any time', async () => {
+  it('waits at most 2 minutes where the certificate is invalid: the clock may be set at any time', async () => {
     const simulation = nativeSimulation();
     const asked = publish(simulation, new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'the certificate of station is not yet valid'));
     const { channel } = await device(simulation);

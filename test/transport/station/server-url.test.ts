@@ -1,4 +1,4 @@
-/** URLs of base stations: which port one means that names none, and one that names the port of https, which a URL leaves out. */
+/** URLs of base stations: the default port, and the explicit port of https, which a URL omits. */
 import { expect, test } from 'vitest';
 import { keptServerUrl, parseServerUrl } from '../../../transport/station/index.ts';
 
@@ -17,7 +17,7 @@ test.each([
   expect(parseServerUrl(text)).toMatchObject({ port, origin });
 });
 
-test('what an earlier version kept without a port meant that of https', () => {
+test('a URL kept by an earlier version without a port meant that of https', () => {
   expect(keptServerUrl('https://station')).toBe('https://station:443');
   expect(keptServerUrl('https://[2001:db8::1]')).toBe('https://[2001:db8::1]:443');
   expect(keptServerUrl('https://station:4433')).toBe('https://station:4433');

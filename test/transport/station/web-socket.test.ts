@@ -1,4 +1,4 @@
-/** How a base station is reached where UDP is blocked, and how a channel migrates between UDP and WebSocket while it stands. */
+/** How a base station is reached where UDP is blocked, and how an open channel migrates between UDP and WebSocket. */
 import { describe, expect, test } from 'vitest';
 import { Router, Status } from '../../../protocol/coap/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
@@ -38,7 +38,7 @@ async function scene({ secure = true, webSocketPort = STATION_PORT, settings, se
   return { simulation, connector, stationHost, host, accepted, environment };
 }
 
-/** Uses the channel once. @returns how it goes, and after how many ms it answered */
+/** Uses the channel once. @returns its transport, and ms until it answered */
 async function answered(simulation: Simulation, connector: StationConnector): Promise<{ over: string; after: number; session: Session }> {
   const began = simulation.now;
   const use = connector.use(async (session) => {
@@ -49,7 +49,7 @@ async function answered(simulation: Simulation, connector: StationConnector): Pr
   return { over: session.path.kind, after: simulation.now - began, session };
 }
 
-/** Sends bodies over the channel one after the other until `until` ms. @returns how long the slowest took, ms */
+/** Sends bodies over the channel one after the other until `until` ms. @returns the duration of the slowest, ms */
 async function traffic(simulation: Simulation, connector: StationConnector, until: number, pause = 300): Promise<number> {
   let slowest = 0;
   const send = async (): Promise<void> => {
@@ -82,7 +82,7 @@ describe('a station is reached', () => {
     expect(simulation.pipes().map(({ url }) => url.slice(0, 5))).toEqual([secure ? 'wss:/' : 'ws://']);
   });
 
-  test('at once where this network let no UDP through before; not any more once it does', async () => {
+  test('over a WebSocket at once where this network blocked UDP before, and no longer once UDP works', async () => {
     const { simulation, connector } = await scene();
     const unblock = simulation.block('client', 'udp');
     const { session } = await answered(simulation, connector);
@@ -99,7 +99,7 @@ describe('a station is reached', () => {
     expect(forgotten.after).toBeGreaterThan(1000);
   });
 
-  test('at the URL that was given, and only there', async () => {
+  test('at the configured URL, and only there', async () => {
     const { simulation, connector } = await scene({ webSocketPort: 8443, settings: { url: 'wss://station:8443/svc/v1' } });
     simulation.block('client', 'udp');
     expect((await answered(simulation, connector)).over).toBe('websocket');
@@ -111,7 +111,7 @@ describe('a station is reached', () => {
     });
   });
 
-  test('not over a WebSocket that stalls, and the error says so', async () => {
+  test('not over a WebSocket that stalls, which the error reports', async () => {
     const { simulation, connector } = await scene();
     for (const protocol of ['udp', 'tcp'] as const) simulation.block('client', protocol);
     await expect(answered(simulation, connector)).rejects.toMatchObject({
@@ -141,7 +141,7 @@ describe('a station is reached', () => {
     expect(after).toBeLessThan(3_500 + 3_000);
   });
 
-  test.each([404, 503])('not where the answer is %i, which the error says; nothing is tried without TLS then', async (status) => {
+  test.each([404, 503])('not where the answer is %i, which the error reports; nothing is tried without TLS then', async (status) => {
     const { simulation, connector, environment } = await scene({ webSocketPort: 8443 });
     simulation.block('client', 'udp');
     const asked: number[] = [];
@@ -162,7 +162,7 @@ describe('a station is reached', () => {
     expect(simulation.pipes()).toEqual([]);
   });
 
-  test('and another key that answers by UDP is not passed over', async () => {
+  test('not when another key answers by UDP', async () => {
     const { simulation, host } = await scene();
     const connector = new StationConnector({ host, station: { host: 'station', port: STATION_PORT, fingerprint: 'ab'.repeat(32) } });
     await expect(answered(simulation, connector)).rejects.toMatchObject({ code: 'FINGERPRINT_MISMATCH' });
@@ -170,8 +170,8 @@ describe('a station is reached', () => {
   });
 });
 
-describe('a channel that stands', () => {
-  test('goes back to UDP within a minute after that gets through again, and its WebSocket closes', async () => {
+describe('an open channel', () => {
+  test('returns to UDP within a minute after that gets through again, and its WebSocket closes', async () => {
     const { simulation, connector, accepted } = await scene();
     const unblock = simulation.block('client', 'udp');
     const { session } = await answered(simulation, connector);
@@ -194,7 +194,7 @@ describe('a channel that stands', () => {
     expect(session.paths.length).toBe(1);
   });
 
-  test('migrates to a WebSocket when UDP goes silent under traffic, and is not lost', async () => {
+  test('migrates to a WebSocket when UDP becomes silent under traffic, and survives', async () => {
     const { simulation, connector, accepted } = await scene();
     const { session } = await answered(simulation, connector);
     simulation.at(simulation.now + 1000, 0, () => simulation.block('client', 'udp'));
@@ -203,7 +203,7 @@ describe('a channel that stands', () => {
     expect(slowest).toBeLessThan(4000);
   });
 
-  test.each(['stall', 'halfOpen'] as const)('takes another WebSocket when its own goes dead: %s', async (fault) => {
+  test.each(['stall', 'halfOpen'] as const)('takes another WebSocket when its own stops answering: %s', async (fault) => {
     const { simulation, connector, accepted } = await scene();
     simulation.block('client', 'udp');
     const { session } = await answered(simulation, connector);
@@ -226,7 +226,7 @@ describe('a channel that stands', () => {
     expect(again.after).toBeLessThan(400);
   });
 
-  test('an idle one whose UDP goes silent migrates at its next keep-alive', async () => {
+  test('while idle migrates at its next keep-alive when its UDP becomes silent', async () => {
     const { simulation, connector } = await scene();
     const { session } = await answered(simulation, connector);
     simulation.block('client', 'udp');
@@ -244,7 +244,7 @@ describe('a channel that stands', () => {
   });
 });
 
-/** Ways that open and shut at random, not both shut for long. */
+/** Paths that open and close at random, not both closed for long. */
 class Weather {
   readonly #simulation: Simulation;
   readonly #random: () => number;
@@ -284,15 +284,15 @@ class Weather {
   }
 }
 
-test.each(seeds(1, 200))('a channel outlives ways that open and shut, and ends on UDP: seed %i', async (seed) => {
+test.each(seeds(1, 200))('survives paths that open and close, and ends on UDP: seed %i', async (seed) => {
   const { simulation, connector, accepted, host } = await scene({ seed, loss: 0.01 });
   const { session } = await answered(simulation, connector);
   const until = simulation.now + 60_000;
   new Weather(simulation, seed).begin(until);
   const slowest = await traffic(simulation, connector, until, 1_500);
-  // An end that waits for an answer, with nothing in flight, notices by its next keep-alive.
+  // An end that waits for an answer, with nothing in flight, detects it by its next keep-alive.
   expect(slowest).toBeLessThan(30_000);
-  // The next keep-alive, a minute until UDP is asked, and what a WebSocket lingers.
+  // The next keep-alive, a minute until UDP is tried, and the time a WebSocket lingers.
   await simulation.run(150_000);
   expect([session.isOpen, session.path.kind, accepted.length, session.paths.length]).toEqual([true, 'udp', 1, 1]);
   expect(simulation.pipes().filter(({ ends }) => ends.opener.isOpen)).toEqual([]);

@@ -1,4 +1,4 @@
-/** A pipe that keeps what it is given until a test lets it leave, and a clock that a test turns. */
+/** A pipe that holds its messages until a test lets them leave, and a clock that a test advances. */
 import type { Clock, MessagePipe } from '../../../transport/environment.ts';
 
 export class FakePipe implements MessagePipe {
@@ -25,7 +25,7 @@ export class FakePipe implements MessagePipe {
     this.#sent.push(sent);
   }
 
-  /** So many messages leave. */
+  /** This many messages leave. */
   leave(count: number = this.held): void {
     for (const sent of this.#sent.splice(0, count)) sent();
   }
@@ -47,7 +47,7 @@ export class FakeClock implements Pick<Clock, 'now' | 'soon'> {
     this.#due.push(run);
   }
 
-  /** The code that runs now is through. */
+  /** The running code has finished. */
   turn(): void {
     for (const run of this.#due.splice(0)) run();
   }

@@ -1,4 +1,4 @@
-/** Hosts that speak over WebSockets of the simulator: handshake, traffic, and what becomes of sessions whose WebSocket ends. */
+/** Hosts over WebSockets of the simulator: handshake, traffic, and sessions whose WebSocket ends. */
 import { describe, expect, it } from 'vitest';
 import type { Path } from '../../../protocol/path.ts';
 import type { MessagePipe, WebSocketOptions } from '../../../transport/environment.ts';
@@ -11,13 +11,13 @@ const PORT = 4433;
 const INITIATE = 0x80;
 
 interface Scene extends Pair {
-  /** Lengths of the Initiates that the station's end got over WebSockets. */
+  /** Lengths of the Initiates that the station received over WebSockets. */
   initiates: number[];
   /** The accepting host's ends. */
   pipes: MessagePipe[];
   accepting: WebSocketSocket[];
   queue: SharedQueue;
-  /** What the opening end sends waits in the pipe. */
+  /** Packets of the opening end wait in the pipe. */
   stall(on: boolean): void;
   open(): Promise<{ socket: WebSocketSocket; session: Session }>;
 }
@@ -76,7 +76,7 @@ async function scene(options: PairOptions = {}): Promise<Scene> {
   };
 }
 
-/** An environment whose WebSockets take no more while they are stalled. */
+/** An environment whose WebSockets accept no further packets while they are stalled. */
 function stallable({ clock, network }: SimulatedHost) {
   let isStalled = false;
   const waiting: (() => void)[] = [];
@@ -113,7 +113,7 @@ describe('a host over a WebSocket', () => {
     expect([session.isLocal, both.accepted[0]!.isLocal]).toEqual([false, false]);
   });
 
-  it('lends it no more packets than it should hold while many sessions send over it, and loses none', async () => {
+  it('lends it no more packets than its capacity while many sessions send over it, and loses none', async () => {
     const both = await scene({ link: { delay: 100, rate: 600e3 }, device: { acceptStreams: true } });
     let got = 0;
     const { onSession } = both.device;
@@ -143,7 +143,7 @@ describe('a host over a WebSocket', () => {
     expect([held > 60_000, held <= 65_536, both.client.stats().dropped]).toEqual([true, true, 0]);
   });
 
-  it('ends a session with the reason when the pipe ends, at both ends, and takes the socket out', async () => {
+  it('ends a session with the reason when the pipe ends, at both ends, and removes the socket', async () => {
     const both = await scene();
     const { session, socket } = await both.open();
     const accepted = both.accepted[0]!;
@@ -160,7 +160,7 @@ describe('a host over a WebSocket', () => {
     expect(await status(both, other.session)).toBe(205);
   });
 
-  it('moves a session that has another path there, as from a path that fails', async () => {
+  it('migrates a session that has another path there, as from a path that fails', async () => {
     const both = await scene();
     const { session } = await both.open();
     const udp = both.client.sockets[0]!.path('10.0.0.1', both.device.sockets[0]!.port);
@@ -171,7 +171,7 @@ describe('a host over a WebSocket', () => {
     expect([session.path, await status(both, session)]).toEqual([udp, 205]);
   });
 
-  it('fails a connect under way with what ended the pipe', async () => {
+  it('fails a connect in progress with the reason of the pipe', async () => {
     const both = await scene();
     const { socket } = await both.open();
     const dial = both.client.dial({ path: socket.path, name: 'nobody', pin: both.device.fingerprint });
@@ -179,7 +179,7 @@ describe('a host over a WebSocket', () => {
     await expect(both.simulation.settle(dial.result)).rejects.toMatchObject({ code: 'CLOSED' });
   });
 
-  it('tells the other end before it closes a WebSocket of its own accord', async () => {
+  it('notifies the other end before it closes a WebSocket on its own', async () => {
     const both = await scene();
     const { session, socket } = await both.open();
     const accepted = both.accepted[0]!;
@@ -206,7 +206,7 @@ describe('a host over a WebSocket', () => {
     const path = both.client.routePath(session, id);
     const dial = both.client.dial({ path, name: 'nobody', timeout: 500 });
     dial.result.catch(() => {});
-    // A packet of no known kind: what the client says of it tells whether it knew the route.
+    // A packet of no known kind: the client's statistics show whether it knew the route.
     const routed = Uint8Array.of(0x88, ...id, 0x99, ...new Uint8Array(24));
     const unknown = () => both.client.stats().unknownId!;
     const before = unknown();

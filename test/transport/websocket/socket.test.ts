@@ -1,4 +1,4 @@
-/** WebSockets as sockets for datagrams, over a pipe that a test drains and in time that a test turns. */
+/** WebSockets as sockets for datagrams, over a pipe that a test drains and in time that a test advances. */
 import { describe, expect, it } from 'vitest';
 import type { SvcError } from '../../../protocol/errors/index.ts';
 import { SharedQueue, WebSocketSocket, type WebSocketSocketOptions } from '../../../transport/websocket/index.ts';
@@ -35,12 +35,12 @@ class Scene {
     return packet;
   }
 
-  /** Marks of what the pipe was given. */
+  /** Marks of the packets that the pipe received. */
   get marks(): (number | undefined)[] {
     return this.pipe.messages.map((message) => message.at(-1));
   }
 
-  /** Sends and drains at this many bytes a millisecond, for so long. */
+  /** Sends and drains at this many bytes a millisecond, for this time. */
   flow(rate: number, time: number): void {
     for (const end = this.clock.time + time; this.clock.time < end; this.clock.time++) {
       while (this.pipe.held * SIZE < 2 * rate) this.send(0);
@@ -64,7 +64,7 @@ describe('a WebSocket', () => {
     expect(behindProxy).toMatchObject({ key: 'websocket:7:[2001:db8::1]:0', address: '2001:db8::1' });
   });
 
-  it('gives on what arrives, drops and counts a message without bytes, and ends at one of 65,536', () => {
+  it('passes on arrivals, drops and counts a message without bytes, and ends at one of 65,536', () => {
     const { socket, received, errors, pipe } = new Scene();
     for (const length of [1, 0, 65_535]) socket.deliver(new Uint8Array(length));
     expect([received.map(({ length }) => length), socket.malformed, errors]).toEqual([[1, 65_535], 1, []]);
@@ -72,7 +72,7 @@ describe('a WebSocket', () => {
     expect([received.length, socket.malformed, pipe.closes, errors.map(({ code }) => code)]).toEqual([2, 2, [1009], ['BAD_RESPONSE']]);
   });
 
-  it('delivers nothing once it is closed, with the code of its owner, and tells nobody', () => {
+  it("delivers nothing once it is closed, with its owner's code, and emits nothing", () => {
     const { socket, received, errors, pipe } = new Scene({ closeCode: 1001 });
     socket.close();
     socket.deliver(new Uint8Array(5));
@@ -93,7 +93,7 @@ describe('without a queue', () => {
     expect([scene.released, scene.socket.queued]).toEqual([[1, 2], 0]);
   });
 
-  it('has room for 64 KiB, and for more once half has left', () => {
+  it('has a capacity of 64 KiB, and more once half has left', () => {
     const scene = new Scene();
     let sent = 0;
     for (; scene.socket.room > 0; sent++) scene.send(sent);
@@ -105,7 +105,7 @@ describe('without a queue', () => {
     expect(scene.socket.room).toBe(Math.floor((BOUND - (sent - half) * SIZE) / SIZE));
   });
 
-  it('has room for what leaves in 100 ms, a mebibyte at most, and for 64 KiB again when nothing leaves', () => {
+  it('has the capacity of 100 ms of its rate, at most a mebibyte, and 64 KiB again when nothing leaves', () => {
     const scene = new Scene();
     scene.flow(2 * SIZE, 400);
     expect(scene.socket.room * SIZE).toBeGreaterThan(150 * SIZE);
@@ -131,7 +131,7 @@ describe('with a queue', () => {
     expect(scene.pipe.messages.every((message) => message.at(-1) !== 0xff)).toBe(true);
   });
 
-  it('holds 64 KiB in the pipe and as much behind it, from which the oldest routed packet is dropped first', () => {
+  it('holds 64 KiB in the pipe and the same behind it, from which the oldest routed packet is dropped first', () => {
     const queue = new SharedQueue();
     const scene = new Scene({ queue });
     const inPipe = Math.ceil(BOUND / SIZE);
@@ -161,7 +161,7 @@ describe('with a queue', () => {
     expect([queue.dropped, scene.marks.length, scene.marks.at(-1)]).toEqual([200 - scene.marks.length, 200 - queue.dropped, 199]);
   });
 
-  it('holds little while all WebSockets together hold too much, and lets every packet through as it leaves', () => {
+  it('holds little while all WebSockets together hold too much, and passes every packet as it leaves', () => {
     const queue = new SharedQueue(BOUND);
     const [stalled, other] = [new Scene({ queue }), new Scene({ queue })];
     for (let i = 0; i < 500; i++) stalled.send(1, { type: ROUTED });
@@ -174,7 +174,7 @@ describe('with a queue', () => {
     expect([other.marks.length, queue.bytes]).toEqual([50, stalled.socket.queued]);
   });
 
-  it('gives back what it counts when it ends', () => {
+  it('returns its share of the total when it ends', () => {
     const queue = new SharedQueue();
     const scene = new Scene({ queue });
     for (let i = 0; i < 200; i++) scene.send(1);

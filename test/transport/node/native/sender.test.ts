@@ -248,7 +248,7 @@ describe('sending in runs', () => {
     expect(left()).toEqual(['1:60', '2:60', '3:30', '8:76', '4:1200', '5:1200', '9:76']);
   });
 
-  it('drops a datagram with a hop limit when the kernel accepts no more, for an unknown zone, and when closed', async () => {
+  it("drops a datagram with a hop limit when the kernel's buffer is full, for an unknown zone, and when closed", async () => {
     const { kernel, sender, room, send, left } = setUp();
     kernel.errors.sendto.push(EAGAIN);
     kernel.errors.sendmsg.push(EAGAIN);

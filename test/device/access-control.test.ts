@@ -1,4 +1,7 @@
-/** What access control does on a running device: decisions, logins, tokens at the base station, connections of users that change or go. */
+/**
+ * Access control on a running device: decisions, logins, tokens at the base station, and connections of users that are
+ * changed or deleted.
+ */
 import { describe, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
 import type { Denial, DeviceConnection, Iam } from '../../device/index.ts';
@@ -10,7 +13,7 @@ let guarded: GuardedDevice;
 
 const refuses = (code: string) => expect.objectContaining({ code });
 
-/** The guarded with users that have the password `secret`; `owner` is an administrator. */
+/** The guarded device, with users whose password is `secret`; `owner` is an administrator. */
 async function withUsers(...names: string[]): Promise<Iam> {
   const role = (name: string) => ({ role: name === 'owner' ? 'Administrator' : 'Guest', sct: `sct-of-${name}` });
   guarded = await GuardedDevice.attached({ state: stateOf(names.map((name) => user(name, role(name)))) });
@@ -23,7 +26,7 @@ function seen(ref: number): DeviceConnection {
   return guarded.device.connection(ref);
 }
 
-/** The key of a connection is from now on the user's. */
+/** Pairs the key of a connection with the user. */
 function paired(connection: Connection, username: string): Promise<void> {
   return guarded.settle(guarded.iam.update((draft) => draft.addUserFingerprint(username, connection.getClientFingerprint())));
 }
@@ -31,7 +34,7 @@ function paired(connection: Connection, username: string): Promise<void> {
 const isClosed = ({ closeReason }: Connection): boolean => closeReason !== null;
 
 describe('setIam', () => {
-  test('is possible once, before start, and where nobody else decides', async () => {
+  test('is possible once, before start, and only without a listener that decides', async () => {
     guarded = await GuardedDevice.make();
     const { device, iam } = guarded;
     const removeAuthorization = device.onAuthorizationRequest(() => true);
@@ -50,7 +53,7 @@ describe('setIam', () => {
     expect(() => other.setIam(iamOf())).toThrow(refuses('INVALID_STATE'));
   });
 
-  test('leaves a device as it was when it is refused', async () => {
+  test('leaves a device unchanged when it is refused', async () => {
     guarded = await GuardedDevice.make();
     const remove = guarded.device.onPasswordAuthenticationRequest(() => {});
     expect(() => guarded.device.setIam(guarded.iam)).toThrow(refuses('IN_USE'));
@@ -61,7 +64,7 @@ describe('setIam', () => {
 });
 
 describe('decisions', () => {
-  test('an application asks for its own actions; what is refused is told', async () => {
+  test('answer an application that asks for actions of its own, and report a refusal', async () => {
     const iam = await withUsers('owner', 'guest');
     const denials: Denial[] = [];
     guarded.device.onDenied((denial) => denials.push(denial));
@@ -83,7 +86,7 @@ describe('decisions', () => {
     expect(denials).toEqual(['Thermostat:Set', 'Thermostat:Get'].map((action) => ({ caller, action, attributes: { Room: 'hall' } })));
   });
 
-  test('know where the connection is: what is local only is refused through the base station', async () => {
+  test('use the way of the connection: a local-only action is refused through the base station', async () => {
     guarded = await GuardedDevice.attached({
       configuration: {
         policies: [
@@ -108,7 +111,7 @@ describe('decisions', () => {
     expect(await guarded.settle(guarded.device.authorize(seen(2), 'Thermostat:Set'))).toBe(false);
   });
 
-  test('tunnels: a guest is refused, a standard user is let through', async () => {
+  test('on tunnels refuse a guest and allow a standard user', async () => {
     const iam = await withUsers('guest');
     guarded.device.addTcpTunnelService({ id: 'web', type: 'http', host: '127.0.0.1', port: 80 });
     const connection = await guarded.relayed();
@@ -134,7 +137,7 @@ describe('a password session', () => {
     expect(await guarded.me(await guarded[way]())).toBeNull();
   });
 
-  test('with the open password: only while open pairing by password is on and has a role; it is nobody', async () => {
+  test('with the open password lasts while open pairing by password is on and has a role, and acts as no user', async () => {
     guarded = await GuardedDevice.attached();
     const { iam } = guarded;
     await guarded.settle(iam.setOpenPairingPassword('open sesame'));
@@ -150,7 +153,7 @@ describe('a password session', () => {
     expect(seen(1).isPasswordAuthenticated).toBe(false);
   });
 
-  test('ends with the password, unless the key is the user’s', async () => {
+  test('ends with the password, unless the key is paired with the user', async () => {
     const iam = await withUsers('guest');
     const [one, two] = [await guarded.direct(), await guarded.direct()];
     for (const each of [one, two]) expect(await guarded.login(each, 'guest', 'secret')).toBe('OK');
@@ -160,7 +163,7 @@ describe('a password session', () => {
     expect([await guarded.me(one), await guarded.me(two)]).toEqual([null, 'guest']);
   });
 
-  test('follows a user that is renamed, and is not one who takes the name after', async () => {
+  test('follows a renamed user, and does not act as a user who takes the old name later', async () => {
     const iam = await withUsers('guest');
     const connection = await guarded.direct();
     await guarded.login(connection, 'guest', 'secret');
@@ -173,11 +176,11 @@ describe('a password session', () => {
     expect(await guarded.me(connection)).toBe('friend');
   });
 
-  test('that was begun with a password that is gone meanwhile fails', async () => {
+  test('fails when its password is removed while the login runs', async () => {
     const iam = await withUsers('guest');
     const connection = await guarded.direct();
     const login = connection.passwordAuthenticate('guest', 'secret').catch(({ code }: { code: string }) => code);
-    // The device has the request, its answer is on its way.
+    // The device has the request; its answer is on the way.
     await guarded.pass(15);
     await iam.update((draft) => draft.deleteUser('guest'));
     await iam.update((draft) => draft.createUser('guest', { role: 'Administrator' }));
@@ -186,7 +189,7 @@ describe('a password session', () => {
   });
 });
 
-test('how often passwords were tried outlives a restart', async () => {
+test('the count of password attempts survives a restart', async () => {
   let document: unknown;
   const passwordThrottle = () => ({
     stored: document,
@@ -205,14 +208,14 @@ test('how often passwords were tried outlives a restart', async () => {
 });
 
 describe('server connect tokens', () => {
-  /** What a fresh client with the token is told. */
+  /** OK, or the error code that a fresh client with the token gets. */
   const connecting = (ServerConnectToken: string) =>
     guarded.relayed({ ServerConnectToken }).then(
       () => 'OK',
       (error: { remoteChannelErrorCode: string }) => error.remoteChannelErrorCode,
     );
 
-  test('of users and of open pairing let through; withdrawn they do not', async () => {
+  test('of users and of open pairing admit a client; after withdrawal they do not', async () => {
     const iam = await withUsers('guest');
     await guarded.settle(iam.update((draft) => draft.setOpenPairingSct('sct-of-pairing')));
     await guarded.pass(1000);
@@ -224,14 +227,14 @@ describe('server connect tokens', () => {
     expect([await connecting('sct-of-guest'), await connecting('sct-of-pairing')]).toEqual(['TOKEN_REJECTED', 'TOKEN_REJECTED']);
   });
 
-  test('a changed one takes the place of the one before', async () => {
+  test('that change replace the previous one', async () => {
     const iam = await withUsers('guest');
     await guarded.settle(iam.update((draft) => draft.setUserSct('guest', 'sct-anew')));
     await guarded.pass(1000);
     expect([await connecting('sct-of-guest'), await connecting('sct-anew')]).toEqual(['TOKEN_REJECTED', 'OK']);
   });
 
-  test('that the application has, too, stays until both let go of it', async () => {
+  test('that the application has, too, remain until both drop them', async () => {
     const iam = await withUsers('guest');
     const { device } = guarded;
     device.addServerConnectToken('sct-of-guest');
@@ -246,7 +249,7 @@ describe('server connect tokens', () => {
     expect(() => device.removeServerConnectToken('sct-of-guest')).toThrow(refuses('NOT_FOUND'));
   });
 
-  test('a withdrawal while the base station is away counts when the device is attached again', async () => {
+  test('withdrawn while the base station is away are refused after the device attaches again', async () => {
     const iam = await withUsers('guest');
     guarded.station.kill();
     await guarded.fixture.until(guarded.under, 'DETACHED', 1, 200_000);
@@ -258,7 +261,7 @@ describe('server connect tokens', () => {
 });
 
 describe('a deleted user', () => {
-  test('has no connection any more: by key, by password and bound; others stay', async () => {
+  test('loses its connections, whether by key, by password or bound; others keep theirs', async () => {
     const iam = await withUsers('guest', 'owner');
     const byKey = await guarded.relayed();
     await paired(byKey, 'guest');
@@ -278,7 +281,7 @@ describe('a deleted user', () => {
     expect(seen(4).isPasswordAuthenticated).toBe(false);
   });
 
-  test('whose name is taken in the same change has none either', async () => {
+  test('loses its connections even if its name is taken in the same change', async () => {
     const iam = await withUsers('guest');
     const connection = await guarded.direct();
     await guarded.login(connection, 'guest', 'secret');
@@ -292,7 +295,7 @@ describe('a deleted user', () => {
     expect(isClosed(connection)).toBe(true);
   });
 
-  test('gets the answer that was being made, without rights meanwhile', async () => {
+  test('gets the answer that was in preparation, and has no rights meanwhile', async () => {
     const iam = await withUsers('guest');
     const connection = await guarded.direct();
     await paired(connection, 'guest');
@@ -308,7 +311,7 @@ describe('a deleted user', () => {
     expect(isClosed(connection)).toBe(true);
   });
 
-  test('a lost key alone costs the rights, not the connection', async () => {
+  test('that only loses its key loses its rights, not the connection', async () => {
     const iam = await withUsers('guest');
     const connection = await guarded.direct();
     await paired(connection, 'guest');
@@ -319,7 +322,7 @@ describe('a deleted user', () => {
 });
 
 describe('a user bound by the application', () => {
-  test('acts until it is unbound; the key goes before; not on another connection', async () => {
+  test('counts until it is unbound, after the key, and on that connection alone', async () => {
     const iam = await withUsers('guest', 'owner');
     const connection = await guarded.direct();
     guarded.device.authorizeConnection(seen(1), 'guest');
@@ -333,7 +336,7 @@ describe('a user bound by the application', () => {
     expect(await guarded.me(await guarded.direct())).toBeNull();
   });
 
-  test('must exist, the connection be open, and the device under access control', async () => {
+  test('must exist, on an open connection of a device under access control', async () => {
     await withUsers('guest');
     const connection = await guarded.direct();
     const far = seen(1);
@@ -348,7 +351,7 @@ describe('a user bound by the application', () => {
   });
 });
 
-test('nothing that happens to the state after close concerns the device', async () => {
+test('changes of the state after close do not affect the device', async () => {
   const iam = await withUsers('guest');
   await guarded.settle(guarded.device.close());
   await guarded.settle(iam.update((draft) => draft.createUser('late')));

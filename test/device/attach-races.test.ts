@@ -1,4 +1,4 @@
-/** What happens to a device while it attaches. */
+/** Events that happen while a device attaches. */
 import { beforeEach, expect, test } from 'vitest';
 import { Device } from '../../device/index.ts';
 import { hashSecret } from '../../server/storage/secrets.ts';
@@ -13,7 +13,7 @@ beforeEach(async () => {
   station = await fixture.station();
 });
 
-test('a token added while the list is on its way is uploaded after the attach', async () => {
+test('a token added while the list is being uploaded is uploaded after the attach', async () => {
   const under = await fixture.device();
   await fixture.start(under);
   await fixture.sim.run(() => station.basestation.attached === 1);
@@ -27,7 +27,7 @@ test('a token added while the list is on its way is uploaded after the attach', 
   expect(await fixture.settle(station.tokens(SCT, 'late'))).toEqual([SCT, 'late']);
 });
 
-test('a device without tokens withdraws those of its earlier life', async () => {
+test('a device without tokens withdraws those of its previous run', async () => {
   const { fingerprint } = station.basestation;
   const environment = fixture.sim.host('bare');
   const device = new Device({ environment, ...ids, serverUrl: SERVER_URL, serverFingerprint: fingerprint });
@@ -45,14 +45,14 @@ test('a device without tokens withdraws those of its earlier life', async () => 
   await fixture.settle(device.close());
 });
 
-test('asking an attached device to attach wakes no watchdog', async () => {
+test('setBasestationAttach(true) on an attached device starts no watchdog', async () => {
   const under = await fixture.attached();
   under.device.setBasestationAttach(true);
   await fixture.sim.run(60 * 60_000);
   expect(under.events).toEqual(['ATTACHED']);
 });
 
-test('turned off and on in one breath it attaches again, and the watchdog watches', async () => {
+test('a device turned off and on at once attaches again, and its watchdog runs', async () => {
   const under = await fixture.attached();
   under.device.setBasestationAttach(false);
   under.device.setBasestationAttach(true);

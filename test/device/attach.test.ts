@@ -15,7 +15,7 @@ beforeEach(async () => {
 const storedTokens = (...candidates: string[]) => fixture.settle(station.tokens(...candidates));
 
 describe('attach', () => {
-  test('holds, and the base station then has the tokens', async () => {
+  test('holds, and gives the base station the tokens', async () => {
     const { device, events } = await fixture.attached();
     expect(events).toEqual(['ATTACHED']);
     expect(station.basestation.attached).toBe(1);
@@ -31,7 +31,7 @@ describe('attach', () => {
     expect(await storedTokens(SCT, 'another')).toEqual([SCT, 'another']);
   });
 
-  test('an unknown fingerprint is told, and tried again slowly until it is registered', async () => {
+  test('reports an unknown fingerprint, and retries slowly until it is registered', async () => {
     const under = await fixture.device({ registered: false });
     await station.register(ids, null);
     await fixture.start(under);
@@ -44,7 +44,7 @@ describe('attach', () => {
     expect(under.events).not.toContain('DETACHED');
   });
 
-  test('a wrong device id of the same organization is told', async () => {
+  test('reports a wrong device id of the same organization', async () => {
     const under = await fixture.device({ deviceId: 'de-other', registered: false });
     await station.register(ids, under.device.deviceFingerprint);
     await station.register({ ...ids, deviceId: 'de-other' }, 'ab'.repeat(32));
@@ -53,14 +53,14 @@ describe('attach', () => {
     expect(under.reasons[0]?.code).toBe('WRONG_DEVICE_ID');
   });
 
-  test('a base station with another key is not trusted', async () => {
+  test('refuses a base station with another key', async () => {
     const under = await fixture.device({ serverFingerprint: 'ab'.repeat(32) });
     await fixture.start(under);
     await fixture.until(under, 'CERTIFICATE_VALIDATION_FAILED');
     expect(station.basestation.attached).toBe(0);
   });
 
-  test('ten minutes without a base station are told once', async () => {
+  test('reports ten minutes without a base station once', async () => {
     const under = await fixture.device({ serverUrl: 'https://nowhere.invalid' });
     await fixture.start(under);
     await fixture.sim.run(9.9 * 60_000);
@@ -81,8 +81,8 @@ describe('attach', () => {
   });
 });
 
-describe('after the base station went away', () => {
-  test('closed: attached again at most 5 s after it is back', async () => {
+describe('after its base station was away, a device', () => {
+  test('attaches within 5 s of its return: closed', async () => {
     const under = await fixture.attached();
     await fixture.settle(station.basestation.close());
     await fixture.until(under, 'DETACHED');
@@ -94,7 +94,7 @@ describe('after the base station went away', () => {
     expect(fixture.sim.now - back).toBeLessThan(5_000);
   });
 
-  test.each(seeds(8, 60))('away for less than 10 s, %i: attached again at most 5 s after it is back', async (seed) => {
+  test.each(seeds(8, 60))('attaches within 5 s of its return: away for less than 10 s, %i', async (seed) => {
     fixture = new ProductFixture({ seed });
     station = await fixture.station({ keepAlive: { interval: 1_000, retryInterval: 500, maxRetries: 20 } });
     const under = await fixture.attached();
@@ -108,7 +108,7 @@ describe('after the base station went away', () => {
     expect(fixture.sim.now - back).toBeLessThan(5_000);
   });
 
-  test('killed: noticed by Reset at the next keep-alive of the attach answer, attached again at most 5 s after it is back', async () => {
+  test('attaches within 5 s of its return: killed, which a Reset at the next keep-alive of the attach answer shows', async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ keepAlive: { interval: 1_000, retryInterval: 500, maxRetries: 10 } });
     const under = await fixture.attached();
@@ -138,8 +138,8 @@ describe('after the base station went away', () => {
   });
 });
 
-describe('life of a device', () => {
-  test('CLOSED is the last event, and it cannot be used again', async () => {
+describe('the lifecycle of a device', () => {
+  test('ends with CLOSED, and the device cannot be used again', async () => {
     const { device, events } = await fixture.attached();
     await fixture.settle(device.close());
     expect(events.at(-1)).toBe('CLOSED');
@@ -151,7 +151,7 @@ describe('life of a device', () => {
     expect(station.basestation.attached).toBe(0);
   });
 
-  test('a port that is taken is ADDRESS_IN_USE, and another start may follow', async () => {
+  test('allows another start after ADDRESS_IN_USE for a taken port', async () => {
     const { device } = await fixture.device();
     const environment = fixture.sim.host('busy');
     const { Device } = await import('../../device/index.ts');

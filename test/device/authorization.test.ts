@@ -1,4 +1,4 @@
-/** The authorization listener: one, and no where it is missing, silent or failing. */
+/** The authorization listener: there is one; a missing, silent or failing one means no. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Authorization, type AuthorizationListener } from '../../device/authorization.ts';
 import type { DeviceConnection } from '../../device/connections.ts';
@@ -35,7 +35,7 @@ describe('authorization', () => {
     expect(await verdict(listener)).toBe(expected);
   });
 
-  test('the listener hears action, attributes and who asks', async () => {
+  test('the listener gets action, attributes and connection', async () => {
     const heard: unknown[] = [];
     await verdict((request) => {
       heard.push(request);
@@ -44,7 +44,7 @@ describe('authorization', () => {
     expect(heard).toEqual([{ action: 'TcpTunnel:Connect', attributes: { 'TcpTunnel:ServiceId': 'web' }, connection }]);
   });
 
-  test('one that stopped listening twice does not stop the next one', async () => {
+  test('a listener that is removed twice does not remove the next one', async () => {
     const { clock } = nativeSimulation({ seed: 1 }).host('device');
     const authorization = new Authorization({ clock, log: silentLog }, () => {});
     const stop = authorization.listen(() => false);
@@ -118,7 +118,7 @@ describe('a grant', () => {
     expect([revoked, asked]).toEqual([['a'], 3]);
   });
 
-  test('that was released is asked for no more', async () => {
+  test('that was released is not asked for again', async () => {
     const held = await grant('a');
     held?.release();
     held?.release();
@@ -128,7 +128,7 @@ describe('a grant', () => {
     expect([revoked, asked]).toEqual([[], 1]);
   });
 
-  test('is revoked with its connection, and asked for no more', async () => {
+  test('is revoked with its connection, and not asked for again', async () => {
     const events = new Emitter<{ closed: null }>(silentLog);
     let isOpen = true;
     const closing = {
@@ -149,7 +149,7 @@ describe('a grant', () => {
     expect(asked).toBe(1);
   });
 
-  test('that is lost while the listener decides is none', async () => {
+  test('that is withdrawn while the listener decides is revoked', async () => {
     const waiting = grant('a');
     allowed.clear();
     authorization.reconsider();
@@ -158,7 +158,7 @@ describe('a grant', () => {
     expect(revoked).toEqual(['a']);
   });
 
-  test('whose end fails does not keep the others', async () => {
+  test('whose revocation fails does not keep others from being revoked', async () => {
     await authorization.grant(connection, 'a', {}, () => {
       throw new Error('broken');
     });

@@ -1,4 +1,7 @@
-/** Bare routes at a device, through a real base station: what strangers and peers of before can do with them (SECURITY.md). */
+/**
+ * Bare routes at a device, through a real base station: what strangers and previous peers can do with them
+ * (SECURITY.md).
+ */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
 import { type CoapReply, Router } from '../../protocol/coap/index.ts';
@@ -33,7 +36,7 @@ async function connected(): Promise<Connection> {
   return connection;
 }
 
-/** The id under which the client of a connection sends, as anybody on the path sees it. */
+/** The id under which the client of a connection sends; an attacker on the path sees it. */
 async function idOnTheWire(connection: Connection): Promise<Uint8Array> {
   let seen: Uint8Array | undefined;
   fixture.sim.onPacket = ({ to, data }: SimulatedPacket) => {
@@ -48,7 +51,7 @@ async function idOnTheWire(connection: Connection): Promise<Uint8Array> {
 
 describe('a client that asks', () => {
   test.each([
-    ['for an id of nobody', () => new Uint8Array(8).fill(7)],
+    ['for an unknown id', () => new Uint8Array(8).fill(7)],
     ['for all zeros', () => new Uint8Array(8)],
   ])('%s gets 4.04, and leaves no route', async (_, id) => {
     await connected();
@@ -65,7 +68,7 @@ describe('a client that asks', () => {
     expect((await stranger.connect({ ...SCT_ONLY, ...request })).status).toBe(400);
   });
 
-  test('for the id of another client gets a route that brings it nothing: nothing comes there, what it sends is dropped, and the connection goes on', async () => {
+  test('for the id of another client gets a useless route: it receives nothing, what it sends is dropped, and the connection continues', async () => {
     const connection = await connected();
     const id = await idOnTheWire(connection);
     const received: number[] = [];
@@ -81,11 +84,11 @@ describe('a client that asks', () => {
     expect(received).toEqual([]);
     expect((await fixture.coap(connection, 'GET', '/hello')).status).toBe(205);
     expect(connection.stats()).toMatchObject({ rests: 0 });
-    // The route of the connection is left; those of the stranger were given back.
+    // The connection keeps its route; the stranger’s routes were given back.
     expect(station.basestation.stats().routes).toBe(1);
   });
 
-  test('for the id of another client at rest does not keep it from going on', async () => {
+  test('for the id of another client at rest does not prevent its return', async () => {
     const connection = await connected();
     const id = await idOnTheWire(connection);
     await station.restart('killed', 1_000);
@@ -110,7 +113,7 @@ describe('a client that asks', () => {
   });
 });
 
-test('a base station that leads the route to another device: that knows no such connection, learns nothing, and the connection ends', async () => {
+test('a base station that leads the route to another device: that device knows no such connection and learns nothing, and the connection ends', async () => {
   const connection = await connected();
   await fixture.settle(station.basestation.close());
   station.kill();
@@ -131,7 +134,7 @@ test('a base station that leads the route to another device: that knows no such 
   expect([opened, toOther]).toEqual([[], []]);
 });
 
-test('a base station that leads the route to another device, and says that all is well: nothing is learned there, nothing moves, and the minute goes on', async () => {
+test('a base station that leads the route to another device and reports success: the device learns nothing, no path migrates, and the minute continues', async () => {
   const connection = await connected();
   await fixture.settle(station.basestation.close());
   station.kill();
@@ -166,7 +169,7 @@ test.each<[string, CoapReply]>([
   ['answers 5.01', { status: 501 }],
   ['answers 4.04', { status: 404 }],
   ['gives no proper answer', { status: 201, contentFormat: CONTENT_FORMAT_CBOR, payload: new Uint8Array([0xff]) }],
-])('a device that knows no bare routes and %s: the connection ends with CLOSED, within a second after both are back', async (_, reply) => {
+])('a device that knows no bare routes and %s: the connection ends with CLOSED within a second after both are back', async (_, reply) => {
   const device = await fixture.raw.device({ binds: [{ port: 0 }] });
   await station.register(ids, device.host.fingerprint);
   const router = new Router<Session>().on('POST', StationPath.P2P_CONNECT, ({ payload, context }) => {

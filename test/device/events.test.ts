@@ -1,4 +1,4 @@
-/** Device and connection events that need something to happen to the network or to the data plane. */
+/** Device and connection events that need an incident in the network or in the data plane. */
 import { beforeEach, expect, test } from 'vitest';
 import type { Core } from '../../bindings/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -13,7 +13,7 @@ beforeEach(async () => {
   station = await fixture.station();
 });
 
-test('CHANNEL_CHANGED when a client comes from another address', async () => {
+test('CHANNEL_CHANGED when a client arrives from another address', async () => {
   const { device, host } = await fixture.device({ basestationAttach: false });
   await fixture.settle(device.start());
   const events: string[] = [];
@@ -41,7 +41,7 @@ test('WRONG_PRODUCT_ID when the key is registered for a device of another produc
   expect(under.reasons[0]?.code).toBe('WRONG_PRODUCT_ID');
 });
 
-test('PLATFORM_FAILURE once, when the data plane cannot be started again; ATTACHED when it could after all', async () => {
+test('PLATFORM_FAILURE once when the data plane cannot be started again; ATTACHED when it later can', async () => {
   const home = fixture.sim.host('home');
   const cores: Core[] = [];
   let memory = true;

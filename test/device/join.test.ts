@@ -56,7 +56,7 @@ const refusal = (joining: Promise<Joined>): Promise<string> =>
     ({ code }: { code: string }) => code,
   );
 
-/** The device that it became attaches. */
+/** Returns whether the device that it became attaches. */
 async function attaches(joined: Joined, key = privateKey): Promise<boolean> {
   const under = await fixture.device({ environment: board, registered: false, privateKey: key, ...joined });
   await fixture.start(under);
@@ -65,7 +65,7 @@ async function attaches(joined: Joined, key = privateKey): Promise<boolean> {
 }
 
 describe('a join', () => {
-  test('makes the key that of a device, which attaches by what it gives', async () => {
+  test('makes the key a device’s, which attaches with the result', async () => {
     const joined = await join(await invited());
     expect(joined).toEqual({
       productId: 'pr-1',
@@ -84,19 +84,19 @@ describe('a join', () => {
     expect((await join(await invited(request), options)).deviceId).toBe('de-9');
   });
 
-  test('goes over a WebSocket where UDP is blocked', async () => {
+  test('uses a WebSocket where UDP is blocked', async () => {
     fixture.sim.block(board, 'udp');
     expect(await attaches(await join(await invited()))).toBe(true);
   });
 
-  test('is repeated by the same key, and by no other', async () => {
+  test('can be repeated by the same key, and by no other', async () => {
     const joinString = await invited();
     const joined = await join(joinString);
     expect(await join(joinString)).toEqual(joined);
     expect(await refusal(join(joinString, { privateKey: otherKey }))).toBe('TOKEN_REJECTED');
   });
 
-  test('goes to another address of the base station, if one is stated', async () => {
+  test('uses another address of the base station, if one is given', async () => {
     const joinString = await invited({}, 'nowhere.invalid:4433');
     expect(await refusal(join(joinString))).toBe('DNS');
     const joined = await join(joinString, { serverUrl: 'https://station' });
@@ -104,20 +104,20 @@ describe('a join', () => {
     expect(await attaches(joined)).toBe(true);
   });
 
-  test('is proved by TLS where the join string has no fingerprint', async () => {
+  test('is authenticated by TLS where the join string has no fingerprint', async () => {
     publishDocument(fixture);
     const joined = await join(await invited({}, undefined, false));
     expect(joined).not.toHaveProperty('serverFingerprint');
     expect(await attaches(joined)).toBe(true);
   });
 
-  test('does not ask what time it is here: a board whose clock is a year off joins', async () => {
+  test('does not depend on the time: a board whose clock is a year off joins', async () => {
     board.setWallTime(fixture.sim.wallTime - 365 * DAY);
     expect(await attaches(await join(await invited()))).toBe(true);
   });
 });
 
-describe('is refused', () => {
+describe('a join is refused', () => {
   test('when the invitation has expired', async () => {
     const joinString = await invited({ lifetime: 3_600_000 });
     await fixture.sim.run(2 * 3_600_000);
@@ -131,7 +131,7 @@ describe('is refused', () => {
     expect(await refusal(join(await invited(), { deviceId: 'a b' }))).toBe('INVALID_ARGUMENT');
   });
 
-  test('by another base station than that of the join string, which does not see the token', async () => {
+  test('at a base station other than that of the join string, which does not see the token', async () => {
     const other = encodeJoinString({
       server: `station:${STATION_PORT}`,
       serverFingerprint: 'ab'.repeat(32),
@@ -141,14 +141,14 @@ describe('is refused', () => {
     expect(await refusal(join(other))).toBe('FINGERPRINT_MISMATCH');
   });
 
-  test('when it was revoked', async () => {
+  test('when the invitation was revoked', async () => {
     const joinString = await invited();
     const [invitation] = await invitations(administration);
     await revokeInvitation(administration, invitation?.invitationId ?? '');
     expect(await refusal(join(joinString))).toBe('TOKEN_REJECTED');
   });
 
-  test('when nobody answers', async () => {
+  test('when no base station answers', async () => {
     fixture.host('quiet', { machine: 'quiet' });
     expect(await refusal(join(await invited({}, 'quiet:4433')))).toBe('CONNECTION_REFUSED');
   });
@@ -158,7 +158,7 @@ describe('is refused', () => {
   });
 });
 
-test('a join that is stopped ends at once, and leaves nothing open', async () => {
+test('a stopped join ends at once, and leaves nothing open', async () => {
   fixture.host('quiet', { machine: 'quiet' });
   const joinString = await invited({}, 'quiet:4433');
   const stop = new AbortController();
@@ -169,7 +169,7 @@ test('a join that is stopped ends at once, and leaves nothing open', async () =>
   expect(fixture.sim.now - before).toBeLessThan(2_000);
 });
 
-test('a base station of an older version is told apart', async () => {
+test('a base station of an older version is reported as such', async () => {
   const old = await fixture.raw.station({ machine: 'old' });
   const joinString = encodeJoinString({
     server: 'old:4433',

@@ -1,6 +1,6 @@
 /**
- * A quarter of a device's connections is kept for paired keys: strangers take all they can, and the owner still gets in. Of the rest those at one address
- * have half: one who is not paired yet still gets in, too.
+ * A quarter of a device's connections is reserved for paired keys: strangers take all they can, and the owner still
+ * connects. One address gets at most half of the rest, so a client that is not paired yet connects, too.
  */
 import { expect, test } from 'vitest';
 import type { Connection, SvcClient } from '../../client/node.ts';
@@ -31,7 +31,7 @@ test.each([
   expect(all.at(-1)?.closeReason?.code).toBe('DEVICE_INTERNAL_ERROR');
 });
 
-test('a paired key gets one of those that are kept, all of them in the end, and strangers what becomes free', async () => {
+test('a paired key gets a reserved connection, in the end all of them, and strangers get what is freed', async () => {
   const guarded = await GuardedDevice.make();
   guarded.device.limitConnections(4);
   await guarded.attach();
@@ -54,7 +54,7 @@ test('a paired key gets one of those that are kept, all of them in the end, and 
   expect(late.length - ended(late)).toBe(1);
 });
 
-/** Connections of one client, each with a key of its own: all come from its address. */
+/** Connections of one client, each with its own key: all come from the client's address. */
 async function crowdOf(guarded: GuardedDevice, client: SvcClient, count: number): Promise<Connection[]> {
   const all: Connection[] = [];
   for (let index = 0; index < count; index++) all.push(await guarded.direct({}, client));
@@ -68,7 +68,7 @@ test.each([
   [3, 2],
   [2, 1],
   [1, 1],
-])('of %d connections strangers at one address get %d, and one elsewhere one of the rest', async (limit, most) => {
+])('of %d connections strangers at one address get %d, and a stranger elsewhere gets one of the rest', async (limit, most) => {
   const guarded = await GuardedDevice.make();
   guarded.device.limitConnections(limit);
   await guarded.attach();
@@ -79,7 +79,7 @@ test.each([
   expect(ended(elsewhere)).toBe(limit > most ? 0 : 1);
 });
 
-test('a key that is paired meanwhile no longer counts among the strangers at its address, and paired keys there have no share', async () => {
+test('a key that is paired meanwhile no longer counts among the strangers at its address, and paired keys are not limited there', async () => {
   const guarded = await GuardedDevice.make();
   guarded.device.limitConnections(8);
   await guarded.attach();
@@ -95,7 +95,7 @@ test('a key that is paired meanwhile no longer counts among the strangers at its
   expect(ended(owners)).toBe(0);
 });
 
-test('what is freed at an address is there for it again', async () => {
+test('a connection freed at an address is available there again', async () => {
   const guarded = await GuardedDevice.make();
   guarded.device.limitConnections(4);
   await guarded.attach();
@@ -107,7 +107,7 @@ test('what is freed at an address is there for it again', async () => {
   expect(late.map(({ closeReason }) => closeReason?.code)).toEqual([undefined, 'DEVICE_INTERNAL_ERROR']);
 });
 
-test('strangers who come through the base station share all that is for anyone, though its address is one', async () => {
+test('strangers behind the base station share all connections for strangers, despite its single address', async () => {
   const guarded = await GuardedDevice.make();
   guarded.device.limitConnections(8);
   await guarded.attach();

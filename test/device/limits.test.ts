@@ -1,4 +1,4 @@
-/** Limits of a device that are changed while it runs. */
+/** Limits of a device that change while it runs. */
 import { expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
 import { SCT } from '../support/fixture/identifiers.ts';
@@ -6,7 +6,7 @@ import { ProductFixture } from '../support/fixture/products.ts';
 
 let fixture: ProductFixture;
 
-test('connections: raised and lowered, the one above is told so', async () => {
+test('connections: raised and lowered, and a connection above the limit gets the reason', async () => {
   fixture = new ProductFixture();
   await fixture.station({ connectsPerDevice: 1000, connectsPerAddress: 1000 });
   const under = await fixture.device();
@@ -32,7 +32,7 @@ test('connections: raised and lowered, the one above is told so', async () => {
   expect(() => under.device.limitConnections(5000)).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
 });
 
-test('handshakes begun through the base station: above the limit 4.29 with a time to wait', async () => {
+test('handshakes that begin through the base station: above the limit 4.29 with a time to wait', async () => {
   fixture = new ProductFixture();
   await fixture.station({ connectsPerDevice: 1000, connectsPerAddress: 1000 });
   await fixture.attached();

@@ -1,4 +1,4 @@
-/** What a device tells of itself: levels, the callback, lines on standard output; each device for itself. */
+/** What a device logs: levels, the callback, lines on standard output; each device separately. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Device, type DeviceLogMessage, LogSeverity, logSeverityAsString } from '../../device/index.ts';
 import { DeviceLog, stdOutCallback } from '../../device/log.ts';
@@ -8,7 +8,7 @@ import { ProductFixture } from '../support/fixture/products.ts';
 
 const clock = { schedule: () => () => {} };
 
-/** A log with all that arrived under it and at its callback. */
+/** A log with all that arrived at it and at its callback. */
 function logOfTests() {
   const lines: string[] = [];
   const messages: DeviceLogMessage[] = [];
@@ -21,8 +21,8 @@ function logOfTests() {
   return { log, lines, messages, all };
 }
 
-describe('levels', () => {
-  test('without one the log gets everything and the callback info and above', () => {
+describe('the level', () => {
+  test('is not set at first: the log gets everything, the callback info and above', () => {
     const { log, lines, messages, all } = logOfTests();
     log.setCallback((message) => messages.push(message));
     all();
@@ -39,7 +39,7 @@ describe('levels', () => {
     ['warn', ['error', 'warn']],
     ['info', ['error', 'warn', 'info']],
     ['trace', ['error', 'warn', 'info', 'debug', 'trace']],
-  ])('%s is for both', (level, told) => {
+  ])('%s applies to log and callback', (level, told) => {
     const { log, lines, messages, all } = logOfTests();
     log.setCallback((message) => messages.push(message));
     log.setLevel(level);
@@ -48,11 +48,11 @@ describe('levels', () => {
     expect(messages.map(({ message }) => message)).toEqual(told.map((name) => `of ${name}`));
   });
 
-  test.each(['debug', 'INFO', 'fatal', '', 'toString'])('%j is none', (level) => {
+  test.each(['debug', 'INFO', 'fatal', '', 'toString'])('%j does not exist', (level) => {
     expect(() => new Device().setLogLevel(level)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 
-  test('have names, and only they', () => {
+  test('has a name', () => {
     expect(Object.values(LogSeverity).map(logSeverityAsString)).toEqual(['fatal', 'error', 'warn', 'info', 'trace']);
     for (const none of [0, 3, 32, Number.NaN])
       expect(() => logSeverityAsString(none)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
@@ -62,7 +62,7 @@ describe('levels', () => {
 describe('the callback', () => {
   afterEach(() => vi.restoreAllMocks());
 
-  test('may fail: the log says so and the message arrived', () => {
+  test('may fail: the log records it, and the message still arrives', () => {
     const { log, lines } = logOfTests();
     log.setCallback(() => {
       throw new Error('full');
@@ -71,7 +71,7 @@ describe('the callback', () => {
     expect(lines).toEqual(['warn once', 'error the log callback failed']);
   });
 
-  test('hears of its device alone, until it is taken away', async () => {
+  test('gets messages of its own device only, until it is removed', async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const [one, other] = [await fixture.device(), await fixture.device({ deviceId: 'de-other' })];
@@ -95,7 +95,7 @@ describe('the callback', () => {
     expect(messages).toHaveLength(1);
   });
 
-  test('hears nothing less severe than the level of its device', async () => {
+  test('gets nothing less severe than its device’s level', async () => {
     const fixture = new ProductFixture();
     const { device } = await fixture.device();
     const messages: string[] = [];
@@ -104,14 +104,14 @@ describe('the callback', () => {
     for (const level of ['warn', 'error', 'trace']) {
       device.setLogLevel(level);
       expect(await fixture.settle(device.authorize({} as never, 'Test:Do'))).toBe(false);
-      // A warning that clients can cause is told once a minute.
+      // A warning that clients can cause is logged once a minute.
       await fixture.sim.run(60_000);
     }
     const late = 'warn the authorization listener gave no verdict in time: denied';
     expect(messages).toEqual([late, late]);
   });
 
-  test('of standard output writes lines that a program can take apart', () => {
+  test('for standard output writes lines that a program can parse', () => {
     const lines: string[] = [];
     const log = new DeviceLog(silentLog, clock);
     log.setCallback(stdOutCallback((line) => lines.push(line)));
@@ -121,7 +121,7 @@ describe('the callback', () => {
     expect(lines[0]).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z info attached server="a b"\n$/);
   });
 
-  test('of standard output is set by one call', async () => {
+  test('for standard output is set by one call', async () => {
     const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
     const device = new Device({ environment: nodeEnvironment() });
     device.setLogStdOutCallback();

@@ -17,7 +17,7 @@ interface Heard {
   readonly from: MdnsSource;
 }
 
-/** A network with a host that hears everything on the first two networks of the device's host. */
+/** A network with a host that receives everything on the first two networks of the device's host. */
 function overheard(networks = ['192.0.2.1/24', '198.51.100.1/24']) {
   const logged: string[] = [];
   const sim = nativeSimulation({ link: { delay: 1 }, log: (host, level, message) => logged.push(`${host} ${level} ${message}`) });
@@ -51,7 +51,7 @@ function contents(message: DnsMessage | undefined) {
 }
 
 describe('an announced device', () => {
-  test('is on every link with the address it has there, answers, and takes it all back in the end', async () => {
+  test('is on every link with its address there, answers, and withdraws everything at the end', async () => {
     const { sim, home, sockets, responses } = overheard();
     const device = newDevice(home);
     device.enableMdns();
@@ -84,7 +84,7 @@ describe('an announced device', () => {
     expect(responses('192.0.2.9/24')).toHaveLength(4);
   });
 
-  test('shows TXT items that change while it runs; keys have no case', async () => {
+  test('shows TXT items that change while it runs; keys are case-insensitive', async () => {
     const { sim, home, responses } = overheard();
     const device = newDevice(home);
     device.enableMdns();
@@ -101,7 +101,7 @@ describe('an announced device', () => {
     await sim.settle(device.close());
   });
 
-  test('says nothing unless it was asked to', async () => {
+  test('is silent unless announcing is enabled', async () => {
     const { sim, home, heard } = overheard();
     const device = newDevice(home);
     device.mdnsAddTxtItem('floor', '2');
@@ -111,7 +111,7 @@ describe('an announced device', () => {
     await sim.settle(device.close());
   });
 
-  test('follows its links: new ones, other addresses, ones that go', async () => {
+  test('follows its links: new ones, other addresses, removed ones', async () => {
     const { sim, home, responses } = overheard(['192.0.2.1/24']);
     const device = newDevice(home);
     device.enableMdns();
@@ -129,7 +129,7 @@ describe('an announced device', () => {
     await sim.settle(device.close());
   });
 
-  test('lives with a link that cannot be used: told once, tried again, the others work', async () => {
+  test('logs an unusable link once and retries it, while the others work', async () => {
     const { sim, home, responses, logged } = overheard();
     let broken = true;
     let tries = 0;
@@ -156,7 +156,7 @@ describe('an announced device', () => {
     await sim.settle(device.close());
   });
 
-  test('with a namesake: told once for each link, and goes on', async () => {
+  test('logs a namesake once for each link, and continues', async () => {
     const { sim, home, sockets, logged, responses } = overheard();
     const device = newDevice(home);
     device.enableMdns();
@@ -175,7 +175,7 @@ describe('an announced device', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('a device refuses', () => {
   const refused = (run: () => void): string => {
     try {
       run();
@@ -185,7 +185,7 @@ describe('what is refused', () => {
     return '';
   };
 
-  test('an environment without multicast, and everything but TXT once it is started', async () => {
+  test('to announce in an environment without multicast, and all but TXT once it is started', async () => {
     const { sim, home } = overheard();
     const { clock, crypto, network, log } = home;
     const bare = newDevice({ clock, crypto, network, log, createCore: (options) => home.createCore(options) });
@@ -209,7 +209,7 @@ describe('what is refused', () => {
     expect(refused(() => device.mdnsAddSubtype('s32'))).toBe('INVALID_ARGUMENT');
   });
 
-  test('TXT items that are too long, have no proper key or the device as their owner', () => {
+  test('TXT items that are too long, have an invalid key, or a key reserved for the device', () => {
     const device = newDevice(overheard().home);
     device.mdnsAddTxtItem('key', 'x'.repeat(251));
     expect(refused(() => device.mdnsAddTxtItem('key', 'x'.repeat(252)))).toBe('STRING_TOO_LONG');

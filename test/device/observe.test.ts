@@ -12,7 +12,7 @@ beforeEach(async () => {
   ({ device } = await fixture.attached());
 });
 
-/** What an observer was told. */
+/** The responses and ends that an observer received. */
 class Told implements CoapObserver {
   readonly responses: string[] = [];
   readonly ends: (string | null)[] = [];
@@ -37,7 +37,7 @@ const observe = (connection: Connection, path: string): { told: Told; cancel: ()
 const run = (ms = 500): Promise<boolean> => fixture.sim.run(ms);
 
 describe('an observable resource', () => {
-  test('tells each observer what it is and each change, until they cancel', async () => {
+  test('sends each observer its state and each change, until they cancel', async () => {
     let state = 'one';
     const resource = observable('/state', () => ({ status: 205, payload: state }));
     const [first, second] = [await fixture.connected(), await fixture.connected()];
@@ -62,7 +62,7 @@ describe('an observable resource', () => {
     expect([a.told.ends, b.told.ends]).toEqual([[], []]);
   });
 
-  test('runs its handler with the request of the observer, and once for changes in a row', async () => {
+  test('runs its handler with the observer’s request, and once for changes in a row', async () => {
     const seen: string[] = [];
     const resource = observable('/rooms/{room}', ({ parameters, path, connection, payload }) => {
       seen.push(`${parameters.room} ${path} ${connection.ref} ${payload.length}`);
@@ -91,7 +91,7 @@ describe('an observable resource', () => {
     expect(hall.told.responses).toHaveLength(2);
   });
 
-  test('tells of a change that came while the first answer was made, after that answer', async () => {
+  test('sends a change that happened while the first answer was in preparation after that answer', async () => {
     let answer: (() => void) | undefined;
     let runs = 0;
     const resource = observable('/slow', () => {
@@ -107,7 +107,7 @@ describe('an observable resource', () => {
     expect(told.responses).toEqual(['205 1 observed', '205 2 observed']);
   });
 
-  test('decides anew at each notification: a refusal is the last answer', async () => {
+  test('authorizes each notification again: a refusal is the last answer', async () => {
     let allowed = true;
     device.onAuthorizationRequest(() => allowed);
     const resource = observable('/state', async ({ connection }) =>
@@ -126,7 +126,7 @@ describe('an observable resource', () => {
     expect(told.ends).toEqual([null]);
   });
 
-  test('a handler that fails at a notification ends the observation', async () => {
+  test('ends the observation when its handler fails at a notification', async () => {
     let broken = false;
     const resource = observable('/state', () => {
       if (broken) throw new Error('secret of the application');
@@ -141,7 +141,7 @@ describe('an observable resource', () => {
     expect(resource.observers).toBe(0);
   });
 
-  test('an error as first answer begins nothing', async () => {
+  test('begins no observation when the first answer is an error', async () => {
     const resource = observable('/state', () => ({ status: 404, payload: 'gone' }));
     const { told } = observe(await fixture.connected(), '/state');
     await run();
@@ -165,7 +165,7 @@ describe('an observable resource', () => {
     expect([a.told.ends, b.told.ends]).toEqual([['STOPPED'], ['STOPPED']]);
   });
 
-  test('a resource that is removed tells its observers so', async () => {
+  test('notifies its observers when it is removed', async () => {
     let answer: (() => void) | undefined;
     const resource = observable('/state', () => ({ status: 205, payload: 'x' }));
     const slow = observable('/slow', () => new Promise((resolve) => (answer = () => resolve({ status: 205, payload: 'y' }))));
@@ -182,7 +182,7 @@ describe('an observable resource', () => {
     expect((await fixture.coap(connection, 'GET', '/state')).status).toBe(404);
   });
 
-  test('an observer that cancels while the handler runs gets no answer and is forgotten', async () => {
+  test('sends no answer to an observer that cancels while the handler runs, and forgets it', async () => {
     let answer: (() => void) | undefined;
     const resource = observable('/slow', () => new Promise((resolve) => (answer = () => resolve({ status: 205 }))));
     const { told, cancel } = observe(await fixture.connected(), '/slow');
@@ -195,7 +195,7 @@ describe('an observable resource', () => {
     expect(told.responses).toEqual([]);
   });
 
-  test('a state of 100,000 bytes arrives whole at each change', async () => {
+  test('sends a state of 100,000 bytes whole at each change', async () => {
     let state = 'a';
     const resource = observable('/large', () => ({ status: 205, payload: state.repeat(100_000) }));
     const lengths: string[] = [];
@@ -209,7 +209,7 @@ describe('an observable resource', () => {
   });
 });
 
-describe('limits', () => {
+describe('limits:', () => {
   test('above the device limit a request to observe is answered once', async () => {
     device.limitCoapObservations(2);
     const resource = observable('/state', () => ({ status: 205, payload: 'x' }));
@@ -238,7 +238,7 @@ describe('limits', () => {
     expect(resource.observers).toBe(33);
   });
 
-  test('notifications wait for room under the limit of requests', async () => {
+  test('notifications wait for the concurrency limit of requests', async () => {
     const release: (() => void)[] = [];
     device.addCoapResource('GET', '/slow', () => new Promise((resolve) => release.push(() => resolve({ status: 205 }))));
     let state = 'one';
@@ -260,8 +260,8 @@ describe('limits', () => {
   });
 });
 
-describe('not observable', () => {
-  test('a resource that does not say so is answered once', async () => {
+describe('no observation begins for', () => {
+  test('a resource that is not observable: it answers once', async () => {
     const resource = device.addCoapResource('GET', '/plain', () => ({ status: 205, payload: 'x' }));
     const { told } = observe(await fixture.connected(), '/plain');
     await run();
@@ -271,7 +271,7 @@ describe('not observable', () => {
     expect(told.ends).toEqual([null]);
   });
 
-  test('only GET can be observable, and PUT cannot observe', async () => {
+  test('another method than GET: only GET can be observable', async () => {
     expect(() => device.addCoapResource('PUT', '/x', () => ({ status: 204 }), { observable: true })).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
     );
@@ -281,7 +281,7 @@ describe('not observable', () => {
     expect(() => connection.createCoap('GET', '/x').observe(new Told())).toThrow(expect.objectContaining({ code: 'STOPPED' }));
   });
 
-  test('a GET with a payload is answered once: the payload is not kept', async () => {
+  test('a GET with a payload: it is answered once, and the payload is not kept', async () => {
     const resource = observable('/state', ({ payload }) => ({ status: 205, payload }));
     const told = new Told();
     const coap = (await fixture.connected()).createCoap('GET', '/state');

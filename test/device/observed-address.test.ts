@@ -1,4 +1,4 @@
-/** Address and Stun of an attach: what of the base station's answer reaches the device's channel. */
+/** Address and Stun of an attach: which part of the base station's answer reaches the device's channel. */
 import { describe, expect, it } from 'vitest';
 import { Attacher } from '../../device/attacher.ts';
 import type { DeviceEvent } from '../../device/events.ts';
@@ -11,7 +11,10 @@ import { SessionFixture } from '../support/fixture/sessions.ts';
 import { nativeSimulation } from '../support/simulation.ts';
 import { openStation } from '../transport/session/support.ts';
 
-/** A device at a base station whose answer to the attach has these fields. @returns its session after ten seconds, and its events */
+/**
+ * A device at a base station whose answer to the attach has these fields.
+ * @returns its session after ten seconds, and its events
+ */
 async function attached(address: unknown, stun?: unknown) {
   const simulation = nativeSimulation();
   const payload = encode({ Status: 0, Address: address as never, Stun: stun as never });
@@ -49,12 +52,12 @@ describe('the observed address of an attach', () => {
       { Ip: new Uint8Array(16).fill(0x20), Port: 1 },
       { address: '2020:2020:2020:2020:2020:2020:2020:2020', port: 1 },
     ],
-  ])('%j is there when the device is attached', async (address, observed) => {
+  ])('%j is available once the device is attached', async (address, observed) => {
     const { events, seen } = await attached(address);
     expect([events, seen]).toEqual([['ATTACHED'], [[observed]]]);
   });
 
-  it('may be left out', async () => {
+  it('may be missing', async () => {
     const { events, sessions } = await attached(undefined);
     expect([events, sessions.map(({ observedAddress }) => observedAddress)]).toEqual([['ATTACHED'], [null]]);
   });
@@ -66,19 +69,19 @@ describe('the observed address of an attach', () => {
     ['port 65536', { Ip: new Uint8Array(4), Port: 65_536 }],
     ['an array', [1, 2]],
     ['no port', { Ip: new Uint8Array(4) }],
-  ])('that is %s is refused with the whole answer', async (_, address) => {
+  ])('that is %s makes the whole answer invalid', async (_, address) => {
     const { events, sessions, errors } = await attached(address);
     expect([events, sessions.some(({ observedAddress }) => observedAddress !== null), errors]).toEqual([[], false, 0]);
   });
 });
 
 describe('STUN of an attach', () => {
-  it('is there in the order of the answer', async () => {
+  it('has the order of the answer', async () => {
     const { sessions } = await attached(undefined, [{ Port: 4434 }, { Ip: Uint8Array.of(192, 0, 2, 8), Port: 4435 }]);
     expect(sessions.map(({ stunServers }) => stunServers)).toEqual([[{ port: 4434 }, { address: '192.0.2.8', port: 4435 }]]);
   });
 
-  it('may be left out', async () => {
+  it('may be missing', async () => {
     const { events, sessions } = await attached(undefined);
     expect([events, sessions.map(({ stunServers }) => stunServers)]).toEqual([['ATTACHED'], [[]]]);
   });
@@ -87,7 +90,7 @@ describe('STUN of an attach', () => {
     ['three entries', [{ Port: 1 }, { Port: 2 }, { Port: 3 }]],
     ['no port', [{ Ip: new Uint8Array(4) }]],
     ['text for an address', [{ Ip: '192.0.2.8', Port: 1 }]],
-  ])('with %s is refused with the whole answer', async (_, stun) => {
+  ])('with %s makes the whole answer invalid', async (_, stun) => {
     const { events, errors } = await attached(undefined, stun);
     expect([events, errors]).toEqual([[], 0]);
   });

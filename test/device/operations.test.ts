@@ -1,4 +1,7 @@
-/** The device's end of what runs over a connection, operation by operation: streams, CoAP requests, fingerprints, and what the language does. */
+/**
+ * The device's end of a connection, operation by operation: streams, CoAP requests, fingerprints, and language
+ * features.
+ */
 import { beforeEach, describe, expect, test } from 'vitest';
 import {
   type AuthorizationRequest,
@@ -32,7 +35,7 @@ beforeEach(async () => {
 
 const PORT = 5;
 
-/** A stream that a client opened, as the device has it before it accepts. */
+/** A stream that a client opened, as the device sees it before it accepts. */
 async function incoming() {
   const { device } = await fixture.attached();
   const arrived = new Promise<DeviceStream>((resolve) => device.addStreamListener(PORT, resolve));
@@ -51,7 +54,7 @@ async function both() {
 }
 
 describe('a stream of the device', () => {
-  test('is accepted once, and knows whose it is', async () => {
+  test('is accepted once, and has its connection', async () => {
     const { device, connection, opening, arrived } = await incoming();
     expect(arrived.port).toBe(PORT);
     expect(device.connection(arrived.connection.ref)).toBe(arrived.connection);
@@ -61,7 +64,7 @@ describe('a stream of the device', () => {
     expect(() => arrived.accept()).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
   });
 
-  test('reads what there is, reads a length, and reads to the end', async () => {
+  test('reads available bytes, reads a length, and reads to the end', async () => {
     const { client, stream } = await both();
     await fixture.settle(client.write(new Uint8Array([1, 2, 3, 4, 5, 6, 7])));
     expect(await fixture.settle(stream.readSome(2))).toEqual(new Uint8Array([1, 2]));
@@ -71,7 +74,7 @@ describe('a stream of the device', () => {
     expect(await fixture.code(stream.readSome())).toBe('END_OF_FILE');
   });
 
-  test('writes and closes: the client reads on to the end', async () => {
+  test('writes and closes: the client reads to the end', async () => {
     const { client, stream } = await both();
     await fixture.settle(stream.write(new Uint8Array([8, 9])));
     await fixture.settle(stream.close());
@@ -80,7 +83,7 @@ describe('a stream of the device', () => {
     expect(await fixture.code(client.readSome())).toBe('END_OF_FILE');
   });
 
-  test('aborts: what is outstanding ends with STOPPED on both ends', async () => {
+  test('aborts: pending operations end with STOPPED at both ends', async () => {
     const { client, stream } = await both();
     const reads = Promise.allSettled([stream.readSome(), client.readSome()]);
     stream.abort();
@@ -90,7 +93,7 @@ describe('a stream of the device', () => {
 });
 
 describe('a CoAP request to the device', () => {
-  test('shows what was asked, and the handler returns the answer', async () => {
+  test('shows the request, and the handler returns the answer', async () => {
     const { device } = await fixture.attached();
     device.addCoapResource('PUT', '/rooms/{room}', ({ method, path, parameters, contentFormat, payload, connection }) => ({
       status: 205,
@@ -112,7 +115,7 @@ describe('a CoAP request to the device', () => {
     });
   });
 
-  test('an error is a status with a text, without content format', async () => {
+  test('may end with an error: a status with a text, without content format', async () => {
     const { device } = await fixture.attached();
     device.addCoapResource('GET', '/closed', () => ({ status: 403, payload: 'not now' }));
     const coap = (await fixture.connected()).createCoap('GET', '/closed');
@@ -122,7 +125,7 @@ describe('a CoAP request to the device', () => {
     expect(() => coap.getResponseContentFormat()).toThrow(expect.objectContaining({ code: 'NO_DATA' }));
   });
 
-  test('what could not be saved says so, without its path; any other failure says nothing', async () => {
+  test('is answered with the reason when a save fails, without the path; other failures give no reason', async () => {
     const { device } = await fixture.attached();
     const full = fileError('cannot write', '/data/state.json', Object.assign(new Error('full'), { code: 'ENOSPC' }));
     const failing: Record<string, () => never> = {
@@ -151,7 +154,7 @@ describe('a CoAP request to the device', () => {
     expect(answers).toEqual([saved, saved, '500 Request unhandled', '500 Request unhandled']);
   });
 
-  test('a resource that was removed is not found, and its place is free', async () => {
+  test('is not found once its resource is removed, and the path can be used again', async () => {
     const { device } = await fixture.attached();
     const once = device.addCoapResource('GET', '/once', () => ({ status: 205 }));
     device.addCoapResource('PUT', '/once', () => ({ status: 204 }));
@@ -165,7 +168,7 @@ describe('a CoAP request to the device', () => {
     expect((await fixture.coap(connection, 'GET', '/once')).status).toBe(203);
   });
 
-  test('one that is under way is answered though its resource is removed', async () => {
+  test('is answered although its resource is removed meanwhile', async () => {
     const { device } = await fixture.attached();
     let answer = () => {};
     const slow = device.addCoapResource('GET', '/slow', () => new Promise((done) => (answer = () => done({ status: 205 }))));
@@ -180,7 +183,7 @@ describe('a CoAP request to the device', () => {
 });
 
 describe('fingerprints', () => {
-  test('of device and client: full, and the short form for the eyes', async () => {
+  test('of device and client are available in full, and in a short form for people', async () => {
     const { device } = await fixture.attached();
     const opened = new Promise<DeviceConnection>((resolve) => device.onConnectionEvent(resolve));
     const connection = await fixture.connected();
@@ -193,7 +196,7 @@ describe('fingerprints', () => {
 });
 
 describe('settings of a device', () => {
-  test('what was set can be read, and the ports in use once it runs', async () => {
+  test('can be read after they are set, and the ports in use once it runs', async () => {
     const { device } = await fixture.device();
     device.setProductId('pr-2');
     device.setDeviceId('de-2');
@@ -206,7 +209,7 @@ describe('settings of a device', () => {
     expect(device.p2pPort).toBeGreaterThan(0);
   });
 
-  test('a port of the server counts where its URL has none', async () => {
+  test('use the server’s port where its URL has none', async () => {
     const reached = await fixture.device({ serverUrl: 'https://station' });
     reached.device.setServerPort(STATION_PORT);
     await fixture.start(reached);
@@ -218,7 +221,7 @@ describe('settings of a device', () => {
     expect(lost.events).toEqual([]);
   });
 
-  test('a server connect token is made, added and uploaded', async () => {
+  test('include a server connect token that is made, added and uploaded', async () => {
     const { device } = await fixture.attached();
     const token = device.createServerConnectToken();
     expect(token).toMatch(/^[A-Za-z0-9]{12}$/);
@@ -229,8 +232,8 @@ describe('settings of a device', () => {
   });
 });
 
-describe('what listeners and handlers are told', () => {
-  test('events, connections and messages have types', async () => {
+describe('listeners and handlers get', () => {
+  test('typed events, connections and messages', async () => {
     const { device } = await fixture.device();
     const events: DeviceEvent[] = [];
     const connections: [ConnectionRef, ConnectionEvent][] = [];
@@ -255,7 +258,7 @@ describe('what listeners and handlers are told', () => {
     expect([events, connections, methods, texts]).toEqual([['ATTACHED'], [[1, 'OPENED']], ['DELETE'], ['a CoAP handler failed']]);
   });
 
-  test('an authorization request shows action, attributes and who asks, and the listener returns the verdict', async () => {
+  test('an authorization request with action, attributes and connection, and return the verdict', async () => {
     const { device } = await fixture.attached();
     const asked: AuthorizationRequest[] = [];
     device.onAuthorizationRequest((request) => {
@@ -277,8 +280,8 @@ describe('what listeners and handlers are told', () => {
   });
 });
 
-describe('what the language does', () => {
-  test('close ends at once what is under way, and nothing is told after it', async () => {
+describe('the language gives:', () => {
+  test('close ends pending operations at once, and no event follows', async () => {
     const { device, events } = await fixture.attached();
     let answer = () => {};
     device.addCoapResource('GET', '/slow', () => new Promise((done) => (answer = () => done({ status: 205 }))));
@@ -297,7 +300,7 @@ describe('what the language does', () => {
     expect(events).toHaveLength(3);
   });
 
-  test('a future is a promise: waited for, waited for with a limit, told by a callback, its code in the error', async () => {
+  test('a future is a promise: awaited, awaited with a limit, passed to a callback, with its code in the error', async () => {
     const device = new Device();
     const ready: string[] = [];
     const future = device.start().then(
@@ -312,7 +315,7 @@ describe('what the language does', () => {
     await expect(Promise.race([new Promise(() => {}), never])).rejects.toMatchObject({ name: 'TimeoutError' });
   });
 
-  test('a listener is a function, and the function that came back removes it', async () => {
+  test('a listener is a function, and the returned function removes it', async () => {
     const under = await fixture.device();
     const heard: string[] = [];
     const remove = under.device.onDeviceEvent((event) => heard.push(event));
@@ -324,7 +327,7 @@ describe('what the language does', () => {
     expect(under.events).toEqual(['ATTACHED', 'DETACHED', 'CLOSED']);
   });
 
-  test('a code is its own name, and has a meaning', () => {
+  test('a code is its own name, and has a message', () => {
     const { code, message } = new LocalError('ADDRESS_IN_USE', 'port 5592 is taken');
     expect([code, message]).toEqual(['ADDRESS_IN_USE', 'port 5592 is taken']);
     expect(errorGetMessage(code)).toBe('the UDP port configured for the device is already in use');

@@ -45,7 +45,7 @@ function invocation(device: Device, serviceId = 'se-1') {
   return made;
 }
 
-test('the answers of provider and service arrive as they are', async () => {
+test('the answers of provider and service arrive unchanged', async () => {
   const { device } = await fixture.attached();
   answer = () => http(404, 'application/json', '{"error":1}');
   const notification = push(device);
@@ -59,7 +59,7 @@ test('the answers of provider and service arrive as they are', async () => {
   expect(invoked.getResponseMessage()).toEqual(new TextEncoder().encode('hi'));
 });
 
-test('a service gets the message as it was set', async () => {
+test('a service gets the message in the chosen format', async () => {
   const { device } = await fixture.attached();
   let body: string | Uint8Array = '';
   answer = (request) => {
@@ -70,7 +70,7 @@ test('a service gets the message as it was set', async () => {
   expect(JSON.parse(String(body))).toMatchObject({ message: 'AQI=' });
 });
 
-test('errors of the base station have their names', async () => {
+test('errors of the base station keep their names', async () => {
   const { device } = await fixture.attached();
   await expect(fixture.settle(push(device, 'other').send())).rejects.toMatchObject({ code: 'FORBIDDEN' });
   await expect(fixture.settle(invocation(device, 'se-2').execute())).rejects.toMatchObject({ code: 'FAILED' });
@@ -79,7 +79,7 @@ test('errors of the base station have their names', async () => {
   await expect(fixture.settle(invocation(device).execute())).rejects.toMatchObject({ code: 'FAILED' });
 });
 
-test('not attached, incomplete, stopped, twice at once', async () => {
+test('a push or an invocation is refused when not attached, incomplete or too long', async () => {
   const { device } = await fixture.device();
   await expect(push(device).send()).rejects.toMatchObject({ code: 'NOT_ATTACHED' });
   await expect(invocation(device).execute()).rejects.toMatchObject({ code: 'NOT_ATTACHED' });
@@ -91,7 +91,7 @@ test('not attached, incomplete, stopped, twice at once', async () => {
   );
 });
 
-test('a send that runs can be stopped, and is not begun twice', async () => {
+test('a send in progress can be stopped, and cannot begin twice', async () => {
   const { device } = await fixture.attached();
   answer = () => new Promise(() => {});
   const notification = push(device);
@@ -101,7 +101,7 @@ test('a send that runs can be stopped, and is not begun twice', async () => {
   await expect(fixture.settle(sending)).rejects.toMatchObject({ code: 'STOPPED' });
 });
 
-test('an invocation that runs can be stopped, and is not begun twice', async () => {
+test('an invocation in progress can be stopped, and cannot begin twice', async () => {
   const { device } = await fixture.attached();
   answer = () => new Promise(() => {});
   const invoked = invocation(device);

@@ -1,4 +1,4 @@
-/** `/.well-known/core` of a device: what it lists for whom, filtered by a query, in blocks when it is long. */
+/** `/.well-known/core` of a device: what it lists for which client, filtered by a query, in blocks when it is long. */
 import { beforeEach, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
 import type { Denial, Device } from '../../device/index.ts';
@@ -26,7 +26,7 @@ async function ask(connection: Connection, ...query: string[]): Promise<{ status
 
 const hrefs = ({ links }: { links: readonly CoreLink[] }): string[] => links.map(({ href }) => href);
 
-test('lists paths with their methods and what the application says of them', async () => {
+test('lists paths with their methods and the attributes that the application gives', async () => {
   device.addCoapResource('PUT', '/target', handler, { type: 'thermostat.target', title: 'What it should be' });
   device.addCoapResource('GET', '/target', handler, { observable: true });
   device.addCoapResource('GET', '/rooms/{room}', handler);
@@ -54,7 +54,7 @@ test('lists paths with their methods and what the application says of them', asy
   ]);
 });
 
-test('what needs an action is listed for who may do it, and asking refuses nobody', async () => {
+test('a resource that needs an action is listed for clients with the right to it, and listing emits no refusal', async () => {
   const denials: Denial[] = [];
   device.onDenied((denial) => denials.push(denial));
   let asked = 0;
@@ -78,13 +78,13 @@ test('what needs an action is listed for who may do it, and asking refuses nobod
   expect(denials).toEqual([]);
 });
 
-test('a list of many resources comes in blocks', async () => {
+test('a list of many resources is sent in blocks', async () => {
   for (let number = 0; number < 300; number++) device.addCoapResource('GET', `/sensors/${number}`, handler, { title: `Sensor ${number}` });
   const listed = await ask(await fixture.connected(), 'href=/sensors/*');
   expect(listed.links).toHaveLength(300);
 });
 
-test('a query where none is read is refused, as ever', async () => {
+test('a query to a resource that takes none is refused', async () => {
   device.addCoapResource('GET', '/x', handler);
   const coap = (await fixture.connected()).createCoap('GET', '/x');
   coap.setRequestQuery(['a=b']);
@@ -99,9 +99,9 @@ test.each([
   ['/y', { type: 'a  b' }, 'the type'],
   ['/y', { title: 'two\nlines' }, 'the title'],
   ['/y', { title: '' }, 'the title'],
-])('refused: %s %j', async (path, options, text) => {
+])('refuses %s %j', async (path, options, text) => {
   expect(() => device.addCoapResource('GET', path, handler, options)).toThrow(text);
-  // Nothing is half-made.
+  // Nothing is left half-made.
   if (path === '/y') device.addCoapResource('GET', path, handler);
   device.addCoapResource('GET', '/twice', handler);
   expect(() => device.addCoapResource('GET', '/twice', handler, { title: 'Twice' })).toThrow(expect.objectContaining({ code: 'IN_USE' }));

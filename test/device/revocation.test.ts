@@ -1,4 +1,6 @@
-/** What goes on by a permission ends with it: whatever change takes the permission away, and within a second. */
+/**
+ * An operation ends when the permission that it runs under ends: by any change that withdraws it, and within a second.
+ */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
 import { defaultConfiguration } from '../../device/index.ts';
@@ -51,7 +53,7 @@ const changes: [string, string[], () => Promise<unknown>][] = [
   ],
 ];
 
-describe('ends with', () => {
+describe('a connection’s operations end with', () => {
   test.each(changes)('%s', async (_, expected, apply) => {
     await apply();
     await guarded.pass(SECOND);
@@ -65,13 +67,13 @@ test.each<[string, () => Promise<unknown>]>([
   ['a higher role', () => change((draft) => draft.setUserRole('paired', 'Administrator'))],
   ['a display name', () => change((draft) => draft.setUserDisplayName('paired', 'Ann'))],
   ['a password of a user whose key is paired', () => guarded.settle(guarded.iam.setUserPassword('paired', 'new one'))],
-])('does not end with %s', async (_, apply) => {
+])('they do not end with %s', async (_, apply) => {
   await apply();
   await guarded.pass(SECOND);
   expect(revoked).toEqual([]);
 });
 
-test('ends when the application binds the connection to nobody', async () => {
+test('they end when the application unbinds the connection', async () => {
   const connection = await guarded.direct();
   const bound = guarded.device.connection(3);
   guarded.device.authorizeConnection(bound, 'other');

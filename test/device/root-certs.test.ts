@@ -1,4 +1,4 @@
-/** A device without a pin: TLS proves its base station. */
+/** A device without a pin: TLS authenticates its base station. */
 import { describe, expect, test } from 'vitest';
 import { Device } from '../../device/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
@@ -9,7 +9,7 @@ import { PEM_OF_ROOT, publishDocument } from '../support/fixture/station-documen
 
 const FAULT = new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'the certificate of station has expired');
 
-/** A device that is told where its base station is, and no fingerprint. */
+/** A device with the URL of its base station, and no fingerprint. */
 async function unpinned(fixture: ProductFixture, rootCerts?: string) {
   const events: string[] = [];
   const reasons: unknown[] = [];
@@ -26,7 +26,7 @@ async function unpinned(fixture: ProductFixture, rootCerts?: string) {
 }
 
 describe('a device without a pin', () => {
-  test('attaches where TLS proves the base station, and asks once', async () => {
+  test('attaches where TLS authenticates the base station, and asks once', async () => {
     const lines: unknown[] = [];
     const fixture = new ProductFixture({ log: (_, __, message, fields) => message === 'attached' && lines.push(fields) });
     await fixture.station();
@@ -39,7 +39,7 @@ describe('a device without a pin', () => {
     await fixture.settle(device.close());
   });
 
-  test('has its certificate checked by the roots that it was given', async () => {
+  test('has the certificate checked by the roots it was given', async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const asked = publishDocument(fixture);
@@ -49,7 +49,7 @@ describe('a device without a pin', () => {
     await fixture.settle(device.close());
   });
 
-  test('is told CERTIFICATE_VALIDATION_FAILED with the reason, and tries again', async () => {
+  test('reports CERTIFICATE_VALIDATION_FAILED with the reason, and retries', async () => {
     const fixture = new ProductFixture();
     const station = await fixture.station();
     publishDocument(fixture, FAULT, { fingerprint: station.fingerprint });
@@ -61,7 +61,7 @@ describe('a device without a pin', () => {
     await fixture.settle(device.close());
   });
 
-  test('with a pin nothing is fetched, whatever the document says', async () => {
+  test('does not fetch the document once it has a pin', async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const asked = publishDocument(fixture, FAULT);
@@ -70,7 +70,7 @@ describe('a device without a pin', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('a device refuses', () => {
   const start = (options: ConstructorParameters<typeof Device>[0]) => {
     const device = new Device({ ...ids, serverUrl: SERVER_URL, p2pPort: 0, localPort: 0, ...options });
     device.setPrivateKey(device.createPrivateKey());
@@ -101,14 +101,14 @@ describe('what is refused', () => {
     await expect(start(both)).rejects.toMatchObject({ code: 'INVALID_STATE', message: expect.stringContaining('no effect') });
   });
 
-  test('a start without a pin on a host without https', async () => {
+  test('to start without a pin on a host without https', async () => {
     const fixture = new ProductFixture();
     const host = fixture.host('device');
     const { getHttps: _, ...environment } = withLog(host, host.log);
     await expect(start({ environment })).rejects.toMatchObject({ code: 'INVALID_STATE', message: expect.stringContaining('fingerprint') });
   });
 
-  test('root certificates once the device runs', async () => {
+  test('root certificates once it runs', async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const { device } = await fixture.attached();

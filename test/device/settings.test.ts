@@ -1,4 +1,4 @@
-/** What a device takes and refuses before it is started; no network. */
+/** What a device accepts and refuses before it is started; no network. */
 import { describe, expect, test } from 'vitest';
 import { Device, type RendezvousOptions } from '../../device/index.ts';
 import { parseServerUrl } from '../../device/settings.ts';
@@ -26,7 +26,7 @@ describe('a rendezvous of the wrong type', () => {
     [{ noCandidatesOn: [1] }, 'noCandidatesOn of the rendezvous is an array of texts'],
     [{ candidates: '203.0.113.7:5593' }, 'candidates of the rendezvous is an array of texts'],
     [{ candidates: [7] }, 'candidates of the rendezvous is an array of texts'],
-  ])('%j is refused with a sentence', (rendezvous, message) => {
+  ])('%j is refused with a message', (rendezvous, message) => {
     const refused = expect.objectContaining({ code: 'INVALID_ARGUMENT', message });
     expect(() => new Device({ rendezvous: rendezvous as RendezvousOptions })).toThrow(refused);
   });
@@ -104,7 +104,7 @@ describe('device settings', () => {
     expect(await codeOf(run)).toBe(code);
   });
 
-  test('start needs ids, key and base station, in this order', async () => {
+  test('the start needs ids, key and base station, in this order', async () => {
     const { getHttps: _, ...environment } = nodeEnvironment();
     const fresh = new Device({ environment, p2pPort: 0, localPort: 0 });
     const missing = () =>
@@ -147,12 +147,12 @@ test.each([
   ['station.example', { host: 'station.example' }],
   ['station.example:4433', { host: 'station.example', port: 4433 }],
   ['https://[2001:db8::1]:4433', { host: '2001:db8::1', port: 4433 }],
-])('the server URL %s', (url, address) => {
+])('the server URL %s is parsed', (url, address) => {
   expect(parseServerUrl(url)).toEqual(address);
 });
 
 describe('server connect tokens', () => {
-  test('have 12 of 62 characters, all of them in use', () => {
+  test('have 12 of 62 characters, and use all of them', () => {
     const crypto = nativeHost(1);
     const tokens = Array.from({ length: 500 }, () => createToken(crypto));
     expect(tokens.every((token) => /^[A-Za-z0-9]{12}$/.test(token))).toBe(true);
@@ -160,7 +160,7 @@ describe('server connect tokens', () => {
     expect(new Set(tokens).size).toBe(500);
   });
 
-  test('the list is in step only when its latest version is uploaded', () => {
+  test('are synchronized only when the latest version of the list is uploaded', () => {
     const tokens = new ServerConnectTokens();
     expect(tokens.add('one')).toBe(true);
     expect(tokens.add('one')).toBe(false);

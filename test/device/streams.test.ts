@@ -1,4 +1,4 @@
-/** Listeners of byte streams: which one gets a stream, and what becomes of the stream when it fails. */
+/** Listeners of byte streams: which one gets a stream, and how the stream ends when the listener fails. */
 import { describe, expect, it } from 'vitest';
 import type { DeviceConnection } from '../../device/connections.ts';
 import { type StreamHandler, StreamListeners } from '../../device/streams.ts';
@@ -6,7 +6,7 @@ import { StreamCode } from '../../protocol/errors/index.ts';
 import { silentLog } from '../../transport/environment.ts';
 import type { IncomingStream, SessionStream } from '../../transport/session/index.ts';
 
-/** What became of a stream to port 7 at a listener on port `port`. */
+/** The outcome of a stream to port 7 at a listener on port `port`. */
 async function outcome(port: number, handler: StreamHandler): Promise<string[]> {
   const calls: string[] = [];
   const accepted = { abort: (code: number) => calls.push(`abort ${code}`) } as unknown as SessionStream;

@@ -29,12 +29,12 @@ let simulation: Simulation;
 let tokens: ServerConnectTokens;
 let attacher: Attacher;
 let events: DeviceEvent[];
-/** Warnings and what is more, as the device logs them. */
+/** Log lines of the device, warnings and above. */
 let logged: string[];
-/** What the base station answers: fields of an attach answer, and the reply to each upload. */
+/** The base station's answers: fields of an attach answer, and the reply to each upload. */
 let answer: Record<string, CborValue>;
 let reply: () => CoapReply;
-/** Lists that were uploaded, with their time, and digests that were shown. */
+/** Uploaded lists with their times, and the digests that were sent. */
 let uploads: { readonly at: number; readonly list: readonly string[] }[];
 let shown: (Uint8Array | null)[];
 /** Makes the base station end the channel. */
@@ -84,8 +84,8 @@ function change(...list: string[]): void {
 const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `token-${index}`);
 const lists = (): (readonly string[])[] => uploads.map(({ list }) => list);
 
-describe('how many', () => {
-  it('are 100 where the base station does not say, the application’s and the oldest first', async () => {
+describe('the uploaded tokens', () => {
+  it('are 100 where the base station gives no limit: the application’s and the oldest first', async () => {
     tokens.manage(many(150));
     tokens.add('application');
     await attach();
@@ -94,14 +94,14 @@ describe('how many', () => {
     expect(logged).toEqual([expect.stringMatching(/^warn the base station has no room for all server connect tokens/)]);
   });
 
-  it('are as many as it says', async () => {
+  it('are as many as the base station allows', async () => {
     answer = { MaxTokens: 3 };
     tokens.manage(many(5));
     await attach();
     expect(lists()).toEqual([many(3)]);
   });
 
-  it.each([0, 4_096, 2 ** 40])('may be %d', async (most) => {
+  it.each([0, 4_096, 2 ** 40])('may be up to 4,096 at a limit of %d', async (most) => {
     answer = { MaxTokens: most };
     tokens.manage(many(5_000));
     await attach();
@@ -120,7 +120,7 @@ describe('how many', () => {
     expect(logged.at(-1)).toBe('info the base station has room for all server connect tokens again');
   });
 
-  it('a token that was left out moves up when an older one goes', async () => {
+  it('include an omitted token when an older one is removed', async () => {
     answer = { MaxTokens: 3 };
     tokens.manage(many(4));
     await attach();
@@ -131,8 +131,8 @@ describe('how many', () => {
   });
 });
 
-describe('how often', () => {
-  it('not at all when the base station knows the list, and again when it does not', async () => {
+describe('the list', () => {
+  it('is not uploaded when the base station knows it, and uploaded when it does not', async () => {
     answer = { TokensKnown: true };
     tokens.manage(['b', 'a']);
     await attach();
@@ -143,14 +143,14 @@ describe('how often', () => {
     expect(lists()).toEqual([['b', 'a']]);
   });
 
-  it('a list that is known and has become too long is cut and uploaded', async () => {
+  it('is cut and uploaded when it is known and has become too long', async () => {
     answer = { TokensKnown: true, MaxTokens: 3 };
     tokens.manage(many(5));
     await attach();
     expect(lists()).toEqual([many(3)]);
   });
 
-  it('a list that changed while the attach was under way is uploaded all the same', async () => {
+  it('is uploaded when it changes while the attach is under way', async () => {
     answer = { TokensKnown: true };
     tokens.manage(['a']);
     attacher.start();
@@ -160,7 +160,7 @@ describe('how often', () => {
     expect(lists()).toEqual([['a', 'b']]);
   });
 
-  it('eighty changes in 0.6 s are a few uploads, 250 ms apart, and the last has them all', async () => {
+  it('is uploaded a few times, 250 ms apart, at eighty changes in 0.6 s, and the last upload is complete', async () => {
     await attach();
     uploads.length = 0;
     for (let index = 1; index <= 80; index++) {
@@ -186,7 +186,7 @@ describe('right after an attach', () => {
 });
 
 describe('a refused upload', () => {
-  it('is tried again after Max-Age, and ends nothing', async () => {
+  it('is tried again after Max-Age, and ends nothing else', async () => {
     await attach();
     reply = () => ({ status: Status.TOO_MANY_REQUESTS, maxAge: 20 });
     uploads.length = 0;
@@ -198,7 +198,7 @@ describe('a refused upload', () => {
     expect([lists(), tokens.synchronized, events]).toEqual([[['a'], ['a']], true, ['ATTACHED']]);
   });
 
-  it('holds back no attach, whatever the reason, and is logged once', async () => {
+  it('delays no attach, whatever the reason, and is logged once', async () => {
     reply = () => ({ status: Status.REQUEST_ENTITY_TOO_LARGE });
     tokens.manage(['a']);
     await attach();
@@ -212,7 +212,7 @@ describe('a refused upload', () => {
     expect(tokens.synchronized).toBe(true);
   });
 
-  it('ends with the channel', async () => {
+  it('is not tried again after the channel ends', async () => {
     await attach();
     reply = () => ({ status: Status.TOO_MANY_REQUESTS, maxAge: 3_000 });
     change('a');
@@ -229,7 +229,7 @@ describe('a refused upload', () => {
 });
 
 describe('the digest', () => {
-  it('is that of the hashes, whatever the order, and that of the base station', () => {
+  it('is that of the hashes in any order, and equals the base station’s', () => {
     const { crypto } = simulation.host('any');
     const hashes = ['a', 'b', 'c'].map(hashSecret);
     expect(digestOfTokens(['c', 'a', 'b', 'a'], crypto)).toEqual(digestOfTokenHashes(hashes, crypto));
@@ -240,7 +240,7 @@ describe('the digest', () => {
     expect(hex.encode(digestOfTokens([], crypto))).toBe('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855');
   });
 
-  it('is shown at each attach, of what the base station is to have', async () => {
+  it('is sent at each attach, for the list that the base station should have', async () => {
     const { crypto } = simulation.host('any');
     answer = { MaxTokens: 3 };
     tokens.manage(many(5));
@@ -251,7 +251,7 @@ describe('the digest', () => {
   });
 });
 
-test('a channel that ended before the attach was through leaves no upload that is tried for ever', async () => {
+test('a channel that ends during the attach leaves no upload that is retried forever', async () => {
   tokens.add('x');
   const { environment } = await new SessionFixture({ sim: simulation }).client({ machine: 'other' });
   const upload = new TokenUpload(environment, tokens);

@@ -6,7 +6,7 @@ import { auditHash, auditSigner, createAuditKey } from '../../../device/audit/si
 export const identity = { productId: 'pr-1', deviceId: 'de-1', fingerprint: 'ab'.repeat(32) };
 export const START = Date.UTC(2026, 0, 2, 3, 4, 5);
 
-/** A chain in memory, with the key that signed it. */
+/** A chain in memory, and the key that signed it. */
 export function makeChain(
   drafts: readonly Omit<AuditDraft, 'time'>[],
   pem = createAuditKey(),

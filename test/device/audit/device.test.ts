@@ -1,4 +1,7 @@
-/** A audited device with an audit log, and clients over real sockets: what they do and are refused is written, with their users' names. */
+/**
+ * A device with an audit log, and clients over real sockets: their actions and refusals are written with their users'
+ * names.
+ */
 import { describe, expect, it } from 'vitest';
 import type { Connection } from '../../../client/node.ts';
 import { AuditLog, createIamSecrets, Device, defaultConfiguration, Iam, nodeEnvironment, verifyAuditLog } from '../../../device/index.ts';
@@ -53,11 +56,11 @@ async function request(connection: Connection, method: string, path: string, bod
   return coap.getResponseStatusCode();
 }
 
-/** Entries since the start, without what a test cannot know. */
+/** Entries since the start, without fields that a test cannot know. */
 const entries = () => logs().events().slice(2);
 
 describe('a device with an audit log', () => {
-  it.each(['iam first', 'log first'] as const)('has a pairing and a refusal written, with user and key (%s)', async (order) => {
+  it.each(['iam first', 'log first'] as const)('logs a pairing and a refusal, with user and key (%s)', async (order) => {
     const audited = await start(order);
     const connection = await connect(audited);
     const Fingerprint = connection.getClientFingerprint();
@@ -77,7 +80,7 @@ describe('a device with an audit log', () => {
     ]);
   });
 
-  it('has wrong passwords written, with the name only if it is a user’s', async () => {
+  it('logs wrong passwords, with the name only if it is a user’s', async () => {
     const audited = await start();
     const connection = await connect(audited);
     const by = { Fingerprint: connection.getClientFingerprint(), Local: true };
@@ -95,7 +98,7 @@ describe('a device with an audit log', () => {
     expect(logs().lines().join()).not.toMatch(/my-password|secret/);
   });
 
-  it('has a proof that is none written like a wrong password, which it costs as much as', async () => {
+  it('logs an invalid proof like a wrong password, and charges as much for it', async () => {
     const audited = await start();
     const connection = await connect(audited);
     expect(await request(connection, 'POST', PasswordPath.FIRST, { Username: 'ann' })).toBe(201);
@@ -105,7 +108,7 @@ describe('a device with an audit log', () => {
     expect(entries()).toEqual([{ Event: 'password-failed', Username: 'ann', Reason: 'wrong', By: by }]);
   });
 
-  it('has its start and stop written, and nothing after them', async () => {
+  it('logs its start and stop, and nothing after them', async () => {
     const { device, iam, log } = await start();
     await device.close();
     await iam.update((draft) => draft.deleteUser('ann'));
@@ -120,7 +123,7 @@ describe('a device with an audit log', () => {
     });
   });
 
-  it('takes one log, before start', async () => {
+  it('accepts one log, before start', async () => {
     const { device, log } = await start();
     expect(() => device.setAuditLog(log)).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
     const other = new Device({ environment });

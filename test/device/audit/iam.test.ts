@@ -1,4 +1,4 @@
-/** What access control changes is in the audit log before it is acknowledged, with who did it and without a secret. */
+/** A change of access control is in the audit log before it is acknowledged, with its author and without a secret. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -17,7 +17,7 @@ function iam(settings: Parameters<typeof stateOf>[1] = {}): Iam {
   return iamOf({ state: stateOf([administrator, guest], settings), notificationCategories: ['Info'] });
 }
 
-/** Entries that a change makes. */
+/** Returns the entries that a change makes. */
 async function entriesOf(model: Iam, change: () => Promise<unknown>): Promise<Record<string, unknown>[]> {
   const log = await logs().open();
   const stop = auditIam(model, log);
@@ -95,7 +95,7 @@ describe('a change by a user', () => {
     expect(logs().lines().join()).not.toContain('secret');
   });
 
-  it('that is refused leaves no entry', async () => {
+  it('that is refused makes no entry', async () => {
     const model = iam();
     expect(await entriesOf(model, () => model.update((draft) => draft.deleteUser('nobody')).catch(() => {}))).toEqual([]);
   });
@@ -106,7 +106,7 @@ describe('a change by a user', () => {
     expect(entries).toEqual([{ Event: 'setting-changed', Setting: 'friendly-name', Value: 'Kitchen' }]);
   });
 
-  it('counts though it cannot be written', async () => {
+  it('takes effect even if it cannot be logged', async () => {
     const model = iam();
     const log = await logs().open();
     auditIam(model, log);
@@ -120,7 +120,7 @@ describe('a change by a user', () => {
 describe('pairing', () => {
   const by = (number: number, more = {}) => ({ Fingerprint: key(number), Local: true, ...more });
 
-  it('is written with mode, key and where from', async () => {
+  it('is written with mode, key and locality', async () => {
     const model = iam({ localOpenPairing: true, openPairingRole: 'Guest' });
     expect(await entriesOf(model, () => model.pairLocalOpen(caller(3), 'carl'))).toEqual([
       { Event: 'user-created', Username: 'carl', Role: 'Guest', By: by(3) },
@@ -128,7 +128,7 @@ describe('pairing', () => {
     ]);
   });
 
-  it('by invitation tells that the password is used up', async () => {
+  it('by invitation logs that the password is used up', async () => {
     const model = iam({ passwordInvitePairing: true });
     await model.setUserPassword('ann', 'invitation');
     const invited = caller(4, { isLocal: false, passwordUsername: 'ann' });
@@ -140,7 +140,7 @@ describe('pairing', () => {
     ]);
   });
 
-  it('again changes nothing and writes nothing', async () => {
+  it('for the second time changes and writes nothing', async () => {
     const model = iam({ localOpenPairing: true, openPairingRole: 'Guest' });
     await model.pairLocalOpen(caller(3), 'carl');
     expect(await entriesOf(model, () => model.pairLocalOpen(caller(3), 'carl'))).toEqual([]);

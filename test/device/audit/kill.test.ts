@@ -1,4 +1,7 @@
-/** kill -9 in the middle of writing: no acknowledged entry is lost, the log stays sound, and the next start goes on. */
+/**
+ * kill -9 in the middle of writing: no acknowledged entry is lost, the log stays sound, and the next start continues
+ * it.
+ */
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { verifyAuditLog } from '../../../device/audit/index.ts';
@@ -9,7 +12,7 @@ import { useLogDirectory } from './log-directory.ts';
 
 const logs = useLogDirectory();
 
-it('a process that is killed while it writes has lost nothing it acknowledged', async () => {
+it('a process that is killed while it writes loses no acknowledged entry', async () => {
   const random = new Random(`audit-kill-${process.env.SVC_TEST_SEED ?? 1}`);
   let last = 0;
   for (let kill = 0; kill < size(3, 50); kill++) {
@@ -21,7 +24,7 @@ it('a process that is killed while it writes has lost nothing it acknowledged', 
       .events()
       .flatMap(({ Number: number }) => (typeof number === 'number' ? [number] : []));
     expect(numbers).toContain(last);
-    // Those after it were under way; each number of the segments that are kept is there, once.
+    // Later entries were unacknowledged. Each number in the kept segments occurs once.
     const kept = numbers.filter((number) => number > numbers[0]!);
     expect(new Set(kept).size).toBe(kept.length);
     for (let number = numbers[0]!; number <= last; number++) expect(numbers, `entry ${number} was acknowledged`).toContain(number);
@@ -29,7 +32,10 @@ it('a process that is killed while it writes has lost nothing it acknowledged', 
   }
 });
 
-/** Starts a process whose first entry has that number, kills it when it has acknowledged another, and gives the last it acknowledged. */
+/**
+ * Starts a process at the entry `first`, kills it when it has acknowledged another one, and returns the last
+ * acknowledged number.
+ */
 async function writeUntilKilled(first: number, killAt: number): Promise<number> {
   const script = fileURLToPath(new URL('writing-child.mjs', import.meta.url));
   const child = new TestProcess(process.execPath, [script, logs().directory, String(first)]);

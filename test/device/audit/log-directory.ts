@@ -1,4 +1,4 @@
-/** An audit log for tests: a directory of its own, and a clock that is moved by hand. */
+/** An audit log for tests: a directory of its own, and a clock that the test advances. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { afterEach, beforeEach } from 'vitest';
 import { AuditLog, type AuditLogOptions } from '../../../device/audit/index.ts';
 import { identity, START } from './chain.ts';
 
-/** Time that stands still until it is moved; what was scheduled runs on the way. */
+/** Time that stands still until it is advanced; scheduled work runs on the way. */
 export class ManualClock {
   #now = 0;
   #calls: { at: number; run: () => void }[] = [];
@@ -42,7 +42,7 @@ export interface LogDirectory {
   segments(): string[];
   /** All lines of all segments. */
   lines(): string[];
-  /** All entries, without frame but for the event. */
+  /** All entries, without the frame except the event. */
   events(): Record<string, unknown>[];
 }
 

@@ -1,4 +1,7 @@
-/** The audit log on the disk: it begins, goes on, rotates, survives a torn end and a full disk, and is not filled by strangers. */
+/**
+ * The audit log on the disk: it begins, continues, rotates, survives a torn end and a full disk, and strangers cannot
+ * fill it.
+ */
 import { appendFileSync, copyFileSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -21,7 +24,7 @@ const MINUTE = 60_000;
 const DAY = 86_400_000;
 
 describe('a log', () => {
-  it('begins with an entry that binds key and device, and a key for this user alone', async () => {
+  it('begins with an entry that binds key and device; only this user can read its key', async () => {
     const log = await logs().open();
     const { publicKey } = log;
     await log.close();
@@ -49,7 +52,7 @@ describe('a log', () => {
     await log.close();
   });
 
-  it('keeps the order of those that wait together', async () => {
+  it('keeps the order of entries that wait together', async () => {
     const log = await logs().open();
     await Promise.all(Array.from({ length: 500 }, (_, number) => log.append('test', { Number: number })));
     await log.close();
@@ -62,7 +65,7 @@ describe('a log', () => {
     expect(await verify()).toMatchObject({ ok: true, entries: 501 });
   });
 
-  it('goes on after a restart, with the same key', async () => {
+  it('continues after a restart, with the same key', async () => {
     const first = await logs().open();
     await first.append('test');
     await first.close();
@@ -74,7 +77,7 @@ describe('a log', () => {
     expect(await verify()).toMatchObject({ ok: true, head: { seq: 2 } });
   });
 
-  it('says when the device has another identity from here on', async () => {
+  it('records a change of the device’s identity', async () => {
     await (await logs().open()).close();
     const changed = { ...identity, fingerprint: 'ef'.repeat(32) };
     for (let start = 0; start < 2; start++) await (await logs().open({ identity: changed })).close();
@@ -84,7 +87,7 @@ describe('a log', () => {
     expect(await verify()).toMatchObject({ ok: true, fingerprint: changed.fingerprint });
   });
 
-  it('takes nothing after it is closed, and nothing in its own name', async () => {
+  it('accepts nothing after it is closed, and no event reserved for itself', async () => {
     const log = await logs().open();
     for (const event of ['log-started', 'segment-started', 'identity-changed', 'log-repaired', 'entries-lost', 'suppressed'])
       expect(await codeOf(() => log.append(event))).toBe('INVALID_ARGUMENT');
@@ -110,7 +113,7 @@ describe('rotation', () => {
     return log;
   }
 
-  it('begins segments that bind anew, and the chain goes on over them', async () => {
+  it('begins segments that bind again, and the chain continues across them', async () => {
     await fill(150);
     expect(logs().segments().length).toBeGreaterThan(1);
     expect(
@@ -137,7 +140,7 @@ describe('rotation', () => {
     expect(await verify()).toMatchObject({ ok: true });
   });
 
-  it('does not hide a segment that somebody else removed', async () => {
+  it('does not hide a segment that was removed from outside', async () => {
     await fill(150);
     const [first, second] = logs().segments();
     const kept = readFileSync(file(first!));
@@ -149,14 +152,14 @@ describe('rotation', () => {
     expect(await verify()).toMatchObject({ ok: false, reason: 'missing-entries' });
   });
 
-  it('that a crash stopped before the oldest segment was gone is finished at the next start', async () => {
+  it('that a crash interrupted before the oldest segment was deleted is finished at the next start', async () => {
     await fill(150);
     const oldest = logs().segments()[0]!;
     const copy = join(logs().directory, 'copy');
     copyFileSync(file(oldest), copy);
     await fill(200, 150);
     expect(logs().segments()).not.toContain(oldest);
-    // Only a log whose removed segments are all still there is without a gap: the others were removed before.
+    // A log has no gap only if all its removed segments are present again: older ones were removed before.
     const gone = logs().segments()[0]!;
     expect(Number.parseInt(gone, 10)).toBeGreaterThan(0);
     copyFileSync(copy, file(oldest));
@@ -165,7 +168,7 @@ describe('rotation', () => {
     expect(await verify()).toMatchObject({ ok: true });
   });
 
-  it('tells by an entry’s hash whether it is the one remembered, also of the last removed one', async () => {
+  it('allows a check against a remembered hash, also that of the last removed entry', async () => {
     await fill(600);
     const [line] = logs().lines();
     const { Seq, Prev } = JSON.parse(line!);
@@ -189,7 +192,7 @@ describe('a torn end', () => {
     return readFileSync(newest());
   }
 
-  it('is removed at the next start, which an entry tells, wherever it is torn', async () => {
+  it('is removed at the next start, which logs it, wherever the tear is', async () => {
     const whole = await threeEntries();
     const last = whole.lastIndexOf(10, whole.length - 2) + 1;
     for (let size = last + 1; size < whole.length; size += 83) {
@@ -205,7 +208,7 @@ describe('a torn end', () => {
     }
   });
 
-  it('of zeros, as some file systems leave it, is removed too', async () => {
+  it('of zeros, as some file systems leave it, is removed, too', async () => {
     await threeEntries();
     appendFileSync(newest(), `{"Seq":3${'\0'.repeat(500)}\nrest`);
     await (await logs().open()).close();
@@ -213,7 +216,7 @@ describe('a torn end', () => {
     expect(await verify()).toMatchObject({ ok: true, head: { seq: 3 } });
   });
 
-  it.each([0, 40])('of a segment that has only begun (%i bytes) leaves the one before as the newest', async (size) => {
+  it.each([0, 40])('of a segment that has only begun (%i bytes) leaves the previous one as the newest', async (size) => {
     const log = await logs().open(small);
     await Promise.all(Array.from({ length: 90 }, () => log.append('test', { Text: 'x'.repeat(128) })));
     await log.close();
@@ -232,7 +235,7 @@ describe('a torn end', () => {
     expect(await verify()).toMatchObject({ ok: true, first: 0 });
   });
 
-  it('of the very first entry begins the log anew', async () => {
+  it('of the very first entry begins the log again', async () => {
     await (await logs().open()).close();
     truncateSync(newest(), 20);
     await (await logs().open()).close();
@@ -244,7 +247,7 @@ describe('a torn end', () => {
     expect(await verify()).toMatchObject({ ok: true });
   });
 
-  it('that no crash leaves is refused: more than one write is torn', async () => {
+  it('that no crash can cause is refused: more than one write is torn', async () => {
     await threeEntries();
     appendFileSync(newest(), 'x'.repeat(70_000));
     const before = readFileSync(newest());
@@ -271,7 +274,7 @@ describe('a start is refused, and nothing is changed,', () => {
     await refused('PARSE', /entry 2 in line 3: bad-signature/);
   });
 
-  it('when the key is gone, damaged or another one', async () => {
+  it('when the key is missing, damaged or another one', async () => {
     await (await logs().open()).close();
     const path = join(logs().directory, AUDIT_KEY_FILE);
     writeFileSync(path, createAuditKey());
@@ -291,11 +294,11 @@ describe('a write that fails', () => {
     return { errors, log };
   }
 
-  it('is told to who waits and to the log, and counted in the next entry', async () => {
+  it('is reported to the waiting caller and logged, and the next entry counts it', async () => {
     const { errors, log } = logged();
     const audit = await logs().open({ log });
     const content = readFileSync(newest());
-    // Somebody else adds to the file: going on would fork the chain.
+    // Another writer adds to the file: to continue would fork the chain.
     appendFileSync(newest(), 'x');
     expect(await Promise.all([1, 2].map(() => codeOf(() => audit.append('test'))))).toEqual(['INVALID_STATE', 'INVALID_STATE']);
     expect(errors).not.toEqual([]);
@@ -306,7 +309,7 @@ describe('a write that fails', () => {
     expect(await verify()).toMatchObject({ ok: true });
   });
 
-  it('because the log was moved away is no quiet success', async () => {
+  it('because the log was moved away is not a silent success', async () => {
     const audit = await logs().open();
     rmSync(join(logs().directory, 'audit'), { recursive: true });
     expect(await codeOf(() => audit.append('test'))).toBe('INVALID_STATE');
@@ -316,7 +319,7 @@ describe('a write that fails', () => {
 });
 
 describe('refusals', () => {
-  it('are written within a second, with who and what, and no more often than allowed', async () => {
+  it('are written within a second, with author and action, and no more often than allowed', async () => {
     const log = await logs().open();
     log.denied({ ...stranger, isLocal: true }, 'TcpTunnel:Connect', { 'TcpTunnel:ServiceId': 'web' });
     log.passwordFailed({ ...stranger, username: 'ann' }, { username: 'boss', reason: 'wrong' });
@@ -340,7 +343,7 @@ describe('refusals', () => {
     await log.close();
   });
 
-  it('come before an entry that somebody waits for, if they were before it', async () => {
+  it('are written before a later entry that is waited for', async () => {
     const log = await logs().open();
     log.denied(stranger, 'X');
     await log.append('test');
@@ -352,7 +355,7 @@ describe('refusals', () => {
     ).toEqual(['log-started', 'denied', 'test']);
   });
 
-  it('of strangers take nothing from users, nor those from afar from who is near', async () => {
+  it('of strangers cost users no entries, nor those of remote strangers local ones', async () => {
     const log = await logs().open();
     for (let number = 0; number < 100; number++) log.denied(stranger, 'X');
     log.denied({ ...stranger, isLocal: true }, 'near');
@@ -366,7 +369,7 @@ describe('refusals', () => {
     expect(logs().events().at(-1)).toEqual({ Event: 'suppressed', Of: 'denied', Class: 'remote', Count: 80 });
   });
 
-  it('by the hundred thousand leave a bounded number of entries, none uncounted, and room for a month', async () => {
+  it('by the hundred thousand leave a bounded number of entries, count every refusal, and fit a month', async () => {
     const log = await logs().open();
     const random = new Random('refusals');
     let asked = 0;
@@ -389,7 +392,7 @@ describe('refusals', () => {
     expect(await verify()).toMatchObject({ ok: true });
   });
 
-  it('that were only counted are told after an hour, though nothing more comes', async () => {
+  it('that were only counted are reported after an hour, even if no more occur', async () => {
     const log = await logs().open();
     for (let number = 0; number <= PER_MINUTE; number++) log.denied(stranger, 'X');
     logs().clock.advance(60 * MINUTE);
@@ -403,19 +406,19 @@ describe('refusals', () => {
 });
 
 describe('verifying', () => {
-  it('takes the device’s directory, the segments’ or their files', async () => {
+  it('accepts the device’s directory, the segments’ directory, or their files', async () => {
     await (await logs().open()).close();
     for (const target of [logs().directory, join(logs().directory, 'audit'), [newest()]]) {
       expect(await verifyAuditLog(target)).toMatchObject({ ok: true });
     }
   });
 
-  it('of no log is an error', async () => {
+  it('reports an error where there is no log', async () => {
     expect(await codeOf(() => verifyAuditLog(logs().directory))).toBe('NOT_FOUND');
     expect(await codeOf(() => verifyAuditLog([join(logs().directory, 'nothing')]))).toBe('NOT_FOUND');
   });
 
-  it('beside a device that writes never finds it broken', async () => {
+  it('finds a log intact while a device writes it', async () => {
     const log = await logs().open(small);
     let writing = true;
     const writer = (async () => {

@@ -1,4 +1,7 @@
-/** Tampering with an audit log: whatever is changed, removed, moved or added, the first wrong entry is found, with the reason. */
+/**
+ * Tampering with an audit log: whatever is changed, removed, reordered or added, the first wrong entry is found, with
+ * the reason.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type AuditFile, entriesOf } from '../../../device/audit/chain.ts';
@@ -32,7 +35,7 @@ function fault(changed: readonly string[], options?: VerifyOptions): readonly [s
 const withLine = (index: number, line: string) => lines.with(index, line);
 
 describe('a log as it was written', () => {
-  it('is sound, says of which device it is, and by which key', () => {
+  it('is sound, and names its device and its key', () => {
     expect(judge(lines)).toEqual({
       ok: true,
       entries: 6,
@@ -59,9 +62,9 @@ describe('a log as it was written', () => {
   });
 });
 
-describe('one changed member', () => {
+describe('a changed member', () => {
   const members = lines.flatMap((line, index) => Object.keys(JSON.parse(line)).map((name) => [index, name] as const));
-  it.each(members)('of entry %i: %s', (index, name) => {
+  it.each(members)('of entry %i is found: %s', (index, name) => {
     const entry = JSON.parse(lines[index]!);
     const value = entry[name];
     entry[name] = typeof value === 'number' ? value + 1 : typeof value === 'boolean' ? !value : otherText(value);
@@ -69,22 +72,22 @@ describe('one changed member', () => {
     expect(fault(withLine(index, JSON.stringify(entry)))).toEqual([expected, name === 'Seq' ? index + 1 : index]);
   });
 
-  it.each(lines.map((_, index) => index))('or one that is added to or taken from entry %i', (index) => {
+  it.each(lines.map((_, index) => index))('is found when it is added to or removed from entry %i', (index) => {
     const { Seq, Time, Event, ...rest } = JSON.parse(lines[index]!);
     expect(fault(withLine(index, JSON.stringify({ Seq, Time, Event, Added: 1, ...rest })))).toEqual(['bad-signature', index]);
     expect(fault(withLine(index, JSON.stringify({ Seq, Event, ...rest })))).toEqual(['malformed', index]);
   });
 });
 
-describe('whole lines', () => {
+describe('verification finds', () => {
   const all = lines.map((_, index) => index);
 
-  it.each(all)('without line %i', (index) => {
+  it.each(all)('that line %i is missing', (index) => {
     const expected = index === lines.length - 1 ? null : ['missing-entries', index + 1];
     expect(fault(lines.toSpliced(index, 1))).toEqual(expected);
   });
 
-  it.each(all)('with line %i twice', (index) => {
+  it.each(all)('that line %i is there twice', (index) => {
     expect(fault(lines.toSpliced(index, 0, lines[index]!))).toEqual(['duplicated', index]);
     expect(fault([...lines, lines[index]!])).toEqual(['duplicated', index]);
   });
@@ -96,11 +99,11 @@ describe('whole lines', () => {
     },
   );
 
-  it('none at all', () => {
+  it('that all lines are missing', () => {
     expect(fault([])).toEqual(['missing-entries', 0]);
   });
 
-  it('one that is torn, at any byte', () => {
+  it('a line that is torn, at any byte', () => {
     const { bytes } = fileOf(lines);
     const before = fileOf(lines.slice(0, -1)).bytes.length;
     for (let length = before + 1; length < bytes.length; length += 7) {
@@ -118,11 +121,11 @@ describe('whole lines', () => {
     ['no JSON', () => 'hello'],
     ['nothing', () => ''],
     ['too much', (line: string) => line.replace('ann', 'a'.repeat(MAX_LINE))],
-  ])('one with %s', (_, change) => {
+  ])('a line with %s', (_, change) => {
     expect(fault(withLine(2, change(lines[2]!)))).toEqual(['malformed', 2]);
   });
 
-  it('one that is not UTF-8', () => {
+  it('a line that is not UTF-8', () => {
     const { bytes } = fileOf(lines);
     bytes[bytes.indexOf('a'.charCodeAt(0), 400)] = 0xff;
     expect(verifyEntries([{ name: 'a', bytes }], { ...auditHash, ...auditVerifier() }, { publicKey })).toMatchObject({
@@ -131,26 +134,26 @@ describe('whole lines', () => {
   });
 });
 
-describe('a forger', () => {
+describe('a log', () => {
   const other = makeChain(drafts);
 
-  it('with a key of his own is seen by who knows the key, and only by him', () => {
+  it('signed with another key is refused by a verifier that knows the key, and by no other', () => {
     expect(fault(other.lines)).toEqual(['wrong-key', 0]);
     expect(fault(other.lines, {})).toBeNull();
   });
 
-  it('who goes on with a key of his own is seen', () => {
+  it('continued with another key is refused', () => {
     expect(fault([...lines.slice(0, 3), ...other.lines.slice(3)], {})).toEqual(['bad-signature', 3]);
   });
 
-  it('who stole the key and signs a changed entry is seen by the next hash', () => {
+  it('with an entry changed and signed by a stolen key fails at the next hash', () => {
     const crypto = { ...auditSigner(pem), ...auditHash };
     const { Prev } = JSON.parse(lines[3]!);
     const forged = sealEntry({ seq: 2, hash: Prev }, { time: START, event: 'role-changed', details: { Username: 'eve' } }, crypto);
     expect(fault(withLine(3, new TextDecoder().decode(forged.line)))).toEqual(['bad-hash', 4]);
   });
 
-  it('who signs the whole log anew is seen by who remembers an entry', () => {
+  it('signed again as a whole is refused by a verifier that remembers an entry', () => {
     const again = makeChain([{ event: 'device-started', details: {} }, ...drafts.slice(1)], pem);
     const expect3 = { seq: 3, hash: hashes[3]! };
     expect(fault(again.lines)).toBeNull();
@@ -158,14 +161,14 @@ describe('a forger', () => {
     expect(fault(lines, { publicKey, expect: expect3 })).toBeNull();
   });
 
-  it('who cuts entries from the end is seen by who remembers one of them, and only by him', () => {
+  it('cut at the end is refused by a verifier that remembers a lost entry, and by no other', () => {
     const cut = lines.slice(0, 4);
     expect(fault(cut)).toBeNull();
     expect(fault(cut, { publicKey, expect: { seq: 5, hash: hashes[5]! } })).toEqual(['truncated', 5]);
     expect(fault(cut, { publicKey, expect: { seq: 3, hash: hashes[3]! } })).toBeNull();
   });
 
-  it('with a key that is none is refused', () => {
+  it('is refused with an invalid key', () => {
     expect(fault(lines, { publicKey: 'ff'.repeat(32) })).toEqual(['wrong-key', 0]);
     expect(auditVerifier().verify('nonsense', new Uint8Array(1), '00'.repeat(64))).toBe(false);
     expect(auditVerifier().verify(publicKey, new Uint8Array(1), '00')).toBe(false);
@@ -178,7 +181,7 @@ describe('any log', () => {
   const scalar = fc.oneof(word, fc.maxSafeInteger(), fc.boolean(), fc.constant(undefined));
   const details = fc.dictionary(name, fc.oneof(scalar, fc.dictionary(word, scalar, { maxKeys: 6 })), { maxKeys: 4 });
 
-  it('is sound as written, and broken by any byte that is changed', () => {
+  it('is sound as written, and broken by any changed byte', () => {
     fc.assert(
       fc.property(fc.array(details, { maxLength: 6 }), fc.nat(), fc.integer({ min: 1, max: 255 }), (all, at, by) => {
         const chain = makeChain(
@@ -195,7 +198,7 @@ describe('any log', () => {
     );
   });
 
-  it('has entries of bounded size, whatever they are told', () => {
+  it('has entries of bounded size, whatever goes into them', () => {
     fc.assert(
       fc.property(anyText(5000), fc.dictionary(word, word), (long, attributes) => {
         const kept = checkEntry('denied', { Action: long, Attributes: attributes });
@@ -211,17 +214,17 @@ describe('any log', () => {
   });
 });
 
-describe('what is no log', () => {
+describe('a file that is no log', () => {
   const MIB = 1024 * 1024;
   const whole = fileOf(lines).bytes;
   const judgeBytes = (...parts: Uint8Array[]) =>
     verifyEntries([{ name: 'a', bytes: Buffer.concat(parts) }], { ...auditHash, ...auditVerifier() }, { publicKey });
 
-  it('is left at its first line: as many line feeds as memory would not hold lines', () => {
+  it('is given up at its first line: line feeds, more than memory holds lines', () => {
     expect(judgeBytes(new Uint8Array(64 * MIB).fill(10))).toMatchObject({ reason: 'malformed', seq: 0, line: 1 });
   });
 
-  it('has line feeds before or behind entries', () => {
+  it('may have line feeds before or behind entries', () => {
     const feeds = new Uint8Array(MIB / 8).fill(10);
     expect(judgeBytes(whole, feeds)).toMatchObject({ reason: 'malformed', seq: 6, line: 7 });
     const late = fileOf(lines.slice(3)).bytes;
@@ -229,7 +232,7 @@ describe('what is no log', () => {
     expect(entriesOf({ name: 'a', bytes: Buffer.concat([feeds, whole]) })).toHaveLength(6);
   });
 
-  it('has one endless line, which is not looked at', () => {
+  it('may have one endless line, which is not parsed', () => {
     const line = Buffer.alloc(8 * MIB, '{"Seq":1,"Sig":"');
     expect(judgeBytes(whole, line, Buffer.from('\n'))).toMatchObject({ reason: 'malformed', seq: 6, line: 7 });
     expect(judgeBytes(whole, line)).toMatchObject({ reason: 'truncated', seq: 6, line: 7 });
@@ -258,6 +261,6 @@ describe('an entry', () => {
 function otherText(value: unknown): unknown {
   if (typeof value !== 'string') return {};
   const last = value.at(-1) === '0' ? '1' : '0';
-  // A time stays one: what is looked for is the signature.
+  // A time stays valid: the signature is what must fail.
   return value.endsWith('Z') ? value.replace('2026', '2025') : `${value.slice(0, -1)}${/[0-9a-f]/.test(value.at(-1) ?? '') ? last : 'x'}`;
 }

@@ -1,6 +1,9 @@
 /**
- * A process that writes into the audit log of a directory until it is killed: `node writing-child.mjs <directory> <first number>`. Five entries are
- * under way at any time; the number of each is printed when it is acknowledged.
+ * A process that writes into the audit log of a directory until it is killed:
+ *
+ *   node writing-child.mjs <directory> <first number>
+ *
+ * Five entries are under way at any time; it prints the number of each when it is acknowledged.
  */
 import { writeSync } from 'node:fs';
 import { AuditLog } from '../../../dist/device/audit/index.js';

@@ -1,6 +1,10 @@
 /**
- * A process that changes the state of a directory until it is killed: `node changing-child.mjs <directory> <first number>`. Change n sets the display name
- * of user u<n mod 10> to n. Three are under way at any time; the number of each is written when it is acknowledged.
+ * A process that changes the state of a directory until it is killed:
+ *
+ *   node changing-child.mjs <directory> <first number>
+ *
+ * Change n sets the display name of user u<n mod 10> to n. Three are under way at any time; it prints the number of
+ * each when it is acknowledged.
  */
 import { writeSync } from 'node:fs';
 import { openIam, Users } from '../../../dist/device/iam/index.js';

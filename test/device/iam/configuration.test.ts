@@ -1,4 +1,7 @@
-/** The configuration as JSON: what is read comes back, and what cannot be read is refused with its place. */
+/**
+ * The configuration as JSON: a written document is read back equal, and an invalid one is refused with the place of the
+ * error.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { configurationDocument, defaultConfiguration, readConfiguration } from '../../../device/iam/index.ts';
@@ -9,7 +12,7 @@ const withPolicy = (Statements: unknown) => ({ Version: 1, Policies: [{ Id: 'p',
 const withCondition = (condition: unknown) => withPolicy([statement, { ...statement, Conditions: [condition] }]);
 
 describe('the configuration document', () => {
-  it('comes back as it was written, through text', () => {
+  it('is read back as it was written', () => {
     fc.assert(
       fc.property(configurations, (configuration) => {
         const text = JSON.stringify(configurationDocument(configuration));
@@ -19,7 +22,7 @@ describe('the configuration document', () => {
     );
   });
 
-  it('is the reference’s', () => {
+  it('has the form that docs/iam.md gives', () => {
     const document = JSON.parse(JSON.stringify(configurationDocument(defaultConfiguration())));
     expect(Object.keys(document)).toEqual(['Version', 'Policies', 'Roles', 'Config']);
     expect(document.Version).toBe(1);
@@ -100,7 +103,7 @@ describe('the configuration document', () => {
     });
   }
 
-  it('lets a role name a policy that does not exist: it denies', () => {
+  it('lets a role name a policy that does not exist, which denies', () => {
     const document = { Version: 1, Policies: [], Roles: [{ Id: 'r', Policies: ['gone'] }], Config: { UnpairedRole: 'r' } };
     expect(readConfiguration(document)).toEqual({ policies: [], roles: [{ id: 'r', policies: ['gone'] }], unpairedRole: 'r' });
   });

@@ -1,4 +1,7 @@
-/** Decisions by policies: against the letter of reference §2.2, and each of its rules by name with the ground `explain` gives. */
+/**
+ * Decisions by policies: against a naive evaluator, and each rule of docs/iam.md by name with the reason that `explain`
+ * gives.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Evaluator } from '../../../device/iam/evaluate.ts';
@@ -24,7 +27,7 @@ function explain(configuration: IamConfiguration, attributes: Record<string, str
 }
 
 describe('policy evaluation', () => {
-  it('decides as an evaluator that follows the reference word by word', () => {
+  it('decides as a naive evaluator that follows docs/iam.md word by word', () => {
     let allowed = 0;
     fc.assert(
       fc.property(configurations, fc.array(requests, { minLength: 20, maxLength: 20 }), (configuration, all) => {
@@ -41,7 +44,7 @@ describe('policy evaluation', () => {
     expect(allowed).toBeGreaterThan(100);
   });
 
-  it('names the statement that allowed', () => {
+  it('names the statement that allows', () => {
     expect(explain(role([], [deny(when('Bool', 'x', 'true')), allow()]), { x: 'false' })).toEqual({
       allowed: true,
       reason: 'allow',
@@ -64,7 +67,7 @@ describe('policy evaluation', () => {
     });
   });
 
-  it('denies what no statement is about', () => {
+  it('denies an action that no statement names', () => {
     expect(explain(role([{ ...allow(), actions: ['A:B', 'a', '*'] }]))).toMatchObject({ allowed: false, reason: 'no-match' });
   });
 
@@ -73,13 +76,13 @@ describe('policy evaluation', () => {
     expect(explain(role([allow()]), {}, 'other')).toMatchObject({ allowed: false, reason: 'unknown-role', role: 'other' });
   });
 
-  it('denies everything to a role that names a policy which does not exist', () => {
+  it('denies everything to a role that names a missing policy', () => {
     const configuration = { ...role([allow()]), roles: [{ id: 'role', policies: ['p0', 'gone'] }] };
     expect(explain(configuration)).toMatchObject({ allowed: false, reason: 'missing-policy', policy: 'gone' });
     expect(new Evaluator(configuration).explain('role', 'B', lookup({})).reason).toBe('missing-policy');
   });
 
-  it('takes an error as final, also beside an Allow', () => {
+  it('treats an error as final, even beside an Allow', () => {
     const broken = allow(when('NumericLessThan', 'x', '5'));
     expect(explain(role([allow(), broken]), { x: 'warm' })).toMatchObject({ allowed: false, reason: 'unparsable-value', statement: 1 });
     expect(explain(role([broken, allow()]), { x: '' }).reason).toBe('unparsable-value');

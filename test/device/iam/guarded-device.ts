@@ -1,4 +1,7 @@
-/** A device under access control, attached to a base station, and clients that come through it or straight, in virtual time. */
+/**
+ * A device under access control, attached to a base station, and clients that connect through it or directly, in
+ * virtual time.
+ */
 import { type Connection, type ConnectionOptions, SvcClient } from '../../../client/node.ts';
 import { createIamSecrets, Device, defaultConfiguration, Iam, type IamOptions } from '../../../device/index.ts';
 import { type CborValue, decode, encode } from '../../../protocol/cbor/index.ts';
@@ -11,7 +14,7 @@ import type { StationUnderTest } from '../../support/fixture/station.ts';
 import { stateOf } from './model.ts';
 
 const HOST = 'thermostat';
-/** Device and clients are in one network; the base station is far from it. */
+/** Device and clients share one network; the base station is far from it. */
 export const address = (number: number): string => `192.168.7.${number}/24`;
 
 export class GuardedDevice {
@@ -23,7 +26,7 @@ export class GuardedDevice {
 
   /** Not yet started, nor under access control. */
   static async make(options: Partial<IamOptions> = {}, registered = true): Promise<GuardedDevice> {
-    // At the first login it would take real time, which virtual time does not wait for.
+    // At the first login it would take real time, for which virtual time does not wait.
     await loadExchange();
     const fixture = new ProductFixture();
     const station = await fixture.station();
@@ -65,7 +68,7 @@ export class GuardedDevice {
     return SvcClient.create({ environment: this.fixture.host('key') }).createPrivateKey();
   }
 
-  /** A client at an address of its own; `direct` makes each of its connections with a key of its own. */
+  /** A client at an address of its own; `direct` makes each of its connections with a separate key. */
   client(): SvcClient {
     const number = ++this.#clients;
     return this.fixture.client(withCheapScrypt(this.fixture.host('app', { addresses: [address(number + 1)] })));
@@ -78,7 +81,7 @@ export class GuardedDevice {
     return connection;
   }
 
-  /** Straight to the device, over its local port. */
+  /** Directly to the device's local port. */
   async direct(options: ConnectionOptions = {}, client: SvcClient = this.client()): Promise<Connection> {
     const to = { ProductId: ids.productId, DeviceId: ids.deviceId, ...options };
     const connection = this.fixture.directConnection(HOST, this.device.localPort, to, client);
@@ -86,7 +89,7 @@ export class GuardedDevice {
     return connection;
   }
 
-  /** Status of a request with a CBOR body, or none. */
+  /** Returns the status of a request with a CBOR body, or none. */
   async request(connection: Connection, method: string, path: string, body?: CborValue): Promise<number> {
     const coap = connection.createCoap(method, path);
     if (body !== undefined) coap.setRequestPayload(60, encode(body));
@@ -94,7 +97,7 @@ export class GuardedDevice {
     return coap.getResponseStatusCode();
   }
 
-  /** Name of the user the connection acts as; null for nobody. */
+  /** Returns the name of the user that the connection acts as; null for no user. */
   async me(connection: Connection): Promise<string | null> {
     const coap = connection.createCoap('GET', '/iam/me');
     await this.fixture.settle(coap.execute());
@@ -102,12 +105,12 @@ export class GuardedDevice {
     return (decode(coap.getResponsePayload()) as { Username: string }).Username;
   }
 
-  /** OK, or the code of the error a login ends with. */
+  /** Returns OK, or the code of the error that a login ends with. */
   login(connection: Connection, username: string, password: string): Promise<string> {
     return this.fixture.code(connection.passwordAuthenticate(username, password));
   }
 
-  /** Virtual milliseconds pass. */
+  /** Advances virtual time by milliseconds. */
   async pass(milliseconds: number): Promise<void> {
     await this.fixture.sim.run(milliseconds);
   }
@@ -118,7 +121,7 @@ export class GuardedDevice {
 
   async #connect(connection: Connection): Promise<void> {
     await this.settle(connection.connect());
-    // Until the device has proved the path.
+    // Until the device has validated the path.
     await this.pass(100);
   }
 }

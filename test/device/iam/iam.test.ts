@@ -1,4 +1,7 @@
-/** The model: who a caller is, changes one after the other and saved before they count, settings of users, limits, events. */
+/**
+ * The model: who the caller is, changes one after the other and saved before they count, settings of users, limits,
+ * events.
+ */
 import { describe, expect, it, vi } from 'vitest';
 import { defaultConfiguration, type IamChange, type IamDraft, type StateDocument } from '../../../device/iam/index.ts';
 import { caller, codeOf, fakeSecrets, iamOf, key, stateOf, user } from './model.ts';
@@ -9,7 +12,7 @@ const boss = user('boss', { role: 'Administrator' });
 const iamWithUsers = (options = {}) => iamOf({ state: stateOf([ann, bob, boss]), notificationCategories: ['Alarm', 'Info'], ...options });
 
 describe('the caller', () => {
-  it('is the user of its key, else of the password, else the bound one, else nobody', () => {
+  it('is the user of its key, else of the password, else the bound one, else no user', () => {
     const iam = iamWithUsers();
     expect(iam.resolveCaller(caller(1, { passwordUsername: 'bob', boundUsername: 'boss' }))?.username).toBe('ann');
     expect(iam.resolveCaller(caller(2, { passwordUsername: 'bob', boundUsername: 'boss' }))?.username).toBe('bob');
@@ -17,19 +20,19 @@ describe('the caller', () => {
     expect(iam.resolveCaller(caller(2, { boundUsername: 'gone' }))).toBeUndefined();
   });
 
-  it('that is nobody has the UnpairedRole, and nothing without one', () => {
+  it('without a user has the UnpairedRole, and no rights if there is none', () => {
     expect(iamWithUsers().explain(caller(2), 'IAM:GetPairing')).toMatchObject({ allowed: true, role: 'Unpaired', policy: 'Pairing' });
     const { unpairedRole: _, ...configuration } = defaultConfiguration();
     expect(iamWithUsers({ configuration }).explain(caller(2), 'IAM:GetPairing')).toMatchObject({ allowed: false, reason: 'no-role' });
   });
 
-  it('without a role, or with one that is gone, is denied everything', () => {
+  it('without a role, or with a role that is gone, is denied everything', () => {
     const iam = iamOf({ state: stateOf([user('none'), user('lost', { role: 'Gone' })]) });
     expect(iam.explain(caller(1, { passwordUsername: 'none' }), 'IAM:GetPairing').reason).toBe('no-role');
     expect(iam.explain(caller(1, { passwordUsername: 'lost' }), 'IAM:GetPairing').reason).toBe('unknown-role');
   });
 
-  it('cannot give itself another name or place by attributes', () => {
+  it('cannot change its name or locality by attributes', () => {
     const iam = iamWithUsers();
     expect(iam.check(caller(1), 'IAM:GetUser', { 'IAM:Username': 'ann' })).toBe(true);
     expect(iam.check(caller(1), 'IAM:GetUser', { 'IAM:Username': 'bob', 'Connection:Username': 'bob' })).toBe(false);
@@ -65,7 +68,7 @@ describe('the default roles', () => {
     'SetSettings',
   ];
 
-  it('let a guest see to itself and not to others', () => {
+  it('let a guest manage itself, and no other user', () => {
     const iam = iamWithUsers();
     for (const action of own) {
       expect(iam.check(caller(1), `IAM:${action}`, { 'IAM:Username': 'ann' })).toBe(true);
@@ -77,7 +80,7 @@ describe('the default roles', () => {
     expect(iam.check(caller(1, { fingerprint: key(5), passwordUsername: 'bob' }), 'UdpTunnel:Connect')).toBe(true);
   });
 
-  it('let an administrator do all that has to do with users', () => {
+  it('let an administrator do all that concerns users', () => {
     const iam = iamWithUsers();
     const asBoss = caller(5, { passwordUsername: 'boss' });
     for (const action of [...own, ...administration]) expect(iam.check(asBoss, `IAM:${action}`, { 'IAM:Username': 'ann' })).toBe(true);
@@ -96,7 +99,7 @@ describe('a role administers', () => {
     return iamOf({ configuration });
   };
 
-  it('when it may make users and give them roles, whatever its name is', () => {
+  it('when it may create users and give them roles, whatever its name is', () => {
     expect(roleOf('IAM:CreateUser', 'IAM:SetUserRole').administers('Own')).toBe(true);
     expect(roleOf('IAM:CreateUser').administers('Own')).toBe(false);
     expect(roleOf('IAM:SetUserRole').administers('Own')).toBe(false);
@@ -109,7 +112,7 @@ describe('a role administers', () => {
 });
 
 describe('a change', () => {
-  it('counts only when it is saved', async () => {
+  it('counts only once it is saved', async () => {
     let saved: (() => void) | undefined;
     const iam = iamWithUsers({ save: () => new Promise<void>((resolve) => (saved = resolve)) });
     const changes: IamChange[] = [];
@@ -123,7 +126,7 @@ describe('a change', () => {
     expect(changes).toEqual([{ kind: 'user-deleted', username: 'ann', previous: ann.user }]);
   });
 
-  it('whose save fails is dropped with those that stand on it, and the next one counts', async () => {
+  it('whose save fails is dropped with those that build on it, and the next one counts', async () => {
     let fails = true;
     const documents: StateDocument[] = [];
     const save = async (document: StateDocument) => {
@@ -161,7 +164,7 @@ describe('a change', () => {
     expect([iam.state.friendlyName, iam.user('ann'), iam.user('bob')?.displayName]).toEqual(['Kitchen', ann.user, 'Bob']);
   });
 
-  it('shares its save with those that wait beside it, and all see each other', async () => {
+  it('shares its save with others that wait, and all see each other', async () => {
     let saves = 0;
     const iam = iamWithUsers({ save: async () => void saves++ });
     const all = Array.from({ length: 50 }, () => iam.update((draft) => draft.setFriendlyName(`${draft.state.friendlyName ?? ''}x`)));
@@ -177,14 +180,14 @@ describe('a change', () => {
     expect(saves).toBe(0);
   });
 
-  it('is over with its function: a draft that is kept changes nothing', async () => {
+  it('ends with its function: a draft that is kept changes nothing', async () => {
     const iam = iamWithUsers();
     const draft = await iam.update((draft: IamDraft) => draft);
     expect(() => draft.deleteUser('ann')).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
     expect(iam.user('ann')).toBeDefined();
   });
 
-  it('of a client is refused when a change before it took the right to it', async () => {
+  it('of a client is refused when an earlier change took its right', async () => {
     const iam = iamWithUsers();
     const asBoss = caller(3, { boundUsername: 'boss' });
     const demand = { action: 'IAM:DeleteUser', attributes: { 'IAM:Username': 'ann' } };
@@ -198,7 +201,7 @@ describe('a change', () => {
     expect(await codeOf(() => iam.update(remove, asBoss, demand))).toBe('OK');
   });
 
-  it('goes through when a listener fails, and settled waits for it', async () => {
+  it('succeeds when a listener fails, and settled waits for it', async () => {
     const iam = iamWithUsers();
     iam.onChange(() => {
       throw new Error('a bug');
@@ -210,7 +213,7 @@ describe('a change', () => {
 });
 
 describe('a record of changes', () => {
-  it('is made after the save and before the acknowledgement, with who asked', async () => {
+  it('is made after the save and before the acknowledgement, with the caller', async () => {
     const order: unknown[] = [];
     const iam = iamWithUsers({ save: async () => void order.push('saved') });
     let recorded: (() => void) | undefined;
@@ -227,7 +230,7 @@ describe('a record of changes', () => {
     expect(order).toHaveLength(3);
   });
 
-  it('tells values, but no secret, and who is nobody by the key alone', async () => {
+  it('has values, but no secret, and the key alone of a caller that is no user', async () => {
     const iam = iamWithUsers();
     const changes: IamChange[] = [];
     iam.record(async (each) => void changes.push(...each));
@@ -247,7 +250,7 @@ describe('a record of changes', () => {
     ]);
   });
 
-  it('of the configuration is made too, and none when nothing changed', async () => {
+  it('of the configuration is made, too, and none when nothing changed', async () => {
     const iam = iamWithUsers();
     const kinds: string[] = [];
     iam.record(async (changes) => void kinds.push(...changes.map(({ kind }) => kind)));
@@ -256,7 +259,7 @@ describe('a record of changes', () => {
     expect(kinds).toEqual(['configuration-changed']);
   });
 
-  it('that fails stops nothing, and one that is removed hears nothing', async () => {
+  it('that fails stops nothing, and a removed recorder gets no more records', async () => {
     const iam = iamWithUsers();
     const heard: unknown[] = [];
     iam.record(() => {
@@ -306,7 +309,7 @@ describe('settings of a user', () => {
     ]);
   });
 
-  it('go away with undefined', async () => {
+  it('are removed by undefined', async () => {
     const iam = iamWithUsers();
     await iam.update((draft) => {
       draft.setUserDisplayName('ann', 'Ann');
@@ -319,7 +322,7 @@ describe('settings of a user', () => {
     expect(iam.userByFingerprint(key(1))).toBeUndefined();
   });
 
-  it('have a first fingerprint that older clients set', async () => {
+  it('have a first fingerprint, which older clients set', async () => {
     const iam = iamWithUsers();
     await iam.update((draft) => draft.addUserFingerprint('ann', key(2)));
     await iam.update((draft) => draft.setUserFingerprint('ann', key(3)));
@@ -328,7 +331,7 @@ describe('settings of a user', () => {
     expect(iam.user('ann')?.fingerprints).toEqual([{ fingerprint: key(2) }]);
   });
 
-  it('takes names of the greatest length', async () => {
+  it('accept names of the maximum length', async () => {
     const iam = iamWithUsers();
     await iam.update((draft) => {
       draft.createUser('a'.repeat(64));
@@ -371,7 +374,7 @@ describe('settings of a user', () => {
 });
 
 describe('passwords', () => {
-  it('rest as verifier, follow a new name, and are in no record', async () => {
+  it('are kept as verifier, stay with a renamed user, and are in no record', async () => {
     const iam = iamWithUsers();
     await iam.setUserPassword('ann', 'secret');
     await iam.update((draft) => draft.setUserUsername('ann', 'anna'));
@@ -382,7 +385,7 @@ describe('passwords', () => {
     expect(await iam.passwordOf('anna')).toBeUndefined();
   });
 
-  it('have 4 to 64 bytes, and a user', async () => {
+  it('have 4 to 64 bytes, and need a user', async () => {
     const iam = iamWithUsers();
     expect(await codeOf(() => iam.setUserPassword('ann', 'abc'))).toBe('INVALID_ARGUMENT');
     expect(await codeOf(() => iam.setUserPassword('ann', 'é'.repeat(33)))).toBe('INVALID_ARGUMENT');
@@ -390,7 +393,7 @@ describe('passwords', () => {
     expect(await codeOf(() => iam.setUserPassword('gone', undefined))).toBe('NOT_FOUND');
   });
 
-  it('of open pairing goes by the empty name, and comes back in clear', async () => {
+  it('for open pairing belong to the empty name, and can be read in clear', async () => {
     const iam = iamWithUsers();
     expect(await iam.passwordOf('')).toBeUndefined();
     await iam.setOpenPairingPassword('open-sesame');
@@ -400,7 +403,7 @@ describe('passwords', () => {
 });
 
 describe('at run time', () => {
-  it('limits change, but not below what there is', async () => {
+  it('limits change, but not below the present use', async () => {
     const iam = iamWithUsers();
     expect(() => iam.setLimits({ maxUsername: 2 })).toThrow('Users[0]: the username is longer than 2 bytes');
     expect(() => iam.setLimits({ maxUsers: Number.NaN })).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
@@ -420,7 +423,7 @@ describe('at run time', () => {
     await done;
   });
 
-  it('the limit on users may be below what there is: it is for new ones', async () => {
+  it('the limit on users may be below the present use: it is for new ones', async () => {
     const iam = iamWithUsers();
     iam.setLimits({ maxUsers: 2 });
     expect(iam.usernames).toHaveLength(3);
@@ -467,7 +470,7 @@ describe('at run time', () => {
   });
 });
 
-describe('passwords that take their time', () => {
+describe('slow passwords', () => {
   /** Secrets whose derivations and seals end when the test says so, and the names of those that run. */
   function slowSecrets() {
     const running = new Map<string, () => void>();
@@ -486,7 +489,7 @@ describe('passwords that take their time', () => {
     return { secrets, running: () => [...running.keys()], end };
   }
 
-  it('are derived one at a time, and the one that was set last counts', async () => {
+  it('are derived one at a time, and the last one set counts', async () => {
     const { secrets, running, end } = slowSecrets();
     const iam = iamWithUsers({ secrets });
     const all = [iam.setUserPassword('bob', 'first'), iam.setUserPassword('bob', 'second'), iam.setUserPassword('bob', undefined)];
@@ -500,7 +503,7 @@ describe('passwords that take their time', () => {
     expect(iam.hasPassword('bob')).toBe(false);
   });
 
-  it('are waited for by settled', async () => {
+  it('are awaited by settled', async () => {
     const { secrets, end } = slowSecrets();
     const iam = iamWithUsers({ secrets });
     void iam.setOpenPairingPassword('slow');
@@ -513,7 +516,7 @@ describe('passwords that take their time', () => {
     expect(await iam.openPairingPassword()).toBe('slow');
   });
 
-  it('do not stand in the way of others when one fails', async () => {
+  it('do not block others when one fails', async () => {
     const { makeVerifier, ...others } = fakeSecrets();
     let fails = true;
     const secrets = {

@@ -1,4 +1,4 @@
-/** A model of access control for tests: cheap secrets, the default configuration, and a state of the test's choosing. */
+/** A model of access control for tests: cheap secrets, the default configuration, and a state that the test chooses. */
 import {
   type Caller,
   defaultConfiguration,
@@ -12,7 +12,7 @@ import {
 
 const text = new TextEncoder();
 
-/** Verifiers and seals a test can look through; tokens count up. */
+/** Verifiers and seals that a test can see through; tokens count up. */
 export function fakeSecrets(): IamSecrets {
   let tokens = 0;
   return {
@@ -42,17 +42,17 @@ export function iamOf(options: Partial<IamOptions> = {}): Iam {
   return new Iam({ configuration: defaultConfiguration(), state: stateOf(), secrets: fakeSecrets(), ...options });
 }
 
-/** Fingerprint of the key of that number. */
+/** The fingerprint of key `number`. */
 export function key(number: number): string {
   return number.toString(16).padStart(64, '0');
 }
 
-/** A local caller with the key of that number. */
+/** A local caller with key `number`. */
 export function caller(number: number, more: Partial<Caller> = {}): Caller {
   return { fingerprint: key(number), isLocal: true, ...more };
 }
 
-/** The code of what a promise is rejected with, or a call throws. */
+/** Returns the code of the error that a promise rejects with or a call throws; OK otherwise. */
 export async function codeOf(run: () => unknown): Promise<string> {
   try {
     await run();

@@ -1,4 +1,4 @@
-/** Pairing and what follows from it, from the client's side: straight to the device, and through the base station. */
+/** Pairing and its consequences from the client's side: directly to the device, and through the base station. */
 import { describe, expect, test } from 'vitest';
 import type { Connection } from '../../../client/node.ts';
 import type { IamOptions } from '../../../device/index.ts';
@@ -56,7 +56,7 @@ async function administrator(): Promise<Connection> {
 }
 
 describe.each(['direct', 'relayed'] as const)('%s', (way) => {
-  test('open pairing by password makes a user with its key, who comes again without a password', async () => {
+  test('open pairing by password makes a user with its key, which returns without a password', async () => {
     await house();
     const PrivateKey = guarded.key();
     const connection = await guarded[way]({ PrivateKey });
@@ -73,7 +73,7 @@ describe.each(['direct', 'relayed'] as const)('%s', (way) => {
     expect(await guarded.request(again, 'POST', '/iam/users', { Username: 'bert' })).toBe(403);
   });
 
-  test('an invitation makes its key the user’s, once; a second key takes over nobody', async () => {
+  test('an invitation pairs one key with the user; a second key takes over no user', async () => {
     await house();
     const [one, two] = [await guarded[way](), await guarded[way]()];
     for (const each of [one, two]) expect(await guarded.login(each, 'guest', INVITE)).toBe('OK');
@@ -86,7 +86,7 @@ describe.each(['direct', 'relayed'] as const)('%s', (way) => {
     expect(guarded.iam.user('guest')?.fingerprints.map(({ fingerprint }) => fingerprint)).toEqual([one.getClientFingerprint()]);
   });
 
-  test('what is local only', async () => {
+  test('local modes work only on a direct connection', async () => {
     await house();
     const [one, two] = [await guarded[way](), await guarded[way]()];
     const local = way === 'direct';
@@ -96,7 +96,7 @@ describe.each(['direct', 'relayed'] as const)('%s', (way) => {
     expect([await guarded.me(one), await guarded.me(two)]).toEqual(local ? ['anna', 'admin'] : [null, null]);
   });
 
-  test('roles: nobody, guest, standard and administrator may what they may, from the next request on', async () => {
+  test('roles: an unpaired client, a guest, a standard user and an administrator have their rights from the next request on', async () => {
     await house();
     const admin = await administrator();
     const connection = await guarded[way]();
@@ -118,7 +118,7 @@ describe.each(['direct', 'relayed'] as const)('%s', (way) => {
     }
   });
 
-  test('deleting a user closes its connections and withdraws its token; it has to pair anew', async () => {
+  test('deleting a user closes its connections and withdraws its token; it has to pair again', async () => {
     await house();
     const admin = await administrator();
     const PrivateKey = guarded.key();
@@ -137,7 +137,7 @@ describe.each(['direct', 'relayed'] as const)('%s', (way) => {
     expect([await guarded.me(stranger), await guarded.login(stranger, 'guest', INVITE)]).toEqual([null, 'UNAUTHORIZED']);
   });
 
-  test('a user deletes itself: it has the answer, and then no connection', async () => {
+  test('a user that deletes itself gets the answer, and then loses its connection', async () => {
     await house();
     const connection = await guarded[way]();
     await guarded.login(connection, 'guest', INVITE);
@@ -149,7 +149,7 @@ describe.each(['direct', 'relayed'] as const)('%s', (way) => {
   });
 });
 
-test('a fresh user’s token is at the base station, whoever made the user', async () => {
+test('a new user’s token is at the base station, however the user was made', async () => {
   await house();
   const admin = await administrator();
   expect(await guarded.request(admin, 'POST', '/iam/users', { Username: 'carl' })).toBe(201);
@@ -162,7 +162,7 @@ test('a fresh user’s token is at the base station, whoever made the user', asy
   await expect(guarded.relayed({ ServerConnectToken: sct })).rejects.toMatchObject({ remoteChannelErrorCode: 'TOKEN_REJECTED' });
 });
 
-test('what an administrator switches off is off for all', async () => {
+test('a setting that an administrator switches off is off for all', async () => {
   await house();
   const admin = await administrator();
   const connection = await guarded.direct();
@@ -175,13 +175,13 @@ test('what an administrator switches off is off for all', async () => {
   expect(await guarded.me(connection)).toBe('guest');
 });
 
-test('a base station in the middle of a first contact, which passes everything on, pairs nobody and is found out', async () => {
+test('a base station that intercepts a first contact and forwards everything pairs no key and is detected', async () => {
   guarded = await GuardedDevice.make(options(), false);
   guarded.device.setIam(guarded.iam);
   guarded.device.setBasestationAttach(false);
   await guarded.fixture.start(guarded.under);
   await passwords();
-  // The station leads clients of the device to a key of its own.
+  // The station leads clients of the device to its own key.
   const middle = await guarded.fixture.raw.attached();
   await middle.request('PUT', DevicePath.SCT, encodeTokens([SCT]));
   const path = middle.host.sockets[0]!.path(address(1).split('/')[0]!, guarded.device.localPort);
@@ -212,7 +212,7 @@ test('a base station in the middle of a first contact, which passes everything o
   expect(await guarded.login(await guarded.direct(), 'guest', INVITE)).toBe('OK');
 });
 
-test('a push test goes out through the base station, and what the provider said comes back', async () => {
+test('a push test goes out through the base station, and returns the provider’s answer', async () => {
   const asked: HttpRequest[] = [];
   guarded = await GuardedDevice.make(options());
   await addProvider(guarded.station, (request) => {

@@ -1,4 +1,4 @@
-/** The four ways to pair: who may, what becomes of the state, and every refusal in the reference's order. */
+/** The four ways to pair: who may, how the state changes, and every refusal in the order of docs/iam.md. */
 import { describe, expect, it } from 'vitest';
 import type { Iam, IamChange, IamState } from '../../../device/iam/index.ts';
 import { caller, codeOf, iamOf, key, stateOf, user } from './model.ts';
@@ -25,7 +25,7 @@ async function invite(iam: Iam, username = 'guest'): Promise<void> {
   await iam.setUserPassword(username, 'secret');
 }
 
-describe('the modes a caller can pair by', () => {
+describe('the modes by which a caller can pair', () => {
   it('are all four, in the order of the record', () => {
     expect(iamWith().availablePairingModes(caller(1))).toEqual(['PasswordOpen', 'LocalOpen', 'PasswordInvite', 'LocalInitial']);
   });
@@ -37,13 +37,13 @@ describe('the modes a caller can pair by', () => {
       {},
       [],
     ],
-    ['no local ones from afar', {}, remote, ['PasswordOpen', 'PasswordInvite']],
+    ['no local ones for a remote caller', {}, remote, ['PasswordOpen', 'PasswordInvite']],
   ];
   for (const [name, settings, from, modes] of cases) {
     it(`are ${name}`, () => expect(iamWith(settings).availablePairingModes(caller(1, from))).toEqual(modes));
   }
 
-  it('leave out what lacks a role, a password or an unpaired initial user', async () => {
+  it('leave out modes without a role, a password or an unpaired initial user', async () => {
     const iam = iamWith();
     await iam.setOpenPairingPassword(undefined);
     expect(iam.availablePairingModes(caller(1))).toEqual(['LocalOpen', 'PasswordInvite', 'LocalInitial']);
@@ -60,7 +60,7 @@ describe('the modes a caller can pair by', () => {
 });
 
 describe('Local Open', () => {
-  it('makes a user with the role of open pairing, the key and a fresh token, and tells listeners', async () => {
+  it('makes a user with the role of open pairing, the key and a fresh token, and emits an event', async () => {
     const iam = iamWith();
     const changes: IamChange[] = [];
     iam.onChange((change) => changes.push(change));
@@ -85,7 +85,7 @@ describe('Local Open', () => {
     expect(iam.state).toBe(state);
   });
 
-  it('refuses a name or a key that is somebody else’s', async () => {
+  it('refuses a name or a key of another user', async () => {
     const iam = iamWith();
     await iam.pairLocalOpen(caller(1), 'ann');
     expect(await codeOf(() => iam.pairLocalOpen(caller(2), 'ann'))).toBe('IN_USE');
@@ -93,7 +93,7 @@ describe('Local Open', () => {
     expect(iam.usernames).toEqual(['admin', 'ann']);
   });
 
-  it('of two clients that ask for one name at once gives it to one', async () => {
+  it('gives one name that two clients request at once to one of them', async () => {
     const iam = iamWith();
     const both = await Promise.all([1, 2].map((number) => codeOf(() => iam.pairLocalOpen(caller(number), 'ann'))));
     expect(both).toEqual(['OK', 'IN_USE']);
@@ -121,7 +121,7 @@ describe('Local Open', () => {
     [6, 5],
     [2, 2],
     [1, 1],
-  ])('fills %d users up to %d, and one who has paired that way still is a user', async (maxUsers, most) => {
+  ])('fills %d users up to %d, and a user that paired that way stays one', async (maxUsers, most) => {
     const iam = iamOf({ state: stateOf([], allModes), limits: { maxUsers } });
     for (let number = 1; number <= most; number++) await iam.pairLocalOpen(caller(number), `user${number}`);
     expect(await codeOf(() => iam.pairLocalOpen(caller(most + 1), 'late'))).toBe('OUT_OF_MEMORY');
@@ -129,7 +129,7 @@ describe('Local Open', () => {
     expect((await iam.pairLocalOpen(caller(1), 'user1')).username).toBe('user1');
   });
 
-  it('leaves a quarter to those whom the owner invites, or tells the password of open pairing', async () => {
+  it('leaves a quarter to users that are invited or know the password of open pairing', async () => {
     const iam = iamOf({ state: stateOf([admin], allModes), limits: { maxUsers: 8 } });
     let strangers = 0;
     while ((await codeOf(() => iam.pairLocalOpen(caller(100 + strangers), `user${strangers}`))) === 'OK') strangers++;
@@ -141,7 +141,7 @@ describe('Local Open', () => {
     expect(await codeOf(() => iam.pairLocalOpen(caller(100), 'user0'))).toBe('OK');
   });
 
-  it('says whose part is full', async () => {
+  it('says whose share is full', async () => {
     const iam = iamOf({ state: stateOf([admin, user('ann'), user('bob')], allModes), limits: { maxUsers: 4 } });
     await expect(iam.pairLocalOpen(caller(1), 'carl')).rejects.toThrow('local open pairing is for 3 of 4 users, and there are as many');
     await iam.update((draft) => draft.deleteUser('bob'));
@@ -150,7 +150,7 @@ describe('Local Open', () => {
 });
 
 describe('Password Open', () => {
-  it('needs the password of open pairing, also from afar', async () => {
+  it('needs the password of open pairing, also remotely', async () => {
     const iam = iamWith();
     expect(await codeOf(() => iam.pairPasswordOpen(caller(1, remote), 'ann'))).toBe('UNAUTHORIZED');
     expect(await codeOf(() => iam.pairPasswordOpen(caller(1, { ...remote, passwordUsername: 'admin' }), 'ann'))).toBe('UNAUTHORIZED');
@@ -190,7 +190,7 @@ describe('Local Initial', () => {
     expect(await codeOf(() => iam.pairLocalInitial(caller(1)))).toBe('IN_USE');
   });
 
-  it('follows the initial user to another name', async () => {
+  it('still finds the initial user after a rename', async () => {
     const iam = iamWith();
     await iam.update((draft) => draft.setUserUsername('admin', 'boss'));
     expect((await iam.pairLocalInitial(caller(1))).username).toBe('boss');
@@ -198,7 +198,7 @@ describe('Local Initial', () => {
 });
 
 describe('Password Invite', () => {
-  it('adds the key to the invited user and uses the password up', async () => {
+  it('adds the key to the invited user and removes the password', async () => {
     const iam = iamWith();
     await invite(iam);
     expect((await iam.pairPasswordInvite(caller(1, { passwordUsername: 'guest' }))).fingerprints).toEqual([{ fingerprint: key(1) }]);
@@ -215,7 +215,7 @@ describe('Password Invite', () => {
     expect(iam.state).toBe(state);
   });
 
-  it('is for one key, though two authenticated by the same password', async () => {
+  it('is for one key, even if two authenticated by the same password', async () => {
     const iam = iamWith();
     await invite(iam);
     const both = await Promise.all(

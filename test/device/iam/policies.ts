@@ -1,8 +1,8 @@
-/** Random policies, and an evaluator that follows reference §2.2 word by word, without any preparation. */
+/** Random policies, and a naive evaluator that follows docs/iam.md word by word, without preparation. */
 import fc from 'fast-check';
 import { type Condition, type IamConfiguration, operators, type Statement } from '../../../device/iam/policy.ts';
 
-/** A value that stands for an attribute. */
+/** A value that refers to an attribute. */
 export const variable = (name: string) => `\${${name}}`;
 
 const actions = ['A', 'B', 'C'];
@@ -61,7 +61,7 @@ export const requests = fc.record({
 
 type Result = 'no-match' | 'allow' | 'deny' | 'error';
 
-/** Whether the role may, by the letter of §2.2. */
+/** Returns whether the role may, by the letter of docs/iam.md. */
 export function naiveAllows(
   configuration: IamConfiguration,
   roleId: string | undefined,
@@ -119,7 +119,7 @@ function compare(operator: Condition['operator'], a: string, b: string): boolean
   return x >= y;
 }
 
-/** Of the texts above, those that are decimal numbers. */
+/** Those of the texts above that are decimal numbers. */
 function number(text: string): number | undefined {
   return { '1': 1, '2': 2, '1.0': 1, '-1e1': -10 }[text];
 }

@@ -1,4 +1,7 @@
-/** The secrets of access control: sealing under the device's key, verifiers, tokens, and a directory that belongs to one key. */
+/**
+ * The secrets of access control: sealing under the device's key, verifiers, tokens, and a directory that belongs to one
+ * key.
+ */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,13 +13,13 @@ const [one, other] = [new Device().createPrivateKey(), new Device().createPrivat
 const refused = (code: string) => expect.objectContaining({ code });
 
 describe('a sealed text', () => {
-  test.each(['open sesame', '', 'Grüße, 世界', 'x'.repeat(10_000)])('comes back: %#', async (text) => {
+  test.each(['open sesame', '', 'Grüße, 世界', 'x'.repeat(10_000)])('is opened again: %#', async (text) => {
     const sealed = await createIamSecrets(one).seal(text);
     expect(sealed).toMatch(/^v1\.[A-Za-z0-9_-]+$/);
     expect(await createIamSecrets(one).unseal(sealed)).toBe(text);
   });
 
-  test('is another each time', async () => {
+  test('differs each time', async () => {
     const { seal } = createIamSecrets(one);
     expect(await seal('secret')).not.toBe(await seal('secret'));
   });
@@ -26,7 +29,7 @@ describe('a sealed text', () => {
     await expect(createIamSecrets(other).unseal(sealed)).rejects.toEqual(refused('INVALID_STATE'));
   });
 
-  test('with any byte changed or cut off is refused', async () => {
+  test('is refused with any byte changed or cut off', async () => {
     const { seal, unseal } = createIamSecrets(one);
     const bytes = Buffer.from((await seal('secret')).slice('v1.'.length), 'base64url');
     for (let at = 0; at < bytes.length; at++) {
@@ -37,12 +40,12 @@ describe('a sealed text', () => {
     }
   });
 
-  test.each(['', 'secret', 'v1.', 'v2.AAAA', 'v1.***', `v1.${'A'.repeat(60)}=`])('that is none is refused: %j', async (sealed) => {
+  test.each(['', 'secret', 'v1.', 'v2.AAAA', 'v1.***', `v1.${'A'.repeat(60)}=`])('is refused when it is invalid: %j', async (sealed) => {
     await expect(createIamSecrets(one).unseal(sealed)).rejects.toEqual(refused('INVALID_ARGUMENT'));
   });
 });
 
-test('a verifier is scrypt of the password under a salt of its own', async () => {
+test('a verifier is scrypt of the password under its own salt', async () => {
   const { makeVerifier } = createIamSecrets(one);
   const [a, b] = [await makeVerifier('secret'), await makeVerifier('secret')];
   expect(a.salt).not.toEqual(b.salt);
@@ -50,7 +53,7 @@ test('a verifier is scrypt of the password under a salt of its own', async () =>
   expect(a).toEqual({ kdf: 1, salt: a.salt, value: await nodeCrypto.scrypt(new TextEncoder().encode('secret'), a.salt, cost, 32) });
 });
 
-test('a private key that is none is refused', () => {
+test('an invalid private key is refused', () => {
   expect(() => createIamSecrets('no key')).toThrow(refused('INVALID_ARGUMENT'));
 });
 
@@ -63,7 +66,7 @@ describe('a directory', () => {
 
   const firstState = async (secrets: ReturnType<typeof createIamSecrets>) => (await demoState(secrets)).state;
 
-  test('begins with the first state, and has its passwords again under the same key', async () => {
+  test('begins with the first state, and has its passwords under the same key later', async () => {
     const iam = await openIam(directory, { firstState, secrets: createIamSecrets(one) });
     const password = await iam.openPairingPassword();
     expect(password).toMatch(/^[A-Za-z0-9]{12}$/);
@@ -72,7 +75,7 @@ describe('a directory', () => {
     expect(await (await openIam(directory, { firstState, secrets: createIamSecrets(one) })).openPairingPassword()).toBe(password);
   });
 
-  test('of another device key is refused and left as it is', async () => {
+  test('of another device key is refused and left unchanged', async () => {
     await openIam(directory, { firstState, secrets: createIamSecrets(one) });
     const path = join(directory, STATE_FILE);
     const before = await readFile(path, 'utf8');

@@ -1,4 +1,7 @@
-/** The state as JSON: version 3 comes back, versions 1 and 2 are converted, everything else is refused with its place. */
+/**
+ * The state as JSON: version 3 is read back equal, versions 1 and 2 are converted, all else is refused with the place
+ * of the error.
+ */
 import { describe, expect, it } from 'vitest';
 import { defaultIamLimits, type IamLimits, Rules, readState, stateDocument } from '../../../device/iam/index.ts';
 import { fakeSecrets, key, stateOf, user } from './model.ts';
@@ -29,7 +32,7 @@ const version2 = {
 };
 
 describe('the state document', () => {
-  it('of version 2 is read, and written as version 3 without a clear password', async () => {
+  it('of version 2 is loaded, and written as version 3 without a clear password', async () => {
     const before = throughText(version2);
     const written = throughText(stateDocument(await read(version2)));
     expect(version2).toEqual(before);
@@ -48,7 +51,7 @@ describe('the state document', () => {
     });
   });
 
-  it('of version 3 comes back as it was written', async () => {
+  it('of version 3 is read back as it was written', async () => {
     const written = throughText(stateDocument(await read(version2)));
     expect(throughText(stateDocument(await read(written)))).toEqual(written);
     expect(throughText(stateDocument(await read(stateDocument(await read(written)))))).toEqual(written);

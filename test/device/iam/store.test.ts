@@ -1,4 +1,4 @@
-/** The files of access control: made once, found again, refused as they are when broken, and whole after any kill. */
+/** The files of access control: made once, found again, refused unchanged when broken, and whole after any kill. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ const never = () => {
 };
 
 describe('the files', () => {
-  it('are made once, and have every change after it', async () => {
+  it('are made once, and contain every later change', async () => {
     const iam = await open();
     await iam.pairLocalOpen(caller(1), 'ann');
     await iam.setUserPassword('ann', 'secret');
@@ -56,7 +56,7 @@ describe('the files', () => {
     expect(statSync(file(STATE_FILE)).mode & 0o777).toBe(0o600);
   });
 
-  it('are for people to read, without a clear password', async () => {
+  it('are readable, without a clear password', async () => {
     const iam = await open();
     await iam.update((draft) => draft.createUser('ann'));
     await iam.setUserPassword('ann', 'top-secret');
@@ -92,7 +92,7 @@ describe('the files', () => {
     ['a newer configuration', CONFIGURATION_FILE, '{"Version": 2}', 'PARSE', /iam-configuration\.json: Version: is 2.*left as it is/],
   ];
   for (const [name, which, content, code, message] of broken) {
-    it(`with ${name} are refused and left as they are`, async () => {
+    it(`with ${name} are refused and left unchanged`, async () => {
       writeFileSync(file(which), content);
       await expect(open({ limits: { maxUsername: 3 } })).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
       expect(readFileSync(file(which), 'utf8')).toBe(content);
@@ -100,7 +100,7 @@ describe('the files', () => {
     });
   }
 
-  it('keep how often passwords were tried, and a file that cannot be read keeps no device from starting', async () => {
+  it('keep the count of password attempts; a device starts even if that file is unreadable', async () => {
     const kept = (await open()).passwordThrottle!;
     expect(kept.stored).toBeUndefined();
     await kept.save({ Version: 1 });
@@ -109,7 +109,7 @@ describe('the files', () => {
     expect((await open()).passwordThrottle?.stored).toBeNull();
   });
 
-  it('with more users than the limit are loaded: it is for new ones', async () => {
+  it('with more users than the limit are loaded: it applies to new ones', async () => {
     const Users = Array.from({ length: 1_200 }, (_, index) => ({ Username: `user${index}` }));
     writeFileSync(file(STATE_FILE), JSON.stringify({ Version: 3, Users }));
     const iam = await open();
@@ -129,7 +129,7 @@ describe('the files', () => {
 });
 
 describe('a product’s first state', () => {
-  it('invites the administrator by a password that is told once', async () => {
+  it('invites the administrator by a password that is shown once', async () => {
     const secrets = fakeSecrets();
     const first = await productionState(secrets);
     const iam = await open({ firstState: async () => first.state });
@@ -149,7 +149,7 @@ describe('a product’s first state', () => {
     expect(iam.serverConnectTokens).toHaveLength(2);
   });
 
-  it('of a demo makes an administrator of whoever comes', async () => {
+  it('of a demo makes any client an administrator', async () => {
     const iam = await open();
     expect(iam.availablePairingModes(caller(1))).toEqual(['PasswordOpen', 'LocalOpen', 'PasswordInvite']);
     await iam.pairLocalOpen(caller(1), 'ann');
@@ -158,11 +158,11 @@ describe('a product’s first state', () => {
 });
 
 describe('a process that is killed', () => {
-  it('has lost no change that it acknowledged, and left a whole file', async () => {
+  it('has lost no acknowledged change, and left a whole file', async () => {
     const wanted = size(500, 10_000);
     const random = new Random(`iam-kill-${process.env.SVC_TEST_SEED ?? 1}`);
     let [acknowledged, kills] = [0, 0];
-    // On a busy machine a process gets far before it is killed.
+    // On a busy machine a process makes much progress before it is killed.
     while (acknowledged < wanted || kills < 3) {
       acknowledged = await changeUntilKilled(acknowledged + 1, acknowledged + 1 + Math.floor(random.fraction() * 400));
       kills++;
@@ -176,7 +176,10 @@ describe('a process that is killed', () => {
   });
 });
 
-/** Starts a process whose first change has that number, kills it when it has acknowledged another, and gives the last it acknowledged. */
+/**
+ * Starts a process at change `first`, kills it when it has acknowledged another one, and returns the last acknowledged
+ * number.
+ */
 async function changeUntilKilled(first: number, killAt: number): Promise<number> {
   const script = fileURLToPath(new URL('changing-child.mjs', import.meta.url));
   const child = new TestProcess(process.execPath, [script, directory, String(first)]);

@@ -22,7 +22,7 @@ const knowsOwner = (request: PasswordAuthenticationRequest) => request.setPasswo
 const request = (username: string) => password.encodePasswordRequest({ username });
 const proof = (share: Uint8Array = new Uint8Array(32), tag: Uint8Array = new Uint8Array(64)) =>
   password.encodePasswordProof({ share, tag });
-/** An element, of nobody's secret. */
+/** An element that belongs to no secret. */
 const share = password.ristretto255Group.generator(new Uint8Array(64).fill(9));
 
 async function status(session: Session, path: string, payload: Uint8Array, contentFormat?: number): Promise<number> {
@@ -30,7 +30,7 @@ async function status(session: Session, path: string, payload: Uint8Array, conte
 }
 
 describe('a login', () => {
-  test('with the password of the listener: both ends are sure of each other, until the connection closes', async () => {
+  test('with the listener’s password authenticates both ends, until the connection closes', async () => {
     under.device.onPasswordAuthenticationRequest(knowsOwner);
     const connection = await under.connected();
     const seen = under.device.connection(1);
@@ -44,7 +44,7 @@ describe('a login', () => {
     expect(() => seen.passwordAuthenticationUsername).toThrow(expect.objectContaining({ code: 'INVALID_CONNECTION' }));
   });
 
-  test('with the verifier of a store of users', async () => {
+  test('succeeds with the verifier of a store of users', async () => {
     under.device.setPasswordSource(await under.users({ owner: 'secret', '': 'open' }));
     const connection = await under.connected({ local: false });
     expect(await under.login(connection, 'owner', 'wrong')).toBe('UNAUTHORIZED');
@@ -57,7 +57,7 @@ describe('a login', () => {
   test.each([
     ['a wrong password', 'owner', 'wrong'],
     ['nobody', 'nobody', 'secret'],
-  ])('fails with %s, and a later one still can succeed', async (_, username, secret) => {
+  ])('fails with %s, and a later one can still succeed', async (_, username, secret) => {
     under.device.onPasswordAuthenticationRequest(knowsOwner);
     const connection = await under.connected();
     expect(await under.login(connection, username, secret)).toBe('UNAUTHORIZED');
@@ -65,14 +65,14 @@ describe('a login', () => {
     expect(await under.login(connection, 'owner', 'secret')).toBe('OK');
   });
 
-  test('of one connection says nothing of another', async () => {
+  test('on one connection does not authenticate another', async () => {
     under.device.onPasswordAuthenticationRequest(knowsOwner);
     const [one] = [await under.connected(), await under.connected()];
     expect(await under.login(one, 'owner', 'secret')).toBe('OK');
     expect(under.device.connection(2).isPasswordAuthenticated).toBe(false);
   });
 
-  test('works where packets are lost and come twice', async () => {
+  test('works with lost and duplicated packets', async () => {
     under = await PasswordDevice.make({ delay: 20, loss: 0.2, duplicate: 0.2 });
     under.device.onPasswordAuthenticationRequest(knowsOwner);
     expect(await under.login(await under.connected(), 'owner', 'secret')).toBe('OK');
@@ -80,14 +80,14 @@ describe('a login', () => {
 });
 
 describe('the listener', () => {
-  test('is one only, and can be replaced', () => {
+  test('is a single one, and can be replaced', () => {
     const remove = under.device.onPasswordAuthenticationRequest(knowsOwner);
     expect(() => under.device.onPasswordAuthenticationRequest(knowsOwner)).toThrow(expect.objectContaining({ code: 'IN_USE' }));
     remove();
     under.device.onPasswordAuthenticationRequest(knowsOwner);
   });
 
-  test('hears who asks and may answer later, once', async () => {
+  test('gets user name and connection, and may answer later, once', async () => {
     const requests: PasswordAuthenticationRequest[] = [];
     under.device.onPasswordAuthenticationRequest((asked) => requests.push(asked));
     const connection = await under.connected();
@@ -111,19 +111,19 @@ describe('the listener', () => {
     ],
     ['rejects', () => Promise.reject(new Error('broken'))],
     ['says nothing', () => {}],
-  ])('that %s knows nobody', async (_, listener) => {
+  ])('that %s knows no user', async (_, listener) => {
     under.device.onPasswordAuthenticationRequest(listener);
     expect(await under.login(await under.connected(), 'owner', 'secret')).toBe('UNAUTHORIZED');
   });
 });
 
-describe('what is answered', () => {
-  test('4.04 without anyone who knows passwords', async () => {
+describe('the answer is', () => {
+  test('4.04 without a source of passwords', async () => {
     const session = await under.raw();
     expect([await status(session, FIRST, request('owner')), await status(session, SECOND, proof())]).toEqual([404, 404]);
   });
 
-  test('4.15 to another content format, 4.00 to a body that cannot be read', async () => {
+  test('4.15 to another content format, 4.00 to an invalid body', async () => {
     under.device.onPasswordAuthenticationRequest(knowsOwner);
     const session = await under.raw();
     for (const path of [FIRST, SECOND]) {
@@ -133,7 +133,7 @@ describe('what is answered', () => {
     }
   });
 
-  test('4.00 to a second step without a first, and to a second second step', async () => {
+  test('4.00 to a second step without a first, and to a repeated second step', async () => {
     under.device.onPasswordAuthenticationRequest(knowsOwner);
     const session = await under.raw();
     expect(await status(session, SECOND, proof(share))).toBe(400);
@@ -154,7 +154,7 @@ describe('what is answered', () => {
     expect(statuses.slice(10)).toEqual([429, 400]);
   });
 
-  test('4.29 to a step that comes while another is being begun', async () => {
+  test('4.29 to a step that arrives while another is being prepared', async () => {
     under.device.onPasswordAuthenticationRequest(() => {});
     const session = await under.raw();
     const first = session.request({ method: 'POST', path: FIRST, contentFormat: 60, payload: request('owner') });
@@ -163,7 +163,7 @@ describe('what is answered', () => {
     expect((await under.sim.settle(first)).status).toBe(201);
   });
 
-  test('4.29 to more than five first steps a second, before anyone is asked', async () => {
+  test('4.29 to more than five first steps a second, before any source is asked', async () => {
     let asked = 0;
     under.device.onPasswordAuthenticationRequest((each) => {
       asked++;
@@ -176,7 +176,7 @@ describe('what is answered', () => {
     expect(asked).toBe(5);
   });
 
-  test('every run has a number of its own', async () => {
+  test('a new number for every run', async () => {
     under.device.onPasswordAuthenticationRequest(knowsOwner);
     const session = await under.raw();
     const runs: number[] = [];
@@ -188,7 +188,7 @@ describe('what is answered', () => {
 describe('a stranger', () => {
   const sizes = ({ status: code, contentFormat, payload }: CoapResponse) => [code, contentFormat, payload?.length];
 
-  test.each(['listener', 'store'])('cannot tell a user from nobody: %s', async (kind) => {
+  test.each(['listener', 'store'])('cannot distinguish a user from an unknown name: %s', async (kind) => {
     if (kind === 'listener') under.device.onPasswordAuthenticationRequest(knowsOwner);
     else under.device.setPasswordSource(await under.users({ owner: 'secret' }));
     const session = await under.raw();
@@ -225,7 +225,7 @@ describe('a stranger', () => {
     expect(tested).toBeLessThanOrEqual(120);
   });
 
-  test('locks out no owner: whose key is paired, and who is at home', async () => {
+  test('locks out no owner with a paired key or at home', async () => {
     const owner = await under.connected({ local: false });
     under.device.setPasswordSource(await under.users({ owner: 'secret' }, [['owner', owner.getClientFingerprint()]]));
     const home = await under.connected();
@@ -238,7 +238,7 @@ describe('a stranger', () => {
     expect(await under.login(home, 'owner', 'secret')).toBe('OK');
   });
 
-  test('in the middle of a first contact, who passes everything on, gains nothing and is found out', async () => {
+  test('that intercepts a first contact and forwards everything gains nothing and is detected', async () => {
     under.device.onPasswordAuthenticationRequest(knowsOwner);
     const router = new Router<Session>();
     const passed: string[] = [];
@@ -264,11 +264,11 @@ describe('a stranger', () => {
     expect(under.device.connection(1).isPasswordAuthenticated).toBe(false);
   });
 
-  test.each(['listener', 'store'])('finds no less work done for a user than for nobody: %s', async (kind) => {
+  test.each(['listener', 'store'])('causes as much work with an unknown name as with a user: %s', async (kind) => {
     if (kind === 'listener') under.device.onPasswordAuthenticationRequest(knowsOwner);
     else under.device.setPasswordSource(await under.users({ owner: 'secret' }));
     const session = await under.raw();
-    // The handshake has work of its own.
+    // The handshake does some work, too.
     await under.post(session, FIRST, request('first'));
     const keyed = vi.spyOn(under.crypto, 'hmacSha256');
     const work = [];

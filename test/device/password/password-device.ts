@@ -1,6 +1,6 @@
 /**
- * A device with password authentication, clients and an attacker in the middle, in virtual time over direct paths of one network. scrypt
- * costs next to nothing.
+ * A device with password authentication, clients and an attacker in the middle, in virtual time over direct paths of
+ * one network. scrypt costs next to nothing.
  */
 import type { Connection } from '../../../client/node.ts';
 import type { Device } from '../../../device/index.ts';
@@ -31,7 +31,7 @@ export class PasswordDevice {
 
   /** Started. */
   static async make(link: LinkOptions = { delay: 5 }): Promise<PasswordDevice> {
-    // At the first login it would take real time, which virtual time does not wait for.
+    // At the first login it would take real time, for which virtual time does not wait.
     await loadExchange();
     const made = new PasswordDevice(link);
     const under = await made.fixture.device({ environment: made.#environment });
@@ -67,7 +67,7 @@ export class PasswordDevice {
     return withCheapScrypt(this.machine(name));
   }
 
-  /** Users with verifiers, as a store of users keeps them; `paired` are pairs of user name and fingerprint. */
+  /** Users with verifiers, as a store of users keeps them; `paired` lists pairs of user name and fingerprint. */
   async users(passwords: Readonly<Record<string, string>>, paired: readonly (readonly [string, string])[] = []): Promise<PasswordSource> {
     const { crypto } = this.environment('users');
     const verifiers = new Map<string, PasswordVerifier>();
@@ -83,7 +83,7 @@ export class PasswordDevice {
     };
   }
 
-  /** A client's connection to a machine by its name, not verified by any pin. Locally, or to the port that is not local. */
+  /** A client's connection to a machine by its name, not verified by a pin; to the local port, or to the other one. */
   async connected({ host = HOST, local = true }: { host?: string; local?: boolean } = {}): Promise<Connection> {
     const connection = this.connection(host, this.#port(local));
     await this.settle(connection.connect());
@@ -97,7 +97,7 @@ export class PasswordDevice {
     return this.fixture.directConnection(host, port, { ProductId: ids.productId, DeviceId: ids.deviceId }, client);
   }
 
-  /** A session straight to the device, for requests no client makes. */
+  /** A session directly to the device, for requests that no client makes. */
   async raw({ local = true }: { local?: boolean } = {}): Promise<Session> {
     const { host } = await this.fixture.raw.client({ addresses: [this.address()] });
     return this.settle(this.dial(host, local));
@@ -108,7 +108,7 @@ export class PasswordDevice {
     return host.connect({ path, name: DEVICE_NAME });
   }
 
-  /** The code of the error a login ends with. */
+  /** Returns the code of the error that a login ends with, or OK. */
   login(connection: Connection, username: string, password: string): Promise<string> {
     return this.fixture.code(connection.passwordAuthenticate(username, password));
   }

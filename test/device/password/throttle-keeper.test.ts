@@ -1,4 +1,4 @@
-/** A restart gives nobody new attempts at a password. */
+/** A restart gives an attacker no new attempts at a password. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PasswordThrottle } from '../../../device/password/throttle.ts';
 import { ThrottleKeeper } from '../../../device/password/throttle-keeper.ts';
@@ -22,7 +22,7 @@ beforeEach(() => {
   [disk, saves, warnings, full] = [undefined, 0, [], false];
 });
 
-/** A device that starts with what is on the disk. */
+/** A device that starts with the document on the disk. */
 function started() {
   const { clock } = sim.host(`device ${++starts}`);
   const { hmacSha256 } = nativeHost(1);
@@ -35,7 +35,7 @@ function started() {
   };
   const store = { stored: disk === undefined ? undefined : JSON.parse(disk), save };
   const keeper = new ThrottleKeeper({ clock, log, throttle, store });
-  /** Wrong passwords at one moment that are looked at. */
+  /** Tries wrong passwords at one moment. @returns how many were evaluated */
   const guess = (count = 100, name = 'owner'): number => {
     let looked = 0;
     for (let index = 0; index < count; index++) {
@@ -49,7 +49,7 @@ function started() {
 }
 
 describe('after an orderly end', () => {
-  it('who was blocked is blocked, for the time that is left', async () => {
+  it('a blocked name stays blocked for the rest of its time', async () => {
     const first = started();
     for (let second = 0; second < 20; second++) {
       first.guess(1);
@@ -62,7 +62,7 @@ describe('after an orderly end', () => {
     expect(second.guess()).toBe(1);
   });
 
-  it('the budget of the class is what it was, and other names are not blocked', async () => {
+  it('the budget of the class is the same, and other names are not blocked', async () => {
     const first = started();
     for (let name = 0; name < 10; name++) first.guess(1, `name-${name}`);
     await first.close();
@@ -72,7 +72,7 @@ describe('after an orderly end', () => {
     expect(second.guess(1, 'another')).toBe(1);
   });
 
-  it('the failures of a day count on', async () => {
+  it('the failures of a day still count', async () => {
     let looked = 0;
     for (let restart = 0; restart < 30; restart++) {
       const device = started();
@@ -85,7 +85,7 @@ describe('after an orderly end', () => {
     expect(looked).toBeLessThanOrEqual(120);
   });
 
-  it('nothing is written where nothing happened', async () => {
+  it('nothing is written if nothing happened', async () => {
     const device = started();
     await sim.run(10 * MINUTE);
     await device.close();
@@ -94,7 +94,7 @@ describe('after an orderly end', () => {
 });
 
 describe('after a kill', () => {
-  it('nobody has anything saved up', async () => {
+  it('no attempts are saved up', async () => {
     started().guess(1);
     await sim.run(SECOND);
     const next = started();
@@ -103,7 +103,7 @@ describe('after a kill', () => {
     expect(next.guess(1, 'another')).toBe(1);
   });
 
-  it('a thousand kills give no more than one attempt a second', async () => {
+  it('a thousand kills give at most one attempt a second', async () => {
     let looked = 0;
     for (let kill = 0; kill < 300; kill++) {
       looked += started().guess(20, `name-${kill % 50}`);
@@ -112,7 +112,7 @@ describe('after a kill', () => {
     expect(looked).toBeLessThanOrEqual(10 + 30);
   });
 
-  it('an orderly end puts that right', async () => {
+  it('an orderly end restores the budget', async () => {
     started().guess(1);
     await sim.run(SECOND);
     await started().close();
@@ -121,8 +121,8 @@ describe('after a kill', () => {
   });
 });
 
-describe('on the disk', () => {
-  it('it is saved at once, then once a minute at most', async () => {
+describe('the document', () => {
+  it('is saved at once, then once a minute at most', async () => {
     const device = started();
     device.guess(1);
     await sim.run(1);
@@ -140,7 +140,7 @@ describe('on the disk', () => {
     ['another version', '{"Version": 2}'],
     ['a slot that is not there', '{"Version":1,"Saved":1,"Clean":true,"Classes":{"paired":{"Failures":1,"Slots":[[256,1,1,1,1,1]]}}}'],
     ['nothing', 'null'],
-  ])('%s: nothing is saved up, and it says so', async (_, text) => {
+  ])('that is invalid (%s) leaves no attempts saved up, and is logged', async (_, text) => {
     disk = text;
     const device = started();
     expect(device.guess(1)).toBe(0);
@@ -149,7 +149,7 @@ describe('on the disk', () => {
     expect(device.guess(1)).toBe(1);
   });
 
-  it('a full disk costs nobody the login: it is logged, and tried again', async () => {
+  it('that cannot be saved on a full disk blocks no login: this is logged, and tried again', async () => {
     full = true;
     const device = started();
     device.guess(1);
@@ -161,7 +161,7 @@ describe('on the disk', () => {
     expect(JSON.parse(disk!)).toMatchObject({ Version: 1, Clean: true });
   });
 
-  it('names stand nowhere in it', async () => {
+  it('contains no names', async () => {
     const device = started();
     device.guess(1, 'owner');
     await device.close();

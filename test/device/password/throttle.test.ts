@@ -1,4 +1,4 @@
-/** How many passwords can be tried, by whom, and who is not hindered by that. */
+/** How many passwords can be tried, by which classes of clients, and which clients are not hindered. */
 import { describe, expect, it } from 'vitest';
 import { type AttemptClass, PasswordThrottle } from '../../../device/password/throttle.ts';
 import { nativeHost } from '../../support/crypto.ts';
@@ -11,7 +11,7 @@ function throttle(): PasswordThrottle {
   return new PasswordThrottle((text) => hmacSha256(Uint8Array.of(1), new TextEncoder().encode(text))[0]!);
 }
 
-/** Tries from `start` every `step` ms, `count` times. When it was let through. */
+/** Tries from `start` every `step` ms, `count` times. @returns the times of the attempts that were admitted */
 function attempts(throttled: PasswordThrottle, kind: AttemptClass, name: string, start: number, step: number, count: number): number[] {
   const times: number[] = [];
   for (let i = 0, now = start; i < count; i++, now += step) if (throttled.charge(kind, name, now) !== null) times.push(now);
@@ -37,13 +37,13 @@ describe('attempts on one name', () => {
     expect(tried).toBeLessThanOrEqual(most);
   });
 
-  it('no 24 hours let more than 120 through, wherever they begin', () => {
+  it('are at most 120 in any 24 hours', () => {
     const times = attempts(throttle(), 'remote', 'owner', 0, 5 * SECOND, (3 * DAY) / (5 * SECOND));
     const within = times.map((start) => times.filter((time) => time >= start && time < start + DAY).length);
     expect(Math.max(...within)).toBeLessThanOrEqual(120);
   });
 
-  it('are forgiven one per 900 s, so that a typing error is not for ever', () => {
+  it('are forgiven one per 900 s, so that a typing error does not count for ever', () => {
     const throttled = throttle();
     attempts(throttled, 'remote', 'owner', 0, SECOND, 60);
     expect(attempts(throttled, 'remote', 'owner', DAY / 2, SECOND, 5)).toHaveLength(5);
@@ -55,20 +55,20 @@ describe('attempts on one name', () => {
     expect(attempts(throttled, 'remote', 'owner', 100 * SECOND, SECOND, 5)).toHaveLength(5);
   });
 
-  it('a right one does not forgive those that were wrong', () => {
+  it('are not forgiven by a right one', () => {
     const throttled = throttle();
     attempts(throttled, 'remote', 'owner', 0, SECOND, 4);
     throttled.charge('remote', 'owner', 4 * SECOND)!.giveBack();
     expect(attempts(throttled, 'remote', 'owner', 5 * SECOND, 10, 50)).toHaveLength(1);
   });
 
-  it('side by side are charged before they are looked at', () => {
+  it('side by side are charged before they are evaluated', () => {
     expect(attempts(throttle(), 'remote', 'owner', 0, 0, 1000)).toHaveLength(5);
   });
 });
 
 describe('attempts on all names', () => {
-  it('ten in a burst, then one a second', () => {
+  it('are ten in a burst, then one a second', () => {
     const throttled = throttle();
     const tried = (now: number) =>
       Array.from({ length: 1000 }, (_, i) => throttled.charge('remote', `user${i}-${now}`, now)).filter(Boolean);
@@ -77,7 +77,7 @@ describe('attempts on all names', () => {
     expect(tried(SECOND + 10)).toHaveLength(0);
   });
 
-  it('right ones take nothing from the burst', () => {
+  it('do not reduce the burst when they are right', () => {
     const throttled = throttle();
     for (let i = 0; i < 100; i++) {
       const charge = throttled.charge('remote', `user${i}`, 0);
@@ -86,7 +86,7 @@ describe('attempts on all names', () => {
     }
   });
 
-  it('five runs begin in a second, and none where an attempt would be refused', () => {
+  it('begin at most five runs a second, and none where an attempt would be refused', () => {
     const throttled = throttle();
     const begun = (name: string, now: number) =>
       Array.from({ length: 20 }, () => throttled.begin('remote', name, now)).filter(Boolean).length;
@@ -98,11 +98,11 @@ describe('attempts on all names', () => {
   });
 });
 
-describe('who is not hindered', () => {
+describe('independence:', () => {
   it.each([
     ['a stranger far away', 'remote', ['local', 'paired']],
     ['a guest in the house', 'local', ['paired', 'remote']],
-  ] as const)('%s locks out nobody of another class, whatever names are tried', (_, stranger, others) => {
+  ] as const)('%s locks out no client of another class, whatever names are tried', (_, stranger, others) => {
     const throttled = throttle();
     for (let now = 0, i = 0; now < DAY / 4; now += SECOND, i++) throttled.charge(stranger, `user${i % 5000}`, now);
     for (const kind of others) {
@@ -111,7 +111,7 @@ describe('who is not hindered', () => {
     }
   });
 
-  it('names without a user are counted like those with one: nothing but the name goes in', () => {
+  it('names without a user are counted like those with one: only the name counts', () => {
     const throttled = throttle();
     const [owner, nobody] = ['owner', 'nobody'].map((name) => attempts(throttled, 'remote', name, 0, 100, 0).length);
     expect(owner).toBe(nobody);

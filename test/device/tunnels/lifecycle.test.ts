@@ -49,7 +49,7 @@ function tcp(): TunnelConnection {
 
 let clients = 0;
 
-/** A client's connection, and what ends it. @param key of the client; default: one of its own */
+/** A client's connection, and a function that ends it. @param key of the client; default: a new one */
 function client(key = String(++clients)): { connection: DeviceConnection; close: () => void } {
   const events = new Emitter<{ closed: null }>(silentLog);
   const closed = new Deferred<null>();
@@ -64,7 +64,7 @@ function client(key = String(++clients)): { connection: DeviceConnection; close:
 /**
  * A stream to the service arrives.
  * @param gaveUp the client aborts it before it is accepted
- * @returns what became of it: undefined while undecided, 0 accepted, else the code of the refusal
+ * @returns its outcome: undefined while undecided, 0 accepted, else the code of the refusal
  */
 function arrive(connection: DeviceConnection, gaveUp = false): () => number | undefined {
   let fate: number | undefined;
@@ -93,7 +93,7 @@ test('a tunnel connection that ended holds nothing of the client connection', as
   expect(made[0]!.aborts).toBe(before);
 });
 
-test('one that runs ends with the client connection', async () => {
+test('a running tunnel connection ends with the client connection', async () => {
   authorization.listen(() => true);
   const { connection, close } = client();
   arrive(connection);
@@ -102,7 +102,7 @@ test('one that runs ends with the client connection', async () => {
   expect(made[0]!.aborts).toBe(1);
 });
 
-test('who waits for permission takes no place from those who have it', async () => {
+test('a tunnel connection that waits for permission takes no slot from one that has it', async () => {
   const stranger = client().connection;
   authorization.listen(({ connection }) => (connection === stranger ? new Promise(() => {}) : true));
   tunnels.limit('http', 1);
@@ -114,7 +114,7 @@ test('who waits for permission takes no place from those who have it', async () 
   expect([waiting(), friend(), second()]).toEqual([undefined, 0, StreamCode.STREAM_LIMIT]);
 });
 
-test('one whose client gave up while it was being made is closed, and holds nothing', async () => {
+test('a tunnel connection whose client gave up during setup is closed, and holds nothing', async () => {
   authorization.listen(() => true);
   tunnels.limit('http', 2);
   const { connection, close } = client();
@@ -128,14 +128,14 @@ test('one whose client gave up while it was being made is closed, and holds noth
   expect(made.map(({ aborts }) => aborts)).toEqual(Array(8).fill(1));
 });
 
-test('one client cannot hold all: 512 of a device, and those of a key only while as many are free', async () => {
+test('one client cannot take all slots: a device has 512, and one key gets no more than remain free', async () => {
   authorization.listen(() => true);
   const fates = (connection: DeviceConnection, count: number) => Array.from({ length: count }, () => arrive(connection));
   const accepted = async (arrived: (() => number | undefined)[]): Promise<number> => {
     await settled();
     return arrived.filter((fate) => fate() === 0).length;
   };
-  // Two connections of one key count as one client.
+  // Two connections with one key count as one client.
   const [first, again] = [client('greedy').connection, client('greedy').connection];
   expect(await accepted([...fates(first, 200), ...fates(again, 200)])).toBe(257);
   expect(await accepted(fates(client('owner').connection, 10))).toBe(10);
@@ -147,7 +147,7 @@ test('one client cannot hold all: 512 of a device, and those of a key only while
   expect(await accepted(fates(first, 10))).toBe(10);
 });
 
-test('one that is no longer allowed ends, and the others go on', async () => {
+test('a tunnel connection that is no longer allowed ends, and the others continue', async () => {
   const [first, second] = [client().connection, client().connection];
   let denied: DeviceConnection | null = null;
   authorization.listen(({ connection }) => connection !== denied);
@@ -160,7 +160,7 @@ test('one that is no longer allowed ends, and the others go on', async () => {
   expect(made.map(({ aborts }) => aborts > 0)).toEqual([true, false]);
 });
 
-test('one whose permission goes while it is being made is refused', async () => {
+test('a tunnel connection whose permission ends during setup is refused', async () => {
   let allowed = true;
   authorization.listen(() => allowed);
   const fate = arrive(client().connection);

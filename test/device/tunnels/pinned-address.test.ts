@@ -1,9 +1,9 @@
-/** Where a tunnel service is: names are resolved once, and not everywhere. */
+/** The address of a tunnel service: names are resolved once, and not to every address. */
 import { describe, expect, test } from 'vitest';
 import { mayBeResolved, PinnedAddress } from '../../../device/tunnels/pinned-address.ts';
 import { RemoteError } from '../../../protocol/errors/index.ts';
 
-/** A resolver that gives one answer after the other; an empty one is a failure. */
+/** A resolver that returns one answer after the other; an empty one is a failure. */
 function resolver(...answers: string[][]) {
   const asked: string[] = [];
   const resolve = async (host: string): Promise<string[]> => {
@@ -24,7 +24,7 @@ describe('a name', () => {
     expect(asked).toHaveLength(1);
   });
 
-  test('that does not resolve yet is asked for again at the next use', async () => {
+  test('that does not resolve yet is resolved at the next use', async () => {
     const { asked, resolve } = resolver([], [], ['2001:db8::1'], ['192.0.2.66']);
     const host = new PinnedAddress('camera.example', resolve);
     await expect(host.address()).rejects.toMatchObject({ code: 'DNS' });
@@ -33,7 +33,7 @@ describe('a name', () => {
     expect(asked).toHaveLength(3);
   });
 
-  test('leads to the first address that a service may have, or nowhere', async () => {
+  test('leads to the first allowed address, or to none', async () => {
     expect(await new PinnedAddress('a', resolver(['fe80::1', '169.254.169.254', '192.0.2.1']).resolve).address()).toBe('192.0.2.1');
     await expect(new PinnedAddress('a', resolver(['fe80::1', '169.254.169.254']).resolve).address()).rejects.toMatchObject({
       code: 'DNS',
@@ -76,7 +76,7 @@ describe('a name', () => {
   });
 });
 
-describe('a number', () => {
+describe('a literal address', () => {
   const { resolve, asked } = resolver();
 
   test.each([
@@ -84,7 +84,7 @@ describe('a number', () => {
     ['2001:DB8:0::1', '2001:db8::1'],
     ['169.254.7.7', '169.254.7.7'],
     ['fe80::1%eth0', 'fe80::1%eth0'],
-  ])('%s is taken as it is written, and nobody is asked', async (host, expected) => {
+  ])('%s is taken as written, without the resolver', async (host, expected) => {
     expect(await new PinnedAddress(host, resolve).address()).toBe(expected);
     expect(asked).toEqual([]);
   });

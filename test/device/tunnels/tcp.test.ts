@@ -1,4 +1,6 @@
-/** TCP tunnels over loopback: a device and a client of this process, real UDP and TCP on free ports, no base station. */
+/**
+ * TCP tunnels over loopback: a device and a client of this process, real UDP and TCP on free ports, no base station.
+ */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, Server, type Socket } from 'node:net';
@@ -45,7 +47,7 @@ afterEach(() => {
   service.close();
 });
 
-/** This host, but one name of its own instead of the system's resolver. */
+/** This host, with one name of its own instead of the system's resolver. */
 function withNames(): Environment {
   const environment = nodeEnvironment();
   const resolve = async (host: string): Promise<string[]> => {
@@ -72,14 +74,14 @@ async function dial(port: number): Promise<Socket> {
   return socket;
 }
 
-/** Everything until the end. */
+/** Reads to the end. */
 async function read(socket: Socket): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of socket) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
 }
 
-/** Resolves with the error code when the connection is broken off. */
+/** Resolves with the error code when the connection is reset. */
 function broken(socket: Socket): Promise<string> {
   socket.resume();
   return new Promise((resolve) => {
@@ -119,7 +121,7 @@ describe('an open tunnel', () => {
     expect(asked[3]?.connection.isLocal).toBe(true);
   });
 
-  test('goes on when connections cannot be accepted', async () => {
+  test('continues when connections cannot be accepted', async () => {
     const listening = vi.spyOn(Server.prototype, 'listen');
     const tunnel = await open();
     const server = listening.mock.contexts[0] as Server;
@@ -130,7 +132,7 @@ describe('an open tunnel', () => {
     expect(String(await read(socket))).toBe('still there');
   });
 
-  test('closes: the port is free and its connections are reset', async () => {
+  test('is closed: the port is free and its connections are reset', async () => {
     const tunnel = await open();
     const port = tunnel.getLocalPort();
     const socket = await dial(port);
@@ -155,7 +157,7 @@ describe('an open tunnel', () => {
   });
 
   test.skipIf(process.platform !== 'linux')(
-    'asks an idle service whether it is still there (skipped: not Linux, which tells the timers of sockets)',
+    'asks an idle service whether it is still there (skipped: not Linux, which shows the timers of sockets)',
     async () => {
       const tunnel = await open();
       const socket = await dial(tunnel.getLocalPort());
@@ -170,7 +172,7 @@ describe('an open tunnel', () => {
     },
   );
 
-  test('a reset on one side resets the other', async () => {
+  test('resets each side when the other is reset', async () => {
     const tunnel = await open();
     const socket = await dial(tunnel.getLocalPort());
     socket.write('x');
@@ -193,7 +195,7 @@ describe('services by name and over IPv6', () => {
     return decodeTunnelService((await get(`/tcp-tunnels/services/${id}`)).getResponsePayload()).host;
   };
 
-  test('a name: clients see the address it had, and reach it', async () => {
+  test('a name: clients see its address, and reach it', async () => {
     device.addTcpTunnelService({ id: 'named', type: 'tcp', host: 'echo.example', port: portOf(service) });
     expect(await addressOf('named')).toBe('127.0.0.1');
     const tunnel = connection.createTcpTunnel();
@@ -212,7 +214,7 @@ describe('services by name and over IPv6', () => {
     });
   });
 
-  test('a service that is not there: the client hears that it refuses connections', async () => {
+  test('a service that is not there: the client learns that it refuses connections', async () => {
     const { decodeTunnelService } = await import('../../../protocol/records/index.ts');
     const { streamPort } = decodeTunnelService((await get('/tcp-tunnels/services/echo')).getResponsePayload());
     service.close();
@@ -227,11 +229,11 @@ describe('services by name and over IPv6', () => {
     ['ETIMEDOUT', StreamCode.SERVICE_UNREACHABLE],
     ['EHOSTUNREACH', StreamCode.SERVICE_UNREACHABLE],
     ['EMFILE', StreamCode.SERVICE_FAILED],
-  ])('%s of the system is told as %i', (code, streamCode) => {
+  ])('the system’s %s is reported as %i', (code, streamCode) => {
     expect(serviceRefusal(Object.assign(new Error('no'), { code }))).toMatchObject({ streamCode, message: 'no' });
   });
 
-  test.each(['', '.', '..', 'a/b', 'x'.repeat(65)])('an id that no path can hold is refused: %j', (id) => {
+  test.each(['', '.', '..', 'a/b', 'x'.repeat(65)])('an id that fits no path is refused: %j', (id) => {
     const service = { id, type: 'tcp', host: '127.0.0.1', port: 1 };
     expect(() => device.addTcpTunnelService(service)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
     expect(() => device.addUdpTunnelService(service)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
@@ -264,8 +266,8 @@ describe('services by name and over IPv6', () => {
   });
 });
 
-describe('what a tunnel refuses', () => {
-  test('a service that does not exist, one that is not allowed', async () => {
+describe('a tunnel refuses', () => {
+  test('a service that does not exist, or is not allowed', async () => {
     await expect(connection.createTcpTunnel().open('nothing')).rejects.toMatchObject({ code: 'NOT_FOUND' });
     verdict = () => false;
     await expect(connection.createTcpTunnel().open('echo')).rejects.toMatchObject({ code: 'FORBIDDEN' });
@@ -292,7 +294,7 @@ describe('what a tunnel refuses', () => {
     expect(await broken(await dial(tunnel.getLocalPort()))).toBe('ECONNRESET');
   });
 
-  test('connections above the limit of their type; those that are open stay', async () => {
+  test('connections above the limit of their type; open ones stay', async () => {
     device.limitTcpTunnelConnections('tcp', 1);
     const tunnel = await open();
     const first = await dial(tunnel.getLocalPort());
@@ -305,7 +307,7 @@ describe('what a tunnel refuses', () => {
     first.end();
   });
 
-  test('everything of a service that was removed', async () => {
+  test('all connections of a service that was removed', async () => {
     const tunnel = await open();
     const socket = await dial(tunnel.getLocalPort());
     socket.write('x');

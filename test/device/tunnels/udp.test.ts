@@ -1,4 +1,7 @@
-/** UDP tunnels over loopback: a device and a client of this process, real UDP on free ports at both ends, no base station. */
+/**
+ * UDP tunnels over loopback: a device and a client of this process, real UDP on free ports at both ends, no base
+ * station.
+ */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
@@ -55,7 +58,7 @@ async function open(id = 'echo'): Promise<UdpTunnel> {
   return tunnel;
 }
 
-/** A local program. @returns what asks the tunnel and gives its answer */
+/** A local program. @returns a function that sends a question through the tunnel and returns its answer */
 async function program(tunnel: UdpTunnel): Promise<(question: Uint8Array) => Promise<Buffer>> {
   const socket = await bound('udp4', '127.0.0.1');
   return async (question) => {
@@ -71,7 +74,7 @@ async function get(path: string) {
   return coap;
 }
 
-test('questions and answers of several programs', async () => {
+test('a tunnel carries questions and answers of several programs', async () => {
   const tunnel = await open();
   const programs = await Promise.all([0, 1, 2].map(() => program(tunnel)));
   const answers = await Promise.all(programs.map((ask, index) => ask(Buffer.from(`question ${index}`))));
@@ -79,7 +82,7 @@ test('questions and answers of several programs', async () => {
   expect(tunnel.stats()).toMatchObject({ flows: 3, sent: 3, received: 3, dropped: 0 });
 });
 
-test('1,000 datagrams of every size that fits', async () => {
+test('a tunnel carries 1,000 datagrams of every size that fits', async () => {
   const tunnel = await open();
   const ask = await program(tunnel);
   for (let i = 0; i < 1_000; i++) {
@@ -90,14 +93,14 @@ test('1,000 datagrams of every size that fits', async () => {
 });
 
 const hasIpv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === '::1'));
-test.skipIf(!hasIpv6)('a service at an IPv6 address (skipped: this host has none)', async () => {
+test.skipIf(!hasIpv6)('a tunnel reaches a service at an IPv6 address (skipped: this host has none)', async () => {
   const six = await echo('udp6', '::1');
   device.addUdpTunnelService({ id: 'six', type: 'udp', host: '::1', port: six.address().port });
   const ask = await program(await open('six'));
   expect(String(await ask(Buffer.from('over IPv6')))).toBe('over IPv6');
 });
 
-test('the service alone is heard: who else sends to the socket of a flow is not', async () => {
+test('a flow accepts datagrams from its service alone', async () => {
   let flowPort = 0;
   service.on('message', (_, { port }) => {
     flowPort = port;
@@ -111,7 +114,7 @@ test('the service alone is heard: who else sends to the socket of a flow is not'
   expect(device.udpTunnelServiceStats('echo')).toEqual({ flows: 1, sent: 2, received: 2, tooLong: 0, dropped: 0 });
 });
 
-test('a service that is gone resets the flow', async () => {
+test('a flow is reset when the service is gone', async () => {
   const gone = createSocket('udp4').bind(0, '127.0.0.1');
   await once(gone, 'listening');
   const { port } = gone.address();
@@ -124,7 +127,7 @@ test('a service that is gone resets the flow', async () => {
   expect(device.udpTunnelServiceStats('gone').flows).toBe(0);
 });
 
-test('a port that is taken, and one that is free again', async () => {
+test('a tunnel refuses a port that is taken, and opens it once it is free', async () => {
   const tunnel = await open();
   const port = tunnel.getLocalPort();
   await expect(connection.createUdpTunnel().open('echo', port)).rejects.toMatchObject({ code: 'PORT_IN_USE' });

@@ -1,4 +1,7 @@
-/** What the IAM endpoints answer and change, beyond their statuses: bodies key by key, what policies and listeners learn, the push test. */
+/**
+ * What the IAM endpoints answer and change, apart from statuses: bodies key by key, what policies and listeners get,
+ * the push test.
+ */
 import { describe, expect, it } from 'vitest';
 import type { PushAnswer } from '../../../../protocol/records/index.ts';
 import { key } from '../model.ts';
@@ -27,7 +30,7 @@ const ann = {
 describe('GET /iam/pairing', () => {
   const device = { SvcVersion: '1.2.3', AppName: 'Heater', ProductId: 'pr-1', DeviceId: 'de-1', FriendlyName: 'Cellar' };
 
-  it('gives the facts of the device, those that are set', async () => {
+  it('gives the facts of the device that are set', async () => {
     expect(await get('stranger', '/iam/pairing')).toMatchObject(device);
     const { FriendlyName: _, ...unnamed } = device;
     const body = await get('stranger', '/iam/pairing', { without: ['friendlyName'] });
@@ -36,7 +39,7 @@ describe('GET /iam/pairing', () => {
 
   it.each<[string, CallerName, EndpointBenchOptions, string[]]>([
     ['locally all', 'stranger', {}, ['PasswordOpen', 'LocalOpen', 'PasswordInvite', 'LocalInitial']],
-    ['from afar those by password', 'remote', {}, ['PasswordOpen', 'PasswordInvite']],
+    ['remotely those by password', 'remote', {}, ['PasswordOpen', 'PasswordInvite']],
     ['without a role for open pairing', 'stranger', { without: ['openPairingRole'] }, ['PasswordInvite', 'LocalInitial']],
     ['without a password', 'stranger', { without: ['openPairingPasswordSealed'] }, ['LocalOpen', 'PasswordInvite', 'LocalInitial']],
     [
@@ -51,7 +54,7 @@ describe('GET /iam/pairing', () => {
       { state: { localOpenPairing: false, passwordOpenPairing: false, passwordInvitePairing: false, localInitialPairing: false } },
       [],
     ],
-  ])('lists what is possible: %s', async (_why, caller, options, modes) => {
+  ])('lists the possible modes: %s', async (_why, caller, options, modes) => {
     expect(await get(caller, '/iam/pairing', options)).toMatchObject({ Modes: modes });
   });
 });
@@ -88,7 +91,7 @@ describe('pairing', () => {
     expect((await bench.request('stranger', 'POST /iam/pairing/local-initial')).status).toBe(409);
   });
 
-  it('password invite uses the password up', async () => {
+  it('password invite removes the used password', async () => {
     const bench = new EndpointBench();
     expect(bench.iam.hasPassword('bob')).toBe(true);
     const pair = () => bench.request('invited', 'POST /iam/pairing/password-invite', cbor({ FingerprintName: 'phone' }));
@@ -100,7 +103,7 @@ describe('pairing', () => {
 });
 
 describe('settings', () => {
-  it('are given with the open password in clear', async () => {
+  it('show the open password in clear', async () => {
     expect(await get('admin', '/iam/settings', { state: { localOpenPairing: false } })).toEqual({
       PasswordOpenPairing: true,
       PasswordInvitePairing: true,
@@ -110,7 +113,7 @@ describe('settings', () => {
     });
   });
 
-  it('leave out what is not set', async () => {
+  it('leave out unset values', async () => {
     const body = await get('admin', '/iam/settings', { without: ['openPairingSct', 'openPairingPasswordSealed'] });
     expect(body).toEqual({ PasswordOpenPairing: true, PasswordInvitePairing: true, LocalOpenPairing: true });
   });
@@ -134,14 +137,14 @@ describe('settings', () => {
     expect(bench.iam.state.friendlyName).toBe('Attic');
   });
 
-  it('a sealed password that does not open is our fault: 5.00, and no word of it', async () => {
+  it('a sealed password that does not open is 5.00 without a reason', async () => {
     const bench = new EndpointBench({ unseal: 'fails' });
     expect(await bench.request('admin', 'GET /iam/settings')).toEqual({ status: 500, contentFormat: undefined, body: 'Request unhandled' });
     expect(bench.errors).toHaveLength(1);
   });
 });
 
-describe('lists are arrays', () => {
+describe('lists are arrays:', () => {
   it.each<[string, string[]]>([
     ['/iam/roles', ['Unpaired', 'Guest', 'Standard', 'Administrator', 'Locked']],
     ['/iam/users', ['admin', 'ann', 'locked', 'bob', 'first']],
@@ -152,12 +155,12 @@ describe('lists are arrays', () => {
 });
 
 describe('a user', () => {
-  it('is given whole, by name and as oneself', async () => {
+  it('is given whole, by name and at /iam/me', async () => {
     expect(await get('ann', '/iam/me')).toEqual(ann);
     expect(await get('admin', '/iam/users/ann')).toEqual(ann);
   });
 
-  it('has its arrays when there is nothing in them, and never a password', async () => {
+  it('has empty arrays where it has no entries, and never a password', async () => {
     expect(await get('admin', '/iam/users/bob')).toEqual({
       Username: 'bob',
       Role: 'Guest',
@@ -175,7 +178,7 @@ describe('a user', () => {
     expect(bench.iam.hasPassword('new')).toBe(false);
   });
 
-  it('that is deleted is nobody', async () => {
+  it('that is deleted is gone', async () => {
     const bench = new EndpointBench();
     expect(await bench.request('ann', 'DELETE /iam/users/ann')).toEqual({ status: 202, contentFormat: undefined, body: undefined });
     expect((await bench.request('ann', 'GET /iam/me')).status).toBe(404);
@@ -214,7 +217,7 @@ describe('the settings of a user', () => {
     expect(await record(setting, value)).toEqual({ ...ann, ...fields });
   });
 
-  it('username moves the record', async () => {
+  it('username renames the record', async () => {
     const bench = await set('username', 'anna');
     expect((await bench.request('admin', 'GET /iam/users/anna')).body).toEqual({ ...ann, Username: 'anna' });
     expect((await bench.request('admin', 'GET /iam/users/ann')).status).toBe(404);
@@ -228,13 +231,13 @@ describe('the settings of a user', () => {
     expect(await record(setting, null)).toEqual(rest);
   });
 
-  it('fingerprint is the first one: set, and removed', async () => {
+  it('fingerprint is the first one: it can be set and removed', async () => {
     const second = { Fingerprint: key(22), Name: 'tablet' };
     expect(await record('fingerprint', key(7))).toEqual({ ...ann, Fingerprints: [{ Fingerprint: key(7) }, second] });
     expect(await record('fingerprint', null)).toEqual({ ...ann, Fingerprints: [second] });
   });
 
-  it('password is kept as what is left of it, and cleared by null', async () => {
+  it('password is kept only as a verifier, and cleared by null', async () => {
     const bench = await set('password', 'secret');
     expect(bench.iam.hasPassword('ann')).toBe(true);
     await bench.request('admin', 'PUT /iam/users/ann/password', cbor(null));
@@ -242,8 +245,8 @@ describe('the settings of a user', () => {
   });
 });
 
-describe('who asks', () => {
-  it('is told with each change', async () => {
+describe('the caller', () => {
+  it('is passed with each change', async () => {
     const bench = new EndpointBench();
     await bench.request('admin', 'PUT /iam/users/ann/password', cbor('secret'));
     await bench.request('admin', 'PUT /iam/settings/local-open-pairing', cbor(false));
@@ -258,7 +261,7 @@ describe('who asks', () => {
     ['ann', 'GET /iam/users/bob', undefined, 'IAM:GetUser', { 'IAM:Username': 'bob' }],
     ['ann', 'PUT /iam/users/ann/role', 'Administrator', 'IAM:SetUserRole', { 'IAM:Username': 'ann', 'IAM:RoleId': 'Administrator' }],
     ['ann', 'POST /iam/users', { Username: 'new' }, 'IAM:CreateUser', {}],
-  ])('and is refused: %s, %s', async (caller, line, body, action, attributes) => {
+  ])('is passed with a refusal: %s, %s', async (caller, line, body, action, attributes) => {
     const bench = new EndpointBench();
     expect((await bench.request(caller, line, body === undefined ? {} : cbor(body))).status).toBe(403);
     expect(bench.denied).toEqual([
@@ -266,7 +269,7 @@ describe('who asks', () => {
     ]);
   });
 
-  it('policies see the role that is asked for', async () => {
+  it('is subject to policies on the requested role', async () => {
     const bench = new EndpointBench();
     const { configuration } = bench.iam;
     const values = ['Guest', 'Standard'];
@@ -285,7 +288,7 @@ describe('who asks', () => {
     expect((await bench.request('ann', 'PUT /iam/users/bob/role', cbor('Standard'))).status).toBe(204);
   });
 
-  it('is not told whose a name or a key is', async () => {
+  it('does not learn whose a name or a key is', async () => {
     const bench = new EndpointBench();
     const taken = { status: 409, contentFormat: undefined, body: 'Already in use' };
     expect(await bench.request('ann', `PUT /iam/users/ann/fingerprints/${key(1)}`, cbor({}))).toEqual(taken);
@@ -297,7 +300,7 @@ describe('who asks', () => {
 describe('a push test', () => {
   const line = 'POST /iam/users/ann/push-test';
 
-  it('sends the provider’s document to the user’s token, and gives its answer back', async () => {
+  it('sends the provider’s document to the user’s token, and returns its answer', async () => {
     const bench = new EndpointBench({ push: async () => ({ statusCode: 404, body: '{"error":"UNREGISTERED"}' }) });
     expect(await bench.request('admin', line)).toEqual({
       status: 201,
@@ -330,7 +333,7 @@ describe('a push test', () => {
     expect((await third).status).toBe(201);
   });
 
-  it('does not stand in the way of another device', async () => {
+  it('does not block another device', async () => {
     const never: EndpointBenchOptions = { push: () => new Promise(() => {}) };
     void new EndpointBench(never).request('ann', line);
     expect((await new EndpointBench().request('ann', line)).status).toBe(201);

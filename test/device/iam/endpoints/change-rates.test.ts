@@ -1,4 +1,4 @@
-/** How often a user changes its own record, and that others are not hindered by it. */
+/** How often a user may change its own record, and that this does not hinder others. */
 import { beforeEach, expect, test } from 'vitest';
 import type { Connection } from '../../../../client/node.ts';
 import { GuardedDevice } from '../guarded-device.ts';
@@ -33,7 +33,7 @@ test('30 changes at once, then one each 2 s', async () => {
   expect(guarded.iam.user('guest')?.displayName).toBe('a');
 });
 
-test('who manages users is not held up, neither by it nor by a rate', async () => {
+test('a user manager is not held up, neither by it nor by a rate', async () => {
   for (let change = 0; change < 31; change++) await rename(guest, 'guest', `g${change}`);
   for (let change = 0; change < 35; change++) expect(await rename(owner, 'guest', `o${change}`)).toBe(204);
   expect(await rename(owner, 'owner', 'me')).toBe(204);

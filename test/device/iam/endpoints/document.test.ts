@@ -1,4 +1,7 @@
-/** docs/iam.md: its table has every endpoint with its action, its configuration does what it says, and its state can be read. */
+/**
+ * docs/iam.md: its table has every endpoint with its action, its configuration does what it says, and its state can be
+ * loaded.
+ */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { defaultIamLimits, Rules, readConfiguration, readState } from '../../../../device/iam/index.ts';
@@ -31,12 +34,12 @@ describe('docs/iam.md', () => {
     expect(page).toContain(`text: '${text}'`);
   });
 
-  it('shows a state that can be read', async () => {
+  it('shows a state that can be loaded', async () => {
     const options = { rules: new Rules(defaultIamLimits), notificationCategories: [], secrets: fakeSecrets() };
     expect((await readState(state, options)).users.names).toEqual(['admin']);
   });
 
-  it('gives the limits', () => {
+  it('states the limits', () => {
     const rows = [...page.matchAll(/(`max\w+`(?:, `\w+`)*|`min\w+`, `max\w+`) \| ([\w ,]+?) \|/g)];
     const told = rows.flatMap(([, names, values]) =>
       names!.split(', ').map((name, i) => [name.replaceAll('`', ''), values!.split(', ')[i]!.replaceAll(',', '')] as const),

@@ -1,4 +1,7 @@
-/** A device's IAM endpoints without a network: the real resources and router, connections that only have their facts, a base station that only listens. */
+/**
+ * A device's IAM endpoints without a network: the real resources and router, connections that are only facts, and a
+ * base station that only listens.
+ */
 import { CoapResources } from '../../../../device/coap-resources.ts';
 import { Connections } from '../../../../device/connections.ts';
 import { type DeviceFacade, installIamEndpoints } from '../../../../device/iam/endpoints/index.ts';
@@ -22,7 +25,7 @@ import { next, option, requestOf, textOption } from '../../../protocol/coap/mess
 import { noPaths } from '../../../support/no-paths.ts';
 import { fakeSecrets, iamOf, key, stateOf, user } from '../model.ts';
 
-/** Everybody who asks. Number 9 is a key no user has. */
+/** All callers. Number 9 is a key that no user has. */
 export const callers = {
   admin: { number: 1, isLocal: true },
   /** A guest. */
@@ -62,7 +65,7 @@ export interface EndpointBenchOptions {
   readonly limits?: Partial<IamLimits>;
   /** The disk is full, or as slow as the test wants. */
   readonly save?: 'fails' | (() => Promise<void>);
-  /** The sealed password is of another device. */
+  /** The sealed password belongs to another device. */
   readonly unseal?: 'fails';
   readonly push?: (projectId: string, body: string) => Promise<PushAnswer>;
 }
@@ -98,7 +101,7 @@ const settings: Partial<IamState> = {
   friendlyName: 'Cellar',
 };
 
-/** Nothing here waits. */
+/** Never waits. */
 const CLOCK: Clock = { now: () => 0, wallTime: () => 0, schedule: () => () => {}, defer: (run) => run(), soon: (run) => run() };
 
 export class EndpointBench {
@@ -111,7 +114,7 @@ export class EndpointBench {
   /** ms from one request to the next. */
   pace = 60_000;
   #now = 0;
-  /** What the device logged: nothing a client sends may end there, but failures of our own. */
+  /** Errors that the device logged: only failures of its own, never what a client sends. */
   readonly errors: unknown[] = [];
   readonly #resources: CoapResources;
   readonly #sessions = new Map<CallerName, Session>();
@@ -142,7 +145,7 @@ export class EndpointBench {
     for (const name of Object.keys(callers) as CallerName[]) this.#sessions.set(name, this.#connect(connections, name));
   }
 
-  /** All that must stay when a request is refused: what would be saved, and the rules. */
+  /** All that a refused request must leave unchanged: what would be saved, and the rules. */
   get snapshot(): string {
     return JSON.stringify(stateDocument(this.iam.state));
   }
@@ -160,7 +163,7 @@ export class EndpointBench {
     );
   }
 
-  /** The same as bytes of a message, with one option more. */
+  /** The same as the bytes of a message, with an extra option. */
   async message(caller: CallerName, line: string, body: Body, more: number): Promise<number> {
     this.#now += this.pace;
     const [method, path] = line.split(' ') as [CoapMethod, string];

@@ -1,6 +1,6 @@
 /**
- * Requests nobody should send: each is answered with a documented status, nothing changes, and nothing ends in the log. Bodies are written by hand and
- * drawn from seeds; `SVC_TEST_SEED=n` replays one.
+ * Hostile requests: each gets a documented status, changes nothing and leaves nothing in the log. Bodies are written by
+ * hand and drawn from seeds; `SVC_TEST_SEED=n` replays one.
  */
 import { describe, expect, it, test } from 'vitest';
 import { type CborValue, encode } from '../../../../protocol/cbor/index.ts';
@@ -16,10 +16,10 @@ type Keys = Readonly<Record<string, CborValue>>;
 interface Target {
   readonly line: string;
   readonly caller: CallerName;
-  /** A body that is taken. */
+  /** A valid body. */
   readonly good: CborValue;
   readonly status: number;
-  /** Ignores a body it cannot read. */
+  /** Ignores an invalid body. */
   readonly lenient?: true;
 }
 
@@ -43,7 +43,7 @@ const targets: readonly Target[] = [
   { line: 'PUT /iam/users/ann/notification-categories', caller: 'admin', good: ['CRITICAL'], status: 204 },
 ];
 
-/** Everything that has no body, and would be served. */
+/** Requests without a body that would be served. */
 const bodiless: readonly (readonly [line: string, caller: CallerName, status: number])[] = [
   ['GET /iam/pairing', 'stranger', 205],
   ['GET /iam/settings', 'admin', 205],
@@ -57,12 +57,12 @@ const bodiless: readonly (readonly [line: string, caller: CallerName, status: nu
   ['POST /iam/users/ann/push-test', 'admin', 201],
 ];
 
-/** Arrays or maps inside each other. */
+/** Arrays or maps nested to a depth. */
 function nested(depth: number, around: (inner: CborValue) => CborValue): CborValue {
   return depth === 0 ? 0 : around(nested(depth - 1, around));
 }
 
-/** Values nobody takes for anything; null and the empty text have a meaning here and there. */
+/** Values that are valid nowhere; null and the empty text have a meaning in some places. */
 const never: readonly (readonly [string, CborValue])[] = [
   ['a number', 7],
   ['a negative number', -1],
@@ -99,7 +99,7 @@ function encodedEntry(name: string, value: string): Uint8Array {
   return joined(encode(name), encode(value));
 }
 
-/** Sends it and expects a refusal that changes nothing. */
+/** Sends a request and expects a refusal that changes nothing. */
 async function refused({ line, caller, lenient, status }: Target, body: Body, expected = 400): Promise<void> {
   const bench = new EndpointBench();
   const before = bench.snapshot;
@@ -118,24 +118,24 @@ describe.each(targets)('$line', (target) => {
   const isMap = typeof good === 'object' && !Array.isArray(good);
   const keys = (isMap ? good : {}) as Keys;
 
-  it('takes its body', async () => {
+  it('accepts its body', async () => {
     const bench = new EndpointBench();
     const before = bench.snapshot;
     expect((await bench.request(caller, line, cbor(good))).status).toBe(status);
     expect(bench.snapshot === before).toBe(false);
   });
 
-  it.each([undefined, 0, 40, 42, 50, 61, 0xffff])('does not take it as content format %s', async (contentFormat) => {
+  it.each([undefined, 0, 40, 42, 50, 61, 0xffff])('refuses it as content format %s', async (contentFormat) => {
     const payload = encode(good);
     await refused(target, contentFormat === undefined ? { payload } : { payload, contentFormat });
   });
 
-  it.each(never)('does not take %s', async (_what, value) => {
+  it.each(never)('refuses %s', async (_what, value) => {
     await refused(target, cbor(value));
     for (const name of Object.keys(keys)) await refused(target, cbor({ ...keys, [name]: value }));
   });
 
-  it('does not take true or an empty array or map for anything else', async () => {
+  it('refuses true or an empty array or map for any other type', async () => {
     const others: CborValue[] = [true, [], {}].filter(
       (value) => typeof value !== typeof good || Array.isArray(value) !== Array.isArray(good),
     );
@@ -143,11 +143,11 @@ describe.each(targets)('$line', (target) => {
     for (const name of Object.keys(keys)) for (const value of [true, [], {}]) await refused(target, cbor({ ...keys, [name]: value }));
   });
 
-  it.each(brokenCbor)('does not take %s', async (_what, body) => {
+  it.each(brokenCbor)('refuses %s', async (_what, body) => {
     await refused(target, body);
   });
 
-  it('does not take a part of it, or more than it', async () => {
+  it('refuses a part of it, or more than it', async () => {
     const whole = encode(good);
     for (let length = 1; length < whole.length; length++) await refused(target, { contentFormat: 60, payload: whole.subarray(0, length) });
     await refused(target, { contentFormat: 60, payload: joined(whole, Uint8Array.of(0)) });
@@ -155,7 +155,7 @@ describe.each(targets)('$line', (target) => {
   });
 
   if (isMap)
-    it('ignores keys it does not know, up to the depth that is read', async () => {
+    it('ignores unknown keys, up to the depth that is parsed', async () => {
       const more = {
         Extra: nested(15, (inner) => [inner]),
         '': null,
@@ -172,7 +172,7 @@ describe.each(targets)('$line', (target) => {
 
   const { statuses } = references.find(({ endpoint }) => matches(endpoint, line))!;
 
-  it.each(seeds(1, 100))('damaged bodies, seed %i', async (seed) => {
+  it.each(seeds(1, 100))('survives damaged bodies, seed %i', async (seed) => {
     const random = new Random(`${line} ${seed}`);
     for (let count = 0; count < size(15, 40); count++) {
       const bench = new EndpointBench();
@@ -199,7 +199,7 @@ test('every endpoint is among the targets', () => {
 });
 
 describe.each(bodiless)('%s', (line, caller, status) => {
-  it('has no body, so none is bad', async () => {
+  it('ignores the body', async () => {
     for (const body of [cbor({ Username: 'x' }), raw(0xff), { payload: new Uint8Array(100_000) }, { contentFormat: 50 }]) {
       const bench = new EndpointBench();
       expect((await bench.request(caller, line, body)).status).toBe(status);
@@ -211,8 +211,8 @@ describe.each(bodiless)('%s', (line, caller, status) => {
 describe.each([...targets.map(({ line, caller, good, status }) => ({ line, caller, body: cbor(good), status })), ...bodilessTargets()])(
   'options of $line',
   ({ line, caller, body, status }) => {
-    /** If-Match, If-None-Match, Uri-Query, Accept, Proxy-Uri, Proxy-Scheme, and some that nobody has defined. */
-    it.each([1, 5, 15, 17, 35, 39, 9, 4095, 65_001])('critical and unknown: %i', async (number) => {
+    /** If-Match, If-None-Match, Uri-Query, Accept, Proxy-Uri, Proxy-Scheme, and some that are undefined. */
+    it.each([1, 5, 15, 17, 35, 39, 9, 4095, 65_001])('refuse a critical, unknown option: %i', async (number) => {
       const bench = new EndpointBench();
       const before = bench.snapshot;
       expect(await bench.message(caller, line, body, number)).toBe(400);
@@ -220,7 +220,7 @@ describe.each([...targets.map(({ line, caller, good, status }) => ({ line, calle
       expect(bench.pushes).toEqual([]);
     });
 
-    it('critical and known, or elective: served', async () => {
+    it('accept a known critical option and elective ones', async () => {
       for (const number of [3, 7, 4, 8, 14, 20, 60, 2048, 65_000]) {
         expect(await new EndpointBench().message(caller, line, body, number), String(number)).toBe(status);
       }
@@ -232,8 +232,8 @@ function bodilessTargets(): { line: string; caller: CallerName; body: Body; stat
   return bodiless.map(([line, caller, status]) => ({ line, caller, body: {}, status }));
 }
 
-/** Not `.` and `..`: a path that has them as segments is no path (RFC 7252 §5.10.1). */
-describe('names of users that cannot be', () => {
+/** Without `.` and `..`: a path with them as segments is invalid (RFC 7252 §5.10.1). */
+describe('impossible names of users', () => {
   const names = [
     '',
     ' ',

@@ -1,4 +1,4 @@
-/** How often local open pairing may be tried: what a stranger uses up, and what the next one gets. */
+/** How often local open pairing may be tried: what a stranger uses up, and what the next client gets. */
 import { describe, expect, it } from 'vitest';
 import { PairingRates } from '../../../../device/iam/endpoints/pairing-rates.ts';
 import { cbor, EndpointBench } from './endpoint-bench.ts';
@@ -26,7 +26,7 @@ describe('attempts', () => {
     expect(admitted(rates, '192.168.1.8', 0)).toBe(10);
   });
 
-  it('of all addresses are thirty a minute, and an honest one gets its turn within seconds', () => {
+  it('of all addresses are thirty a minute, and an honest client gets its turn within seconds', () => {
     const rates = new PairingRates();
     let total = 0;
     for (let host = 1; host < 250; host++) total += admitted(rates, `192.168.1.${host}`, 0);
@@ -50,7 +50,7 @@ describe('POST /iam/pairing/local-open', () => {
     expect((await pair()).status).toBe(201);
   });
 
-  it('counts what it looks at: neither a bad body nor a refused caller uses anything up', async () => {
+  it('counts attempts that it evaluates: neither a bad body nor a refused caller counts', async () => {
     const bench = new EndpointBench();
     bench.pace = 0;
     for (let attempt = 0; attempt < 20; attempt++) {
@@ -62,7 +62,7 @@ describe('POST /iam/pairing/local-open', () => {
 });
 
 describe('a user whose token has no room at the base station', () => {
-  it('says so, to itself and to who may see it', async () => {
+  it('is marked, for itself and for callers that may see it', async () => {
     const bench = new EndpointBench();
     bench.omitted.add('sct-ann');
     expect((await bench.request('admin', 'GET /iam/users/ann')).body).toMatchObject({ Sct: 'sct-ann', SctOmitted: true });

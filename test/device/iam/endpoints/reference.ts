@@ -1,24 +1,25 @@
 /**
- * What reference-behaviour.md §0 and §1.1 to §1.4 says of each IAM endpoint, written down by hand: every documented status with the requests that
+ * The tables of docs/iam.md written down by hand for each IAM endpoint: every documented status with the requests that
  * lead to it. Nothing here is taken from the implementation.
  *
- * Beyond the documents: limits and a failing disk are 5.00 wherever something is changed, a fingerprint of the path is 64 hex digits, password-open
- * wants the authentication of the empty name (§11.9), `.` and `..` are no usernames, and 5.03 is also the answer to a second push test.
+ * Wherever something is changed, limits and a failing disk are 5.00. A fingerprint in a path has 64 hex digits;
+ * password-open requires authentication by the empty name; `.` and `..` are no usernames; a second push test is 5.03,
+ * too.
  */
 import { LocalError, RemoteError } from '../../../../protocol/errors/index.ts';
 import { key } from '../model.ts';
 import { type Body, type CallerName, cbor, type EndpointBenchOptions } from './endpoint-bench.ts';
 
-/** A status, why, who asks, the path, and what else is special about it. */
+/** A status, the reason, the caller, the path, and other conditions. */
 export type Case = readonly [status: number, why: string, caller: CallerName, path: string, body?: Body, options?: EndpointBenchOptions];
 
 export interface Reference {
-  /** Method and path as interface.md has it. */
+  /** Method and path as in docs/iam.md. */
   readonly endpoint: string;
   readonly statuses: readonly number[];
-  /** Policies are asked before the body is looked at, or after it. */
+  /** Whether policies are asked before the body is checked, or after it. */
   readonly order?: 'action, body' | 'body, action';
-  /** A good body, where one is needed. */
+  /** A valid body, where one is needed. */
   readonly body?: Body;
   readonly cases: readonly Case[];
 }
@@ -29,7 +30,7 @@ const text = (contentFormat: number | undefined, bytes: string): Body => ({
   payload: new TextEncoder().encode(bytes),
   ...(contentFormat === undefined ? {} : { contentFormat }),
 });
-/** Bodies no endpoint takes that needs one. */
+/** Bodies that are invalid at every endpoint that needs one. */
 const broken: readonly (readonly [string, Body])[] = [
   ['no body', none],
   ['a content format without payload', { contentFormat: 60 }],
@@ -41,7 +42,7 @@ const broken: readonly (readonly [string, Body])[] = [
 ];
 const bad = (caller: CallerName, path: string, more: readonly (readonly [string, Body])[]): Case[] =>
   [...broken, ...more].map(([why, body]) => [400, why, caller, path, body]);
-/** A GET that some may and others may not. */
+/** A GET that some callers may and others may not. */
 const read = (path: string, { may, mayNot }: Record<'may' | 'mayNot', CallerName>): Reference => ({
   endpoint: `GET ${path}`,
   statuses: [205, 403],
@@ -63,14 +64,14 @@ const pairing: readonly Reference[] = [
       [201, 'a new user', 'stranger', '/iam/pairing/local-open', cbor({ Username: 'new' })],
       [201, 'with a name for the key', 'stranger', '/iam/pairing/local-open', cbor({ Username: 'new', FingerprintName: 'phone' })],
       [201, 'null for no name', 'stranger', '/iam/pairing/local-open', cbor({ Username: 'new', FingerprintName: null })],
-      [201, 'a key nobody knows is ignored', 'stranger', '/iam/pairing/local-open', cbor({ Username: 'new', Password: 'x', Extra: [{}] })],
+      [201, 'an unknown key is ignored', 'stranger', '/iam/pairing/local-open', cbor({ Username: 'new', Password: 'x', Extra: [{}] })],
       [201, 'the same user again', 'admin', '/iam/pairing/local-open', cbor({ Username: 'admin' })],
       [404, 'off', 'stranger', '/iam/pairing/local-open', cbor({ Username: 'new' }), { state: { localOpenPairing: false } }],
       [403, 'denied', 'locked', '/iam/pairing/local-open', cbor({ Username: 'new' })],
       [403, 'not local', 'remote', '/iam/pairing/local-open', cbor({ Username: 'new' })],
       [403, 'no role for it', 'stranger', '/iam/pairing/local-open', cbor({ Username: 'new' }), { without: ['openPairingRole'] }],
-      [409, 'the name is somebody else’s', 'stranger', '/iam/pairing/local-open', cbor({ Username: 'ann' })],
-      [409, 'the key is somebody else’s', 'admin', '/iam/pairing/local-open', cbor({ Username: 'new' })],
+      [409, 'the name is another user’s', 'stranger', '/iam/pairing/local-open', cbor({ Username: 'ann' })],
+      [409, 'the key is another user’s', 'admin', '/iam/pairing/local-open', cbor({ Username: 'new' })],
       ...bad('stranger', '/iam/pairing/local-open', [
         ['no map', cbor('new')],
         ['no username', cbor({ FingerprintName: 'phone' })],
@@ -100,7 +101,7 @@ const pairing: readonly Reference[] = [
       [403, 'no password', 'opened', '/iam/pairing/password-open', cbor({ Username: 'new' }), { without: ['openPairingPasswordSealed'] }],
       [401, 'not authenticated', 'stranger', '/iam/pairing/password-open', cbor({ Username: 'new' })],
       [401, 'authenticated as a user', 'invited', '/iam/pairing/password-open', cbor({ Username: 'new' })],
-      [409, 'the name is somebody else’s', 'opened', '/iam/pairing/password-open', cbor({ Username: 'ann' })],
+      [409, 'the name is another user’s', 'opened', '/iam/pairing/password-open', cbor({ Username: 'ann' })],
       ...bad('opened', '/iam/pairing/password-open', [
         ['a password', cbor({ Username: 'new', Password: 'open-password' })],
         ['a null password', cbor({ Username: 'new', Password: null })],
@@ -123,7 +124,7 @@ const pairing: readonly Reference[] = [
       [403, 'denied', 'locked', '/iam/pairing/local-initial'],
       [403, 'not local', 'remote', '/iam/pairing/local-initial'],
       [409, 'paired already', 'stranger', '/iam/pairing/local-initial', none, { state: { initialPairingUsername: 'ann' } }],
-      [409, 'the key is somebody else’s', 'admin', '/iam/pairing/local-initial'],
+      [409, 'the key is another user’s', 'admin', '/iam/pairing/local-initial'],
       [400, 'a body without the name', 'stranger', '/iam/pairing/local-initial', cbor({})],
       [400, 'a null name', 'stranger', '/iam/pairing/local-initial', cbor({ FingerprintName: null })],
       [400, 'a name over the limit', 'stranger', '/iam/pairing/local-initial', cbor({ FingerprintName: long(65) })],
@@ -222,7 +223,7 @@ const users: readonly Reference[] = [
     cases: [
       [201, 'a new user', 'admin', '/iam/users', cbor({ Username: 'new' })],
       [201, 'a username of 64 bytes', 'admin', '/iam/users', cbor({ Username: long(64) })],
-      [201, 'keys nobody knows are ignored', 'admin', '/iam/users', cbor({ Username: 'new', Role: 'Administrator', Password: 'pass' })],
+      [201, 'unknown keys are ignored', 'admin', '/iam/users', cbor({ Username: 'new', Role: 'Administrator', Password: 'pass' })],
       [403, 'denied', 'ann', '/iam/users', cbor({ Username: 'new' })],
       [409, 'there is one', 'admin', '/iam/users', cbor({ Username: 'bob' })],
       ...bad('admin', '/iam/users', [
@@ -243,10 +244,10 @@ const users: readonly Reference[] = [
     endpoint: 'GET /iam/users/:username',
     statuses: [205, 403, 404],
     cases: [
-      [205, 'anybody, for an administrator', 'admin', '/iam/users/bob'],
+      [205, 'any user, for an administrator', 'admin', '/iam/users/bob'],
       [205, 'oneself', 'ann', '/iam/users/ann'],
       [403, 'somebody else', 'ann', '/iam/users/bob'],
-      [403, 'somebody else, there or not', 'ann', '/iam/users/ghost'],
+      [403, 'another user, whether it exists or not', 'ann', '/iam/users/ghost'],
       [404, 'no such user', 'admin', '/iam/users/ghost'],
       [404, 'a name every object has', 'admin', '/iam/users/constructor'],
     ],
@@ -255,7 +256,7 @@ const users: readonly Reference[] = [
     endpoint: 'DELETE /iam/users/:username',
     statuses: [202, 403, 404, 500],
     cases: [
-      [202, 'anybody, for an administrator', 'admin', '/iam/users/bob'],
+      [202, 'any user, for an administrator', 'admin', '/iam/users/bob'],
       [202, 'oneself', 'ann', '/iam/users/ann'],
       [403, 'somebody else', 'ann', '/iam/users/bob'],
       [404, 'no such user', 'admin', '/iam/users/ghost'],
@@ -301,7 +302,7 @@ const users: readonly Reference[] = [
   },
 ];
 
-/** What all settings of a user have in common. */
+/** Cases that all settings of a user share. */
 function setting(
   name: string,
   good: readonly (readonly [string, Body])[],
@@ -319,7 +320,7 @@ function setting(
       ...good.map(([why, value]): Case => [204, why, 'admin', path, value]),
       ...bad('admin', path, [...wrong, ['a number', cbor(7)], ['a text of 1024 bytes', cbor(long(1024))]]),
       [403, 'denied', 'ann', `/iam/users/bob/${name}`, body],
-      [403, 'denied to nobody', 'stranger', path, body],
+      [403, 'denied to an unpaired client', 'stranger', path, body],
       [404, 'no such user', 'admin', `/iam/users/ghost/${name}`, body],
       [500, 'the disk is full', 'admin', path, body, FULL],
       ...(more.cases ?? []),
@@ -451,7 +452,7 @@ const settings: readonly Reference[] = [
 
 const pushFails = (error: Error): EndpointBenchOptions => ({ push: () => Promise.reject(error) });
 
-/** What policies are asked for (reference §2.3); only `GET /iam/me` asks for nothing. */
+/** The action that policies are asked for (docs/iam.md, Endpoints); only `GET /iam/me` asks for none. */
 export const actions: Readonly<Record<string, string>> = {
   'GET /iam/pairing': 'IAM:GetPairing',
   'POST /iam/pairing/local-open': 'IAM:PairingLocalOpen',
@@ -501,7 +502,7 @@ export const references: readonly Reference[] = [
       ...['FORBIDDEN', 'BAD_RESPONSE', 'TOO_MANY_REQUESTS', 'NOT_FOUND'].map(
         (code): Case => [500, code, 'ann', '/iam/users/ann/push-test', none, pushFails(new RemoteError(code as 'FORBIDDEN', 'no'))],
       ),
-      [500, 'an error of no catalogue', 'ann', '/iam/users/ann/push-test', none, pushFails(new TypeError('no'))],
+      [500, 'an error that is in no catalogue', 'ann', '/iam/users/ann/push-test', none, pushFails(new TypeError('no'))],
     ],
   },
 ];

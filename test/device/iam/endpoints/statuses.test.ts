@@ -1,11 +1,14 @@
-/** Every IAM endpoint with every status the reference documents for it, in every mode: a literal table against the endpoints. */
+/**
+ * Every IAM endpoint with every status that docs/iam.md gives for it, in every mode: a literal table against the
+ * endpoints.
+ */
 import { describe, expect, it, test } from 'vitest';
 import { iamEndpoints } from '../../../../device/iam/endpoints/table.ts';
 import { key } from '../model.ts';
 import { cbor, EndpointBench, type Reply } from './endpoint-bench.ts';
 import { actions, references } from './reference.ts';
 
-/** interface.md §4.2 below /iam, each user setting by its name, and the three endpoints the reference has besides. */
+/** The endpoints of docs/iam.md, each setting of a user by its name. */
 const ENDPOINTS = 27;
 
 describe.each(references)('$endpoint', ({ endpoint, statuses, cases }) => {
@@ -40,11 +43,11 @@ function expectForm({ status, contentFormat, body }: Reply): void {
   expect(body).toMatch(/^[^\n]{5,200}$/);
 }
 
-describe('a change that waits for its turn', () => {
+describe('Bodies are CBOR, errors are short texts without content format, and all else has no body.', () => {
   const pairing = (endpoint: string) => endpoint.startsWith('POST /iam/pairing/');
   const changing = references.filter(({ endpoint }) => !endpoint.startsWith('GET ') && !endpoint.endsWith('/push-test'));
 
-  test.each(changing)('$endpoint: is refused when policies forbid it by then', async ({ endpoint, cases }) => {
+  test.each(changing)('$endpoint: is refused when policies forbid it by its turn', async ({ endpoint, cases }) => {
     const [, , caller, path, body, options] = cases.find(([status]) => status < 300)!;
     let saved = () => {};
     const saving = new Promise<void>((resolve) => (saved = resolve));
@@ -65,7 +68,7 @@ describe('a change that waits for its turn', () => {
 });
 
 describe('the table', () => {
-  it('is complete, and has nothing besides', () => {
+  it('is complete, and has no other entries', () => {
     const served = iamEndpoints.map(({ method, path }) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`);
     expect(served.sort()).toEqual(references.map(({ endpoint }) => endpoint).sort());
     expect(served).toHaveLength(ENDPOINTS);
@@ -82,7 +85,7 @@ describe('the table', () => {
   });
 });
 
-describe('what is no endpoint is 4.04', () => {
+describe('a line that is no endpoint is 4.04:', () => {
   test.each([
     'GET /iam',
     'PUT /iam/me',
@@ -109,7 +112,7 @@ describe('the order of the checks', () => {
   const broken = { contentFormat: 60, payload: Uint8Array.of(0xff) };
   const withOrder = references.flatMap(({ endpoint, order, body }) => (order === undefined ? [] : [{ endpoint, order, body }]));
 
-  it.each(withOrder)('$endpoint: a bad body of somebody who may not', async ({ endpoint, order }) => {
+  it.each(withOrder)('$endpoint: a bad body of a caller without permission', async ({ endpoint, order }) => {
     const [method, pattern] = endpoint.split(' ') as [string, string];
     const path = pattern.replace(':username', 'ann').replace(':setting', 'local-open-pairing').replace(':fingerprint', key(7));
     const bench = new EndpointBench();
@@ -118,7 +121,7 @@ describe('the order of the checks', () => {
 
   const aboutUsers = withOrder.filter(({ endpoint }) => endpoint.includes(':username'));
 
-  it.each(aboutUsers)('$endpoint: body, policies, then whether there is such a user', async ({ endpoint, body }) => {
+  it.each(aboutUsers)('$endpoint: body, policies, then whether the user exists', async ({ endpoint, body }) => {
     const line = endpoint.replace(':username', 'ghost').replace(':fingerprint', key(7));
     const bench = new EndpointBench();
     expect((await bench.request('admin', line, broken)).status).toBe(400);
@@ -164,7 +167,7 @@ describe('the order of the checks', () => {
     expect((await new EndpointBench(options).request(caller, line, broken)).status).toBe(status);
   });
 
-  it('a body that is in use by somebody is checked first', async () => {
+  it('a body is checked before its value is found in use', async () => {
     const bench = new EndpointBench();
     expect((await bench.request('admin', 'POST /iam/pairing/local-open', cbor({ Username: 'Ann' }))).status).toBe(400);
     expect((await bench.request('admin', 'PUT /iam/users/ghost/username', cbor('ann'))).status).toBe(404);

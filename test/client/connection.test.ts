@@ -1,4 +1,4 @@
-/** What a connection does before it is connected, and with wrong arguments; no network. */
+/** A connection before it is connected, and with invalid arguments; no network. */
 import { describe, expect, test } from 'vitest';
 import { SvcClient as BrowserClient } from '../../client/browser.ts';
 import { ContentFormat, errorGetMessage, LocalError, nodeEnvironment, RemoteError, SvcClient, SvcError } from '../../client/node.ts';
@@ -14,7 +14,7 @@ const codeOf = async (run: () => unknown): Promise<string> => {
 };
 
 describe('client', () => {
-  test('makes private keys that a connection takes', async () => {
+  test('makes private keys that a connection accepts', async () => {
     const pem = client.createPrivateKey();
     expect(pem).toMatch(/^-----BEGIN PRIVATE KEY-----\n/);
     expect(client.createPrivateKey()).not.toBe(pem);
@@ -29,12 +29,12 @@ describe('client', () => {
     expect(await codeOf(() => client.setLogLevel('loud'))).toBe('INVALID_ARGUMENT');
   });
 
-  test('tells its version', async () => {
+  test('has a version', async () => {
     const { default: manifest } = await import('../../package.json', { with: { type: 'json' } });
     expect(client.version()).toBe(manifest.version);
   });
 
-  test('makes no connection once stopped', async () => {
+  test('makes no connection after stop', async () => {
     const stopped = SvcClient.create();
     await stopped.stop();
     await stopped.stop();
@@ -42,7 +42,7 @@ describe('client', () => {
   });
 });
 
-test('an error has a code, a meaning and its kind', async () => {
+test('an error has a code, a message and a class', async () => {
   const error = await client
     .createConnection()
     .connect()
@@ -58,7 +58,7 @@ test('content formats have the numbers of their registry', () => {
   expect([TEXT_PLAIN, APPLICATION_XML, APPLICATION_OCTET_STREAM, APPLICATION_CBOR]).toEqual([0, 41, 42, 60]);
 });
 
-test('names and a JWT are options, shown as they were given', () => {
+test('names and a JWT are options, and are shown as given', () => {
   const connection = client.createConnection();
   const options = { AppName: 'Phone', AppVersion: '3.2', ServerJwtToken: 'e30.e30.c2ln' };
   connection.updateOptions(options);
@@ -80,7 +80,7 @@ describe('connection before connect', () => {
     expect(await codeOf(() => client.createConnection().createCoap(method, '/'))).toBe('INVALID_ARGUMENT');
   });
 
-  test('CoAP checks path, format and that there is a response', async () => {
+  test('CoAP requires a valid path and format, and a response before it is read', async () => {
     const connection = client.createConnection();
     expect(await codeOf(() => connection.createCoap('GET', 'x'))).toBe('INVALID_ARGUMENT');
     const coap = connection.createCoap('PUT', '/x');
@@ -90,7 +90,7 @@ describe('connection before connect', () => {
     expect(await codeOf(() => coap.getResponsePayload())).toBe('INVALID_STATE');
   });
 
-  test('streams and tunnels that are not open say so', async () => {
+  test('unopened streams and tunnels fail as such', async () => {
     const stream = client.createConnection().createStream();
     expect(await codeOf(() => stream.readSome())).toBe('INVALID_STATE');
     expect(await codeOf(() => stream.write(new Uint8Array(1)))).toBe('INVALID_STATE');
@@ -103,7 +103,7 @@ describe('connection before connect', () => {
     expect(await codeOf(() => tunnel.open('web', 65_536))).toBe('INVALID_ARGUMENT');
   });
 
-  test('tunnels are not for a host that cannot listen, as a browser', async () => {
+  test('tunnels are refused on a host that cannot listen, such as a browser', async () => {
     const page = BrowserClient.create({ environment: nodeEnvironment() });
     expect(await codeOf(() => page.createConnection().createTcpTunnel().open('web'))).toBe('NOT_IMPLEMENTED');
     expect(await codeOf(() => page.createConnection().createUdpTunnel().open('names'))).toBe('NOT_IMPLEMENTED');
@@ -120,7 +120,7 @@ describe('connection before connect', () => {
     expect(await codeOf(() => connection.addDirectCandidate('127.0.0.1', 5592))).toBe('INVALID_STATE');
   });
 
-  test('connect names the option that is missing', async () => {
+  test('connect names the missing option', async () => {
     const connect = async (options: object): Promise<string> => {
       const connection = client.createConnection();
       connection.updateOptions(options);
@@ -138,7 +138,7 @@ describe('connection before connect', () => {
     expect(await codeOf(() => client.createConnection().updateOptions({ PrivateKey: 'no key' }))).toBe('INVALID_ARGUMENT');
   });
 
-  test('without any channel the error has the three codes', async () => {
+  test('the error without any channel has the three codes', async () => {
     const connection = client.createConnection();
     connection.updateOptions({ PrivateKey: client.createPrivateKey(), Local: false, Remote: false });
     await expect(connection.connect()).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-/** What a client's search for a direct path costs, and what it leaves behind however it ends. */
+/** The cost of a client's search for a direct path, and what it leaves behind however it ends. */
 import { describe, expect, test } from 'vitest';
 import type { Core } from '../../bindings/index.ts';
 import { isStun } from '../../protocol/stun/index.ts';
@@ -6,7 +6,7 @@ import type { SimulatedHost, SimulatedPacket } from '../../transport/sim/index.t
 import { type Homes, HomesFixture, isBetweenHomes } from '../support/fixture/homes.ts';
 import { size, slice } from '../support/size.ts';
 
-/** Further sockets of a host that are open now: what an attempt opens, and no other part does. */
+/** Returns a function that counts the extra sockets of a host: those that an attempt opened. */
 function socketsOf(host: SimulatedHost): { count: () => number } {
   const { bind } = host.network;
   let open = 0;
@@ -35,13 +35,13 @@ async function withSockets(homes: Homes): Promise<{ fixture: HomesFixture; clien
 }
 
 describe('a direct path', () => {
-  test('is there within a second of the connect at 50 ms round trip, and takes at most 4 KiB on the relay', async () => {
+  test('is found within a second of the connect at 50 ms round trip, and takes at most 4 KiB on the relay', async () => {
     const fixture = await HomesFixture.open({}, { link: { delay: 25 } });
     const connection = await fixture.relayed();
     const connected = fixture.sim.now;
     let bytes = 0;
     let isCounting = true;
-    // Route packets, as the ends send them: the station's copies are the same bytes again.
+    // Route packets, as the ends send them: the station's copies carry the same bytes again.
     fixture.sim.onPacket = ({ from, to, data, destination, source }: SimulatedPacket) => {
       const isRelay = destination.port === 4_433 || source.port === 4_433;
       if (isCounting && isRelay && to === 'station' && from !== 'station') bytes += data.length;
@@ -61,7 +61,7 @@ describe('sockets', () => {
   test.each([
     ['client', hard],
     ['device', { client: 'port', device: 'random' } as const],
-  ])('that the %s opened for a NAT with random ports are closed, but for the one in use, which goes with its path', async (end, homes) => {
+  ])('that the %s opened for a NAT with random ports are closed, except the one in use, which closes with its path', async (end, homes) => {
     const { fixture, client, device } = await withSockets(homes);
     const connection = await fixture.relayed();
     await fixture.sim.run(() => connection.getType() === 'DIRECT', 60_000);
@@ -92,7 +92,7 @@ describe('sockets', () => {
 });
 
 describe('nothing is left', () => {
-  /** When, in ms after the connect, and what is done. */
+  /** The time in ms after the connect, and the action. */
   const ends: [string, number, (fixture: HomesFixture) => Promise<unknown>][] = [];
   for (const at of [0, 30, 60, 100, 150, 700, 2_000]) {
     ends.push(['the client stops', at, ({ clientProduct }) => clientProduct.stop()]);
@@ -118,7 +118,7 @@ describe('nothing is left', () => {
     await fixture.settle(fixture.clientProduct.stop());
     await fixture.settle(fixture.under.device.close());
     await fixture.settle(fixture.stationUnderTest.basestation.close());
-    // Nothing is left to happen within two minutes of what was under way.
+    // Nothing happens later than two minutes after the last activity.
     await fixture.sim.run(120_000);
     expect(await fixture.sim.run(() => false).catch(() => 'still busy')).toBe(false);
   });
@@ -132,13 +132,13 @@ describe('two connections of one client', () => {
     await fixture.sim.run(() => connections.every((connection) => connection.getType() === 'DIRECT'), 30_000);
   });
 
-  test('that both need the one spray: the second stays relayed and tries again, as that spray is not repeated within the hour', async () => {
+  test('that both need the one spray: the second stays relayed and retries, as that spray is not repeated within the hour', async () => {
     const fixture = await HomesFixture.open({ client: 'random', device: 'port' });
     const first = await fixture.relayed();
     const second = await fixture.relayed();
     await fixture.untilType(first, 'DIRECT', 60_000);
     await fixture.sim.run(1_000);
-    // That are checked from now on: a spray is of 1,024.
+    // Ports checked from now on: a spray has 1,024.
     const ports = new Set<number>();
     fixture.sim.onPacket = ({ from, to, destination, data }: SimulatedPacket) => {
       if (from === 'device' && to === 'client' && isStun(data)) ports.add(destination.port);
@@ -155,9 +155,9 @@ describe('two connections of one client', () => {
 });
 
 describe('a session that ends', () => {
-  test('in the middle of a round frees the place of the round', async () => {
+  test('in the middle of a round frees the slot of the round', async () => {
     const fixture = await HomesFixture.open({ device: 'blocked' });
-    // A device has one place for strangers, a client 64.
+    // A device has one slot for strangers, a client 64.
     for (let i = 0; i < size(5, 70); i++) {
       const connection = await fixture.relayed();
       await fixture.sim.run(100);

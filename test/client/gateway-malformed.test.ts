@@ -1,4 +1,7 @@
-/** A device that answers what is no CoAP: the tool learns it at once, and the gateway serves it again over another connection. */
+/**
+ * A device that answers with invalid CoAP: the tool gets an error at once, and the gateway serves it again over another
+ * connection.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Connection, Gateway, type GatewayState } from '../../client/node.ts';
 import { Router } from '../../protocol/coap/index.ts';
@@ -35,7 +38,7 @@ beforeEach(async () => {
   const onState = (...state: [GatewayState, SvcError | null]): number => states.push(state);
   gateway = await Gateway.open({ environment: host, connection: await fixture.settle(connect()), connect, onState });
   tool = await Tool.open(fixture, host, '127.0.0.1', gateway.port);
-  // The handshake is complete at the client first.
+  // The handshake completes at the client first.
   await fixture.sim.run(() => device.incoming.length === 1);
 });
 afterEach(async () => {
@@ -43,7 +46,7 @@ afterEach(async () => {
   await fixture.settle(gateway.close());
 });
 
-/** The newest session of the device answers all that comes from now on with an option that cannot be read. */
+/** The newest session of the device answers all later requests with an invalid option. */
 function answersWithGarbage(): void {
   const { connection } = device.incoming.at(-1)!;
   const next = connection.nextEvent.bind(connection);
@@ -75,7 +78,7 @@ test('the request is answered 5.02 at once, others under way 5.04, and the next 
   expect((await tool.ask({ code: 'GET', options: path('x'), token: Buffer.from([3]) })).code).toBe('2.05');
 });
 
-test('the device is told BAD_MESSAGE', async () => {
+test('the device gets BAD_MESSAGE', async () => {
   answersWithGarbage();
   tool.send({ code: 'GET', options: path('x') });
   expect(await fixture.settle(device.incoming[0]!.closed)).toMatchObject({
@@ -84,13 +87,13 @@ test('the device is told BAD_MESSAGE', async () => {
   });
 });
 
-test('a notification that cannot be read ends its observation with 5.02', async () => {
+test('an invalid notification ends its observation with 5.02', async () => {
   const observe = { name: 'Observe' as const, value: Buffer.alloc(0) };
   const first = await tool.ask({ code: 'GET', options: [observe, ...path('state')], token: Buffer.from([4]) });
   expect(option(first, 'Observe')).toHaveLength(1);
   const { connection } = device.incoming[0]!;
   const send = connection.sendMessage.bind(connection);
-  // Its last byte is a payload marker without payload.
+  // Its last byte is a payload marker without a payload.
   connection.sendMessage = (message) => send(Uint8Array.of(...message, 0xff));
   device.incoming[0]!.notify(1, { status: 205, observe: true });
   await fixture.sim.run(1000);

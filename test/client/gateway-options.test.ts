@@ -1,4 +1,7 @@
-/** Critical options that the gateway does not recognize: a confirmable request is answered 4.02, any other rejected (RFC 7252 §5.4.1, §4.3). */
+/**
+ * Critical options that the gateway does not recognize: a confirmable request is answered 4.02, any other rejected
+ * (RFC 7252 §5.4.1, §4.3).
+ */
 import type { NamedOption, Packet } from 'coap-packet';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Gateway } from '../../client/node.ts';
@@ -35,7 +38,7 @@ const short = block(0, false, 0);
 
 type Refused = [string, NamedOption[], string, string?];
 
-/** What the tool is told, and the method if it is not GET. */
+/** The diagnostic that the tool gets, and the method if it is not GET. */
 const unrecognized: Refused[] = [
   ['unknown', [named('2049')], 'option 2049 is not supported'],
   ['If-Match', [named('If-Match', 'a')], 'option 1 is not supported', 'PUT'],
@@ -64,13 +67,13 @@ function packetOf([, options, , code = 'GET']: Refused): Packet {
   return { code, options: [...path('x'), ...options], ...(code === 'PUT' && { payload: Buffer.alloc(16) }) };
 }
 
-describe('a critical option that counts as unrecognized', () => {
-  test.each(unrecognized)('%s: confirmable, it is answered 4.02', async (...refused) => {
+describe('an unrecognized critical option', () => {
+  test.each(unrecognized)('%s: a confirmable request is answered 4.02', async (...refused) => {
     const { code, ack, payload } = await tool.ask(packetOf(refused));
     expect([code, ack, `${payload}`, runs]).toEqual(['4.02', true, `Critical ${refused[2]}`, 0]);
   });
 
-  test.each(unrecognized)('%s: non-confirmable, it is reset, once', async (...refused) => {
+  test.each(unrecognized)('%s: a non-confirmable request is reset, once', async (...refused) => {
     const packet = { ...packetOf(refused), confirmable: false };
     const messageId = tool.send(packet);
     tool.send({ ...packet, messageId });
@@ -80,7 +83,7 @@ describe('a critical option that counts as unrecognized', () => {
   });
 });
 
-describe('a refusal that does not call the option unrecognized is told of a non-confirmable request, too', () => {
+describe('another refusal answers a non-confirmable request, too:', () => {
   test.each<[string, NamedOption, string]>([
     ['Proxy-Uri', named('Proxy-Uri', 'coap://a'), '5.05'],
     ['Proxy-Scheme', named('Proxy-Scheme', 'http'), '5.05'],

@@ -1,4 +1,4 @@
-/** Which CoAP requests pass the gateway, and what they ask of the device: options alone, without a network. */
+/** Which CoAP requests pass the gateway, and what they request from the device: options alone, without a network. */
 import { describe, expect, test } from 'vitest';
 import { deviceRequest, unrecognizedOption } from '../../client/gateway/request.ts';
 import type { CoapMessage, CoapOption } from '../../protocol/coap/index.ts';
@@ -14,10 +14,10 @@ const message = (code: number, ...options: CoapOption[]): CoapMessage => ({
   payload: bytes('body'),
 });
 
-describe('refused', () => {
+describe('the gateway refuses', () => {
   test.each<[string, CoapMessage, number]>([
     ['FETCH', message(5), 405],
-    ['a method nobody knows', message(31), 405],
+    ['an unknown method', message(31), 405],
     ['a query of more than 512 bytes', message(GET, ...Array.from({ length: 3 }, () => option(15, 'a'.repeat(200)))), 400],
     ['Proxy-Uri', message(GET, option(35, 'coap://elsewhere/x')), 505],
     ['Proxy-Scheme', message(GET, option(39, 'http')), 505],
@@ -37,7 +37,7 @@ describe('refused', () => {
   });
 });
 
-describe('read over', () => {
+describe('the gateway ignores', () => {
   test.each<[string, CoapOption]>([
     ['Uri-Host', option(3, 'anything')],
     ['Uri-Port', option(7, [1])],
@@ -76,7 +76,7 @@ test.each([
   });
 });
 
-test('Accept and Observe are told of a GET, Observe of nothing else', () => {
+test('GET forwards Accept and Observe; other methods forward no Observe', () => {
   expect(deviceRequest(message(GET, option(6), option(17, [50])))).toMatchObject({ observe: 0, accept: 50 });
   expect(deviceRequest(message(GET, option(6, [1])))).toMatchObject({ observe: 1 });
   expect(deviceRequest(message(2, option(6)))).toMatchObject({ method: 'POST', observe: undefined });

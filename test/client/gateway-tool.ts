@@ -1,4 +1,7 @@
-/** A CoAP tool in the simulator: datagrams made and read by coap-packet, so that the gateway is tried against another codec than its own. */
+/**
+ * A CoAP tool in the simulator: coap-packet encodes and decodes its datagrams, so that the gateway is tested against
+ * another codec than its own.
+ */
 import { generate, type NamedOption, type OptionName, type Packet, type ParsedPacket, parse } from 'coap-packet';
 import type { BoundSocket } from '../../transport/environment.ts';
 import type { SimulatedHost } from '../../transport/sim/index.ts';
@@ -41,7 +44,7 @@ export class Tool {
     this.received = received;
   }
 
-  /** Sends a message as it is. @returns its id */
+  /** Sends a message unchanged. @returns its id */
   send(packet: Packet): number {
     const messageId = packet.messageId ?? this.#id++;
     this.raw(generate({ confirmable: true, token: Buffer.from([1]), ...packet, messageId }, 65_000));
@@ -52,7 +55,7 @@ export class Tool {
     this.#socket.send(bytes, 0, bytes.length, this.#socket.path(this.#address, this.#port), () => {});
   }
 
-  /** Sends and gives the next message that comes. */
+  /** Sends a message and returns the next one that arrives. */
   async ask(packet: Packet): Promise<ParsedPacket> {
     const before = this.received.length;
     this.send(packet);

@@ -44,7 +44,7 @@ test('each method passes', async () => {
   expect((await ask('GET', '/none')).code).toBe('4.04');
 });
 
-test('100,000 bytes there and back in blocks', async () => {
+test('100,000 bytes pass both ways in blocks', async () => {
   expect((await ask('PUT', '/state', LARGE, { Block1: Buffer.from([6]) })).code).toBe('2.04');
   expect(scene.stored.equals(LARGE)).toBe(true);
   const { code, payload, headers } = await ask('GET', '/state');
@@ -52,7 +52,7 @@ test('100,000 bytes there and back in blocks', async () => {
   expect(payload.equals(LARGE)).toBe(true);
 });
 
-test('observers are told of each change', async () => {
+test('observers receive each change', async () => {
   await ask('PUT', '/state', Buffer.from('first'));
   const agent = new Agent({ type: 'udp4' });
   const [one, other] = [await observe(agent), await observe(agent)];
@@ -66,7 +66,7 @@ test('observers are told of each change', async () => {
   for (const { stream } of [one, other]) stream.close();
 });
 
-/** An observation of the state that has had its first answer. */
+/** An observation of the state that has received its first answer. */
 async function observe(agent: Agent): Promise<{ stream: ObserveReadStream; seen: string[]; next: () => Promise<void> }> {
   const outgoing = request({ hostname: '127.0.0.1', port: gateway.port, pathname: '/state', observe: true, agent });
   outgoing.end();

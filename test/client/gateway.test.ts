@@ -78,7 +78,7 @@ describe('requests', () => {
     },
   );
 
-  test('without payload and content format it has neither at the device', async () => {
+  test('without payload and content format they have neither at the device', async () => {
     const seen: unknown[] = [];
     device.addCoapResource('PUT', '/x', ({ payload, contentFormat }) => {
       seen.push(payload.length, contentFormat);
@@ -98,7 +98,7 @@ describe('requests', () => {
     expect(seen).toEqual([2, undefined]);
   });
 
-  test('a request that comes again is answered again and reaches the device once', async () => {
+  test('a repeated request is answered again and reaches the device once', async () => {
     let runs = 0;
     device.addCoapResource('POST', '/count', () => ({ status: 205, payload: `${++runs}` }));
     for (let i = 0; i < 3; i++) tool.send({ code: 'POST', options: path('count'), messageId: 7 });
@@ -132,7 +132,7 @@ describe('requests', () => {
     expect(answer).toMatchObject({ code: '2.05', confirmable: false, ack: false });
   });
 
-  test('a ping is reset, as is what cannot be understood; garbage is ignored', async () => {
+  test('a ping is reset, and so is an unknown message; garbage is ignored', async () => {
     const ping = tool.send({ code: '0.00', token: Buffer.alloc(0) });
     tool.raw(Buffer.from('4001', 'hex'));
     tool.raw(Buffer.from('80010001', 'hex'));
@@ -147,7 +147,7 @@ describe('requests', () => {
   });
 });
 
-describe('what does not pass', () => {
+describe('an error answers', () => {
   test.each<[string, Parameters<Tool['send']>[0], string]>([
     ['a path that the device has not', { code: 'GET', options: path('.well-known', 'nothing') }, '4.04'],
     ['a query', { code: 'GET', options: [...path('x'), { name: 'Uri-Query', value: Buffer.from('a=b') }] }, '4.00'],
@@ -163,7 +163,7 @@ describe('what does not pass', () => {
 describe('blocks', () => {
   const body = Buffer.from(Array.from({ length: 5000 }, (_, i) => (i * 31 + (i >> 8)) & 255));
 
-  test('a body comes in blocks of the size that is asked for, whatever the tokens', async () => {
+  test('a body is sent in blocks of the requested size, whatever the tokens', async () => {
     let runs = 0;
     device.addCoapResource('GET', '/large', () => ({ status: 205, payload: body, contentFormat: 42, maxAge: runs++ }));
     const parts: Buffer[] = [];
@@ -191,7 +191,7 @@ describe('blocks', () => {
     );
   });
 
-  test('a block whose body was given up is made from a new answer; with another method that is refused', async () => {
+  test('a block of a discarded body comes from a new answer; with another method it is refused', async () => {
     let runs = 0;
     device.addCoapResource('GET', '/large', () => ({ status: 205, payload: Buffer.alloc(5000, `${++runs}`) }));
     device.addCoapResource('POST', '/large', () => ({ status: 205, payload: Buffer.alloc(5000, `${++runs}`) }));
@@ -231,7 +231,7 @@ describe('blocks', () => {
     expect(seen.map((each) => each.equals(body))).toEqual([true]);
   });
 
-  test('two bodies for one path at a time are told apart by their Request-Tag', async () => {
+  test('two concurrent bodies for one path are distinguished by their Request-Tag', async () => {
     const seen: string[] = [];
     device.addCoapResource('PUT', '/up', ({ payload }) => {
       seen.push(`${payload.length} ${payload[0]} ${payload.at(-1)}`);
@@ -263,7 +263,7 @@ describe('blocks', () => {
     expect(runs).toBe(0);
   });
 
-  test('bodies that stop coming do not keep others from coming for more than a minute', async () => {
+  test('abandoned bodies block others for at most a minute', async () => {
     device.addCoapResource('PUT', '/up', () => ({ status: 204 }));
     const begin = (i: number): Parameters<Tool['send']>[0] => upload(body, 0, 6, [{ name: '292', value: Buffer.from([i]) }]);
     for (let i = 0; i < 64; i++) expect((await tool.ask(begin(i))).code).toBe('2.31');
@@ -287,7 +287,7 @@ describe('Observe', () => {
     await run(ms);
   };
 
-  test('the first answer and each change, in rising sequence, until it is cancelled', async () => {
+  test('delivers the first answer and each change, in rising sequence, until it is cancelled', async () => {
     const first = await tool.ask(register);
     expect([first.ack, option(first, 'Observe').length]).toEqual([true, 1]);
     await change('two');
@@ -324,7 +324,7 @@ describe('Observe', () => {
     expect(texts().filter((text) => text !== '0.00 ')).toEqual(['2.05 now']);
   });
 
-  test('a reset ends it, of a non-confirmable notification too', async () => {
+  test('ends at a reset, also of a non-confirmable notification', async () => {
     await tool.ask({ ...register, confirmable: false });
     await change('two');
     expect(tool.received[1]).toMatchObject({ confirmable: false, payload: Buffer.from('two') });
@@ -333,7 +333,7 @@ describe('Observe', () => {
     expect([gateway.stats.observations, resource.observers]).toEqual([0, 0]);
   });
 
-  test('while a notification is not acknowledged only the newest waits, and nobody answering ends it', async () => {
+  test('keeps only the newest notification while one is unacknowledged, and ends if none is acknowledged', async () => {
     await tool.ask(register);
     for (const to of ['two', 'three', 'four']) await change(to, 100);
     expect(texts()).toEqual(['2.05 one', '2.05 two']);
@@ -345,7 +345,7 @@ describe('Observe', () => {
     expect([gateway.stats.observations, resource.observers]).toEqual([0, 0]);
   });
 
-  test('of non-confirmable notifications every eighth asks whether somebody listens', async () => {
+  test('makes every eighth non-confirmable notification confirmable, to see whether a client listens', async () => {
     await tool.ask({ ...register, confirmable: false });
     for (let i = 0; i < 8; i++) await change(`${i}`, 100);
     expect(tool.received.map(({ confirmable }) => confirmable)).toEqual([...Array(8).fill(false), true]);
@@ -353,7 +353,7 @@ describe('Observe', () => {
     expect(gateway.stats.observations).toBe(0);
   });
 
-  test('an answer that ends it at the device ends it here', async () => {
+  test('ends when an answer ends it at the device', async () => {
     await tool.ask(register);
     resource.remove();
     await run();
@@ -361,13 +361,13 @@ describe('Observe', () => {
     expect([option(tool.received[1], 'Observe'), gateway.stats.observations]).toEqual([[], 0]);
   });
 
-  test('a resource that cannot be observed is answered once', async () => {
+  test('is answered once for a resource that cannot be observed', async () => {
     device.addCoapResource('GET', '/plain', () => ({ status: 205, payload: 'x' }));
     const answer = await tool.ask({ ...register, options: [observe(0), ...path('plain')] });
     expect([answer.code, option(answer, 'Observe'), gateway.stats]).toEqual(['2.05', [], { requests: 0, observations: 0 }]);
   });
 
-  test('a large state is a notification with its first block, the rest is asked for', async () => {
+  test('sends a large state as a notification with its first block; the tool requests the rest', async () => {
     await tool.ask(register);
     await change('x'.repeat(3000));
     const [, notification] = tool.received;
@@ -381,13 +381,13 @@ describe('Observe', () => {
     expect([rest.payload.length, option(rest, 'ETag')]).toEqual([3000 - 2048, option(notification, 'ETag')]);
   });
 
-  test('above 32 a GET with Observe is a GET like any other', async () => {
+  test('above 32 is ignored: the GET is like any other', async () => {
     for (let i = 0; i < 33; i++) await tool.ask({ ...register, token: Buffer.from([i]) });
     expect(tool.received.map((each) => option(each, 'Observe').length)).toEqual([...Array(32).fill(1), 0]);
     expect(gateway.stats).toEqual({ requests: 0, observations: 32 });
   });
 
-  test('goes on with the next connection', async () => {
+  test('continues with the next connection', async () => {
     await tool.ask(register);
     state = 'two';
     void device.connection(1).close();
@@ -402,7 +402,7 @@ describe('Observe', () => {
 });
 
 describe('limits and loss', () => {
-  test('a device that takes too long: 5.04, and its late answer goes nowhere', async () => {
+  test('a device that takes too long: 5.04, and its late answer is dropped', async () => {
     let answer: (() => void) | undefined;
     device.addCoapResource('GET', '/never', () => new Promise((resolve) => (answer = () => resolve({ status: 205 }))));
     tool.send({ code: 'GET', options: path('never') });
@@ -439,7 +439,7 @@ describe('limits and loss', () => {
     expect((await tool.ask({ code: 'GET', options: path('x') })).code).toBe('2.05');
   });
 
-  test('a connection lost on the way: 5.04; while there is none: 5.03; and then it serves again', async () => {
+  test('a connection lost meanwhile: 5.04; while there is none: 5.03; then it serves again', async () => {
     device.addCoapResource('GET', '/never', () => new Promise(() => {}));
     device.addCoapResource('GET', '/x', () => ({ status: 205, payload: 'x' }));
     tool.send({ code: 'GET', options: path('never') });
@@ -487,7 +487,7 @@ describe('limits and loss', () => {
     expect(states.at(-1)).toBe(state);
   });
 
-  test('closed, it answers nothing, and the device has neither connection nor observer', async () => {
+  test('after close it answers nothing, and the device has neither connection nor observer', async () => {
     const resource = device.addCoapResource('GET', '/state', () => ({ status: 205 }), { observable: true });
     await tool.ask({ code: 'GET', options: [observe(0), ...path('state')] });
     await fixture.settle(gateway.close());

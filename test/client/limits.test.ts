@@ -1,4 +1,4 @@
-/** How many connections one client holds, and which options it refuses when it is made. */
+/** How many connections one client may hold, and which options it refuses on creation. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type Connection, SvcClient } from '../../client/node.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
@@ -22,13 +22,13 @@ test.each<[string, unknown]>([
   ['noCandidatesOn', [1]],
   ['noCandidatesOn', null],
   ['mapsPort', 'no'],
-])('%s of a client is not %j', (name, value) => {
+])('%s of a client cannot be %j', (name, value) => {
   const refused = expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringContaining(name) });
   expect(() => SvcClient.create({ environment: fixture.host('any'), [name]: value })).toThrow(refused);
 });
 
 describe('maxConnections', () => {
-  test('a connection above it is refused with its name; one that closes makes room at once', async () => {
+  test('refuses one more connection and names itself; a closed one frees its slot at once', async () => {
     const under = await fixture.device();
     under.device.limitConnections(100);
     await fixture.start(under);
@@ -37,7 +37,7 @@ describe('maxConnections', () => {
     const connections = Array.from({ length: 5 }, () => fixture.connection({}, client));
     for (const each of connections.slice(0, 3)) expect(await code(each.connect())).toBe('OK');
     expect(await code(connections[3]!.connect())).toMatch(/^OUT_OF_MEMORY this client has room for 3 connections: .* maxConnections$/);
-    // It may be tried again: nothing has happened.
+    // It may be retried: nothing has happened.
     await fixture.settle(connections[0]!.close());
     expect(await code(connections[3]!.connect())).toBe('OK');
     for (let round = 0; round < 20; round++) {
@@ -48,7 +48,7 @@ describe('maxConnections', () => {
     }
   });
 
-  test('a connect that fails makes room again', async () => {
+  test('frees the slot of a connect that fails', async () => {
     const client = fixture.client(fixture.host('client'), 1);
     for (let round = 0; round < 3; round++) {
       expect(await code(fixture.connection({ ServerConnectToken: 'wrong' }, client).connect())).toMatch(/^NO_CHANNELS/);
@@ -57,7 +57,7 @@ describe('maxConnections', () => {
     expect(await code(fixture.connection({}, client).connect())).toBe('OK');
   });
 
-  test('more than 64 connections are open at a time', async () => {
+  test('allows more than 64 open connections', async () => {
     const under = await fixture.device();
     under.device.limitConnections(200);
     await fixture.start(under);
@@ -70,7 +70,7 @@ describe('maxConnections', () => {
     expect(connections.every(({ closeReason }) => closeReason === null)).toBe(true);
   });
 
-  test.each([0, -1, 1.5, 16_385, Number.NaN])('is not %d', (maxConnections) => {
+  test.each([0, -1, 1.5, 16_385, Number.NaN])('cannot be %d', (maxConnections) => {
     expect(() => SvcClient.create({ environment: fixture.host('any'), maxConnections })).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('maxConnections') }),
     );

@@ -1,4 +1,4 @@
-/** What a client logs: levels, and the callback beside the environment's log; each client for itself. */
+/** What a client logs: levels, and the callback beside the environment's log; each client separately. */
 import { expect, test } from 'vitest';
 import { type LogMessage, SvcClient } from '../../client/node.ts';
 import { type Log, silentLog, withLog } from '../../transport/environment.ts';
@@ -31,7 +31,7 @@ const failure = {
   fields: { event: 'CONNECTED', error: 'Error: of the application' },
 };
 
-test('gets the messages of its client alone, until it is taken away', async () => {
+test('the callback gets messages of its own client only, until it is removed', async () => {
   const { fixture, client, connect } = await noisyClient();
   const messages: LogMessage[] = [];
   client.setLogLevel('error');
@@ -45,7 +45,7 @@ test('gets the messages of its client alone, until it is taken away', async () =
   expect(messages).toHaveLength(1);
 });
 
-test('a level is for the callback and the log of the environment', async () => {
+test('a level applies to the callback and to the log of the environment', async () => {
   const lines: string[] = [];
   const note = (level: string) => (message: string) => void lines.push(`${level} ${message}`);
   const log: Log = { error: note('error'), warn: note('warn'), info: note('info'), debug: note('debug'), trace: note('trace') };
@@ -61,7 +61,7 @@ test('a level is for the callback and the log of the environment', async () => {
   expect(messages.map(({ level, message }) => `${level} ${message}`)).toEqual(lines);
 });
 
-test('a callback that fails is logged, and the message arrived', async () => {
+test('a callback that fails is logged, and the message still arrives', async () => {
   const lines: string[] = [];
   const { client, connect } = await noisyClient({ ...silentLog, error: (message) => void lines.push(message) });
   client.setLogLevel('error');

@@ -48,7 +48,7 @@ class Lan {
   }
 }
 
-/** Notes what it is told, in short. */
+/** Records results in short form. */
 class Notes implements MdnsResultReceiver {
   readonly results: MdnsResult[] = [];
 
@@ -56,13 +56,13 @@ class Notes implements MdnsResultReceiver {
     this.results.push(result);
   }
 
-  /** Action and device of each result since the last time. */
+  /** Action and device of each result since the last call. */
   taken(): string[] {
     return this.results.splice(0).map(({ action, deviceId }) => `${action} ${deviceId}`);
   }
 }
 
-test('a listener is told of devices: ADD, UPDATE of items, REMOVE when they go', async () => {
+test('a listener gets devices: ADD, UPDATE of items, REMOVE when they leave', async () => {
   const lan = new Lan();
   const results: MdnsResult[] = [];
   const device = await lan.device('de-1', { items: { fn: 'Boiler' } });
@@ -88,7 +88,7 @@ test('a listener is told of devices: ADD, UPDATE of items, REMOVE when they go',
   await lan.sim.settle(lan.client.stop());
 });
 
-test('a device whose plug is pulled is removed when the life of its records is over', async () => {
+test('a device without power is removed when its records expire', async () => {
   const lan = new Lan();
   const notes = new Notes();
   lan.client.addMdnsResultListener(notes);
@@ -101,7 +101,7 @@ test('a device whose plug is pulled is removed when the life of its records is o
   await lan.sim.settle(lan.client.stop());
 });
 
-test('a subtype has its own devices; null and the empty text are the whole type', async () => {
+test('a subtype has its own devices; null and the empty text mean the whole type', async () => {
   const lan = new Lan();
   const [all, empty, tunnels] = [new Notes(), new Notes(), new Notes()];
   lan.client.addMdnsResultListener(all, null);
@@ -118,7 +118,7 @@ test('a subtype has its own devices; null and the empty text are the whole type'
   await lan.sim.settle(lan.client.stop());
 });
 
-test('each listener has a stream of its own: a new one is told what is known, a removed one nothing more', async () => {
+test('each listener has its own results: a new one gets the known devices, a removed one nothing more', async () => {
   const lan = new Lan();
   const [first, second] = [new Notes(), new Notes()];
   lan.client.addMdnsResultListener(first);
@@ -140,7 +140,7 @@ test('each listener has a stream of its own: a new one is told what is known, a 
   await lan.sim.settle(lan.client.stop());
 });
 
-test('a listener that throws, and one that removes itself, harm nobody', async () => {
+test('a listener that throws, or removes itself, harms no other', async () => {
   const lan = new Lan();
   const notes = new Notes();
   const once: MdnsResultReceiver = {
@@ -166,7 +166,7 @@ test('a listener that throws, and one that removes itself, harm nobody', async (
 });
 
 describe('a scanner', () => {
-  test('tells its receivers while it is started', async () => {
+  test('passes results to its receivers while it is started', async () => {
     const lan = new Lan();
     const scanner = lan.client.createMdnsScanner('thermostat');
     const [early, late] = [new Notes(), new Notes()];
@@ -199,7 +199,7 @@ describe('a scanner', () => {
 });
 
 describe('links', () => {
-  test('a device heard on two of them is one result with both addresses, until the last is gone', async () => {
+  test('a device on two of them is one result with both addresses, until the last is gone', async () => {
     const lan = new Lan();
     const notes = new Notes();
     lan.client.addMdnsResultListener(notes);
@@ -221,7 +221,7 @@ describe('links', () => {
     await lan.sim.settle(lan.client.stop());
   });
 
-  test('have one socket each, however many listen, and none when nobody does', async () => {
+  test('have one socket each, however many listeners there are, and none without a listener', async () => {
     const lan = new Lan();
     let [open, opened] = [0, 0];
     const mdns: Environment['mdns'] = {
@@ -300,8 +300,8 @@ test('the last listener may remove itself in a result: nothing is left behind', 
   await lan.sim.settle(client.stop());
 });
 
-describe('networks that lose, repeat and shuffle', () => {
-  test.each(seeds(5, 200))('seed %i: what a listener was told is what is there', async (seed) => {
+describe('networks that lose, repeat and reorder', () => {
+  test.each(seeds(5, 200))('seed %i: what a listener knows equals what is there', async (seed) => {
     const lan = new Lan({ delay: 2, jitter: 20, loss: 0.05, duplicate: 0.2, reorder: 0.2, reorderDelay: 300 }, undefined, `mdns ${seed}`);
     const notes = new Notes();
     lan.client.addMdnsResultListener(notes);
@@ -329,7 +329,7 @@ describe('networks that lose, repeat and shuffle', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('a client refuses', () => {
   const code = (run: () => unknown): string => {
     try {
       run();
@@ -340,7 +340,7 @@ describe('what is refused', () => {
     return 'nothing';
   };
 
-  test('an environment without multicast, as a browser is', () => {
+  test('an environment without multicast, such as a browser', () => {
     const { clock, crypto, network, log } = new Lan().host;
     const client = BrowserClient.create({
       environment: { clock, crypto, network, log, createCore: () => Promise.reject(new Error('none')) },
@@ -350,7 +350,7 @@ describe('what is refused', () => {
     expect(code(() => client.createMdnsScanner())).toMatch(expected);
   });
 
-  test('a subtype that is none, and a client that is stopped', async () => {
+  test('an invalid subtype, and any use after stop', async () => {
     const lan = new Lan();
     expect(code(() => lan.client.addMdnsResultListener(new Notes(), 'a.b'))).toMatch(/^INVALID_ARGUMENT an mDNS subtype is/);
     expect(code(() => lan.client.createMdnsScanner('ü'))).toMatch(/^INVALID_ARGUMENT/);

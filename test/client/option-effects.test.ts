@@ -1,7 +1,7 @@
 /**
- * Each connection option of the specification acts. A new option does not compile without a row.
+ * Each connection option of the specification has an effect. A new option does not compile without a row.
  *
- * The times have cases of their own in timing-options.test.ts.
+ * Options that are times have cases of their own in timing-options.test.ts.
  */
 import { beforeEach, expect, test } from 'vitest';
 import type { Connection, ConnectionOptions } from '../../client/node.ts';
@@ -12,7 +12,7 @@ import { ProductFixture } from '../support/fixture/products.ts';
 import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
 
 type Option = keyof ConnectionOptions;
-/** What it does, and that another value of it leads to another result. */
+/** Its effect, and a check that another value leads to another result. */
 interface Effect {
   readonly acts: string;
   readonly shown: () => Promise<void>;
@@ -20,7 +20,10 @@ interface Effect {
 
 const OTHER_KEY = 'ab'.repeat(32);
 
-/** With seed 1 none of the 1,024 sprayed ports is open, as happens once in fifty times. To be chosen again when the code draws one random number more. */
+/**
+ * With seed 1 none of the 1,024 sprayed ports is open, as happens once in fifty times. Choose another seed when the
+ * code draws one more random number.
+ */
 const SEED = 2;
 
 let fixture: ProductFixture;
@@ -31,12 +34,12 @@ beforeEach(async () => {
   await fixture.station();
 });
 
-/** Ids, key, base station and admission are valid, `options` aside; nothing is looked for on the local network. */
+/** Ids, key, base station and admission are valid, apart from `options`; no search on the local network. */
 async function result(options: ConnectionOptions): Promise<string> {
   return outcome(fixture.connection({ Local: false, ...options }));
 }
 
-/** The type of the connection, or the code of the error and, of NO_CHANNELS, that of each channel. */
+/** Returns the type of the connection, or the code of the error and, for NO_CHANNELS, that of each channel. */
 async function outcome(connection: Connection): Promise<string> {
   try {
     await fixture.settle(connection.connect());
@@ -47,7 +50,7 @@ async function outcome(connection: Connection): Promise<string> {
   }
 }
 
-/** As `result`, with what is given alone for admission. */
+/** As `result`, with these options alone for admission. */
 function admittedBy(options: ConnectionOptions): Promise<string> {
   const client = fixture.client();
   const connection = client.createConnection();
@@ -63,7 +66,7 @@ function admittedBy(options: ConnectionOptions): Promise<string> {
 
 const refusedBy = (code: string, local = 'NONE'): string => `no way to the device (local ${local}, remote ${code}, direct NONE)`;
 
-/** What is asked by multicast DNS in a network in a connect over the local network, each question once. */
+/** The multicast DNS questions in a network during a connect over the local network, each once. */
 async function questions(network: string, options: ConnectionOptions): Promise<string[]> {
   const asked = new Set<string>();
   const neighbour = fixture.host('neighbour', { addresses: [`${network}.1/24`] });
@@ -78,7 +81,7 @@ async function questions(network: string, options: ConnectionOptions): Promise<s
   return [...asked];
 }
 
-/** The device's end falls silent: ms until the connection has ended. */
+/** Silences the device's end. @returns ms until the connection has ended */
 async function timeToLoss(options: ConnectionOptions): Promise<number> {
   const under = await fixture.attached();
   const connection = await fixture.connected(options);
@@ -111,7 +114,7 @@ const effects: Record<Option, Effect> = {
   },
   ProductId: { acts: 'names the product', shown: () => changes({ ProductId: 'pr-x' }, refusedBy('UNKNOWN_PRODUCT_ID')) },
   DeviceId: { acts: 'names the device', shown: () => changes({ DeviceId: 'de-x' }, refusedBy('UNKNOWN_DEVICE_ID')) },
-  ServerUrl: { acts: 'is where the base station is', shown: () => changes({ ServerUrl: 'https://nowhere.invalid' }, refusedBy('DNS')) },
+  ServerUrl: { acts: 'leads to the base station', shown: () => changes({ ServerUrl: 'https://nowhere.invalid' }, refusedBy('DNS')) },
   ServerKey: {
     acts: 'admits at the base station',
     shown: async () => {
@@ -122,7 +125,7 @@ const effects: Record<Option, Effect> = {
     },
   },
   ServerJwtToken: {
-    acts: 'admits at the base station, beside a server key that asks for one',
+    acts: 'admits at the base station, beside a server key that requires one',
     shown: async () => {
       await fixture.attached();
       expect(await admittedBy({ ServerKey: 'sk-jwt', ServerJwtToken: tokenOf([`${ids.productId}.${ids.deviceId}`]) })).toBe('RELAY');
@@ -134,7 +137,7 @@ const effects: Record<Option, Effect> = {
     shown: () => changes({ ServerConnectToken: 'wrong' }, refusedBy('TOKEN_REJECTED')),
   },
   AppName: {
-    acts: "stands in the base station's log",
+    acts: "is in the base station's log",
     shown: async () => {
       await fixture.attached();
       await fixture.connected({ AppName: 'Phone' });
@@ -142,7 +145,7 @@ const effects: Record<Option, Effect> = {
     },
   },
   AppVersion: {
-    acts: "stands in the base station's log",
+    acts: "is in the base station's log",
     shown: async () => {
       await fixture.attached();
       await fixture.connected({ AppVersion: '3.2' });
@@ -150,21 +153,21 @@ const effects: Record<Option, Effect> = {
     },
   },
   KeepAliveProfile: {
-    acts: 'is how soon a silent connection is asked, and how often',
+    acts: 'sets how soon a silent connection is probed, and how often',
     shown: async () => {
       expect(await timeToLoss({ KeepAliveProfile: 'live' })).toBe(10_000 + 5 * 1_000);
     },
   },
   KeepAliveInterval: {
-    acts: 'is when a silent connection is first asked',
+    acts: 'sets when a silent connection is first probed',
     shown: async () => expect(await timeToLoss({ KeepAliveInterval: 5_000 })).toBe(5_000 + 15 * 2_000),
   },
   KeepAliveRetryInterval: {
-    acts: 'is the time between two questions',
+    acts: 'is the time between two probes',
     shown: async () => expect(await timeToLoss({ KeepAliveRetryInterval: 100 })).toBe(25_000 + 15 * 100),
   },
   KeepAliveMaxRetries: {
-    acts: 'is how many questions go unanswered',
+    acts: 'is the count of probes without an answer',
     shown: async () => expect(await timeToLoss({ KeepAliveMaxRetries: 2 })).toBe(25_000 + 2 * 2_000),
   },
   DtlsHelloTimeout: {
@@ -186,7 +189,7 @@ const effects: Record<Option, Effect> = {
   },
   Remote: { acts: 'switches the way through the base station', shown: () => changes({ Remote: false }, refusedBy('NONE')) },
   Rendezvous: {
-    acts: 'moves a relayed connection to a direct path, and is on by default',
+    acts: 'migrates a relayed connection to a direct path, and is on by default',
     shown: async () => {
       await fixture.attached();
       expect(fixture.client().createConnection().getOptions()).toMatchObject({ Rendezvous: true });
@@ -202,7 +205,7 @@ const effects: Record<Option, Effect> = {
     },
   },
   HardNat: {
-    acts: 'sprays ports of a NAT that gives out random ones, and is on by default',
+    acts: 'sprays ports of a NAT with random ports, and is on by default',
     shown: async () => {
       const [home, office] = ['random', 'port'].map((kind, index) => behind(fixture, kind, index + 1));
       const { device } = await fixture.attached({ environment: home! });
@@ -220,7 +223,7 @@ const effects: Record<Option, Effect> = {
     },
   },
   ScanLocalConnect: {
-    acts: 'asks for all devices in place of one',
+    acts: 'queries all devices instead of one',
     shown: async () => {
       expect(await questions('198.51.100', {})).toContain(`${ids.productId}-${ids.deviceId}._svc._udp.local SRV`);
       expect(await questions('203.0.113', { ScanLocalConnect: true })).toEqual(['_svc._udp.local PTR']);
@@ -259,7 +262,7 @@ const effects: Record<Option, Effect> = {
     shown: () => changes({ RootCerts: PEM_OF_ROOT }, 'INVALID_STATE'),
   },
   ServerWebSocketUrl: {
-    acts: 'is where a WebSocket is opened when UDP is silent',
+    acts: 'is the WebSocket that is opened when UDP is silent',
     shown: async () => {
       const elsewhere = fixture.host('elsewhere', { machine: 'elsewhere' });
       expect(await webSocketsAsked(elsewhere, {})).toEqual([]);
@@ -267,7 +270,7 @@ const effects: Record<Option, Effect> = {
     },
   },
   ServerWebSocketVerify: {
-    acts: 'insists on a valid certificate',
+    acts: 'requires a valid certificate',
     shown: async () => {
       const elsewhere = fixture.host('elsewhere', { machine: 'elsewhere' });
       const url = { ServerWebSocketUrl: 'wss://elsewhere:8443/' };
@@ -278,7 +281,7 @@ const effects: Record<Option, Effect> = {
   },
 };
 
-/** Paths of the WebSockets that a client opens at that host, whose certificate is not valid, when no UDP gets through. */
+/** Paths of the WebSockets that a client opens at that host, whose certificate is invalid, when no UDP passes. */
 async function webSocketsAsked(elsewhere: SimulatedHost, options: ConnectionOptions): Promise<string[]> {
   const asked: string[] = [];
   const accept = (_: unknown, { path }: { path: string }): number => {
@@ -293,14 +296,14 @@ async function webSocketsAsked(elsewhere: SimulatedHost, options: ConnectionOpti
   return asked;
 }
 
-/** Without the options there is a connection, and with them something else. */
+/** Expects a connection without the options, and another result with them. */
 async function changes(options: ConnectionOptions, expected: string): Promise<void> {
   await fixture.attached();
   expect(await result({})).toBe('RELAY');
   expect(await result(options)).toBe(expected);
 }
 
-/** A host behind a NAT of a home. */
+/** A host behind a home NAT. */
 function behind({ sim }: ProductFixture, kind: string, number: number): SimulatedHost {
   const rules: NatOptions =
     kind === 'random'
@@ -315,7 +318,7 @@ test.each(rows)('%s %s', async (_option, _acts, shown) => {
   await shown();
 });
 
-test('a later call takes back what an earlier one asked for', async () => {
+test('a later call overrides an earlier one', async () => {
   const { device } = await fixture.attached();
   await fixture.settle(device.close());
   const connection = fixture.connection({ Local: false, IgnoreDeviceNotAttached: true });

@@ -12,7 +12,7 @@ const code = (run: () => unknown): string => {
 };
 
 describe('connection options', () => {
-  test('later calls are merged over earlier ones, as objects or JSON', () => {
+  test('are merged: later calls over earlier ones, as objects or JSON', () => {
     const first = mergeOptions({}, { ProductId: 'pr-1', DeviceId: 'de-1' });
     const second = mergeOptions(first, '{"DeviceId":"de-2","Remote":false}');
     expect(second).toEqual({ ProductId: 'pr-1', DeviceId: 'de-2', Remote: false });
@@ -50,18 +50,18 @@ describe('connection options', () => {
     expect(code(() => mergeOptions({}, json))).toBe('INVALID_ARGUMENT');
   });
 
-  test('names of 32 bytes are taken', () => {
+  test('accept names of 32 bytes', () => {
     const names = { AppName: 'é'.repeat(16), AppVersion: '1'.repeat(32) };
     expect(mergeOptions({}, names)).toEqual(names);
   });
 
-  test('a refused call changes nothing', () => {
+  test('stay unchanged by a refused call', () => {
     const before = { ProductId: 'pr-1' };
     expect(code(() => mergeOptions(before, { DeviceId: 'de-1', Remote: 1 as never }))).toBe('INVALID_ARGUMENT');
     expect(before).toEqual({ ProductId: 'pr-1' });
   });
 
-  test('what is shown has the defaults and never the private key', () => {
+  test('are shown with the defaults and never with the private key', () => {
     const shown = publicOptions({ PrivateKey: 'secret', ProductId: 'pr-1' });
     expect(shown).not.toHaveProperty('PrivateKey');
     expect(shown).toMatchObject({

@@ -30,14 +30,14 @@ describe('passwordAuthenticate', () => {
     ['an empty password', 'owner', ''],
     ['a password of more than 1,024 bytes', 'owner', 'x'.repeat(1025)],
     ['a user name of more than 255 bytes', 'x'.repeat(256), 'secret'],
-  ])('INVALID_ARGUMENT for %s, and nothing is sent', async (_, username, secret) => {
+  ])('INVALID_ARGUMENT for %s, and no request is sent', async (_, username, secret) => {
     const connection = await under.connected();
     const { packetsSent } = connection.stats();
     expect(await under.login(connection, username, secret)).toBe('INVALID_ARGUMENT');
     expect(connection.stats().packetsSent).toBe(packetsSent);
   });
 
-  test('OPERATION_IN_PROGRESS while another runs, which goes on', async () => {
+  test('OPERATION_IN_PROGRESS while another runs, which continues', async () => {
     under.device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
     const connection = await under.connected();
     const first = connection.passwordAuthenticate('owner', 'secret');
@@ -58,7 +58,7 @@ describe('passwordAuthenticate', () => {
     expect(await under.sim.settle(login)).toBe('STOPPED');
   });
 
-  test('TOO_MANY_REQUESTS after too many wrong ones, and the right one again later', async () => {
+  test('TOO_MANY_REQUESTS after too many wrong ones, and the right one succeeds later', async () => {
     under.device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
     const connection = await under.connected();
     for (let i = 0; i < 5; i++) expect(await under.login(connection, 'owner', 'wrong')).toBe('UNAUTHORIZED');
@@ -68,7 +68,7 @@ describe('passwordAuthenticate', () => {
   });
 });
 
-describe('a device that does not keep to the protocol', () => {
+describe('a device that violates the protocol', () => {
   const share = password.ristretto255Group.generator(new Uint8Array(64).fill(9));
   const offer = (given: Partial<password.PasswordOffer> = {}) =>
     password.encodePasswordOffer({ kdf: 0, salt: null, run: 1, share, ...given });

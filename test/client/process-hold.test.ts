@@ -1,4 +1,4 @@
-/** What of a client keeps its process alive, in virtual time. That a process ends: test/e2e/client-exit.test.ts. */
+/** What keeps the process of a client alive, in virtual time. That a process ends: test/e2e/client-exit.test.ts. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection, Environment, SvcClient } from '../../client/node.ts';
 import type { BoundSocket } from '../../transport/environment.ts';
@@ -9,7 +9,10 @@ import { ProductFixture } from '../support/fixture/products.ts';
 let fixture: ProductFixture;
 let under: DeviceUnderTest;
 let client: SvcClient;
-/** Of the client: how often something holds the process, sockets that were opened, and those of them that let it go. */
+/**
+ * Of the client: how many holds of the process there are, sockets that were opened, and those of them that are
+ * unreferenced.
+ */
 let held: number;
 let sockets: { opened: number; unreferenced: number };
 
@@ -21,7 +24,7 @@ beforeEach(async () => {
   client = fixture.client(withProcess(fixture.host('client')));
 });
 
-/** A host of the simulation that has a process to end. */
+/** A simulated host with a process to end. */
 function withProcess({ clock, crypto, network, log, createCore }: SimulatedHost): Environment {
   const counted = async (opening: Promise<BoundSocket>): Promise<BoundSocket> => {
     const socket = await opening;
@@ -44,14 +47,14 @@ function withProcess({ clock, crypto, network, log, createCore }: SimulatedHost)
 
 const connection = (DeviceId = under.device.deviceId ?? ''): Connection => fixture.connection({ DeviceId }, client);
 
-test('its sockets do not', async () => {
+test('sockets do not hold the process', async () => {
   await fixture.settle(connection().connect());
   expect(sockets.opened).toBeGreaterThan(0);
   expect(sockets.unreferenced).toBe(sockets.opened);
 });
 
-describe('a connection does', () => {
-  test('while it connects and while it is open, together with others once', async () => {
+describe('a connection holds the process', () => {
+  test('while it connects and while it is open, once for all connections', async () => {
     const [first, second] = [connection(), connection()];
     const connecting = Promise.all([first.connect(), second.connect()]);
     expect(held).toBe(1);
@@ -63,7 +66,7 @@ describe('a connection does', () => {
     expect(held).toBe(0);
   });
 
-  test('not when it could not connect, or was closed while it did', async () => {
+  test('no longer when it could not connect, or was closed while connecting', async () => {
     expect(await fixture.code(connection('de-none').connect())).toBe('NO_CHANNELS');
     expect(held).toBe(0);
     const stopped = connection();
@@ -73,10 +76,10 @@ describe('a connection does', () => {
     expect(held).toBe(0);
   });
 
-  test('not when the device has ended it', async () => {
+  test('no longer when the device has ended it', async () => {
     const ended = connection();
     await fixture.settle(ended.connect());
-    // The device knows of it when a packet of it has come.
+    // The device knows of it once a packet of it has arrived.
     await fixture.sim.run(100);
     void under.device.connection(1).close();
     await fixture.sim.run(() => !ended.isConnected, 10_000);
@@ -84,7 +87,7 @@ describe('a connection does', () => {
   });
 });
 
-test('stopping does, until it is done', async () => {
+test('stop holds the process until it is done', async () => {
   await fixture.settle(connection().connect());
   const stopping = client.stop();
   expect(held).toBe(1);

@@ -1,4 +1,7 @@
-/** A device on loopback with a resource `/state` that can be read, set and observed, and a client of it: what CoAP tools are tried at through the gateway. */
+/**
+ * A device on loopback with a resource `/state` that can be read, set and observed, and a client of it: CoAP tools are
+ * tested against it through the gateway.
+ */
 import { type Connection, SvcClient } from '../../client/node.ts';
 import { type CoapResource, Device } from '../../device/index.ts';
 
@@ -11,7 +14,7 @@ export class StateDevice {
   readonly device = new Device({ ...ids, localPort: 0, p2pPort: 0, basestationAttach: false });
   readonly resource: CoapResource;
   readonly #client = SvcClient.create();
-  /** What is there now. */
+  /** The present state. */
   stored: Buffer = Buffer.from('one');
 
   static async start(): Promise<StateDevice> {
@@ -32,7 +35,7 @@ export class StateDevice {
     });
   }
 
-  /** A connection of another client each time, straight to the device. */
+  /** A new client's connection each time, directly to the device. */
   async connect(signal?: AbortSignal): Promise<Connection> {
     const connection = this.#client.createConnection();
     connection.updateOptions({

@@ -12,7 +12,7 @@ beforeEach(() => {
   fixture = new ProductFixture();
 });
 
-/** ms of virtual time until the connect fails, and with what. */
+/** Returns the virtual time in ms until the connect fails, and its error. */
 async function failure(connection: Connection): Promise<{ after: number; error: unknown }> {
   const began = fixture.sim.now;
   const error = await fixture.settle(connection.connect().catch((reason: unknown) => reason));
@@ -41,7 +41,7 @@ describe('DtlsHelloTimeout', () => {
     expect(after).toBe(expected);
   });
 
-  test('ends the wait for a device that does not answer the base station, which itself waits for 4 s', async () => {
+  test('ends the wait for a device that does not answer the base station, which waits for 4 s', async () => {
     const station = await fixture.station();
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);
@@ -73,10 +73,10 @@ test.each([
 });
 
 describe('keep-alive', () => {
-  /** ms in which the packets of a connect are all acknowledged. */
+  /** Time in ms within which all packets of a connect are acknowledged. */
   const SETTLING = 200;
 
-  /** Cuts the link and returns the ms from the connect until the connection has ended. */
+  /** Cuts the link. @returns ms from the connect until the connection has ended */
   async function lost(connection: Connection, one: string, other: string): Promise<number> {
     const began = fixture.sim.now;
     await fixture.sim.run(SETTLING);
@@ -99,7 +99,7 @@ describe('keep-alive', () => {
     ['with KeepAliveMaxRetries alone', { KeepAliveMaxRetries: 1 }, 27_000],
   ];
 
-  test.each(cases)('finds out that a direct connection is lost, %s', async (_, options, expected) => {
+  test.each(cases)('detects the loss of a direct connection, %s', async (_, options, expected) => {
     const under = await fixture.device();
     await fixture.start(under);
     const client = fixture.host('phone', { machine: 'phone' });
@@ -108,10 +108,10 @@ describe('keep-alive', () => {
     expect(await lost(connection, under.host, 'phone')).toBe(expected);
   });
 
-  // A base station may bring a silent device back: by default it is waited for another minute.
+  // A base station may bring a silent device back: by default the client waits another minute.
   const relayedCases = cases.map(([name, options, time]) => [name, options, name === 'by default' ? time + 60_000 : time] as const);
 
-  test.each(relayedCases)('finds out that a relayed connection is lost, %s', async (_, options, expected) => {
+  test.each(relayedCases)('detects the loss of a relayed connection, %s', async (_, options, expected) => {
     await fixture.station();
     const under = await fixture.attached();
     const connection = await fixture.connected(options);

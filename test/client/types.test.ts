@@ -1,4 +1,4 @@
-/** The types of the client SDK. The type checker of `npm run lint` is what tests them; nothing here does anything when it runs. */
+/** The types of the client SDK. The type checker of `npm run lint` tests them; nothing happens when they run. */
 import { describe, expectTypeOf, test } from 'vitest';
 import type {
   Coap,

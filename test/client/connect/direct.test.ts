@@ -1,4 +1,4 @@
-/** Client to device straight, and both ways at once, in virtual time. */
+/** Client directly to the device, and both channels at once, in virtual time. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { connectDirect, DirectCandidates } from '../../../client/connect/direct.ts';
 import { connectChannels } from '../../../client/connect/race.ts';
@@ -22,7 +22,7 @@ beforeEach(async () => {
   await fixture.station();
 });
 
-/** A device that is only reachable straight. */
+/** A device that is only reachable directly. */
 async function direct(): Promise<DeviceUnderTest> {
   const under = await fixture.device({ basestationAttach: false });
   await fixture.start(under);
@@ -39,7 +39,7 @@ function connectionTo(addresses: readonly [string, number][], options: Connectio
 }
 
 describe('direct candidates', () => {
-  test('lead straight to the device, with its ids or without', async () => {
+  test('lead directly to the device, with its ids or without', async () => {
     const { device, host } = await direct();
     device.addCoapResource('GET', '/hello', () => ({ status: 205, payload: 'hello' }));
     for (const options of [{}, { ProductId: ids.productId, DeviceId: ids.deviceId, DeviceFingerprint: device.deviceFingerprint }]) {
@@ -53,7 +53,7 @@ describe('direct candidates', () => {
     }
   });
 
-  test('only the local port answers one who does not know the ids', async () => {
+  test('fail without the ids of the device at any port but the local one', async () => {
     const { device, host } = await direct();
     const stranger = connectionTo([[host, device.p2pPort]]);
     stranger.endOfDirectCandidates();
@@ -65,7 +65,7 @@ describe('direct candidates', () => {
     expect(device.connection(1).isLocal).toBe(false);
   });
 
-  test('one of several is enough, and they may come after connect', async () => {
+  test('connect if one of several works, and may be added after connect', async () => {
     const { device, host } = await direct();
     const connection = connectionTo([[host, 1]]);
     const connecting = connection.connect();
@@ -77,7 +77,7 @@ describe('direct candidates', () => {
     expect(connection.getType()).toBe('DIRECT');
   });
 
-  test('CHANNEL_CHANGED when the device answers from another address', async () => {
+  test('cause CHANNEL_CHANGED when the device answers from another address', async () => {
     const home = fixture.sim.host('home');
     const under = await fixture.device({ environment: home, basestationAttach: false });
     await fixture.start(under);
@@ -99,7 +99,7 @@ describe('direct candidates', () => {
     expect(events).toEqual(['CONNECTED', 'CHANNEL_CHANGED']);
   });
 
-  test('the channel fails only when no more can come', async () => {
+  test('fail only when no more can be added', async () => {
     const { host } = await direct();
     const connection = connectionTo([[host, 1]], { DtlsHelloTimeout: 2_000 });
     let failed = false;
@@ -118,20 +118,20 @@ describe('direct candidates', () => {
     });
   });
 
-  test('without their end the whole connect times out', async () => {
+  test('without their end time the whole connect out', async () => {
     const connection = connectionTo([], { ConnectTimeout: 7_000 });
     const began = fixture.sim.now;
     expect(await fixture.code(connection.connect())).toBe('TIMEOUT');
     expect(fixture.sim.now - began).toBeGreaterThanOrEqual(7_000);
   });
 
-  test('a host that does not resolve is DNS', async () => {
+  test('fail with DNS for a host that does not resolve', async () => {
     const connection = connectionTo([['nowhere.invalid', 5592]]);
     connection.endOfDirectCandidates();
     await expect(fixture.settle(connection.connect())).rejects.toMatchObject({ directCandidatesChannelErrorCode: 'DNS' });
   });
 
-  test('another device at the address is not taken for the one meant', async () => {
+  test('do not accept another device at the address', async () => {
     const { device, host } = await direct();
     const other = connectionTo([[host, device.localPort]], { ProductId: ids.productId, DeviceId: 'de-other', DtlsHelloTimeout: 2_000 });
     other.endOfDirectCandidates();
@@ -142,7 +142,7 @@ describe('direct candidates', () => {
   });
 });
 
-describe('both channels', () => {
+describe('with both channels', () => {
   async function both(address: [string, number] | null, options: ConnectionOptions = {}): Promise<Connection> {
     const connection = fixture.connection(options);
     connection.enableDirectCandidates();
@@ -161,14 +161,14 @@ describe('both channels', () => {
     expect(() => device.connection(2)).toThrow();
   });
 
-  test('the base station serves when the address is of no use', async () => {
+  test('the base station connects when the address is useless', async () => {
     const { host } = await fixture.attached();
     const connection = await both([host, 1]);
     await fixture.settle(connection.connect());
     expect(connection.getType()).toBe('RELAY');
   });
 
-  test('when both fail the error has both codes', async () => {
+  test('the error has both codes when both fail', async () => {
     const { device, host } = await fixture.attached();
     await fixture.settle(device.close());
     const connection = await both([host, 1], { DtlsHelloTimeout: 2_000 });
@@ -200,7 +200,7 @@ describe('both channels', () => {
     ]);
   });
 
-  test('a wrong key at the address does not keep the base station from serving', async () => {
+  test('a wrong key at the address does not stop the base station', async () => {
     const { device } = await fixture.attached();
     const impostor = await fixture.device({ basestationAttach: false, registered: false });
     await fixture.start(impostor);
@@ -212,7 +212,7 @@ describe('both channels', () => {
 });
 
 describe('DtlsHelloTimeout', () => {
-  test.each([[2_000], [20_000]])('of %d ms is how long an address may be silent', async (timeout) => {
+  test.each([[2_000], [20_000]])('limits to %d ms how long an address may be silent', async (timeout) => {
     const { host } = await direct();
     const connection = connectionTo([[host, 1]], { DtlsHelloTimeout: timeout });
     connection.endOfDirectCandidates();
@@ -223,7 +223,7 @@ describe('DtlsHelloTimeout', () => {
   });
 });
 
-describe('sessions that nobody takes', () => {
+describe('unused sessions', () => {
   /** A session that counts how often it was closed. */
   function countedSession() {
     const counted = { closed: 0 };
@@ -231,7 +231,10 @@ describe('sessions that nobody takes', () => {
     return { counted, session };
   }
 
-  /** A client's parts without a network: the direct channel gives `dialled`, the base station's `relayed`, both at the same moment. */
+  /**
+   * A client's parts without a network: the direct channel gives `dialled`, the base station's gives `relayed`, both at
+   * the same moment.
+   */
   function contextOf(dialled: Session, relayed: Session, onEnd = () => {}): ConnectionContext {
     const { clock, crypto } = nodeEnvironment();
     // The end of the connect cancels its timeout.
@@ -261,7 +264,7 @@ describe('sessions that nobody takes', () => {
     };
   }
 
-  test('of two channels that both succeed one is closed', async () => {
+  test('are closed when both channels succeed', async () => {
     const [dialled, relayed] = [countedSession(), countedSession()];
     const candidates = new DirectCandidates();
     candidates.add('10.0.0.1', 1);
@@ -283,7 +286,7 @@ describe('sessions that nobody takes', () => {
     expect([winner.counted.closed, other.counted.closed]).toEqual([0, 1]);
   });
 
-  test('closed just when it is there: the session is closed, too', async () => {
+  test('are closed when the connection closes as the session opens', async () => {
     const { counted, session } = countedSession();
     const connection: ClientConnection = new ClientConnection(contextOf(session, session, () => void connection.close()));
     connection.updateOptions({ PrivateKey: 'key', Remote: false });
@@ -294,8 +297,8 @@ describe('sessions that nobody takes', () => {
   });
 });
 
-describe('a connect that is stopped', () => {
-  /** A connect to one candidate, stopped while its name is resolved or when its session is there. */
+describe('a stopped connect', () => {
+  /** A connect to one candidate, stopped while its name is resolved or when its session opens. */
   function stopped({ whileResolving }: { whileResolving: boolean }) {
     const stop = new AbortController();
     const candidates = new DirectCandidates();
@@ -316,14 +319,14 @@ describe('a connect that is stopped', () => {
     return { counts, connecting: connectDirect(host, network, candidates, { name: 'device', signal: stop.signal }) };
   }
 
-  test('just when a session is there closes that session', async () => {
+  test('closes a session that opens at that moment', async () => {
     const { counts, connecting } = stopped({ whileResolving: false });
     await expect(connecting).rejects.toMatchObject({ code: 'STOPPED' });
     await new Promise((resolve) => setImmediate(resolve));
     expect(counts).toEqual({ dials: 1, closed: 1 });
   });
 
-  test('while a name is resolved dials none of its addresses', async () => {
+  test('dials no address of a name that is being resolved', async () => {
     const { counts, connecting } = stopped({ whileResolving: true });
     await expect(connecting).rejects.toMatchObject({ code: 'STOPPED' });
     await new Promise((resolve) => setImmediate(resolve));

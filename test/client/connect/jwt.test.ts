@@ -1,4 +1,4 @@
-/** A token of an issuer (`ServerJwtToken`): what a client reaches with it, and what it is told. */
+/** A token of an issuer (`ServerJwtToken`): what a client reaches with it, and which errors it gets. */
 import { beforeEach, expect, test, vi } from 'vitest';
 import { describe as describeError } from '../../../cli/frame/errors.ts';
 import type { Connection, ConnectionOptions, NoChannelsError } from '../../../client/node.ts';
@@ -16,7 +16,7 @@ beforeEach(async () => {
   await fixture.attached();
 });
 
-/** A connection that shows what is given and nothing else. */
+/** A connection with the given admission options and no others. */
 function showing(options: ConnectionOptions): Connection {
   const client = fixture.client();
   const connection = client.createConnection();
@@ -25,7 +25,7 @@ function showing(options: ConnectionOptions): Connection {
   return connection;
 }
 
-/** Why the way through the base station failed. */
+/** Returns why the connect through the base station failed. */
 async function refusal(options: ConnectionOptions): Promise<Error & { code: string }> {
   const error = await fixture.settle(
     showing(options)
@@ -35,43 +35,43 @@ async function refusal(options: ConnectionOptions): Promise<Error & { code: stri
   return ((error as NoChannelsError).cause as { remote: Error & { code: string } }).remote;
 }
 
-test('a token that names the device admits beside its server key', async () => {
+test('a token that names the device admits together with its server key', async () => {
   expect(await fixture.code(showing({ ServerKey: 'sk-jwt', ServerJwtToken: GOOD }).connect())).toBe('OK');
 });
 
 test.each<[string, ConnectionOptions, string, RegExp]>([
-  ['one that names another device', { ServerJwtToken: tokenOf(['pr-1.de-9']) }, 'TOKEN_REJECTED', /4\.01.*does not name this device/],
-  ['one that does not hold', { ServerJwtToken: tokenOf([name], { signature: 'bad' }) }, 'TOKEN_REJECTED', /4\.01.*invalid JWT/],
-  ['one that has expired', { ServerJwtToken: tokenOf([name], { expires: 1 }) }, 'TOKEN_REJECTED', /invalid JWT/],
-  ['none where the key asks for one', {}, 'FORBIDDEN', /4\.03.*does not allow this kind/],
-  ['one beside a key that admits alone', { ServerKey: 'sk-a', ServerJwtToken: GOOD }, 'FORBIDDEN', /4\.03/],
-  ['one beside an unknown key', { ServerKey: 'sk-x', ServerJwtToken: GOOD }, 'UNKNOWN_SERVER_KEY', /unknown server key/],
+  ['a token that names another device', { ServerJwtToken: tokenOf(['pr-1.de-9']) }, 'TOKEN_REJECTED', /4\.01.*does not name this device/],
+  ['a token with an invalid signature', { ServerJwtToken: tokenOf([name], { signature: 'bad' }) }, 'TOKEN_REJECTED', /4\.01.*invalid JWT/],
+  ['an expired token', { ServerJwtToken: tokenOf([name], { expires: 1 }) }, 'TOKEN_REJECTED', /invalid JWT/],
+  ['no token where the key requires one', {}, 'FORBIDDEN', /4\.03.*does not allow this kind/],
+  ['a token beside a key that admits alone', { ServerKey: 'sk-a', ServerJwtToken: GOOD }, 'FORBIDDEN', /4\.03/],
+  ['a token beside an unknown key', { ServerKey: 'sk-x', ServerJwtToken: GOOD }, 'UNKNOWN_SERVER_KEY', /unknown server key/],
 ])('%s is refused', async (_, options, code, message) => {
   const error = await refusal({ ServerKey: 'sk-jwt', ...options });
   expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
 });
 
-test('alone it is refused before the base station is asked', async () => {
+test('a token alone is refused before the base station is asked', async () => {
   expect(await refusal({ ServerJwtToken: GOOD })).toMatchObject({
     code: 'INVALID_STATE',
     message: 'the connection option ServerKey, which belongs to ServerJwtToken, is missing',
   });
 });
 
-test('the command line says what to do about a token that is rejected', async () => {
+test('the command line gives a remedy for a rejected token', async () => {
   const connecting = showing({ ServerKey: 'sk-jwt', ServerJwtToken: 'a.b.c' }).connect();
   const error = await fixture.settle(connecting.catch((reason: unknown) => reason));
   expect(describeError(error as Error)).toMatch(/invalid JWT \(TOKEN_REJECTED\): .*fresh token.*--jwt-file/);
 });
 
-test('beside a server connect token it is not looked at, and no function is asked', async () => {
+test('a token beside a server connect token is not used, and its function is not called', async () => {
   const fetch = vi.fn(() => 'a.b.c');
   for (const ServerJwtToken of ['a.b.c', fetch])
     expect(await fixture.code(showing({ ServerJwtToken, ServerConnectToken: SCT }).connect())).toBe('OK');
   expect(fetch).not.toHaveBeenCalled();
 });
 
-test('a function is asked for a fresh one at each connect', async () => {
+test('a function is called for a fresh token at each connect', async () => {
   const fetch = vi.fn(async () => GOOD);
   const options = { ServerKey: 'sk-jwt', ServerJwtToken: fetch };
   for (let connects = 1; connects <= 2; connects++) {
@@ -93,11 +93,11 @@ test.each<[string, () => string | Promise<string>, string, RegExp]>([
   ],
   ['that gives nothing', () => undefined as never, 'INVALID_ARGUMENT', /gave no token/],
   ['that gives a line break', () => `${GOOD}\n`, 'INVALID_ARGUMENT', /gave no token: it must be a JWT/],
-])('a function %s fails the connect, and says so', async (_, ServerJwtToken, code, message) => {
+])('a function %s fails the connect with a message', async (_, ServerJwtToken, code, message) => {
   expect(await refusal({ ServerKey: 'sk-jwt', ServerJwtToken })).toMatchObject({ code, message: expect.stringMatching(message) });
 });
 
-test('a function that never answers ends with the time allowed', async () => {
+test('a function that never answers ends with the connect timeout', async () => {
   const connection = showing({ ServerKey: 'sk-jwt', ServerJwtToken: () => new Promise<string>(() => {}), ConnectTimeout: 3_000 });
   expect(await fixture.code(connection.connect())).toBe('TIMEOUT');
 });

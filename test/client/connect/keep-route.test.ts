@@ -1,4 +1,4 @@
-/** What the search for a route makes of each answer of the base station, and when it asks again. */
+/** How the search for a route handles each answer of the base station, and when it asks again. */
 
 import { EventEmitter } from 'node:events';
 import { describe, expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { stationError } from '../../../protocol/control/index.ts';
 import { RemoteError, type SvcError } from '../../../protocol/errors/index.ts';
 import { Simulation } from '../../../transport/sim/index.ts';
 
-/** A session that wants a route, a base station that refuses as told, and when it was asked. */
+/** A session that wants a route, a base station that refuses with `answer`, and the times of the requests. */
 function searching(refusal: () => SvcError, restReason: SvcError | null = new RemoteError('CLOSED', 'the route ended')) {
   const sim = new Simulation();
   const environment = sim.host('client');
@@ -49,7 +49,7 @@ describe('a connection at rest', () => {
     expect(ended).toMatchObject([{ code: 'CLOSED', message: expect.stringContaining('too old') }]);
   });
 
-  test.each([405, 500])('asks again when something else answers, as a web server in its place: %i', async (status) => {
+  test.each([405, 500])('asks again when another server answers, such as a web server: %i', async (status) => {
     const { sim, asked, ended, stop, over } = searching(() => answer(status));
     await sim.run(20_000);
     expect(ended).toEqual([]);
@@ -60,7 +60,7 @@ describe('a connection at rest', () => {
   });
 });
 
-test('a direct connection that holds back asks at once when it comes to rest', async () => {
+test('a direct connection in a retry pause asks at once when it comes to rest', async () => {
   const { sim, session, asked, emit, stop, over } = searching(() => new RemoteError('TIMEOUT', 'no answer'), null);
   await sim.run(600_000);
   const before = asked.length;

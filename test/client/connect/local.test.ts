@@ -1,4 +1,6 @@
-/** Connects over the local network: phone, devices and strangers in one network of a simulation, the base station elsewhere. */
+/**
+ * Connects over the local network: phone, devices and strangers in one simulated network, the base station elsewhere.
+ */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type Connection, type ConnectionOptions, type Environment, SvcClient } from '../../../client/node.ts';
 import type { DeviceOptions } from '../../../device/index.ts';
@@ -32,7 +34,7 @@ function member(role: string): SimulatedHost {
   return host;
 }
 
-/** A device at home, announced; attached as well where there is a base station. */
+/** A device at home, announced; also attached if there is a base station. */
 async function atHome(options: DeviceOptions & { registered?: boolean } = {}): Promise<DeviceUnderTest> {
   const under = await fixture.device({ environment: member('device'), ...options });
   under.device.enableMdns();
@@ -58,10 +60,10 @@ const codes = (connection: Connection): string[] => [
   connection.getDirectCandidatesChannelErrorCode(),
 ];
 
-/** Type or error code, the three channels, and how many ms it took. */
+/** Type or error code, the three channels, and the duration in ms. */
 type Outcome = [result: string, channels: string[], took: number];
 
-/** A connect that begins now. */
+/** Begins a connect. */
 async function attempt(connection: Connection): Promise<Outcome> {
   const began = fixture.sim.now;
   const result = await connection.connect().then(
@@ -73,7 +75,7 @@ async function attempt(connection: Connection): Promise<Outcome> {
 
 const outcome = (connection: Connection): Promise<Outcome> => fixture.settle(attempt(connection));
 
-/** A stranger at home that says by multicast DNS what the test wants. */
+/** A stranger at home that sends multicast DNS as the test wants. */
 function stranger(): { host: SimulatedHost; say: (port: number) => void; heard: DnsMessage[] } {
   const host = member('stranger');
   const heard: DnsMessage[] = [];
@@ -84,8 +86,8 @@ function stranger(): { host: SimulatedHost; say: (port: number) => void; heard: 
   return { host, say, heard };
 }
 
-describe('a stranger who announces the device at addresses elsewhere', () => {
-  test('brings the client to send nothing there; the device at home is connected', async () => {
+describe('a stranger that announces the device at addresses elsewhere', () => {
+  test('cannot make the client send there; the client connects to the device at home', async () => {
     const { host } = stranger();
     const victims = ['203.0.113.9', '8.8.8.8', '2001:db8:bad::1', '45.12.0.7'];
     const near = ['10.200.0.9', '100.64.7.7', 'fd12:3456::9'];
@@ -110,7 +112,7 @@ describe('a stranger who announces the device at addresses elsewhere', () => {
 });
 
 describe('without a base station', () => {
-  test('a connection is DIRECT here and local at the device, and everything works on it', async () => {
+  test('a connection is DIRECT here and local at the device, and all operations work', async () => {
     const { device } = await atHome();
     device.addCoapResource('GET', '/who', ({ connection }) => ({ status: 205, payload: String(connection.isLocal) }));
     const connection = local({ DeviceFingerprint: device.deviceFingerprint });
@@ -125,14 +127,14 @@ describe('without a base station', () => {
   test.each([
     ['asked for by name', {}, 6],
     ['by a scan, whose question waits for others', { ScanLocalConnect: true }, 300],
-  ])('the device is there within two round trips of the question, %s', async (_, options, most) => {
+  ])('the device answers within two round trips of the question, %s', async (_, options, most) => {
     await atHome();
     const [type, , took] = await outcome(local(options));
     expect(type).toBe('DIRECT');
     expect(took).toBeLessThanOrEqual(most);
   });
 
-  test('of two devices at home the one that is meant is connected', async () => {
+  test('the right one of two devices at home is connected', async () => {
     const other = await atHome({ deviceId: 'de-2' });
     const meant = await atHome();
     for (const ScanLocalConnect of [false, true]) {
@@ -150,7 +152,7 @@ describe('without a base station', () => {
     expect((await fixture.settle(connecting))[0]).toBe('DIRECT');
   });
 
-  test('a device that is announced and silent is NOT_FOUND, 2.5 s after it was found', async () => {
+  test('a silent announced device is NOT_FOUND, 2.5 s after it was found', async () => {
     const { say } = stranger();
     const connecting = attempt(local());
     await fixture.sim.run(1_900);
@@ -160,7 +162,7 @@ describe('without a base station', () => {
     expect(took).toBeLessThan(4_500);
   });
 
-  test('another address of the device serves when the first is silent', async () => {
+  test('another address of the device is used when the first is silent', async () => {
     const { device } = await atHome();
     const { say } = stranger();
     const connection = local({ DeviceFingerprint: device.deviceFingerprint });
@@ -169,20 +171,20 @@ describe('without a base station', () => {
     expect((await fixture.settle(connecting))[0]).toBe('DIRECT');
   });
 
-  test('connects at the same time share the questions, and each is served', async () => {
+  test('concurrent connects share the questions, and each succeeds', async () => {
     await atHome();
     const all = await fixture.settle(Promise.all(Array.from({ length: 20 }, () => attempt(local()))));
     expect(new Set(all.map(([type]) => type))).toEqual(new Set(['DIRECT']));
   });
 });
 
-describe('what ends the search', () => {
+describe('the search ends with', () => {
   const questions = (heard: readonly DnsMessage[]): number => heard.filter(({ response }) => !response).length;
 
   test.each<[string, (connection: Connection) => Promise<unknown>]>([
     ['close', (connection) => connection.close()],
     ['the end of the client', () => client.stop()],
-  ])('%s: STOPPED at once, and nothing is asked afterwards', async (_, end) => {
+  ])('%s: STOPPED at once, and no question follows', async (_, end) => {
     const { heard } = stranger();
     const connection = local({ MdnsTimeout: 60_000 });
     const connecting = attempt(connection);
@@ -196,7 +198,7 @@ describe('what ends the search', () => {
     expect([asked > 0, questions(heard)]).toEqual([true, asked]);
   });
 
-  test('a connection that is there', async () => {
+  test('a connection', async () => {
     await atHome();
     const { heard } = stranger();
     await outcome(local());
@@ -205,12 +207,12 @@ describe('what ends the search', () => {
     expect(questions(heard)).toBe(asked);
   });
 
-  test('ConnectTimeout: TIMEOUT, and the channel was being tried', async () => {
+  test('ConnectTimeout: TIMEOUT, with the channel in progress', async () => {
     const connection = local({ MdnsTimeout: 60_000, ConnectTimeout: 700 });
     expect(await outcome(connection)).toEqual(['TIMEOUT', ['OPERATION_IN_PROGRESS', 'NONE', 'NONE'], 700]);
   });
 
-  test('ConnectTimeout: the message names what was still being tried', async () => {
+  test('ConnectTimeout: the message names the channel in progress', async () => {
     const message = 'no channel to the device within 0.7 s; still being tried: the local network';
     await expect(fixture.settle(local({ MdnsTimeout: 60_000, ConnectTimeout: 700 }).connect())).rejects.toMatchObject({ message });
   });
@@ -221,7 +223,7 @@ describe('beside a base station', () => {
     await fixture.station();
   });
 
-  test('the local network is faster, and the device hears of one connection', async () => {
+  test('the local network is faster, and the device sees one connection', async () => {
     const { device } = await atHome();
     const connection = both();
     const [type, channels] = await outcome(connection);
@@ -239,14 +241,14 @@ describe('beside a base station', () => {
     expect(took).toBe(alone);
   });
 
-  test('the base station is switched off, or without the internet', async () => {
+  test('the local network works while the base station is off or unreachable', async () => {
     await atHome();
     await fixture.settle(fixture.stationUnderTest.basestation.close());
     expect((await outcome(both()))[0]).toBe('DIRECT');
     expect((await outcome(both({ ServerUrl: 'https://nowhere.invalid' })))[0]).toBe('DIRECT');
   });
 
-  test('while it is connecting each channel is in progress', async () => {
+  test('each channel is in progress while it connects', async () => {
     await fixture.attached();
     const connection = both();
     expect(codes(connection)).toEqual(['NONE', 'NONE', 'NONE']);
@@ -256,7 +258,7 @@ describe('beside a base station', () => {
     await fixture.settle(connecting);
   });
 
-  /** Reference §4.3. The device of `ids` is at home, and attached. */
+  /** The code of each channel. The device of `ids` is at home, and attached. */
   const cases: [string, ConnectionOptions, string[], number][] = [
     ['an unknown product', { ProductId: 'pr-x' }, ['NOT_FOUND', 'UNKNOWN_PRODUCT_ID', 'NONE'], 2_000],
     ['Local off, an unknown product', { Local: false, ProductId: 'pr-x' }, ['NONE', 'UNKNOWN_PRODUCT_ID', 'NONE'], 200],
@@ -301,7 +303,7 @@ describe('beside a base station', () => {
     expect([code, channels]).toEqual(['NO_CHANNELS', ['NOT_FOUND', 'UNKNOWN_DEVICE_ID', 'NOT_FOUND']]);
   });
 
-  test('direct candidates without ids: nothing is looked for', async () => {
+  test('direct candidates without ids: the client does not search', async () => {
     const { heard } = stranger();
     const connection = client.createConnection();
     connection.updateOptions({ PrivateKey: client.createPrivateKey(), DtlsHelloTimeout: 1_000 });
@@ -312,7 +314,7 @@ describe('beside a base station', () => {
     expect(heard).toEqual([]);
   });
 
-  test('where there is no multicast DNS the channel is off', async () => {
+  test('without multicast DNS the local channel is off', async () => {
     await fixture.attached();
     const { clock, crypto, network, log } = phone;
     const environment: Environment = { clock, crypto, network, log, createCore: (options) => phone.createCore(options) };
@@ -323,17 +325,17 @@ describe('beside a base station', () => {
   });
 });
 
-describe('with a stranger at home', () => {
+describe('a stranger at home', () => {
   let relayed: DeviceUnderTest;
   beforeEach(async () => {
     await fixture.station();
     relayed = await fixture.attached();
   });
 
-  /** A device of the stranger's with the ids of ours. */
+  /** A stranger's device with the ids of our own. */
   const impostor = (): Promise<DeviceUnderTest> => atHome({ basestationAttach: false, registered: false });
 
-  test('who answers with another key: the base station serves, and the stranger learns no key of the client', async () => {
+  test('that answers with another key: the base station is used, and the stranger learns no key of the client', async () => {
     const { device } = await impostor();
     const seen: string[] = [];
     device.onConnectionEvent((_, event) => seen.push(event));
@@ -345,7 +347,7 @@ describe('with a stranger at home', () => {
     expect(seen).toEqual([]);
   });
 
-  test('who answers with another key while nothing else works: FINGERPRINT_MISMATCH', async () => {
+  test('that answers with another key when nothing else works: FINGERPRINT_MISMATCH', async () => {
     await impostor();
     const pinned = both({ DeviceFingerprint: PIN, ServerUrl: 'https://nowhere.invalid' });
     expect((await outcome(pinned)).slice(0, 2)).toEqual(['FINGERPRINT_MISMATCH', ['FINGERPRINT_MISMATCH', 'DNS', 'NONE']]);
@@ -355,7 +357,7 @@ describe('with a stranger at home', () => {
     });
   });
 
-  test('whose answer comes first: the device at home serves still', async () => {
+  test('that answers first: the device at home is connected', async () => {
     await impostor();
     const { device } = await impostor();
     const connection = local({ DeviceFingerprint: device.deviceFingerprint });
@@ -363,7 +365,7 @@ describe('with a stranger at home', () => {
     expect(connection.getDeviceFingerprint()).toBe(device.deviceFingerprint);
   });
 
-  test('who announces the device at a thousand ports: the relayed connect takes no longer, 32 ports get four packets each', async () => {
+  test('that announces the device at a thousand ports: the relayed connect takes no longer, and 32 ports get four packets each', async () => {
     const [, , alone] = await outcome(fixture.connection({ Local: false }));
     const { host, say } = stranger();
     const packets = new Map<number, number>();
@@ -383,7 +385,7 @@ describe('with a stranger at home', () => {
   });
 });
 
-test('with Remote: false the base station is not asked for anything, although it is named', async () => {
+test('with Remote: false the base station gets no request, even if it is configured', async () => {
   await fixture.station();
   await atHome();
   const before = fixture.stationUnderTest.basestation.stats();

@@ -1,4 +1,7 @@
-/** Address and Stun of a connect: what of the base station's answer reaches the client's channel, and when the client asks to be named. */
+/**
+ * Address and Stun of a connect: which part of the base station's answer reaches the client's channel, and when the
+ * client requests to be named.
+ */
 import { describe, expect, it } from 'vitest';
 import { connectRemote } from '../../../client/connect/relay.ts';
 import { type ConnectionOptions, effectiveOptions } from '../../../client/options.ts';
@@ -15,13 +18,13 @@ import { openStation } from '../../transport/session/support.ts';
 interface Connecting {
   readonly code: string;
   readonly channel: Session;
-  /** As the base station read it. */
+  /** As the base station decoded it. */
   readonly direct: boolean | undefined;
 }
 
 /**
- * Asks a base station that knows a route and no device, and whose answer has these fields, undefined for none.
- * @returns code of the failure, the channel, and what was asked
+ * Connects at a base station that knows a route and no device, and whose answer has these fields, undefined for none.
+ * @returns code of the failure, the channel, and what was requested
  */
 async function connected({ address, stun }: { address?: unknown; stun?: unknown }, given: ConnectionOptions = {}): Promise<Connecting> {
   let direct: boolean | undefined;
@@ -42,12 +45,12 @@ async function connected({ address, stun }: { address?: unknown; stun?: unknown 
 }
 
 describe('the observed address of a connect', () => {
-  it('is that of the channel, whatever becomes of the connect', async () => {
+  it('is that of the channel, even if the connect fails', async () => {
     const { code, channel } = await connected({ address: { Ip: Uint8Array.of(192, 0, 2, 7), Port: 5000 } });
     expect([code, channel.observedAddress]).toEqual(['BAD_RESPONSE', { address: '192.0.2.7', port: 5000 }]);
   });
 
-  it('may be left out', async () => {
+  it('may be missing', async () => {
     const { code, channel } = await connected({});
     expect([code, channel.observedAddress]).toEqual(['BAD_RESPONSE', null]);
   });
@@ -57,14 +60,14 @@ describe('the observed address of a connect', () => {
     ['17 bytes', { Ip: new Uint8Array(17), Port: 5000 }],
     ['port 0', { Ip: new Uint8Array(16), Port: 0 }],
     ['a number', 7],
-  ])('that is %s is refused with the whole answer, and the channel lives on', async (_, address) => {
+  ])('that is %s makes the whole answer invalid, and the channel stays open', async (_, address) => {
     const { code, channel } = await connected({ address });
     expect([code, channel.observedAddress, channel.isOpen]).toEqual(['PARSE', null, true]);
   });
 });
 
 describe('STUN of a connect', () => {
-  it('is that of the channel, and an answer without it says that there is none', async () => {
+  it('is that of the channel, and none if the answer has none', async () => {
     const { channel } = await connected({ stun: [{ Port: 4434 }, { Ip: Uint8Array.of(192, 0, 2, 8), Port: 4435 }] });
     expect(channel.stunServers).toEqual([{ port: 4434 }, { address: '192.0.2.8', port: 4435 }]);
     expect((await connected({})).channel.stunServers).toEqual([]);
@@ -74,14 +77,14 @@ describe('STUN of a connect', () => {
     ['three entries', [{ Port: 1 }, { Port: 2 }, { Port: 3 }]],
     ['a port of 0', [{ Port: 0 }]],
     ['an address of 3 bytes', [{ Ip: new Uint8Array(3), Port: 1 }]],
-  ])('with %s is refused with the whole answer, and the channel lives on', async (_, stun) => {
+  ])('with %s makes the whole answer invalid, and the channel stays open', async (_, stun) => {
     const { code, channel } = await connected({ stun });
     expect([code, channel.stunServers, channel.isOpen]).toEqual(['PARSE', [], true]);
   });
 });
 
-describe('a client asks that the device be told its address', () => {
-  it('when a rendezvous may follow, and else not', async () => {
+describe('a client lets the base station name its address to the device', () => {
+  it('when a rendezvous may follow, and otherwise not', async () => {
     expect((await connected({}, { Rendezvous: true })).direct).toBe(true);
     expect((await connected({}, { Rendezvous: false })).direct).toBeUndefined();
     expect((await connected({})).direct).toBe(true);

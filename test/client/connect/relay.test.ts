@@ -16,7 +16,7 @@ beforeEach(async () => {
 const utf8 = (text: string) => new TextEncoder().encode(text);
 
 describe('connect', () => {
-  test('with a server connect token: relayed, both ends know each other', async () => {
+  test('with a server connect token is relayed, and both ends know each other', async () => {
     const { device } = await fixture.attached();
     const seen: string[] = [];
     device.onConnectionEvent((connection, event) => seen.push(`${connection.ref} ${event} ${connection.clientFingerprint}`));
@@ -31,7 +31,7 @@ describe('connect', () => {
     expect(device.connection(1).type).toBe('RELAY');
   });
 
-  test('with a server key, and without a pin', async () => {
+  test('works with a server key, and without a pin', async () => {
     await fixture.attached();
     const client = fixture.client();
     const connection = client.createConnection();
@@ -46,7 +46,7 @@ describe('connect', () => {
     expect(connection.verified).toBe('none');
   });
 
-  test('several connections of one client share the channel to the base station', async () => {
+  test('shares the channel to the base station among connections of one client', async () => {
     await fixture.attached();
     const client = fixture.client();
     const connections = [1, 2, 3].map(() => fixture.connection({}, client));
@@ -56,7 +56,7 @@ describe('connect', () => {
     expect(station.basestation.stats().connections).toBe(2);
   });
 
-  test('a client that could not start connects once it can', async () => {
+  test('succeeds once the client can start', async () => {
     await fixture.attached();
     const environment = withLog(fixture.sim.host('phone'), silentLog);
     let fails = true;
@@ -79,7 +79,7 @@ describe('connect', () => {
     ['a host that does not resolve', { ServerUrl: 'https://nowhere.invalid' }, 'DNS'],
     ['a base station that is not there', { ServerUrl: 'https://station:1' }, 'CONNECTION_REFUSED'],
     ['a base station with another key', { ServerFingerprint: 'ab'.repeat(32) }, 'FINGERPRINT_MISMATCH'],
-  ])('%s: NO_CHANNELS with NONE, its code, NONE', async (_, options, remote) => {
+  ])('fails with %s: NO_CHANNELS with NONE, its code, NONE', async (_, options, remote) => {
     await fixture.attached();
     const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
     const connection = 'ServerKey' in options ? keyed(given) : fixture.connection({ Local: false, ...given });
@@ -100,14 +100,14 @@ describe('connect', () => {
     return connection;
   };
 
-  test('without key, token and JWT the remote channel is INVALID_STATE', async () => {
+  test('without key, token and JWT fails with INVALID_STATE of the remote channel', async () => {
     await expect(fixture.settle(keyed({}).connect())).rejects.toMatchObject({
       code: 'NO_CHANNELS',
       remoteChannelErrorCode: 'INVALID_STATE',
     });
   });
 
-  test('a device that is not attached is told within 5 s', async () => {
+  test('reports within 5 s that a device is not attached', async () => {
     const { device } = await fixture.attached();
     await fixture.settle(device.close());
     const began = fixture.sim.now;
@@ -115,7 +115,7 @@ describe('connect', () => {
     expect(fixture.sim.now - began).toBeLessThan(5_000);
   });
 
-  test('a base station that is full is CONNECTION_REFUSED, and not blamed on the device', async () => {
+  test('reports a full base station as CONNECTION_REFUSED, and does not blame the device', async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ connections: 1 });
     await fixture.attached();
@@ -128,7 +128,7 @@ describe('connect', () => {
     expect(error).toMatchObject({ code: 'NO_CHANNELS', remoteChannelErrorCode: 'CONNECTION_REFUSED' });
   });
 
-  test('another key than the pinned one ends the connect, and the device never hears of the client', async () => {
+  test('fails at another key than the pinned one, and the device never sees the client', async () => {
     const { device } = await fixture.attached();
     const seen: string[] = [];
     device.onConnectionEvent((_, event) => seen.push(event));
@@ -137,7 +137,7 @@ describe('connect', () => {
     expect(seen).toEqual([]);
   });
 
-  test('close while connecting stops it', async () => {
+  test('stops when the connection is closed', async () => {
     await fixture.attached();
     const connection = fixture.connection();
     const connecting = connection.connect();
@@ -146,7 +146,7 @@ describe('connect', () => {
     await fixture.settle(closing);
   });
 
-  test('close while nothing answers stops it at once', async () => {
+  test('stops at once when it is closed and no answer comes', async () => {
     const client = SvcClient.create({ environment: fixture.sim.host('phone') });
     fixture.sim.link('phone', 'station', { delay: 10, loss: 1 });
     const connection = fixture.connection({}, client);
@@ -160,7 +160,7 @@ describe('connect', () => {
     await fixture.settle(client.stop());
   });
 
-  test('a signal stops it', async () => {
+  test('stops by a signal', async () => {
     await fixture.attached();
     const stop = new AbortController();
     const connecting = fixture.connection().connect({ signal: stop.signal });
@@ -168,7 +168,7 @@ describe('connect', () => {
     expect(await fixture.code(connecting)).toBe('STOPPED');
   });
 
-  test('a device at its limit of connections refuses', async () => {
+  test('is refused by a device at its limit of connections', async () => {
     const { device } = await fixture.attached();
     device.limitConnections(1);
     await fixture.connected();
@@ -180,7 +180,7 @@ describe('connect', () => {
 });
 
 describe('the end of a connection', () => {
-  test('closed here: CLOSED once, everything STOPPED, twice is harmless', async () => {
+  test('closed here: CLOSED once, all operations STOPPED, a second close is harmless', async () => {
     const { device } = await fixture.attached();
     const atDevice: string[] = [];
     device.onConnectionEvent((_, event) => atDevice.push(event));
@@ -212,7 +212,7 @@ describe('the end of a connection', () => {
     expect(await fixture.code(connection.createCoap('GET', '/').execute())).toBe('NOT_CONNECTED');
   });
 
-  test('the base station closes: relayed connections end with a clear reason, a new one works after it is back', async () => {
+  test('the base station closes: relayed connections end with a clear reason, and a new one works after its return', async () => {
     const under = await fixture.attached();
     const connection = await fixture.connected();
     await fixture.settle(station.basestation.close());
@@ -225,7 +225,7 @@ describe('the end of a connection', () => {
     expect((await fixture.connected()).getType()).toBe('RELAY');
   });
 
-  test('a listener may remove itself and may fail', async () => {
+  test('a listener may remove itself, and may fail', async () => {
     await fixture.attached();
     const connection = fixture.connection();
     const events: string[] = [];
@@ -244,7 +244,7 @@ describe('the end of a connection', () => {
   });
 });
 
-test('the log of its environment hears of a client', async () => {
+test('the log of its environment gets the client’s messages', async () => {
   await fixture.attached();
   const heard: string[] = [];
   const log: Log = { ...silentLog, error: (message, fields) => heard.push(`${message} ${JSON.stringify(fields)}`) };
@@ -274,7 +274,7 @@ describe('options', () => {
       const began = fixture.sim.now;
       await fixture.sim.run(() => events.length > 0, 100_000);
       expect(connection.closeReason?.code).toBe('TIMEOUT');
-      // One interval since the last answer, which is up to an interval ago, then the retries.
+      // One interval since the last answer, which is up to an interval old, then the retries.
       expect(fixture.sim.now - began).toBeGreaterThan(interval);
       expect(fixture.sim.now - began).toBeLessThan(2 * interval + 4_000);
     },
@@ -298,7 +298,7 @@ describe('options', () => {
 });
 
 describe('CoAP', () => {
-  test('requests reach their resources, with parameters, payload and who asks', async () => {
+  test('requests reach their resources, with parameters, payload and connection', async () => {
     const { device } = await fixture.attached();
     let target = '20';
     device.addCoapResource('GET', '/target', () => ({ status: 205, payload: target }));
@@ -320,7 +320,7 @@ describe('CoAP', () => {
     expect((await fixture.coap(connection, 'POST', '/p2p/connect')).status).toBe(404);
   });
 
-  test('a handler that fails or says nothing is answered 5.00', async () => {
+  test('a handler that fails or returns nothing is answered 5.00', async () => {
     const { device } = await fixture.attached();
     device.addCoapResource('GET', '/fails', () => {
       throw new Error('secret of the application');
@@ -331,7 +331,7 @@ describe('CoAP', () => {
     expect(await fixture.coap(connection, 'GET', '/silent')).toEqual({ status: 500, text: 'Request unhandled' });
   });
 
-  test('a text is a payload, as its bytes', async () => {
+  test('a text payload is sent as its bytes', async () => {
     const { device } = await fixture.attached();
     device.addCoapResource('POST', '/echo', ({ payload, contentFormat = 60 }) => ({ status: 205, contentFormat, payload }));
     const coap = (await fixture.connected()).createCoap('POST', '/echo');
@@ -341,7 +341,7 @@ describe('CoAP', () => {
     expect(coap.getResponseContentFormat()).toBe(ContentFormat.TEXT_PLAIN);
   });
 
-  test('a payload of 300,000 bytes both ways', async () => {
+  test('a payload of 300,000 bytes passes both ways', async () => {
     const { device } = await fixture.attached();
     device.addCoapResource('POST', '/echo', ({ payload }) => ({ status: 205, contentFormat: 42, payload }));
     const connection = await fixture.connected();
@@ -353,7 +353,7 @@ describe('CoAP', () => {
     expect(Buffer.compare(coap.getResponsePayload(), payload)).toBe(0);
   });
 
-  test('above the limit of requests: 5.03', async () => {
+  test('a request above the limit is answered 5.03', async () => {
     const { device } = await fixture.attached();
     device.limitCoapServerRequests(2);
     const release: (() => void)[] = [];
@@ -368,7 +368,7 @@ describe('CoAP', () => {
     expect(requests.map((request) => request.getResponseStatusCode())).toEqual([205, 205, 503]);
   });
 
-  test('what is under way when the device closes or is gone ends with STOPPED', async () => {
+  test('a pending request ends with STOPPED when the device closes or disappears', async () => {
     const under = await fixture.attached();
     under.device.addCoapResource('GET', '/never', () => new Promise(() => {}));
     const connection = await fixture.connected();
@@ -384,7 +384,7 @@ describe('CoAP', () => {
     expect([connection.closeReason?.code, other.closeReason?.code]).toEqual(['CLOSED', 'TIMEOUT']);
   });
 
-  test('is executed once at a time, and again after that', async () => {
+  test('a request runs once at a time, and can run again', async () => {
     const { device } = await fixture.attached();
     device.addCoapResource('GET', '/hello', () => ({ status: 205 }));
     const coap = (await fixture.connected()).createCoap('GET', '/hello');
@@ -404,7 +404,7 @@ describe('CoAP', () => {
     expect(await fixture.code(request)).toBe('STOPPED');
   });
 
-  test('no answer is TIMEOUT after two minutes', async () => {
+  test('a request without answer is TIMEOUT after two minutes', async () => {
     const { device } = await fixture.attached();
     device.addCoapResource('GET', '/never', () => new Promise(() => {}));
     const connection = await fixture.connected();
@@ -418,7 +418,7 @@ describe('CoAP', () => {
 describe('streams', () => {
   const PORT = 5;
 
-  /** A device that sends back what it gets. */
+  /** A device that echoes. */
   async function echo() {
     const under = await fixture.attached();
     under.device.addStreamListener(PORT, async (incoming) => {
@@ -428,7 +428,7 @@ describe('streams', () => {
     return under;
   }
 
-  test('bytes come back, and the end does too', async () => {
+  test('carry bytes both ways, and the end', async () => {
     await echo();
     const stream = (await fixture.connected()).createStream();
     await fixture.settle(stream.open(PORT));
@@ -445,7 +445,7 @@ describe('streams', () => {
     expect(stream.stats()).toMatchObject({ bytesRead: sent.length, bytesWritten: sent.length });
   });
 
-  test('readSome gives what has arrived, at most as much as is asked for', async () => {
+  test('return from readSome the bytes that have arrived, up to the requested count', async () => {
     await echo();
     const stream = (await fixture.connected()).createStream();
     await fixture.settle(stream.open(PORT));
@@ -455,7 +455,7 @@ describe('streams', () => {
     stream.abort();
   });
 
-  test('as WHATWG streams', async () => {
+  test('work as WHATWG streams', async () => {
     await echo();
     const stream = (await fixture.connected()).createStream();
     await fixture.settle(stream.open(PORT));
@@ -466,7 +466,7 @@ describe('streams', () => {
     expect(await fixture.settle(reading)).toBe(text);
   });
 
-  test('one that was refused may be opened again', async () => {
+  test('may be opened again after a refusal', async () => {
     const { device } = await fixture.attached();
     const stream = (await fixture.connected()).createStream();
     expect(await fixture.code(stream.open(7))).toBe('STOPPED');
@@ -474,7 +474,7 @@ describe('streams', () => {
     expect(await fixture.code(stream.open(7))).toBe('OK');
   });
 
-  test('a port without a listener, and a listener that refuses, are STOPPED', async () => {
+  test('are STOPPED by a port without a listener, and by a listener that refuses', async () => {
     const { device } = await fixture.attached();
     device.addStreamListener(6, (incoming) => incoming.refuse());
     const closed = device.addStreamListener(7, () => {});
@@ -483,7 +483,7 @@ describe('streams', () => {
     for (const port of [PORT, 6, 7]) expect(await fixture.code(connection.createStream().open(port))).toBe('STOPPED');
   });
 
-  test('nobody decides: reset after 30 s', async () => {
+  test('are reset after 30 s when the listener does not decide', async () => {
     const { device } = await fixture.attached();
     device.addStreamListener(PORT, () => {});
     const connection = await fixture.connected();
@@ -493,7 +493,7 @@ describe('streams', () => {
     expect(fixture.sim.now - began).toBeLessThan(32_000);
   });
 
-  test('above the limit of streams they are refused, and one that ended makes room', async () => {
+  test('above the limit are refused, and one that ends frees a slot', async () => {
     const { device } = await echo();
     device.limitStreams(2);
     const connection = await fixture.connected();
@@ -505,7 +505,7 @@ describe('streams', () => {
     expect(await fixture.code(connection.createStream().open(PORT))).toBe('OK');
   });
 
-  test('abort ends what is outstanding on both ends', async () => {
+  test('abort pending operations at both ends', async () => {
     const { device } = await fixture.attached();
     let atDevice: Promise<string> | null = null;
     device.addStreamListener(PORT, (incoming) => {
@@ -523,7 +523,7 @@ describe('streams', () => {
     expect(await fixture.settle(atDevice as unknown as Promise<string>)).toBe('STOPPED');
   });
 
-  test('the end of the connection ends its streams', async () => {
+  test('end with their connection', async () => {
     await echo();
     const connection = await fixture.connected();
     const stream = connection.createStream();
@@ -533,7 +533,7 @@ describe('streams', () => {
     await reading;
   });
 
-  test('stream segments that are used up make streams wait, not fail', async () => {
+  test('wait, and do not fail, when stream segments are used up', async () => {
     const under = await fixture.device();
     under.device.limitStreamSegments(64);
     await fixture.start(under);
@@ -556,7 +556,7 @@ describe('streams', () => {
   });
 });
 
-test('a token is a coarse filter: without it the base station lets nobody through', async () => {
+test('a token is a coarse filter: without it the base station admits no client', async () => {
   const { device } = await fixture.attached();
   device.addServerConnectToken('second');
   await fixture.sim.run(() => device.areServerConnectTokensSynchronized());

@@ -1,4 +1,4 @@
-/** A connection without a pin of the base station: TLS proves it. */
+/** A connection without a pin of the base station: TLS authenticates the station. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SvcClient as BrowserClient } from '../../../client/browser.ts';
 import type { ConnectionOptions, SvcClient } from '../../../client/node.ts';
@@ -25,7 +25,7 @@ function unpinned(options: ConnectionOptions = {}, from: Pick<SvcClient, 'create
 }
 
 describe('without a pin', () => {
-  test('TLS proves the base station, once for many connections, and the connection says so', async () => {
+  test('TLS authenticates the base station, once for many connections, and the connection shows it', async () => {
     const asked = publishDocument(fixture);
     const connections = [unpinned(), unpinned(), unpinned()];
     expect(connections[0]!.stationVerified).toBeNull();
@@ -34,14 +34,14 @@ describe('without a pin', () => {
     expect(asked.length).toBe(1);
   });
 
-  test('the roots of the options check it, and each set of roots for itself', async () => {
+  test('the roots of the options check its certificate, and each set of roots counts separately', async () => {
     const asked = publishDocument(fixture);
     const [one, two] = [unpinned({ RootCerts: PEM_OF_ROOT }), unpinned()];
     await fixture.settle(Promise.all([one.connect(), two.connect()]));
     expect(asked.map(({ rootCerts }) => rootCerts)).toEqual([PEM_OF_ROOT, undefined]);
   });
 
-  test('a certificate that does not hold is the error of the remote channel, with its reason', async () => {
+  test('an invalid certificate is the error of the remote channel, with its reason', async () => {
     publishDocument(fixture, new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'the certificate of station has expired'));
     const connection = unpinned();
     const error = await fixture.settle(connection.connect().catch((reason: unknown) => reason));
@@ -50,7 +50,7 @@ describe('without a pin', () => {
     expect(connection.stationVerified).toBeNull();
   });
 
-  test('another key than the document names is FINGERPRINT_MISMATCH of the base station, after it was asked again', async () => {
+  test('another key than that of the document is FINGERPRINT_MISMATCH of the base station, after a second request', async () => {
     const asked = publishDocument(fixture, { fingerprint: 'ab'.repeat(32) });
     const connection = unpinned();
     const error = await fixture.settle(connection.connect().catch((reason: unknown) => reason));
@@ -61,7 +61,7 @@ describe('without a pin', () => {
 });
 
 describe('with a pin', () => {
-  test('nothing is fetched, and TLS does not replace it', async () => {
+  test('the document is not fetched, and TLS does not replace the pin', async () => {
     const asked = publishDocument(fixture);
     const connection = await fixture.connected();
     expect(connection.stationVerified).toBe('pinned');
@@ -77,14 +77,14 @@ describe('with a pin', () => {
   });
 });
 
-test('RootCerts that are no PEM are INVALID_ARGUMENT with a sentence', () => {
+test('RootCerts that are no PEM are INVALID_ARGUMENT with a message', () => {
   for (const RootCerts of ['x', 7 as never]) {
     const update = (): void => client.createConnection().updateOptions({ RootCerts });
     expect(update).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('root certificates') }));
   }
 });
 
-test('a host without https, as a browser, needs the pin', async () => {
+test('a host without https, such as a browser, needs the pin', async () => {
   const host = fixture.host('browser');
   const { getHttps: _, ...environment } = withLog(host, host.log);
   const connection = unpinned({}, BrowserClient.create({ environment }));

@@ -1,4 +1,7 @@
-/** A connection that begins relayed becomes direct, and goes back when the direct path dies: what both ends are told, and what `paths()` says meanwhile. */
+/**
+ * A relayed connection migrates to a direct path, and back when the direct path dies: the events at both ends, and what
+ * `paths()` says meanwhile.
+ */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection, ConnectionOptions } from '../../../client/node.ts';
 import type { SimulatedHost } from '../../../transport/sim/index.ts';
@@ -7,7 +10,7 @@ import { ProductFixture } from '../../support/fixture/products.ts';
 let fixture: ProductFixture;
 let phone: SimulatedHost;
 let home: SimulatedHost;
-/** What each end was told, with the type that the connection had then. */
+/** The events of each end, with the connection's type at that time. */
 let events: string[];
 beforeEach(async () => {
   fixture = new ProductFixture();
@@ -35,7 +38,7 @@ describe('a relayed connection becomes direct', () => {
   test('within a second, and both ends see CHANNEL_CHANGED', async () => {
     const connection = await relayed();
     expect([connection.getType(), connection.paths().whyNotDirect?.code]).toEqual(['RELAY', 'IN_PROGRESS']);
-    // Nothing has been measured, and no guess is shown.
+    // No measurement has been made, and none is guessed.
     expect(connection.paths().paths.map(({ rtt }) => rtt)).toEqual([null]);
     await fixture.sim.run(1_000);
     expect(connection.getType()).toBe('DIRECT');
@@ -63,9 +66,9 @@ describe('a relayed connection becomes direct', () => {
     expect(events.sort()).toEqual(['client CHANNEL_CHANGED RELAY', 'device CHANNEL_CHANGED RELAY']);
   });
 
-  test('and keeps the relay behind it for as long as it lives', async () => {
+  test('and keeps the relay as long as it lives', async () => {
     const connection = await relayed();
-    // Longer than a client keeps a channel to a base station that nothing needs.
+    // Longer than a client keeps an unused channel to a base station.
     await fixture.sim.run(300_000);
     expect(overs(connection).sort()).toEqual(['active ipv6', 'warm relay']);
     fixture.sim.link(phone, home, { loss: 1 });
@@ -73,7 +76,7 @@ describe('a relayed connection becomes direct', () => {
     expect(connection.getType()).toBe('RELAY');
   });
 
-  test('not with Rendezvous: false', async () => {
+  test('but not with Rendezvous: false', async () => {
     const connection = await relayed({ Rendezvous: false });
     await fixture.sim.run(5_000);
     expect([connection.getType(), connection.paths().whyNotDirect?.code, overs(connection)]).toEqual([
@@ -84,7 +87,7 @@ describe('a relayed connection becomes direct', () => {
   });
 });
 
-test('paths() names the base station, what it sees, and what its STUN says', async () => {
+test('paths() names the base station, the address it sees, and the addresses its STUN reports', async () => {
   const connection = await relayed();
   await fixture.sim.run(1_000);
   const { station } = connection.paths();

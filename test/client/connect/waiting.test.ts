@@ -17,7 +17,7 @@ beforeEach(async () => {
   station = await fixture.station();
 });
 
-/** A connect under way, with its events. Its result: OK or a code, after how many ms. */
+/** A connect under way, with its events. Its result: OK or a code, and the duration in ms. */
 function connecting(options: ConnectionOptions = {}, connection?: Connection) {
   const made = connection ?? fixture.connection({ Local: false, IgnoreDeviceNotAttached: true, ...options });
   const events: string[] = [];
@@ -38,14 +38,14 @@ async function away(): Promise<DeviceUnderTest> {
   return under;
 }
 
-/** Clients that wait, and routes, at the base station. */
+/** Waiting clients and routes at the base station. */
 const atStation = (): (number | undefined)[] => {
   const { waiting, routes } = station.basestation.stats();
   return [waiting, routes];
 };
 
 describe('a device that is not attached', () => {
-  test.each([1_000, 15_000, 110_000])('is waited for: connected as soon as it attaches, after %d ms', async (time) => {
+  test.each([1_000, 15_000, 110_000])('is connected as soon as it attaches, after %d ms', async (time) => {
     const { device, events: ofDevice } = await away();
     const { connection, events, result } = connecting();
     await fixture.sim.run(time);
@@ -62,7 +62,7 @@ describe('a device that is not attached', () => {
     expect([connection.isConnected, atStation()]).toEqual([true, [0, 1]]);
   });
 
-  test('is waited for until ConnectTimeout; the base station forgets the client', async () => {
+  test('is awaited until ConnectTimeout; then the base station forgets the client', async () => {
     await away();
     const { connection, events, result } = connecting({ ConnectTimeout: 50_000 });
     expect(await fixture.settle(result)).toEqual(['TIMEOUT', 50_000]);
@@ -74,7 +74,7 @@ describe('a device that is not attached', () => {
     ]);
   });
 
-  test('close ends the wait at once; the base station forgets the client', async () => {
+  test('is no longer awaited after close; the base station forgets the client', async () => {
     await away();
     const { connection, events, result } = connecting();
     await fixture.sim.run(20_000);
@@ -84,7 +84,7 @@ describe('a device that is not attached', () => {
     expect([events, atStation()]).toEqual([['WAITING_FOR_ATTACH'], [0, 0]]);
   });
 
-  test.each([5, 15, 25, 35, 45])('close %d ms after the connect began leaves nothing at the base station', async (time) => {
+  test.each([5, 15, 25, 35, 45])('leaves nothing at the base station when close follows %d ms after connect', async (time) => {
     await away();
     const { connection, result } = connecting();
     await fixture.sim.run(time);
@@ -94,7 +94,7 @@ describe('a device that is not attached', () => {
     expect(atStation()).toEqual([0, 0]);
   });
 
-  test('without the option it fails, and without a wait there is no event', async () => {
+  test('fails without the option, and emits no event without a wait', async () => {
     const { device } = await away();
     const without = connecting({ IgnoreDeviceNotAttached: false });
     expect((await fixture.settle(without.result))[0]).toBe('NOT_ATTACHED');
@@ -105,7 +105,7 @@ describe('a device that is not attached', () => {
     expect([without.events, events]).toEqual([[], ['CONNECTED']]);
   });
 
-  test('the other channels go on: a direct candidate that comes meanwhile is connected, and the wait ends', async () => {
+  test('does not stop other channels: a direct candidate added meanwhile connects, and the wait ends', async () => {
     const { device, host } = await away();
     const connection = fixture.connection({ Local: false, IgnoreDeviceNotAttached: true });
     connection.enableDirectCandidates();
@@ -117,7 +117,7 @@ describe('a device that is not attached', () => {
     expect([connection.getType(), atStation()]).toEqual(['DIRECT', [0, 0]]);
   });
 
-  test('several connects of one client wait side by side', async () => {
+  test('is awaited by several connects of one client side by side', async () => {
     const { device } = await away();
     const client = fixture.client();
     const options = { Local: false, IgnoreDeviceNotAttached: true };
@@ -130,8 +130,8 @@ describe('a device that is not attached', () => {
   });
 });
 
-describe('what interrupts a wait does not end it', () => {
-  test.each(['is closed', 'is killed'])('the base station %s and starts again', async (how) => {
+describe('a wait survives', () => {
+  test.each(['is closed', 'is killed'])('a base station that %s and starts again', async (how) => {
     const { device } = await away();
     const { events, result } = connecting();
     await fixture.sim.run(5_000);
@@ -146,7 +146,7 @@ describe('what interrupts a wait does not end it', () => {
     expect(events).toEqual(['WAITING_FOR_ATTACH', 'CONNECTED']);
   });
 
-  test('a device that is attached and does not answer counts as away', async () => {
+  test('a device that is attached and does not answer', async () => {
     const silent = await fixture.raw.client();
     await station.register(ids, silent.host.fingerprint);
     await silent.open(new Router<Session>().on('POST', StationPath.P2P_CONNECT, () => new Promise(() => {})));
@@ -161,7 +161,7 @@ describe('what interrupts a wait does not end it', () => {
     expect((await fixture.settle(result))[0]).toBe('OK');
   });
 
-  test('a base station that does not know how to wait is asked again, less and less often', async () => {
+  test('a base station that cannot wait: it is asked again, less and less often', async () => {
     let asked = 0;
     const router = new Router<Session>().on('POST', ClientPath.CONNECT, () => {
       asked++;
@@ -176,7 +176,7 @@ describe('what interrupts a wait does not end it', () => {
   });
 });
 
-describe('what a person must mend ends it', () => {
+describe('a fault that a person must fix ends a wait:', () => {
   test.each<[string, ConnectionOptions, string]>([
     ['an unknown device', { DeviceId: 'de-x' }, 'UNKNOWN_DEVICE_ID'],
     ['a wrong token', { ServerConnectToken: 'wrong' }, 'TOKEN_REJECTED'],

@@ -26,7 +26,7 @@ let client: SvcClient;
 let privateKey: string;
 let verdict: boolean;
 let events: ForwardingEvent[];
-/** Of the device, that are open. */
+/** Open sessions of the device. */
 let connections: Set<DeviceConnection>;
 
 beforeEach(async () => {
@@ -77,7 +77,7 @@ async function opening(services = [NAMES], options: Partial<PortForwardingOption
   return PortForwarding.open({ ...given, ...options });
 }
 
-/** A program on the phone that asks the port once. @returns what came back */
+/** A program on the phone that asks the port once. @returns the answers */
 async function asked({ ports }: PortForwarding, index = 0): Promise<string[]> {
   const got: string[] = [];
   const socket = await phone.network.bind({ port: 0, host: '127.0.0.1', receive: (data) => got.push(new TextDecoder().decode(data)) });
@@ -93,7 +93,7 @@ function disconnect(): void {
   for (const connection of connections) void connection.close();
 }
 
-test('several services, each on a port of its own, with what the device says of it', async () => {
+test('several services have a port each, with the metadata that the device gives', async () => {
   const forwarding = await open([NAMES, { kind: 'udp', id: 'time', localPort: 1234 }]);
   expect(forwarding.ports).toMatchObject([
     { kind: 'udp', service: { id: 'names', type: 'dns', metadata: { id: 'names' } } },
@@ -104,7 +104,7 @@ test('several services, each on a port of its own, with what the device says of 
 });
 
 describe('the connection ends', () => {
-  test('by the device: the port stays, and leads there again', async () => {
+  test('by the device: the port stays, and is connected again', async () => {
     const forwarding = await open();
     const { port } = forwarding.ports[0]!;
     expect(await asked(forwarding)).toEqual(['question']);
@@ -117,7 +117,7 @@ describe('the connection ends', () => {
     expect(await asked(forwarding)).toEqual(['question']);
   });
 
-  test('by the network: it rests, goes on, and after a longer outage is made again', async () => {
+  test('by the network: it rests, resumes, and after a longer outage is made again', async () => {
     const forwarding = await open([NAMES], { connection: await fixture.settle(connect({ KeepAliveProfile: 'live' })) });
     const cut = (loss: number): void => fixture.sim.link('phone', 'station', { delay: 10, loss });
     cut(1);
@@ -137,7 +137,7 @@ describe('the connection ends', () => {
   });
 });
 
-test('pauses between attempts differ, and none is longer than half a minute', async () => {
+test('pauses between attempts differ, and last at most half a minute', async () => {
   const attempts: number[] = [];
   const connect = async (): Promise<Connection> => {
     attempts.push(fixture.sim.now);
@@ -154,11 +154,11 @@ test('pauses between attempts differ, and none is longer than half a minute', as
   expect(new Set(pauses).size).toBe(pauses.length);
 });
 
-describe('it ends for good, and its ports lead nowhere', () => {
+describe('forwarding ends for good, and its ports lead nowhere, with', () => {
   test.each<[string, () => void, string]>([
-    ['a service that is there no more', () => under.device.removeUdpTunnelService('names'), 'NOT_FOUND'],
+    ['a service that was removed', () => under.device.removeUdpTunnelService('names'), 'NOT_FOUND'],
     ['permission that was withdrawn', () => (verdict = false), 'FORBIDDEN'],
-    ['a token that was taken back', () => under.device.removeServerConnectToken(SCT), 'NO_CHANNELS'],
+    ['a token that was withdrawn', () => under.device.removeServerConnectToken(SCT), 'NO_CHANNELS'],
   ])('%s', async (_, refuse, code) => {
     const forwarding = await open();
     refuse();
@@ -172,7 +172,7 @@ describe('it ends for good, and its ports lead nowhere', () => {
     await fixture.settle(forwarding.close());
   });
 
-  test('not by a token that may be another one next time', async () => {
+  test('but not with a token that may be another one next time', async () => {
     await open([NAMES], { renewsToken: true });
     under.device.removeServerConnectToken(SCT);
     await run(2_000);
@@ -183,7 +183,7 @@ describe('it ends for good, and its ports lead nowhere', () => {
     await fixture.sim.run(() => last()?.kind === 'connected', 60_000);
   });
 
-  test('not by the base station, where the connection did without', async () => {
+  test('but not with the base station, where the connection was made without it', async () => {
     const direct = async (): Promise<Connection> => {
       const connection = fixture.connection({ PrivateKey: privateKey, Remote: events.length > 1 }, client);
       connection.enableDirectCandidates();
@@ -204,14 +204,14 @@ describe('it ends for good, and its ports lead nowhere', () => {
   });
 });
 
-test('a flow that the device refuses is told with the reason', async () => {
+test('a flow that the device refuses is reported with the reason', async () => {
   const forwarding = await open();
   verdict = false;
   expect(await asked(forwarding)).toEqual([]);
   expect(last()).toMatchObject({ kind: 'refused', service: NAMES, error: { code: 'FORBIDDEN' } });
 });
 
-describe('nothing stays open when it cannot begin', () => {
+describe('nothing stays open when it cannot begin:', () => {
   test('more services than 32', async () => {
     const services = Array.from({ length: 33 }, () => NAMES);
     expect(await fixture.code(opening(services))).toBe('INVALID_ARGUMENT');
@@ -219,7 +219,7 @@ describe('nothing stays open when it cannot begin', () => {
     expect(forwarding.ports).toHaveLength(32);
   });
 
-  test('a port that is taken: the error names the service, and the ports before it are free again', async () => {
+  test('a port that is taken: the error names the service, and the earlier ports are free again', async () => {
     await phone.network.bind({ port: 1235, receive: () => {} });
     const services: ForwardedService[] = [
       { ...NAMES, localPort: 1234 },
@@ -234,7 +234,7 @@ describe('nothing stays open when it cannot begin', () => {
   });
 });
 
-test('closed, it has neither port nor connection, and makes none again', async () => {
+test('after close it has neither port nor connection, and makes none', async () => {
   const forwarding = await open();
   const { port } = forwarding.ports[0]!;
   await fixture.settle(forwarding.close());

@@ -1,4 +1,7 @@
-/** A local TCP port on loopback whose connection to the device comes and goes: a scripted session, and a clock that the test moves. */
+/**
+ * A local TCP port on loopback whose connection to the device comes and goes: a scripted session, and a clock that the
+ * test advances.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -8,7 +11,7 @@ import { Deferred } from '../../../transport/deferred.ts';
 import type { Clock } from '../../../transport/environment.ts';
 import type { SessionStream } from '../../../transport/session/index.ts';
 
-/** A stream that keeps what is written, and says nothing. */
+/** A stream that keeps what is written, and sends nothing. */
 class Stream {
   readonly opened: Promise<void>;
   written = '';
@@ -85,12 +88,12 @@ function pass(ms: number): void {
   for (const { run } of timers.filter(({ at }) => at <= now)) run();
 }
 
-/** A local program that has sent something. */
+/** A local program that has sent some bytes. */
 async function program(text = 'hello'): Promise<Socket> {
   const socket = connect({ port: port.port, host: '127.0.0.1' });
   programs.push(socket);
   socket.on('error', () => {});
-  // One that is reset at once may never have been open.
+  // A socket that is reset at once may never have opened.
   await Promise.race([once(socket, 'connect'), once(socket, 'close')]).catch(() => {});
   socket.write(text);
   return socket;
@@ -100,7 +103,7 @@ const until = (condition: () => boolean): Promise<void> => vi.waitFor(() => expe
 const isReset = (socket: Socket): Promise<void> => until(() => socket.destroyed);
 
 describe('without a connection to the device', () => {
-  test('local connections wait, and go on when there is one, with what they have sent', async () => {
+  test('local connections wait, and continue with their bytes when it comes', async () => {
     await program('one');
     await program('two');
     await until(() => port.waiting === 2);
@@ -109,7 +112,7 @@ describe('without a connection to the device', () => {
     expect([port.waiting, timers.length]).toEqual([0, 0]);
   });
 
-  test(`each waits ${WAIT / 1000} s, then it is reset, and told`, async () => {
+  test(`each waits ${WAIT / 1000} s, then it is reset and reported`, async () => {
     const early = await program();
     await until(() => port.waiting === 1);
     pass(WAIT - 1);
@@ -121,7 +124,7 @@ describe('without a connection to the device', () => {
     expect(refused).toMatchObject([{ code: 'NOT_CONNECTED', message: expect.stringContaining('10 s') }]);
   });
 
-  test(`${MAX_WAITING} wait at a time; one more is reset at once, until they make room`, async () => {
+  test(`${MAX_WAITING} wait at a time; one more is reset at once, until a slot is free`, async () => {
     const waiting = await Promise.all(Array.from({ length: MAX_WAITING }, () => program()));
     await until(() => port.waiting === MAX_WAITING);
     await isReset(await program());
@@ -132,7 +135,7 @@ describe('without a connection to the device', () => {
     await until(() => port.waiting === 1);
   });
 
-  test('closing resets those that wait', async () => {
+  test('close resets those that wait', async () => {
     const socket = await program();
     await until(() => port.waiting === 1);
     await port.close();
@@ -148,7 +151,7 @@ describe('with a connection to the device', () => {
     await until(() => session.streams[0]?.written === 'hello');
   });
 
-  test('that rests: new ones wait until it goes on', async () => {
+  test('that rests: new ones wait until it resumes', async () => {
     port.attach(session, 7);
     session.restReason = new RemoteError('TIMEOUT', 'silent');
     await program();
@@ -158,7 +161,7 @@ describe('with a connection to the device', () => {
     await until(() => session.streams[0]?.written === 'hello');
   });
 
-  test('that was lost: new ones wait for the next, and nothing goes on over the one before', async () => {
+  test('that was lost: new ones wait for the next, and none uses the previous one', async () => {
     port.attach(session, 7);
     session.isOpen = false;
     await program();
@@ -169,7 +172,7 @@ describe('with a connection to the device', () => {
     await until(() => next.streams[0]?.written === 'hello');
   });
 
-  test('what the device refuses is reset and told; what a program gives up is not', async () => {
+  test('a refusal by the device is reset and reported; a program that gives up is not', async () => {
     port.attach(session, 7);
     const [first, second] = [await program(), await program()];
     await until(() => session.streams.length === 2);
@@ -179,7 +182,7 @@ describe('with a connection to the device', () => {
     expect(refused).toMatchObject([{ message: expect.stringContaining('ECONNREFUSED') }]);
   });
 
-  test('what fails because the connection ended is reset and not told', async () => {
+  test('a failure because the connection ended is reset and not reported', async () => {
     port.attach(session, 7);
     const socket = await program();
     await until(() => session.streams.length === 1);

@@ -1,4 +1,7 @@
-/** `IamUtil` with a real device under access control: what people do, through the base station and straight. */
+/**
+ * `IamUtil` with a real device under access control: the operations of its users, through the base station and
+ * directly.
+ */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { IamUtil, type PairingMode } from '../../../client/node.ts';
 import { GuardedDevice } from '../../device/iam/guarded-device.ts';
@@ -38,7 +41,7 @@ async function guest(username: string): Promise<IamUtil> {
 describe('pairing', () => {
   const local: PairingMode[] = ['PasswordOpen', 'LocalOpen', 'PasswordInvite', 'LocalInitial'];
 
-  test('a device offers what is possible over the connection', async () => {
+  test('offers the modes that are possible on the connection', async () => {
     const [near, far] = [new IamUtil(await guarded.direct()), new IamUtil(await guarded.relayed())];
     expect(await guarded.settle(near.getAvailablePairingModes())).toEqual(local);
     expect(await guarded.settle(far.getAvailablePairingModes())).toEqual(['PasswordOpen', 'PasswordInvite']);
@@ -63,12 +66,12 @@ describe('pairing', () => {
     const fingerprint = connection.getClientFingerprint();
     expect(paired).toMatchObject({ mode, user: { username, role, fingerprints: [{ fingerprint, name: 'phone' }] } });
     expect(connection.verified).toBe(mode.startsWith('Password') ? 'password' : 'none');
-    // Again, it is that user already.
+    // The second time it is that user already.
     expect(await guarded.settle(iam.pair({ username }))).toMatchObject({ mode: null, user: { username } });
     expect(await guarded.settle(iam.isCurrentUserPaired())).toBe(true);
   });
 
-  test('what is refused, by its name', async () => {
+  test('names each refusal', async () => {
     await guest('bob');
     const [near, far] = [new IamUtil(await guarded.direct()), new IamUtil(await guarded.relayed())];
     expect(await outcome(near.pairLocalOpen('bob'))).toBe('USERNAME_EXISTS');
@@ -96,7 +99,7 @@ describe('pairing', () => {
 });
 
 describe('an administrator', () => {
-  test('sees and sets everything of a user', async () => {
+  test('reads and sets everything of a user', async () => {
     const admin = await administrator();
     const { sct } = await guarded.settle(admin.createUser('carol', { password: 'invited', role: 'Standard' }));
     const first = await guarded.settle(admin.getUser('carol'));
@@ -137,7 +140,7 @@ describe('an administrator', () => {
     expect(guarded.iam.hasPassword('caroline')).toBe(false);
   });
 
-  test('lists, and changes the device', async () => {
+  test('lists users, roles and settings, and changes the device', async () => {
     const admin = await administrator();
     expect(await guarded.settle(admin.listUsers())).toEqual(['admin']);
     expect(await guarded.settle(admin.listRoles())).toEqual(['Unpaired', 'Guest', 'Standard', 'Administrator']);
@@ -152,7 +155,7 @@ describe('an administrator', () => {
     expect(await guarded.settle(admin.getDeviceDetails())).toMatchObject({ friendlyName: 'Lamp' });
   });
 
-  test('is told what is wrong', async () => {
+  test('gets the reason of each error', async () => {
     const admin = await administrator();
     await guest('bob');
     expect(await outcome(admin.createUser('bob'))).toBe('USERNAME_EXISTS');
@@ -178,7 +181,7 @@ describe('an administrator', () => {
     expect(guarded.iam.usernames).toEqual(['admin']);
   });
 
-  test('puts a user out with its connections', async () => {
+  test('deletes a user together with its connections', async () => {
     const admin = await administrator();
     const iam = await guest('bob');
     await guarded.settle(admin.deleteUser('bob'));
@@ -188,7 +191,7 @@ describe('an administrator', () => {
   });
 });
 
-test('a guest does as its role says: what is its own, and no more', async () => {
+test('a guest does what its role allows, for itself alone', async () => {
   const iam = await guest('bob');
   const blocked = 'BLOCKED_BY_DEVICE_CONFIGURATION';
   expect(await outcome(iam.updateUserDisplayName('bob', 'Bob'))).toBeUndefined();
@@ -201,7 +204,7 @@ test('a guest does as its role says: what is its own, and no more', async () => 
   expect(await outcome(iam.deleteUser('admin'))).toBe(blocked);
 });
 
-test('nobody is a user before pairing', async () => {
+test('no client is a user before pairing', async () => {
   const iam = new IamUtil(await guarded.relayed());
   expect(await outcome(iam.getCurrentUser())).toBe('USER_DOES_NOT_EXIST');
   expect(await outcome(iam.listUsers())).toBe('BLOCKED_BY_DEVICE_CONFIGURATION');

@@ -1,4 +1,4 @@
-/** `IamUtil` against a device that gives each answer: what is sent, what comes of it, and the error each status becomes. */
+/** `IamUtil` against a device that gives each answer: the request, the result, and the error for each status. */
 import { describe, expect, test } from 'vitest';
 import { IamError, type IamUtil } from '../../../client/node.ts';
 import type { CborValue } from '../../../protocol/cbor/index.ts';
@@ -9,7 +9,7 @@ const FP = '0123456789abcdef'.repeat(4);
 
 let scripted: ScriptedDevice;
 
-/** Name, call, line, success, body that is sent, result. */
+/** Name, call, request line, success status, request body, result. */
 type Operation = [string, (iam: IamUtil) => Promise<unknown>, string, number | [number, CborValue], (CborValue | undefined)?, unknown?];
 
 const operations: readonly Operation[] = [
@@ -126,21 +126,21 @@ const operations: readonly Operation[] = [
   ['updateFriendlyName', (iam) => iam.updateFriendlyName('Lamp'), 'PUT /iam/device-info/friendly-name', 204, 'Lamp'],
 ];
 
-describe('what is sent, and what comes of it', () => {
+describe('the request and its result:', () => {
   test.each(operations)('%s', async (_, call, line, success, body, result) => {
     scripted = await ScriptedDevice.make({ [line]: typeof success === 'number' ? success : cbor(...success) });
     expect(await scripted.outcome(call(scripted.iam))).toEqual(result);
     expect(scripted.asked).toEqual([body === undefined ? [line] : [line, body]]);
   });
 
-  test('a name is one segment of the path, whatever it holds', async () => {
+  test('a name is one path segment, whatever it contains', async () => {
     scripted = await ScriptedDevice.make();
     await scripted.outcome(scripted.iam.getUser('a/b c%2F'));
     expect(scripted.asked).toEqual([['GET /iam/users/a%2Fb%20c%252F']]);
   });
 });
 
-describe('what a status becomes', () => {
+describe('each status is an error:', () => {
   const always = { 400: 'INVALID_INPUT', 401: 'AUTHENTICATION_ERROR', 403: 'BLOCKED_BY_DEVICE_CONFIGURATION', 429: 'TOO_MANY_REQUESTS' };
   const others = { 413: 'INVALID_INPUT', 418: 'BAD_RESPONSE', 500: 'FAILED', 503: 'FAILED' };
   const own: Readonly<Record<string, Readonly<Record<number, unknown>>>> = {
@@ -171,7 +171,7 @@ describe('what a status becomes', () => {
     for (const status of statuses) expect([status, await scripted.outcome(call(scripted.iam))]).toEqual([status, expected[status]]);
   });
 
-  test('the error is remote, has the status and tells what the device said, without control characters', async () => {
+  test('the error is remote, and has the status and the device’s text without control characters', async () => {
     const said = new TextEncoder().encode('no\u001b[2J room');
     scripted = await ScriptedDevice.make({ 'GET /iam/users': { status: 500, payload: said } });
     const error = await scripted.failure(scripted.iam.listUsers());
@@ -193,7 +193,7 @@ describe('what a status becomes', () => {
     expect(error.code).toBe('BAD_RESPONSE');
   });
 
-  test.each(['', '.', '..'])('a name that is no name (%j) is INVALID_INPUT, and nothing is sent', async (name) => {
+  test.each(['', '.', '..'])('an invalid name (%j) is INVALID_INPUT, and no request is sent', async (name) => {
     scripted = await ScriptedDevice.make();
     const error = await scripted.failure(scripted.iam.deleteUser(name));
     expect(error).toBeInstanceOf(LocalError);
@@ -201,14 +201,14 @@ describe('what a status becomes', () => {
     expect(scripted.asked).toEqual([]);
   });
 
-  test('STOPPED after close', async () => {
+  test('a call after close is STOPPED', async () => {
     scripted = await ScriptedDevice.make();
     await scripted.settle(scripted.connection.close());
     expect(await scripted.outcome(scripted.iam.listUsers())).toBe('STOPPED');
   });
 });
 
-describe('4.04 that may mean two things', () => {
+describe('an ambiguous 4.04:', () => {
   const role = 'PUT /iam/users/bob/role';
   test.each<[string, Parameters<typeof ScriptedDevice.make>[0], string]>([
     ['the user is there', { 'GET /iam/roles': cbor(205, ['Guest']), 'GET /iam/users/bob': cbor(205, user('bob')) }, 'ROLE_DOES_NOT_EXIST'],
@@ -225,7 +225,7 @@ describe('4.04 that may mean two things', () => {
   test.each([
     ['removeUserFingerprint', (iam: IamUtil) => iam.removeUserFingerprint('bob', FP)],
     ['sendUserPushTest', (iam: IamUtil) => iam.sendUserPushTest('bob')],
-  ])('%s of a user who is there is NOT_FOUND', async (_, call) => {
+  ])('%s for an existing user is NOT_FOUND', async (_, call) => {
     scripted = await ScriptedDevice.make({ 'GET /iam/users/bob': cbor(205, user('bob')) });
     expect(await scripted.outcome(call(scripted.iam))).toBe('NOT_FOUND');
   });
@@ -246,7 +246,7 @@ describe('createUser', () => {
     ]);
   });
 
-  test('asks nothing more for a user without role and password', async () => {
+  test('sends no more requests for a user without role and password', async () => {
     scripted = await ScriptedDevice.make(created);
     await scripted.outcome(scripted.iam.createUser('bob'));
     expect(lines()).toEqual(['POST /iam/users']);
@@ -262,7 +262,7 @@ describe('createUser', () => {
     expect(lines().at(-1)).toBe('DELETE /iam/users/bob');
   });
 
-  test('says that the user stays when it cannot be deleted either', async () => {
+  test('reports that the user stays when it cannot be deleted either', async () => {
     scripted = await ScriptedDevice.make({ ...created, 'PUT /iam/users/bob/role': 404, 'DELETE /iam/users/bob': 403 });
     const error = await scripted.failure(scripted.iam.createUser('bob', { role: 'Other' }));
     expect(error).toMatchObject({
@@ -272,7 +272,7 @@ describe('createUser', () => {
     });
   });
 
-  test('deletes nobody when the user was there before', async () => {
+  test('deletes no user that existed before', async () => {
     scripted = await ScriptedDevice.make({ 'POST /iam/users': 409 });
     expect(await scripted.outcome(scripted.iam.createUser('bob', { role: 'Guest' }))).toBe('USERNAME_EXISTS');
     expect(lines()).toEqual(['POST /iam/users']);

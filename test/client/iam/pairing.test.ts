@@ -1,4 +1,4 @@
-/** Pairing from the client's side: the password first where one is needed, and the helper that chooses the way. */
+/** Pairing from the client's side: the password first where one is needed, and the helper that chooses the mode. */
 import { describe, expect, test } from 'vitest';
 import {
   choosePairingMode,
@@ -13,7 +13,7 @@ import { cbor, ScriptedDevice, user } from './scripted-device.ts';
 
 let scripted: ScriptedDevice;
 
-/** The connection of the scripted, with logins that are only noted, and refused with `refusal`. */
+/** The connection of the scripted device, with logins that are only recorded, and refused with `refusal`. */
 function withLogins(refusal?: Error): { iam: IamUtil; logins: string[][] } {
   const logins: string[][] = [];
   const connection: IamConnection = {
@@ -28,7 +28,7 @@ function withLogins(refusal?: Error): { iam: IamUtil; logins: string[][] } {
 }
 
 describe('pairing by password', () => {
-  test('open: logs in with the empty name, then asks for the user', async () => {
+  test('open: logs in with the empty name, then requests the user', async () => {
     scripted = await ScriptedDevice.make({ 'POST /iam/pairing/password-open': 201 });
     const { iam, logins } = withLogins();
     expect(await scripted.outcome(iam.pairPasswordOpen('bob', 'secret', { fingerprintName: 'phone' }))).toBeUndefined();
@@ -49,7 +49,7 @@ describe('pairing by password', () => {
     ['NOT_FOUND', 'PAIRING_MODE_DISABLED'],
     ['TOO_MANY_REQUESTS', 'TOO_MANY_REQUESTS'],
     ['STOPPED', 'STOPPED'],
-  ])('a login that ends with %s is %s, and nothing is asked', async (code, expected) => {
+  ])('a login that ends with %s is %s, and no request follows', async (code, expected) => {
     scripted = await ScriptedDevice.make();
     const { iam } = withLogins(new RemoteError(code, 'no'));
     expect(await scripted.outcome(iam.pairPasswordOpen('bob', 'secret'))).toBe(expected);
@@ -57,14 +57,14 @@ describe('pairing by password', () => {
     expect(scripted.asked).toEqual([]);
   });
 
-  test('a password that is none is INVALID_INPUT, an invitation of nobody too', async () => {
+  test('an empty password is INVALID_INPUT, and so is an invitation without a name', async () => {
     scripted = await ScriptedDevice.make();
     expect(await scripted.outcome(scripted.iam.pairPasswordOpen('bob', ''))).toBe('INVALID_INPUT');
     expect(await scripted.outcome(scripted.iam.pairPasswordInvite('', 'secret'))).toBe('INVALID_INPUT');
     expect(scripted.asked).toEqual([]);
   });
 
-  test('what the device says to the request', async () => {
+  test('passes on the device’s answer to the request', async () => {
     const [open, invite] = ['POST /iam/pairing/password-open', 'POST /iam/pairing/password-invite'];
     scripted = await ScriptedDevice.make({ [open]: [401, 403, 404, 409], [invite]: [401, 403, 404, 409] });
     const { iam } = withLogins();
@@ -114,7 +114,7 @@ describe('pair', () => {
       [['', 'pw']],
     ],
     ['a mode', { mode: 'LocalOpen', username: 'bob' }, [], 'local-open', { Username: 'bob' }, []],
-  ])('with %s', async (_, options, offered, path, body, expectedLogins) => {
+  ])('pairs with %s', async (_, options, offered, path, body, expectedLogins) => {
     const line = `POST /iam/pairing/${path}`;
     scripted = await ScriptedDevice.make({ 'GET /iam/me': becomes('bob'), 'GET /iam/pairing': modes(...offered), [line]: 201 });
     const { iam, logins } = withLogins();
@@ -123,7 +123,7 @@ describe('pair', () => {
     expect(scripted.asked).toContainEqual(body === undefined ? [line] : [line, body]);
   });
 
-  test('changes nothing when this client is that user', async () => {
+  test('changes nothing when this client is already that user', async () => {
     scripted = await ScriptedDevice.make();
     const Fingerprints = [{ Fingerprint: scripted.connection.getClientFingerprint() }];
     scripted.answers('GET /iam/me', cbor(205, user('bob', { Fingerprints })));
@@ -134,7 +134,7 @@ describe('pair', () => {
     expect(new Set(scripted.asked.map(([line]) => line))).toEqual(new Set(['GET /iam/me']));
   });
 
-  test('asks for what is missing, and only for that', async () => {
+  test('asks for the missing values, and only for those', async () => {
     scripted = await ScriptedDevice.make({
       'GET /iam/me': becomes('bob'),
       'GET /iam/pairing': modes('PasswordOpen'),
@@ -155,7 +155,7 @@ describe('pair', () => {
     expect(scripted.asked).toContainEqual(['POST /iam/pairing/password-open', { Username: 'bob' }]);
   });
 
-  test('goes on when this client is a user by password alone', async () => {
+  test('continues when this client is a user by password alone', async () => {
     const me = cbor(205, user('bob'));
     scripted = await ScriptedDevice.make({ 'GET /iam/me': me, 'POST /iam/pairing/password-invite': 201 });
     const { iam } = withLogins();
@@ -183,7 +183,7 @@ describe('pair', () => {
       /choose the mode/,
     ],
     ['the string is none', { pairing: 'p=pr' }, [], 'INVALID_ARGUMENT', /not a pairing string/],
-  ])('says what to do when %s', async (_, options, offered, code, message) => {
+  ])('gives a remedy when %s', async (_, options, offered, code, message) => {
     scripted = await ScriptedDevice.make({ 'GET /iam/me': 404, 'GET /iam/pairing': modes(...offered) });
     const { iam, logins } = withLogins();
     const error = await scripted.failure(iam.pair(options));
@@ -193,7 +193,7 @@ describe('pair', () => {
   });
 });
 
-test('what a mode needs', () => {
+test('missingForPairing names the missing values of a mode', () => {
   expect(missingForPairing('LocalInitial', {})).toEqual([]);
   expect(missingForPairing('LocalOpen', {})).toEqual(['user name']);
   expect(missingForPairing('PasswordInvite', { username: 'bob' })).toEqual(['password']);
@@ -207,6 +207,6 @@ test.each<[PairingMode[], Parameters<typeof choosePairingMode>[1], PairingMode]>
   [['PasswordInvite'], { username: 'bob' }, 'PasswordInvite'],
   [['PasswordInvite', 'LocalInitial'], { username: 'bob', invited: true }, 'PasswordInvite'],
   [['LocalOpen', 'PasswordInvite'], { username: 'bob', password: 'pw' }, 'PasswordInvite'],
-])('of %j with %j: %s', (modes, given, expected) => {
+])('of the modes %j with %j the choice is %s', (modes, given, expected) => {
   expect(choosePairingMode(modes, given)).toBe(expected);
 });

@@ -1,4 +1,6 @@
-/** A raw device that answers every request below /iam with what the test says, and a client connected to it, in virtual time. */
+/**
+ * A raw device that answers every request below /iam as the test says, and a client connected to it, in virtual time.
+ */
 import { type Connection, IamUtil } from '../../../client/node.ts';
 import { type CborValue, decode, encode } from '../../../protocol/cbor/index.ts';
 import { type CoapMethod, type CoapReply, Router, textReply } from '../../../protocol/coap/index.ts';
@@ -28,20 +30,20 @@ const patterns = [
 /** `GET /iam/me`. */
 export type Line = string;
 
-/** Answers in their order, the last one for good. A number is a status, of an error with the text "said so". */
+/** Answers in their order, the last one repeatedly. A number is a status, of an error with the text "said so". */
 export type Given = CoapReply | number | (CoapReply | number)[];
 
 export class ScriptedDevice {
   readonly fixture = new ProductFixture({ link: { delay: 5 } });
   readonly connection: Connection;
   readonly iam: IamUtil;
-  /** What was asked, with bodies decoded, oldest first. */
+  /** The requests, with bodies decoded, oldest first. */
   readonly asked: [Line, unknown?][] = [];
   readonly #answers = new Map<Line, CoapReply[]>();
 
   /** With a client connected to it. */
   static async make(answers: Readonly<Record<Line, Given>> = {}): Promise<ScriptedDevice> {
-    // At the first login it would take real time, which virtual time does not wait for.
+    // At the first login it would take real time, for which virtual time does not wait.
     await loadExchange();
     const made = new ScriptedDevice();
     for (const [line, given] of Object.entries(answers)) made.answers(line, given);
@@ -56,17 +58,17 @@ export class ScriptedDevice {
     this.iam = new IamUtil(this.connection);
   }
 
-  /** From now on; lines without an answer are 4.04. */
+  /** Valid from now on; lines without an answer are 4.04. */
   answers(line: Line, given: Given): void {
     this.#answers.set(line, (Array.isArray(given) ? given : [given]).map(reply));
   }
 
-  /** What the promise resolves with, or the code of its error. */
+  /** Returns what the promise resolves with, or the code of its error. */
   async outcome(promise: Promise<unknown>): Promise<unknown> {
     return this.settle(promise.catch((error: { code: string }) => error.code));
   }
 
-  /** The error the promise rejects with. */
+  /** Returns the error that the promise rejects with. */
   async failure(promise: Promise<unknown>): Promise<Error & { code: string; status?: number }> {
     const failed = promise.then(
       () => Promise.reject(new Error('it did not fail')),

@@ -1,4 +1,7 @@
-/** UDP tunnels in virtual time: a program at the client, a base station or none, a device, and a service on a host of its own. */
+/**
+ * UDP tunnels in virtual time: a program at the client, a base station or none, a device, and a service on a host of
+ * its own.
+ */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Connection, SvcClient, UdpTunnel, UdpTunnelOptions } from '../../../client/node.ts';
 import type { AuthorizationRequest } from '../../../device/index.ts';
@@ -17,7 +20,7 @@ let phone: SimulatedHost;
 let client: SvcClient;
 let asked: AuthorizationRequest[];
 let verdict: boolean;
-/** What the service got: source port and text. It answers with the text in capitals, `much` with too much. */
+/** What the service received: source port and text. It answers in capitals; to `much` its answer is too long. */
 let served: { port: number; text: string }[];
 
 beforeEach(async () => {
@@ -54,7 +57,7 @@ async function startService(): Promise<string> {
   return host.addresses[0]!;
 }
 
-/** A program on the phone with a socket of its own. */
+/** A program on the phone with its own socket. */
 class Program {
   readonly got: string[] = [];
   readonly #port: number;
@@ -97,13 +100,13 @@ async function opened(connection: Connection, options: UdpTunnelOptions = {}): P
 const stats = () => under.device.udpTunnelServiceStats('names');
 
 describe.each(['RELAY', 'DIRECT'] as const)('over %s', (way) => {
-  test('a question and its answer, the first after the time of the way', async () => {
+  test('a question is answered; the first answer takes the time of the whole way', async () => {
     const tunnel = await opened(await connected(way));
     const program = await Program.start(tunnel);
     const began = fixture.sim.now;
     program.send('svc.example');
     await fixture.sim.run(() => program.got.length > 0);
-    // 10 ms each link: the way to the device is one or two, the service one more, and back.
+    // 10 ms per link: one or two to the device, one more to the service, and back.
     expect(fixture.sim.now - began).toBeLessThan(way === 'RELAY' ? 70 : 50);
     expect(program.got).toEqual(['SVC.EXAMPLE']);
     expect(tunnel.stats()).toEqual({
@@ -113,7 +116,7 @@ describe.each(['RELAY', 'DIRECT'] as const)('over %s', (way) => {
     expect(stats()).toEqual({ flows: 1, sent: 1, received: 1, tooLong: 0, dropped: 0 });
   });
 
-  test('each program has its flow, and its answers; each flow is authorized', async () => {
+  test('each program has a flow, and gets its answers; each flow is authorized', async () => {
     const tunnel = await opened(await connected(way));
     const programs = await Promise.all([0, 1, 2].map(() => Program.start(tunnel)));
     for (const round of ['a', 'b']) {
@@ -126,7 +129,7 @@ describe.each(['RELAY', 'DIRECT'] as const)('over %s', (way) => {
     expect(asked[3]?.attributes).toEqual({ 'UdpTunnel:ServiceId': 'names', 'UdpTunnel:ServiceType': 'dns' });
   });
 
-  test('loss and reordering: what comes is whole, comes once, and the flow goes on', async () => {
+  test('loss and reordering: datagrams arrive whole and once, and the flow continues', async () => {
     const link = { delay: 10, loss: 0.05, jitter: 20 };
     for (const to of ['station', under.host]) fixture.sim.link('phone', to, link);
     const tunnel = await opened(await connected(way));
@@ -158,7 +161,7 @@ describe.each(['RELAY', 'DIRECT'] as const)('over %s', (way) => {
   });
 });
 
-test('a datagram that fits no packet is dropped and counted, on either end; the flow goes on', async () => {
+test('a datagram that fits no packet is dropped and counted at either end, and the flow continues', async () => {
   const tunnel = await opened(await connected());
   const program = await Program.start(tunnel);
   program.send('x'.repeat(1_158));
@@ -172,7 +175,7 @@ test('a datagram that fits no packet is dropped and counted, on either end; the 
 });
 
 describe('a flow ends', () => {
-  test('after two minutes without a datagram, at both ends, and the next one begins another', async () => {
+  test('after two minutes without a datagram, at both ends; the next one begins another', async () => {
     const tunnel = await opened(await connected());
     const program = await Program.start(tunnel);
     for (let i = 0; i < 5; i++) {
@@ -189,7 +192,7 @@ describe('a flow ends', () => {
     expect(asked).toHaveLength(3);
   });
 
-  test('by the idle timeout of the service, and no failure rests upon it', async () => {
+  test('by the idle timeout of the service, which counts as no failure', async () => {
     under.device.addUdpTunnelService({
       id: 'short',
       type: 'dns',
@@ -239,7 +242,7 @@ describe('a flow ends', () => {
     expect(stats().flows).toBe(0);
   });
 
-  test('with its service, and no other comes', async () => {
+  test('with its service, and no other replaces it', async () => {
     const connection = await connected();
     const tunnel = await opened(connection);
     const program = await Program.start(tunnel);
@@ -259,7 +262,7 @@ describe('a flow ends', () => {
 });
 
 describe('a flow is refused', () => {
-  test('when permission was withdrawn: the program is not heard for a second, and not once asked for each datagram', async () => {
+  test('when permission was withdrawn: the program’s datagrams are dropped for a second, without a request for each', async () => {
     const tunnel = await opened(await connected());
     const program = await Program.start(tunnel);
     verdict = false;
@@ -278,7 +281,7 @@ describe('a flow is refused', () => {
     expect(served.map(({ text }) => text)).toEqual(['now']);
   });
 
-  test('above the limit of its type; those that are open stay', async () => {
+  test('above the limit of its type; open flows stay', async () => {
     const tunnel = await opened(await connected());
     under.device.limitUdpTunnelFlows('dns', 1);
     const [first, second] = [await Program.start(tunnel), await Program.start(tunnel)];
@@ -292,7 +295,7 @@ describe('a flow is refused', () => {
     expect(tunnel.stats()).toMatchObject({ flows: 1, flowsFailed: 1 });
   });
 
-  test('above the limit of one connection; others have their own', async () => {
+  test('above the limit of one connection; other connections have their own', async () => {
     under.device.limitUdpTunnelFlowsPerConnection(2);
     const tunnels = [await opened(await connected()), await opened(await connected('DIRECT'))];
     const programs = await Promise.all(tunnels.flatMap((tunnel) => [1, 2, 3].map(() => Program.start(tunnel))));
@@ -304,7 +307,7 @@ describe('a flow is refused', () => {
   });
 });
 
-test('more programs than flows: the one that was silent longest makes room', async () => {
+test('with more programs than flows the one that was silent longest is replaced', async () => {
   const tunnel = await opened(await connected(), { maxFlows: 2 });
   const programs = await Promise.all([1, 2, 3].map(() => Program.start(tunnel)));
   for (const index of [0, 1, 0, 2, 0]) {
@@ -317,7 +320,7 @@ test('more programs than flows: the one that was silent longest makes room', asy
   expect(new Set(served.map(({ port }) => port)).size).toBe(3);
 });
 
-test('datagrams go through while a download fills the connection', async () => {
+test('datagrams pass while a download fills the connection', async () => {
   under.device.addStreamListener(7, async (incoming) => incoming.accept().write(new Uint8Array(4_000_000)));
   fixture.sim.link(under.host, 'station', { delay: 10, rate: 8_000_000 });
   const connection = await connected();
@@ -334,8 +337,8 @@ test('datagrams go through while a download fills the connection', async () => {
   expect((await fixture.settle(reading)).length).toBe(4_000_000);
 });
 
-describe('what cannot be opened', () => {
-  test('says why', async () => {
+describe('a refused open', () => {
+  test('has its reason', async () => {
     const connection = await connected();
     expect(await fixture.code(connection.createUdpTunnel().open('nothing'))).toBe('NOT_FOUND');
     expect(await fixture.code(connection.createUdpTunnel().open('a/b'))).toBe('INVALID_ARGUMENT');
@@ -353,7 +356,7 @@ describe('what cannot be opened', () => {
     expect(await fixture.code(connection.createUdpTunnel().open('names'))).toBe('STOPPED');
   });
 
-  test('a port of the system: what to do, and the tunnel can be opened at another', async () => {
+  test('of a privileged port has a remedy, and the tunnel can be opened at another', async () => {
     const connection = await connected();
     const refused = bindError(Object.assign(new Error('bind EACCES'), { code: 'EACCES' }), { port: 53, receive: () => {} });
     const bind = vi.spyOn(phone.network, 'bind').mockRejectedValueOnce(refused);
@@ -368,7 +371,7 @@ describe('what cannot be opened', () => {
     expect(program.got).toEqual(['LATE']);
   });
 
-  test('at the device', () => {
+  test('of a service at the device has its reason', () => {
     const service = { id: 'x', type: 'dns', host: '192.0.2.1', port: 1 };
     const add = (change: object) => () => under.device.addUdpTunnelService({ ...service, ...change });
     expect(add({ id: 'names' })).toThrow(expect.objectContaining({ code: 'IN_USE' }));

@@ -1,4 +1,4 @@
-/** `svc admin device invite`, and what a base station without devices says, on a data directory. */
+/** `svc admin device invite`, and the start of a base station without devices, on a data directory. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,7 +50,7 @@ describe('invite', () => {
     expect(err).not.toContain(out.trim());
   });
 
-  test('product, device id and time are its own, and --json says all of it', async () => {
+  test('has options for product, device id and time, and --json has all of it', async () => {
     const { out } = await invite('pr-1', '--device-id', 'de-1', '--expires', '30m', '--json');
     const told = JSON.parse(out);
     expect(told).toMatchObject({ productId: 'pr-1', deviceId: 'de-1', productMade: true, command: 'svc device --join -' });
@@ -59,7 +59,7 @@ describe('invite', () => {
     expect((await invite()).err).not.toContain('was missing');
   });
 
-  test('several products and none given: a refusal that names them, and a command that runs', async () => {
+  test('refuses when there are several products and none is given, naming them and a command that runs', async () => {
     for (const product of ['pr-1', 'pr-2']) await admin('product', 'add', product);
     const { code, err } = await invite();
     expect([code, err]).toEqual([
@@ -86,7 +86,7 @@ describe('invite', () => {
     expect(await inStore((store) => store.products())).toEqual([]);
   });
 
-  test('a device that has a key is not invited', async () => {
+  test('refuses a device that has a key', async () => {
     await admin('product', 'add', 'pr-1');
     await admin('device', 'add', 'pr-1', 'de-1', '--fingerprint', fingerprint);
     const { code, err } = await invite('--device-id', 'de-1');
@@ -94,19 +94,19 @@ describe('invite', () => {
     expect(err).toContain(`has a key already: choose another id, or svc admin device remove pr-1 de-1 --data ${data}\n`);
   });
 
-  test('a base station that was never started cannot be named', async () => {
+  test('refuses for a base station that was never started', async () => {
     rmSync(join(data, 'station.json'));
     const { code, err } = await invite();
     expect([code, err]).toEqual([1, `svc: the base station was never started: start it once with svc basestation --data ${data}\n`]);
   });
 
-  test('--help of a product is that of invite', async () => {
+  test('has the same --help below a product', async () => {
     expect((await invite('pr-1', '--help')).out).toContain('--expires <time>');
   });
 });
 
 describe('the list', () => {
-  test('shows what is open, revoked and used, and whose key used it', async () => {
+  test('shows open, revoked and used invitations, and whose key used one', async () => {
     expect((await invite('list')).out).toBe('no invitations\n');
     const made: string[] = [];
     for (let count = 0; count < 3; count++) made.push(JSON.parse((await invite('--json')).out).invitationId as string);
@@ -130,7 +130,7 @@ describe('the list', () => {
   });
 });
 
-test('the list of devices says that no base station runs', async () => {
+test('the list of devices shows that no base station runs', async () => {
   await admin('product', 'add', 'pr-1');
   await admin('device', 'add', 'pr-1', 'de-1');
   const { out, err } = await admin('device', 'list');
@@ -152,7 +152,7 @@ describe('a base station without devices', () => {
     return out;
   }
 
-  test('prints a join string at a terminal, and takes the one before back', async () => {
+  test('prints a join string at a terminal, and withdraws the previous one', async () => {
     const strings = [await said(true), await said(true)].map((text) => /^svc:\/\/join#\S+$/m.exec(text)![0]);
     expect(decodeJoinString(strings[1]!)).toMatchObject({ server: 'station.example:4433', productId: 'pr-home' });
     const states = await inStore((store) =>
@@ -161,7 +161,7 @@ describe('a base station without devices', () => {
     expect(states).toEqual([true, false]);
   });
 
-  test('elsewhere names the command, and makes nothing', async () => {
+  test('only names the command without a terminal', async () => {
     expect(await said(false)).toBe(`no devices yet; this prints a string by which one joins:  svc admin device invite --data ${data}\n`);
     expect(await inStore((store) => store.products())).toEqual([]);
   });
@@ -171,7 +171,7 @@ describe('a base station without devices', () => {
     expect(await said(true)).toContain(`svc admin device invite pr-1 --data ${data}\n`);
   });
 
-  test('with a device it says nothing', async () => {
+  test('prints nothing about joining once it has a device', async () => {
     await admin('product', 'add', 'pr-1');
     await admin('device', 'add', 'pr-1', 'de-1');
     expect([await said(true), await said(false)]).toEqual(['', '']);

@@ -30,7 +30,7 @@ async function json<T>(...words: string[]): Promise<T> {
   return JSON.parse(out) as T;
 }
 
-test('from nothing to a registered device: the default organization makes itself', async () => {
+test('a device is registered from nothing: the default organization is made implicitly', async () => {
   expect((await admin('product', 'add', 'pr-1')).out).toBe('pr-1\n');
   expect((await admin('device', 'add', 'pr-1', 'de-1', '--fingerprint', fingerprint.toUpperCase())).out).toBe('de-1\n');
   const [organization] = await json<{ organizationId: string }[]>('org', 'list');
@@ -38,7 +38,7 @@ test('from nothing to a registered device: the default organization makes itself
   expect(await json('device', 'list', 'pr-1')).toMatchObject([{ productId: 'pr-1', deviceId: 'de-1', fingerprint, name: null }]);
 });
 
-test('ids are made up where none is given', async () => {
+test('ids are generated where none is given', async () => {
   const { productId } = await json<{ productId: string }>('product', 'add');
   expect(productId).toMatch(/^pr-[a-z2-7]{8}$/);
   expect((await json<{ deviceId: string }>('device', 'add', productId)).deviceId).toMatch(/^de-[a-z2-7]{8}$/);
@@ -56,7 +56,7 @@ test('a server key is printed once and kept as a hash', async () => {
   expect(await json('key', 'list')).toEqual([]);
 });
 
-test('a server key may be brought along and limited to products', async () => {
+test('a server key may be given by the operator, and limited to products', async () => {
   await admin('product', 'add', 'pr-1');
   const added = await json<{ appId: string }>('key', 'add', 'sk-1234567890abcdef', '--product', 'pr-1');
   expect(added).toMatchObject({ serverKey: 'sk-1234567890abcdef', productIds: ['pr-1'] });
@@ -67,7 +67,7 @@ test('a server key may be brought along and limited to products', async () => {
 
 const ISSUER = ['--jwt-issuer', 'https://login.example', '--jwt-audience', 'svc', '--jwt-jwks-uri', 'https://login.example/keys'];
 
-test('a server key that asks for tokens of an issuer is shown, changed and made an ordinary one', async () => {
+test('a server key that requires tokens of an issuer is shown, changed and made an ordinary one', async () => {
   const { appId, ...added } = await json<{ appId: string }>('key', 'add', 'sk-1234567890abcdef', ...ISSUER);
   const jwt = { issuer: 'https://login.example', audience: 'svc', jwksUri: 'https://login.example/keys', svcIdsClaim: 'svc_ids' };
   expect(added).toMatchObject({ authType: 'JWT', jwt });
@@ -105,7 +105,7 @@ test.each<[string, string[], RegExp]>([
   expect(await json('key', 'list')).toMatchObject([{ authType: 'NONE', jwt: null }]);
 });
 
-test('an API key has the record of the specification and a secret shown once', async () => {
+test('an API key has the record of the specification and a secret that is shown once', async () => {
   const words = [
     '--name',
     'ops',
@@ -139,7 +139,7 @@ test('an API key has the record of the specification and a secret shown once', a
   expect((await admin('apikey', 'remove', 'ak-1')).code).toBe(0);
 });
 
-test('fingerprints change and records go', async () => {
+test('fingerprints can be changed and records removed', async () => {
   await admin('product', 'add', 'pr-1');
   await admin('device', 'add', 'pr-1', 'de-1');
   expect((await admin('device', 'set-fingerprint', 'pr-1', 'de-1', fingerprint)).code).toBe(0);
@@ -151,7 +151,7 @@ test('fingerprints change and records go', async () => {
   expect((await admin('product', 'list')).out).toBe('no products\n');
 });
 
-test('several organizations: --org is needed and checked', async () => {
+test('with several organizations --org is required and checked', async () => {
   await admin('org', 'add', 'or-a');
   await admin('org', 'add', 'or-b', '--name', 'B');
   expect((await admin('product', 'add')).err).toMatch(/several organizations: name one with --org/);
@@ -179,13 +179,13 @@ describe('push credentials', () => {
   };
 
   function file(content: unknown): string {
-    // Not where the base station keeps its own: that directory is not its data yet.
+    // Not the base station's own place: that directory is not its data yet.
     const path = `${data}.account.json`;
     writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
     return path;
   }
 
-  test('come from the account file; the key rests sealed and is never shown', async () => {
+  test('come from the account file; the key is stored sealed and never shown', async () => {
     const added = await json('push-credential', 'add', file(account));
     expect(added).toMatchObject({
       projectId: 'demo-project',
@@ -209,9 +209,9 @@ describe('push credentials', () => {
     ['not an object', '[]'],
     ['another type', { ...account, type: 'authorized_user' }],
     ['no project', { ...account, project_id: undefined }],
-    ['a key that is none', { ...account, private_key: 'MIIsecret' }],
+    ['an invalid key', { ...account, private_key: 'MIIsecret' }],
     ['a token URL in clear', { ...account, token_uri: 'http://oauth2.example/token' }],
-    ['an address that is none', { ...account, client_email: 'nobody' }],
+    ['an invalid address', { ...account, client_email: 'nobody' }],
   ])('an account file with %s is refused in one line without the key', async (_, content) => {
     const result = await admin('push-credential', 'add', file(content));
     expect(result).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^svc: [^\n]+\n$/) });
@@ -220,7 +220,7 @@ describe('push credentials', () => {
 });
 
 describe('services', () => {
-  test('are added with a secret shown once, attached, shown, detached, removed', async () => {
+  test('are added with a secret that is shown once, attached, shown, detached and removed', async () => {
     await admin('product', 'add', 'pr-1');
     const { secret, ...added } = await json<{ secret: string; serviceId: string }>(
       'service',
@@ -251,7 +251,7 @@ describe('services', () => {
     expect(await json('service', 'list')).toEqual([]);
   });
 
-  test('an organization that has one is not removed without --force', async () => {
+  test('an organization with a service is removed only with --force', async () => {
     await admin('org', 'add', 'or-a');
     await admin('service', 'add', 'https://s.example', '--org', 'or-a');
     expect((await admin('org', 'remove', 'or-a')).err).toMatch(/--force/);
@@ -266,7 +266,7 @@ describe('services', () => {
   });
 });
 
-describe('wrong use is one line and exit code 2, a failure is one line and exit code 1', () => {
+describe('wrong use is one line and exit code 2, a failure is one line and exit code 1:', () => {
   test.each<[number, string[]]>([
     [2, ['product', 'add', 'white space']],
     [2, ['product', 'add', 'a.b']],

@@ -1,4 +1,4 @@
-/** Values of options: what is taken, and what is refused with a sentence. */
+/** Values of options: which are valid, and which are refused with a message. */
 import { describe, expect, test } from 'vitest';
 import * as parse from '../../cli/frame/arguments.ts';
 
@@ -25,7 +25,7 @@ describe('option values', () => {
     refuses(() => parse.port(text));
   });
 
-  test('the MTU of a link is what an IP link can have', () => {
+  test('the MTU of a link is limited to what an IP link can have', () => {
     expect([parse.linkMtu('1280'), parse.linkMtu('9000')]).toEqual([1280, 9000]);
     for (const text of ['1279', '65536', 'x', '']) refuses(() => parse.linkMtu(text));
   });
@@ -58,7 +58,7 @@ describe('option values', () => {
     },
   );
 
-  test('a fingerprint is 64 hexadecimal digits, given back in lower case', () => {
+  test('a fingerprint is 64 hexadecimal digits, returned in lower case', () => {
     expect(parse.fingerprint('AB'.repeat(32))).toBe('ab'.repeat(32));
     for (const text of ['', 'ab', 'g'.repeat(64), 'a'.repeat(63), 'a'.repeat(65)]) refuses(() => parse.fingerprint(text));
   });

@@ -1,4 +1,4 @@
-/** Questions at a terminal: a stream that is one stands for it, with its raw mode and what it shows. */
+/** Questions at a terminal: a stream stands for the terminal, with its raw mode and what it shows. */
 import { PassThrough, Writable } from 'node:stream';
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -28,14 +28,14 @@ class Terminal {
     return ask(question, { ...options, input: this.input, output: this.output });
   }
 
-  /** Whether the shell gets its terminal back as it was. */
+  /** Returns whether the shell gets its terminal back unchanged. */
   get left(): boolean {
     return !this.raw && this.input.listenerCount('keypress') === 0;
   }
 }
 
 describe('a question', () => {
-  test('is shown with what is typed; the answer has no blanks around it', async () => {
+  test('is shown with the typed text; the answer is trimmed', async () => {
     const terminal = new Terminal();
     const answer = terminal.ask('Is it the same? (yes/no) ');
     expect([terminal.shown.includes('Is it the same? (yes/no) '), terminal.raw]).toEqual([true, true]);
@@ -54,7 +54,7 @@ describe('a question', () => {
     }
   });
 
-  test('Backspace takes back', async () => {
+  test('removes a character at Backspace', async () => {
     const terminal = new Terminal();
     const answer = terminal.ask('? ', { hidden: true });
     terminal.input.write('secrets\x7f\r');
@@ -63,7 +63,7 @@ describe('a question', () => {
 });
 
 describe('a password', () => {
-  test('is not shown, neither itself nor its length, and keeps its blanks', async () => {
+  test('is not shown, nor is its length, and keeps its blanks', async () => {
     const terminal = new Terminal();
     const answer = terminal.ask('Password: ', { hidden: true });
     for (const character of ' a secret ') terminal.input.write(character);
@@ -76,8 +76,8 @@ describe('a password', () => {
   });
 });
 
-describe.each([{ hidden: false }, { hidden: true }])('hidden: $hidden', ({ hidden }) => {
-  test('Ctrl-C interrupts with exit code 130', async () => {
+describe.each([{ hidden: false }, { hidden: true }])('a prompt (hidden: $hidden)', ({ hidden }) => {
+  test('is interrupted by Ctrl-C with exit code 130', async () => {
     const terminal = new Terminal();
     const answer = terminal.ask('? ', { hidden });
     terminal.input.write('abc\x03');
@@ -89,7 +89,7 @@ describe.each([{ hidden: false }, { hidden: true }])('hidden: $hidden', ({ hidde
   test.each<[string, (terminal: Terminal) => void]>([
     ['Ctrl-D', ({ input }) => void input.write('\x04')],
     ['the end of input', ({ input }) => void input.end()],
-  ])('%s is an empty answer', async (_, end) => {
+  ])('has an empty answer at %s', async (_, end) => {
     const terminal = new Terminal();
     const answer = terminal.ask('? ', { hidden });
     end(terminal);
@@ -101,7 +101,7 @@ describe.each([{ hidden: false }, { hidden: true }])('hidden: $hidden', ({ hidde
 describe('a secret of several lines', () => {
   const whole = (text: string): boolean => text.replace(/\n/g, '') === 'onetwo';
 
-  test('is read to its end from one paste: nothing of it is left for the shell', async () => {
+  test('is read to its end from one paste: nothing is left for the shell', async () => {
     const terminal = new Terminal();
     const answer = askLines('Pairing string: ', whole, terminal);
     terminal.input.write('one\rtwo\r');
@@ -109,7 +109,7 @@ describe('a secret of several lines', () => {
     expect([terminal.shown, terminal.left]).toEqual(['Pairing string: \n', true]);
   });
 
-  test('that is not whole is asked for more; Enter ends it', async () => {
+  test('that is incomplete prompts for more; Enter ends it', async () => {
     const terminal = new Terminal();
     const answer = askLines('Pairing string: ', whole, terminal);
     terminal.input.write('one\r');

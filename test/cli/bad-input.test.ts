@@ -1,6 +1,6 @@
 /**
  * Wrong use of `svc`: every case ends with one clear line on standard error, the right exit code and no stack trace.
- * The commands run in this process, so nothing here may listen or stay.
+ * The commands run in this process, so none of them may listen or keep running.
  */
 import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -76,9 +76,9 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a path without slash', 'coap GET x', /must start with/],
     ['a secret twice', 'coap GET /x --sct a --sct-file b', /--sct and --sct-file exclude each other/],
     ['two secrets from standard input', 'coap GET /x --sct - --server-key-file -', /standard input can be read once/],
-    ['a server key that is none', 'admin key add short --data {dir}/k9', /A server key is sk-/],
+    ['an invalid server key', 'admin key add short --data {dir}/k9', /A server key is sk-/],
     ['a payload twice', 'coap PUT /x --payload a --payload-file b', /exclude each other/],
-    ['a content format that is none', 'coap PUT /x --payload a --content-format nice', /content format/i],
+    ['an invalid content format', 'coap PUT /x --payload a --content-format nice', /content format/i],
     ['a content format without payload', 'coap PUT /x --content-format json', /needs --payload/],
     ['an address without port', 'coap GET /x --address 127.0.0.1', /host:port/],
     ['an address with port 0', 'coap GET /x --address 127.0.0.1:0', /host:port/],
@@ -104,7 +104,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a base station at port 0', `connect ${PAIRING} --server https://x:0`, /Expected host, host:port or https:\/\/host:port/],
     ['a WebSocket with a password', `connect ${PAIRING} --server https://x --server-websocket wss://a:b@x/`, /Expected wss:\/\/host\/path/],
     ['a WebSocket of no base station', 'device --data {dir}/d3 --product p --device-id d --server-websocket wss://x/', /needs --server/],
-    ['roots that are none', `connect ${PAIRING} --root-certs {dir}/file`, /no CERTIFICATE block/],
+    ['invalid roots', `connect ${PAIRING} --root-certs {dir}/file`, /no CERTIFICATE block/],
     [
       'roots of no base station',
       'device --data {dir}/d3 --product p --device-id d --root-certs {dir}/root.pem',
@@ -115,16 +115,16 @@ describe('wrong use ends with exit code 2 and one line', () => {
       `device --data {dir}/d3 --product p --device-id d --server https://x --root-certs {dir}/root.pem --server-fingerprint ${FP}`,
       /no effect beside/,
     ],
-    ['a name that is none', `connect ${PAIRING} --name a.b --state {dir}/s7`, /A name|a name/],
+    ['an invalid name', `connect ${PAIRING} --name a.b --state {dir}/s7`, /A name|a name/],
     ['forgetting what is not known', 'connect --forget moon --state {dir}/s8', /there is no device "moon" \(none is known\)/],
     ['first contact without a fingerprint', 'coap GET /x --address 127.0.0.1:9 --state {dir}/s9', /--fingerprint/],
-    ['a pairing with a device nobody knows', 'pair moon --state {dir}/p1', /no device "moon"/],
+    ['a pairing with an unknown device', 'pair moon --state {dir}/p1', /no device "moon"/],
     ['a pairing with a broken link', 'pair svc://pair#p=pr --state {dir}/p2', /pairing string/],
     ['a device to pair with twice', `pair ${PAIRING} -d ${PAIRING} --state {dir}/p3`, /once/],
     ['standard input for two things', 'pair - --password-file - --state {dir}/p4', /standard input can be read once/],
     ['standard input for a pairing string and a token', 'pair - --sct -', /standard input can be read once: .*other secrets by files/],
     ['an unknown pairing mode', `pair ${PAIRING} --mode Telepathy --state {dir}/p5`, /PasswordOpen, LocalOpen/],
-    ['a name that is none to pair under', `pair ${PAIRING} --name a.b --state {dir}/p6`, /a name has/],
+    ['an invalid name to pair under', `pair ${PAIRING} --name a.b --state {dir}/p6`, /a name has/],
     [
       'a password of two lines',
       `pair ${PAIRING} --password-file {dir}/two-lines --state {dir}/p7`,
@@ -166,7 +166,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
       'iam settings set magic on',
       /^svc: magic is not a setting: Allowed choices are password-open-pairing/,
     ],
-    ['a state of a setting that is none', 'iam settings set local-open-pairing maybe', /on, off/],
+    ['an invalid state of a setting', 'iam settings set local-open-pairing maybe', /on, off/],
     ['a role for a user who is there', 'iam invite bob --again --role Standard', /'--again' cannot be used with option '--role/],
     [
       'all addresses of the machine as the one that devices reach',
@@ -174,7 +174,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
       /^svc: .*:: stands for all/,
     ],
     ['the same by IPv4', 'basestation --data {dir}/station --url https://0.0.0.0:7000', /0\.0\.0\.0 stands for all addresses/],
-    ['a base of links that is none', 'iam invite bob --link-base example.com', /absolute URL/],
+    ['an invalid base of links', 'iam invite bob --link-base example.com', /absolute URL/],
     ['categories and none', 'push categories heat --clear', /not both/],
     ['a push token without project', 'push set project', /missing required argument/],
     ['a timeout of nothing', 'coap GET /x --timeout 0', /1 to 3600/],
@@ -183,7 +183,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a directory to send', 'stream send {dir} x', /not a file; - sends standard input/],
     ['a name with a control character', 'stream send {dir}/file a\tb', /"a\\tb" cannot be a name/],
     ['a name that is too long', `stream receive ${'a'.repeat(129)}`, /1 to 128/],
-    ['a file to fetch that is no name', 'stream receive ../x', /cannot be a name/],
+    ['a file to fetch with an invalid name', 'stream receive ../x', /cannot be a name/],
     ['standard input without a name', 'stream send -', /no name: say what to call it/],
     ['standard input for a file and a token', 'stream send - x --jwt -', /standard input can be read once/],
     ['a directory as the place of a file', 'stream receive x {dir}', /is a directory: name the file in it, for example .*\/x/],
@@ -192,7 +192,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['nothing to replace on standard output', 'stream receive x - --force', /--force has no effect/],
     ['no stream command', 'stream', /Usage|unknown|missing/],
     ['a first start without ids', 'device --data {dir}/d1', /--join - .* or --product and --device-id/],
-    ['a join string of which nothing is made', 'device --data {dir}/d4 --join svc://join#~ --init', /--join.*cannot be used with.*--init/],
+    ['a join string with --init', 'device --data {dir}/d4 --join svc://join#~ --init', /--join.*cannot be used with.*--init/],
     ['a join string that is cut', 'device --data {dir}/d4 --join svc://join#~AQEP', /not a join string: it is cut or mistyped/],
     [
       'a join string in a file that is not there',
@@ -205,20 +205,20 @@ describe('wrong use ends with exit code 2 and one line', () => {
       `device --data {dir}/d3 --product p --device-id d --server-fingerprint ${FP}`,
       /--server-fingerprint needs --server/,
     ],
-    ['an allow list that is none', 'device --data {dir}/d4 --product p --device-id d --allow nonsense', /--allow nonsense/],
-    ['an allow list of everybody', 'device --data {dir}/d4 --product p --device-id d --allow any', /--allow any/],
-    ['a pairing mode there is not', 'device --data {dir}/d4 --pairing Sesame', /PasswordOpen,LocalOpen,PasswordInvite,LocalInitial/],
-    ['a first state there is not', 'device --data {dir}/d4 --iam open', /production, demo/],
-    ['a log level there is not', 'device --data {dir}/d4 --log-level loud', /error, warn, info, debug, trace/],
-    ['a configuration that is not there', 'device --data {dir}/d4 --config {dir}/nowhere.json', /nowhere\.json: there is no such file/],
+    ['an invalid allow list', 'device --data {dir}/d4 --product p --device-id d --allow nonsense', /--allow nonsense/],
+    ['an allow list of any client', 'device --data {dir}/d4 --product p --device-id d --allow any', /--allow any/],
+    ['an unknown pairing mode', 'device --data {dir}/d4 --pairing Sesame', /PasswordOpen,LocalOpen,PasswordInvite,LocalInitial/],
+    ['an unknown first state', 'device --data {dir}/d4 --iam open', /production, demo/],
+    ['an unknown log level', 'device --data {dir}/d4 --log-level loud', /error, warn, info, debug, trace/],
+    ['a missing configuration', 'device --data {dir}/d4 --config {dir}/nowhere.json', /nowhere\.json: there is no such file/],
     ['an explanation of nothing', 'device explain --data {dir}/d4', /--action/],
     ['an attribute without a value', 'device explain --data {dir}/d4 --action A --attribute x', /name=value/],
-    ['an invitation of nobody', 'device invite --data {dir}/d4', /user/],
+    ['an invitation without a user', 'device invite --data {dir}/d4', /user/],
     ['an invitation to a device that was never set up', 'device invite admin --data {dir}/d4', /--product and --device-id/],
     ['a tunnel without host', 'device --data {dir}/d5 --tunnel web=http', /id=type:host:port/],
     ['a tunnel with port 0', 'device --data {dir}/d6 --tunnel web=http:127.0.0.1:0', /host:port with a port from 1 to 65535/],
     ['a UDP tunnel without port', 'device --data {dir}/d8 --udp-tunnel names=dns:127.0.0.1', /host:port/],
-    ['a UDP tunnel that is none', 'device --data {dir}/d8 --udp-tunnel x=y', /for example names=dns:127\.0\.0\.1:53/],
+    ['an invalid UDP tunnel', 'device --data {dir}/d8 --udp-tunnel x=y', /for example names=dns:127\.0\.0\.1:53/],
     [
       'two tunnels of one id',
       'device --data {dir}/d8 --product p --device-id d --tunnel a=http:b:1 --tunnel a=http:b:2 --init',
@@ -235,16 +235,16 @@ describe('wrong use ends with exit code 2 and one line', () => {
   });
 });
 
-describe('what cannot be done ends with exit code 1 and one line', () => {
+describe('a failure ends with exit code 1 and one line', () => {
   test.each([
     ['a damaged state', 'coap GET /x --state {dir}/damaged', /known\.json/],
     ['a state with damaged roots', 'coap GET /x --state {dir}/damaged-roots', /known\.json is damaged: repair it/],
     ['a state that is a file', 'key create --state {dir}/file', /{dir}\/file|file of that name|not a directory/],
     ['a state below a file', 'key create --state {dir}/file/x', /not a directory|directory/],
     ['no key', 'key show --state {dir}/k1', /svc key create/],
-    ['a key that is none', 'key show --state {dir}/key', /key\.pem: .*private key/],
+    ['an invalid key', 'key show --state {dir}/key', /key\.pem: .*private key/],
     ['an explanation without a device', 'device explain --data {dir}/nothing --action A', /no key\.pem/],
-    ['a device key that is none', 'device --data {dir}/key --product p --device-id d --init', /key\.pem: .*private key/],
+    ['an invalid device key', 'device --data {dir}/key --product p --device-id d --init', /key\.pem: .*private key/],
     ['an admin directory without data', 'admin product list --data {dir}/nothing', /holds no data of a base station/],
     [
       'a device of no product',
@@ -263,7 +263,7 @@ describe('what cannot be done ends with exit code 1 and one line', () => {
     ['a place of a file that is taken', 'stream receive x {dir}/file', /{dir}\/file exists already: give another name, or --force/],
     ['a damaged device directory', 'device --data {dir}/damaged --product p --device-id d', /state\.json/],
     ['a device directory that is a file', 'device --data {dir}/file --product p --device-id d', /file/],
-    ['nobody at the address', `coap GET /x --address 127.0.0.1:9 --fingerprint ${FP} --timeout 1 --state {dir}/n1`, /TIMEOUT|NOT_FOUND/],
+    ['no device at the address', `coap GET /x --address 127.0.0.1:9 --fingerprint ${FP} --timeout 1 --state {dir}/n1`, /TIMEOUT|NOT_FOUND/],
     [
       'a host that does not resolve',
       `coap GET /x --address nothing.invalid:9 --fingerprint ${FP} --state {dir}/n2`,
@@ -306,13 +306,13 @@ test.each([
   ['--address 127.0.0.1:9 --sct s', /^warning: the server connect token was in the arguments, .*--sct-file, or --sct -/m],
   ['--address 127.0.0.1:9 --server-key s', /^warning: the server key was in the arguments, .*--server-key-file/m],
   ['--address 127.0.0.1:9 --jwt a.b.c', /^warning: the token was in the arguments, .*--jwt-file/m],
-])('an option without effect is told: %s', async (options, message) => {
+])('warns of an option without effect: %s', async (options, message) => {
   const { stderr } = await svcInProcess(`connect ${PAIRING} --timeout 1 --state ${directory}/unused ${options}`.split(' '));
   expect(stderr).toMatch(message);
 });
 
 test.each(['connect --list', 'connect --forget moon', 'key show', 'coap GET /x -d moon', 'iam me', 'tunnel -d moon'])(
-  'svc %s makes no directory of a mistyped --state',
+  'svc %s makes no directory for a mistyped --state',
   async (line) => {
     const state = join(directory, 'mistyped');
     await svcInProcess([...line.split(' '), '--state', state]);
@@ -320,7 +320,7 @@ test.each(['connect --list', 'connect --forget moon', 'key show', 'coap GET /x -
   },
 );
 
-test('with --init, what counts for one run only is told to have no effect', async () => {
+test('with --init warns that options for a single run have no effect', async () => {
   const line = `device --data ${directory}/init --product p --device-id d --init --tunnel a=http:b:1 --p2p-port 0`;
   const { code, stderr } = await svcInProcess(line.split(' '));
   expect([code, stderr]).toEqual([
@@ -340,7 +340,7 @@ describe('help', () => {
     'key create --help',
     'basestation --help',
     'admin --help',
-  ])('svc %s says how it is used, with the exit codes, and succeeds', async (line) => {
+  ])('svc %s shows usage and exit codes, and succeeds', async (line) => {
     const { code, stdout, stderr } = await run(line);
     expect(stdout).toMatch(/^Usage: svc /);
     expect(stdout).toMatch(/Exit codes: 0 /);
@@ -348,7 +348,7 @@ describe('help', () => {
     expect(code).toBe(0);
   });
 
-  test('--version', async () => {
+  test('--version prints the version', async () => {
     expect(await run('--version')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
   });
 });

@@ -1,4 +1,7 @@
-/** V8's code for a bundle, kept between runs: it is used, it is bounded, and what another user could have written is not believed. */
+/**
+ * V8's code for a bundle, kept between runs: it is used and bounded, and a file that another user could have written is
+ * not trusted.
+ */
 import {
   chmodSync,
   existsSync,
@@ -42,15 +45,15 @@ describe('the folder', () => {
     expect(cacheDirectory(environment)).toBe(expected);
   });
 
-  test('there is none where files have no owner', () => {
+  test('does not exist where files have no owner', () => {
     expect(cacheDirectory({ HOME: '/h' }, false)).toBeUndefined();
   });
 });
 
-describe('what is kept', () => {
+describe('a cached file', () => {
   const cache = () => cacheFor('digest', 'coap', directory);
 
-  test('is read again, and belongs to the user alone', () => {
+  test('is loaded again, and belongs to the user alone', () => {
     expect(readCode(cache())).toBeUndefined();
     writeCode(cache(), Buffer.from('code'));
     expect(readCode(cache())?.toString()).toBe('code');
@@ -65,7 +68,7 @@ describe('what is kept', () => {
     expect(files[0]).toContain(process.version);
   });
 
-  test.each([0o720, 0o702])('is neither read nor written in a folder of mode %o', (mode) => {
+  test.each([0o720, 0o702])('is neither loaded nor written in a folder of mode %o', (mode) => {
     writeCode(cache(), Buffer.from('code'));
     chmodSync(directory, mode);
     expect(readCode(cache())).toBeUndefined();
@@ -73,13 +76,13 @@ describe('what is kept', () => {
     expect(readFileSync(cache().file, 'utf8')).toBe('code');
   });
 
-  test.each([0o620, 0o602])('is not read with the mode %o', (mode) => {
+  test.each([0o620, 0o602])('is not loaded with the mode %o', (mode) => {
     writeCode(cache(), Buffer.from('code'));
     chmodSync(cache().file, mode);
     expect(readCode(cache())).toBeUndefined();
   });
 
-  test('is not read through a link', () => {
+  test('is not loaded through a link', () => {
     writeCode(cache(), Buffer.from('code'));
     const link = cacheFor('link', 'coap', directory);
     symlinkSync(cache().file, link.file);
@@ -91,7 +94,7 @@ describe('what is kept', () => {
     expect(readdirSync(join(folder, 'elsewhere'))).toEqual([]);
   });
 
-  test('of another user is neither read nor written', () => {
+  test('of another user is neither loaded nor overwritten', () => {
     writeCode(cache(), Buffer.from('code'));
     vi.spyOn(process, 'getuid').mockReturnValue(process.getuid!() + 1);
     expect(readCode(cache())).toBeUndefined();
@@ -99,21 +102,21 @@ describe('what is kept', () => {
     expect(readFileSync(cache().file, 'utf8')).toBe('code');
   });
 
-  test('is nothing in the home of another user, where nothing is made', () => {
+  test('is not made in the home of another user', () => {
     vi.spyOn(process, 'getuid').mockReturnValue(process.getuid!() + 1);
     writeCode(cache(), Buffer.from('code'));
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('is not read where another user could put another folder in its place', () => {
+  test('is not loaded where another user could replace the folder', () => {
     writeCode(cache(), Buffer.from('code'));
-    // As root, who alone could give the folder around it away.
+    // As root, which alone could give away the surrounding folder.
     const other = process.getuid!() + 1;
     vi.spyOn(process, 'getuid').mockReturnValueOnce(process.getuid!()).mockReturnValueOnce(other);
     expect(readCode(cache())).toBeUndefined();
   });
 
-  test('leaves what else is in the folder', () => {
+  test('leaves other files in the folder alone', () => {
     writeCode(cache(), Buffer.from('code'));
     const others = Array.from({ length: 30 }, (_, n) => join(directory, `source-${n}.c`));
     for (const file of others) writeFileSync(file, '');
@@ -121,7 +124,7 @@ describe('what is kept', () => {
     expect(readdirSync(directory)).toHaveLength(32);
   });
 
-  test('makes room for the next one: of 24 files the oldest goes', () => {
+  test('is removed when it is the oldest of 24 and another one is written', () => {
     const nth = (n: number) => cacheFor(`digest${n}`, 'coap', directory);
     for (let n = 0; n < 24; n++) {
       writeCode(nth(n), Buffer.from('code'));
@@ -134,7 +137,7 @@ describe('what is kept', () => {
     expect(existsSync(nth(24).file)).toBe(true);
   });
 
-  test('is nothing where nothing can be written, and nobody hears of it', () => {
+  test('is silently omitted where the folder cannot be written', () => {
     writeFileSync(join(folder, 'cache'), 'a file');
     writeCode(cache(), Buffer.from('code'));
     expect(readCode(cache())).toBeUndefined();
@@ -148,7 +151,7 @@ describe('a bundle', () => {
     return file;
   };
   type Bundle = { sum(a: number, b: number): number };
-  /** What was to be done at the exit of this process. */
+  /** The work registered for the exit of this process. */
   const exits = () => {
     const listeners: ((code: number) => void)[] = [];
     vi.spyOn(process, 'once').mockImplementation(((_event: string, listener: (code: number) => void) => listeners.push(listener)) as never);
@@ -159,7 +162,7 @@ describe('a bundle', () => {
     expect(runBundle(bundle(), undefined)).toMatchObject({ require: 'function', folder });
   });
 
-  test('runs, leaves its code at an exit that went well, and runs with it', () => {
+  test('runs, saves its code at a successful exit, and uses it at the next run', () => {
     const listeners = exits();
     const cache = cacheFor('digest', 'coap', directory);
     expect((runBundle(bundle(), cache) as Bundle).sum(1, 2)).toBe(3);
@@ -174,7 +177,7 @@ describe('a bundle', () => {
   test.each([
     ['garbage', () => Buffer.from('garbage')],
     ['nothing', () => Buffer.alloc(0)],
-  ])('runs with %s in the place of its code, and leaves its own', (_, wrong) => {
+  ])('runs with %s in the place of its code, and saves its own', (_, wrong) => {
     const listeners = exits();
     const cache = cacheFor('digest', 'coap', directory);
     writeCode(cache, wrong());
@@ -183,7 +186,7 @@ describe('a bundle', () => {
     expect(readCode(cache)!.length).toBeGreaterThan(100);
   });
 
-  test('without a cache leaves nothing', () => {
+  test('saves nothing without a cache', () => {
     const listeners = exits();
     runBundle(bundle(), undefined);
     expect(listeners).toEqual([]);

@@ -1,14 +1,14 @@
-/** `collectAfterStart` on this very process, its intervals in virtual time. */
+/** `collectAfterStart` in this process, its intervals in virtual time. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { collectAfterStart } from '../../cli/frame/collect.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
 afterEach(() => void vi.useRealTimers());
 
-/** What was reached by a WeakRef stays until the turn ends. */
+/** An object reached by a WeakRef stays until the turn ends. */
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('collects what nobody holds, three times, and leaves no collector to others', async () => {
+test('collectAfterStart frees unreferenced objects, three times, and leaves no collector to others', async () => {
   collectAfterStart();
   for (let left = 2; left >= 0; left--) {
     const garbage = new WeakRef({ of: 'the start' });

@@ -1,15 +1,22 @@
-/** Command lines as documents and messages have them, and whether `svc` takes them: commands, options, their values, and arguments. Nothing is run. */
+/**
+ * Command lines in documents and messages, and whether `svc` accepts them: commands, options, their values, and
+ * arguments. Nothing runs.
+ */
 import { type Argument, type Command, Option } from 'commander';
 
-/** In the place of what a person, or the program, fills in. */
+/** Stands for a value that a person, or the program, fills in. */
 const FILLED = '\u0001';
 
 export interface CheckOptions {
-  /** The line is there to be run: nothing that is needed may be missing. Else it may be a mention, such as `svc iam users`. */
+  /** Whether the line can be run, with all required parts; otherwise it may be a mention, such as `svc iam users`. */
   readonly whole: boolean;
 }
 
-/** What is wrong with a line; undefined when nothing is. @param program with all commands @param line begins with `svc` */
+/**
+ * Returns what is wrong with a line; undefined when nothing is.
+ * @param program with all commands
+ * @param line begins with `svc`
+ */
 export function problemOf(program: Command, line: string, { whole }: CheckOptions): string | undefined {
   const [, ...words] = wordsOf(line);
   let command = program;
@@ -73,7 +80,7 @@ function valueProblem(option: Option, value: string): string | undefined {
   }
 }
 
-/** Those that a program fills in may be options, or nothing. */
+/** Values that a program fills in may be options, or absent. */
 function argumentsProblem(command: Command, args: readonly string[]): string | undefined {
   const plain = args.filter((each) => !each.includes(FILLED));
   const places: readonly Argument[] = command.registeredArguments;
@@ -96,10 +103,13 @@ function missing(command: Command, args: readonly string[], given: ReadonlySet<s
   return undefined;
 }
 
-/** Words as a shell has them, up to a redirection, a comment or the end of the command; `[…]` of a synopsis is what may be there. */
+/**
+ * Splits a line into shell words, up to a redirection, a comment or the end of the command; `[…]` of a synopsis is
+ * optional.
+ */
 export function wordsOf(line: string): string[] {
   let text = line;
-  // Inner braces first: what is filled in may have objects in it.
+  // Inner braces first: filled-in values may contain objects.
   for (let before = ''; before !== text; ) {
     before = text;
     text = text.replace(/\$?\{[^{}]*\}/g, FILLED);
@@ -113,7 +123,7 @@ export function wordsOf(line: string): string[] {
   return words;
 }
 
-/** Every command that does something, with its name as it is typed. */
+/** Every command that does something, with its name as typed. */
 export function leavesOf(command: Command, name = ''): { readonly name: string; readonly command: Command }[] {
   const own =
     command.commands.length === 0 ||

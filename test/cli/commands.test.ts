@@ -1,4 +1,4 @@
-/** The table of commands beside the commands themselves: what `svc --help` shows of each, and where `svc` finds it. */
+/** The table of commands against the commands themselves: what `svc --help` shows of each, and where `svc` finds it. */
 import { readdirSync } from 'node:fs';
 import { Command, Help } from 'commander';
 import { describe, expect, test } from 'vitest';
@@ -27,14 +27,14 @@ describe('the table', () => {
     expect(Object.keys(bundles).toSorted()).toEqual(files.toSorted());
   });
 
-  test.each(COMMANDS)('says of $name what it says of itself', async ({ name, usage, description }) => {
+  test.each(COMMANDS)('describes $name as the command does itself', async ({ name, usage, description }) => {
     const command = await loaders[name]!();
     expect(command.name()).toBe(name);
     expect(command.description()).toBe(description);
     expect(`${name} ${usage}`.trimEnd()).toBe(new Help().subcommandTerm(command));
   });
 
-  test('makes the very help that the commands themselves make', async () => {
+  test('makes the same help as the commands themselves', async () => {
     const whole = new Command('svc');
     for (const { name } of COMMANDS) whole.addCommand(await loaders[name]!());
     const commands = (program: Command): string => program.helpInformation().replace(/[\s\S]*\nCommands:/, '');
@@ -42,7 +42,7 @@ describe('the table', () => {
   });
 });
 
-describe('the command that is meant', () => {
+describe('the selected command', () => {
   test.each([
     [['coap', 'GET', '/x'], 'coap'],
     [['help', 'coap'], 'coap'],
@@ -65,7 +65,7 @@ describe('the command that is meant', () => {
 describe('a package that is not installed', () => {
   const missing = (message: string, code = 'MODULE_NOT_FOUND') => Object.assign(new Error(message), { code });
 
-  test('is named, with what to do', async () => {
+  test('is named, with a remedy', async () => {
     const error = await programOf({ admin: () => Promise.reject(missing("Cannot find module 'libsql'\nRequire stack:\n- /x")) }, [
       'admin',
     ]).catch(described);
@@ -83,7 +83,7 @@ describe('a package that is not installed', () => {
     expect(missingPackage(missing("Cannot find module 'libsql'", 'EACCES'))).toBeUndefined();
   });
 
-  test('leaves other errors as they are', async () => {
+  test('leaves other errors unchanged', async () => {
     await expect(programOf({ admin: () => Promise.reject(new TypeError('broken')) }, ['admin'])).rejects.toThrow(TypeError);
   });
 });

@@ -1,4 +1,4 @@
-/** Where data are kept when no directory is given. */
+/** Where data is kept when no directory is given. */
 import { expect, test } from 'vitest';
 import { defaultDataDirectory } from '../../cli/frame/data-directory.ts';
 

@@ -1,4 +1,4 @@
-/** Users and roles of `svc device`: what its roles may do, first states, keys and invitations, explain. */
+/** Users and roles of `svc device`: rights of its roles, first states, keys and invitations, explain. */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,7 +52,7 @@ describe('roles', () => {
 });
 
 describe('first state', () => {
-  test('production: admin is invited, and its password is told once', async () => {
+  test('production: admin is invited, and its password is shown once', async () => {
     const { iam, adminPassword } = await open();
     expect(adminPassword).toMatch(/^\w{4,}$/);
     expect(pairingOf(iam)).toEqual(['PasswordInvite']);
@@ -62,19 +62,19 @@ describe('first state', () => {
     expect(again.iam.usernames).toEqual(['admin']);
   });
 
-  test('demo: whoever comes becomes an administrator', async () => {
+  test('demo: any client becomes an administrator', async () => {
     const { iam, adminPassword } = await open({ first: 'demo' });
     expect(adminPassword).toBeUndefined();
     expect(pairingOf(iam)).toEqual(['PasswordOpen', 'LocalOpen', 'PasswordInvite']);
     expect(iam.state).toMatchObject({ openPairingRole: 'Administrator', friendlyName: 'Thermostat' });
   });
 
-  test('the token a device had before it had users goes on', async () => {
+  test('a token that the device had before it had users stays', async () => {
     expect((await open({ sct: 'from-before' })).iam.state.openPairingSct).toBe('from-before');
   });
 });
 
-test('pairing modes are set together and stay', async () => {
+test('pairing modes are set together and persist', async () => {
   const { iam } = await open();
   await setPairing(iam, ['LocalInitial', 'PasswordOpen']);
   expect(pairingOf((await open()).iam)).toEqual(['PasswordOpen', 'LocalInitial']);
@@ -82,7 +82,7 @@ test('pairing modes are set together and stay', async () => {
   expect(pairingOf(iam)).toEqual([]);
 });
 
-test('an allowed key becomes an administrator once; one that is somebody already stays that', async () => {
+test('an allowed key becomes an administrator once; the key of a user keeps its role', async () => {
   const { iam } = await open();
   await iam.update((draft) => draft.createUser('guest', { role: 'Guest', fingerprints: [{ fingerprint: OTHER }] }));
   await pairKeys(iam, [KEY, OTHER]);
@@ -93,7 +93,7 @@ test('an allowed key becomes an administrator once; one that is somebody already
 });
 
 describe('an invitation', () => {
-  test('makes a user, or a new password for one', async () => {
+  test('makes a user, or a new password for an existing one', async () => {
     const { iam } = await open();
     const first = await invite(iam, secrets, 'guest', 'Guest');
     expect(first.user).toMatchObject({ username: 'guest', role: 'Guest' });
@@ -106,7 +106,7 @@ describe('an invitation', () => {
   test.each<[string, string | undefined]>([
     ['deleted', undefined],
     ['made a guest', 'Guest'],
-  ])('gives the role back to an admin who was %s, and to no other user', async (_what, role) => {
+  ])('restores the role of an admin that was %s, and of no other user', async (_what, role) => {
     const { iam } = await open();
     await iam.update((draft) => (role === undefined ? draft.deleteUser('admin') : draft.setUserRole('admin', role)));
     expect((await invite(iam, secrets, 'admin')).user).toMatchObject({ role: 'Administrator' });
@@ -114,7 +114,7 @@ describe('an invitation', () => {
     expect((await invite(iam, secrets, 'bob')).user.role).toBeUndefined();
   });
 
-  test('gives admin the role that manages users, whatever it is called', async () => {
+  test('gives admin the role that manages users, whatever its name is', async () => {
     const { policies, roles, ...rest } = thermostatConfiguration();
     const renamed = roles.map((each) => (each.id === 'Administrator' ? { ...each, id: 'Owner' } : each));
     const empty = { id: 'Administrator', policies: ['Pairing'] };
@@ -134,8 +134,8 @@ describe('an invitation', () => {
   });
 });
 
-describe('looked at only', () => {
-  test('the files say who may do what, and stay as they are', async () => {
+describe('reading only', () => {
+  test('the files show who may do what, and stay unchanged', async () => {
     await open();
     const before = await readFile(join(directory, 'iam-state.json'), 'utf8');
     const iam = await readAccess(directory, secrets);
@@ -148,12 +148,12 @@ describe('looked at only', () => {
     expect(await readFile(join(directory, 'iam-state.json'), 'utf8')).toBe(before);
   });
 
-  test('a directory without users is told, and stays empty', async () => {
+  test('a directory without users is reported, and stays empty', async () => {
     await expect(readAccess(directory, secrets)).rejects.toThrow(/first start/);
     expect(await readdir(directory)).toEqual([]);
   });
 
-  test('a mistake in the configuration is told with its place', async () => {
+  test('an error in the configuration is reported with its place', async () => {
     await open();
     const file = join(directory, 'iam-configuration.json');
     const document = JSON.parse(await readFile(file, 'utf8'));

@@ -1,4 +1,7 @@
-/** The alarm of `svc device` over restarts: a room in faked time, whose directory is an object, at a device that only notes what is sent. */
+/**
+ * The alarm of `svc device` over restarts: a room in faked time, whose directory is an object, on a device that only
+ * records what is sent.
+ */
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { DeviceData, DeviceState } from '../../cli/device-app/data.ts';
@@ -17,7 +20,7 @@ const configuration = { tcpTunnels: [], udpTunnels: [], overTemperature: { limit
 
 /** What is on the disk. */
 let state: Partial<DeviceState>;
-/** Titles of what was sent. */
+/** Titles of the sent notifications. */
 let sent: string[];
 let diskIsFull: boolean;
 
@@ -71,7 +74,7 @@ test('a device that starts again in a room that is still hot is silent', async (
   expect([sent, state.AlarmTold]).toEqual([['Over-temperature'], true]);
 });
 
-test('one whose room became cool meanwhile says so, once', async () => {
+test('a device whose room has cooled meanwhile sends that, once', async () => {
   await run();
   cool();
   await run();
@@ -79,14 +82,14 @@ test('one whose room became cool meanwhile says so, once', async () => {
   expect([sent, state.AlarmTold]).toEqual([['Over-temperature', 'Temperature is normal again'], false]);
 });
 
-test('an alarm that nobody heard of before the device stopped is told at the next start', async () => {
+test('an unsent alarm from before the stop is sent at the next start', async () => {
   await run({ attached: false });
   expect([sent, state.AlarmTold]).toEqual([[], undefined]);
   await run();
   expect([sent, state.AlarmTold]).toEqual([['Over-temperature'], true]);
 });
 
-test('what cannot be saved may be told again, and stops nothing', async () => {
+test('an alarm that cannot be saved may be sent again, and stops nothing', async () => {
   diskIsFull = true;
   await run();
   await run();

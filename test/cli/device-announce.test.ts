@@ -1,4 +1,4 @@
-/** What `svc device --init` and `svc device invite` print: every command runs as it is printed. */
+/** Output of `svc device --init` and `svc device invite`: every command runs as it is printed. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 const init = (...more: string[]) => svcInProcess(['device', '--data', data, '--product', 'pr', '--device-id', 'de', '--init', ...more]);
 
-/** The commands among what was printed, as the words of a shell; nothing in them is a redirection or left to be filled in. */
+/** The printed commands, split into shell words; none of them contains a redirection or a placeholder. */
 function commands(printed: string): string[][] {
   return [...printed.matchAll(/\bsvc \w+ .*$/gm)].map(([line]) => {
     expect(line.replace(/'[^']*'|\\'/g, '')).not.toMatch(/[<>()]/);
@@ -34,14 +34,14 @@ function commands(printed: string): string[][] {
   });
 }
 
-/** What the commands that pair are given; one that asks for it, the line below that has it. */
+/** Inputs for the pairing commands; a command that asks for one has it on the line below. */
 function pairings(printed: string): { pairing: PairingString; options: string[] }[] {
   const reach = commands(printed).filter(([name]) => name === 'connect' || name === 'pair');
   const below = [...printed.matchAll(/^p=\S+$/gm)].map(([line]) => line);
   return reach.map(([, string = '', ...options]) => ({ pairing: decodePairing(string === '-' ? (below.shift() ?? '') : string), options }));
 }
 
-test('an option of svc device that says nothing to a command below it is refused', async () => {
+test('an option of svc device without meaning for a subcommand is refused', async () => {
   await init();
   const below = (...words: string[]) => svcInProcess(['device', ...words, '--data', data]);
   for (const [words, option] of [
@@ -54,14 +54,14 @@ test('an option of svc device that says nothing to a command below it is refused
   }
 });
 
-test('--iam says that it counts at the first start', async () => {
+test('--iam is reported to count at the first start', async () => {
   expect((await init('--iam', 'demo')).stderr).not.toMatch(/--iam/);
   expect((await init('--iam', 'demo')).stderr).toMatch(/--iam counts at the first start: this device keeps its users/);
 });
 
 const NOTE = /nobody administers this device yet/;
 
-test.each(['pr', '-pr'])('product and device are registered by the lines as they are: product %s', async (product) => {
+test.each(['pr', '-pr'])('the printed lines register product and device: product %s', async (product) => {
   const { stdout } = await init(...STATION, '--product', product);
   const register = commands(stdout).filter(([name]) => name === 'admin');
   expect(register.map(([, record, add]) => `${record} ${add}`)).toEqual(['product add', 'device add']);
@@ -70,7 +70,7 @@ test.each(['pr', '-pr'])('product and device are registered by the lines as they
   }
 });
 
-test('a device that joined its base station is registered there: no line says how', async () => {
+test('a device that joined its base station is registered there: no line registers it', async () => {
   expect((await init(...STATION)).stdout).toMatch(/^register it with/m);
   const file = join(data, 'state.json');
   await writeFile(file, JSON.stringify({ ...JSON.parse(await readFile(file, 'utf8')), Joined: true }));
@@ -106,20 +106,20 @@ test('a device with a base station is reached there, without an option', async (
   }
 });
 
-test('a base station that TLS proves has no fingerprint in a pairing string', async () => {
+test('the pairing string of a base station that TLS authenticates has no fingerprint', async () => {
   const { stdout } = await init('--server', 'https://station.example:4433');
   for (const { pairing } of pairings(stdout))
     expect([pairing.server, pairing.serverFingerprint]).toEqual(['station.example:4433', undefined]);
 });
 
-test('a device whose base station has a WebSocket elsewhere is reached there too', async () => {
+test('a device whose base station has its WebSocket elsewhere is reached there, too', async () => {
   const webSocket = 'wss://proxy.example/(a)';
   const { stdout } = await init(...STATION, '--server-websocket', webSocket);
   expect(pairings(stdout).length).toBeGreaterThan(1);
   for (const { options } of pairings(stdout)) expect(options).toEqual(['--server-websocket', webSocket]);
 });
 
-test('while nobody administers the device, it says how somebody is invited, and that works', async () => {
+test('a device without an administrator shows how to invite one, and that works', async () => {
   expect((await init()).stderr).not.toMatch(NOTE);
   const { stderr } = await init();
   expect(stderr).toMatch(NOTE);
@@ -135,19 +135,19 @@ test('while nobody administers the device, it says how somebody is invited, and 
 test.each([
   ['--allow', KEY],
   ['--iam', 'demo'],
-])('with %s %s somebody does', async (...option) => {
+])('with %s %s the device has an administrator', async (...option) => {
   await init(...option);
   const { code, stderr } = await init();
   expect([code, stderr]).toEqual([0, expect.not.stringMatching(NOTE)]);
 });
 
-test('who is invited without a role is denied everything, and the roles are told', async () => {
+test('a user invited without a role is denied everything, and the roles are listed', async () => {
   await init();
   expect((await svcInProcess(['device', 'invite', 'carol', '--data', data])).stderr).toMatch(/--role, of .*Guest, Standard, Administrator/);
   expect((await svcInProcess(['device', 'invite', 'dave', '--role', 'Guest', '--data', data])).stderr).toBe('');
 });
 
-/** What a device whose base station does not know it writes where. */
+/** Where a device writes that its base station does not know it. */
 function followed(json: boolean): { stdout: string; stderr: string } {
   const written = { stdout: '', stderr: '' };
   const sink = (name: 'stdout' | 'stderr') =>
@@ -174,7 +174,7 @@ function followed(json: boolean): { stdout: string; stderr: string } {
   return written;
 }
 
-test('what is wrong goes to standard error, and stays an event of --json', () => {
+test('an error goes to standard error, and stays an event of --json', () => {
   expect(followed(false)).toEqual({
     stdout: 'attached to the base station\n',
     stderr: expect.stringMatching(/^warning: UNKNOWN_FINGERPRINT: not registered: register the device/),

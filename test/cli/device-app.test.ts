@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true }));
 
 describe('--allow', () => {
-  test('fingerprints, and files of them', async () => {
+  test('accepts fingerprints, and files of them', async () => {
     const file = join(directory, 'clients');
     await writeFile(file, `# mine\n\n${FP.toUpperCase()}  # phone\n`);
     expect(await readAllowed([])).toEqual(new Set());
@@ -27,7 +27,7 @@ describe('--allow', () => {
     expect(await readAllowed([file, 'cd'.repeat(32)])).toEqual(new Set([FP, 'cd'.repeat(32)]));
   });
 
-  test('anything else is refused, with the line', async () => {
+  test('refuses anything else, with the line', async () => {
     const file = join(directory, 'clients');
     await writeFile(file, `${FP}\nnonsense\n`);
     await expect(readAllowed([file])).rejects.toThrow(/line 2/);
@@ -53,7 +53,7 @@ describe("a device's directory", () => {
   });
 
   test.each([['notes.txt'], ['audit', 'device.ts'], ['basestation.sqlite']])(
-    'a directory of others is refused and left as it is: %s',
+    'of another program is refused and left unchanged: %s',
     async (...names) => {
       for (const name of names) await writeFile(join(directory, name), '');
       await expect(DeviceData.open(directory)).rejects.toThrow(
@@ -71,16 +71,16 @@ describe("a device's directory", () => {
     ['device.lock.17', 'notes.txt'],
     ['iam-state.json', 'notes.txt'],
     ['audit'],
-  ])('a directory with %s is used', async (...names) => {
+  ])('with %s is used', async (...names) => {
     for (const name of names) await writeFile(join(directory, name), '');
     expect((await DeviceData.open(directory)).state).toBeNull();
-    // What a start that failed leaves.
+    // Left by a failed start.
     for (const name of names) await rm(join(directory, name));
     expect(await readdir(directory)).toEqual(['files']);
     expect((await DeviceData.open(directory)).state).toBeNull();
   });
 
-  test('what is only adopted reaches the disk with the next update', async () => {
+  test('writes adopted values to the disk with the next update', async () => {
     const first = await DeviceData.open(directory);
     await first.update(state);
     expect(first.adopt({ ProductId: 'other' })).toMatchObject({ ...state, ProductId: 'other' });
@@ -89,7 +89,7 @@ describe("a device's directory", () => {
     expect((await DeviceData.open(directory)).state).toMatchObject({ ...state, ProductId: 'other' });
   });
 
-  test('what cannot be written changes nothing, also not with the next write', async () => {
+  test('does not change when a write fails, nor with the next write', async () => {
     const data = await DeviceData.open(directory);
     await data.update(state);
     const loop: Record<string, unknown> = {};
@@ -112,7 +112,7 @@ describe("a device's directory", () => {
     whole({ Thermostat: null }),
     whole({ Thermostat: { Target: '20', Mode: 'heat', Temperature: 20, Time: 0, BoostUntil: 0 } }),
     whole({ Thermostat: { Target: 20, Mode: 'cool', Temperature: 20, Time: 0, BoostUntil: 0 } }),
-  ])('a damaged state.json is refused with its path: %s', async (content) => {
+  ])('with a damaged state.json is refused with its path: %s', async (content) => {
     await writeFile(join(directory, 'state.json'), content);
     await expect(DeviceData.open(directory)).rejects.toThrow(/state\.json/);
   });
@@ -123,14 +123,14 @@ describe('thermostat', () => {
   const at = (state: Partial<ThermostatState>, now: number) =>
     new Thermostat({ state: { ...start, ...state }, save: async () => {}, now: () => now }).snapshot();
 
-  test('the room approaches its target, or outside when off', () => {
+  test('warms or cools the room toward its target, or toward outside when off', () => {
     expect(at({}, 0).temperature).toBe(10);
     expect(at({}, 20 * 60_000).temperature).toBeCloseTo(20 - 10 / Math.E, 1);
     expect(at({}, 1e9).temperature).toBe(20);
     expect(at({ Mode: 'off', Temperature: 20 }, 1e9).temperature).toBe(12);
   });
 
-  test('a boost heats faster, then the target counts again', () => {
+  test('heats faster in a boost, and then follows the target again', () => {
     const BoostUntil = 10 * 60_000;
     expect(at({ BoostUntil }, 10 * 60_000).temperature).toBeGreaterThan(at({}, 10 * 60_000).temperature + 3);
     expect(at({ BoostUntil }, 9.5 * 60_000).boostMinutes).toBe(1);
@@ -155,7 +155,7 @@ describe('file protocol', () => {
     return text;
   };
 
-  test('lines and counted bytes, however they are cut', async () => {
+  test('has lines and counted bytes, however they are cut', async () => {
     const whole = '{"size":5}\nhello{"sha256":"x"}\n';
     for (let cut = 1; cut < whole.length; cut++) {
       const reader = new FileReader(source(whole.slice(0, cut), whole.slice(cut)));
@@ -171,26 +171,26 @@ describe('file protocol', () => {
     ['no UTF-8', Uint8Array.of(0xff, 0x0a)],
     ['too long', `"${'x'.repeat(2000)}"\n`],
     ['cut short', '{"op":'],
-  ])('a line that is %s', async (_, line) => {
+  ])('refuses a line that is %s', async (_, line) => {
     await expect(new FileReader(source(line)).readLine()).rejects.toThrow(/line|stopped/);
   });
 
-  test('a line of 1,024 bytes is read, one of 1,025 is not', async () => {
+  test('accepts a line of 1,024 bytes, and not one of 1,025', async () => {
     const line = (length: number) => `${'{"size":5}'.padEnd(length)}\n`;
     expect(await new FileReader(source(line(1024))).readLine()).toEqual({ size: 5 });
     await expect(new FileReader(source(line(1025))).readLine()).rejects.toThrow(/too long/);
   });
 
-  test('content that is cut short', async () => {
+  test('detects content that is cut short', async () => {
     await expect(collect(new FileReader(source('abc')), 5)).rejects.toThrow(/stopped in the middle/);
   });
 
-  test.each(['a', 'a.txt', '_x-1.tar.gz', 'A'.repeat(128)])('%s is a file name', (name) => {
+  test.each(['a', 'a.txt', '_x-1.tar.gz', 'A'.repeat(128)])('accepts %s as a file name', (name) => {
     expect(isFileName(name)).toBe(true);
     expect(readRequest({ op: 'get', name })).toEqual({ op: 'get', name, offset: 0 });
   });
 
-  test.each(['', '.', '..', '.hidden', '../x', 'a/b', 'a\\b', 'a b', 'é', 'A'.repeat(129), 'a\n'])('%j is none', (name) => {
+  test.each(['', '.', '..', '.hidden', '../x', 'a/b', 'a\\b', 'a b', 'é', 'A'.repeat(129), 'a\n'])('refuses %j as a file name', (name) => {
     expect(isFileName(name)).toBe(false);
     expect(() => readRequest({ op: 'get', name })).toThrow();
   });
@@ -207,11 +207,11 @@ describe('file protocol', () => {
     { op: 'get', name: 'a', offset: -1, sha256: 'ab'.repeat(32) },
     { op: 'get', name: 'a', offset: 5, sha256: 'AB'.repeat(32) },
     { op: 'get', name: 'a', offset: 5, sha256: 'ab'.repeat(31) },
-  ])('%j is no request', (line) => {
+  ])('refuses %j as a request', (line) => {
     expect(() => readRequest(line)).toThrow();
   });
 
-  test('a line goes out as it is read', async () => {
+  test('writes a line as it is read', async () => {
     const reader = new FileReader(source(encodeLine({ op: 'put', name: 'a', size: 3 })));
     expect(readRequest(await reader.readLine())).toEqual({ op: 'put', name: 'a', size: 3 });
   });

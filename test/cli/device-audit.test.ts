@@ -1,4 +1,4 @@
-/** `svc device audit`: what it prints, and how it ends when the log is not as the device wrote it. */
+/** `svc device audit`: its output, and how it ends when the log was altered. */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
@@ -55,7 +55,7 @@ describe('show', () => {
     ]);
   });
 
-  it('prints nothing a terminal obeys', async () => {
+  it('prints nothing that controls a terminal', async () => {
     const log = await logs().open();
     await log.append('user-created', { Username: 'a\u009b2Jb\u202ec\u{e0041}' });
     await log.close();
@@ -72,13 +72,13 @@ describe('show', () => {
     expect(err).toContain('the audit log is broken');
   });
 
-  it('prints the entries as they are with --json, and only those asked for', async () => {
+  it('prints entries unchanged with --json, and only the selected ones', async () => {
     const { out } = await audit('show --last 1 --json');
     expect(JSON.parse(out)).toMatchObject({ Seq: 2, Event: 'device-stopped', Sig: expect.any(String) });
     expect(JSON.parse((await audit('show --event paired --json')).out)).toMatchObject({ Seq: 1 });
   });
 
-  it('refuses an event that there is not, and knows those of the SDK and of this log', async () => {
+  it('refuses an unknown event, and knows those of the SDK and of this log', async () => {
     const { code, out, err } = await audit('show --event nonsuch');
     expect([code, out]).toEqual([2, '']);
     expect(err).toMatch(/^svc: --event nonsuch: there is no such event; there are .*paired, .*denied/);
@@ -98,7 +98,7 @@ describe('show', () => {
 });
 
 describe('verify', () => {
-  it('says what is whole, and what it could not see', async () => {
+  it('says what is intact, and what it could not check', async () => {
     const { code, out, err } = await audit('verify');
     expect(code).toBe(0);
     expect(out).toContain('3 entries, 0 to 2, of device pr-1.de-1: all as they were written');
@@ -125,7 +125,7 @@ describe('verify', () => {
     expect(JSON.parse(json.out)).toMatchObject({ ok: false, reason: expect.any(String), message: expect.stringMatching(message) });
   });
 
-  it('takes the key of the directory when none is given: a log of another key is seen', async () => {
+  it('uses the key of the directory when none is given: a log with another key is detected', async () => {
     const own = readFileSync(join(logs().directory, 'audit-key.pem'));
     rmSync(join(logs().directory, 'audit-key.pem'));
     expect((await audit('verify')).code).toBe(0);
@@ -149,12 +149,12 @@ describe('key and head', () => {
     expect(JSON.parse((await audit('head --json')).out)).toEqual(head);
   });
 
-  it('of a broken log is none', async () => {
+  it('are refused for a broken log', async () => {
     tamper((text) => text.replace('ann', 'eve'));
     expect((await audit('head')).code).toBe(1);
   });
 
-  it.each(['key', 'head', 'show', 'verify'])('%s: a directory without log is told as that', async (command) => {
+  it.each(['key', 'head', 'show', 'verify'])('%s: a directory without a log is reported as such', async (command) => {
     rmSync(join(logs().directory, 'audit'), { recursive: true });
     rmSync(join(logs().directory, 'audit-key.pem'));
     const { code, err } = await audit(command);

@@ -1,4 +1,7 @@
-/** Commands about a device: `svc devices`, `forget`, `status`, `ping`, `coap --observe`, `coap discover`, with a device of this process over loopback. */
+/**
+ * Commands about a device: `svc devices`, `forget`, `status`, `ping`, `coap --observe`, `coap discover`, with a device
+ * in this process over loopback.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,7 +54,7 @@ const svc = (...args: string[]) => svcInProcess([...args, '--state', state]);
 const lines = ({ stdout }: { stdout: string }): string[] => stdout.trimEnd().split('\n');
 const first = () => ['--address', `127.0.0.1:${device.localPort}`, '--fingerprint', device.deviceFingerprint];
 
-test('an unknown client: status and ping say what it is', async () => {
+test('an unknown client: status and ping report that', async () => {
   expect(await svc('devices')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^no device is known yet in .*: svc pair/) });
   const status = await svc('status', ...first());
   expect(status).toMatchObject({ code: 0, stderr: '' });
@@ -63,7 +66,7 @@ test('an unknown client: status and ping say what it is', async () => {
   ]);
 });
 
-test('a user: its name is remembered, and listed with the way and the day', async () => {
+test('a user: its name is remembered, and listed with path and day', async () => {
   expect((await svc('pair', '--mode', 'LocalInitial', '--name', 'home', ...first())).code).toBe(0);
   expect(lines(await svc('status', 'home')).slice(0, 2)).toEqual(['device      pr-cmd.de-1 (home)', 'user        admin (Administrator)']);
   const day = new Date().toISOString().slice(0, 10);
@@ -94,20 +97,20 @@ test('ping: times, a summary, and a document for each', async () => {
 });
 
 describe('coap', () => {
-  test('observe prints each answer, and tells the device when it ends', async () => {
+  test('observe prints each answer, and cancels at the device when it ends', async () => {
     const watching = svc('coap', 'GET', '/count', '--observe', '--count', '2');
     let ended = false;
     void watching.then(() => {
       ended = true;
     });
-    // What changes before it observes is not told.
+    // A change before the observation is not reported.
     while (!ended) expect((await svc('coap', 'POST', '/count')).code).toBe(0);
     const watched = await watching;
     expect(watched).toMatchObject({ code: 0, stderr: '' });
     expect(lines(watched)).toHaveLength(2);
   });
 
-  test('what cannot be observed is said', async () => {
+  test('a resource that is not observable is reported', async () => {
     expect(await svc('coap', 'GET', '/bytes', '--observe')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('does not let it be observed'),
@@ -126,7 +129,7 @@ describe('coap', () => {
     });
   });
 
-  test('CBOR is shown as JSON, and what is no text as it comes', async () => {
+  test('CBOR is shown as JSON, and non-text unchanged', async () => {
     expect((await svc('coap', 'GET', '/cbor')).stdout).toBe('{"a":[1,null],"b":"01ff"}\n');
     expect(JSON.parse((await svc('coap', 'GET', '/cbor', '--json')).stdout)).toEqual({
       status: 205,
@@ -164,7 +167,7 @@ describe('coap', () => {
   });
 });
 
-test('status without a device takes no options of one', async () => {
+test('status without a device accepts no options of one', async () => {
   expect(await svc('status', '--relay-only')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('--relay-only counts only with a device'),
@@ -181,7 +184,7 @@ test('forget: a wrong name lists the known ones', async () => {
   expect((await svc('devices')).code).toBe(0);
 });
 
-test('a port that is taken is PORT_IN_USE, and the option that chose it is named', async () => {
+test('a port that is taken is PORT_IN_USE, and the message names the option that chose it', async () => {
   const port = String(device.localPort);
   const taken = (option: string) => ({
     code: 1,

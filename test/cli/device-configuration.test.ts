@@ -14,7 +14,7 @@ afterEach(() => rm(directory, { recursive: true }));
 const web = { Id: 'web', Type: 'http', Host: '127.0.0.1', Port: 8080 };
 
 describe('device.json', () => {
-  test('services with metadata, the alarm, the pace of the room', () => {
+  test('has services with metadata, the alarm, and the pace of the room', () => {
     const document = {
       TcpTunnels: [
         { ...web, Metadata: { title: 'Camera' } },
@@ -72,7 +72,7 @@ describe('device.json', () => {
     expect(() => parseDeviceConfiguration(document)).toThrow(message);
   });
 
-  test('the one of the directory is read when no other is named; one that is named must be there', async () => {
+  test('is taken from the directory when none is named; a named one must exist', async () => {
     const own = join(directory, 'device.json');
     const other = join(directory, 'other.json');
     expect(await readDeviceConfiguration(undefined, own)).toEqual({ tcpTunnels: [], udpTunnels: [] });

@@ -1,4 +1,6 @@
-/** The file service of `svc device` beside a disk that fills: what users, audit log and settings need stays free. */
+/**
+ * The file service of `svc device` on a disk that fills: the space that users, audit log and settings need stays free.
+ */
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +16,7 @@ const RESERVE = 8 * MIB;
 
 let directory: string;
 let source: string;
-/** What the disk has left, each time it is asked; the last value stays. */
+/** The free space of the disk at each query; the last value stays. */
 let room: number[];
 let connection: Connection;
 
@@ -50,7 +52,7 @@ test('a file that leaves the reserve is stored, one byte more is refused before 
   expect(await readdir(directory)).toEqual(['file']);
 });
 
-test('a file beside which others fill the disk is given up, and leaves nothing', async () => {
+test('a file is abandoned when others fill the disk beside it, and leaves nothing', async () => {
   room = [RESERVE + 10 * MIB, RESERVE - 1];
   expect(await upload(3 * MIB)).toMatch(/the device has no room for the file/);
   expect(await readdir(directory)).toEqual([]);

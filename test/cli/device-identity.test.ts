@@ -1,4 +1,4 @@
-/** What `svc device` keeps of its base station from one start to the next, and what it takes from the options. */
+/** What `svc device` keeps of its base station from one start to the next, and what the options replace. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,10 +29,10 @@ async function start(kept: Partial<DeviceState>, options: IdentityOptions): Prom
 const refusal = (kept: Partial<DeviceState>, options: IdentityOptions): Promise<string> =>
   start(kept, options).then(() => 'taken', described);
 
-describe('a base station that is pinned', () => {
+describe('a pinned base station', () => {
   const kept: Partial<DeviceState> = { ServerUrl: OLD, ServerFingerprint: KEY, ServerWebSocketUrl: WEB_SOCKET, Joined: true };
 
-  test('stays pinned at another address, and what belongs to the address is left behind', async () => {
+  test('stays pinned at another address, and what belongs to the old address is dropped', async () => {
     expect(await start(kept, { server: NEW })).toMatchObject({
       ServerUrl: NEW,
       ServerFingerprint: KEY,
@@ -41,7 +41,7 @@ describe('a base station that is pinned', () => {
     });
   });
 
-  test('is another one when another fingerprint is given: this device did not join that', async () => {
+  test('is another one when another fingerprint is given: the device did not join that one', async () => {
     expect(await start(kept, { server: NEW, serverFingerprint: OTHER_KEY })).toMatchObject({
       ServerUrl: NEW,
       ServerFingerprint: OTHER_KEY,
@@ -52,7 +52,7 @@ describe('a base station that is pinned', () => {
   test.each([
     ['at its address', {}, { ServerUrl: OLD, Joined: true }],
     ['at another address', { server: NEW }, { ServerUrl: NEW, Joined: undefined }],
-  ])('is proved by TLS %s only when that is asked for', async (_, options, state) => {
+  ])('is authenticated by TLS %s only when that is requested', async (_, options, state) => {
     const rootCerts = PEM_OF_ROOT;
     expect(await start(kept, { ...options, serverFingerprint: NO_FINGERPRINT })).toMatchObject({ ...state, ServerFingerprint: undefined });
     expect(await start(kept, { ...options, serverFingerprint: NO_FINGERPRINT, rootCerts })).toMatchObject({ ServerRootCerts: rootCerts });
@@ -60,7 +60,7 @@ describe('a base station that is pinned', () => {
   });
 });
 
-test('a device does not become another one', async () => {
+test('a device keeps its identity', async () => {
   const kept = { ServerUrl: OLD, ServerFingerprint: KEY, Joined: true };
   for (const other of [{ deviceId: 'other' }, { product: 'other' }])
     expect(await refusal(kept, other)).toMatch(/is the device pr\.de already, and does not become another/);
@@ -73,7 +73,7 @@ test('roots belong to an address', async () => {
   expect(await start(kept, { server: NEW })).toMatchObject({ ServerUrl: NEW, ServerRootCerts: undefined, ServerFingerprint: undefined });
 });
 
-test('without a base station, what is said of one is refused', async () => {
+test('without a base station, options about one are refused', async () => {
   expect(await refusal({}, { serverFingerprint: KEY })).toMatch(/--server-fingerprint needs --server/);
   expect(await refusal({}, { serverWebsocket: WEB_SOCKET })).toMatch(/--server-websocket needs --server/);
 });

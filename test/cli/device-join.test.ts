@@ -1,4 +1,4 @@
-/** `svc device --join`: what is on the disk at each moment, what a start finds there, and what it says when the join comes to nothing. */
+/** `svc device --join`: the disk at each moment, what a start finds there, and the message when the join fails. */
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -64,14 +64,14 @@ async function start(text?: string, options: IdentityOptions = {}): Promise<{ da
   const device = new Device({ environment: board });
   const { signal } = new AbortController();
   const given = text === undefined ? undefined : parseJoin(text);
-  // Time moves only while the network is waited for, never while the disk is.
+  // Time advances only while the network is awaited, never while the disk is.
   const joinStation: typeof joinBaseStation = (joining) => fixture.settle(joinBaseStation(joining));
   await joinFirst({ device, data, environment: board, output: output(), signal, joinStation }, given, options);
   return { data, device };
 }
 const refusal = (text?: string, options?: IdentityOptions): Promise<string> => start(text, options).then(() => 'joined', described);
 
-/** Goes on where `start` ended, until the device is attached; gives its fingerprint. */
+/** Continues where `start` ended, until the device is attached. @returns its fingerprint */
 async function attach({ data, device }: { data: DeviceData; device: Device }): Promise<string> {
   await identify(device, data, {});
   const events: string[] = [];
@@ -99,7 +99,7 @@ test('a board joins, attaches, and forgets the join string', async () => {
 
 describe('killed', () => {
   type Step = 'key' | 'string' | 'answer' | 'state';
-  /** Leaves behind what a process that is killed after a step does. */
+  /** Leaves behind what a process that is killed after a step leaves. */
   async function killedAfter(last: Step, text: string): Promise<void> {
     const data = await DeviceData.open(directory);
     const privateKey = await data.privateKey(() => new Device().createPrivateKey());
@@ -133,8 +133,8 @@ describe('killed', () => {
   });
 });
 
-describe('a board that is a device already', () => {
-  test('stays it when it is given the same join string', async () => {
+describe('a board that is already a device', () => {
+  test('keeps its identity when it is given the same join string', async () => {
     const text = await invited();
     await start(text);
     const before = await readFile(join(directory, 'state.json'), 'utf8');
@@ -146,7 +146,7 @@ describe('a board that is a device already', () => {
     ['product', { productId: 'pr-2' }],
     ['device id', { deviceId: 'de-other' }],
     ['base station', { serverFingerprint: 'ab'.repeat(32) }],
-  ])('does not become one of another %s', async (_what, other) => {
+  ])('does not become a device of another %s', async (_what, other) => {
     await start(await invited());
     const before = await readFile(join(directory, 'state.json'), 'utf8');
     expect(await refusal(await invited(other))).toMatch(/is the device pr-1\.de-\S+ of https:\/\/station:4433 already, .* --data/);
@@ -154,8 +154,8 @@ describe('a board that is a device already', () => {
   });
 });
 
-describe('what comes to nothing says what to do, and a second try works:', () => {
-  test('a join string that was used, revoked or has expired, and is not tried again', async () => {
+describe('a failed join gives a remedy, and a second try works:', () => {
+  test('a join string that was used, revoked or has expired is not tried again', async () => {
     const text = await invited();
     const privateKey = new Device().createPrivateKey();
     await fixture.settle(joinBaseStation({ environment: board, joinString: text, privateKey }));
@@ -236,14 +236,14 @@ describe('a join string', () => {
       .then(() => parseJoin(given))
       .then(() => 'taken', described);
 
-  test('is read from a file, with line ends of a terminal in it', async () => {
+  test('is read from a file, with a terminal’s line ends', async () => {
     const file = join(directory, 'string');
     await writeFile(file, `${text.slice(0, 80)}\r\n${text.slice(80)}\n`);
     expect((await givenJoin(file, output())).join).toEqual(join_);
     expect(printed).toBe('');
   });
 
-  test('as an argument is warned of, without repeating it', async () => {
+  test('as an argument causes a warning, which does not repeat it', async () => {
     expect((await givenJoin(text, output())).text).toBe(text);
     expect(printed).toMatch(/^warning: the join string was in the arguments, .* --join -/);
     expect(printed).not.toContain(text.slice(20, 40));
@@ -264,7 +264,7 @@ describe('a join string', () => {
     expect(said).not.toContain(text.slice(20, 40));
   });
 
-  test('a pairing string in the place of a file is told, too', async () => {
+  test('that is a pairing string in the place of a file is reported, too', async () => {
     expect(await givenJoin(encodePairingString(pairing), output()).then(() => '', described)).toMatch(/^that is a pairing string/);
   });
 });

@@ -1,4 +1,4 @@
-/** How `svc device` is told to look for direct paths: what options and device.json say together, and wrong use. */
+/** How `svc device` is configured to find direct paths: options and device.json together, and wrong use. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** The options as commander reads them. */
+/** The options as commander parses them. */
 function flags(...args: string[]): RendezvousFlags {
   return withRendezvous(new Command()).parse(args, { from: 'user' }).opts();
 }
@@ -44,7 +44,7 @@ describe('options and device.json together', () => {
     expect(() => rendezvousOf(file, flags('--candidate', '203.0.113.7:4'))).toThrow(/--candidate: a device has at most 3 .*leave some out/);
   });
 
-  test('what was given is known', () => {
+  test('given options are known', () => {
     const given = (...args: string[]) =>
       Object.entries(givenRendezvous(flags(...args))).flatMap(([name, value]) => (value === undefined ? [] : [name]));
     expect(given()).toEqual([]);
@@ -63,7 +63,7 @@ describe('options and device.json together', () => {
   });
 });
 
-describe('without direct paths, options that have no effect are warned of', () => {
+describe('without direct paths, options that have no effect cause a warning:', () => {
   const all = ['--candidate', '203.0.113.7:1', '--no-candidates-on', 'a', '--no-hard-nat', '--port-mapping', 'upnp'];
 
   test.each<[string[], RendezvousOptions | undefined, string]>([
@@ -115,13 +115,13 @@ describe('svc device', () => {
     expect(stderr).toMatch(expected);
   });
 
-  test('with --init says that it has no effect', async () => {
+  test('with --init warns that the options have no effect', async () => {
     const { code, stderr } = await device('init', '--candidate', '203.0.113.7:5593', '--no-hard-nat', '--keep-alive-profile', 'eco');
     expect(code).toBe(0);
     expect(stderr).toContain('with --init, --keep-alive-profile, --candidate, --no-hard-nat have no effect: give that at each start');
   });
 
-  test('names the place of what is wrong in device.json', async () => {
+  test('names the place of an error in device.json', async () => {
     const file = join(folder, 'offers.json');
     await writeFile(file, JSON.stringify({ Rendezvous: { Candidates: ['203.0.113.7'] } }));
     expect(await device('file', '--config', file)).toMatchObject({

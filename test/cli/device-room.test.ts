@@ -1,4 +1,4 @@
-/** What the room of `svc device` tells: observers of the thermostat, and users whom an alarm concerns. */
+/** What the room of `svc device` reports: to observers of the thermostat, and to users that an alarm concerns. */
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { pushError } from '../../cli/dev/push-errors.ts';
@@ -11,7 +11,7 @@ import { LocalError } from '../../protocol/errors/index.ts';
 import { silentLog } from '../../transport/environment.ts';
 import { iamOf, stateOf, user } from '../device/iam/model.ts';
 
-describe('over-temperature', () => {
+describe('over-temperature is reported', () => {
   test.each([
     ['once at the limit, once when it is 1 °C below', [27, 28, 29, 27.5, 27.1, 27, 26], ['', 'raised', '', '', '', 'cleared', '']],
     ['not again while it wavers', [28, 27.9, 28, 27.2, 28], ['raised', '', '', '', '']],
@@ -66,7 +66,7 @@ describe('thermostat', () => {
     return { thermostat, request, notified, saved, clock, disk };
   }
 
-  test('reading and changing are asked for apart', async () => {
+  test('requires separate actions for reading and changing', async () => {
     const reader = scene(['Thermostat:Get']);
     expect(await reader.request('GET', '/thermostat/target')).toMatchObject({ status: 205, payload: '20.0' });
     expect(await reader.request('PUT', '/thermostat/target', '21')).toMatchObject({ status: 403 });
@@ -75,7 +75,7 @@ describe('thermostat', () => {
     expect(await nobody.request('GET', '/thermostat')).toEqual({ status: 403, payload: 'Access denied' });
   });
 
-  test('observers hear of a change after it is saved, and of nothing else', async () => {
+  test('notifies observers of a change after it is saved, and of nothing else', async () => {
     const { request, notified, saved } = scene(['Thermostat:Set']);
     expect(await request('PUT', '/thermostat/target', '20')).toMatchObject({ status: 204 });
     expect(notified).toEqual([]);
@@ -86,7 +86,7 @@ describe('thermostat', () => {
     expect(notified).toHaveLength(2);
   });
 
-  test('what cannot be saved is not changed', async () => {
+  test('does not change when the change cannot be saved', async () => {
     const { thermostat, request, notified, disk } = scene(['Thermostat:Set']);
     disk.full = true;
     await expect(request('PUT', '/thermostat/target', '25')).rejects.toThrow('the disk is full');
@@ -96,13 +96,13 @@ describe('thermostat', () => {
     expect(thermostat.snapshot().target).toBe(26);
   });
 
-  test('changes at the same time all count', async () => {
+  test('applies all of several concurrent changes', async () => {
     const { thermostat, request } = scene(['Thermostat:Set']);
     await Promise.all([request('PUT', '/thermostat/target', '25'), request('PUT', '/thermostat/mode', 'off')]);
     expect(thermostat.snapshot()).toMatchObject({ target: 25, mode: 'off' });
   });
 
-  test('the room warms by itself: each tenth of a degree is told once', async () => {
+  test('notifies each tenth of a degree once while the room warms by itself', async () => {
     const { thermostat, request, notified, clock } = scene(['Thermostat:Set']);
     await request('POST', '/thermostat/boost', '1');
     notified.length = 0;
@@ -122,7 +122,9 @@ describe('notifications', () => {
       ...(token !== undefined && { push: { token, projectId: 'project' } }),
     });
 
-  /** A device whose provider answers each token with what `answers` says, a status or the body of a 404; 200 by default. */
+  /**
+   * A device whose provider answers each token with what `answers` says, a status or the body of a 404; 200 by default.
+   */
   function scene(iam: Iam, answers: Record<string, number | string | LocalError> = {}) {
     const sent: Sent[] = [];
     const payloads: unknown[] = [];
@@ -159,7 +161,7 @@ describe('notifications', () => {
 
   const model = (...users: ReturnType<typeof user>[]) => iamOf({ state: stateOf(users), notificationCategories: CATEGORIES });
 
-  test('go to those who chose the category and have a token', async () => {
+  test('go to users that chose the category and have a token', async () => {
     const iam = model(
       wants('a', ['CRITICAL'], 'token-a'),
       wants('b', ['INFO'], 'token-b'),
@@ -175,7 +177,7 @@ describe('notifications', () => {
     ]);
   });
 
-  test('one that fails stops no other; a token that is gone is taken from its user, not for a 404 from anywhere', async () => {
+  test('a failed one stops no other; an expired token is removed from its user, but not for any 404', async () => {
     const iam = model(...['a', 'b', 'c', 'd', 'e', 'f'].map((name) => wants(name, ['CRITICAL'], `token-${name}`)));
     const gone = JSON.stringify(pushError('UNREGISTERED').body);
     const proxy = '<html>Not Found</html>';
@@ -192,7 +194,7 @@ describe('notifications', () => {
     expect(iam.users.filter(({ push }) => push === undefined).map(({ username }) => username)).toEqual(['b']);
   });
 
-  test('while the device is not attached the newest of each category waits', async () => {
+  test('wait while the device is not attached, the newest of each category', async () => {
     const { notifications, payloads, event } = scene(model(wants('a', ['CRITICAL', 'INFO'], 'token')));
     let told = 0;
     const send = (notification: Notification) => notifications.send(notification).then(() => told++);

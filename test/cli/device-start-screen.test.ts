@@ -1,4 +1,4 @@
-/** What `svc device` shows at a terminal, and the invitation that it makes there until somebody is a user. */
+/** What `svc device` shows at a terminal, and the invitation that it makes there until it has a user. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -72,14 +72,14 @@ async function shown(device: OpenDevice, services = NONE, heard: Heard | null = 
   return lines;
 }
 
-/** Makes somebody a user. */
+/** Makes a user. */
 async function withUser(device: OpenDevice, role: string): Promise<OpenDevice> {
   await device.access.iam.update((draft) => draft.createUser('ann', { role, fingerprints: [{ fingerprint: KEY }] }));
   return device;
 }
 
 describe('the first screen', () => {
-  test('has everything in twelve lines, with what the first user pairs with, and its code', async () => {
+  test('has everything in twelve lines, with the string for the first user, and its code', async () => {
     const lines = await shown(await opened(STATION), { tcpTunnels: [WEB], udpTunnels: [{ ...WEB, id: 'names', type: 'dns' }] });
     expect(lines.slice(0, 6)).toEqual([
       'device       pr.de',
@@ -116,7 +116,7 @@ describe('the first screen', () => {
       { event: 'CERTIFICATE_VALIDATION_FAILED', reason: new RemoteError('FINGERPRINT_MISMATCH', 'another key') },
       /^state {8}not attached to https:\/\/station\.example:4433: CERTIFICATE_VALIDATION_FAILED: another key/,
     ],
-  ])('says why it is not attached: %s', async (_why, heard, line) => {
+  ])('explains why it is not attached: %s', async (_why, heard, line) => {
     expect((await shown(await opened(STATION), NONE, heard))[1]).toMatch(line);
   });
 
@@ -127,7 +127,7 @@ describe('the first screen', () => {
     expect(lines).toEqual(expect.arrayContaining([...registration(device.state, device.device.deviceFingerprint)]));
   });
 
-  test('of a device that has a user shows no code and no secret, and what to do', async () => {
+  test('of a device with a user shows no code and no secret, and the next steps', async () => {
     const lines = await shown(await withUser(await opened(STATION), 'Administrator'), { ...NONE, tcpTunnels: [WEB] });
     expect(lines.slice(5)).toEqual([
       'users        ann (Administrator)',
@@ -136,7 +136,7 @@ describe('the first screen', () => {
     expect([code, out.includes('pwd=')]).toEqual(['', false]);
   });
 
-  test('of a device whose users nobody manages has the command that mends it, which works', async () => {
+  test('of a device without an administrator has the command that mends it, which works', async () => {
     const [line = ''] = (await shown(await withUser(await opened(STATION), 'Guest'))).slice(-1);
     expect(line).toMatch(/^next {9}nobody manages its users: stop it, and {2}svc device invite admin --data 'S*/);
     const words = ['device', 'invite', 'admin', '--data', data];
@@ -144,7 +144,7 @@ describe('the first screen', () => {
     expect(await svcInProcess(words)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^admin is invited as Administrator$/m) });
   });
 
-  test('of a device that lets nobody pair says how it does', async () => {
+  test('of a device without a pairing mode shows how to enable one', async () => {
     const device = await opened(STATION);
     await device.access.iam.update((draft) => draft.setFlag('passwordInvitePairing', false));
     expect((await shown(device)).at(-1)).toMatch(
@@ -157,7 +157,7 @@ describe('the invitation of the first administrator', () => {
   const passwordOf = ({ access }: OpenDevice) => access.adminPassword;
   const verifierOf = async ({ access }: OpenDevice) => (await access.iam.passwordOf('admin')) as { value: Uint8Array };
 
-  test('is a new one at each start at a terminal, which voids the last', async () => {
+  test('is made again at each start at a terminal, which voids the last', async () => {
     const first = await opened();
     const second = await opened();
     expect(passwordOf(second)).toMatch(/^\w{12}$/);
@@ -166,12 +166,12 @@ describe('the invitation of the first administrator', () => {
     expect((await verifierOf(await opened({}, terminal(false)))).value).toEqual((await verifierOf(second)).value);
   });
 
-  test.each(['Administrator', 'Guest'])('is not made again once there is a user, a %s', async (role) => {
+  test.each(['Administrator', 'Guest'])('is not made once there is a user, a %s', async (role) => {
     await withUser(await opened(), role);
     expect(passwordOf(await opened())).toBeUndefined();
   });
 
-  test('is not voided when the owner has just made one, and the screen says which string counts', async () => {
+  test('is not voided when the owner has just made one, and the screen shows which string counts', async () => {
     await opened();
     const { code: status } = await svcInProcess(['device', 'invite', 'admin', '--data', data]);
     expect(status).toBe(0);
@@ -182,7 +182,7 @@ describe('the invitation of the first administrator', () => {
     );
   });
 
-  test('is not made where no terminal is, where anyone becomes an administrator, or where it would not be taken', async () => {
+  test('is not made without a terminal, where anyone becomes an administrator, or where it would be refused', async () => {
     await opened();
     expect(passwordOf(await opened({}, terminal(false)))).toBeUndefined();
     const device = await opened();
@@ -193,7 +193,7 @@ describe('the invitation of the first administrator', () => {
   });
 });
 
-describe('what is first heard of the base station', () => {
+describe('the first news of the base station', () => {
   const listened = () => {
     let tell = (_event: DeviceEvent): void => {};
     const device = {
@@ -222,7 +222,7 @@ describe('what is first heard of the base station', () => {
     };
   };
 
-  test('is the first event, also one before it is waited for', async () => {
+  test('is the first event, even one before it is awaited', async () => {
     const { tell, first, cancelled } = listened();
     tell('ATTACHED');
     tell('DETACHED');
@@ -230,7 +230,7 @@ describe('what is first heard of the base station', () => {
     expect(cancelled()).toBe(true);
   });
 
-  test('is nothing after a while', async () => {
+  test('is null after a while', async () => {
     const { first, expire } = listened();
     const heard = first();
     expire();

@@ -66,7 +66,7 @@ describe('the list', () => {
     });
   });
 
-  test('as JSON has everything that a device says', async () => {
+  test('as JSON has all that a device announces', async () => {
     const lan = new Lan();
     await lan.device('de-1', 'Boiler');
     lan.start({ json: true, timeout: 5_000, subtype: 'thermostat' });
@@ -88,7 +88,7 @@ describe('the list', () => {
     ]);
   });
 
-  test('of nothing says so to a person, and is empty for a program', async () => {
+  test('of no device is a message for a person, and empty for a program', async () => {
     const lan = new Lan();
     await lan.device('de-1');
     lan.start({ subtype: 'other', timeout: 3_000 });
@@ -104,7 +104,7 @@ describe('the list', () => {
     expect([empty.stdout, empty.stderr]).toEqual(['{"devices":[]}\n', '']);
   });
 
-  test('is without a device that says goodbye meanwhile, and shows what has no ids by its instance', async () => {
+  test('is without a device that said goodbye meanwhile, and shows an instance without ids by its name', async () => {
     const lan = new Lan();
     const device = await lan.device('de-1');
     const stranger = lan.sim.host('stranger', { addresses: ['192.0.2.66/24'] });
@@ -129,7 +129,7 @@ describe('the list', () => {
 });
 
 describe('--watch', () => {
-  test('prints what appears, changes and goes, until Ctrl-C', async () => {
+  test('prints devices that appear, change and leave, until Ctrl-C', async () => {
     const lan = new Lan();
     lan.start({ watch: true });
     const device = await lan.device('de-1');
@@ -173,14 +173,14 @@ describe('wrong use', () => {
     [['--watch', '--timeout', '5'], '--watch and --timeout exclude each other'],
     [['--timeout', '0'], 'Expected 1 to 3600 seconds'],
     [['--subtype', 'a.b'], 'A subtype is 1 to 63 printable characters'],
-  ])('%s', async (args, expected) => {
+  ])('is refused: %s', async (args, expected) => {
     const { code, stdout, stderr } = await svcInProcess(['discover', ...args]);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain(expected);
   });
 });
 
-test('its help says what the signs mean, and that a name proves nothing', async () => {
+test('its help explains the signs, and that a name is no proof', async () => {
   const { code, stdout } = await svcInProcess(['discover', '--help']);
   expect(code).toBe(0);
   for (const part of ['--watch', '--subtype', '--timeout', '--json', '~ for one that changed', 'can announce any device'])

@@ -1,4 +1,4 @@
-/** `svc doctor` in a simulation with NATs: what it finds, what it says, and the advice for each code. */
+/** `svc doctor` in a simulation with NATs: its findings, its output, and the advice for each code. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,13 +23,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Waits for files that are being read or written: else any amount of virtual time passes meanwhile. */
+/** Waits for file operations under way; otherwise any amount of virtual time passes meanwhile. */
 async function filesDone(): Promise<void> {
   do await new Promise((resolve) => setImmediate(resolve));
   while (process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq')));
 }
 
-/** A client and a device, each behind a NAT of a kind, and what `svc doctor` writes at the client. */
+/** A client and a device, each behind a NAT of a kind, and the output of `svc doctor` at the client. */
 class Clinic {
   readonly fixture = new ProductFixture({ hop: filesDone });
   readonly options: DoctorOptions = { timeout: 20_000, local: false, state: join(folder, `state-${++states}`), json: true };
@@ -84,7 +84,7 @@ class Clinic {
 
 let states = 0;
 
-test('a direct path is waited for, and both are shown with their NATs', async () => {
+test('a direct path is awaited, and shown with both NATs', async () => {
   const clinic = new Clinic();
   const { run } = await clinic.open('port', 'full-cone');
   expect(await run()).toBe('done');
@@ -109,7 +109,7 @@ test('a direct path is waited for, and both are shown with their NATs', async ()
   expect(clinic.stderr).toBe('');
 });
 
-test('for a person it is a page of lines', async () => {
+test('the output for a person is a page of lines', async () => {
   const clinic = new Clinic();
   const { run } = await clinic.open('random', 'random');
   expect(await run({ json: false })).toBe('done');
@@ -133,7 +133,7 @@ test('for a person it is a page of lines', async () => {
   expect(clinic.stderr).toBe('connected; looking for a direct path\n');
 });
 
-test('the pairs of addresses that were tried are named to a program, each with what became of it', async () => {
+test('the output for a program names each pair of addresses that was tried, with its outcome', async () => {
   const clinic = new Clinic();
   const { run } = await clinic.open('random', 'random');
   await run();
@@ -169,7 +169,7 @@ describe('why it is not direct', () => {
       /the other end/,
       /^Pair with the device, `svc pair pr-1\.de-1 --state \S+ --username <name>`/,
     ],
-  ])('DISABLED %s: the sentence and the advice are for that end', async (_, more, options, text, advice) => {
+  ])('DISABLED %s: text and advice concern that end', async (_, more, options, text, advice) => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'port', more);
     await run(options);
@@ -177,7 +177,7 @@ describe('why it is not direct', () => {
     expect(clinic.document).toMatchObject({ whyNotDirect: found });
   });
 
-  test('a base station that was not asked in an attempt is asked for itself', async () => {
+  test('a base station that an attempt did not use is asked by itself', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ relayOnly: true });
@@ -186,7 +186,7 @@ describe('why it is not direct', () => {
 });
 
 describe('a connect that fails', () => {
-  test('says what became of each way, and that the base station is there', async () => {
+  test('shows the result of each channel, and that the base station is reachable', async () => {
     const clinic = new Clinic();
     const { run, under } = await clinic.open('port', 'port');
     await clinic.fixture.settle(under.device.close());
@@ -203,7 +203,7 @@ describe('a connect that fails', () => {
     });
   });
 
-  test('to a person the same', async () => {
+  test('shows the same to a person', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ sctFile: join(folder, 'wrong-sct'), json: false, local: true });
@@ -213,7 +213,7 @@ describe('a connect that fails', () => {
     );
   });
 
-  test('with --wait only when the time is over', async () => {
+  test('fails with --wait only when the time is over', async () => {
     const clinic = new Clinic();
     const { run, under, clock } = await clinic.open('port', 'port');
     under.device.setBasestationAttach(false);
@@ -230,7 +230,7 @@ describe('a connect that fails', () => {
     expect(clinic.document).toMatchObject({ connected: true });
   });
 
-  test('by its timeout still says why the ways that had failed before did', async () => {
+  test('at its timeout still shows why other channels had failed before', async () => {
     const clinic = new Clinic();
     const { run, under } = await clinic.open('port', 'port');
     under.device.setBasestationAttach(false);
@@ -244,7 +244,7 @@ describe('a connect that fails', () => {
     });
   });
 
-  test('for another key of the device says how to pair again, and nothing of the key of the base station', async () => {
+  test('for another key of the device explains how to pair again, and does not mention the base station’s key', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'port');
     expect(await run({ fingerprint: 'ab'.repeat(32) })).toMatch(/does not have the fingerprint that was given \(abab.*compare it with/);
@@ -256,7 +256,7 @@ describe('a connect that fails', () => {
     expect(clinic.stdout).not.toMatch(/--server-fingerprint/);
   });
 
-  test('whose time is short says why the base station was not reached, and not that it was still being tried', async () => {
+  test('with a short time shows why the base station was not reached, and not that it was still in progress', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'port');
     for (const protocol of ['udp', 'tcp'] as const) clinic.fixture.sim.block('client-home', protocol);
@@ -265,7 +265,7 @@ describe('a connect that fails', () => {
     expect(clinic.document).toMatchObject({ channels: { remote: { code: 'CONNECTION_REFUSED', text } } });
   });
 
-  test('says so of a base station that has another key', async () => {
+  test('reports a base station with another key', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'port');
     expect(await run({ serverFingerprint: 'ab'.repeat(32) })).not.toBe('done');
@@ -276,11 +276,11 @@ describe('a connect that fails', () => {
   });
 });
 
-describe('without a device', () => {
+describe('without a device svc doctor', () => {
   const none = { product: undefined, deviceId: undefined, sctFile: undefined, fingerprint: undefined, local: undefined };
   const nobody = none as unknown as Partial<DoctorOptions>;
 
-  test('it looks at the base station, its STUN and this host', async () => {
+  test('checks the base station, its STUN and this host', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('random', 'open');
     expect(await run(nobody)).toBe('done');
@@ -292,21 +292,21 @@ describe('without a device', () => {
     });
   });
 
-  test('a host without NAT is told so', async () => {
+  test('reports that a host has no NAT', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('open', 'open');
     await run({ ...nobody, json: false });
     expect(clinic.stdout).toMatch(/^NAT here {12}none: the address of this host is seen outside as it is$/m);
   });
 
-  test('one behind a NAT is told how it maps', async () => {
+  test('reports how a NAT maps', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'open');
     await run({ ...nobody, json: false });
     expect(clinic.stdout).toMatch(/^NAT here {12}gives a socket one port towards everybody, the best kind for direct paths$/m);
   });
 
-  test('STUN on another port, or that does not answer', async () => {
+  test('reports STUN on another port, and STUN that does not answer', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'open', { stunPort: 3478 });
     await run({ ...nobody, json: false });
@@ -320,7 +320,7 @@ describe('without a device', () => {
     expect(clinic.stdout).not.toContain('what to do');
   });
 
-  test('one that is new and that TLS cannot prove needs its fingerprint', async () => {
+  test('needs the fingerprint of a new base station that TLS cannot authenticate', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'open');
     const remedy = /give --server-fingerprint, which svc basestation prints/;
@@ -328,13 +328,13 @@ describe('without a device', () => {
     expect(clinic.document).toMatchObject({ station: { at: null, error: { text: expect.stringMatching(remedy) } } });
   });
 
-  test('nothing known and nothing given is wrong use that names both ways', async () => {
+  test('refuses when nothing is known or given, and names both options', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'open');
     expect(await run({ ...nobody, server: undefined } as unknown as Partial<DoctorOptions>)).toMatch(/pairing string, or .*--server/);
   });
 
-  test('a base station that is not reached is a failure with its remedy', async () => {
+  test('fails with a remedy when the base station is not reached', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'open');
     expect(await run({ ...nobody, serverFingerprint: 'ab'.repeat(32) })).toMatch(
@@ -344,7 +344,7 @@ describe('without a device', () => {
 });
 
 describe('--stun-port', () => {
-  test('is not asked where the connection names the ports of the base station, which is said', async () => {
+  test('is not used where the connection names the ports of the base station, and this is reported', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ stunPort: 1 });
@@ -352,7 +352,7 @@ describe('--stun-port', () => {
     expect(clinic.stderr).toBe('warning: --stun-port 1 is not asked: the base station has named its STUN ports\n');
   });
 
-  test('is asked where the connection looks for no direct path', async () => {
+  test('is used where the connection searches no direct path', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ stunPort: 1, relayOnly: true });
@@ -371,7 +371,7 @@ describe('where UDP to the base station gets no answer', () => {
     return { clinic, ...opened };
   }
 
-  test('a connection goes over a WebSocket, with the cause and what to do about it', async () => {
+  test('a connection uses a WebSocket, and the cause and a remedy are shown', async () => {
     const { clinic, run } = await blocked();
     expect(await run()).toBe('done');
     expect(clinic.document).toMatchObject({
@@ -381,7 +381,7 @@ describe('where UDP to the base station gets no answer', () => {
     });
   });
 
-  test('a base station alone as well; for a person in lines', async () => {
+  test('so does a base station alone; a person gets lines', async () => {
     const { clinic, run } = await blocked();
     const none = { product: undefined, deviceId: undefined, sctFile: undefined, fingerprint: undefined, local: true };
     expect(await run({ ...none, json: false } as unknown as Partial<DoctorOptions>)).toBe('done');
@@ -391,7 +391,7 @@ describe('where UDP to the base station gets no answer', () => {
     expect(clinic.stdout).not.toContain('STUN');
   });
 
-  test('the base station is looked at where its WebSocket is remembered', async () => {
+  test('the base station is checked at its remembered WebSocket', async () => {
     const { clinic, run } = await blocked();
     const { server = '', state, fingerprint = '' } = clinic.options;
     const asked: string[] = [];
@@ -419,7 +419,7 @@ describe('where UDP to the base station gets no answer', () => {
   });
 });
 
-describe('the NAT here, as one answer shows it', () => {
+describe('the NAT here, by one answer,', () => {
   const seen = (address: string): Findings => ({
     device: null,
     interfaces: [{ name: 'eth0', addresses: ['192.168.1.5/24'], kind: 'default', counts: true }],
@@ -439,12 +439,12 @@ describe('the NAT here, as one answer shows it', () => {
   });
   const nat = (findings: Findings) => linesOf(findings).find((line) => line.startsWith('NAT here'));
 
-  test('is there, and its class is not known where no STUN port answered', () => {
+  test('exists, with an unknown class where no STUN port answered', () => {
     const text = /there is one: outside this host is 203\.0\.113\.7; how it gives out ports is not known, as no STUN port answered$/;
     expect(nat(seen('203.0.113.7'))).toMatch(text);
   });
 
-  test.each(['127.0.0.1', '127.1.2.3', '::1', '192.168.1.5'])('a base station that sees %s shows none', (address) => {
+  test.each(['127.0.0.1', '127.1.2.3', '::1', '192.168.1.5'])('is unknown if the base station sees %s', (address) => {
     expect(nat(seen(address))).toMatch(/not known: there may be one$/);
   });
 });
@@ -461,13 +461,13 @@ describe('keep-alive', () => {
       { state: 'unfit', timeout: null, interval: 25_000 },
       'how long the NAT keeps a mapping cannot be found out here, as where it has several addresses outside; keep-alive each 25 s',
     ],
-  ])('%j', (change, expected) => {
+  ])('is described as measured: %j', (change, expected) => {
     expect(keepAliveText({ ...report, ...change })).toBe(expected);
   });
 });
 
-describe('interfaces that are left out', () => {
-  test('do not count, and one that is not there is named with those that are', async () => {
+describe('excluded interfaces', () => {
+  test('do not count; an unknown one is named with those that exist', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ candidatesOn: ['sim0', 'eth9'] });

@@ -1,6 +1,6 @@
 /**
- * docs/pairing.md and docs/paths.md show only commands that exist, with options they have and the right number of arguments, and name every
- * code. No document and no help keeps keys in a folder of the sources.
+ * docs/pairing.md and docs/paths.md show only existing commands, with existing options and the right number of
+ * arguments, and name every code. No document and no help keeps keys in a folder of the sources.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
@@ -18,12 +18,12 @@ import { pairingModes } from '../../protocol/records/index.ts';
 const text = readFileSync(new URL('../../docs/pairing.md', import.meta.url), 'utf8');
 const lines = [...text.matchAll(/^svc .*$/gm)].map(([line]) => line.replace(/\s+# .*$/, ''));
 
-/** Words as a shell would have them; quotes hold words together. */
+/** Splits a line into shell words; quotes hold words together. */
 function words(line: string): string[] {
   return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '').slice(1);
 }
 
-/** The line, parsed with all actions replaced: what it ran. */
+/** Parses the line with all actions replaced. @returns what it ran */
 async function parsed(line: string): Promise<{ ran: string; options: Record<string, unknown>; args: readonly string[] }> {
   const program = await svc(words(line));
   let ran: Awaited<ReturnType<typeof parsed>> | undefined;
@@ -45,7 +45,7 @@ async function parsed(line: string): Promise<{ ran: string; options: Record<stri
 describe('docs/pairing.md', () => {
   test('has commands', () => expect(lines.length).toBeGreaterThan(15));
 
-  test.each(lines)('%s', async (line) => {
+  test.each(lines)('shows a valid command: %s', async (line) => {
     const { ran, options, args } = await parsed(line);
     expect(line.startsWith(`svc ${ran}`)).toBe(true);
     // A pairing string, here or on standard input, names the device.
@@ -53,7 +53,7 @@ describe('docs/pairing.md', () => {
     expect(options.device ?? options.address ?? options.server ?? named).toBeDefined();
   });
 
-  test('tells of every mode', () => {
+  test('explains every mode', () => {
     for (const mode of pairingModes) expect(text).toContain(`| ${mode} |`);
   });
 });
@@ -64,9 +64,9 @@ describe('docs/paths.md', () => {
 
   test('has commands', () => expect(commands.length).toBeGreaterThan(4));
 
-  test.each(commands)('%s', async (line) => expect(line.startsWith(`svc ${(await parsed(line)).ran}`)).toBe(true));
+  test.each(commands)('shows a valid command: %s', async (line) => expect(line.startsWith(`svc ${(await parsed(line)).ran}`)).toBe(true));
 
-  test.each(notDirectCodes)('has %s, and what is advised there runs', async (code) => {
+  test.each(notDirectCodes)('has %s, and the advised command runs', async (code) => {
     expect(paths).toContain(`| ${code} |`);
     for (const [stunPort, given, outside, devicePort] of [
       [undefined, false, undefined, undefined],
@@ -89,7 +89,7 @@ describe('docs/paths.md', () => {
     }
   });
 
-  test('shows programs that run, and docs/device.md a device.json that is taken', () => {
+  test('shows programs that run, and docs/device.md a valid device.json', () => {
     const block = (content: string, name: string): string => {
       const found = new RegExp(`\`\`\`${name}\\n([\\s\\S]*?)\`\`\``).exec(content);
       if (found === null) throw new Error(`there is no ${name}`);
@@ -102,7 +102,7 @@ describe('docs/paths.md', () => {
     expect(parseDeviceConfiguration(JSON.parse(block(device, 'json device'))).rendezvous).toMatchObject({ mode: 'paired' });
   });
 
-  test('names the codes of ways that have a remedy', () => {
+  test('names the codes of channels that have a remedy', () => {
     const table = /### Why there is no connection\n([\s\S]*?)\n## /.exec(paths)?.[1] ?? '';
     const codes = [...table.matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g)].map(([code]) => code).filter((code) => !code.startsWith('OPERATION'));
     const withoutRemedy = codes.filter((code) => hint(code) === undefined);

@@ -1,4 +1,4 @@
-/** What a person is told of a connect by a pairing string that failed: what was tried, and what to do. */
+/** The message for a connect by a pairing string that failed: what was tried, and the remedy. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ async function said(
 }
 
 test.each<ErrorCode>(['TIMEOUT', 'CONNECTION_REFUSED', 'DNS'])(
-  '%s at the address of the string: which, and how to state another',
+  '%s at the address of the string: the message has the address, and how to give another',
   async (code) => {
     const text = await said({ device: STATION }, code);
     expect(text).toMatch(
@@ -46,19 +46,19 @@ test.each<ErrorCode>(['TIMEOUT', 'CONNECTION_REFUSED', 'DNS'])(
   },
 );
 
-test('at an address that was typed, that is known; one that is remembered is named', async () => {
+test('an address on the command line is not repeated, and a remembered one is named', async () => {
   expect(await said({ device: STATION, server: 'https://192.0.2.7:4433' }, 'TIMEOUT')).not.toMatch(/was tried at/);
   expect(await said({ device: 'pr.lamp' }, 'TIMEOUT', 'NONE', true)).toMatch(
     /tried at https:\/\/old\.example:4433, the address that is remembered: .* with --server$/,
   );
 });
 
-test('a base station that is known by its key, at another address: both options are needed', async () => {
+test('a base station known by its key, at another address: both options are needed', async () => {
   expect(await said({ device: 'pr.lamp' }, 'TIMEOUT', 'NONE', true, FP)).toMatch(/with --server and --server-fingerprint$/);
 });
 
 test.each<ErrorCode>(['FINGERPRINT_MISMATCH', 'TOKEN_REJECTED', 'UNKNOWN_PRODUCT_ID', 'UNKNOWN_DEVICE_ID'])(
-  '%s: the string is old, or of another base station',
+  '%s: the string is old, or belongs to another base station',
   async (code) => {
     expect(await said({ device: STATION }, code)).toMatch(
       /the pairing string is an old one, or of another base station or device: ask for a new one$/,
@@ -67,7 +67,7 @@ test.each<ErrorCode>(['FINGERPRINT_MISMATCH', 'TOKEN_REJECTED', 'UNKNOWN_PRODUCT
   },
 );
 
-test('a device without a base station that does not answer: where it was looked for', async () => {
+test('a device without a base station that does not answer: the message has the addresses', async () => {
   expect(await said({ device: ALONE }, 'NONE', 'NOT_FOUND')).toMatch(
     /the device was tried at 192\.168\.1\.7:5592 and 192\.168\.2\.7:5592: if it is reached at another address, state that with --address$/,
   );
@@ -76,6 +76,6 @@ test('a device without a base station that does not answer: where it was looked 
 test.each<[ErrorCode, RegExp]>([
   ['AUTHENTICATION_ERROR', /`svc iam invite NAME --again`.*`svc device invite NAME`$/],
   ['USERNAME_EXISTS', /take another name, or invite that user again with `svc iam invite NAME --again`$/],
-])('%s: the printed commands have the arguments they need', (code, text) => {
+])('%s: the printed commands have their required arguments', (code, text) => {
   expect(describe(new RemoteError(code, 'refused'))).toMatch(text);
 });

@@ -1,10 +1,10 @@
-/** A log that waits until the first line is out, and times as people give them. */
+/** A log that waits until the first line is out, and durations as people write them. */
 import { expect, test } from 'vitest';
 import { duration, minuteOf } from '../../cli/frame/duration.ts';
 import { heldLog } from '../../cli/frame/held-log.ts';
 import { stderrLog } from '../../transport/node/index.ts';
 
-test('nothing comes out before the release, then all of it in order, then at once', () => {
+test('nothing comes out before the release, then everything in order, then each line at once', () => {
   const lines: string[] = [];
   const log = heldLog(stderrLog({ level: 'info', write: (line) => lines.push(line.replace(/^\S+ /, '').trimEnd()) }));
   log.warn('first', { port: 1 });
@@ -17,7 +17,7 @@ test('nothing comes out before the release, then all of it in order, then at onc
   expect(lines).toEqual(['warn first port=1', 'info second', 'error third']);
 });
 
-test('minutes, hours and days', () => {
+test('a duration has minutes, hours and days', () => {
   const parse = duration(60_000, 30 * 86_400_000, 'a time from 1m to 30d');
   expect(['1m', '30m', '24h', '7d', '30d'].map(parse)).toEqual([60_000, 1_800_000, 86_400_000, 7 * 86_400_000, 30 * 86_400_000]);
   for (const text of ['', '0m', '31d', '721h', '5', '5s', '-1h', '1.5h', '1h30m', ' 1h', '01h', '9999999m'])

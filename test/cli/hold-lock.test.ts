@@ -1,4 +1,4 @@
-/** A device on a disk that takes no writes: it goes on without the lock, and gets it as soon as it can. */
+/** A device on a read-only or full disk: it continues without the lock, and gets it as soon as it can. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { holdLock } from '../../cli/device-app/hold-lock.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -18,14 +18,14 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-test('a disk that takes writes: the lock is held at once, and given back', async () => {
+test('a writable disk: the lock is held at once, and released', async () => {
   lock.mockResolvedValue(unlock);
   const held = await hold();
   await held.release();
   expect([lock.mock.calls, unlock.mock.calls.length, warnings]).toEqual([[['/data']], 1, []]);
 });
 
-test.each(['EROFS', 'ENOSPC', 'EDQUOT', 'EACCES'])('%s: it warns once, tries again, and holds it in the end', async (code) => {
+test.each(['EROFS', 'ENOSPC', 'EDQUOT', 'EACCES'])('%s: it warns once, tries again, and finally holds it', async (code) => {
   lock.mockRejectedValue(failed(code));
   const held = await hold();
   await vi.advanceTimersByTimeAsync(60_000);
@@ -51,7 +51,7 @@ test('another process got it meanwhile: it is lost, for that reason', async () =
   expect(unlock).not.toHaveBeenCalled();
 });
 
-test('released before it was held, it tries no more', async () => {
+test('a release before it is held ends the attempts', async () => {
   lock.mockRejectedValue(failed('EROFS'));
   const held = await hold();
   await held.release();
@@ -60,7 +60,7 @@ test('released before it was held, it tries no more', async () => {
   expect(lock.mock.calls).toHaveLength(length);
 });
 
-test('what has another cause is thrown', async () => {
+test('any other error is thrown', async () => {
   lock.mockRejectedValue(failed('EISDIR'));
   await expect(hold()).rejects.toMatchObject({ code: 'FAILED' });
 });

@@ -9,20 +9,20 @@ const start: LastStart = { fingerprint, port: 4433, host: null, url: null, tlsPr
 const lan: Pick<Network, 'interfaces' | 'sourceAddress'> = { sourceAddress: async () => '192.168.1.7' };
 
 test.each<[string, Partial<LastStart>, string]>([
-  ['what its operator stated', { url: 'https://station.example:7000' }, 'station.example:7000'],
+  ['the one that its operator gave', { url: 'https://station.example:7000' }, 'station.example:7000'],
   ['the usual port without one', { url: 'https://station.example' }, 'station.example:4433'],
   ['an IPv6 address in brackets', { url: 'https://[2001:db8::1]:7000' }, '[2001:db8::1]:7000'],
-])('is %s, without a note', async (_, more, server) => {
+])('the join address is %s, without a note', async (_, more, server) => {
   expect(await joinAddress({ ...start, ...more }, lan)).toEqual({ server, serverFingerprint: fingerprint, note: undefined });
 });
 
-test('without the fingerprint where TLS proves it', async () => {
+test('the join address has no fingerprint where TLS authenticates the station', async () => {
   const proven = { ...start, url: 'https://station.example:7000', tlsProves: true };
   expect((await joinAddress(proven, lan)).serverFingerprint).toBeUndefined();
 });
 
 test.each<[string, Partial<LastStart>, Pick<Network, 'interfaces' | 'sourceAddress'>, string, RegExp]>([
-  ['that of the way to the internet', { port: 5000 }, lan, '192.168.1.7:5000', /that of this machine in its network/],
+  ['that of the route to the internet', { port: 5000 }, lan, '192.168.1.7:5000', /that of this machine in its network/],
   ['by IPv6 alone', {}, { sourceAddress: async (to) => (to.includes(':') ? '2001:db8::7' : null) }, '[2001:db8::7]:4433', /its network/],
   ['the address it listens on', { host: '192.0.2.9' }, lan, '192.0.2.9:4433', /the one of --host/],
   ['not the wildcard', { host: '0.0.0.0' }, lan, '192.168.1.7:4433', /its network/],
@@ -40,13 +40,13 @@ test.each<[string, Partial<LastStart>, Pick<Network, 'interfaces' | 'sourceAddre
     /its network/,
   ],
   ['this machine alone', {}, { sourceAddress: async () => null, interfaces: () => [] }, '127.0.0.1:4433', /this machine alone/],
-])('is %s, and says so', async (_, more, network, server, note) => {
+])('the join address is %s, with a note', async (_, more, network, server, note) => {
   const address = await joinAddress({ ...start, ...more }, network);
   expect(address).toMatchObject({ server, serverFingerprint: fingerprint });
   expect(address.note).toMatch(note);
   expect(address.note).toContain('svc basestation --url https://host:port');
 });
 
-test('an address with a zone is refused', async () => {
+test('a join address with a zone is refused', async () => {
   await expect(joinAddress({ ...start, host: 'fe80::1%eth0' }, lan)).rejects.toThrow(/svc basestation --url/);
 });

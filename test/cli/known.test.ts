@@ -37,14 +37,14 @@ async function known(...devices: KnownDevice[]): Promise<Known> {
 }
 
 describe('state directory', () => {
-  test('--state, XDG_STATE_HOME, home, in this order', () => {
+  test('is that of --state, XDG_STATE_HOME or home, in this order', () => {
     expect(stateDirectory('/x', { XDG_STATE_HOME: '/y' })).toBe('/x');
     expect(stateDirectory(undefined, { XDG_STATE_HOME: '/y' })).toBe('/y/svc');
     expect(stateDirectory(undefined, { XDG_STATE_HOME: 'relative' })).toBe(join(homedir(), '.local/state/svc'));
     expect(stateDirectory(undefined, {})).toBe(join(homedir(), '.local/state/svc'));
   });
 
-  test('key and devices are kept, for this user alone', async () => {
+  test('keeps key and devices, for this user alone', async () => {
     const first = await known(lamp);
     const pem = await first.privateKey(SvcClient.create());
     const again = await Known.open(first.directory);
@@ -55,7 +55,7 @@ describe('state directory', () => {
     for (const file of ['key.pem', 'known.json']) expect((await stat(join(first.directory, file))).mode & 0o077).toBe(0);
   });
 
-  test('what two processes remember at the same time both stays', async () => {
+  test('keeps what two processes save at the same time', async () => {
     await known(lamp);
     const [one, two] = await Promise.all([1, 2].map(() => Known.open(join(directory, 'state'))));
     one!.remember({ ...lamp, DeviceId: 'one' });
@@ -69,7 +69,7 @@ describe('state directory', () => {
     expect(await readdir(now.directory)).toEqual(['known.json']);
   });
 
-  test('a fingerprint that the base station has not shown gives way to another one, and one that it has does not', async () => {
+  test('replaces a fingerprint that the base station has not shown by another one, but not one that it has shown', async () => {
     const url = 'https://new:4433';
     const target = (state: Known, serverFingerprint: string) => resolveServer({ server: url, serverFingerprint }, {}, state);
     const state = await known();
@@ -78,7 +78,7 @@ describe('state directory', () => {
     const again = await Known.open(state.directory);
     expect([again.hasSeenStation(url), again.stationFingerprint(url), target(again, FP)?.fingerprint]).toEqual([false, OTHER, FP]);
     again.rememberStation(url, FP, true);
-    // Said again without the base station: it stays as it was shown.
+    // Given again without the base station: it stays as shown.
     again.rememberStation(url, FP, false);
     expect(again.hasSeenStation(url)).toBe(true);
     expect(() => target(again, OTHER)).toThrow(/known with another fingerprint .*compare .* svc basestation prints/);
@@ -90,7 +90,7 @@ describe('state directory', () => {
     ]);
   });
 
-  test('a fingerprint that the base station has not shown gives way to roots that prove it', async () => {
+  test('replaces a fingerprint that the base station has not shown by roots that authenticate it', async () => {
     const url = 'https://new:4433';
     const state = await known();
     state.rememberStation(url, OTHER, false);
@@ -102,7 +102,7 @@ describe('state directory', () => {
     expect(again.stations.filter((station) => station.url === url)).toEqual([{ url, verified: 'tls' }]);
   });
 
-  test('remembering again merges, forgetting removes', async () => {
+  test('merges what is remembered again, and removes what is forgotten', async () => {
     const state = await known(lamp);
     state.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP, Address: '127.0.0.1:1' });
     expect(state.devices).toEqual([{ ...lamp, Address: '127.0.0.1:1' }]);
@@ -111,7 +111,7 @@ describe('state directory', () => {
     expect((await Known.open(state.directory)).devices).toEqual([]);
   });
 
-  test('the WebSocket to a base station is forgotten when another base station is remembered, or none is given to this one', async () => {
+  test('forgets the WebSocket to a base station when another base station is remembered, or none is given to this one', async () => {
     const webSocket = { ServerWebSocketUrl: 'wss://proxy/svc/v1' };
     const state = await known({ ...lamp, ...webSocket });
     const device = { ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP };
@@ -122,7 +122,7 @@ describe('state directory', () => {
     expect(resolveTarget(options({ device: 'desk' }), state).webSocket).toBeUndefined();
   });
 
-  test('so is the token for it, unless it is given with the other one', async () => {
+  test('forgets the token for it, too, unless it is given with the other one', async () => {
     const state = await known(lamp);
     const device = { ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP };
     state.remember({ ...device, ServerUrl: 'https://station:4433' });
@@ -131,7 +131,7 @@ describe('state directory', () => {
     expect(state.devices[0]?.ServerConnectToken).toBeUndefined();
   });
 
-  test('of two commands that make a key at once both have that of the first', async () => {
+  test('has the key of the first of two commands that make one at once', async () => {
     const state = await known();
     const first = SvcClient.create().createPrivateKey();
     const slower = {
@@ -152,7 +152,7 @@ describe('state directory', () => {
     '{"Version":1,"Devices":[{}],"Stations":{}}',
     '{"Version":1,"Devices":[],"Stations":{"a":1}}',
     withFingerprint('ab'),
-  ])('a damaged known.json is refused with its path: %s', async (content) => {
+  ])('with a damaged known.json is refused with its path: %s', async (content) => {
     const state = await known();
     await writeFile(join(state.directory, 'known.json'), content);
     await expect(Known.open(state.directory)).rejects.toThrow(/known\.json/);
@@ -161,7 +161,7 @@ describe('state directory', () => {
 });
 
 describe('target', () => {
-  test('by name, by product.device, by ids, by pairing string, as the only one', async () => {
+  test('is found by name, by product.device, by ids, by pairing string, or as the only one', async () => {
     const state = await known(lamp);
     const expected = {
       productId: 'pr',
@@ -175,7 +175,7 @@ describe('target', () => {
     }
   });
 
-  test('options go before the pairing string, it before the state', async () => {
+  test('prefers options to the pairing string, and the string to the state', async () => {
     const state = await known(lamp);
     expect(resolveTarget(options({ device: 'p=pr,d=lamp,sct=new' }), state).sct).toBe('new');
     expect(resolveTarget(options({ device: 'p=pr,d=lamp,sct=new', sct: 'newest' }), state).sct).toBe('newest');
@@ -183,7 +183,7 @@ describe('target', () => {
 
   const FROM_STRING = `p=pr,d=new,s=string.example:4433,sf=${FP},sct=tok,fp=${FP}`;
 
-  test('a pairing string names base station and fingerprint; options and roots win over it', async () => {
+  test('has base station and fingerprint of a pairing string, unless options or roots are given', async () => {
     const state = await known(lamp);
     const station = (given: Partial<TargetOptions>) => {
       const { server, serverFrom } = resolveTarget(options({ device: FROM_STRING, ...given }), state);
@@ -201,11 +201,11 @@ describe('target', () => {
     expect(station({ serverFingerprint: OTHER })).toEqual(['https://string.example:4433', OTHER, '', 'pairing string']);
     expect(station({ rootCerts: 'PEM' })).toEqual(['https://string.example:4433', null, 'PEM', 'pairing string']);
     expect(station({ device: 'desk' })).toEqual(['https://station:4433', OTHER, '', 'state']);
-    // A string without a base station leaves the one that is remembered.
+    // A string without a base station leaves the remembered one.
     expect(station({ device: 'p=pr,d=lamp' })).toEqual(['https://station:4433', OTHER, '', 'state']);
   });
 
-  test('a pairing string with another fingerprint of a base station than it has shown is refused', async () => {
+  test('refuses a pairing string with another fingerprint than the base station has shown', async () => {
     const state = await known(lamp);
     const string = `p=pr,d=lamp,s=station:4433,sf=${FP}`;
     const refusal = `https://station:4433 is known with another fingerprint (${OTHER}) than the pairing string has (${FP})`;
@@ -214,7 +214,7 @@ describe('target', () => {
     expect(resolveTarget(options({ device: string.replace(FP, OTHER) }), state).server?.fingerprint).toBe(OTHER);
   });
 
-  test('a pairing string does not replace a proof by TLS', async () => {
+  test('keeps authentication by TLS despite a pairing string', async () => {
     const state = await known(lamp);
     const url = 'https://tls.example:4433';
     state.rememberTlsStation(url, '');
@@ -223,7 +223,7 @@ describe('target', () => {
     expect(resolveTarget(options({ device, serverFingerprint: FP }), state).server).toMatchObject({ fingerprint: FP });
   });
 
-  test('the remembered token goes to its own base station, not to one that a pairing string names', async () => {
+  test('has the remembered token for its own base station only, and not for one in a pairing string', async () => {
     const state = await known(lamp, { ...lamp, Name: 'near', DeviceId: 'near', ServerUrl: undefined as never });
     const token = (given: Partial<TargetOptions>) => resolveTarget(options(given), state).sct;
     expect(token({ device: `p=pr,d=lamp,s=other.example:4433,sf=${FP}` })).toBeUndefined();
@@ -236,7 +236,7 @@ describe('target', () => {
     expect(token({ device: `p=pr,d=near,s=other.example:4433,sf=${FP}` })).toBe('tok');
   });
 
-  test('addresses of a pairing string are all tried, without the base station that is remembered', async () => {
+  test('has all addresses of a pairing string, without the remembered base station', async () => {
     const state = await known(lamp);
     const string = 'p=pr,d=lamp,a=192.168.1.7:5592;[fe80::7]:5592';
     const places = [
@@ -250,14 +250,14 @@ describe('target', () => {
     expect(resolveTarget(options({ device: string, server }), state)).toMatchObject({ addresses: [], server: { url: server } });
   });
 
-  test('a link that is mistyped is not taken for a name, and not repeated', async () => {
+  test('refuses a mistyped link as no name, and does not repeat it', async () => {
     const state = await known(lamp);
     for (const device of ['svc:/pair#~AQIDBA', 'svc://pair#~AQIDBA', `${'x'.repeat(65)}`]) {
       expect(() => resolveTarget(options({ device }), state)).toThrow(/^(?!.*(AQIDBA|xxx)).*cut or mistyped/);
     }
   });
 
-  test('an address alone has neither ids nor base station', async () => {
+  test('has neither ids nor base station by an address alone', async () => {
     const state = await known(lamp);
     expect(resolveTarget(options({ address: { host: '::1', port: 1 }, fingerprint: OTHER }), state)).toMatchObject({
       productId: undefined,
@@ -266,14 +266,14 @@ describe('target', () => {
     });
   });
 
-  test('a device reached directly before is known by its address', async () => {
+  test('finds a device that was reached directly before by its address', async () => {
     const { ServerUrl: _, ...direct } = lamp;
     const state = await known({ ...direct, Address: '[::1]:5592' });
     expect(resolveTarget(options({ address: { host: '::1', port: 5592 } }), state)).toMatchObject({ productId: 'pr', pin: FP });
     expect(resolveTarget(options({}), state)).toMatchObject({ addresses: [{ host: '::1', port: 5592 }], server: undefined });
   });
 
-  test('is looked for on the local network, unless its address is given, or it is forbidden', async () => {
+  test('is sought on the local network, unless its address is given or that is switched off', async () => {
     const { ServerUrl: _, ...direct } = lamp;
     const state = await known({ ...direct, Address: '[::1]:5592' });
     const local = (given: Partial<TargetOptions>) => resolveTarget(options(given), state).local;
@@ -282,7 +282,7 @@ describe('target', () => {
     expect([local({ local: false }), local({ address: { host: '::1', port: 5592 } })]).toEqual([false, false]);
   });
 
-  test('--relay-only leaves out the local network and direct paths; --no-hard-nat stands for itself', async () => {
+  test('leaves out the local network and direct paths with --relay-only; --no-hard-nat is independent', async () => {
     const state = await known(lamp);
     const paths = (given: Partial<TargetOptions>) => {
       const { local, relayOnly, hardNat } = resolveTarget(options({ device: 'desk', ...given }), state);
@@ -292,7 +292,7 @@ describe('target', () => {
     expect(paths({ relayOnly: true, hardNat: false })).toEqual({ local: false, relayOnly: true, hardNat: false });
   });
 
-  test('a changed fingerprint is refused, unless it is replaced on purpose', async () => {
+  test('refuses a changed fingerprint, unless it is replaced on purpose', async () => {
     const state = await known(lamp);
     for (const given of [{ fingerprint: OTHER, device: 'desk' }, { device: `p=pr,d=lamp,fp=${OTHER}` }]) {
       expect(() => resolveTarget(options(given), state)).toThrow(/known with another fingerprint.*--replace/);
@@ -311,12 +311,12 @@ describe('target', () => {
     ['roots of a base station that is pinned', { device: 'desk', rootCerts: 'PEM' }, /known by its fingerprint/],
     ['no way to the device', { product: 'a', deviceId: 'b', local: false }, /--server.*--address.*--no-local/],
     ['a broken pairing string', { device: 'p=pr' }, /pairing string/],
-  ])('%s', async (_, given, message) => {
+  ])('is refused: %s', async (_, given, message) => {
     const state = await known(lamp);
     expect(() => resolveTarget(options(given), state)).toThrow(message);
   });
 
-  test('a base station without a fingerprint is to be proved by TLS, with the roots that were given', async () => {
+  test('needs TLS for a base station without a fingerprint, with the given roots', async () => {
     const state = await known(lamp);
     const url = 'https://other:4433';
     const server = (given: Partial<TargetOptions> = {}) => resolveTarget(options({ device: 'desk', server: url, ...given }), state).server;
@@ -332,7 +332,7 @@ describe('target', () => {
     ]);
   });
 
-  test('a base station that moved is known by its fingerprint, unless a pairing string says how it is proved', async () => {
+  test('knows a base station at a new address by its fingerprint, unless a pairing string has another authentication', async () => {
     const state = await known(lamp);
     const url = 'https://moved:4433';
     const server = (given: Partial<TargetOptions>) => resolveTarget(options({ server: url, ...given }), state).server;
@@ -341,7 +341,7 @@ describe('target', () => {
     expect(server({ device: 'desk', serverFingerprint: FP })).toMatchObject({ fingerprint: FP });
   });
 
-  test('a base station that a pairing string names, and that was not reached, takes the place of none that was', async () => {
+  test('does not replace a base station that was reached by one of a pairing string that was not', async () => {
     const state = await known(lamp);
     const url = 'https://mistyped:4433';
     const news = (from: 'option' | 'pairing string', reached: boolean, device: KnownDevice | undefined = lamp) =>
@@ -351,7 +351,7 @@ describe('target', () => {
     expect(news('pairing string', false, { ...lamp, ServerUrl: url })).toBe(true);
   });
 
-  test('a name is that of one device', async () => {
+  test('has a name that belongs to one device', async () => {
     const state = await known(lamp);
     expect(() => state.checkName('desk', 'pr.other')).toThrow(/--name desk: pr\.lamp is called so/);
     state.checkName('desk', 'pr.lamp');
@@ -362,7 +362,7 @@ describe('target', () => {
     expect(state.byName('pr.other')?.DeviceId).toBe('other');
   });
 
-  test('a fingerprint takes the place of TLS, and stays', async () => {
+  test('replaces TLS by a fingerprint, which stays', async () => {
     const state = await known(lamp);
     state.rememberTlsStation('https://other:4433', '');
     state.rememberStation('https://other:4433', FP, true);
@@ -370,7 +370,7 @@ describe('target', () => {
     expect(resolveTarget(options({ device: 'desk', server: 'https://other:4433' }), state).server).toMatchObject({ fingerprint: FP });
   });
 
-  test('with several devices one must be chosen, with none one must be paired', async () => {
+  test('must be chosen among several devices, and paired if there is none', async () => {
     const state = await known(lamp, { ...lamp, DeviceId: 'lamp2', Name: 'floor' });
     expect(() => resolveTarget(options({}), state)).toThrow(/--device: desk, floor/);
     const empty = await Known.open(join(directory, 'empty'));
@@ -378,7 +378,7 @@ describe('target', () => {
   });
 });
 
-test('URLs that an earlier version kept without a port get that of https', async () => {
+test('URLs that an earlier version kept without a port get the https port', async () => {
   const path = join(await mkdtemp(join(tmpdir(), 'svc-known-')), 'state');
   await mkdir(path);
   const Devices = [{ ProductId: 'pr', DeviceId: 'de', Fingerprint: FP, ServerUrl: 'https://a' }];

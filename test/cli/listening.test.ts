@@ -1,18 +1,18 @@
-/** What a command says of where it listens. */
+/** The address at which a command says that it listens. */
 import { expect, test } from 'vitest';
 import { namingPorts, reachableHost } from '../../cli/frame/listening.ts';
 import { LocalError, PortInUseError } from '../../protocol/errors/index.ts';
 import { ownAddress } from '../../transport/node/index.ts';
 
-test.each(['::', '0.0.0.0', '0:0:0:0:0:0:0:0'])('all addresses (%s) are one that others can use', (host) => {
+test.each(['::', '0.0.0.0', '0:0:0:0:0:0:0:0'])('the wildcard %s becomes an address that others can use', (host) => {
   expect(reachableHost(host)).toBe(ownAddress());
 });
 
-test('any other address is itself', () => {
+test('any other address is unchanged', () => {
   for (const host of ['::1', '127.0.0.1', '2001:db8::']) expect(reachableHost(host)).toBe(host);
 });
 
-test('a port that no option chose, and other errors, stay as they are', async () => {
+test('an error for a port that no option chose, and any other error, is unchanged', async () => {
   const fails = (error: Error) => namingPorts({ '--port': 1 }, () => Promise.reject(error));
   const other = new PortInUseError('UDP', 2);
   await expect(fails(other)).rejects.toBe(other);

@@ -27,7 +27,7 @@ function watch(target, name) {
   };
 }
 
-// Before anything is watched: the loader reads files, too.
+// Before any operation is counted: the loader reads files, too.
 const { lockDirectory } = await import(lock);
 const handle = await fs.open(directory, 'r');
 for (const name of ['writeFile', 'sync', 'close']) watch(Object.getPrototypeOf(handle), name);

@@ -1,4 +1,4 @@
-/** The lock of a device's directory: one process at a time, and none that was killed is in the way. */
+/** The lock of a device's directory: one process at a time, and a killed one leaves no obstacle. */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,9 +10,9 @@ import { size } from '../support/size.ts';
 
 const CHILD = fileURLToPath(new URL('lock-child.mjs', import.meta.url));
 const LOCK = fileURLToPath(new URL('../../dist/cli/device-app/lock.js', import.meta.url));
-/** More operations than locking takes. */
+/** More operations than locking needs. */
 const MOST = 60;
-/** npm test takes every third of them. */
+/** npm test uses every third of them. */
 const STEP = size(3, 1);
 
 let directory: string;
@@ -24,14 +24,14 @@ afterEach(() => rm(directory, { recursive: true }));
 const file = (number: number): string => join(directory, `device.lock.${number}`);
 const lockFiles = async (): Promise<string[]> => (await readdir(directory)).filter((name) => name.startsWith('device.lock')).sort();
 
-/** The process that a lock named is no more. */
+/** The process named in a lock no longer exists. */
 async function deadHolder(): Promise<string> {
   const child = new TestProcess(process.execPath, ['-e', '']);
   await child.succeeded();
   return `${child.pid} -\n`;
 }
 
-test('one process at a time has a directory, and the next one gets it', async () => {
+test('one process at a time holds a directory, and the next one gets it', async () => {
   const unlock = await lockDirectory(directory);
   await expect(lockDirectory(directory)).rejects.toThrow(`in use by process ${process.pid}: stop it first, or give another device`);
   await unlock();
@@ -45,7 +45,7 @@ test.each([
   ['of an earlier process with the same number', async () => `${process.pid} another-start\n`],
   ['without a process', async () => 'nonsense'],
   ['that is empty', async () => ''],
-])('a lock %s is no lock', async (_, content) => {
+])('a lock %s does not count', async (_, content) => {
   await writeFile(file(7), await content());
   const unlock = await lockDirectory(directory);
   expect(await lockFiles()).toEqual(['device.lock.8']);
@@ -53,7 +53,7 @@ test.each([
   await unlock();
 });
 
-test('of several that find it left behind, one takes it', async () => {
+test('one of several processes takes an abandoned lock', async () => {
   await writeFile(file(1), await deadHolder());
   const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockDirectory(directory)));
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -70,7 +70,7 @@ describe('a file of an earlier version', () => {
     await expect(lockDirectory(directory)).rejects.toThrow(`remove ${old} `);
   });
 
-  test('goes when it was left behind, with what guarded its takeover', async () => {
+  test('is removed when it was abandoned, with the guard of its takeover', async () => {
     await writeFile(join(directory, 'device.lock'), await deadHolder());
     await writeFile(join(directory, 'device.lock.taking'), await deadHolder());
     await (await lockDirectory(directory))();
@@ -85,7 +85,7 @@ describe.each([
   const lockElsewhere = (operation: number, signal: NodeJS.Signals): TestProcess =>
     new TestProcess(process.execPath, [CHILD, LOCK, directory, String(operation), signal]);
 
-  /** Calls `round` for each operation on files in turn, until it says that there are no more. */
+  /** Calls `round` for each file operation in turn, until it reports that none is left. */
   async function atEachOperation(round: (operation: number) => Promise<boolean>): Promise<void> {
     let operation = 1;
     for (let more = true; more && operation < MOST; operation += STEP) {
@@ -112,11 +112,11 @@ describe.each([
       const stopped = await child.line((line) => line === 'stopped').catch(() => null);
       if (stopped === null) return false;
       const hadIt = child.lines.includes('locked');
-      // Twice, so that the numbers move on.
+      // Twice, so that the numbers advance.
       const first = await lockDirectory(directory).catch(() => null);
       await first?.();
       const second = first === null ? null : await lockDirectory(directory);
-      // Again and again: the first may come before it has stopped.
+      // Repeatedly: the first signal may arrive before it has stopped.
       const again = setInterval(() => child.running && process.kill(child.pid, 'SIGCONT'), 5);
       await child.ended;
       clearInterval(again);

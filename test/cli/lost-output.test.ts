@@ -15,34 +15,34 @@ function guarded(stays: boolean, carriesFiles = false) {
 }
 const failure = (code: string) => Object.assign(new Error(code), { code });
 
-describe('a process', () => {
-  test('goes on without its standard error', () => {
+describe('a process whose output fails', () => {
+  test('continues without its standard error', () => {
     const { stderr, exit } = guarded(true);
     stderr.emit('error', failure('ENOSPC'));
     stderr.emit('error', failure('EPIPE'));
     expect(exit).not.toHaveBeenCalled();
   });
 
-  test('that stays goes on while the disk behind its standard output is full', () => {
+  test('continues, if it is a service, while the disk behind its standard output is full', () => {
     const { stdout, exit } = guarded(true);
     stdout.emit('error', failure('ENOSPC'));
     expect(exit).not.toHaveBeenCalled();
   });
 
-  test('that does not fails, and says why', () => {
+  test('fails with a message if it is no service', () => {
     const { stdout, stderr, exit } = guarded(false);
     stdout.emit('error', failure('ENOSPC'));
     expect(exit.mock.calls).toEqual([[1]]);
     expect(String(stderr.read())).toBe('svc: cannot write to standard output: ENOSPC\n');
   });
 
-  test.each([true, false])('ends when nothing reads its standard output any longer (stays: %s)', (stays) => {
+  test.each([true, false])('ends when its standard output has no reader (service: %s)', (stays) => {
     const { stdout, exit } = guarded(stays);
     stdout.emit('error', failure('EPIPE'));
     expect(exit.mock.calls).toEqual([[0]]);
   });
 
-  test('fails when nothing reads the rest of a file', () => {
+  test('fails when the rest of a file has no reader', () => {
     const { stdout, exit } = guarded(false, true);
     stdout.emit('error', failure('EPIPE'));
     expect(exit.mock.calls).toEqual([[1]]);

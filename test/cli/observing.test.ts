@@ -1,4 +1,7 @@
-/** `svc ping` and `svc coap --observe` without a device: what they print and how they end; what a payload looks like at a terminal and in a pipe. */
+/**
+ * `svc ping` and `svc coap --observe` without a device: their output and how they end; a payload at a terminal and in a
+ * pipe.
+ */
 import { Writable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { observe } from '../../cli/coap/observe.ts';
@@ -56,7 +59,7 @@ describe('ping', () => {
     };
   }
 
-  test('one that is lost is said, and counts in the summary', async () => {
+  test('reports a lost answer, and counts it in the summary', async () => {
     const pauses: number[] = [];
     const { error, lines } = await run([async () => 10, late, async () => 130.25], { onPause: (ms) => pauses.push(ms) });
     expect(error).toBeNull();
@@ -69,14 +72,14 @@ describe('ping', () => {
     expect(pauses).toEqual([990, 1000]);
   });
 
-  test('without an answer it fails', async () => {
+  test('fails without an answer', async () => {
     expect(await run([late, late])).toMatchObject({
       error: 'pr.de did not answer',
       lines: [expect.anything(), expect.anything(), '2 sent, none answered'],
     });
   });
 
-  test('Ctrl-C prints the summary, and what waits for its answer does not count', async () => {
+  test('prints the summary at Ctrl-C, without the pending request', async () => {
     const stopping = (_ms: number, stop: AbortController): void => stop.abort();
     expect(await run([async () => 5], { count: 9, onPause: stopping })).toEqual({
       error: null,
@@ -84,7 +87,7 @@ describe('ping', () => {
     });
   });
 
-  test('it ends with its connection', async () => {
+  test('ends with its connection', async () => {
     let connected = true;
     const lost = async (): Promise<number> => {
       connected = false;
@@ -124,7 +127,7 @@ describe('observe', () => {
     return { observer: observer!, stop, told, text, ended };
   }
 
-  test('Ctrl-C tells the device, and waits until that has arrived', async () => {
+  test('cancels at the device at Ctrl-C, and waits until that has arrived', async () => {
     const { observer, stop, told, text, ended } = watch();
     observer.onResponse(answer('one'));
     observer.onResponse(answer('two'));
@@ -133,7 +136,7 @@ describe('observe', () => {
     expect([text(), told]).toEqual(['one\ntwo\n', ['cancelled', 'settled']]);
   });
 
-  test('after so many answers no more are printed', async () => {
+  test('prints no more answers than the count that was given', async () => {
     const { observer, told, text, ended } = watch(1);
     observer.onResponse(answer('one'));
     observer.onResponse(answer('two'));
@@ -141,7 +144,7 @@ describe('observe', () => {
     expect([text(), told]).toEqual(['one\n', ['cancelled', 'settled']]);
   });
 
-  test('an error that ends it fails, as does a connection that is lost', async () => {
+  test('fails at an error that ends it, and when the connection is lost', async () => {
     const refused = watch();
     refused.observer.onResponse(answer('one'));
     refused.observer.onResponse({ status: 403, payload: new TextEncoder().encode('Access denied') } as CoapResponse);
@@ -158,14 +161,14 @@ describe('a payload', () => {
   const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
   test.each([
     ['JSON', 50, utf8('{"a":1}'), '{"a":1}\n', '{\n  "a": 1\n}\n'],
-    ['what says that it is JSON', 50, utf8('{"a"'), '{"a"\n', '{"a"\n'],
+    ['invalid JSON', 50, utf8('{"a"'), '{"a"\n', '{"a"\n'],
     ['CBOR', 60, encode({ a: 1 }), '{"a":1}\n', '{\n  "a": 1\n}\n'],
-    ['what says that it is CBOR', 60, Uint8Array.of(0x7f, 0x7f), '\x7f\x7f', '7f7f\n'],
+    ['invalid CBOR', 60, Uint8Array.of(0x7f, 0x7f), '\x7f\x7f', '7f7f\n'],
     ['text', 0, utf8('21.5'), '21.5\n', '21.5\n'],
-    ['what says that it is text', 0, Uint8Array.of(0xff), '\ufffd', 'ff\n'],
+    ['invalid text', 0, Uint8Array.of(0xff), '\ufffd', 'ff\n'],
     ['bytes', 42, new Uint8Array(33), '\0'.repeat(33), `${'00'.repeat(32)}\n00\n`],
     ['nothing', 0, new Uint8Array(0), '', ''],
-  ])('%s, in a pipe and at a terminal', (_, contentFormat, payload, piped, shown) => {
+  ])('%s has its form in a pipe and at a terminal', (_, contentFormat, payload, piped, shown) => {
     for (const [isTTY, expected] of [
       [false, piped],
       [true, shown],
@@ -176,14 +179,14 @@ describe('a payload', () => {
     }
   });
 
-  test('as it comes, at a terminal too', () => {
+  test('is printed unchanged when that is requested, also at a terminal', () => {
     const { output, text } = written(true);
     printPayload({ contentFormat: 60, payload: Uint8Array.of(0x61, 0x41) }, output, true);
     expect(text()).toBe('aA');
   });
 });
 
-test('columns are as wide as their longest cell, and what is empty has a dash', () => {
+test('columns are as wide as their longest cell, and an empty cell has a dash', () => {
   expect(
     table(
       ['id', 'name'],
@@ -195,7 +198,7 @@ test('columns are as wide as their longest cell, and what is empty has a dash', 
   ).toEqual(['ID   NAME', 'a    -', '𝕏𝕏𝕏  -']);
 });
 
-test('columns of numbers end at the same place', () => {
+test('columns of numbers are aligned at the end', () => {
   expect(
     table(
       ['name', 'bytes'],

@@ -41,17 +41,17 @@ describe('the only administrator', () => {
     expect(await refusal(users, true)).toBeNull();
   });
 
-  test('is kept where this client cannot see whether there is another', async () => {
+  test('is kept where this client cannot see another one', async () => {
     expect(await refusal([admin, { ...admin, username: 'bob' }], false, 'bob')).toMatch(/only administrator/);
   });
 
   test.each<[string, Partial<UserRecord>[]]>([
     ['another one is left', [admin, { ...admin, username: 'bob', role: 'Owner' }]],
     ['the device does not say, and another one is left', [admin, { username: 'bob', role: 'Administrator', fingerprints: KEY }]],
-    ['it is none', [{ ...admin, administers: false }]],
+    ['it is no administrator', [{ ...admin, administers: false }]],
     ['it was never used', [{ ...admin, fingerprints: [] }]],
     ['there is no such user: the device says so', []],
-  ])('is not meant where %s', async (_where, users) => {
+  ])('may be removed where %s', async (_where, users) => {
     expect(await refusal(users)).toBeNull();
   });
 

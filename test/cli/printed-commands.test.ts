@@ -1,7 +1,7 @@
 /**
- * Every command that is printed or documented is one that `svc` takes: lines of documents and helps as a whole, mentions in text and
- * messages with what they name. In a document that keeps data or state somewhere else than by default each line says so. `docs/commands.md`
- * has an example of every command.
+ * Every printed or documented command is one that `svc` accepts: lines of documents and helps as a whole, mentions in
+ * text and messages by their names. In a document that keeps data or state in another place than the default, each line
+ * names it. `docs/commands.md` has an example of every command.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { Command } from 'commander';
@@ -27,7 +27,7 @@ beforeAll(async () => {
   for (const load of Object.values({ ...station, ...device, ...client, ...dev })) program.addCommand(await load());
 });
 
-/** Lines that are there to be run: in shell blocks, and indented. */
+/** Lines to be run: in shell blocks, and indented. */
 function linesOf(text: string): string[] {
   const blocks = [...text.matchAll(/^ *```sh[^\n]*\n(.*?)^ *```/gms)].map(([, block = '']) => block);
   const indented = [...text.matchAll(/^ {4}(svc .*)$/gm)].map(([, line = '']) => line);
@@ -47,18 +47,18 @@ function problems(lines: readonly string[], whole: boolean): string[] {
   });
 }
 
-test.each(documents)('%s: lines to be run, and commands in its text', (name) => {
+test.each(documents)('%s: lines to be run, and commands in its text, are valid', (name) => {
   const text = read(name);
   expect(problems(linesOf(text), true)).toEqual([]);
   expect(problems(mentionsOf(text), false)).toEqual([]);
 });
 
-test('messages and comments name commands and options that there are', () => {
+test('messages and comments name existing commands and options', () => {
   const found = sources.flatMap((name) => problems(mentionsOf(read(name)), false).map((problem) => `${name}: ${problem}`));
   expect(found).toEqual([]);
 });
 
-test('what follows "svc" in a message is a command, and then its options', () => {
+test('a word after "svc" in a message is a command, and its options follow', () => {
   const names = program.commands.map((command) => command.name());
   const found = below('cli', '.ts').flatMap((name) =>
     [...read(name).matchAll(/(?<![/\w])svc ([a-z]+)((?: --?[a-z-]+)*)/g)].flatMap(([line, command = '']) =>
@@ -68,7 +68,7 @@ test('what follows "svc" in a message is a command, and then its options', () =>
   expect(found).toEqual([]);
 });
 
-test('the examples of --help', () => {
+test('the examples of --help are valid', () => {
   const helps: string[] = [];
   for (const { command } of leavesOf(program)) {
     command.configureOutput({ writeOut: (text) => void helps.push(text) }).outputHelp();
@@ -87,7 +87,7 @@ describe('directories', () => {
   const optionValue = (words: readonly string[], option: string): string | undefined =>
     words.includes(option) ? words[words.indexOf(option) + 1] : undefined;
 
-  test.each(documents)('%s: who says --data or --state once says it each time', (name) => {
+  test.each(documents)('%s: has --data or --state each time if it has it once', (name) => {
     const lines = linesOf(read(name)).map(wordsOf);
     for (const commands of [['basestation', 'admin'], ['device']]) {
       const data = lines.filter(([, command = '']) => commands.includes(command)).map((words) => optionValue(words, '--data'));
@@ -105,7 +105,7 @@ test('docs/commands.md has an example of each command', () => {
   expect(without.map(({ name }) => name)).toEqual([]);
 });
 
-test('a line that does not run is found', () => {
+test('an invalid line is detected', () => {
   const wrong: [string, boolean][] = [
     ['svc fly', false],
     ['svc admin fly add', false],

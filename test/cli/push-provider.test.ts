@@ -1,4 +1,4 @@
-/** `svc dev push-provider` as a process: its account file opens it, it prints what it is sent, and it ends when told. */
+/** `svc dev push-provider` as a process: it accepts its account file, prints what it receives, and ends at a signal. */
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-test('an account file that works, messages on standard output, a chosen error', async () => {
+test('the push provider accepts its account file, prints messages on standard output, and answers with a chosen error', async () => {
   const file = join(directory, 'account.json');
   const provider = new TestProcess(process.execPath, [MAIN, 'dev', 'push-provider', '--json', '--account', file]);
   const lines = provider.eachLine();

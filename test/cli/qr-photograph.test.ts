@@ -1,4 +1,7 @@
-/** The QR code of an invitation fits on a terminal, and a photograph of it, taken at an angle, is read by a decoder of others. */
+/**
+ * The QR code of an invitation fits on a terminal, and an independent decoder reads a photograph of it, taken at an
+ * angle.
+ */
 import jsqr from 'jsqr';
 import { describe, expect, test } from 'vitest';
 import { qrCode } from '../../cli/qr.ts';
@@ -23,10 +26,10 @@ const open: PairingString = {
   fingerprint: '0123456789abcdef'.repeat(4),
 };
 
-/** Lines of a terminal that is small, with one for the prompt. */
+/** Lines of a small terminal, without one for the prompt. */
 const SCREEN = 31;
 const SIZE = 440;
-/** The decoder turns a code that is light on dark; this one is not. */
+/** The decoder inverts a code that is light on dark; this one is not. */
 const AS_IT_IS = { inversionAttempts: 'dontInvert' } as const;
 
 test.each([
@@ -77,7 +80,7 @@ describe('a photograph', () => {
   });
 });
 
-/** Rows of modules as they are on the screen: two to a character. */
+/** Rows of modules as on the screen: two to a character. */
 function modules(lines: readonly string[]): boolean[][] {
   return lines.flatMap((line) =>
     ['█▀', '█▄'].map((dark) => [...line].filter((cell) => ' █▀▄'.includes(cell)).map((cell) => dark.includes(cell))),

@@ -1,4 +1,4 @@
-/** QR codes in a terminal, read back as modules. That readers take them was tried with one; here their shape is held. */
+/** QR codes in a terminal, read back as modules. Here their form is checked; qr-photograph.test.ts decodes one. */
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { Output } from '../../cli/frame/output.ts';
@@ -9,14 +9,14 @@ const LINK = `svc://pair#p=pr-home,d=de-1,pwd=abcdefghij12,sct=abcdefghij12,u=bo
 const QUIET = 4;
 const FINDER = ['#######', '#.....#', '#.###.#', '#.###.#', '#.###.#', '#.....#', '#######'];
 
-/** What stands between the sequences that set black on white and end it. */
+/** Returns the text between the sequences that set and end black on white. */
 function uncoloured(line: string): string {
   const [begin, end] = ['\u001b[38;5;16;48;5;231m', '\u001b[0m'];
   expect([line.startsWith(begin), line.endsWith(end)]).toEqual([true, true]);
   return line.slice(begin.length, -end.length);
 }
 
-/** Rows of modules, `#` for dark, quiet zone included. */
+/** Rows of modules, `#` for dark, including the quiet zone. */
 function modules(lines: readonly string[], drawnIsDark: boolean): string[] {
   return lines.flatMap((line) =>
     ['█▀', '█▄'].map((drawn) => [...line].map((cell) => (drawn.includes(cell) === drawnIsDark ? '#' : '.')).join('')),
@@ -47,13 +47,13 @@ describe.each([
   });
 });
 
-test('both ways show the same code, another text another one', () => {
+test('both forms show the same code, and another text another one', () => {
   const coloured = modules(qrCode(LINK, { colours: true }).map(uncoloured), true);
   expect(modules(qrCode(LINK), false)).toEqual(coloured);
   expect(qrCode(`${LINK}x`)).not.toEqual(qrCode(LINK));
 });
 
-test('a terminal gets the code as it is drawn, colours included', () => {
+test('a terminal gets the code as drawn, including colours', () => {
   let shown = '';
   const screen = Object.assign(new PassThrough(), { isTTY: true });
   screen.on('data', (data) => (shown += data));

@@ -1,4 +1,4 @@
-/** `svc status`: what is in the state directory, and nothing more. */
+/** `svc status`: the contents of the state directory, and nothing more. */
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 const status = (...options: string[]) => svcInProcess(['status', '--state', state, ...options]);
 
-test('of a client that knows nothing makes nothing', async () => {
+test('svc status of a client that knows nothing creates nothing', async () => {
   const text = await status();
   expect([text.code, text.stderr]).toEqual([0, '']);
   expect(text.stdout).toMatch(/no key yet: svc key create makes one\n.*\nbase stations: none\ndevices: none/);
@@ -30,7 +30,7 @@ test('of a client that knows nothing makes nothing', async () => {
   expect(existsSync(state)).toBe(false);
 });
 
-test('shows key, base stations with their proof, and devices', async () => {
+test('svc status shows key, base stations with their proof, and devices', async () => {
   const known = await Known.open(state);
   const client = SvcClient.create();
   const connection = client.createConnection();
@@ -74,7 +74,7 @@ test('shows key, base stations with their proof, and devices', async () => {
   expect(await readdir(state)).toEqual(files);
 });
 
-test('of a damaged state is one line', async () => {
+test('svc status of a damaged state is one line', async () => {
   await mkdir(state);
   await writeFile(join(state, 'known.json'), '{');
   const { code, stderr } = await status();

@@ -1,4 +1,4 @@
-/** `svc tunnel`, part by part: what is on the command line, what it tells, and a service over standard input and output. */
+/** `svc tunnel`, part by part: the command line, its output, and a service over standard input and output. */
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { isLoopback, reachedAt } from '../../cli/frame/loopback.ts';
@@ -9,7 +9,7 @@ import { carry, type ServiceStream } from '../../cli/tunnel/stdio.ts';
 import { type Connection, type ForwardedService, LocalError, RemoteError } from '../../client/node.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
 
-describe('the services that are given', () => {
+describe('the given services', () => {
   const given = (services: string[], udp: string[] = [], localPort?: number): ForwardedService[] =>
     givenServices({ services, udp, localPort });
 
@@ -19,7 +19,7 @@ describe('the services that are given', () => {
     [['web'], [], 8081, [{ kind: 'tcp', id: 'web', localPort: 8081 }]],
     [['a:b:80'], [], undefined, [{ kind: 'tcp', id: 'a:b', localPort: 80 }]],
     [[], ['names'], 0, [{ kind: 'udp', id: 'names', localPort: 0 }]],
-    // As before there were several: the option alone, before or behind the service.
+    // As before several services were possible: the option alone, before or after the service.
     [['names'], [''], undefined, [{ kind: 'udp', id: 'names' }]],
     [[], [''], undefined, []],
     [
@@ -33,7 +33,7 @@ describe('the services that are given', () => {
         { kind: 'udp', id: 'time' },
       ],
     ],
-  ])('%j, --udp %j, --local-port %j', (services, udp, localPort, wanted) => {
+  ])('of %j, --udp %j, --local-port %j are parsed', (services, udp, localPort, wanted) => {
     expect(given(services, udp, localPort)).toEqual(wanted);
   });
 
@@ -47,7 +47,7 @@ describe('the services that are given', () => {
     [['web:80'], [], 80, /--local-port goes with one service/],
     [[], [], 80, /--local-port goes with one service/],
     [['a:80', 'b:80'], [], undefined, /two services want the local port 80/],
-  ])('%j, --udp %j, --local-port %j is refused', (services, udp, localPort, message) => {
+  ])('of %j, --udp %j, --local-port %j are refused', (services, udp, localPort, message) => {
     expect(() => given(services, udp, localPort)).toThrow(message);
   });
 });
@@ -73,11 +73,11 @@ test.each([
   ['0.0.0.0', false, '127.0.0.1'],
   ['::', false, '::1'],
   ['192.168.1.7', false, '192.168.1.7'],
-])('%s is loopback: %s; a program of this machine reaches it at %s', (address, loopback, reached) => {
+])('%s is loopback: %s; a program on this machine reaches it at %s', (address, loopback, reached) => {
   expect([isLoopback(address), reachedAt(address)]).toEqual([loopback, reached]);
 });
 
-describe('what is told', () => {
+describe('the output shows', () => {
   const WEB: ForwardedService = { kind: 'tcp', id: 'web' };
   const SSH: ForwardedService = { kind: 'tcp', id: 'ssh' };
   const gone = new RemoteError('CLOSED', 'the other end closed the connection');
@@ -104,7 +104,7 @@ describe('what is told', () => {
     return { news: new TunnelNews(new Output(json, streams), 'pr.de', { now: () => now }), lines };
   }
 
-  test('an outage: that it began, why the first attempt failed, and that it is over', () => {
+  test('an outage: its beginning, why the first attempt failed, and its end', () => {
     const { news, lines } = told();
     news.tell({ kind: 'connected', connection });
     news.tell({ kind: 'lost', error: gone });
@@ -119,7 +119,7 @@ describe('what is told', () => {
     ]);
   });
 
-  test('a rest: once, whatever else follows from the same cause, and its end', () => {
+  test('a rest: once, whatever follows from the same cause, and its end', () => {
     const { news, lines } = told();
     news.tell({ kind: 'connected', connection });
     for (const error of [gone, absent]) news.tell({ kind: 'resting', error });
@@ -154,7 +154,7 @@ describe('what is told', () => {
     ]);
   });
 
-  test('with --json one document each', () => {
+  test('with --json one document for each event', () => {
     const { news, lines } = told(true);
     news.tell({ kind: 'connected', connection });
     news.tell({ kind: 'resting', error: gone });
@@ -171,7 +171,7 @@ describe('what is told', () => {
 });
 
 describe('a service over standard input and output', () => {
-  /** The service's side of the stream: what it gets, and what it says. */
+  /** The service's side of the stream: what it receives and sends. */
   class Service implements ServiceStream {
     readonly got: string[] = [];
     readonly says = new PassThrough();
@@ -199,7 +199,7 @@ describe('a service over standard input and output', () => {
 
   const read = async (stream: PassThrough): Promise<string> => String((await stream[Symbol.asyncIterator]().next()).value);
 
-  test.each(['program', 'service'])('the end of one direction (%s first) leaves the other one', async (first) => {
+  test.each(['program', 'service'])('keeps one direction when the other ends (%s first)', async (first) => {
     const [service, input, output] = [new Service(), new PassThrough(), new PassThrough()];
     const done = carry(service, { input, output, end: () => void output.end() });
     input.write('a');
@@ -220,7 +220,7 @@ describe('a service over standard input and output', () => {
     expect([output.writableEnded, service.isAborted]).toEqual([true, false]);
   });
 
-  test('what fails ends both: the stream is aborted, and standard input let go', async () => {
+  test('ends both on failure: the stream is aborted, and standard input released', async () => {
     const [service, input, output] = [new Service(), new PassThrough(), new PassThrough()];
     const done = carry(service, { input, output, end: () => {} });
     service.says.destroy(new RemoteError('STOPPED', 'the service behind the stream failed'));
@@ -228,7 +228,7 @@ describe('a service over standard input and output', () => {
     expect([service.isAborted, input.destroyed]).toEqual([true, true]);
   });
 
-  test('not more is read than the reader of standard output takes', async () => {
+  test('reads no more than the reader of standard output takes', async () => {
     const [service, input] = [new Service(), new PassThrough()];
     const taken: (() => void)[] = [];
     const output = new Writable({ highWaterMark: 1, write: (_chunk, _encoding, done) => void taken.push(done) });

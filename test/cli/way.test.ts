@@ -1,4 +1,4 @@
-/** What commands say of the way a connection goes, from the base station to a direct path and back. */
+/** How commands describe the path of a connection, from the base station to a direct path and back. */
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { followWay, showWay, wayOf } from '../../cli/client/way.ts';
@@ -6,13 +6,13 @@ import { Output } from '../../cli/frame/output.ts';
 import { stationLines } from '../../cli/pair.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 
-test('a base station that a connect did not need is checked by a command that runs as it stands', () => {
+test('a base station that a connect did not use is checked by a command that runs as printed', () => {
   const line = (url: string, state?: string) => stationLines(null, url, state)[0];
   expect(line('https://[::1]:14433')).toMatch(/: `svc doctor --server 'https:\/\/\[::1\]:14433'` checks whether it is there$/);
   expect(line('https://home', './my state')).toMatch(/: `svc doctor --server https:\/\/home --state '\.\/my state'` checks/);
 });
 
-test('each change is a line, and a way that is the same none', async () => {
+test('each change is a line, and an unchanged path is none', async () => {
   const fixture = new ProductFixture();
   await fixture.station();
   const [phone, home] = [fixture.host('phone'), fixture.host('home')];
@@ -31,7 +31,7 @@ test('each change is a line, and a way that is the same none', async () => {
   expect(said.slice(1)).toEqual(['now through the base station again']);
 });
 
-test('only a person at a terminal is told at the start', async () => {
+test('the path at the start is shown only to a person at a terminal', async () => {
   const fixture = new ProductFixture();
   await fixture.station();
   await fixture.attached();

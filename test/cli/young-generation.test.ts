@@ -1,4 +1,4 @@
-/** The young generation of a process of its own, filled with what survives: that makes V8 enlarge it. */
+/** The young generation of a process of its own, filled with surviving objects, which makes V8 enlarge it. */
 import { expect, test } from 'vitest';
 import { TestProcess } from '../support/process.ts';
 
@@ -12,7 +12,7 @@ const MEASURE = `
     if (kept.length === 200_000) kept = [];
     kept.push({ i });
   }
-  // In the middle of one, pages of the collection before count too (Node 26).
+  // During a collection, pages of the previous one count, too (Node 26).
   gc({ type: 'minor' });
   console.log(getHeapSpaceStatistics().find((space) => space.space_name === 'new_space').space_size);
 `;
@@ -22,7 +22,7 @@ async function megabytes(kind: string): Promise<number> {
   return Number(await measured.succeeded()) / 2 ** 20;
 }
 
-test('stays as small as it was at the start, and grows without', async () => {
+test('the young generation stays as small as at the start, and grows without the setting', async () => {
   expect(await megabytes('small')).toBeLessThanOrEqual(2);
   expect(await megabytes('as it is')).toBeGreaterThan(8);
 });

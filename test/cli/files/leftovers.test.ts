@@ -1,4 +1,4 @@
-/** What a device keeps of files that arrived in part: how many, of whom, how long, and over restarts. */
+/** What a device keeps of partial files: how many, of which clients, how long, and over restarts. */
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const none = (): void => {};
 
 let directory: string;
 let leftovers: Leftovers;
-/** ms since the start; timers run when it is set. */
+/** ms since the start; setting it runs timers. */
 let now: number;
 let timers: { at: number; run: () => void }[];
 const clock: Clock = {
@@ -37,12 +37,12 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-/** Who has leftovers of which names. */
+/** Clients and names of the leftovers. */
 async function kept(): Promise<string[]> {
   return (await readdir(directory)).map((file) => file.replace(/^\.(.+)\.(.)\2{63}\.part$/, '$2$1')).sort();
 }
 
-/** A transfer that is interrupted after some bytes, one ms after the one before. */
+/** Interrupts a transfer after some bytes, one ms after the previous one. */
 async function interrupted(client: string, name: string): Promise<void> {
   now++;
   const held = await leftovers.hold(client, name, none);
@@ -53,11 +53,11 @@ async function interrupted(client: string, name: string): Promise<void> {
 async function advance(time: number): Promise<void> {
   now += time;
   for (const { run } of timers.filter(({ at }) => at <= now)) run();
-  // What a timer removes is removed when it can be held again.
+  // A leftover that a timer removes is gone when it can be held again.
   for (const client of [A, B]) for (let i = 0; i < 9; i++) await (await leftovers.hold(client, `${i}`, none)).release();
 }
 
-test('a client that fills all places loses its own oldest one; another one finds a place, and keeps it', async () => {
+test('a client that fills all slots loses its own oldest leftover; another client gets a slot, and keeps it', async () => {
   for (let i = 0; i < MAX_LEFTOVERS + 1; i++) await interrupted(A, `${i}`);
   expect(await kept()).toEqual(['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8']);
   await interrupted(B, '1');
@@ -66,20 +66,20 @@ test('a client that fills all places loses its own oldest one; another one finds
   expect(await kept()).toEqual(['a23', 'a24', 'a25', 'a26', 'a27', 'a28', 'a29', 'b1']);
 });
 
-test('where all have one, the oldest makes way', async () => {
+test('the oldest leftover is removed when each client has one', async () => {
   const clients = Array.from({ length: MAX_LEFTOVERS + 1 }, (_, index) => index.toString(16).repeat(64));
   for (const client of clients) await interrupted(client, 'x');
   expect(await kept()).toEqual(['1x', '2x', '3x', '4x', '5x', '6x', '7x', '8x']);
 });
 
-test('one that is resumed counts from its last byte', async () => {
+test('the age of a resumed leftover counts from its last byte', async () => {
   for (let i = 0; i < MAX_LEFTOVERS; i++) await interrupted(A, `${i}`);
   await interrupted(A, '0');
   await interrupted(A, '8');
   expect(await kept()).toEqual(['a0', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8']);
 });
 
-test('a transfer that runs takes no place and loses nothing', async () => {
+test('a transfer in progress takes no slot and loses nothing', async () => {
   const held = await leftovers.hold(A, 'running', none);
   await writeFile(held.path, 'part');
   for (let i = 0; i < MAX_LEFTOVERS; i++) await interrupted(B, `${i}`);
@@ -88,7 +88,7 @@ test('a transfer that runs takes no place and loses nothing', async () => {
   expect(await kept()).toEqual(['arunning', 'b1', 'b2', 'b3', 'b4', 'b5', 'b6', 'b7']);
 });
 
-test('an empty one, and one that has become a file, are not kept', async () => {
+test('an empty leftover, and one that has become a file, are not kept', async () => {
   const held = await leftovers.hold(A, 'empty', none);
   await writeFile(held.path, '');
   await held.release();
@@ -96,7 +96,7 @@ test('an empty one, and one that has become a file, are not kept', async () => {
   expect(await kept()).toEqual([]);
 });
 
-test('each goes after a day, by a timer', async () => {
+test('each leftover is removed after a day, by a timer', async () => {
   await interrupted(A, 'first');
   now += 1000;
   await interrupted(A, 'second');
@@ -109,7 +109,7 @@ test('each goes after a day, by a timer', async () => {
   expect(timers.filter(({ at }) => at < Number.POSITIVE_INFINITY)).toEqual([]);
 });
 
-test('a second transfer of a name waits until the first one has let go', async () => {
+test('a second transfer of a name waits until the first one has released it', async () => {
   const steps: string[] = [];
   const first = await leftovers.hold(A, 'x', () => steps.push('superseded'));
   await writeFile(first.path, 'part');
@@ -126,7 +126,7 @@ test('a second transfer of a name waits until the first one has let go', async (
   expect(await kept()).toEqual(['ax']);
 });
 
-test('a start takes over what is not too old or too much, and removes what cannot be resumed', async () => {
+test('a start keeps leftovers within age and count, and removes those that cannot be resumed', async () => {
   const files = {
     [`.old.${A}.part`]: -LEFTOVER_TIME,
     [`.young.${B}.part`]: -LEFTOVER_TIME + 5000,
@@ -151,7 +151,7 @@ test('a start takes over what is not too old or too much, and removes what canno
   expect((await readdir(directory)).filter((name) => name.includes(B))).toEqual([]);
 });
 
-test('what a transfer takes while others are tidied up stays', async () => {
+test('a leftover that a transfer takes during the cleanup stays', async () => {
   await interrupted(A, 'old');
   await interrupted(A, 'taken');
   now += LEFTOVER_TIME;

@@ -1,6 +1,6 @@
 /**
- * Streams between a client and the file service of a device, in memory: what `svc stream` and `svc device` need of a connection and a device. A stream holds
- * 64 KiB each way, and can be cut after any number of bytes.
+ * Streams between a client and the file service of a device, in memory: the part of a connection and a device that
+ * `svc stream` and `svc device` need. A stream holds 64 KiB each way, and can be cut after any number of bytes.
  */
 import type { Connection } from '../../../client/node.ts';
 import type { Device, DeviceStream } from '../../../device/index.ts';
@@ -50,7 +50,7 @@ class Pipe {
     }
   }
 
-  /** Resolves when all was read. */
+  /** Resolves when all has been read. */
   async end(): Promise<void> {
     this.#ended = true;
     this.#wake();
@@ -73,7 +73,7 @@ class Pipe {
   }
 }
 
-/** What both ends have of a stream. */
+/** The parts of a stream that both ends have. */
 class Half {
   readonly #from: Pipe;
   readonly #to: Pipe;
@@ -120,7 +120,7 @@ export class MemoryDevice {
   #listener: Listener | undefined;
   readonly #serving = new Set<Promise<void>>();
 
-  /** As the file service takes it. */
+  /** In the form that the file service expects. */
   get device(): Device {
     const device = {
       addStreamListener: (_port: number, listener: Listener) => (this.#listener = listener),
@@ -129,12 +129,15 @@ export class MemoryDevice {
     return device as unknown as Device;
   }
 
-  /** Resolves when no stream is served any more. */
+  /** Resolves when no stream is being served. */
   async settled(): Promise<void> {
     while (this.#serving.size > 0) await Promise.all(this.#serving);
   }
 
-  /** A connection of a client. @param cutAfter bytes in both directions of its first stream after which that breaks */
+  /**
+   * A connection of a client.
+   * @param cutAfter bytes in both directions of its first stream after which that stream breaks
+   */
   connection(client = 'a'.repeat(64), cutAfter = Number.POSITIVE_INFINITY): Connection {
     let left = cutAfter;
     const createStream = () => {

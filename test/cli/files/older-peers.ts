@@ -1,4 +1,6 @@
-/** The file service and its client as they were before files were resumed: whole files, `put` and `get`, refusals without codes. */
+/**
+ * The file service and its client before files could be resumed: whole files, `put` and `get`, refusals without codes.
+ */
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +18,7 @@ async function content(reader: FileReader, size: number): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** Serves `directory` as the version before did. */
+/** Serves `directory` as the previous version did. */
 export function installOlderFiles({ device }: MemoryDevice, directory: string): void {
   device.addStreamListener(FILE_PORT, async (incoming) => {
     const stream = incoming.accept();
@@ -41,7 +43,7 @@ export function installOlderFiles({ device }: MemoryDevice, directory: string): 
   });
 }
 
-/** Sends a file as the version before did; gives the device's answer. */
+/** Sends a file as the previous version did. @returns the device's answer */
 export async function olderPut(connection: Connection, name: string, data: Uint8Array): Promise<Record<string, unknown>> {
   const stream = connection.createStream();
   await stream.open(FILE_PORT);
@@ -53,7 +55,7 @@ export async function olderPut(connection: Connection, name: string, data: Uint8
   return reply;
 }
 
-/** Fetches a file as the version before did. */
+/** Fetches a file as the previous version did. */
 export async function olderGet(connection: Connection, name: string): Promise<Buffer> {
   const stream = connection.createStream();
   await stream.open(FILE_PORT);

@@ -1,4 +1,7 @@
-/** Files that are interrupted, resumed, changed meanwhile and damaged, in both directions and with both versions of the protocol. */
+/**
+ * Files that are interrupted, resumed, changed meanwhile and damaged, in both directions and with both protocol
+ * versions.
+ */
 import { createHash } from 'node:crypto';
 import { appendFile, link, mkdir, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -34,7 +37,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** The same for a seed; no two pieces of it are equal. */
+/** The same for a seed; no two parts of it are equal. */
 function content(seed: number, size = SIZE): Buffer {
   const words = new Uint32Array(Math.ceil(size / 4));
   for (let at = 0, state = seed | 1; at < words.length; at++) words[at] = state = Math.imul(state, 0x915f77f5) + 0x3039;
@@ -48,15 +51,15 @@ const message = (work: Promise<unknown>): Promise<string> =>
     (error: Error) => error.message,
   );
 
-/** Moves the file in one direction. */
+/** Transfers the file in one direction. */
 interface Way {
   /** The end that has it. */
   from: () => string;
   to: () => string;
   move(options?: TransferOptions, cutAfter?: number): Promise<TransferResult>;
-  /** Where an interrupted attempt leaves what it has. */
+  /** The partial file of an interrupted attempt. */
   part: () => string;
-  /** What an interrupted attempt left, bytes; 0: nothing. */
+  /** Bytes that an interrupted attempt left; 0: none. */
   left(): Promise<number>;
 }
 const sizeOf = (path: string): Promise<number> =>
@@ -100,7 +103,7 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     expect((await readdir(folder)).filter((name) => name.includes('part'))).toEqual([]);
   });
 
-  test('a part that has become the file as well, as its process was killed, is begun again: the file stays whole', async () => {
+  test('a part that had become the file when its process was killed is begun again: the file stays whole', async () => {
     await writeFile(way.to(), content(1));
     await link(way.to(), way.part());
     await writeFile(way.from(), content(2));
@@ -132,10 +135,10 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
 
   test.each([
     ['other content', (path: string) => writeFile(path, content(4)), 4, SIZE, false],
-    ['one byte of it is another one', (path: string) => poke(path, 1000), undefined, SIZE, false],
-    ['it is shorter than what is there', (path: string) => truncate(path, 5000), 3, 5000, false],
+    ['one byte of it is different', (path: string) => poke(path, 1000), undefined, SIZE, false],
+    ['it is shorter than the part', (path: string) => truncate(path, 5000), 3, 5000, false],
     ['it has grown', (path: string) => appendFile(path, 'more'), undefined, SIZE + 4, true],
-    ['it is just what is there', (path: string, left: number) => truncate(path, left), 3, undefined, true],
+    ['it equals the part', (path: string, left: number) => truncate(path, left), 3, undefined, true],
   ] as const)('a file that changed meanwhile: %s', async (_name, change, seed, size, resumed) => {
     await writeFile(way.from(), content(3));
     await message(way.move({}, 220_000));
@@ -143,7 +146,7 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     await change(way.from(), left);
     let beginnings = 0;
     const result = await way.move({ onBegin: () => beginnings++ });
-    // That it begins otherwise is known before anything moves.
+    // A different beginning is known before any transfer.
     expect(beginnings).toBe(1);
     expect(result.resumedFrom).toBe(resumed ? left : 0);
     expect(result.bytes).toBe(size ?? left);
@@ -151,7 +154,7 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     if (seed !== undefined) expect((await readFile(way.to())).equals(content(seed).subarray(0, result.bytes))).toBe(true);
   });
 
-  test('what is there stays without replace, and nothing moves', async () => {
+  test('an existing file stays without replace, and nothing is transferred', async () => {
     await writeFile(way.from(), content(5));
     await writeFile(way.to(), 'mine');
     let began = 0;
@@ -173,7 +176,7 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
   });
 });
 
-test('cut at any byte and resumed until it is whole, both ways, from a device that starts again', async () => {
+test('a file that is cut at any byte and resumed until it is whole passes both ways, from a device that starts again', async () => {
   for (const seed of seeds(6, 200)) {
     const size = 1 + (content(seed, 4).readUInt32LE() % 200_000);
     await writeFile(source, content(seed, size));
@@ -194,8 +197,8 @@ test('cut at any byte and resumed until it is whole, both ways, from a device th
   }
 });
 
-describe('what arrives is not what was sent', () => {
-  /** A device that damages each file, as long as it is told to. */
+describe('a damaged file', () => {
+  /** A device that damages each file, `times` times. */
   function damaging(times: number): MemoryDevice {
     const device = new MemoryDevice();
     let left = times;
@@ -213,14 +216,14 @@ describe('what arrives is not what was sent', () => {
     return device;
   }
 
-  test('it is fetched once more, as a whole', async () => {
+  test('is fetched once more, as a whole', async () => {
     await writeFile(join(directory, 'file'), content(7));
     await writeFile(`${target}.svc.part`, content(7).subarray(0, 1000));
     expect(await downloadFile(damaging(1).connection(), 'file', target)).toMatchObject({ resumedFrom: 0, bytes: SIZE });
     expect((await readFile(target)).equals(content(7))).toBe(true);
   });
 
-  test('when it is so again, it fails, and nothing is left', async () => {
+  test('fails when it is damaged again, and nothing is left', async () => {
     await writeFile(join(directory, 'file'), content(7));
     expect(await message(downloadFile(damaging(2).connection(), 'file', target))).toMatch(/SHA-256 at the two ends differs/);
     expect(await readdir(folder)).toEqual(['device']);
@@ -229,7 +232,7 @@ describe('what arrives is not what was sent', () => {
   test.each([
     [1, 'done'],
     [2, /the device refused: what arrived is not what was sent/],
-  ])('a device that gets %i attempts with another hash', async (times, outcome) => {
+  ])('is sent in %i attempts when the hash differs', async (times, outcome) => {
     await writeFile(source, content(8));
     let left = times;
     const connection = memory.connection();
@@ -249,8 +252,8 @@ describe('what arrives is not what was sent', () => {
   });
 });
 
-describe('the same name at the same time', () => {
-  test('of one client: the later transfer takes over, and the earlier one says so', async () => {
+describe('concurrent transfers of the same name', () => {
+  test('by one client: the later takes over, and the earlier reports that', async () => {
     await writeFile(source, content(9));
     let second: Promise<TransferResult> | undefined;
     const pace = async (): Promise<void> => {
@@ -265,7 +268,7 @@ describe('the same name at the same time', () => {
     expect(await readdir(directory)).toEqual(['file']);
   });
 
-  test('of two clients: each has its own part, and the later one does not replace what the other has brought', async () => {
+  test('by two clients: each has its own part, and the later does not replace the file of the other', async () => {
     await writeFile(source, content(10));
     await writeFile(`${source}2`, content(11));
     let second: Promise<TransferResult> | undefined;
@@ -279,7 +282,7 @@ describe('the same name at the same time', () => {
     expect((await stored()).equals(content(11))).toBe(true);
   });
 
-  test('here: the second one is refused', async () => {
+  test('into this directory: the second is refused', async () => {
     await writeFile(join(directory, 'file'), content(12));
     const part = await PartFile.open(target);
     expect(await message(downloadFile(memory.connection(), 'file', target))).toBe(
@@ -289,7 +292,7 @@ describe('the same name at the same time', () => {
     expect(await message(downloadFile(memory.connection(), 'file', target))).toBe('done');
   });
 
-  test('here: what a process that is not seen has written, too, is no whole file', async () => {
+  test('into this directory: a part that an undetected process also wrote never becomes a file', async () => {
     const part = await PartFile.open(target);
     await part.append(content(13, 100));
     await appendFile(`${target}.svc.part`, 'x');
@@ -298,14 +301,14 @@ describe('the same name at the same time', () => {
     expect(await sizeOf(target)).toBe(0);
   });
 
-  test('here: a file of another program that is on its way, too, stays', async () => {
+  test('into this directory: a partial file of another program stays', async () => {
     await writeFile(join(directory, 'file'), content(12));
     await writeFile(`${target}.part`, 'of another program');
     await downloadFile(memory.connection(), 'file', target, { replace: false });
     expect(await readFile(`${target}.part`, 'utf8')).toBe('of another program');
   });
 
-  test('here: the lock of a process that was killed does not count', async () => {
+  test('into this directory: the lock of a killed process does not count', async () => {
     await writeFile(join(directory, 'file'), content(12));
     for (const lock of ['', '1 never\n', `${2 ** 22 + 7} -\n`]) {
       await writeFile(`${target}.svc.part.lock`, lock);
@@ -324,7 +327,7 @@ describe('content of unknown length', () => {
   }
   const flow = (data: Uint8Array, fail?: number) => ({ pieces: pieces(data, fail), stop: () => {} });
 
-  test('is sent as it comes; what breaks leaves nothing', async () => {
+  test('is sent as it arrives; a failure leaves nothing', async () => {
     expect(await uploadFlow(memory.connection(), flow(content(13)), 'file')).toMatchObject({ bytes: SIZE, resumedFrom: 0 });
     expect((await stored()).equals(content(13))).toBe(true);
     expect(await message(uploadFlow(memory.connection(), flow(content(13), 220_000), 'other'))).toBe('the pipe broke');
@@ -348,7 +351,7 @@ describe('content of unknown length', () => {
     expect(stopped).toBe(0);
   });
 
-  test('a device that refuses stops what waits for more', async () => {
+  test('stops waiting for more when the device refuses', async () => {
     const small = new MemoryDevice();
     let asked = 0;
     await installFiles(small.device, directory, { clock, free: async () => (asked++ === 0 ? 2 ** 30 : 0) });
@@ -363,7 +366,7 @@ describe('content of unknown length', () => {
     expect(await message(sent)).toMatch(/the device has no room for the file/);
   });
 
-  test('is handed on as it comes', async () => {
+  test('is passed on as it arrives', async () => {
     await writeFile(join(directory, 'file'), content(16));
     const taken: Uint8Array[] = [];
     await downloadFlow(memory.connection(), 'file', async (piece) => void taken.push(piece.slice()));
@@ -371,8 +374,8 @@ describe('content of unknown length', () => {
   });
 });
 
-describe('the disk of the device', () => {
-  test('room is asked for what is missing alone, and what could be resumed stays when there is none', async () => {
+describe('on the disk of the device', () => {
+  test('space is requested only for the missing bytes, and a resumable part stays when there is none', async () => {
     const RESERVE = 8 << 20;
     await writeFile(source, content(17));
     await message(uploadFile(memory.connection(undefined, 220_000), source, 'file'));
@@ -387,7 +390,7 @@ describe('the disk of the device', () => {
     expect((await uploadFile(small.connection(), source, 'file')).resumedFrom).toBe(left);
   });
 
-  test('many at the same time, each with less than is looked at, leave the reserve as well', async () => {
+  test('many concurrent transfers, each below the checked size, leave the reserve free', async () => {
     const [RESERVE, MIB] = [8 << 20, 1 << 20];
     const used = async (): Promise<number> => {
       const sizes = (await readdir(directory)).map((name) => sizeOf(join(directory, name)));
@@ -405,7 +408,7 @@ describe('the disk of the device', () => {
       return { stream, reader };
     };
     const all = await Promise.all(Array.from({ length: 8 }, begin));
-    // One byte is missing each time, and nothing more is sent.
+    // One byte is missing each time, and no more is sent.
     const sent = all.map(async ({ stream, reader }) => {
       await stream.write(encodeLine({ offset: 0 }));
       await stream.write(encodeLine({ bytes: MIB - 1 }));
@@ -420,7 +423,7 @@ describe('the disk of the device', () => {
   });
 });
 
-test('a device that has as many files as it takes gets no new one, not even an empty one, until one is removed', async () => {
+test('a device with its maximum of files accepts no new one, not even an empty one, until one is removed', async () => {
   const full = new MemoryDevice();
   await installFiles(full.device, directory, { clock, maxFiles: 2 });
   await writeFile(source, '');
@@ -434,8 +437,8 @@ test('a device that has as many files as it takes gets no new one, not even an e
   expect(await send('three')).toBe('done');
 });
 
-describe('a peer of the version before', () => {
-  test('a device gets and gives whole files, and what is there is looked for', async () => {
+describe('with a peer of the previous version', () => {
+  test('a device sends and receives whole files, and detects existing ones', async () => {
     const older = new MemoryDevice();
     installOlderFiles(older, directory);
     await writeFile(source, content(18));
@@ -490,7 +493,7 @@ test.each([
   expect(await readdir(directory)).not.toContain('file');
 });
 
-test('the list has files alone, sorted', async () => {
+test('the list has only files, sorted', async () => {
   await writeFile(join(directory, 'b'), 'two');
   await writeFile(join(directory, 'a.txt'), '');
   await writeFile(join(directory, `.b.${OTHER}.part`), 'x');

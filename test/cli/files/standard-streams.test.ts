@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { standardInput, standardOutput } from '../../../cli/files/standard-streams.ts';
 import { amount, amountOf } from '../../../cli/frame/progress.ts';
 
-test('standard input that is stopped ends what waits for it, and one that nobody reads raises nothing', async () => {
+test('standard input that is stopped ends a pending read, and raises no error without a reader', async () => {
   const input = new PassThrough() as unknown as NodeJS.ReadStream;
   const { pieces, stop } = standardInput(input);
   const reading = (async () => {
@@ -23,7 +23,7 @@ function output(isTTY: boolean): { stream: Writable & { isTTY: boolean }; writte
   return { stream: Object.assign(stream, { isTTY }), written: () => Buffer.concat(chunks) };
 }
 
-test('a pipe gets the bytes, a terminal nothing that could rewrite what it shows', async () => {
+test('a pipe gets the bytes, a terminal nothing that could rewrite its screen', async () => {
   const bytes = Buffer.from('é\u001b[2Jx\n');
   const [pipe, terminal] = [output(false), output(true)];
   for (const { stream } of [pipe, terminal]) {
@@ -34,13 +34,13 @@ test('a pipe gets the bytes, a terminal nothing that could rewrite what it shows
   expect(terminal.written().toString()).toBe('é [2Jx\n');
 });
 
-test('a write that fails is the error', async () => {
+test('a failed write is the error', async () => {
   const broken = new Writable({ write: (_chunk, _encoding, done) => done(new Error('EPIPE')) });
   broken.on('error', () => {});
   await expect(standardOutput(broken)(Uint8Array.of(1))).rejects.toThrow('EPIPE');
 });
 
-test('amounts', () => {
+test('amounts have units', () => {
   expect([amount(5), amount(1 << 20), amountOf(5, 10), amountOf(5, 3 << 20)]).toEqual([
     '5 bytes',
     '1.0 MiB',

@@ -1,4 +1,4 @@
-/** What costs a device much, and a client little: a client that asks for many such things waits for itself. */
+/** Operations that cost a device much and a client little: a client that requests many of them delays only itself. */
 import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-test('of what the device has, one file at a time is hashed for a client: it delays its own requests, and no other client', async () => {
+test('the device hashes one file at a time for a client, which delays its own requests and no other client', async () => {
   await writeFile(join(directory, 'small'), '0123456789');
   await writeFile(join(directory, 'large'), '');
   await truncate(join(directory, 'large'), 32 << 20);
@@ -34,7 +34,7 @@ test('of what the device has, one file at a time is hashed for a client: it dela
     answered.push(`${name} of ${client[0]}`);
     stream.abort();
   };
-  // The large file is hashed only when the others have asked.
+  // The large file is hashed only after the other requests.
   let begin = (): void => {};
   const held = new Promise<void>((resolve) => (begin = resolve));
   const { run } = ClientTurns.prototype;
@@ -54,7 +54,7 @@ test('of what the device has, one file at a time is hashed for a client: it dela
   expect(answered).toEqual(['small of b', 'large of a', 'small of a']);
 });
 
-/** Holds what is asked for, until it is let go. */
+/** Holds requests until `begin` is called. */
 function heldTurns() {
   let begin = (): void => {};
   const held = new Promise<void>((resolve) => (begin = resolve));
@@ -73,7 +73,7 @@ async function request(line: Record<string, unknown>) {
   return { stream, reader: new FileReader(stream) };
 }
 
-test('lists come one after the other, too, and none for a client that is gone', async () => {
+test('lists are made one after the other, too, and none for a client that is gone', async () => {
   const { asked, begin } = heldTurns();
   const [gone, here] = [await request({ op: 'list' }), await request({ op: 'list' })];
   await asked(2);
@@ -83,7 +83,7 @@ test('lists come one after the other, too, and none for a client that is gone', 
   await expect(gone.reader.readLine()).rejects.toThrow();
 });
 
-test('a transfer that a later one takes the place of is not hashed to its end', async () => {
+test('a transfer that a later one supersedes is not hashed to its end', async () => {
   await writeFile(join(directory, `.file.${'a'.repeat(64)}.part`), '0123456789');
   await installFiles(memory.device, directory, { clock: nodeEnvironment().clock });
   const { asked, begin } = heldTurns();

@@ -1,4 +1,7 @@
-/** A program of the client SDK that closes its connections, does not stop its clients, and has nothing else to do. Its argument: see client-exit.test.ts. */
+/**
+ * A program of the client SDK that closes its connections, does not stop its clients, and has nothing else to do.
+ * Argument: see client-exit.test.ts.
+ */
 import { nodeEnvironment, SvcClient } from 'svc-connect/client';
 
 const { options, stationPort } = JSON.parse(process.argv[2]);
@@ -47,7 +50,7 @@ function withoutUdp() {
 await closed('relay', connectionOf(SvcClient.create(), { Rendezvous: false }));
 await closed('direct', connectionOf(SvcClient.create(), {}), direct);
 await closed('websocket', connectionOf(SvcClient.create({ environment: withoutUdp() }), { Rendezvous: false }));
-// Nothing answers on the local network for two seconds.
+// No device answers on the local network for two seconds.
 const near = SvcClient.create({ environment: nodeEnvironment({ mdnsInterfaces: ['lo'] }) });
 await closed('search', connectionOf(near, { Local: true, Rendezvous: false }));
 try {

@@ -1,6 +1,6 @@
 /**
- * A program ends when its connections are closed, or could not be opened: also without `SvcClient.stop`, whatever the client used (a
- * process, real sockets).
+ * A program ends when its connections are closed or could not be opened, even without `SvcClient.stop`, whatever the
+ * client used (a process, real sockets).
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ import { registerInDirectory } from '../support/registered-device.ts';
 
 const CHILD = fileURLToPath(new URL('client-exit-child.mjs', import.meta.url));
 
-test('a relayed, a direct and a WebSocket connection, one during the search on the local network, and one that failed', async () => {
+test('a program ends after a relayed, a direct and a WebSocket connection, one during the local search, and one that failed', async () => {
   const data = await mkdtemp(join(tmpdir(), 'svc-client-exit-'));
   onTestFinished(() => rm(data, { recursive: true, force: true }));
   const device = new Device({ environment: nodeEnvironment(), ...ids, localPort: 0, p2pPort: 0 });

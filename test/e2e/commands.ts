@@ -1,4 +1,6 @@
-/** Commands of `svc` that run to their end, for tests. Processes that run on: `test/support/fixture/processes.ts`. */
+/**
+ * Commands of `svc` that run to their end, for tests. Processes that keep running: `test/support/fixture/processes.ts`.
+ */
 import { MAIN } from '../support/fixture/processes.ts';
 import { reportOf, TestProcess } from '../support/process.ts';
 import { svcInProcess } from './in-process.ts';
@@ -21,8 +23,8 @@ export async function svcProcess(
 }
 
 /**
- * `svc` for the tests of one file. In a long run every command is a process of its own. In a short one the first of each of `subcommands` is, and
- * the others run in the process of the test.
+ * `svc` for the tests of one file. In a long run every command is a process of its own. In a short one the first of
+ * each of `subcommands` is, and the others run in the process of the test.
  */
 export class Commands {
   readonly #processes: Set<string>;
@@ -37,7 +39,7 @@ export class Commands {
     return this.#processes.delete(subcommand) || long ? svcProcess({}, ...args) : svcInProcess(args);
   };
 
-  /** The same; it must succeed, and its result is JSON. */
+  /** The same; it must succeed, and print JSON. */
   readonly svcJson = async (...args: string[]): Promise<Record<string, unknown>> => {
     const { code, stdout, stderr } = await this.svc(...args, '--json');
     if (code !== 0) throw new Error(reportOf(['svc', ...args], `ended with ${code}`, { stdout, stderr }));

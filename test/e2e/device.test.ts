@@ -1,4 +1,7 @@
-/** `svc device` with its users, through a real base station: observers, roles, alarms at a push provider, and one process per directory. */
+/**
+ * `svc device` with its users, through a real base station: observers, roles, alarms at a push provider, and one
+ * process per directory.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -49,7 +52,7 @@ beforeAll(async () => {
   await svcJson('pair', String(identity.pairingString), ...straight, '--name', 'home', ...guest());
 }, 120_000);
 
-test('each paired in its way and has the role of it', async () => {
+test('each user is paired in its mode and has that mode’s role', async () => {
   expect(await svcJson('iam', 'me', ...owner())).toMatchObject({ username: 'admin', role: 'Administrator' });
   expect(await svcJson('iam', 'me', ...guest())).toMatchObject({ username: 'guest', role: 'Guest' });
   const { stdout } = await svc('device', 'audit', 'show', '--event', 'paired', '--data', join(folder, 'device'));
@@ -59,7 +62,7 @@ test('each paired in its way and has the role of it', async () => {
   ]);
 });
 
-test('a change by the owner reaches the guest who observes; the guest changes nothing; the alarm reaches the provider, once each way', async () => {
+test('the owner’s change reaches the observing guest, who may not change; the alarm and its end each reach the provider once', async () => {
   await svcJson('push', 'set', 'demo-project', 'telephone-of-the-owner', ...owner());
   await svcJson('push', 'categories', 'WARNING', 'INFO', ...owner());
   const client = SvcClient.create();
@@ -92,7 +95,7 @@ test('a change by the owner reaches the guest who observes; the guest changes no
   await client.stop();
 }, 60_000);
 
-test('a test notification by the command line: what the provider says comes back through base station and device', async () => {
+test('a test notification by the command line returns the provider’s answer through base station and device', async () => {
   const pushTest = () => svc('push', 'test', '--json', ...owner());
   const before = provider.events.filter(({ event }) => event === 'message').length;
   expect(JSON.parse((await pushTest()).stdout)).toMatchObject({ username: 'admin', statusCode: 200 });
@@ -109,7 +112,7 @@ test('a test notification by the command line: what the provider says comes back
   expect(await pushTest()).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/no push credential/) });
 });
 
-test('a second process in the directory is refused, and explain reads beside the first', async () => {
+test('a second process in the directory is refused, and explain works beside the first', async () => {
   const second = await svc('device', ...deviceArguments);
   expect(second).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^svc: .* is in use by process \d+: .*\n$/) });
   const explain = ['device', 'explain', '--data', join(folder, 'device'), '--as', 'guest', '--action'];
@@ -117,7 +120,7 @@ test('a second process in the directory is refused, and explain reads beside the
   expect(await svcJson(...explain, 'Thermostat:Get')).toMatchObject({ allowed: true, policy: 'ReadThermostat', statement: 0 });
 });
 
-test('stopped: the directory is free, users and log are whole, and the owner can invite', async () => {
+test('after a stop the directory is free, users and log are whole, and the owner can invite', async () => {
   expect(await device.end()).toBe(0);
   const data = ['--data', join(folder, 'device')];
   const { invitation } = await svcJson('device', 'invite', 'guest', '--role', 'Standard', ...data);
@@ -127,7 +130,7 @@ test('stopped: the directory is free, users and log are whole, and the owner can
   expect(stdout).toMatch(/Username=guest From=Guest To=Standard/);
 });
 
-test('nobody printed a stack trace', () => {
+test('no command printed a stack trace', () => {
   for (const { stderr } of [station, device, provider]) expect(stderr).not.toMatch(/^\s+at /m);
 });
 
@@ -148,7 +151,7 @@ async function connectAsGuest(client: SvcClient): Promise<Connection> {
   return connection;
 }
 
-/** What an observer heard, one after the other. */
+/** Received notifications of an observer, in their order. */
 class Heard {
   readonly #all: string[] = [];
   #read = 0;

@@ -1,4 +1,4 @@
-/** `svc stream` beside a device whose disk or stream halts: Ctrl-C at that point, and what the same command does next. */
+/** `svc stream` with a device whose disk or stream halts: Ctrl-C at that point, and then the same command again. */
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, watch, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -41,7 +41,10 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** Room for all; asked for before the transfer, at its first piece, and then whenever another piece would pass a mebibyte. */
+/**
+ * Free space: enough; queried before the transfer, at its first piece, and whenever another piece would pass a
+ * mebibyte.
+ */
 function roomy(): () => Promise<number> {
   let asked = 0;
   return async () => {
@@ -82,7 +85,7 @@ function halting(device: Device): Device {
 const stream = (...args: string[]): ReturnType<typeof svcInProcess> => svcInProcess(['stream', ...args, ...at]);
 const startStream = (...args: string[]): TestProcess => new TestProcess(process.execPath, [MAIN, 'stream', ...args, ...at]);
 
-/** Resolves when there is something in a file of the folder. */
+/** Resolves when a file of the folder is not empty. */
 async function filled(path: string): Promise<void> {
   const stop = new AbortController();
   const changes = watch(folder, { signal: stop.signal });
@@ -128,7 +131,7 @@ test('Ctrl-C while a file is received: one line, a part beside its place, and th
   expect((await readdir(folder)).filter((name) => name.startsWith('copy'))).toEqual(['copy']);
 });
 
-test('what is there is replaced with --force alone, and the list shows what there is', async () => {
+test('an existing file is replaced only with --force, and the list shows the files', async () => {
   const [source, copy] = [join(folder, 'source'), join(folder, 'copy')];
   expect((await stream('list')).stdout).toBe('the device has no files\n');
   expect((await stream('send', source, 'file')).code).toBe(0);
@@ -146,7 +149,7 @@ test('what is there is replaced with --force alone, and the list shows what ther
   expect(JSON.parse((await stream('list', '--json')).stdout)).toEqual([{ name: 'file', size: 5, time: expect.stringMatching(/Z$/) }]);
   const { stderr } = await stream('receive', 'nothing', join(folder, 'nothing'));
   const [, command = ''] = /^svc: the device refused: there is no such file: svc (.*) shows what it has\n$/.exec(stderr) ?? [];
-  // It runs as it stands; the address, which is not fixed here, was remembered.
+  // It runs as printed; the address, which is not fixed here, was remembered.
   expect(await svcInProcess(command.split(' '))).toMatchObject({ code: 0, stdout: expect.stringMatching(/file/) });
   expect((await readdir(folder)).filter((name) => name.startsWith('nothing'))).toEqual([]);
 });

@@ -9,7 +9,7 @@ import { Commands } from './commands.ts';
 const { svcJson } = new Commands();
 const processes = new ProcessFixture();
 
-test('serves, says when the device is gone and when it is back, and ends cleanly', async () => {
+test('svc gateway serves, reports when the device is gone and when it is back, and ends cleanly', async () => {
   const state = ['--state', join(processes.folder, 'client')];
   const key = await svcJson('key', 'create', ...state);
   const startDevice = (port: number): SvcProcess => {

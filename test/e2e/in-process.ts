@@ -1,6 +1,7 @@
 /**
- * `svc` in this process, for commands whose start and end as a process is not what is tested: a start takes 0.3 s of a processor. What the command
- * writes to the outputs of this process is kept apart by its asynchronous context, so that several can run at the same time.
+ * `svc` in this process, for commands whose start and end as a process are not under test: a start takes 0.3 s of
+ * processor time. An asynchronous context separates the command's output from that of this process, so that several can
+ * run at the same time.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { runProgram } from '../../cli/frame/program.ts';
@@ -15,7 +16,7 @@ export interface Output {
 const running = new AsyncLocalStorage<Output>();
 for (const name of ['stdout', 'stderr'] as const) divert(name);
 
-/** Runs `svc` with `args`, which must not read standard input; gives its exit code and what it wrote. */
+/** Runs `svc` with `args`, which must not read standard input. @returns its exit code and output */
 export async function svcInProcess(args: readonly string[]): Promise<Output & { code: number }> {
   const output = { stdout: '', stderr: '' };
   let code: number | undefined;
@@ -30,7 +31,7 @@ export async function svcInProcess(args: readonly string[]): Promise<Output & { 
   return { code, ...output };
 }
 
-/** What a running command writes goes into its output, and it sees no terminal. */
+/** The output of a running command goes into its own buffer, and it sees no terminal. */
 function divert(name: 'stdout' | 'stderr'): void {
   const stream = process[name];
   const { isTTY } = stream;

@@ -1,6 +1,6 @@
 /**
- * A vendor's own login decides who reaches which device: an issuer with its JWK Set over https, base station and device as processes, and a client whose
- * token names it. A second device is registered and away.
+ * A vendor's own login decides who reaches which device: an issuer with its JWK Set over https, base station and device
+ * as processes, and a client whose token names the device. A second device is registered and away.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -71,7 +71,7 @@ function token(claims: object, header = { alg: 'ES256', kid: 'k1' }): Promise<st
   return new SignJWT({ iss: url, aud: AUDIENCE, ...claims }).setProtectedHeader(header).setExpirationTime('5m').sign(signingKey);
 }
 
-/** OK, or why the way through the base station failed. */
+/** Returns OK, or why the connect through the base station failed. */
 async function reach(deviceId: string, ServerJwtToken: string | (() => Promise<string>)): Promise<string> {
   const connection = client.createConnection();
   connection.updateOptions({
@@ -98,7 +98,7 @@ test('a client reaches the device that its token names, and no other', async () 
   expect(await reach('de-2', await token({ svc_ids: ['pr-1.de-1', 'pr-1.de-2'] }))).toBe('NOT_ATTACHED');
 });
 
-test('a token of another audience, or signed by nobody, reaches nothing', async () => {
+test('a token of another audience, or without a valid signature, reaches nothing', async () => {
   const claims = { svc_ids: 'pr-1.de-1' };
   const [header, , signature] = (await token(claims)).split('.');
   const forged = Buffer.from(JSON.stringify({ ...claims, iss: url, aud: AUDIENCE, exp: 4e9 })).toString('base64url');
@@ -112,7 +112,7 @@ describe('svc connect', () => {
     ...['--server-fingerprint', options.ServerFingerprint, '--state', join(processes.folder, 'client'), '--no-local', ...more],
   ];
 
-  test('takes a token from a file, and from standard input', async () => {
+  test('accepts a token from a file, and from standard input', async () => {
     const file = join(processes.folder, 'token');
     await writeFile(file, `${await token({ svc_ids: 'pr-1.de-1' })}\n`);
     const key = join(processes.folder, 'server-key');
@@ -127,8 +127,8 @@ describe('svc connect', () => {
   test.each<[string, () => string[], RegExp]>([
     ['a token without its server key', () => ['--jwt', 'a.b.c'], /goes with the server key.*--server-key/],
     ['two tokens', () => ['--server-key', 'sk', '--jwt', 'a.b.c', '--jwt-file', 'x'], /--jwt and --jwt-file exclude each other/],
-    ['a token that is none', () => ['--server-key', 'sk', '--jwt', 'a.b'], /--jwt is no token \(JWT\): three parts/],
-    ['a file that is not there', () => ['--server-key', 'sk', '--jwt-file', join(processes.folder, 'none')], /cannot read .*none/],
+    ['an invalid token', () => ['--server-key', 'sk', '--jwt', 'a.b'], /--jwt is no token \(JWT\): three parts/],
+    ['a missing file', () => ['--server-key', 'sk', '--jwt-file', join(processes.folder, 'none')], /cannot read .*none/],
     ['a file without a token', () => ['--server-key', 'sk', '--jwt-file', CERTIFICATE], /cert.pem holds no token/],
   ])('refuses %s', async (_, more, message) => {
     const { code, stderr } = await svc(...words(...more()));

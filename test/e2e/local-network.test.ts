@@ -1,6 +1,6 @@
 /**
- * `svc device` and clients in one network, without a base station and with one that is switched off: found by multicast DNS on an interface of this host that
- * carries it, skipped where there is none.
+ * `svc device` and clients in one network, without a base station and with one that is switched off: found by multicast
+ * DNS on an interface of this host that carries it; skipped where there is none.
  */
 
 import { once } from 'node:events';
@@ -43,14 +43,14 @@ describe.skipIf(links.length === 0)('in a network that carries multicast (none h
     const names = ['--data', join(processes.folder, 'device'), '--product', PRODUCT, '--device-id', DEVICE, ...station];
     const offers = ['--allow', String(fingerprint), '--tunnel', `web=http:127.0.0.1:${port}`];
     device = processes.device(...names, '--local-port', '0', '--p2p-port', '0', ...offers);
-    // A string of a device without a base station.
+    // The string of a device without a base station.
     const { server: _, serverFingerprint: __, ...alone } = decodePairing(String((await device.event('started')).pairingString));
     pairing = encodePairingString(alone);
   });
 
   afterAll(() => void web?.close());
 
-  test('a pairing string is enough, and then the name', async () => {
+  test('a pairing string is enough, and later the name', async () => {
     const first = await svc('connect', pairing, '--name', 'home', ...client);
     expect(first).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining(`${PRODUCT}.${DEVICE} (on the local network)\n`) });
     expect(await svcJson('connect', '-d', 'home', ...client)).toMatchObject({
@@ -62,7 +62,7 @@ describe.skipIf(links.length === 0)('in a network that carries multicast (none h
     expect((await svc('connect', '--list', ...client)).stdout).toMatch(/^home .* local network /m);
   });
 
-  test.concurrent('a request and a tunnel, with the base station switched off', async () => {
+  test.concurrent('a request and a tunnel work with the base station switched off', async () => {
     const station = ['--server', SWITCHED_OFF, '--server-fingerprint', FINGERPRINT];
     expect(await svc('coap', 'GET', '/thermostat/target', '-d', 'home', ...client, ...station)).toMatchObject({
       code: 0,
@@ -75,13 +75,13 @@ describe.skipIf(links.length === 0)('in a network that carries multicast (none h
     expect(await tunnel.end('SIGINT')).toBe(0);
   });
 
-  test.concurrent('a base station that TLS did not prove is not remembered as proved', async () => {
+  test.concurrent('a base station that TLS did not authenticate is not remembered as authenticated', async () => {
     const state = ['--state', join(processes.folder, 'unproved')];
     expect(await svc('connect', pairing, '--server', SWITCHED_OFF, ...state)).toMatchObject({ code: 0, stderr: '' });
     expect((await svc('status', ...state)).stdout).toMatch(new RegExp(`^base stations: none$[^]*${SWITCHED_OFF}$`, 'm'));
   });
 
-  test.concurrent('the SDK needs the ids and no more', async () => {
+  test.concurrent('the SDK needs only the ids', async () => {
     const sdk = SvcClient.create();
     const connection = sdk.createConnection();
     connection.updateOptions({ PrivateKey: sdk.createPrivateKey(), ProductId: PRODUCT, DeviceId: DEVICE, Remote: false });
@@ -90,7 +90,7 @@ describe.skipIf(links.length === 0)('in a network that carries multicast (none h
     await sdk.stop();
   });
 
-  test.concurrent('what is not there, or may not be looked for, is said with what to do', async () => {
+  test.concurrent('an absent device, and a search that is switched off, are reported with a remedy', async () => {
     const other = ['--product', PRODUCT, '--device-id', 'de-x', '--fingerprint', FINGERPRINT, '--timeout', '1', ...client];
     expect(await svc('connect', ...other)).toMatchObject({
       code: 1,

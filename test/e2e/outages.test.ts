@@ -1,4 +1,7 @@
-/** Links that go down, and base stations that restart behind a direct path, in virtual time: what is under way goes on (PROTOCOL.md §6). */
+/**
+ * Links that go down, and base stations that restart behind a direct path, in virtual time: pending operations continue
+ * (PROTOCOL.md §6).
+ */
 import { describe, expect, test } from 'vitest';
 import { HomesFixture, Transfer } from '../support/fixture/homes.ts';
 import { seeds, slice } from '../support/size.ts';
@@ -10,7 +13,7 @@ function link(fixture: HomesFixture, side: 'client' | 'device', state: { loss: n
   for (const other of ['station', side === 'client' ? 'device' : 'client']) fixture.sim.link(side, other, state);
 }
 
-describe('a link that is down under a transfer', () => {
+describe('a transfer survives a link that is down', () => {
   const cells = (['client', 'device'] as const).flatMap((side) =>
     [5_000, 60_000].flatMap((time) => [true, false].map((up) => [side, time, up] as const)),
   );
@@ -31,7 +34,7 @@ describe('a link that is down under a transfer', () => {
 
 describe('a direct connection', () => {
   test.each(slice(['shutdown', 'killed', 'unplugged'] as const, 1))(
-    'does not notice that the base station restarts (%s), and has a relay behind it again',
+    'does not notice a restart of the base station (%s), and has a relay again',
     async (how) => {
       const fixture = await HomesFixture.open();
       const connection = await fixture.direct();
@@ -44,14 +47,14 @@ describe('a direct connection', () => {
       expect(connection.stats()).toMatchObject({ rests: 0 });
       await fixture.runUntil(() => connection.paths().paths.some(({ over }) => over === 'relay'), 120_000);
       await fixture.sim.run(30_000);
-      // The relay carries: the direct path is cut.
+      // The relay carries the data: the direct path is cut.
       fixture.sim.onPacket = ({ from, to }) => (from !== 'station' && to !== 'station' ? 'drop' : undefined);
       expect((await fixture.coap(connection, 'GET', '/hello')).status).toBe(205);
       expect(connection.getType()).toBe('RELAY');
     },
   );
 
-  test('on the local network goes on over the base station when the network between the two is gone', async () => {
+  test('on the local network continues over the base station when the network between the ends is gone', async () => {
     const fixture = await HomesFixture.open({ lan: ['192.168.1.2/24', '192.168.1.3/24'] });
     const connection = fixture.looking();
     connection.enableDirectCandidates();
@@ -82,7 +85,7 @@ test.each(seeds(1, 100))('outages of all kinds at random: every byte once, in or
   const up = below(2) > 0;
   const transfer = await Transfer.begin(fixture, connection, { bytes: 600_000, pace: 50, up });
   for (let n = 0; n < 4; n++) {
-    // Less than a minute without a way, however the outages follow on each other.
+    // Less than a minute without a path, however the outages follow each other.
     await fixture.sim.run(below(8_000) + 10_000);
     const what = below(5);
     if (what < 2) {

@@ -1,7 +1,9 @@
 /**
- * The tarball of `npm pack` works when installed in an empty folder: the command starts, every subpath imports, and the engine runs.
+ * The tarball of `npm pack` works when installed in an empty folder: the command starts, every subpath can be imported,
+ * and the engine runs.
  *
- * The slice unpacks it beside links to the dependencies of this checkout, without a registry; the long run installs it with npm.
+ * The slice unpacks it beside links to the dependencies of this checkout, without a registry; the long run installs it
+ * with npm.
  */
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('the tarball', () => {
-  it('holds what runs and no tests, benches or sources', () => {
+  it('holds what runs, and no tests, benches or sources', () => {
     const paths = packed.files.map((file) => file.path);
     expect(paths).toContain('dist/core.wasm');
     expect(paths).toContain('LICENSE');
@@ -47,7 +49,7 @@ describe('the tarball', () => {
     expect(stdout.trim()).toContain(manifest.version);
   });
 
-  it('imports by every subpath', async () => {
+  it('is imported by every subpath', async () => {
     const subpaths = Object.keys(manifest.exports).filter((subpath) => !/\.(wasm|json)$/.test(subpath));
     const script = subpaths.map(
       (subpath) => `if (Object.keys(await import('svc-connect${subpath.slice(1)}')).length === 0) throw new Error('${subpath}');`,
@@ -72,7 +74,7 @@ describe('the tarball', () => {
   });
 });
 
-/** Runs a command to its end; gives its standard output. */
+/** Runs a command to its end. @returns its standard output */
 function run(cwd: string, command: string, ...args: string[]): Promise<string> {
   return new TestProcess(command, args, { cwd }).succeeded();
 }

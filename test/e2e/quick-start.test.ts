@@ -1,6 +1,7 @@
 /**
- * The quick start of README.md and docs/getting-started.md as it stands: each line a process of its own, with the default directories below a home of its own
- * and free ports. No terminal is there, so the two strings come from the commands that the first two lines print.
+ * The quick start of README.md and docs/getting-started.md as it stands: each line is a process of its own, with the
+ * default directories below its own home and with free ports. There is no terminal, so the two strings come from the
+ * commands that the first two lines print.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -28,14 +29,14 @@ afterAll(async () => {
 /** The home of one of the three machines. */
 const machine = (name: string) => ({ XDG_STATE_HOME: join(home, name) });
 
-/** A command that runs until it is told to end. */
+/** A command that runs until it is stopped. */
 function run(name: string, input: string, ...args: string[]): TestProcess {
   const started = new TestProcess(process.execPath, [MAIN, ...args], { input, variables: machine(name) });
   running.push(started);
   return started;
 }
 
-/** What it has printed that looks like this. */
+/** The part of its output that matches. */
 function shown(by: TestProcess, text: RegExp): Promise<string> {
   return by.until(String(text), () => text.exec(by.stdout + by.stderr)?.[0]);
 }
@@ -49,7 +50,7 @@ async function quickStart(document: string): Promise<string[][]> {
     .map((line) => line.replace(/\s+#.*/, '').split(' '));
 }
 
-/** What a command prints that was printed for a person, run as it stands. */
+/** Runs a command that was printed for a person, unchanged. @returns its output */
 async function printed(name: string, by: TestProcess, command: RegExp): Promise<string> {
   const [, ...words] = (await shown(by, command)).trim().split(/\s+/);
   const { code, stdout, stderr } = await svcProcess({ variables: machine(name) }, ...words);

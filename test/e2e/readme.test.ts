@@ -1,4 +1,7 @@
-/** The README's device and client run as they stand there, as processes of their own, through a base station started by its one command. */
+/**
+ * The README's device and client run unchanged, as processes of their own, through a base station started by its one
+ * command.
+ */
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -49,7 +52,7 @@ it('runs the device and the client of the README', async () => {
   expect(await client.ended).toMatchObject({ code: 0, stderr: '' });
 });
 
-/** The README's device has the default ports, which another process of this machine may have taken. */
+/** The README's device has the default ports, which another process of this machine may use. */
 function onFreePorts(block: string): string {
   const rewritten = block.replace('new Device({', 'new Device({ localPort: 0, p2pPort: 0,');
   expect(rewritten).not.toBe(block);

@@ -1,13 +1,16 @@
-/** A client or a device that changes its uplink or sleeps, in virtual time: what is under way goes on (PROTOCOL.md §6). */
+/**
+ * A client or a device that changes its uplink or sleeps, in virtual time: pending operations continue (PROTOCOL.md
+ * §6).
+ */
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
 import { type Homes, HomesFixture, Transfer } from '../support/fixture/homes.ts';
 import { Uplinks } from '../support/fixture/uplinks.ts';
 import { seeds, size, slice } from '../support/size.ts';
 
-/** ms from a change to its notice at most: a look each second. */
+/** ms from a change to its detection at most: one check each second. */
 const NOTICE = 1_000;
-/** ms of stall from the notice on (issue: p95). */
+/** ms of stall after the detection (95th percentile). */
 const STALL = 1_000;
 
 const stalls = new Map<string, number[]>();
@@ -67,7 +70,7 @@ const cells = sides.flatMap((side) =>
 
 describe('a change from Wi-Fi to phone, to cable and back', () => {
   test.each(slice(cells, 2))(
-    'under a transfer stalls it for a second at most after it was noticed ($text)',
+    'under a transfer stalls it for at most a second after its detection ($text)',
     async ({ text, ...options }) => {
       const { fixture, uplinks, transfer } = await scene({ ...options, seconds: 24 });
       for (const uplink of ['phone', 'cable', 'wifi'] as const) {
@@ -82,7 +85,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     },
   );
 
-  test.each(sides)('where UDP is blocked everywhere, stalls a %s for as long: another WebSocket is opened at once', async (side) => {
+  test.each(sides)('where UDP is blocked everywhere, stalls a %s as long: another WebSocket is opened at once', async (side) => {
     const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
     const uplinks = new Uplinks(fixture, side);
     fixture.sim.block(fixture[`${side}Home`].host, 'udp');
@@ -107,7 +110,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
   ]);
 
   test.each(slice(gaps, 1))(
-    'where UDP is blocked everywhere, and a gap lies between the two networks, stalls no longer than the next look and one attempt take ($text)',
+    'where UDP is blocked everywhere, with a gap between the two networks, stalls no longer than the next check and one attempt ($text)',
     async ({ side, leaves, gap, next }) => {
       const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
       const uplinks = new Uplinks(fixture, side);
@@ -131,7 +134,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     },
   );
 
-  test('where UDP is blocked everywhere, through networks that carry nothing, ends a channel without connection ids for another way', async () => {
+  test('where UDP is blocked everywhere, through networks that carry nothing, replaces a channel that has no connection ids left', async () => {
     const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
     const uplinks = new Uplinks(fixture, 'client');
     fixture.sim.block(fixture.clientHome.host, 'udp');
@@ -153,7 +156,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     expect(fixture.clientEvents).not.toContain('CLOSED');
   });
 
-  test('from a network that has come to block UDP to one that does not, asks from a port that was not seen before', async () => {
+  test('from a network that has begun to block UDP to one that does not, sends from a port that was not seen before', async () => {
     const { fixture, connection, uplinks, transfer } = await scene({ side: 'client', isDirect: false, up: true, seconds: 24 });
     const ports = new Set<number>();
     fixture.sim.onPacket = ({ from, to, source }) => {
@@ -174,7 +177,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     expect([before.length, before.filter((port) => ports.has(port))]).toEqual([1, []]);
   });
 
-  test.each(sides)('is told as CHANNEL_CHANGED by the %s that is relayed', async (side) => {
+  test.each(sides)('is reported as CHANNEL_CHANGED by the %s that is relayed', async (side) => {
     const { fixture, uplinks, transfer } = await scene({ side, isDirect: false, up: true, seconds: 6 });
     const before = fixture.clientEvents.length;
     uplinks.use('cable');
@@ -182,7 +185,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     expect(fixture.clientEvents.slice(before)).toEqual(side === 'client' ? ['CHANNEL_CHANGED'] : []);
   });
 
-  test('takes a port and connection ids that were not seen in the old network', async () => {
+  test('uses a port and connection ids that were not seen in the old network', async () => {
     const { fixture, uplinks, transfer } = await scene({ side: 'client', isDirect: true, up: true, seconds: 8 });
     const seen = { before: new Set<string>(), between: new Set<string>(), after: new Set<string>() };
     let now: keyof typeof seen = 'before';
@@ -214,7 +217,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     await fixture.sim.run(20_000);
     const ports = new Set<number>();
     const stop = fixture.sim.now;
-    // STUN has further sockets of its own.
+    // STUN has more sockets of its own.
     fixture.sim.onTrace = ({ from, source, data }) => void (from === 'client' && data[0]! >= 0x80 && ports.add(source.port));
     await fixture.sim.run(60_000);
     fixture.sim.onTrace = undefined;
@@ -223,11 +226,11 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
   });
 });
 
-describe('a change that is taken back', () => {
-  test('within the round trip costs nothing: the paths of before are in use', async () => {
+describe('a change that is reverted', () => {
+  test('within the round trip costs nothing: the previous paths are in use', async () => {
     const { fixture, uplinks, transfer } = await scene({ side: 'client', isDirect: false, up: true, seconds: 8, delay: 400 });
     const before = fixture.clientEvents.length;
-    // Nothing passes in the other network.
+    // No packet passes in the other network.
     const reverted = fixture.sim.now;
     fixture.sim.link('client', 'station', { loss: 1 });
     uplinks.use('cable');
@@ -239,7 +242,7 @@ describe('a change that is taken back', () => {
     expect(fixture.clientEvents.slice(before)).toEqual([]);
   });
 
-  test.each(slice(sides, 1))('again and again harms nothing: an interface of the %s that flaps', async (side) => {
+  test.each(slice(sides, 1))('repeatedly harms nothing: an interface of the %s that flaps', async (side) => {
     const { fixture, uplinks, transfer } = await scene({ side, isDirect: true, up: true, seconds: 30 });
     for (let n = 0; n < 20; n++) {
       uplinks.use(n % 2 === 0 ? 'cable' : 'wifi');
@@ -251,7 +254,7 @@ describe('a change that is taken back', () => {
     expect(fixture.clientEvents).not.toContain('CLOSED');
   });
 
-  test('as a link that is down for a while, and up again as before, has its paths asked at once', async () => {
+  test('after a link was down for a while, and is up again unchanged, has its paths probed at once', async () => {
     const { fixture, uplinks, transfer } = await scene({ side: 'client', isDirect: false, up: false, seconds: 10 });
     uplinks.leave();
     await fixture.sim.run(20_000);
@@ -265,7 +268,7 @@ describe('a change that is taken back', () => {
 describe('a sleep', () => {
   const sleeps = cells.flatMap((cell) => [5_000, 60_000].map((time) => ({ ...cell, time })));
   test.each(slice(sleeps, 2))(
-    'of $time ms, after which a NAT has forgotten, is over within 2 s ($text)',
+    'of $time ms, after which a NAT has expired its mappings, is over within 2 s ($text)',
     async ({ side, time, text, ...way }) => {
       const homes = { clientBox: { timeout: 30_000, streamTimeout: 30_000 }, deviceBox: { timeout: 30_000, streamTimeout: 30_000 } };
       const { fixture, transfer } = await scene({ side, ...way, seconds: 6, homes });
@@ -280,7 +283,7 @@ describe('a sleep', () => {
   );
 
   test.each(slice(sides, 1))(
-    'of ten minutes ends a connection of the %s with a reason, and the next one is there in seconds',
+    'of ten minutes ends a connection of the %s with a reason, and the next one opens in seconds',
     async (side) => {
       const { fixture, connection } = await scene({ side, isDirect: false, up: true, seconds: 1 });
       const { host } = fixture[`${side}Home`];
@@ -295,19 +298,16 @@ describe('a sleep', () => {
   );
 });
 
-test.each(slice([365 * 86_400_000, -365 * 86_400_000], 1))(
-  'a wall clock that is set by %d ms costs one question to each path',
-  async (by) => {
-    const { fixture, transfer } = await scene({ side: 'client', isDirect: true, up: true, seconds: 6 });
-    const { host } = fixture.clientHome;
-    const before = fixture.clientEvents.length;
-    const since = fixture.sim.now;
-    host.setWallTime(host.clock.wallTime() + by);
-    await transfer.end();
-    expect(transfer.stall(since)).toBeLessThan(200);
-    expect(fixture.clientEvents.slice(before)).toEqual([]);
-  },
-);
+test.each(slice([365 * 86_400_000, -365 * 86_400_000], 1))('a wall clock that is set by %d ms costs one probe of each path', async (by) => {
+  const { fixture, transfer } = await scene({ side: 'client', isDirect: true, up: true, seconds: 6 });
+  const { host } = fixture.clientHome;
+  const before = fixture.clientEvents.length;
+  const since = fixture.sim.now;
+  host.setWallTime(host.clock.wallTime() + by);
+  await transfer.end();
+  expect(transfer.stall(since)).toBeLessThan(200);
+  expect(fixture.clientEvents.slice(before)).toEqual([]);
+});
 
 test.each(seeds(1, 200))('changes and sleeps of both ends at random: every byte once, in order (seed %i)', async (seed) => {
   let state = seed;

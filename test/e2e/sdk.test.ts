@@ -1,7 +1,7 @@
 /**
- * The blocks of docs/sdk.md, and that of docs/errors.md, as one program: base station, devices and client of this
+ * The blocks of docs/sdk.md, and that of docs/errors.md, as one program: base station, devices and client in this
  * process, over loopback, on free ports. The operator's commands run beside it. The network beyond loopback is left
- * out: multicast DNS uses the loopback interface alone, and devices look for no direct paths.
+ * out: multicast DNS uses the loopback interface alone, and devices search no direct paths.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { EventEmitter, once } from 'node:events';
@@ -67,7 +67,7 @@ afterAll(async () => {
 });
 
 describe('docs/sdk.md', () => {
-  // In order: each needs those before it.
+  // In order: each needs the ones before it.
   it.each(sdk)('$name', async (block) => {
     await before[block.name]?.();
     if (block.name === 'browser') return inBrowser(block);
@@ -75,13 +75,13 @@ describe('docs/sdk.md', () => {
     await after[block.name]?.();
   });
 
-  it('has blocks, and each printed what it says', async () => {
+  it('has blocks, and each printed its documented output', async () => {
     expect(sdk.length).toBeGreaterThan(25);
     await program.end();
   });
 });
 
-/** What happens beside the program: the operator's part. */
+/** The operator's part, beside the program. */
 const before: Readonly<Record<string, () => Promise<unknown>>> = {
   push: async () => {
     const account = join(folder, 'account.json');

@@ -1,6 +1,6 @@
 /**
- * A base station that restarts, is killed or out of reach, in virtual time: connections rest and go on, and nothing is lost (PROTOCOL.md §6). What ends them
- * instead: refusals, a device that lost its state, and a minute.
+ * A base station that restarts, is killed or unreachable, in virtual time: connections rest and resume, and nothing is
+ * lost (PROTOCOL.md §6). Other reasons end them: refusals, a device that lost its state, and a minute.
  */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
@@ -32,7 +32,7 @@ async function settled(): Promise<Connection> {
   return connection;
 }
 
-/** A device that sends what arrives on a stream back. */
+/** A device that echoes a stream. */
 async function echoDevice(options: DeviceOptions = {}): Promise<DeviceUnderTest> {
   const under = await fixture.attached(options);
   under.device.addStreamListener(PORT, async (incoming) => {
@@ -59,7 +59,7 @@ function pattern(length: number): Uint8Array {
   return new Uint8Array(length).map((_, i) => (i * 31 + (i >> 8) * 7) & 0xff);
 }
 
-/** Bytes to the device and back: resolves with the longest pause between two reads, ms. */
+/** Sends bytes to the device and back. Resolves with the longest pause between two reads, ms. */
 async function echo(connection: Connection, bytes: Uint8Array): Promise<number> {
   const stream = connection.createStream();
   await stream.open(PORT);
@@ -86,7 +86,7 @@ const hello = (connection: Connection) => fixture.coap(connection, 'GET', '/hell
 
 describe('a base station restarts under a transfer', () => {
   test.each(slice(['shutdown', 'killed', 'unplugged'] as const, 2))(
-    '%s: every byte arrives once, in order, 5 s after it listens again at the latest',
+    '%s: every byte arrives once, in order, at most 5 s after it listens again',
     async (how) => {
       await echoDevice();
       const connection = await fixture.connected();
@@ -131,7 +131,7 @@ describe('a base station restarts under a transfer', () => {
 });
 
 describe('a base station with many devices', () => {
-  test.each(slice(['shutdown', 'killed'] as const, 1))('%s: the transfer of each goes on within 5 s', async (how) => {
+  test.each(slice(['shutdown', 'killed'] as const, 1))('%s: the transfer of each continues within 5 s', async (how) => {
     const count = size(6, 50);
     fixture = new ProductFixture();
     station = await fixture.station({ connections: 400 });
@@ -146,7 +146,7 @@ describe('a base station with many devices', () => {
     expect(transfers.filter(({ connection }) => !connection.isConnected)).toEqual([]);
   });
 
-  /** A device that gets 1 kB each 50 ms. */
+  /** A device that receives 1 kB each 50 ms. */
   async function beginTransfer(deviceId: string): Promise<{ connection: Connection; arrivals: number[] }> {
     const arrivals: number[] = [];
     const { device } = await fixture.attached({ deviceId });
@@ -170,7 +170,7 @@ describe('a base station with many devices', () => {
 });
 
 describe('an idle connection', () => {
-  test.each(slice(['shutdown', 'killed', 'unplugged'] as const, 1))('goes on after its base station was restarted: %s', async (how) => {
+  test.each(slice(['shutdown', 'killed', 'unplugged'] as const, 1))('continues after its base station was restarted: %s', async (how) => {
     await echoDevice();
     const connection = await settled();
     await fixture.sim.run(90_000);
@@ -181,7 +181,7 @@ describe('an idle connection', () => {
     expect(connection.paths()).toMatchObject({ rest: null });
   });
 
-  test('a request that is made while it rests is answered after it', async () => {
+  test('answers a request after the rest in which it was made', async () => {
     await echoDevice();
     const connection = await settled();
     await fixture.settle(station.basestation.close());
@@ -195,7 +195,7 @@ describe('an idle connection', () => {
     expect(coap.getResponseStatusCode()).toBe(205);
   });
 
-  test('a body in blocks that is on its way, and a stream that nobody has accepted yet, wait as long', async () => {
+  test('keeps a body in blocks under way, and a stream that is not accepted yet', async () => {
     const { device } = await echoDevice();
     const connection = await settled();
     const bodies: number[] = [];
@@ -218,7 +218,7 @@ describe('an idle connection', () => {
     expect([coap.getResponseStatusCode(), bodies]).toEqual([204, [900_000]]);
   });
 
-  test('whose keep-alive was set waits for the base station all the same', async () => {
+  test('with keep-alive options waits for the base station all the same', async () => {
     await echoDevice();
     const connection = await fixture.connected({ KeepAliveInterval: 2_000, KeepAliveRetryInterval: 500, KeepAliveMaxRetries: 4 });
     await fixture.sim.run(() => deviceEvents.includes('OPENED 1'));
@@ -244,7 +244,7 @@ describe('an idle connection', () => {
     expect(await hello(connection)).toEqual({ status: 205, text: 'hello' });
   });
 
-  test('ends with CLOSED at both ends when the base station does not come back within a minute', async () => {
+  test('ends with CLOSED at both ends when the base station does not return within a minute', async () => {
     const { device } = await echoDevice();
     const connection = await settled();
     await fixture.settle(station.basestation.close());
@@ -259,7 +259,7 @@ describe('an idle connection', () => {
     expect(connection.closeReason).toMatchObject({ code: 'CLOSED' });
   });
 
-  test('closed by its application while it rests, it asks for nothing more', async () => {
+  test('sends no more requests when its application closes it while it rests', async () => {
     await echoDevice();
     const connection = await settled();
     await fixture.settle(station.basestation.close());
@@ -272,9 +272,9 @@ describe('an idle connection', () => {
   });
 });
 
-describe('what ends a connection at rest', () => {
+describe('a connection at rest is ended', () => {
   /** The device starts again, with its state lost, while the base station is away. */
-  test('a device that lost its state, within a second', async () => {
+  test('within a second by a device that lost its state', async () => {
     const { device } = await echoDevice({ privateKey: KEY });
     const connection = await settled();
     await fixture.settle(station.basestation.close());
@@ -290,7 +290,7 @@ describe('what ends a connection at rest', () => {
     expect(connection.closeReason).toMatchObject({ code: 'CLOSED', message: 'the device has lost the state of the connection' });
   });
 
-  test('a token that is taken back: TOKEN_REJECTED at once', async () => {
+  test('by a withdrawn token: TOKEN_REJECTED at once', async () => {
     const { device } = await echoDevice();
     const connection = await settled();
     await fixture.settle(station.basestation.close());
@@ -306,7 +306,7 @@ describe('what ends a connection at rest', () => {
     expect(fixture.sim.now - started).toBeLessThan(5_000);
   });
 
-  test('a device that was removed: UNKNOWN_DEVICE_ID at once', async () => {
+  test('by the removal of the device: UNKNOWN_DEVICE_ID at once', async () => {
     await echoDevice();
     const connection = await settled();
     await fixture.settle(station.basestation.close());

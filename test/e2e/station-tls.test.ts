@@ -1,6 +1,6 @@
 /**
- * As a vendor would: a base station with a certificate, and a device and a client that have its URL and a root, and no fingerprint. Real
- * processes and real TLS.
+ * As a vendor would use it: a base station with a certificate, and a device and a client that have its URL and a root,
+ * and no fingerprint. Real processes and real TLS.
  */
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -44,16 +44,16 @@ beforeAll(async () => {
   await svcJson('admin', 'product', 'add', 'pr-1', '--data', data);
   await svcJson('admin', 'device', 'add', 'pr-1', 'de-1', '--fingerprint', String(identity.fingerprint), '--data', data);
   pairing = String(identity.openPairing ?? identity.pairingString);
-  // What was said of the base station is remembered.
+  // The base station and its proof were remembered.
   device = processes.device('--data', file('device'), '--local-port', '0', '--p2p-port', '0', '--no-mdns', '--pairing', 'PasswordOpen');
 }, 60_000);
 
-test('the device says how its base station is proved, and attaches', async () => {
+test('the device reports how its base station is authenticated, and attaches', async () => {
   expect(await device.event('started')).toMatchObject({ station: 'tls' });
   await device.event('attached');
 });
 
-test('a client with the root connects, is told that TLS proved it, and remembers the root', async () => {
+test('a client with the root connects, reports authentication by TLS, and remembers the root', async () => {
   const { openPairing } = await device.event('started');
   pairing = String(openPairing);
   const first = await svc('connect', pairing, '--server', server, '--root-certs', file('root.pem'), '--name', 'home', ...state('client'));
@@ -69,7 +69,7 @@ test('a client with the fingerprint fetches nothing: the name in its URL need no
   expect(result).toMatchObject({ station: 'pinned' });
 });
 
-test('a certificate that does not hold is one line with both ways out', async () => {
+test('an invalid certificate is one line with both remedies', async () => {
   const cases = [
     [['--server', server, '--root-certs', file('other.pem')], /certificate of localhost is from an unknown authority/],
     [['--server', server], /certificate of localhost is from an unknown authority/],
@@ -78,14 +78,14 @@ test('a certificate that does not hold is one line with both ways out', async ()
   for (const [options, message] of cases) {
     const { code, stderr } = await svc('connect', pairing, ...options, '--no-local', ...state('refused'));
     const lines = stderr.trim().split('\n');
-    // The pairing string has a password, which is warned of.
+    // The pairing string has a password, which causes a warning.
     expect([code, lines.filter((line) => !line.startsWith('warning: the password was in the arguments')).length]).toEqual([1, 1]);
     expect(stderr).toMatch(message);
     expect(stderr).toMatch(/--server-fingerprint.*--root-certs FILE/);
   }
 });
 
-test('a renewed certificate is taken at SIGHUP, nobody is cut, and one that cannot be used is not taken', async () => {
+test('a renewed certificate is loaded at SIGHUP without a cut connection, and an unusable one is not', async () => {
   const serial = (): Promise<string> => serialNumber(port);
   const before = await serial();
   await install({ ...(await serverPair(root)), key: 'no key' });
@@ -100,7 +100,7 @@ test('a renewed certificate is taken at SIGHUP, nobody is cut, and one that cann
   expect(device.events.filter(({ event }) => event === 'detached')).toEqual([]);
 });
 
-/** Of the certificate that the server shows now, whether it holds or not. */
+/** The certificate that the server shows now, valid or not. */
 function serialNumber(port: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, servername: 'localhost', rejectUnauthorized: false }, () => {

@@ -1,4 +1,7 @@
-/** A base station over WebSockets of the simulator: attach, connect, routes between both kinds of channel, and what one of them may cost the others. */
+/**
+ * A base station over WebSockets of the simulator: attach, connect, routes between both kinds of channel, and what one
+ * WebSocket can cost others.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { decodeAttachAnswer, decodeConnectAnswer } from '../../protocol/control/index.ts';
 import type { Session } from '../../transport/session/index.ts';
@@ -17,7 +20,10 @@ beforeEach(async () => {
   station = await fixture.station({ webSocketTimeout: 3_000 });
 });
 
-/** A device of `ids` that is attached over either kind of channel. @param pause ms from the opening of the channel to the attach */
+/**
+ * A device of `ids` that is attached over either kind of channel.
+ * @param pause ms from the opening of the channel to the attach
+ */
 async function attached(over: 'udp' | 'websocket', pause = 0): Promise<{ device: RawPeer; answer: Uint8Array }> {
   const info = { ProductId: ids.productId, DeviceId: ids.deviceId };
   const device = await fixture.raw.device({ binds: [{ port: 0 }], responder: () => [DEVICE_NAME], info });
@@ -67,7 +73,7 @@ describe('a base station over WebSockets', () => {
     },
   );
 
-  it('closes one that is silent, says nothing that is authentic, or has no session any more, after its time', async () => {
+  it('closes a silent one, one without an authentic packet, and one whose session has ended, each after its time', async () => {
     const client = await fixture.raw.client();
     const open = () =>
       openWebSocketSocket(client.environment, {
@@ -95,7 +101,7 @@ describe('a base station over WebSockets', () => {
     expect([stats('webSockets'), stats('webSocketsUnused'), stats('sessions')]).toEqual([0, 3, 0]);
   });
 
-  it('gives a peer no more than by UDP: sessions of both count for its address, a stranger has as little time, and nobody without a token gets a route', async () => {
+  it('gives a peer no more than UDP does: sessions of both count for its address, a stranger has as little time, and a route needs a token', async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ connectionsPerAddress: 2, arrivalTimeout: 5_000 });
     await attached('udp');
@@ -110,7 +116,7 @@ describe('a base station over WebSockets', () => {
     expect(stats('routes')).toBe(0);
   });
 
-  it('gives the place of the oldest stranger to whoever comes when all are taken, never that of a device or client that has shown who it is', async () => {
+  it('gives the slot of the oldest stranger to the next peer when all are taken, never that of an authenticated device or client', async () => {
     const places = 8;
     fixture = new ProductFixture();
     station = await fixture.station({ webSockets: places, webSocketTimeout: 60_000, arrivalTimeout: 60_000 });
@@ -120,7 +126,7 @@ describe('a base station over WebSockets', () => {
     const stranger = await fixture.raw.client();
     const open = (name: number) =>
       openWebSocketSocket(stranger.environment, { url, timeout: 5_000, receive: () => {}, closed: () => void ended.push(name) });
-    // One of them with a handshake, which anyone can do.
+    // One of them with a handshake, which any client can do.
     const handshake = await fixture.raw.client();
     await handshake.openWebSocket();
     for (let n = 0; n < places - 2; n++) await fixture.sim.settle(open(n));
@@ -138,11 +144,11 @@ describe('a base station over WebSockets', () => {
     expect([ended, handshake.channel.isOpen, device.channel.isOpen]).toEqual([[0, 1], false, true]);
     for (let n = 0; n < 4; n++) await (await fixture.raw.client()).openWebSocket();
     expect([ended.length, device.channel.isOpen, stats('webSockets'), stats('webSocketsUnused')]).toEqual([6, true, places, 7]);
-    // The places of four more are taken by those who have shown a key, or are new.
+    // The slots of four more belong to peers that have shown a key, or are new.
     await expect((await fixture.raw.client()).openWebSocket()).rejects.toMatchObject({ message: expect.stringContaining('503') });
   });
 
-  it('cuts nobody who has just shown who it is, however long that took', async () => {
+  it('cuts no peer that has just authenticated, however long that took', async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ webSockets: 2 });
     const { device } = await attached('websocket', 3_100);
@@ -151,7 +157,7 @@ describe('a base station over WebSockets', () => {
     expect(device.channel.isOpen).toBe(true);
   });
 
-  it('that nobody reads hold what is bounded, and no other up', async () => {
+  it('keeps bounded data for one whose peer does not read, and delays no other', async () => {
     const { device } = await attached('udp');
     const [stalled, other] = [await fixture.raw.client(), await fixture.raw.client()];
     for (const client of [stalled, other]) await client.openWebSocket();
@@ -179,7 +185,7 @@ describe('a base station over WebSockets', () => {
     expect(stats('webSocketBytes')).toBe(0);
   });
 
-  it('tells a session over one why its pipe ended, and forgets the WebSocket', async () => {
+  it('reports to a session why its pipe ended, and forgets the WebSocket', async () => {
     const client = await fixture.raw.client();
     const session = await client.openWebSocket();
     const ended = new Promise((resolve) => session.on('closed', resolve));

@@ -1,5 +1,6 @@
 /**
- * Base station, device and client as three processes over UDP on loopback, run as a person runs them: `svc` from dist/ (built by `npm test`).
+ * Base station, device and client as three processes over UDP on loopback, as a person runs them: `svc` from dist/
+ * (built by `npm test`).
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
@@ -19,7 +20,7 @@ const processes = new ProcessFixture();
 
 const PRODUCT = 'pr-e2e';
 const DEVICE = 'de-e2e';
-/** Bytes of the file. */
+/** Size of the file in bytes. */
 const FILE = size(1_000_000, 5_000_000);
 
 let folder: string;
@@ -75,7 +76,7 @@ afterAll(() => {
   names?.close();
 });
 
-/** To a name server at a UDP port here. @returns its answer */
+/** Queries a name server at a local UDP port. @returns its answer */
 async function question(port: number): Promise<string> {
   const resolver = createSocket('udp4');
   const answer = once(resolver, 'message');
@@ -89,14 +90,14 @@ async function target(): Promise<string> {
   return (await svc('coap', 'GET', '/thermostat/target', ...client)).stdout.trim();
 }
 
-test('the device was paired: its key is as expected, the way leads through the base station', async () => {
+test('the device was paired: its key is the expected one, the path leads through the base station', async () => {
   const shown = await svcJson('connect', '-d', 'lamp', ...client);
   expect(shown).toMatchObject({ device: `${PRODUCT}.${DEVICE}`, station: 'pinned', verified: 'pinned' });
   const [known] = (await svcJson('connect', '--list', ...client)) as unknown as Record<string, unknown>[];
   expect(known).toMatchObject({ name: 'lamp', fingerprint: shown.fingerprint });
 });
 
-test('CoAP: read, set, read, and what the device refuses', async () => {
+test('CoAP: get, set, get again, and a refusal by the device', async () => {
   expect(await target()).toBe('20.0');
   expect(await svc('coap', 'PUT', '/thermostat/target', '--payload', '22.5', ...client)).toMatchObject({ code: 0, stdout: '' });
   expect(await svcJson('coap', 'GET', '/thermostat/target', ...client)).toEqual({ status: 205, contentFormat: 0, payload: '22.5' });
@@ -105,7 +106,7 @@ test('CoAP: read, set, read, and what the device refuses', async () => {
   expect(await svc('coap', 'GET', '/nothing', ...client)).toMatchObject({ code: 1, stderr: expect.stringMatching(/4\.04/) });
 });
 
-test('a file goes to the device and comes back, the same', async () => {
+test('a file goes to the device and comes back unchanged', async () => {
   const content = randomBytes(FILE);
   const sha256 = createHash('sha256').update(content).digest('hex');
   await writeFile(join(folder, 'sent'), content);
@@ -118,7 +119,7 @@ test('a file goes to the device and comes back, the same', async () => {
   expect((await readFile(join(folder, 'received'))).equals(content)).toBe(true);
 });
 
-test('no progress bar and nothing else on standard error, unless it is a terminal', async () => {
+test('standard error has no progress bar and no other output, unless it is a terminal', async () => {
   const sent = await svcProcess({}, 'stream', 'send', join(folder, 'sent'), 'again.bin', ...client);
   expect(sent).toMatchObject({
     code: 0,
@@ -127,7 +128,7 @@ test('no progress bar and nothing else on standard error, unless it is a termina
   });
 });
 
-test('an empty file, and one that is not there', async () => {
+test('an empty file is transferred, and a missing one is reported', async () => {
   await writeFile(join(folder, 'empty'), '');
   expect(await svcJson('stream', 'send', join(folder, 'empty'), ...client)).toMatchObject({ bytes: 0 });
   expect(await svcJson('stream', 'receive', 'empty', join(folder, 'empty2'), ...client)).toMatchObject({ bytes: 0 });
@@ -156,7 +157,7 @@ test('a tunnel leads to the HTTP server behind the device, until Ctrl-C', async 
   expect(tunnel.stderr).toBe('');
 });
 
-test('a service over standard input and output: the end of one direction passes, the other goes on', async () => {
+test('a service over standard input and output: one direction ends, the other continues', async () => {
   const tunnel = new TestProcess(process.execPath, [MAIN, 'tunnel', '--stdio', 'web', ...client], { interactive: true });
   tunnel.write('GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
   await tunnel.outputEnded;
@@ -167,7 +168,7 @@ test('a service over standard input and output: the end of one direction passes,
   expect(stdout).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*you asked for \/a$/);
 });
 
-test('a UDP service that is opened as a TCP service, and the other way round, says what is missing', async () => {
+test('a UDP service opened as a TCP service, and the reverse, has its remedy', async () => {
   expect(await svc('tunnel', 'names', ...client)).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/NOT_FOUND.*UDP services need --udp/),
@@ -188,7 +189,7 @@ test('a UDP tunnel leads to the name server behind the device, until Ctrl-C', as
 });
 
 describe('svc doctor', () => {
-  test('says how the connection goes, and where it is not direct, why', async () => {
+  test('reports the path of the connection, and why it is not direct', async () => {
     const { whyNotDirect, ...found } = (await svcJson('doctor', 'lamp', '--no-local', ...client)) as { whyNotDirect: object | null };
     expect(found).toMatchObject({
       device: `${PRODUCT}.${DEVICE}`,
@@ -199,7 +200,7 @@ describe('svc doctor', () => {
     expect(found).toMatchObject({ over: whyNotDirect === null ? 'direct' : 'relay' });
   });
 
-  test('keeps a connection relayed with --relay-only, and explains it', async () => {
+  test('keeps a connection relayed with --relay-only, and gives that reason', async () => {
     const { code, stdout } = await svc('doctor', '-d', 'lamp', '--relay-only', ...client);
     expect(code).toBe(0);
     expect(stdout).toMatch(
@@ -207,7 +208,7 @@ describe('svc doctor', () => {
     );
   });
 
-  test('looks at a base station without a device', async () => {
+  test('checks a base station without a device', async () => {
     const { port, fingerprint } = await station.event('listening');
     const server = ['--server', `https://127.0.0.1:${port}`, '--server-fingerprint', String(fingerprint)];
     expect(await svcJson('doctor', ...server, ...client)).toMatchObject({
@@ -218,14 +219,14 @@ describe('svc doctor', () => {
   });
 });
 
-test('straight to the device, without the base station', async () => {
+test('svc connects directly to the device, without the base station', async () => {
   const { localPort } = await device.event('started');
   const shown = await svcJson('connect', '-d', 'lamp', '--address', `127.0.0.1:${localPort}`, ...client);
   expect(shown).toMatchObject({ type: 'DIRECT', verified: 'pinned' });
 });
 
 describe('another client', () => {
-  test('that has not paired may do nothing', async () => {
+  test('may do nothing before it pairs', async () => {
     const { sct, fingerprint } = await device.event('started');
     const { fingerprint: stationFingerprint, port } = await station.event('listening');
     const stranger = ['--state', join(folder, 'stranger'), '--product', PRODUCT, '--device-id', DEVICE, '--sct', String(sct)];
@@ -251,7 +252,7 @@ describe('another client', () => {
     });
   });
 
-  test('with a wrong token does not get through the base station', async () => {
+  test('with a wrong token is not admitted by the base station', async () => {
     await writeFile(join(folder, 'wrong-token'), 'wrong\n');
     const refused = await svc('coap', 'GET', '/thermostat', ...client, '--sct-file', join(folder, 'wrong-token'), '--no-local');
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/TOKEN_REJECTED/) });
@@ -264,9 +265,9 @@ describe('another client', () => {
   });
 });
 
-describe('after the base station went away', () => {
-  // Within how many seconds is held in virtual time, by test/device/attach.test.ts.
-  test.each(slice(['SIGTERM', 'SIGKILL'] as const, 1))('by %s: the device is attached again, and a client gets through', async (signal) => {
+describe('after the base station was away', () => {
+  // The limit in seconds is tested in virtual time, by test/device/attach.test.ts.
+  test.each(slice(['SIGTERM', 'SIGKILL'] as const, 1))('by %s the device attaches again, and a client connects', async (signal) => {
     const attached = device.events.filter(({ event }) => event === 'attached').length;
     expect(await station.end(signal)).toBe(signal === 'SIGTERM' ? 0 : null);
     station = processes.station(...stationArguments);
@@ -276,8 +277,8 @@ describe('after the base station went away', () => {
   });
 });
 
-describe('after the device went away', () => {
-  test('killed right after an answer: what it acknowledged is still there', async () => {
+describe('a device', () => {
+  test('killed right after an answer still has the acknowledged change', async () => {
     const tunnel = processes.client('tunnel', 'web', '--udp', 'names', '--relay-only', ...client);
     expect(await svc('coap', 'PUT', '/thermostat/target', '--payload', '24', ...client)).toMatchObject({ code: 0 });
     const [{ url }, { port }] = [await tunnel.event('listening'), await tunnel.event('listening', 2)];
@@ -295,14 +296,14 @@ describe('after the device went away', () => {
     expect(tunnel.events.map(({ event }) => event)).toEqual(expect.arrayContaining(['resting', 'lost', 'connected']));
   });
 
-  test('stopped: it says so to the base station, and a client hears that it is not attached', async () => {
+  test('that is stopped detaches from the base station, and a client learns that it is not attached', async () => {
     expect(await device.end('SIGTERM')).toBe(0);
     expect(device.events.at(-1)?.event).toBe('closed');
     const refused = await svc('coap', 'GET', '/thermostat', ...client, '--no-local');
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/NOT_ATTACHED/) });
   });
 
-  test('set up anew with another key: refused until it is paired again on purpose', async () => {
+  test('that is set up again with another key is refused until it is paired again on purpose', async () => {
     await rm(join(folder, 'device', 'key.pem'));
     const stateFile = join(folder, 'device', 'iam-state.json');
     const { OpenPairingPasswordSealed: _, ...others } = JSON.parse(await readFile(stateFile, 'utf8'));
@@ -323,6 +324,6 @@ describe('after the device went away', () => {
   });
 });
 
-test('nobody printed a stack trace', () => {
+test('no command printed a stack trace', () => {
   for (const { stderr } of [station, device]) expect(stderr).not.toMatch(/^\s+at /m);
 });

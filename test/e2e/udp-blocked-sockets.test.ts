@@ -1,4 +1,7 @@
-/** Client, device and base station of this process over real sockets, where UDP to the station is dropped: they use WebSockets, also by CONNECT. */
+/**
+ * Client, device and base station in this process over real sockets, where UDP to the station is dropped: they use
+ * WebSockets, also by CONNECT.
+ */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { get } from 'node:http';
@@ -16,9 +19,9 @@ import { connectProxy } from '../support/https-server.ts';
 import { registerInDirectory } from '../support/registered-device.ts';
 import { size } from '../support/size.ts';
 
-/** Seconds of real time, in which UDP stays silent. */
+/** The tests here take seconds of real time, in which UDP stays silent. */
 const isShort = size(0, 1) === 0;
-/** WebSockets that the base station takes. */
+/** Capacity of the base station for WebSockets. */
 const PLACES = 200;
 
 let folder: string;
@@ -124,7 +127,7 @@ test.skipIf(isShort)('device and client work over WebSockets where UDP to the ba
   expect(connection.paths().station).toMatchObject({ over: 'websocket', address: '127.0.0.1', port: station.port, proxy: null });
   expect(station.stats()).toMatchObject({ webSockets: 2 });
 
-  // Another URL, so that the channel of before does not do. That UDP is blocked is known by now.
+  // Another URL, so that the previous channel cannot be used. The client already knows that UDP is blocked.
   const url = `ws://127.0.0.1:${station.port}/svc/v1`;
   const proxy = await connectProxy(station.port, 'me:secret');
   ends.push(proxy.close, () => delete process.env.HTTPS_PROXY);
@@ -141,7 +144,7 @@ test.skipIf(isShort)('device and client work over WebSockets where UDP to the ba
   expect(proxy.asked).toEqual([`127.0.0.1:${station.port}`]);
 });
 
-/** Of a stranger: idle after the upgrade, or the upgrade unfinished. */
+/** A stranger's socket: idle after the upgrade, or with the upgrade unfinished. */
 async function stranger(n: number, isFinished: boolean): Promise<Socket> {
   const socket = connect({ host: '127.0.0.1', port: station.port, localAddress: `127.0.1.${n % 8}` }).on('error', () => {});
   ends.push(() => socket.destroy());
@@ -151,13 +154,13 @@ async function stranger(n: number, isFinished: boolean): Promise<Socket> {
   return socket;
 }
 
-/** Pings, and reads nothing of what it is sent. */
+/** Sends pings, and reads nothing. */
 function pings(socket: Socket): void {
   socket.pause();
   for (let n = 0; n < 15; n++) socket.write(Buffer.from([0x89, 0x80, 0, 0, 0, 0]));
 }
 
-/** So many with a WebSocket, one of which does not read, and 60 that never finish the upgrade. */
+/** Opens `idle` strangers with a WebSocket, one of which does not read, and 60 that never finish the upgrade. */
 async function strangers(idle: number): Promise<void> {
   const [first] = await Promise.all(Array.from({ length: idle }, (_, n) => stranger(n, true)));
   await Promise.all(Array.from({ length: 60 }, (_, n) => stranger(n, false)));
@@ -166,7 +169,7 @@ async function strangers(idle: number): Promise<void> {
 }
 
 test.skipIf(isShort).each([PLACES, PLACES / 2])(
-  'beside %i strangers on WebSockets, of 200, others are served (long run only)',
+  'beside %i strangers on WebSockets, of 200, other peers are served (long run only)',
   async (idle) => {
     isDeviceBlocked = idle === PLACES;
     await strangers(idle);
@@ -177,7 +180,7 @@ test.skipIf(isShort).each([PLACES, PLACES / 2])(
       await echoes(await connected(client));
     }
     expect(await status('/health')).toBe(200);
-    // When they hold all, the oldest make way.
+    // When they hold all slots, the oldest are closed.
     const isFull = idle === PLACES;
     expect(station.stats()).toMatchObject({ webSockets: isFull ? PLACES : idle + 1, webSocketsUnused: isFull ? 2 : 0 });
   },
@@ -192,7 +195,7 @@ function status(path: string): Promise<number> {
   });
 }
 
-/** Why the remote channel failed. */
+/** Returns why the remote channel failed. */
 function failure(connecting: Promise<unknown>): Promise<string> {
   return connecting.then(
     () => 'connected',

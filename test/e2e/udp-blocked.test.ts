@@ -1,6 +1,6 @@
 /**
- * Client and device where UDP is blocked, in virtual time: they reach their base station over a WebSocket and move between both, and
- * connections through it lose nothing.
+ * Client and device where UDP is blocked, in virtual time: they reach their base station over a WebSocket and switch
+ * between both, and connections through it lose nothing.
  */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
@@ -24,7 +24,7 @@ async function begin(options: ConstructorParameters<typeof ProductFixture>[0] = 
 }
 beforeEach(() => begin());
 
-/** A device that sends what arrives on a stream back. */
+/** A device that echoes a stream. */
 async function echoDevice(): Promise<void> {
   const { device } = await fixture.attached({ environment: home });
   device.addStreamListener(PORT, async (incoming) => {
@@ -47,7 +47,7 @@ async function readSome(stream: { readSome(): Promise<Uint8Array> }): Promise<Ui
 
 const COUNTED = Uint8Array.from({ length: 256 }, (_, at) => at);
 
-/** Each byte is the number of its place, of which it takes the last eight bits. */
+/** Each byte is the last eight bits of its offset. */
 function counted(at: number, length: number): Uint8Array {
   const bytes = new Uint8Array(length);
   for (let filled = 0, from = at & 0xff; filled < length; from = 0) {
@@ -58,7 +58,10 @@ function counted(at: number, length: number): Uint8Array {
   return bytes;
 }
 
-/** Sends bytes to the device and back for so many ms, `size` each 100 ms. @returns the longest pause between two that came back, ms */
+/**
+ * Sends bytes to the device and back for `time` ms, `size` each 100 ms.
+ * @returns the longest pause between two reads, ms
+ */
 async function echo(connection: Connection, time: number, size = 2_000): Promise<number> {
   const stream = connection.createStream();
   await stream.open(PORT);
@@ -92,7 +95,7 @@ function connection(options: Parameters<ProductFixture['connection']>[0] = {}): 
 const over = (each: Connection): string | undefined => each.paths().station?.over;
 
 describe('a client whose UDP is blocked', () => {
-  test('has its first CoAP answer within 3 s, and the next time within 1 s', async () => {
+  test('has its first CoAP answer within 3 s, and the next within 1 s', async () => {
     await echoDevice();
     fixture.sim.block(phone, 'udp');
     const client = fixture.client(phone);
@@ -104,12 +107,12 @@ describe('a client whose UDP is blocked', () => {
       expect(fixture.sim.now - began).toBeLessThan(limit);
       expect(over(each)).toBe('websocket');
       await fixture.settle(each.close());
-      // The channel is closed when nobody needs it.
+      // An unused channel is closed.
       await fixture.sim.run(60_000);
     }
   });
 
-  test('is told why there is no direct path', async () => {
+  test('has the reason why there is no direct path', async () => {
     await echoDevice();
     fixture.sim.block(phone, 'udp');
     const each = connection({ Rendezvous: true });
@@ -119,7 +122,7 @@ describe('a client whose UDP is blocked', () => {
     expect(each.paths().station).toMatchObject({ over: 'websocket', proxy: null, observed: null, stun: [] });
   });
 
-  test('goes back to UDP within a minute after it is unblocked, under a transfer', async () => {
+  test('returns to UDP within a minute after it is unblocked, under a transfer', async () => {
     await echoDevice();
     const unblock = fixture.sim.block(phone, 'udp');
     const each = connection();
@@ -129,7 +132,7 @@ describe('a client whose UDP is blocked', () => {
     expect(over(each)).toBe('udp');
   });
 
-  test('loses nothing when UDP is blocked under a transfer, and its application is told', async () => {
+  test('loses nothing when UDP is blocked under a transfer, and emits an event', async () => {
     await echoDevice();
     const each = connection();
     const events: string[] = [];
@@ -142,7 +145,7 @@ describe('a client whose UDP is blocked', () => {
   });
 
   test.each(slice(['balanced', 'live'] as const, 1))(
-    'leaves a direct path as well, under a download, with the keep-alive profile %s',
+    'leaves a direct path, too, under a download, with the keep-alive profile %s',
     async (profile) => {
       const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
       const each = await fixture.direct({ KeepAliveProfile: profile });
@@ -152,7 +155,7 @@ describe('a client whose UDP is blocked', () => {
       const since = fixture.sim.now;
       fixture.sim.block(fixture.clientHome.host, 'udp');
       await fixture.sim.run(40_000);
-      // The end that only receives notices by its next keep-alive.
+      // The end that only receives detects it by its next keep-alive.
       expect(transfer.stall(since)).toBeLessThan(profile === 'live' ? 17_000 : 30_000);
       await transfer.end();
       expect([each.isConnected, each.paths().station?.over]).toEqual([true, 'websocket']);
@@ -162,7 +165,7 @@ describe('a client whose UDP is blocked', () => {
   const faults = [
     ['cut', 2_000],
     ['stall', 2_000],
-    // So much that it takes no question any more.
+    // So large that it accepts no further probe.
     ['stall', 100_000],
     ['halfOpen', 2_000],
   ] as const;
@@ -179,7 +182,7 @@ describe('a client whose UDP is blocked', () => {
 });
 
 describe('a device whose UDP is blocked', () => {
-  test('attaches over a WebSocket, and is reached', async () => {
+  test('attaches over a WebSocket, and can be connected to', async () => {
     fixture.sim.block(home, 'udp');
     await echoDevice();
     const each = connection();
@@ -188,7 +191,7 @@ describe('a device whose UDP is blocked', () => {
     expect(fixture.sim.pipes(home).length).toBe(1);
   });
 
-  test('and its client too: nothing is lost while either way opens and shuts', async () => {
+  test('and a client with the same lose nothing while UDP and WebSocket open and close', async () => {
     const unblock = fixture.sim.block(home, 'udp');
     await echoDevice();
     fixture.sim.block(phone, 'udp');
@@ -202,7 +205,7 @@ describe('a device whose UDP is blocked', () => {
   });
 });
 
-test('a client learns at once that a route has ended which took the place of another', async () => {
+test('a client detects at once the end of a route that replaced another', async () => {
   fixture.sim.block(home, 'udp');
   await echoDevice();
   const each = connection();
@@ -220,21 +223,24 @@ describe('a base station that restarts', () => {
     ['killed', 7_500],
   ] as const;
 
-  test.each(slice(ends, 1))('is reached again over a WebSocket, and the transfer goes on within 5 s: %s, %d ms away', async (how, away) => {
-    fixture.sim.block(home, 'udp');
-    await echoDevice();
-    fixture.sim.block(phone, 'udp');
-    const each = connection();
-    await fixture.settle(each.connect());
-    const transfer = echo(each, 24_000);
-    await fixture.sim.run(5_000);
-    await fixture.stationUnderTest.restart(how, away);
-    expect(await fixture.settle(transfer)).toBeLessThan(away + 5_000);
-    expect(over(each)).toBe('websocket');
-  });
+  test.each(slice(ends, 1))(
+    'is reached again over a WebSocket, and the transfer continues within 5 s: %s, %d ms away',
+    async (how, away) => {
+      fixture.sim.block(home, 'udp');
+      await echoDevice();
+      fixture.sim.block(phone, 'udp');
+      const each = connection();
+      await fixture.settle(each.connect());
+      const transfer = echo(each, 24_000);
+      await fixture.sim.run(5_000);
+      await fixture.stationUnderTest.restart(how, away);
+      expect(await fixture.settle(transfer)).toBeLessThan(away + 5_000);
+      expect(over(each)).toBe('websocket');
+    },
+  );
 });
 
-/** UDP that is let through or not, and WebSockets that fail, at either end. */
+/** UDP that passes or not, and WebSockets that fail, at either end. */
 function weather(seed: number, until: number): void {
   const random = generator(seed);
   const blocked = new Map<SimulatedHost, () => void>();
@@ -259,13 +265,13 @@ function weather(seed: number, until: number): void {
   next();
 }
 
-test.each(seeds(1, 200))('nothing is lost whatever opens and shuts at either end: seed %i', async (seed) => {
+test.each(seeds(1, 200))('nothing is lost whatever opens and closes at either end: seed %i', async (seed) => {
   await begin({ seed, link: { delay: 20, jitter: 5, loss: 0.01 } });
   await echoDevice();
   const each = connection();
   await fixture.settle(each.connect());
   weather(seed, fixture.sim.now + 40_000);
-  // Mostly 2 to 8 s. An end with nothing in flight notices by its next keep-alive.
+  // Mostly 2 to 8 s. An end with nothing in flight detects it by its next keep-alive.
   expect(await fixture.settle(echo(each, 42_000))).toBeLessThan(30_000);
   expect(each.isConnected).toBe(true);
 });

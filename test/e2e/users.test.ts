@@ -1,4 +1,4 @@
-/** Pairing and users by the command line: `svc`, a device with access control in this one, over UDP on loopback. */
+/** Pairing and users by the command line: `svc`, a device with access control in this process, over UDP on loopback. */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ let folder: string;
 let device: Device;
 let iam: Iam;
 let openPairingPassword: string;
-/** A pairing string of the device without what it is asked to add. */
+/** A pairing string of the device, without the values that it prompts for. */
 let base: PairingString;
 
 beforeAll(async () => {
@@ -44,12 +44,12 @@ afterAll(async () => {
 });
 
 const address = () => `127.0.0.1:${device.localPort}`;
-/** Options of a client with a state of its own that has not seen the device. */
+/** Options of a client with its own state that has not seen the device. */
 const stranger = (name: string) => ['--state', join(folder, name), '--address', address()];
 /** The same once it knows the device. */
 const client = (name: string) => ['--state', join(folder, name)];
 
-test('the commands of the README run as they stand there: the first client becomes the administrator, without a word', async () => {
+test('the commands of the README run as they stand: the first client becomes the administrator, without a question', async () => {
   const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
   const lines = (/```sh users\n([\s\S]*?)```/.exec(readme)?.[1] ?? '').trim().split('\n');
   expect(lines.length).toBeGreaterThan(3);
@@ -65,7 +65,7 @@ test('the commands of the README run as they stand there: the first client becom
   expect(iam.user('admin')?.fingerprints).toHaveLength(1);
 });
 
-test('to pair again changes nothing', async () => {
+test('pairing again changes nothing', async () => {
   const again = await svc('pair', 'home', ...client('admin'));
   const said = /^connected to pr-e2e\.de-users [\s\S]*\npaired {14}before\nyou are admin \(Administrator\)\n$/;
   expect(again).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(said) });
@@ -82,7 +82,7 @@ test('an invitation: string, link and QR code; used once, from standard input', 
   const { fingerprint: _, ...unpinned } = pairing;
   expect(decodePairing(link)).toEqual(unpinned);
   expect(link).toMatch(/^https:\/\/app\.example\/pair#~/);
-  // The inviter came over loopback: to others that would be their own machine.
+  // The inviter came over loopback, which for other machines would be their own.
   const places = ownAddresses().slice(0, 3);
   expect(pairing).toMatchObject({
     ...base,
@@ -100,7 +100,7 @@ test('an invitation: string, link and QR code; used once, from standard input', 
   expect(used.stderr.trim().split('\n')).toHaveLength(1);
 });
 
-test('a first contact without a fingerprint is proved by the password, and only by the right one', async () => {
+test('a first contact without a fingerprint is authenticated by the right password, and only by it', async () => {
   await svcJson('iam', 'settings', 'set', 'password-open-pairing', 'on', ...client('admin'));
   const string = encodePairingString(ids);
   const wrong = await svcProcess({ variables: { SVC_PASSWORD: 'wrong' } }, 'pair', string, '--username', 'dora', ...stranger('dora'));
@@ -138,7 +138,7 @@ test('--no-user, and svc connect, verify and remember, and make no user', async 
   expect(admin.stdout).toMatch(/\nyou are admin \(Administrator\)\n$/);
 });
 
-test('an invitation is not used where what comes of it cannot be kept', async () => {
+test('an invitation is not used where its result cannot be saved', async () => {
   const { link } = await svcJson('iam', 'invite', 'ivan', ...client('admin'));
   const blocked = join(folder, 'ivan', 'known.json.lock');
   await mkdir(blocked, { recursive: true });
@@ -149,7 +149,7 @@ test('an invitation is not used where what comes of it cannot be kept', async ()
   await svc('iam', 'users', 'delete', 'ivan', ...client('admin'));
 });
 
-test('an invitation proves the device to who becomes no user by it, and can still be used', async () => {
+test('an invitation authenticates the device to a client that becomes no user, and can still be used', async () => {
   const { link } = await svcJson('iam', 'invite', 'hugo', ...client('admin'));
   const looked = await svcJson('connect', String(link), ...stranger('hugo'));
   expect(looked).toMatchObject({ outcome: 'not-a-user', verified: 'password', fingerprint: device.deviceFingerprint });
@@ -169,7 +169,7 @@ test('an invitation proves the device to who becomes no user by it, and can stil
   expect(await svcJson('connect', '--list', ...client('late-looker'))).toEqual([]);
 });
 
-test('who has no invitation is told to ask for one, and the device is remembered', async () => {
+test('a client without an invitation is advised to ask for one, and the device is remembered', async () => {
   await svcJson('iam', 'settings', 'set', 'password-open-pairing', 'off', ...client('admin'));
   const refused = await svc('pair', encodePairingString(base), ...stranger('early'));
   await svcJson('iam', 'settings', 'set', 'password-open-pairing', 'on', ...client('admin'));
@@ -198,7 +198,7 @@ test('a device without access control has no users', async () => {
   await bare.close();
 });
 
-test('a password in an argument is warned of, a missing name is asked for by its option', async () => {
+test('a password in an argument causes a warning, a missing name is requested by its option', async () => {
   const string = encodePairingString({ ...base, password: openPairingPassword });
   const unnamed = await svc('pair', string, ...stranger('emil'));
   expect(unnamed).toMatchObject({
@@ -232,7 +232,7 @@ test('the administrator manages users', async () => {
   expect((await svc('iam', 'users', 'show', 'fr', ...client('admin'))).stdout).toBe(shown);
 });
 
-test('and is told what is wrong', async () => {
+test('the administrator gets the reason of an error', async () => {
   const refusals: [string[], RegExp][] = [
     [['users', 'show', 'nobody'], /^svc: there is no such user .*USER_DOES_NOT_EXIST.*svc iam users list/],
     [
@@ -247,7 +247,7 @@ test('and is told what is wrong', async () => {
   expect(iam.user('gina')).toBeUndefined();
 });
 
-test('and the device', async () => {
+test('the administrator manages the device', async () => {
   const named = await svcJson('iam', 'friendly-name', 'Lamp', ...client('admin'));
   expect(named).toEqual({ friendlyName: 'Lamp' });
   expect((await svc('iam', 'modes', ...client('admin'))).stdout).toMatch(
@@ -256,7 +256,7 @@ test('and the device', async () => {
   expect((await svc('iam', 'settings', 'show', ...client('admin'))).stdout).toContain(`password of open pairing  ${openPairingPassword}\n`);
 });
 
-test('a guest chooses its notifications, and is told what it may not do', async () => {
+test('a guest chooses its notifications, and gets the reason when it has no right', async () => {
   const guest = client('carol');
   expect(await svcJson('push', 'set', 'my-project', 'my-token', ...guest)).toEqual({ username: 'carol', projectId: 'my-project' });
   expect(await svcJson('push', 'categories', 'heat', ...guest)).toEqual({ username: 'carol', chosen: ['heat'] });

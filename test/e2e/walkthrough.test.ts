@@ -1,6 +1,7 @@
 /**
- * docs/walkthrough.md as it stands: its commands run one after the other as a new user would type them, and what keeps running is a process. What
- * differs is the ports, that every command that keeps running gets --json, and that the join string comes from a file, not from a terminal.
+ * docs/walkthrough.md as it stands: its commands run one after the other as a new user would type them, and services
+ * are processes. Differences: the ports, every service gets --json, and the join string comes from a file, not from a
+ * terminal.
  */
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -13,10 +14,10 @@ import { Commands, type Finished } from './commands.ts';
 
 const { svc } = new Commands('device');
 const processes = new ProcessFixture();
-/** Where the document keeps its device. */
+/** The directory that the document gives its device. */
 const DEVICE = 'data/walkthrough/device';
 
-/** How a command ends that goes on running; through `cat` it is not at a terminal, as here. */
+/** The end of a command that keeps running; through `cat` it is not at a terminal, as here. */
 const STAYS = / (\| cat )?&$/;
 
 const document = await readFile(new URL('../../docs/walkthrough.md', import.meta.url), 'utf8');
@@ -26,9 +27,9 @@ let servers: Server[];
 let station: SvcProcess;
 let device: SvcProcess | undefined;
 let throughStation: Finished | undefined;
-/** What the text in `<…>` stands for, and what its ports are here. */
+/** The values of the text in `<…>`, and of its ports. */
 const known = new Map<string, string>();
-/** What each command printed, by the command as it is written. */
+/** The output of each command, by the command as written. */
 const ran = new Map<string, Finished>();
 
 beforeAll(async () => {
@@ -46,13 +47,13 @@ afterAll(() => {
   for (const server of servers ?? []) server.close();
 });
 
-test('every command that is not said to be refused did its work, and those that are were', () => {
+test('every command succeeded, except those marked as refused', () => {
   const wrong = [...ran].filter(([line, { code }]) => (code !== 0) !== line.endsWith('# refused'));
   expect(wrong).toEqual([]);
   expect(ran.size).toBeGreaterThan(20);
 });
 
-test('each way of pairing made the user it is for', () => {
+test('each way of pairing made its user', () => {
   const users = output('svc iam users list').stdout.trim().split('\n');
   expect(users).toEqual(['admin', 'guest', 'ann', 'bob']);
   const paired = [...output('svc device audit show --event paired').stdout.matchAll(/Username=(\w+) Mode=(\w+)/g)];
@@ -64,7 +65,7 @@ test('each way of pairing made the user it is for', () => {
   ]);
 });
 
-test('the guest reaches the camera and nothing else, and explain says why', () => {
+test('the guest reaches the camera and nothing else, and explain gives the reason', () => {
   expect(known.get('answer of the tunnel')).toBe('this is the camera');
   const [camera, router] = [...ran].filter(([line]) => line.startsWith('svc device explain')).map(([, { stdout }]) => stdout);
   expect(camera).toBe('TcpTunnel:Connect is allowed by statement 0 of policy "CameraOnly" of role "CameraGuest"\n');
@@ -72,7 +73,7 @@ test('the guest reaches the camera and nothing else, and explain says why', () =
   expect(output('svc tunnel router').stderr).toMatch(/FORBIDDEN/);
 });
 
-test('the audit log tells of it, and is as it was written', () => {
+test('the audit log has it, and is intact', () => {
   const log = output('svc device audit show --data').stdout;
   for (const entry of [
     /role-changed Username=guest From=Guest To=CameraGuest By=.*"admin"/,
@@ -92,30 +93,30 @@ test('a local way of pairing through the base station is refused with the way th
   });
 });
 
-test('a deleted guest is not let through any more', () => {
+test('a deleted guest no longer has access', () => {
   const [, last] = [...ran].at(-1) as [string, Finished];
   expect(last.stderr).toMatch(/TOKEN_REJECTED.*your user was deleted: ask for a new invitation/);
 });
 
-/** What the first command that begins so printed. */
+/** Returns the output of the first command with that beginning. */
 function output(start: string): Finished {
   return [...ran].find(([line]) => line.startsWith(start))?.[1] as Finished;
 }
 
-/** One line of a block. */
+/** Runs one line of a block. */
 async function command(line: string): Promise<void> {
   const words = line.replace(/ # .*$/, '').replace(STAYS, '');
   const given = (words.match(/'[^']*'|<[^>]*>|[^\s]+/g) ?? []).slice(1).map(argument);
   if (STAYS.test(line)) return start(given);
   if (line.includes('LocalOpen')) throughStation = await pairThroughStation(given);
   let finished = await svc(...given);
-  // Refusals are written within a second (docs/audit.md), and this asks sooner than a person would.
+  // Refusals are written within a second (docs/audit.md), and this queries sooner than a person would.
   while (line.includes('--event denied') && !finished.stdout.includes('router')) finished = await svc(...given);
   ran.set(line, finished);
   learn(given, finished);
 }
 
-/** The same pairing as a stranger who is elsewhere would try it. */
+/** The same pairing by a stranger elsewhere. */
 function pairThroughStation(given: readonly string[]): Promise<Finished> {
   const server = ['https://127.0.0.1:4433', '<of the base station>'].map((name) => known.get(name) as string);
   const elsewhere = ['--server', server[0] as string, '--server-fingerprint', server[1] as string, '--state', join(folder, 'elsewhere')];
@@ -152,7 +153,7 @@ async function start(given: string[]): Promise<void> {
   }
 }
 
-/** Takes from what was printed what a person would copy. */
+/** Keeps the parts of the output that a person would copy. */
 function learn(given: readonly string[], { stdout }: Finished): void {
   if (given.includes('admin')) known.set('<join string>', /^svc:\S+$/m.exec(stdout)?.[0] ?? '');
   else if (given.includes('invite')) known.set('<invitation>', /^p=\S+$/m.exec(stdout)?.[0] ?? '');

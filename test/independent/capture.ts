@@ -192,7 +192,7 @@ function observedClient(fixture: ProductFixture): ObservedClient {
 }
 
 /** Records each private key that is generated or imported. */
-function keyed(crypto: CryptoProvider, privateKeys: Uint8Array[]): CryptoProvider {
+export function keyed(crypto: CryptoProvider, privateKeys: Uint8Array[]): CryptoProvider {
   const note = <K extends { export(): Uint8Array }>(key: K): K => {
     privateKeys.push(key.export());
     return key;

@@ -180,7 +180,8 @@ describe('the channel to the station', () => {
  *   version and name are authenticated by the messages that follow (§2.1, §3);
  * - the destination ids of Respond and Complete: they only find the state, so a changed one is an unknown one (§2.1);
  * - the Route header, which the station replaces: a changed route id is an unknown one (§6.13);
- * - Retry, Versions and STUN (§2.4, §3, §6.11), of which these captures have none;
+ * - Retry, Versions and STUN (§2.4, §2.3, §6.11), of which these captures have none (`load.test.ts` has the first two):
+ *   a Respond whose first byte becomes that of Versions is one that nothing authenticates;
  * - Reset, which holds by its token alone (§2.5).
  */
 describe.each(Object.keys(kinds) as Kind[])('one changed byte in a %s session', (kind) => {
@@ -267,8 +268,7 @@ function changed({ side, datagram }: Captured, position: number, by: number): Ca
 
 function refuses(decoder: Decoder, packet: Captured): boolean {
   try {
-    decoder.open(packet);
-    return false;
+    return decoder.open(packet).kind === 'Versions';
   } catch (error) {
     if (error instanceof Refused) return true;
     throw error;

@@ -1,10 +1,10 @@
 /**
  * The appendix of PROTOCOL.md a second time: the code of `decoder/`, which knows nothing of the implementation,
- * computes the vectors from the inputs that stand there.
+ * computes the vectors from the inputs that stand there. With any one value changed it computes something else.
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { appendixOf, parse } from '../vectors/appendix.ts';
+import { appendixOf, parse, type Value } from '../vectors/appendix.ts';
 import { decodeMap } from './decoder/cbor.ts';
 import { decodeCoap, pathOf } from './decoder/coap.ts';
 import { inputsOf, run, scryptValue } from './decoder/cpace.ts';
@@ -15,10 +15,13 @@ import { begin, encrypt, message1, mixHash, mixKey, readMessage2, readMessage3 }
 import { type Data, decodePacket, mac1Of } from './decoder/packets.ts';
 import { connectionId, resetToken, retryToken, routeId } from './decoder/tokens.ts';
 
-const vectors = parse(appendixOf(readFileSync(new URL('../../PROTOCOL.md', import.meta.url), 'utf8')));
+const appendix: ReadonlyMap<string, Value> = parse(appendixOf(readFileSync(new URL('../../PROTOCOL.md', import.meta.url), 'utf8')));
+/** What the checks compare with: the appendix, or one in which a value is changed. */
+let vectors = appendix;
+/** Labels that were looked up since it was last cleared. */
 const used = new Set<string>();
 
-function value(label: string) {
+function value(label: string): Value {
   const found = vectors.get(label);
   if (found === undefined) throw new Error(`the appendix has no "${label}"`);
   used.add(label);
@@ -33,13 +36,12 @@ function matches(label: string, computed: Uint8Array): void {
   expect(hex(computed), label).toBe(hex(bytes(label)));
 }
 
-const ends = ['initiator', 'responder'] as const;
-const name = text('responder name');
+const name = (): string => text('responder name');
 
 /** The Noise state before and after each message, by the end that knows its own private keys. */
 function handshake() {
   const [initiator, responder] = [bytes('initiator ephemeral private key'), bytes('responder ephemeral private key')];
-  const afterMessage1 = message1(begin(1, 1, name), publicKeyOf(initiator));
+  const afterMessage1 = message1(begin(1, 1, name()), publicKeyOf(initiator));
   const responderStatic = bytes('responder static private key');
   // The responder writes message 2: e, ee, s, es.
   const afterE = mixHash(afterMessage1, publicKeyOf(responder));
@@ -56,9 +58,13 @@ function handshake() {
   return { afterMessage1, afterEe, afterEs, afterMessage2, message2, afterSe, state, message3: join(sealedOwn, sealedLast) };
 }
 
-const noise = handshake();
-const [k1, k2] = hkdf(noise.state.ck, '');
-const [m1, m2] = hkdf(noise.state.ck, 'svc mask');
+/** The keys that the handshake yields. */
+function keys() {
+  const { ck } = handshake().state;
+  const [k1, k2] = hkdf(ck, '');
+  const [m1, m2] = hkdf(ck, 'svc mask');
+  return { k1, k2, m1, m2 };
+}
 
 /** A Data packet of frames. */
 function dataPacket(frames: Uint8Array, { key, number, mask, id, phase = false }: DataFields): Buffer {
@@ -77,47 +83,59 @@ function initiateWith(token: Uint8Array): Buffer {
   const message = publicKeyOf(bytes('initiator ephemeral private key'));
   const body = join(Buffer.of(token.length), token, message);
   const head = join(Buffer.of(0x80, 1, 1), bytes('initiator id'), Buffer.of(0, body.length));
-  const mac1 = mac1Of(name, join(head, Buffer.alloc(16), body));
+  const mac1 = mac1Of(name(), join(head, Buffer.alloc(16), body));
   return join(head, mac1, body);
 }
 
-describe('a second implementation computes', () => {
-  it.each(ends)('public keys and fingerprint of the %s', (end) => {
-    for (const kind of ['static', 'ephemeral']) matches(`${end} ${kind} public key`, publicKeyOf(bytes(`${end} ${kind} private key`)));
-    expect(fingerprint(bytes(`${end} static public key`))).toBe(text(`${end} fingerprint`));
-  });
+function publicKeys(end: End): void {
+  for (const kind of ['static', 'ephemeral']) matches(`${end} ${kind} public key`, publicKeyOf(bytes(`${end} ${kind} private key`)));
+  expect(fingerprint(bytes(`${end} static public key`))).toBe(text(`${end} fingerprint`));
+}
 
-  it.each(ends)('id and reset token of the %s', (end) => {
-    const secret = bytes(`${end} reset secret`);
-    matches(`${end} id`, connectionId(secret, bytes(`${end} word`)));
-    matches(`${end} reset token`, resetToken(secret, bytes(`${end} id`)));
-  });
+function idAndToken(end: End): void {
+  const secret = bytes(`${end} reset secret`);
+  matches(`${end} id`, connectionId(secret, bytes(`${end} word`)));
+  matches(`${end} reset token`, resetToken(secret, bytes(`${end} id`)));
+}
 
-  it('mac1 and Initiate', () => {
-    matches('mac1 key', sha256('svc mac1', name));
+type End = 'initiator' | 'responder';
+
+/** What is computed, each from the inputs and compared with its values. */
+const checks: Readonly<Record<string, () => void>> = {
+  'public keys and fingerprint of the initiator': () => publicKeys('initiator'),
+  'public keys and fingerprint of the responder': () => publicKeys('responder'),
+  'id and reset token of the initiator': () => idAndToken('initiator'),
+  'id and reset token of the responder': () => idAndToken('responder'),
+
+  'mac1 and Initiate': () => {
+    const noise = handshake();
+    matches('mac1 key', sha256('svc mac1', name()));
     const initiate = initiateWith(Buffer.alloc(0));
     matches('Initiate', initiate);
     matches('mac1', initiate.subarray(13, 29));
     matches('Noise message 1', publicKeyOf(bytes('initiator ephemeral private key')));
     matches('h after message 1', noise.afterMessage1.h);
-  });
+  },
 
-  it('Respond', () => {
+  Respond: () => {
+    const noise = handshake();
     matches('ck after ee', noise.afterEe.ck);
     matches('ck after es', noise.afterEs.ck);
     matches('Noise message 2', noise.message2);
     matches('Respond', join(Buffer.of(0x82), bytes('initiator id'), bytes('responder id'), noise.message2));
     matches('h after message 2', noise.afterMessage2.h);
-  });
+  },
 
-  it('Complete and the handshake hash', () => {
+  'Complete and the handshake hash': () => {
+    const noise = handshake();
     matches('ck after se', noise.afterSe.ck);
     matches('Noise message 3', noise.message3);
     matches('Complete', join(Buffer.of(0x83), bytes('responder id'), noise.message3));
     matches('h, the handshake hash', noise.state.h);
-  });
+  },
 
-  it('the payloads of the handshake, from the private keys of the initiator alone', () => {
+  'the payloads of the handshake, from the private keys of the initiator alone': () => {
+    const noise = handshake();
     const read = readMessage2(noise.afterMessage1, bytes('Noise message 2'), bytes('initiator ephemeral private key'));
     matches('payload of message 2', read.payload);
     matches('responder static public key', read.remoteStatic);
@@ -130,18 +148,20 @@ describe('a second implementation computes', () => {
     const of = (end: string) => ({ ...common, Id: bytes(`${end} id`), ResetToken: bytes(`${end} reset token`) });
     expect(decodeMap(read.payload)).toEqual({ ...of('responder'), Info: { ProductId: 'pr-1', DeviceId: 'de-1' } });
     expect(decodeMap(third.payload)).toEqual({ ...of('initiator'), Versions: Buffer.of(1), Suites: Buffer.of(1) });
-  });
+  },
 
-  it('traffic keys, mask keys and masks', () => {
+  'traffic keys, mask keys and masks': () => {
+    const { k1, k2, m1, m2 } = keys();
     matches('k1', k1);
     matches('k2', k2);
     matches('m1', m1);
     matches('m2', m2);
     matches('mask of the responder id under m1', u32(maskOf(m1, bytes('responder id'))));
     matches('mask of the initiator id under m2', u32(maskOf(m2, bytes('initiator id'))));
-  });
+  },
 
-  it('both Data packets, and what is in them', () => {
+  'both Data packets, and what is in them': () => {
+    const { k1, k2, m1, m2 } = keys();
     const request = {
       number: count('initiator packet number'),
       key: k1,
@@ -166,33 +186,34 @@ describe('a second implementation computes', () => {
     const answered = decodeCoap(bytes('CoAP response'));
     expect([asked.code, pathOf(asked), answered.code, answered.payload.toString()]).toEqual(['0.01', '/a', '2.05', 'b']);
     expect(answered.token).toEqual(asked.token);
-  });
+  },
 
-  it('Route, with its id and reset token', () => {
+  'Route, with its id and reset token': () => {
     const secret = bytes('station reset secret');
     matches('route id', routeId(secret, bytes('random half of the route id')));
     matches('route reset token', resetToken(secret, bytes('route id')));
     matches('Route', join(Buffer.of(0x88), bytes('route id'), bytes('initiator Data packet')));
     expect(decodePacket(bytes('Route'))).toMatchObject({ kind: 'Route', route: bytes('route id') });
-  });
+  },
 
-  it('Retry and the Initiate that follows it', () => {
+  'Retry and the Initiate that follows it': () => {
     const bound = [bytes('initiator id'), count('Retry port'), text('Retry address')] as const;
     const token = retryToken(bytes('Retry secret'), count('Retry time'), ...bound);
     matches('Retry token', token);
     matches('Retry', join(Buffer.of(0x81), bytes('initiator id'), token));
     matches('Initiate with the token', initiateWith(token));
     expect(decodePacket(bytes('Initiate with the token'))).toMatchObject({ kind: 'Initiate', token });
-  });
+  },
 
-  it('Reset and Versions', () => {
+  'Reset and Versions': () => {
     matches('Reset', join(Buffer.of(0x84), bytes('responder id'), resetToken(bytes('responder reset secret'), bytes('responder id'))));
     matches('Versions', join(Buffer.of(0x85), bytes('initiator id'), Buffer.of(1, 1, 1, 1)));
     expect(decodePacket(bytes('Reset'))).toMatchObject({ kind: 'Reset', id: bytes('responder id') });
     expect(decodePacket(bytes('Versions'))).toMatchObject({ kind: 'Versions', versions: Buffer.of(1), suites: Buffer.of(1) });
-  });
+  },
 
-  it('the key after an update, and the packet under it', () => {
+  'the key after an update, and the packet under it': () => {
+    const { k1, m1 } = keys();
     const key = rekey(k1);
     matches('k1 after the update', key);
     const number = count('number of the packet under it');
@@ -203,13 +224,13 @@ describe('a second implementation computes', () => {
     for (const label of ['initiator Data packet', 'Data packet under it']) direction.open(decodePacket(bytes(label)) as Data);
     expect(direction.keys).toHaveLength(2);
     expect(hex(open(key, BigInt(number), packet.subarray(0, 13), packet.subarray(13)))).toBe('01');
-  });
+  },
 
-  it('the password exchange', () => {
+  'the password exchange': () => {
     const exchange = {
       password: text('password'),
       salt: bytes('Salt'),
-      handshakeHash: noise.state.h,
+      handshakeHash: handshake().state.h,
       run: count('Run'),
       clientFingerprint: text('initiator fingerprint'),
       deviceFingerprint: text('responder fingerprint'),
@@ -232,11 +253,56 @@ describe('a second implementation computes', () => {
     matches('mac_key', result.macKey);
     matches('Tag of the client', result.clientTag);
     matches('Tag of the device', result.deviceTag);
-  });
+  },
+};
+
+/** The labels that a check looks up. */
+function labelsOf(check: () => void): ReadonlySet<string> {
+  used.clear();
+  check();
+  return new Set(used);
+}
+
+/**
+ * Another value of the same kind. Bytes change in the middle: X25519 ignores bits at both ends of a private key.
+ */
+function other(value: Value): Value {
+  if (typeof value === 'number') return value + 1;
+  if (typeof value === 'string') return `${value.slice(0, -1)}${value.endsWith('0') ? '1' : '0'}`;
+  const changed = Uint8Array.from(value);
+  changed[changed.length >> 1]! ^= 1;
+  return changed;
+}
+
+/** Whether the check fails with these values. */
+function fails(check: () => void, values: ReadonlyMap<string, Value>): boolean {
+  vectors = values;
+  try {
+    check();
+    return false;
+  } catch {
+    return true;
+  } finally {
+    vectors = appendix;
+  }
+}
+
+describe('a second implementation computes', () => {
+  it.each(Object.entries(checks))('%s', (_, check) => check());
 });
 
 describe('the appendix', () => {
-  it('has no value that the tests above left out', () => {
-    expect([...vectors.keys()].filter((label) => !used.has(label))).toEqual([]);
+  const users = Object.values(checks).map((check) => ({ check, labels: labelsOf(check) }));
+
+  it('has no value that the checks leave out', () => {
+    expect([...appendix.keys()].filter((label) => !users.some(({ labels }) => labels.has(label)))).toEqual([]);
+  });
+
+  it('fails with any one of its values changed', () => {
+    const unnoticed = [...appendix].flatMap(([label, value]) => {
+      const values = new Map(appendix).set(label, other(value));
+      return users.some(({ check, labels }) => labels.has(label) && fails(check, values)) ? [] : [label];
+    });
+    expect(unnoticed).toEqual([]);
   });
 });

@@ -36,11 +36,14 @@ export class Connection {
   readonly #afterMessage1: Symmetric;
   #message2: (Message2 & { readonly source: Buffer; readonly packet: Buffer }) | undefined;
   #complete: Buffer | undefined;
+  /** Of the Retry that the initiator honours: the first (section 2.4). */
+  #token: Buffer | undefined;
 
   /** @throws Refused when the ephemeral key is not in the ring */
   constructor(name: string, initiate: Initiate, privateOf: KeyRing) {
     const { version, suite, message } = initiate;
     demand(version === 1 && suite === 1, 'another version or suite');
+    demand(initiate.token.length === 0, 'a token before Retry');
     this.name = name;
     this.initiate = initiate;
     this.#ephemeral = privateOf(message);
@@ -58,6 +61,23 @@ export class Connection {
   }
 
   /** @throws Refused, and then nothing has changed, as in all below */
+  repeat({ message, token }: Initiate): void {
+    demand(equal(message, this.initiate.message), 'the source id of another connection');
+    demand(token.length === 0 || equal(token, this.#token ?? Buffer.alloc(0)), 'a token of no Retry');
+  }
+
+  retry(token: Buffer): void {
+    demand(this.#message2 === undefined, 'a Retry after Respond');
+    this.#token ??= Buffer.from(token);
+  }
+
+  /** An initiator ignores Versions that list what it offered (section 2.3). */
+  versions({ versions, suites }: { readonly versions: Buffer; readonly suites: Buffer }): void {
+    demand(this.#message2 === undefined, 'Versions after Respond');
+    const { version, suite } = this.initiate;
+    demand(!(versions.includes(version) && suites.includes(suite)), 'Versions that list what was offered');
+  }
+
   respond(packet: Buffer, source: Buffer, message: Buffer): void {
     if (this.#message2 !== undefined) {
       demand(equal(packet, this.#message2.packet), 'another Respond than the first');

@@ -2,7 +2,7 @@
  * Opens every packet of a capture, with the private keys of the initiator alone. Written from PROTOCOL.md; it shares
  * nothing with the implementation.
  *
- * 1. Initiate: mac1 holds for one of the names, the key ring has the ephemeral key.
+ * 1. Initiate: mac1 holds for one of the names, the key ring has the ephemeral key. After Retry it may carry the token.
  * 2. Respond and Complete: Noise gives the keys; the ids in the headers are those in the messages.
  * 3. Data: by its destination id; NEW_CONNECTION_ID adds ids.
  * 4. Channel to a station: `/client/connect` carries Initiate, its answer Respond and the route (§7).
@@ -72,14 +72,16 @@ export class Decoder {
       demand(side === 'initiator' && bytes.length >= PADDED, 'an Initiate that is not padded, or from the responder');
       return { kind: 'Initiate', connection: this.#begin(packet), route: null, data: null };
     }
-    demand(packet.kind !== 'Route' && packet.kind !== 'Versions' && packet.kind !== 'Retry', `a ${packet.kind} in a capture without one`);
-    const id = packet.kind === 'Reset' ? packet.id : packet.destination;
+    demand(packet.kind !== 'Route', 'a Route packet in a Route packet');
+    const id = idOf(packet);
     const known = this.#ids.get(hex(id));
     demand(known !== undefined, 'an unknown id');
     const { connection, sender } = known;
     demand(route === null || route.connection === connection, 'a connection on the route of another one');
     demand(packet.kind === 'Reset' || sender === side, 'an id of the end that sent the packet');
     const data = packet.kind === 'Data' ? this.#data(connection, side, packet) : null;
+    if (packet.kind === 'Retry') connection.retry(packet.token);
+    if (packet.kind === 'Versions') connection.versions(packet);
     if (packet.kind === 'Respond') this.#respond(connection, packet, bytes);
     if (packet.kind === 'Complete') connection.complete(bytes, packet.message, this.#privateOf);
     if (packet.kind === 'Reset') demand(equal(packet.token, this.#resetTokens.get(hex(id)) ?? Buffer.alloc(0)), 'another reset token');
@@ -91,7 +93,7 @@ export class Decoder {
     demand(name !== undefined, 'mac1 holds for no name');
     const before = this.#ids.get(hex(initiate.source))?.connection;
     if (before !== undefined) {
-      demand(equal(before.initiate.message, initiate.message), 'the source id of another connection');
+      before.repeat(initiate);
       return before;
     }
     const connection = new Connection(name, initiate, this.#privateOf);
@@ -146,4 +148,10 @@ export class Decoder {
     if (key === undefined) throw new Refused('a public key that is not the initiator’s');
     return key;
   };
+}
+
+/** Destination of a packet; of a Reset the id that it is about. */
+function idOf(packet: Exclude<Packet, Initiate | { kind: 'Route' }>): Buffer {
+  if (packet.kind === 'Reset') return packet.id;
+  return packet.kind === 'Versions' ? packet.source : packet.destination;
 }

@@ -1,4 +1,4 @@
-/** Which addresses count as one peer. */
+/** Which addresses count as one network. */
 import { describe, expect, it } from 'vitest';
 import { networkOf } from '../../protocol/address.ts';
 

@@ -1,9 +1,9 @@
-/** The queue with two cheap ends, against an array. */
+/** The FIFO queue against an array. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Fifo } from '../../protocol/fifo.ts';
 
-test('agrees with an array, across its compactions', () => {
+test('the queue agrees with an array, across its compactions', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: -1500, max: 1500 }), { maxLength: 20 }), (steps) => {
       const fifo = new Fifo<number>();

@@ -22,25 +22,25 @@ const VECTORS = [
 ] as const;
 
 describe('NAT64', () => {
-  test.each(VECTORS)('under %s 192.0.2.33 is %s (RFC 6052 §2.4)', (text, address) => {
+  test.each(VECTORS)('maps 192.0.2.33 under %s to %s (RFC 6052 §2.4)', (text, address) => {
     expect(synthesize(prefix(text), '192.0.2.33')).toBe(canonical(address));
   });
 
-  test.each(VECTORS)('the prefix %s is found again', (text) => {
+  test.each(VECTORS)('finds the prefix %s', (text) => {
     const answers = ['192.0.0.170', '192.0.0.171'].map((address) => synthesize(prefix(text), address)!);
     expect(texts(nat64Prefixes(answers))).toEqual([text]);
     expect(texts(nat64Prefixes([...answers].reverse()))).toEqual([text]);
     expect(texts(nat64Prefixes(answers.slice(1)))).toEqual([text]);
   });
 
-  test('bytes of a prefix that look like the address mislead nobody where both addresses come', () => {
-    // 192.0.0.170 as bytes 4 to 7 of the prefix: the search would find a prefix of 32 bits, too.
+  test('is not misled by a prefix that contains the well-known address when both addresses are returned', () => {
+    // 192.0.0.170 is in bytes 4 to 7 of the prefix: a prefix of 32 bits would match, too.
     const misleading = prefix('2001:db8:c000:aa::/96');
     const answers = ['192.0.0.170', '192.0.0.171'].map((address) => synthesize(misleading, address)!);
     expect(texts(nat64Prefixes(answers))).toEqual(['2001:db8:c000:aa::/96']);
   });
 
-  test('several prefixes are all found', () => {
+  test('finds several prefixes', () => {
     const all = ['64:ff9b::/96', '2001:db8:122:300::/56'];
     const answers = all.flatMap((text) => ['192.0.0.170', '192.0.0.171'].map((address) => synthesize(prefix(text), address)!));
     expect(texts(nat64Prefixes(answers))).toEqual(all);
@@ -53,15 +53,15 @@ describe('NAT64', () => {
     [['2001:db8:c000:2a::', '64:ff9b::192.0.0.169']],
     // Byte 8 is not 0.
     [['2001:db8:122:344:1c0:0:aa00:0']],
-  ])('%j show none', (addresses) => {
+  ])('finds no prefix in %j', (addresses) => {
     expect(nat64Prefixes(addresses)).toEqual([]);
   });
 
-  test.each(['router', '2001:db8::1', '192.0.2', ''])('"%s" has no address under a prefix', (address) => {
+  test.each(['router', '2001:db8::1', '192.0.2', ''])('maps "%s" to no address', (address) => {
     expect(synthesize(prefix('64:ff9b::/96'), address)).toBeNull();
   });
 
-  test('is asked for on hosts without IPv4 alone, and a resolver that does not answer means none', async () => {
+  test('is looked up only on hosts without IPv4; no answer of the resolver means no prefix', async () => {
     const asked: string[] = [];
     const network = (...addresses: string[]) => ({
       interfaces: () => [{ name: 'eth0', addresses, kind: 'default' as const }],

@@ -1,9 +1,9 @@
-/** The token bucket: never more than burst and rate. */
+/** The token bucket never grants more than burst and rate. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { TokenBucket } from '../../protocol/token-bucket.ts';
 
-test('a bucket never gives more than its burst and its rate over any time', () => {
+test('a bucket never grants more than its burst and its rate over any time', () => {
   const step = fc.record({ wait: fc.integer({ min: -50, max: 500 }), amount: fc.integer({ min: 1, max: 30 }) });
   fc.assert(
     fc.property(fc.array(step), (steps) => {
@@ -20,7 +20,7 @@ test('a bucket never gives more than its burst and its rate over any time', () =
   );
 });
 
-test('a bucket says how long to wait, and when it is full again', () => {
+test('a bucket reports how long to wait, and when it is full again', () => {
   const bucket = new TokenBucket(5, 5, 1000);
   for (let i = 0; i < 5; i++) expect(bucket.take(1, 1000)).toBe(true);
   expect(bucket.take(1, 1000)).toBe(false);
@@ -31,19 +31,19 @@ test('a bucket says how long to wait, and when it is full again', () => {
   expect(bucket.wait(5, 2000)).toBe(0);
 });
 
-test('a bucket without a first time starts full, and a time that goes back fills nothing', () => {
+test('a bucket without an initial time starts full, and time that goes back fills nothing', () => {
   const bucket = new TokenBucket(5, 5);
   const taken = (now: number) => Array.from({ length: 20 }, () => bucket.take(1, now)).filter(Boolean).length;
   expect([taken(0), taken(0), taken(200), taken(100), taken(100_000)]).toEqual([5, 0, 1, 0, 5]);
 });
 
-test('a time that goes back takes nothing either', () => {
+test('time that goes back takes nothing, either', () => {
   const bucket = new TokenBucket(5, 5, 1000);
   expect(bucket.take(4, 1000)).toBe(true);
   expect(bucket.take(1, 900)).toBe(true);
 });
 
-test('what is put back is no more than the burst', () => {
+test('returned tokens never exceed the burst', () => {
   const bucket = new TokenBucket(5, 5, 0);
   expect(bucket.take(3, 0)).toBe(true);
   bucket.put(3);

@@ -1,6 +1,6 @@
 /**
- * The verbs of the parts below the endpoint (ARCHITECTURE.md, "The four verbs"): one driver, which knows none of them, runs each through virtual
- * time and fails when a verb does not keep its promise.
+ * The verbs of the parts below the endpoint (ARCHITECTURE.md, "The four verbs"). One driver, which knows none of the
+ * parts, runs each through virtual time and fails when a verb breaks its contract.
  */
 import { describe, expect, test } from 'vitest';
 import { decodeMessage, Exchanges, type ExchangesEvent } from '../../protocol/coap/index.ts';
@@ -34,8 +34,8 @@ function path(name: string): Path {
   return { kind: 'udp', key: name, address: '192.0.2.1', port: 1, socket: 0, local: false };
 }
 
-describe('CoAP over a channel', () => {
-  /** Answers `/small` and `/large`, nothing else. */
+describe('CoAP over a connection', () => {
+  /** Answers `/small` and `/large` only. */
   const reply = (target: string) =>
     target === '/nothing' ? null : { status: 205, payload: new Uint8Array(target === '/large' ? 200_000 : 1) };
 
@@ -59,7 +59,7 @@ describe('CoAP over a channel', () => {
     driver.run(100_000);
     expect(log.entries).toEqual([
       [2 * LATENCY, 'response'],
-      // In four blocks.
+      // The reply has four blocks.
       [8 * LATENCY, 'response'],
       [1000, 'timeout'],
     ]);
@@ -90,7 +90,7 @@ describe('CoAP over a channel', () => {
     });
     const log = new Log<string>();
     driver.add(partOf(requester, asked, requesterEvents), {
-      // The channel carries the requests and then nothing.
+      // The connection carries the requests and then nothing.
       output: (bytes, now) => {
         if (now === 0) driver.at(now + LATENCY, () => responder.receive(decodeMessage(bytes), driver.now));
       },
@@ -109,7 +109,7 @@ describe('CoAP over a channel', () => {
       [2 * LATENCY, 'response'],
       [1000, 'timeout'],
     ]);
-    // The rest of the large reply is kept for its time.
+    // The rest of the large reply is kept until its timeout.
     expect([responder.isIdle, responder.nextTimeout(), requester.nextTimeout()]).toEqual([false, LATENCY + 5000, never]);
     driver.run(LATENCY + 5000);
     expect([responder.isIdle, responder.nextTimeout()]).toEqual([true, never]);
@@ -128,7 +128,7 @@ describe('CoAP over a channel', () => {
 describe('CoAP over UDP', () => {
   const message = (code: number, payload = EMPTY) => ({ code, token: new Uint8Array([1]), options: [], payload });
 
-  test('the message layer acknowledges, repeats with doubling pauses, and reports what became of a message', () => {
+  test('the message layer acknowledges, repeats with doubling pauses, and reports the outcome of a message', () => {
     const driver = new VirtualDriver();
     const layer = new MessageLayer(() => 0);
     const sent = new Log<number>();
@@ -155,7 +155,7 @@ describe('CoAP over UDP', () => {
       [30_900, confirmable],
       [40_000, confirmable],
     ]);
-    // The answer, which is not reported, was given up at 62,900.
+    // The unreported answer was given up at 62,900.
     expect(events.entries).toEqual([
       [100, 'request'],
       [72_000, 'delivery'],
@@ -163,7 +163,7 @@ describe('CoAP over UDP', () => {
     expect(layer.nextTimeout()).toBe(never);
   });
 
-  test('bodies in blocks are given up one after the other', () => {
+  test('bodies in blocks are given up one after another', () => {
     const driver = new VirtualDriver();
     const transfers = new BlockTransfers(() => 0);
     driver.add(transfers);
@@ -215,7 +215,7 @@ test('the mDNS responder probes, announces, answers and reports a conflict', () 
   expect(responder.nextTimeout()).toBe(never);
 });
 
-test('the mDNS scanner asks, repeats, reports a device, asks for it again and reports its end', () => {
+test('the mDNS scanner queries, repeats, reports a device, queries it again and reports its end', () => {
   const driver = new VirtualDriver();
   const scanner = new MdnsScanner(() => 0.5);
   const sent = new Log<string>();
@@ -263,7 +263,7 @@ describe('handshakes', () => {
     expect(dial.nextTimeout()).toBe(never);
   });
 
-  test('an endpoint does the same above it', () => {
+  test('an endpoint does the same', () => {
     const driver = new VirtualDriver();
     const { endpoint } = new EndpointFixture(1).client();
     const sent = new Log<Path>();
@@ -285,7 +285,7 @@ describe('handshakes', () => {
     expect(endpoint.nextTimeout()).toBe(never);
   });
 
-  test('half-open ones live 10 s from the last packet and a minute in all', () => {
+  test('half-open handshakes last 10 s from the last packet and a minute in all', () => {
     const driver = new VirtualDriver();
     const removed = new Log<string>();
     const table = new HalfOpenTable((entry) => removed.note(entry.fields.path.key, driver.now));
@@ -319,7 +319,7 @@ describe('handshakes', () => {
   });
 });
 
-test('the route table ends what is idle, at most half the idle timeout late', () => {
+test('the route table ends idle routes, at most half the idle timeout late', () => {
   const driver = new VirtualDriver();
   const table = new RouteTable(nativeHost(2), new Uint8Array(32), { idleTimeout: 1000 }, 0);
   const ended = new Log<string>();
@@ -339,7 +339,7 @@ test('the route table ends what is idle, at most half the idle timeout late', ()
   expect(table.nextTimeout()).toBe(never);
 });
 
-test('the mapping of a port asks, falls back, rests, holds, renews, ends and is deleted', () => {
+test('a port mapping is requested, falls back, pauses, is held, renewed, ended and deleted', () => {
   const driver = new VirtualDriver();
   const mapping = new PortMapping({ internalPort: 5000, client: Uint8Array.of(192, 168, 1, 7), nonce: new Uint8Array(12) }, 0);
   const sent = new Log<string>();
@@ -363,7 +363,7 @@ test('the mapping of a port asks, falls back, rests, holds, renews, ends and is 
   ]);
   expect(events.entries.splice(0)).toEqual([[28_750, 'refused']]);
   answers = true;
-  // Half of 100 s, a half of what is left when that had no answer, and so on until the end of its life.
+  // After half of 100 s, then after half of the rest without an answer, and so on until the end of its lifetime.
   driver.at(960_000, () => {
     answers = false;
   });
@@ -392,7 +392,7 @@ test('the mapping of a port asks, falls back, rests, holds, renews, ends and is 
 describe('the driver finds', () => {
   const quiet: Part<never, never> = { nextTimeout: () => never, handleTimeout: () => {} };
 
-  test('a timeout that is handled and stays', () => {
+  test('a timeout that remains after it was handled', () => {
     const driver = new VirtualDriver();
     driver.add({ ...quiet, nextTimeout: () => 5 });
     driver.run(4);
@@ -405,7 +405,7 @@ describe('the driver finds', () => {
     expect(() => driver.run(10)).toThrow('nextTimeout is no number');
   });
 
-  test('outputs and events without end', () => {
+  test('endless outputs and events', () => {
     for (const endless of [
       { ...quiet, transmit: () => 1 },
       { ...quiet, nextEvent: () => 1 },

@@ -1,6 +1,7 @@
 /**
- * The examples of RFC 8949 appendix A (table 6, every row): what our subset holds reads as the standard says, everything else is
- * refused. `simple(24)` as f818 was in RFC 7049 only; RFC 8949 §3.3 calls it not well-formed, and it is refused too.
+ * The examples of RFC 8949 appendix A (table 6, every row): items of our subset decode as the standard says, all others
+ * are refused. `simple(24)` as f818 was in RFC 7049 only; RFC 8949 §3.3 calls it not well-formed, so it is refused,
+ * too.
  */
 import { describe, expect, test } from 'vitest';
 import { decode, encode } from '../../../protocol/cbor/index.ts';
@@ -81,7 +82,7 @@ const accepted: readonly (readonly [unknown, string])[] = [
   [{ Fun: true, Amt: -2 }, 'bf6346756ef563416d7421ff'],
 ];
 
-/** Why not, encoding in hex. */
+/** Why the item is refused, encoding in hex. */
 const refused: readonly (readonly [string, string])[] = [
   ['18446744073709551615, beyond 53 bits', '1bffffffffffffffff'],
   ['18446744073709551616, a bignum tag', 'c249010000000000000000'],

@@ -1,4 +1,4 @@
-/** The CBOR codec: round trips, exact bytes, and what it refuses to write. */
+/** The CBOR codec: round trips, exact bytes, and what it refuses to encode. */
 import { decode as decodeWithCborX } from 'cbor-x';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -27,7 +27,7 @@ const { value } = fc.letrec((tie) => ({
   ),
 }));
 
-/** The same item with every string and container of indefinite length and every integer in 8 bytes. */
+/** Encodes an item with every string and container of indefinite length and every integer in 8 bytes. */
 function indefinite(item: unknown): number[] {
   if (typeof item === 'string') {
     const characters = [...item].map((character) => [...new TextEncoder().encode(character)]);
@@ -54,7 +54,7 @@ describe('CBOR', () => {
     );
   });
 
-  test('a second implementation reads what is written', () => {
+  test('a second implementation decodes what is encoded', () => {
     fc.assert(
       fc.property(value, (item) => {
         expect(plain(decodeWithCborX(encode(item as never)))).toEqual(plain(item));
@@ -91,12 +91,12 @@ describe('CBOR', () => {
     expect(() => encode([1, , 2] as never)).toThrow(LocalError);
   });
 
-  test.each([0, 1, 55, 62, 63, 64, 65, 200, 1_000, 5_000])('%i bytes that outgrow the first room arrive whole', (length) => {
+  test.each([0, 1, 55, 62, 63, 64, 65, 200, 1_000, 5_000])('%i bytes that outgrow the first buffer are encoded whole', (length) => {
     const item = { before: 'x', bytes: Uint8Array.from({ length }, (_, index) => index), after: [length] };
     expect(decode(encode(item))).toEqual(item);
   });
 
-  test('any form of lengths and integers reads the same', () => {
+  test('all forms of lengths and integers decode alike', () => {
     fc.assert(
       fc.property(value, (item) => {
         expect(plain(decode(Uint8Array.from(indefinite(item))))).toEqual(plain(item));
@@ -105,21 +105,21 @@ describe('CBOR', () => {
     );
   });
 
-  test.each(Array.from({ length: 12 }, (_, i) => 58 + i))('a byte order mark before %i bytes of text stays', (length) => {
+  test.each(Array.from({ length: 12 }, (_, i) => 58 + i))('a byte order mark before %i bytes of text is kept', (length) => {
     const marked = `\ufeff${'x'.repeat(length)}`;
     expect(decode(encode(marked))).toBe(marked);
     expect(decode(encode(`\ufeff${marked}`))).toBe(`\ufeff${marked}`);
   });
 
-  test('entries that are undefined are left out', () => {
+  test('undefined entries are left out', () => {
     expect(decode(encode({ a: undefined, b: 1 }))).toEqual({ b: 1 });
   });
 
-  test('a Buffer is written as bytes', () => {
+  test('a Buffer is encoded as bytes', () => {
     expect([...encode(Buffer.from([1, 2]))]).toEqual([0x42, 1, 2]);
   });
 
-  test('a later value does not change an earlier result', () => {
+  test('encoding another value does not change an earlier result', () => {
     const first = encode({ a: 'first' });
     const copy = first.slice();
     encode({ b: 'second and longer' });
@@ -143,20 +143,20 @@ describe('CBOR', () => {
     ['the key __proto__', JSON.parse('{"__proto__": 1}')],
     ['17 levels', JSON.parse(`${'['.repeat(17)}${']'.repeat(17)}`)],
     ['an instance', new (class Thing {})()],
-  ])('%s cannot be written', (_, item) => {
+  ])('%s cannot be encoded', (_, item) => {
     expect(() => encode(item as never)).toThrow(LocalError);
   });
 
-  test('a cycle cannot be written', () => {
+  test('a cycle cannot be encoded', () => {
     const cycle: unknown[] = [];
     cycle.push(cycle);
     expect(() => encode(cycle as never)).toThrow('more than 16 levels');
   });
 });
 
-/** -0 as 0, objects as entries: key order and prototypes do not matter. */
+/** Makes values comparable: -0 as 0, objects as entries, so key order and prototypes do not matter. */
 function plain(item: unknown): unknown {
-  // Of the second implementation, for more than 32 bits.
+  // The second implementation returns these beyond 32 bits.
   if (typeof item === 'bigint') return Number(item);
   if (Object.is(item, -0)) return 0;
   if (Array.isArray(item)) return item.map(plain);

@@ -1,4 +1,4 @@
-/** Typed readers: the value within its limits, or an error that names the field. */
+/** Typed readers return a value within its limits, or throw an error that names the field. */
 import { describe, expect, test } from 'vitest';
 import {
   arrayField,
@@ -44,7 +44,7 @@ function message(run: () => unknown): string {
 }
 
 describe('typed readers', () => {
-  test('give the values of fields', () => {
+  test('return the values of fields', () => {
     expect(text(body, 'Text', { max: 7 })).toBe('größe');
     expect(uint(body, 'Number', { min: 300, max: 300 })).toBe(300);
     expect(bytes(body, 'Bytes', { exact: 8 })).toHaveLength(8);

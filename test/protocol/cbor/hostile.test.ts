@@ -1,4 +1,4 @@
-/** CBOR that wants to do harm, and CBOR that is broken: RemoteError PARSE, in time bounded by its size. */
+/** Hostile and broken CBOR is refused with RemoteError PARSE, in time bounded by its size. */
 import { describe, expect, test } from 'vitest';
 import { decode, encode } from '../../../protocol/cbor/index.ts';
 import { RemoteError } from '../../../protocol/errors/index.ts';
@@ -15,7 +15,7 @@ function parseError(data: Uint8Array): string {
     expect((error as RemoteError).code).toBe('PARSE');
     return (error as RemoteError).message;
   }
-  throw new Error('it was read');
+  throw new Error('it was decoded');
 }
 
 const nested = (depth: number, open: number): Uint8Array => new Uint8Array(depth + 1).fill(open, 0, depth);
@@ -37,7 +37,7 @@ describe('hostile CBOR', () => {
     ['a typed array (tag 64)', 'd84041ff'],
     ['a tag of eight bytes', 'dbffffffffffffffff00'],
     ['the self-described tag', 'd9d9f700'],
-  ])('%s is a tag or simple value and refused', (_, hex) => {
+  ])('%s is refused as a tag or simple value', (_, hex) => {
     expect(parseError(bytes(hex))).toMatch(/a tag|a simple value/);
   });
 
@@ -49,8 +49,8 @@ describe('hostile CBOR', () => {
     ['bytes of 2^32 - 1', '5affffffff'],
     ['bytes of 2^64 - 1', '5bffffffffffffffff'],
     ['text of 2^31', '7a80000000'],
-    ['array that has one item of two', '8200'],
-    ['map that has a key only', 'a16161'],
+    ['array with one item of two', '8200'],
+    ['map with a key but no value', 'a16161'],
     ['chunk longer than the rest', '5f5a7fffffff00ff'],
   ])('%s ends early', (_, hex) => {
     expect(parseError(bytes(hex))).toMatch('an early end');
@@ -65,7 +65,7 @@ describe('hostile CBOR', () => {
     expect(parseError(nested(100_000, open))).toMatch(/too much nesting|a tag|a key that is not text/);
   });
 
-  test('sixteen levels are read and seventeen are not', () => {
+  test('sixteen levels are decoded and seventeen are refused', () => {
     expect(JSON.stringify(decode(nested(16, 0x81)))).toBe(`${'['.repeat(16)}0${']'.repeat(16)}`);
     expect(parseError(nested(17, 0x81))).toMatch('too much nesting');
     expect(() => decode(nested(5, 0x81), { depth: 4 })).toThrow('too much nesting');
@@ -113,7 +113,7 @@ describe('hostile CBOR', () => {
     expect(parseError(bytes(hex))).toMatch(reason);
   });
 
-  test('the largest integers of 53 bits are read', () => {
+  test('the largest integers of 53 bits are decoded', () => {
     expect(decode(bytes('1b001fffffffffffff'))).toBe(Number.MAX_SAFE_INTEGER);
     expect(decode(bytes('3b001ffffffffffffe'))).toBe(Number.MIN_SAFE_INTEGER);
   });
@@ -125,7 +125,7 @@ describe('hostile CBOR', () => {
     expect(parseError(encode(Array.from({ length: 65_536 }, () => 0)))).toMatch('too many items');
   });
 
-  test('names of the prototype are plain keys', () => {
+  test('names of prototype members are plain keys', () => {
     const decoded = decode(encode({ constructor: 1, toString: 2, hasOwnProperty: 3 })) as Record<string, unknown>;
     expect(Object.entries(decoded)).toEqual([
       ['constructor', 1],
@@ -135,7 +135,7 @@ describe('hostile CBOR', () => {
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   });
 
-  test('every cut of a message is refused', () => {
+  test('a message cut anywhere is refused', () => {
     const whole = encode({ a: [1, 2 ** 40, -5.5, 'text', 'y'.repeat(300)], b: { c: new Uint8Array(70), d: null }, e: true });
     for (let length = 0; length < whole.length; length++) parseError(whole.subarray(0, length));
   });
@@ -154,7 +154,7 @@ describe.each(seeds(1, 10))('seed %i', (seed) => {
   const readable = (data: Uint8Array): void => {
     try {
       const value = decode(data);
-      // What is read can be written and reads the same.
+      // A decoded item can be encoded, and then decodes to the same.
       expect(decode(encode(value as never))).toEqual(value);
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;

@@ -1,4 +1,4 @@
-/** Whose bodies make way when there is no room. What blocks look like is tried with the gateway (`test/client/gateway.test.ts`). */
+/** Which bodies are dropped when there is no room. `test/client/gateway.test.ts` tests the blocks themselves. */
 import { describe, expect, test } from 'vitest';
 import { blockValue } from '../../../protocol/coap/block.ts';
 import type { CoapMessage } from '../../../protocol/coap/message.ts';
@@ -19,7 +19,7 @@ function upload(number: number, more = true): CoapMessage {
 function download(code: number, number: number): CoapMessage {
   return message(code, [uintOptionOf(OptionNumber.BLOCK2, blockValue({ number, more: false, exponent: 6 }))]);
 }
-/** Has the request answered. */
+/** Answers the request. */
 function answer(transfers: BlockTransfers, peer: string, request: CoapMessage, reply: CoapReply): CoapMessage {
   const taken = transfers.take(peer, request, 0);
   return 'answer' in taken ? taken.answer : transfers.reply(taken.request, reply, 0);
@@ -28,11 +28,11 @@ const codeOf = (taken: Taken): number => ('answer' in taken ? taken.answer.code 
 const CONTINUE = 95;
 const OUT_OF_RESOURCES = 163;
 
-describe('bodies of answers, kept for those who may ask on', () => {
+describe('answer bodies, kept for clients that may ask for more blocks', () => {
   test.each([
     ['in number', 64, 2000],
     ['in bytes', 16, 1 << 20],
-  ])('make way for a body that comes, %s', (_, peers, length) => {
+  ])('make room for a request body when they reach the limit %s', (_, peers, length) => {
     const transfers = new BlockTransfers(() => 0);
     for (let i = 0; i < peers; i++) answer(transfers, `reader ${i}`, message(GET), { status: 205, payload: new Uint8Array(length) });
     expect(codeOf(transfers.take('writer', upload(0), 1))).toBe(CONTINUE);
@@ -40,7 +40,7 @@ describe('bodies of answers, kept for those who may ask on', () => {
     expect(transfers.take('writer', upload(2, false), 1)).toMatchObject({ request: { message: { payload: { length: 3072 } } } });
   });
 
-  test('do so one by one: the newest is still there', () => {
+  test('are dropped one by one, oldest first', () => {
     const transfers = new BlockTransfers(() => 0);
     const payload = new Uint8Array(2000);
     for (let i = 0; i < 64; i++) answer(transfers, `reader ${i}`, message(POST), { status: 205, payload });
@@ -51,7 +51,7 @@ describe('bodies of answers, kept for those who may ask on', () => {
   });
 });
 
-test('bodies that come do not make way for one another', () => {
+test('request bodies do not displace one another', () => {
   const transfers = new BlockTransfers(() => 0);
   for (let i = 0; i < 64; i++) expect(codeOf(transfers.take(`writer ${i}`, upload(0), 0))).toBe(CONTINUE);
   expect(codeOf(transfers.take('one more', upload(0), 0))).toBe(OUT_OF_RESOURCES);
@@ -61,7 +61,7 @@ test.each<[string, CoapOption[], CoapOption[]]>([
   ['a Request-Tag of 9 bytes', [{ number: 292, value: new Uint8Array(9) }], []],
   ['a Content-Format of 3 bytes', [{ number: 12, value: new Uint8Array(3) }], []],
   ['a second Content-Format', [uintOptionOf(12, 60)], [uintOptionOf(12, 60), uintOptionOf(12, 50)]],
-])('which body a block belongs to does not depend on options that are ignored: %s', (_, first, second) => {
+])('ignored options do not decide to which body a block belongs: %s', (_, first, second) => {
   const transfers = new BlockTransfers(() => 0);
   const [begin, end] = [upload(0), upload(1, false)];
   expect(codeOf(transfers.take('peer', { ...begin, options: [...begin.options, ...first] }, 0))).toBe(CONTINUE);
@@ -72,7 +72,7 @@ test.each<[string, CoapOption[], CoapOption[]]>([
 describe('a refusal', () => {
   const long = { status: 400, contentFormat: 60, payload: Uint8Array.from({ length: 2500 }, (_, i) => i & 255) };
 
-  test('with a long body comes in blocks as any answer does', () => {
+  test('with a long body is sent in blocks, as any answer is', () => {
     const transfers = new BlockTransfers(() => 0);
     const blocks = [message(POST), download(POST, 1), download(POST, 2)].map((request) => answer(transfers, 'peer', request, long));
     expect(blocks.map(({ code, payload }) => [code, payload.length])).toEqual([
@@ -83,7 +83,7 @@ describe('a refusal', () => {
     expect(Buffer.concat(blocks.map(({ payload }) => payload))).toEqual(Buffer.from(long.payload));
   });
 
-  test('that fits is told whichever block was asked for', () => {
+  test('that fits into one block is sent whole, whichever block was asked for', () => {
     const transfers = new BlockTransfers(() => 0);
     const { code, payload } = answer(transfers, 'peer', download(GET, 3), { status: 404, payload: new Uint8Array(5) });
     expect([code, payload.length]).toEqual([132, 5]);

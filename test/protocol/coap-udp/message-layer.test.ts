@@ -1,4 +1,6 @@
-/** What the message layer of a CoAP server keeps, and for how long. What it does is tried with the gateway (`test/client/gateway.test.ts`). */
+/**
+ * What the message layer of a CoAP server keeps, and for how long. `test/client/gateway.test.ts` tests what it does.
+ */
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { CoapMessage } from '../../../protocol/coap/message.ts';
@@ -16,7 +18,7 @@ const response: CoapMessage = { code: 69, token: TOKEN, options: [], payload: EM
 test.each([
   ['confirmable', MessageType.CONFIRMABLE],
   ['non-confirmable', MessageType.NON_CONFIRMABLE],
-])('of a %s request that was answered its bytes are not kept, and it still reaches nobody twice', async (_, type) => {
+])('an answered %s request is delivered only once, although its bytes are not kept', async (_, type) => {
   const kept: WeakRef<ArrayBufferLike>[] = [];
   const layer = new MessageLayer(() => 0);
   const take = ({ message }: DatagramRequest): void => void kept.push(new WeakRef(message.payload.buffer));
@@ -25,13 +27,13 @@ test.each([
   sent += answered(layer, encodeDatagram(type, 7, request), 1, take);
   expect(kept).toHaveLength(20);
   expect(sent).toBe(type === MessageType.CONFIRMABLE ? 21 : 20);
-  // What a WeakRef was made of is held until the end of the task.
+  // The target of a new WeakRef stays alive until the end of the task.
   await nextTask();
   collectGarbage();
   expect(kept.filter((each) => each.deref() !== undefined)).toEqual([]);
 });
 
-test('any number of non-confirmable requests leaves a notification that waits for its acknowledgement alone', () => {
+test('any number of non-confirmable requests does not affect a notification that waits for its acknowledgement', () => {
   const layer = new MessageLayer(() => 0);
   const notification = layer.send(PEER, response, { confirmable: true, reported: true }, 0);
   const small = { ...request, payload: EMPTY };
@@ -43,7 +45,7 @@ test('any number of non-confirmable requests leaves a notification that waits fo
   expect([layer.nextEvent(), layer.nextTimeout()]).toEqual([null, Number.POSITIVE_INFINITY]);
 });
 
-test('of more messages than it keeps the oldest is given up, and one that was taken back is not reported', () => {
+test('the oldest message is given up when too many wait, and a cancelled one is not reported', () => {
   const layer = new MessageLayer(() => 0);
   const [first, second] = Array.from({ length: 1024 }, () => layer.send(PEER, response, { confirmable: true, reported: true }, 0));
   expect(layer.nextEvent()).toBeNull();
@@ -54,7 +56,7 @@ test('of more messages than it keeps the oldest is given up, and one that was ta
   expect(layer.nextEvent()).toBeNull();
 });
 
-test('of more requests than it remembers the oldest goes: the next peer is answered, a repeat of that one is a request again', () => {
+test('the oldest remembered request is forgotten when there are too many: other peers are answered, and its repeat is a new request', () => {
   const layer = new MessageLayer(() => 0);
   const from = (name: string): Path => ({ ...PEER, key: name });
   const small = { ...request, payload: EMPTY };
@@ -70,7 +72,7 @@ test('of more requests than it remembers the oldest goes: the next peer is answe
   expect(ask('first', 1)).toBe(1);
 });
 
-test('a message without acknowledgement is repeated four times, after pauses that double, and then given up (RFC 7252 §4.2)', () => {
+test('an unacknowledged message is repeated four times, after pauses that double, and then given up (RFC 7252 §4.2)', () => {
   const layer = new MessageLayer(() => 0);
   const sent = layer.send(PEER, response, { confirmable: true, reported: true }, 0);
   const times: number[] = [];
@@ -82,7 +84,7 @@ test('a message without acknowledgement is repeated four times, after pauses tha
   expect(layer.nextEvent()).toEqual({ kind: 'delivery', sent, delivery: 'unanswered' });
 });
 
-test('an id means the same request for EXCHANGE_LIFETIME, and then another one (RFC 7252 §4.8.2)', () => {
+test('a message id means the same request for EXCHANGE_LIFETIME, and then a new one (RFC 7252 §4.8.2)', () => {
   const layer = new MessageLayer(() => 0);
   let requests = 0;
   const ask = (now: number) => answered(layer, encodeDatagram(MessageType.CONFIRMABLE, 7, request), now, () => requests++);
@@ -90,11 +92,11 @@ test('an id means the same request for EXCHANGE_LIFETIME, and then another one (
   expect([ask(247_000), requests]).toEqual([1, 2]);
 });
 
-/** Has the layer receive a datagram and answers the request in it. @returns datagrams that left */
+/** Passes a datagram to the layer and answers the request in it. @returns number of datagrams sent */
 function answered(layer: MessageLayer, datagram: Uint8Array, now: number, take: (request: DatagramRequest) => void = () => {}): number {
   layer.receive(datagram, PEER, now);
   for (let event = layer.nextEvent(); event !== null; event = layer.nextEvent()) {
-    if (event.kind !== 'request') throw new Error('no delivery was to be reported');
+    if (event.kind !== 'request') throw new Error('no delivery should have been reported');
     take(event.request);
     layer.respond(event.request, response, now);
   }

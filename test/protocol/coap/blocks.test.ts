@@ -1,4 +1,7 @@
-/** Single blocks that do not fit what came before (RFC 7959, RFC 8323 §6). The flows the standards show are in `rfc-exchanges.test.ts`. */
+/**
+ * Blocks that do not fit what came before (RFC 7959, RFC 8323 §6). `rfc-exchanges.test.ts` has the flows of the
+ * standards.
+ */
 import { describe, expect, test } from 'vitest';
 import type { CoapMessage } from '../../../protocol/coap/index.ts';
 import { OptionNumber } from '../../../protocol/coap/options.ts';
@@ -15,7 +18,7 @@ describe('blocks', () => {
         message(3, [1], [...path('a'), option(27, blockNumber(2, 0, 7))], new Uint8Array(1)),
       ],
     ],
-    ['a middle without beginning', 0x88, [message(3, [1], [...path('a'), option(27, blockNumber(1, 1, 7))], new Uint8Array(KIB))]],
+    ['a middle block without a first one', 0x88, [message(3, [1], [...path('a'), option(27, blockNumber(1, 1, 7))], new Uint8Array(KIB))]],
     [
       'another path',
       0x88,
@@ -32,16 +35,20 @@ describe('blocks', () => {
         message(2, [1], [...path('a'), option(27, blockNumber(1, 0, 7))], new Uint8Array(1)),
       ],
     ],
-    ['a BERT block of no whole kilobytes', 0x80, [message(3, [1], [...path('a'), option(27, blockNumber(0, 1, 7))], new Uint8Array(1000))]],
+    [
+      'a BERT block that is not a multiple of 1 KiB',
+      0x80,
+      [message(3, [1], [...path('a'), option(27, blockNumber(0, 1, 7))], new Uint8Array(1000))],
+    ],
     ['an empty BERT block before the last', 0x80, [message(3, [1], [...path('a'), option(27, blockNumber(0, 1, 7))])]],
     ['a short block before the last', 0x80, [message(3, [1], [...path('a'), option(27, blockNumber(0, 1, 3))], new Uint8Array(127))]],
     ['a last block that is too long', 0x80, [message(3, [1], [...path('a'), option(27, blockNumber(0, 0, 3))], new Uint8Array(129))]],
     [
-      'a size announced above the limit',
+      'an announced size above the limit',
       0x8d,
       [message(3, [1], [...path('a'), option(27, blockNumber(0, 1, 7)), option(60, 1 << 21)], new Uint8Array(KIB))],
     ],
-    ['a block of an answer that is not kept', 0x88, [message(1, [1], [...path('a'), option(23, blockNumber(1, 0, 7))])]],
+    ['a request for a block of an answer that is not kept', 0x88, [message(1, [1], [...path('a'), option(23, blockNumber(1, 0, 7))])]],
   ])('%s is answered 0x%s', (_, code, messages) => {
     const server = lone();
     for (const each of messages) server.receive(each, 0);
@@ -84,7 +91,7 @@ describe('blocks', () => {
     expect(pair.run()).toMatchObject([{ kind: 'failed', id, error: { code: 'BAD_RESPONSE' } }]);
   });
 
-  test('a pause of the channel costs a response in blocks no time, and nothing is due meanwhile', () => {
+  test('a pause of the channel does not count against a response in blocks, and nothing is due meanwhile', () => {
     const pair = new Pair({ transferTimeout: 1000 });
     const id = pair.client.request({ method: 'GET', path: '/' }, 0, { timeout: Number.POSITIVE_INFINITY });
     pair.step();
@@ -99,7 +106,7 @@ describe('blocks', () => {
     expect(pair.run()).toMatchObject([{ kind: 'response', id, response: { status: 205 } }]);
   });
 
-  test('so does an upload, and after the pause it is given up in its time', () => {
+  test('a pause does not count against an upload either, which is given up in its time afterwards', () => {
     const pair = new Pair({ transferTimeout: 1000 });
     const id = pair.client.request({ method: 'PUT', path: '/', payload: new Uint8Array(3 * R) }, 0, { timeout: Number.POSITIVE_INFINITY });
     pair.step();
@@ -116,7 +123,7 @@ describe('blocks', () => {
 
   const etag = (value: number) => ({ number: OptionNumber.ETAG, value: Uint8Array.of(value) });
 
-  test('of an observed resource a block of another body is ignored, and the body at hand completes', () => {
+  test('a block of another body of an observed resource is ignored, and the current body completes', () => {
     const client = lone();
     client.request({ method: 'GET', path: '/a', observe: 0 }, 0);
     const { token } = next(client)!;
@@ -134,9 +141,9 @@ describe('blocks', () => {
   });
 
   test.each<[string, [tag: number, number: number, more: number][]]>([
-    ['begins in the middle', [[1, 1, 0]]],
+    ['begins with a middle block', [[1, 1, 0]]],
     [
-      'goes on with a block of another body (RFC 7959 §2.4)',
+      'continues with a block of another body (RFC 7959 §2.4)',
       [
         [1, 0, 1],
         [2, 1, 0],
@@ -167,7 +174,7 @@ describe('blocks', () => {
     expect(client.nextEvent()).toBeNull();
   });
 
-  test('the first answer of an observation that begins in the middle fails it at once', () => {
+  test('an observation fails at once when its first answer begins with a middle block', () => {
     const client = lone();
     const id = client.request({ method: 'GET', path: '/a', observe: 0 }, 0);
     const { token } = next(client)!;
@@ -175,7 +182,7 @@ describe('blocks', () => {
     expect(client.nextEvent()).toMatchObject({ kind: 'failed', id, error: { code: 'BAD_RESPONSE' } });
   });
 
-  test('4.08 with the ETag of a body that is not at hand fails a request that observes nothing', () => {
+  test('4.08 with the ETag of an unknown body fails a request that observes nothing', () => {
     const client = lone();
     const id = client.request({ method: 'GET', path: '/a' }, 0);
     const { token } = next(client)!;

@@ -1,4 +1,4 @@
-/** Bodies of requests and replies from nothing to many blocks, and their limits. */
+/** Bodies of requests and replies, from empty to many blocks, and their limits. */
 import { describe, expect, test } from 'vitest';
 import { decodeMessage, Exchanges, type ExchangesEvent } from '../../../protocol/coap/index.ts';
 import { OptionNumber, readUint } from '../../../protocol/coap/options.ts';
@@ -34,7 +34,7 @@ describe('bodies', () => {
     },
   );
 
-  test('that fit one message have no block option, larger ones have', () => {
+  test('that fit one message have no block option; larger ones have one', () => {
     const overhead = 2 + 8 + 5 + 1; // head, token, path, payload marker
     for (const [length, blocks] of [
       [R - overhead, 0],
@@ -48,7 +48,7 @@ describe('bodies', () => {
     }
   });
 
-  test('travel the other way round as well', () => {
+  test('arrive in the other direction as well', () => {
     const pair = new Pair();
     const body = randomBytes(seededRandom(5), 200_000);
     pair.server.request({ method: 'PUT', path: '/p2p/connect', payload: body }, 0);
@@ -77,7 +77,7 @@ describe('bodies', () => {
     expect(pair.log).toHaveLength(2);
   });
 
-  test('that lie about their size are refused where they pass the limit', () => {
+  test('that announce a false size are refused where they pass the limit', () => {
     const server = new Exchanges({ randomToken: () => new Uint8Array(8), maxBody: 65_536 + KIB });
     server.receive(message(3, [1], [...path('a'), option(27, blockNumber(0, 1, 7))], new Uint8Array(65_536)), 0);
     expect(next(server)!.code).toBe(0x5f);
@@ -86,7 +86,7 @@ describe('bodies', () => {
     expect(server.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
   });
 
-  test('of a response above our limit fail, whether announced or not', () => {
+  test('of a response above our limit fail the request, announced or not', () => {
     const body = new Uint8Array(200_000);
     const pair = new Pair();
     const small = new Exchanges({ randomToken: (length) => new Uint8Array(length), maxBody: 100_000 });
@@ -107,14 +107,14 @@ describe('bodies', () => {
     expect(small.nextEvent()).toMatchObject({ kind: 'failed', error: { code: 'BAD_RESPONSE' } });
   });
 
-  test('of our own reply above our limit become 5.00', () => {
+  test('of our own reply above the limit become 5.00', () => {
     const pair = new Pair({ maxBody: 100_000 });
     pair.client.request({ method: 'GET', path: '/' }, 0);
     const events = pair.run(answering(pair, () => ({ status: 205, payload: new Uint8Array(100_001) })));
     expect(responseOf(events[0]).response.status).toBe(500);
   });
 
-  test('in small blocks do not keep the large messages that brought them', () => {
+  test('in small blocks do not keep the large messages that carried them', () => {
     const server = lone();
     const padding = Array.from({ length: 60 }, () => ({ number: 2048, value: new Uint8Array(1034) }));
     for (let number = 0; number < 8; number++) {
@@ -128,7 +128,7 @@ describe('bodies', () => {
     expect([event.request.payload.length, event.request.payload.buffer.byteLength]).toEqual([128, 128]);
   });
 
-  test('under way are limited in number, and free again when done or given up', () => {
+  test('in transfer are limited in number, and free their slot when done or given up', () => {
     const pair = new Pair({ maxTransfers: 2, transferTimeout: 1000 });
     const first = (token: number): Uint8Array => message(3, [token], [...path('a'), option(27, blockNumber(0, 1, 7))], new Uint8Array(KIB));
     for (const token of [1, 2, 3]) pair.server.receive(first(token), 0);
@@ -137,12 +137,12 @@ describe('bodies', () => {
     pair.advance(1000);
     pair.server.receive(first(4), pair.now);
     expect(next(pair.server)!.code).toBe(0x5f);
-    // The one given up is gone.
+    // The upload that was given up is gone.
     pair.server.receive(message(3, [1], [...path('a'), option(27, blockNumber(1, 0, 7))], new Uint8Array(1)), pair.now);
     expect(next(pair.server)!.code).toBe(0x88);
   });
 
-  test('of replies nobody fetches are given up', () => {
+  test('of replies that are not fetched are given up', () => {
     const pair = new Pair({ maxTransfers: 1, transferTimeout: 1000 });
     pair.client.request({ method: 'GET', path: '/' }, 0);
     pair.step();

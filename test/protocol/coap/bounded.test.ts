@@ -1,4 +1,4 @@
-/** An end that asks and takes nothing: what waits for it stays bounded. */
+/** What waits for an end that sends requests and takes no messages stays bounded. */
 import { describe, expect, test } from 'vitest';
 import { BERT, blockValue } from '../../../protocol/coap/block.ts';
 import { BodyRoom, decodeMessage, Exchanges, encodeMessage } from '../../../protocol/coap/index.ts';
@@ -23,7 +23,7 @@ function waiting(exchanges: Exchanges): number {
 }
 
 describe('an end that takes no messages', () => {
-  test('cannot pile up requests for blocks by beginning its answer again and again', () => {
+  test('cannot pile up requests for blocks by sending the first block of its answer repeatedly', () => {
     const client = end();
     client.request({ method: 'GET', path: '/large' }, 0);
     const { token } = decodeMessage(client.transmit()!);
@@ -36,7 +36,7 @@ describe('an end that takes no messages', () => {
   test.each([
     ['POST', POST],
     ['GET', GET],
-  ])('cannot pile up notifications by observing and leaving (%s)', (_, code) => {
+  ])('cannot pile up notifications by starting and ending observations (%s)', (_, code) => {
     const server = end();
     const observe = (method: number, value: number, token: Uint8Array): void => {
       const options = [{ number: OptionNumber.URI_PATH, value: Uint8Array.of(0x74) }, uintOptionOf(OptionNumber.OBSERVE, value)];
@@ -51,14 +51,14 @@ describe('an end that takes no messages', () => {
       observe(POST, 1, token);
     }
     expect(server.stats().incoming).toBe(0);
-    // The bounded number of automatic answers, and no notification.
+    // Automatic answers up to their limit, and no notification.
     expect(waiting(server)).toBeLessThanOrEqual(256);
   });
 });
 
-describe('bodies in blocks of many channels', () => {
+describe('bodies in blocks over many channels', () => {
   const MIB = 1 << 20;
-  /** Begins an upload: `blocks` of 64 KiB, none the last. @returns the statuses answered */
+  /** Begins an upload with `blocks` of 64 KiB, none of them the last. @returns the codes of the answers */
   const upload = (server: Exchanges, token: number, blocks: number): number[] => {
     for (let i = 0; i < blocks; i++) {
       const block = uintOptionOf(OptionNumber.BLOCK1, blockValue({ number: 64 * i, more: true, exponent: BERT }));
@@ -70,7 +70,7 @@ describe('bodies in blocks of many channels', () => {
     return codes;
   };
 
-  test('share one room, and give it back however they end', () => {
+  test('share one memory limit, and give their share back however they end', () => {
     const bodyRoom = new BodyRoom(2 * MIB);
     const random = seededRandom(1);
     const channels = Array.from({ length: 20 }, () => new Exchanges({ randomToken: (length) => randomBytes(random, length), bodyRoom }));
@@ -84,7 +84,7 @@ describe('bodies in blocks of many channels', () => {
     expect(upload(channels[5]!, 9, 15)).toEqual(Array(15).fill(0x5f));
   });
 
-  test('replies take it too', () => {
+  test('are counted for replies, too', () => {
     const bodyRoom = new BodyRoom(MIB);
     const random = seededRandom(2);
     const server = new Exchanges({ randomToken: (length) => randomBytes(random, length), bodyRoom });

@@ -1,4 +1,4 @@
-/** Messages that mean nothing here, or nothing at all: dropped, refused, counted, and never thrown about. */
+/** Meaningless and malformed messages are dropped, refused or counted, and never throw. */
 import { describe, expect, test } from 'vitest';
 import { type CoapMessage, Exchanges } from '../../../protocol/coap/index.ts';
 import { OptionNumber } from '../../../protocol/coap/options.ts';
@@ -6,11 +6,11 @@ import { seeds, size } from '../../support/size.ts';
 import { ascii, block, blockNumber, message, next, option, path, R, responseOf, textOf, textOption } from './messages.ts';
 import { answering, lone, Pair, randomBytes, seededRandom } from './pair.ts';
 
-describe('messages that mean nothing', () => {
+describe('meaningless messages', () => {
   test.each<[string, Uint8Array, 'malformed' | 'ignored' | 'unmatched']>([
     ['an empty message', message(0, [], []), 'ignored'],
     ['a signal', message(0xe1, [], []), 'ignored'],
-    ['a response nobody asked for', message(0x45, [1, 2], []), 'unmatched'],
+    ['a response to no request', message(0x45, [1, 2], []), 'unmatched'],
     ['a response with an empty token', message(0x45, [], []), 'unmatched'],
     ['class 1', message(0x21, [], []), 'malformed'],
     ['class 3', message(0x60, [], []), 'malformed'],
@@ -41,7 +41,7 @@ describe('messages that mean nothing', () => {
   test.each<[string, Uint8Array]>([
     ['an answer', Uint8Array.of(8, 0x45, 9, 9, 9, 9, 9, 9, 9, 9, 0xff)],
     ['a message without a class', Uint8Array.of(8, 0x25, 9, 9, 9, 9, 9, 9, 9, 9)],
-  ])('%s that is malformed fails the request whose token it has', (_, bytes) => {
+  ])('a malformed message (%s) fails the request with its token', (_, bytes) => {
     const client = lone();
     const id = client.request({ method: 'GET', path: '/' }, 0);
     client.receive(bytes, 0);
@@ -50,7 +50,7 @@ describe('messages that mean nothing', () => {
     expect([client.stats().requests, client.nextEvent()]).toEqual([0, null]);
   });
 
-  test('a request that is malformed fails no request of ours with the same token', () => {
+  test('a malformed request does not fail our own request with the same token', () => {
     const client = lone();
     client.request({ method: 'GET', path: '/' }, 0);
     client.receive(Uint8Array.of(8, 1, 9, 9, 9, 9, 9, 9, 9, 9, 0xff), 0);
@@ -79,7 +79,7 @@ describe('messages that mean nothing', () => {
     ['a dot segment', 1, path('..'), 0x80, 'The path has a dot segment'],
     ['FETCH', 5, [], 0x84, 'Unknown method'],
     ['method 0.31', 31, [], 0x84, 'Unknown method'],
-  ])('a request with %s is refused with a text', (_, code, options, status, text) => {
+  ])('a request with %s is refused with a reason', (_, code, options, status, text) => {
     const server = lone();
     server.receive(message(code, [4], options), 0);
     const answer = next(server)!;
@@ -87,7 +87,7 @@ describe('messages that mean nothing', () => {
     expect(server.nextEvent()).toBeNull();
   });
 
-  test('Uri-Host, Uri-Port and unknown elective options are taken', () => {
+  test('Uri-Host, Uri-Port and unknown elective options are accepted', () => {
     const server = lone();
     server.receive(
       message(
@@ -110,7 +110,7 @@ describe('messages that mean nothing', () => {
     });
   });
 
-  test('Uri-Query is taken where the application wants it', () => {
+  test('Uri-Query is accepted where the application reads it', () => {
     const server = new Exchanges({ randomToken: () => new Uint8Array(8), criticalOptions: [OptionNumber.URI_QUERY] });
     const client = lone();
     client.request({ method: 'GET', path: '/sensors', query: ['u=Cel', 'ü'] }, 0);
@@ -118,7 +118,7 @@ describe('messages that mean nothing', () => {
     expect(server.nextEvent()).toMatchObject({ kind: 'request', request: { query: ['u=Cel', 'ü'] } });
   });
 
-  test('of an elective option that is repeated the first counts, and one of a wrong length is ignored', () => {
+  test('the first value of a repeated elective option counts, and one of a wrong length is ignored', () => {
     const server = lone();
     const options = [option(6, 0), option(6, 1), option(12, 60), option(12, 50), { number: 60, value: new Uint8Array(5).fill(255) }];
     server.receive(message(1, [4], options), 0);
@@ -139,7 +139,7 @@ describe('messages that mean nothing', () => {
     expect(client.nextEvent()).toMatchObject({ kind: 'failed', id, error: { code: 'BAD_RESPONSE', message: text } });
   });
 
-  test('of an elective option of a response that is repeated the first counts, and one of a wrong length is ignored', () => {
+  test('in a response the first value of a repeated elective option counts, and one of a wrong length is ignored', () => {
     const client = lone();
     client.request({ method: 'GET', path: '/' }, 0);
     const { token } = next(client)!;
@@ -154,7 +154,7 @@ describe('messages that mean nothing', () => {
     expect(server.stats()).toMatchObject({ incoming: 1, duplicates: 2 });
   });
 
-  test('automatic answers that nobody takes are bounded', () => {
+  test('automatic answers that the peer does not take are bounded', () => {
     const server = lone();
     for (let i = 0; i < 10_000; i++) server.receive(message(5, [i & 255, i >> 8], []), 0);
     let waiting = 0;
@@ -163,7 +163,7 @@ describe('messages that mean nothing', () => {
     expect(server.stats().dropped).toBe(10_000 - 256);
   });
 
-  test('asking for the same block again and again queues one answer', () => {
+  test('repeated requests for the same block queue one answer', () => {
     const server = lone();
     server.receive(message(1, [4], []), 0);
     server.respond(1, { status: 205, payload: new Uint8Array(3 * R) }, 0);
@@ -173,7 +173,7 @@ describe('messages that mean nothing', () => {
 });
 
 describe.each(seeds(1, 10))('seed %i', (seed) => {
-  test('random and mutated messages never throw, and both ends stay usable', () => {
+  test('random and mutated messages throw nothing and leave both ends usable', () => {
     const random = seededRandom(seed);
     const pair = new Pair({ maxRequests: 8, maxTransfers: 4 });
     for (let i = 0; i < 5; i++)

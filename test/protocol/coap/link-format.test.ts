@@ -1,4 +1,4 @@
-/** CoRE Link Format against the examples of RFC 6690 §5 and what it says of filters in §4.1; hostile documents. */
+/** CoRE Link Format against the examples of RFC 6690 §5 and the filters of §4.1; hostile documents. */
 import { describe, expect, test } from 'vitest';
 import { attributeOf, type CoreLink, decodeLinks, encodeLinks, filterLinks } from '../../../protocol/coap/index.ts';
 
@@ -49,7 +49,7 @@ const links: readonly CoreLink[] = [
 ];
 
 describe('documents', () => {
-  test('the examples of RFC 6690 §5 are read', () => {
+  test('the examples of RFC 6690 §5 are parsed', () => {
     expect(decodeLinks(SENSORS)).toEqual(links);
     expect(decodeLinks('</sensors>;ct=40')).toEqual([{ href: '/sensors', attributes: [['ct', '40']] }]);
     expect(decodeLinks('</firmware/v2.1>;rt="firmware";sz=262144')).toEqual([
@@ -73,7 +73,7 @@ describe('documents', () => {
     expect(decodeLinks('')).toEqual([]);
   });
 
-  test('what is written is read again', () => {
+  test('written documents survive a round trip', () => {
     const hard: CoreLink[] = [
       {
         href: '/a,b;c',
@@ -108,7 +108,7 @@ describe('documents', () => {
     '</x>;;a',
   ])('malformed: %s', (text) => expect(() => decodeLinks(text)).toThrow(expect.objectContaining({ code: 'PARSE' })));
 
-  test('more links than anybody reads are refused', () => {
+  test('too many links are refused', () => {
     expect(() => decodeLinks('</>,'.repeat(5000))).toThrow(/more than 4096 links/);
   });
 
@@ -117,7 +117,7 @@ describe('documents', () => {
     { href: '/a b', attributes: [] },
     { href: '/', attributes: [['a b', '1']] },
     { href: '/', attributes: [['title', 'a\nb']] },
-  ])('what the format cannot hold is not written: %j', (link) => {
+  ])('links that the format cannot express are refused: %j', (link) => {
     expect(() => encodeLinks([link])).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 });

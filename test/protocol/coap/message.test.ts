@@ -1,4 +1,7 @@
-/** Messages against the `coap-packet` library and against broken bytes; the examples of the standards are in `rfc-messages.test.ts`. */
+/**
+ * Messages against the `coap-packet` library and against broken bytes. `rfc-messages.test.ts` has the examples of the
+ * standards.
+ */
 import { generate, parse } from 'coap-packet';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -18,7 +21,7 @@ import { seeds, size } from '../../support/size.ts';
 import { ascii, fromUdp, normal, textOption as option } from './messages.ts';
 import { randomBytes, seededRandom } from './pair.ts';
 
-/** One of our messages as a datagram of RFC 7252. */
+/** Converts one of our messages to a datagram of RFC 7252. */
 const toUdp = (message: Uint8Array): Buffer => Buffer.from([0x40 | message[0]!, message[1]!, 0x7d, 0x34, ...message.subarray(2)]);
 
 const messages = fc.record({
@@ -41,7 +44,7 @@ describe('messages', () => {
     );
   });
 
-  test('coap-packet reads what we write', () => {
+  test('coap-packet decodes what we encode', () => {
     fc.assert(
       fc.property(messages, (message) => {
         fc.pre(message.code !== 0);
@@ -56,7 +59,7 @@ describe('messages', () => {
     );
   });
 
-  test('we read what coap-packet writes, with its option names and codes', () => {
+  test('we decode what coap-packet encodes, with its option names and codes', () => {
     const numbers: Record<string, number> = {
       'If-Match': OptionNumber.IF_MATCH,
       'Uri-Host': OptionNumber.URI_HOST,
@@ -97,7 +100,7 @@ describe('messages', () => {
     }
   });
 
-  test.each([0, 12, 13, 14, 268, 269, 270, 1034])('options of %i bytes and of that number', (length) => {
+  test.each([0, 12, 13, 14, 268, 269, 270, 1034])('options of %i bytes with that number survive a round trip', (length) => {
     const options = [
       { number: length, value: new Uint8Array(length).fill(7) },
       { number: 0xffff, value: new Uint8Array(0) },
@@ -107,7 +110,7 @@ describe('messages', () => {
     expect(parse(toUdp(encodeMessage(message))).options).toHaveLength(2);
   });
 
-  test('the largest message fits and one byte more does not', () => {
+  test('the largest message is encoded and one byte more is refused', () => {
     const message = { code: 2, token: new Uint8Array(8), options: [], payload: new Uint8Array(MAX_MESSAGE - 11) };
     expect(encodeMessage(message)).toHaveLength(MAX_MESSAGE);
     expect(() => encodeMessage({ ...message, payload: new Uint8Array(MAX_MESSAGE - 10) })).toThrow(LocalError);
@@ -116,13 +119,13 @@ describe('messages', () => {
 
   test.each<[string, Partial<CoapMessage>]>([
     ['a code of 256', { code: 256 }],
-    ['a code that is no integer', { code: 1.5 }],
+    ['a code that is not an integer', { code: 1.5 }],
     ['a token of 9 bytes', { token: new Uint8Array(9) }],
     ['an option number of 65536', { options: [{ number: 65_536, value: new Uint8Array(0) }] }],
     ['a negative option number', { options: [{ number: -1, value: new Uint8Array(0) }] }],
     ['an option of 1035 bytes', { options: [{ number: 35, value: new Uint8Array(1035) }] }],
     ['too many options', { options: Array.from({ length: MAX_OPTIONS + 1 }, () => option(11, 'a')) }],
-  ])('%s cannot be sent', (_, part) => {
+  ])('%s cannot be encoded', (_, part) => {
     const message = { code: 1, token: new Uint8Array(0), options: [], payload: new Uint8Array(0), ...part };
     expect(() => encodeMessage(message)).toThrow(LocalError);
   });
@@ -155,7 +158,7 @@ describe('messages', () => {
 });
 
 describe('codes and values', () => {
-  test('every status has its code and back', () => {
+  test('statuses map to codes and back', () => {
     for (let code = 0; code < 256; code++) {
       const kind = code >> 5;
       const status = statusOfCode(code);

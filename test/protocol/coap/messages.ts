@@ -1,4 +1,4 @@
-/** Short ways to write CoAP messages and to read what was sent, for tests. */
+/** Test helpers that write CoAP messages in short form and decode what was sent. */
 import { blockUnit, readBlock } from '../../../protocol/coap/block.ts';
 import {
   type CoapMessage,
@@ -10,14 +10,14 @@ import {
 } from '../../../protocol/coap/index.ts';
 import { OptionNumber, readUint, uintOptionOf } from '../../../protocol/coap/options.ts';
 
-/** Bytes of the largest message (PROTOCOL.md §5). */
+/** Size of the largest message, bytes (PROTOCOL.md §5). */
 export const R = 66_560;
 export const KIB = 1024;
 
 export const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);
 export const textOf = (payload: Uint8Array): string => new TextDecoder().decode(payload);
 
-/** Bytes given one by one and as texts. */
+/** Joins bytes that are given one by one and as texts. */
 export const frame = (...parts: (number | string)[]): Uint8Array =>
   Uint8Array.from(parts.flatMap((part) => (typeof part === 'number' ? [part] : [...ascii(part)])));
 
@@ -25,10 +25,10 @@ export const textOption = (number: number, value: string): CoapOption => ({ numb
 export const option = (number: number, value: number): CoapOption => uintOptionOf(number, value);
 export const path = (...segments: string[]): CoapOption[] => segments.map((segment) => textOption(OptionNumber.URI_PATH, segment));
 
-/** A datagram of RFC 7252 in our form: version, type and message id are not there. */
+/** Converts a datagram of RFC 7252 to our form, without version, type and message id. */
 export const fromUdp = (datagram: Uint8Array): Uint8Array => Uint8Array.of(datagram[0]! & 15, datagram[1]!, ...datagram.subarray(4));
 
-/** A message as plain arrays, for comparisons. */
+/** Returns a message as plain arrays, for comparisons. */
 export function normal({ code, token, options, payload }: CoapMessage): unknown {
   return { code, token: [...token], options: options.map(({ number, value }) => [number, ...value]), payload: [...payload] };
 }
@@ -40,10 +40,10 @@ export const message = (
   payload: Uint8Array = new Uint8Array(0),
 ): Uint8Array => encodeMessage({ code, token: Uint8Array.from(token), options, payload });
 
-/** Value of a block option. */
+/** Encodes the value of a block option. */
 export const blockNumber = (number: number, more: number, exponent: number): number => number * 16 + more * 8 + exponent;
 
-/** Block option of a message as text: number/more/exponent. */
+/** Returns a block option of a message as text: number/more/exponent. */
 export function block({ options }: CoapMessage, number: number): string | undefined {
   const option = options.find((candidate) => candidate.number === number);
   if (option === undefined) return undefined;
@@ -51,7 +51,7 @@ export function block({ options }: CoapMessage, number: number): string | undefi
   return `${n}/${more ? 1 : 0}/${exponent}`;
 }
 
-/** The same as the standards write it: number/more/size, BERT for exponent 7. */
+/** Returns it as the standards write it: number/more/size, BERT for exponent 7. */
 export function shownBlock({ options }: CoapMessage, number: number): string | undefined {
   const option = options.find((candidate) => candidate.number === number);
   if (option === undefined) return undefined;
@@ -59,7 +59,7 @@ export function shownBlock({ options }: CoapMessage, number: number): string | u
   return `${n}/${more ? 1 : 0}/${exponent === 7 ? 'BERT' : blockUnit(exponent)}`;
 }
 
-/** The next message an end sends, null for none. */
+/** Returns the next message that an end sends, null for none. */
 export function next(exchanges: Exchanges): CoapMessage | null {
   const bytes = exchanges.transmit();
   return bytes === null ? null : decodeMessage(bytes);

@@ -1,4 +1,7 @@
-/** Observations end to end (RFC 7641), messages overtaking each other included. The flows the standards show are in `rfc-exchanges.test.ts`. */
+/**
+ * Observations end to end (RFC 7641), also with reordered messages. `rfc-exchanges.test.ts` has the flows of the
+ * standards.
+ */
 import { describe, expect, test } from 'vitest';
 import type { ExchangesEvent } from '../../../protocol/coap/index.ts';
 import { readUint } from '../../../protocol/coap/options.ts';
@@ -25,7 +28,7 @@ describe('observation', () => {
     return state;
   };
 
-  /** A GET whose observation has begun. */
+  /** Starts an observation with GET. */
   const observed = () => {
     const pair = new Pair();
     const id = pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
@@ -36,7 +39,7 @@ describe('observation', () => {
     return { pair, id, observer, exchange: observer.exchange() };
   };
 
-  test('goes on until a reply without it', () => {
+  test('continues until a reply without Observe', () => {
     const pair = new Pair();
     const id = pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
     const observer = observing(pair);
@@ -71,7 +74,7 @@ describe('observation', () => {
     observer.run();
     expect(observer.cancelled).toEqual([exchange]);
     expect(pair.server.respond(exchange, { status: 205, observe: true }, 0)).toBe(false);
-    // The message that ends it is a request of its own and wants its answer.
+    // The message that ends the observation is a request itself and is answered.
     expect(observer.exchange()).not.toBe(exchange);
     pair.server.respond(observer.exchange(), { status: 205 }, 0);
     observer.run();
@@ -94,7 +97,7 @@ describe('observation', () => {
     expect(pair.client.stats().requests + pair.server.stats().incoming).toBe(0);
   });
 
-  test('is not begun where the request or the reply does not want it', () => {
+  test('does not begin when the request or the reply has no Observe', () => {
     for (const [observe, reply] of [
       [undefined, true],
       [0, false],
@@ -107,7 +110,7 @@ describe('observation', () => {
     }
   });
 
-  test('its end may overtake its beginning: the next notification is answered with the end again', () => {
+  test('ends even when its end overtakes its beginning: the next notification is answered with the end again', () => {
     const pair = new Pair();
     const id = pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
     pair.client.cancel(id);
@@ -128,7 +131,7 @@ describe('observation', () => {
     expect(pair.server.stats().incoming).toBe(0);
   });
 
-  test('that has begun leaves nothing behind when it is ended; one that may not have begun is remembered', () => {
+  test('leaves nothing behind once ended; one that may not have begun is remembered', () => {
     const { pair, id, observer, exchange } = observed();
     pair.client.cancel(id);
     observer.run();
@@ -138,7 +141,7 @@ describe('observation', () => {
     expect(pair.client.isIdle).toBe(false);
   });
 
-  test('only the newest of notifications that wait is sent', () => {
+  test('sends only the newest of the waiting notifications', () => {
     const pair = new Pair();
     pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
     const observer = observing(pair);
@@ -151,7 +154,7 @@ describe('observation', () => {
   test.each([
     ['larger than a body may be', { maxBody: 100_000 }, 100_001, 500],
     ['without room for its blocks', { maxTransfers: 0 }, 100_000, 503],
-  ])('a notification %s ends the observation at both ends', (_, options, length, status) => {
+  ])('ends at both ends with a notification %s', (_, options, length, status) => {
     const pair = new Pair(options);
     pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
     const observer = observing(pair);
@@ -163,7 +166,7 @@ describe('observation', () => {
     expect([pair.client.stats().requests, pair.server.stats().incoming]).toEqual([0, 0]);
   });
 
-  test('notifications that were overtaken are dropped', () => {
+  test('drops notifications that were overtaken', () => {
     const client = lone();
     client.request({ method: 'GET', path: '/', observe: 0 }, 0);
     const { token } = next(client)!;
@@ -174,19 +177,19 @@ describe('observation', () => {
     expect(seen).toEqual(['5', '7', '7', `${0x7ffff0}`, `${0xffffe0}`, '1', '2']);
   });
 
-  test('the first answer has a timeout, later ones do not', () => {
+  test('has a timeout for its first answer and none for later ones', () => {
     const pair = new Pair();
     const id = pair.client.request({ method: 'GET', path: '/', observe: 0 }, 0, { timeout: 1000 });
     pair.advance(1000);
     expect(pair.client.nextEvent()).toEqual({ kind: 'timeout', id });
-    // The end follows the beginning, so that the other end forgets it too.
+    // The end follows the beginning, so the other end forgets the observation, too.
     const codes = [next(pair.client)!, next(pair.client)!].map(({ options }) =>
       readUint(options.find(({ number }) => number === 6)!.value),
     );
     expect(codes).toEqual([0, 1]);
   });
 
-  test.each(seeds(10, 100))('with bodies in blocks ends with the newest state (seed %i)', (seed) => {
+  test.each(seeds(10, 100))('with bodies in blocks arrives at the newest state (seed %i)', (seed) => {
     const pair = new Pair({}, seed);
     const random = seededRandom(seed);
     pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
@@ -196,7 +199,7 @@ describe('observation', () => {
     for (let i = 0; i < 8; i++) {
       newest = randomBytes(random, random(3) * 70_000 + random(100)) as Uint8Array<ArrayBuffer>;
       pair.server.respond(observer.exchange(), { status: 205, payload: newest, observe: true }, 0);
-      // A few messages travel, then the state changes again.
+      // Deliver a few messages, then change the state again.
       for (let steps = random(6); steps > 0; steps--) pair.step();
     }
     observer.run();

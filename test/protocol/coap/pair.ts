@@ -1,4 +1,4 @@
-/** Two ends of one channel that carries whole messages, in order or in an order drawn from a seed, in virtual time. */
+/** Two ends of a channel for whole messages, in virtual time. It keeps their order, or draws one from a seed. */
 import { type CoapReply, Exchanges, type ExchangesEvent, type ExchangesOptions } from '../../../protocol/coap/index.ts';
 import { MAX_MESSAGE } from '../../../protocol/coap/message.ts';
 
@@ -23,13 +23,13 @@ export class Pair {
   now = 0;
   readonly client: Exchanges;
   readonly server: Exchanges;
-  /** Messages on the way. */
+  /** Messages in flight. */
   readonly wire: { readonly to: End; readonly bytes: Uint8Array }[] = [];
-  /** Every message ever sent, for a look at the bytes. */
+  /** Every message sent, to inspect the bytes. */
   readonly log: { readonly to: End; readonly bytes: Uint8Array }[] = [];
   readonly #random: ((below: number) => number) | undefined;
 
-  /** @param seed draws the order of delivery; undefined keeps it */
+  /** @param seed of the order of delivery; undefined keeps the order */
   constructor(options: Partial<ExchangesOptions> = {}, seed?: number) {
     const tokens = seededRandom(seed ?? 4711);
     const randomToken = (length: number): Uint8Array => randomBytes(tokens, length);
@@ -38,7 +38,7 @@ export class Pair {
     this.#random = seed === undefined ? undefined : seededRandom(seed);
   }
 
-  /** Moves waiting messages onto the wire. */
+  /** Puts waiting messages in flight. */
   collect(): void {
     for (const [from, to] of [
       [this.client, 'server'],
@@ -52,7 +52,7 @@ export class Pair {
     }
   }
 
-  /** Delivers one message; false when there is none. */
+  /** Delivers one message. Returns false when there is none. */
   step(): boolean {
     this.collect();
     if (this.wire.length === 0) return false;
@@ -61,7 +61,7 @@ export class Pair {
     return true;
   }
 
-  /** Delivers until nothing is left; `answer` gets every event of the server side. */
+  /** Delivers until nothing is left. `answer` gets every event of the server. */
   run(answer: (event: ExchangesEvent) => void = () => {}): ExchangesEvent[] {
     const seen: ExchangesEvent[] = [];
     do {
@@ -71,7 +71,7 @@ export class Pair {
     return seen;
   }
 
-  /** Advances the clock and lets both ends look at it. */
+  /** Advances the clock and handles the timeouts of both ends. */
   advance(milliseconds: number): void {
     this.now += milliseconds;
     this.client.handleTimeout(this.now);
@@ -84,12 +84,12 @@ export class Pair {
   }
 }
 
-/** For `run`: answers every request with `reply`. */
+/** A callback for `run` that answers every request with `reply`. */
 export const answering =
   (pair: Pair, reply: (event: Extract<ExchangesEvent, { kind: 'request' }>) => CoapReply) =>
   (event: ExchangesEvent): void => {
     if (event.kind === 'request') pair.server.respond(event.exchange, reply(event), pair.now);
   };
 
-/** One end without another: what it sends is looked at, what it gets is made up. */
+/** A single end: tests inspect what it sends and make up what it receives. */
 export const lone = (): Exchanges => new Exchanges({ randomToken: (length) => new Uint8Array(length).fill(9) });

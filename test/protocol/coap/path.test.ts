@@ -1,4 +1,4 @@
-/** Paths and query arguments; RFC 7252 §5.10.1, §6.4, §6.5 and the examples of appendix B. */
+/** Paths and query arguments: RFC 7252 §5.10.1, §6.4, §6.5 and the examples of appendix B. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formatPath, parsePath } from '../../../protocol/coap/index.ts';
@@ -56,18 +56,18 @@ describe('paths', () => {
     expect(formatPath(segments)).toBe(path);
   });
 
-  test('RFC 7252 appendix B: the arguments "//" and "?&" are taken', () => {
+  test('RFC 7252 appendix B: the arguments "//" and "?&" are accepted', () => {
     expect(checkQuery(['//', '?&'])).toEqual(['//', '?&']);
   });
 
-  test('256 bytes are the most', () => {
+  test('a path has 256 bytes at most', () => {
     expect(parsePath(`/${'x'.repeat(255)}`)).toHaveLength(1);
     expect(parsePath('/a'.repeat(128))).toHaveLength(128);
     expect(() => parsePath('/a'.repeat(129))).toThrow('longer than 256 bytes');
     expect(() => parsePath(`/${'ü'.repeat(128)}`)).toThrow(LocalError);
   });
 
-  test('any segments survive as a string', () => {
+  test('any segments survive a round trip through a string', () => {
     fc.assert(
       fc.property(fc.array(anyText(30), { minLength: 1, maxLength: 8 }), (segments) => {
         const path = formatPath(segments);
@@ -80,7 +80,7 @@ describe('paths', () => {
     );
   });
 
-  test('query arguments are text of 255 bytes at most, 512 together', () => {
+  test('query arguments are text of at most 255 bytes each and 512 together', () => {
     expect(checkQuery(['u=Cel', ''])).toEqual(['u=Cel', '']);
     expect(() => checkQuery(['x'.repeat(256)])).toThrow(LocalError);
     expect(() => checkQuery(['x'.repeat(255), 'x'.repeat(255), 'x'])).toThrow(LocalError);

@@ -1,4 +1,4 @@
-/** Requests and answers end to end: many at a time, late, given up, refused. */
+/** Requests and answers end to end: in parallel, late, cancelled, refused. */
 import { describe, expect, test } from 'vitest';
 import { type ExchangesEvent, textReply } from '../../../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
@@ -7,7 +7,7 @@ import { ascii, message, R, responseOf, textOf } from './messages.ts';
 import { answering, Pair, randomBytes, seededRandom } from './pair.ts';
 
 describe('requests', () => {
-  test.each(seeds(10, 100))('in parallel find their answers whatever the order (seed %i)', (seed) => {
+  test.each(seeds(10, 100))('in parallel get their own answers in any order (seed %i)', (seed) => {
     const pair = new Pair({ maxRequests: 200 }, seed);
     const random = seededRandom(seed + 1);
     const expected = new Map<number, string>();
@@ -40,7 +40,7 @@ describe('requests', () => {
     expect(pair.client.stats().requests + pair.server.stats().incoming).toBe(0);
   });
 
-  test('time out after two minutes, or as asked', () => {
+  test('time out after two minutes, or after their own timeout', () => {
     const pair = new Pair();
     const slow = pair.client.request({ method: 'GET', path: '/' }, 0);
     const quick = pair.client.request({ method: 'GET', path: '/' }, 0, { timeout: 500 });
@@ -69,7 +69,7 @@ describe('requests', () => {
     expect(pair.log).toHaveLength(2);
   });
 
-  test('above the limit are answered 5.03 "Out of resources" until one is answered', () => {
+  test('above the limit are refused with 5.03 "Out of resources" until one is answered', () => {
     const pair = new Pair({ maxRequests: 2 });
     for (let i = 0; i < 3; i++) pair.client.request({ method: 'GET', path: '/' }, 0);
     const open: number[] = [];
@@ -77,7 +77,7 @@ describe('requests', () => {
     expect(responseOf(refused).response).toEqual({ status: 503, payload: ascii('Out of resources') });
     expect(open).toHaveLength(2);
     pair.server.respond(open[0]!, { status: 205 }, 0);
-    // Open until the channel has taken the answer.
+    // A request is open until the channel has taken the answer.
     expect(pair.server.stats().incoming).toBe(2);
     pair.run();
     expect(pair.server.stats().incoming).toBe(1);
@@ -89,7 +89,7 @@ describe('requests', () => {
     expect(responseOf(pair.run()[0]).response.status).toBe(503);
   });
 
-  test('let go without an answer get 5.00 "Request unhandled"', () => {
+  test('dropped without an answer get 5.00 "Request unhandled"', () => {
     const pair = new Pair();
     pair.client.request({ method: 'GET', path: '/' }, 0);
     const events = pair.run((event) => event.kind === 'request' && pair.server.release(event.exchange, 0));
@@ -110,7 +110,7 @@ describe('requests', () => {
     expect(pair.log).toHaveLength(2);
   });
 
-  test('a reply that cannot be sent raises a local error and leaves the request open', () => {
+  test('stay open when a reply cannot be encoded, which is a local error', () => {
     const pair = new Pair();
     pair.client.request({ method: 'GET', path: '/' }, 0);
     const events = pair.run((event) => {
@@ -130,7 +130,7 @@ describe('requests', () => {
     { method: 'GET', path: 'x' },
     { method: 'GET', path: '/', contentFormat: -1 },
     { method: 'GET', path: '/', query: ['x'.repeat(300)] },
-  ])('%j cannot be asked', (request) => {
+  ])('cannot be made with %j', (request) => {
     const pair = new Pair();
     expect(() => pair.client.request(request as never, 0)).toThrow(LocalError);
     expect(pair.client.stats().requests).toBe(0);

@@ -1,19 +1,20 @@
 /**
- * Message flows the standards show, each test named after the figure it is typed from. One end is ours, the other is the figure:
+ * Message flows from the standards. Each test is named after its figure. One end is ours, the other follows the figure:
  *
  * - RFC 7959 §3.1 (figures 2 to 4), §3.2 (figures 7 and 9), §3.3 (figures 10 and 11), §3.4 (figures 12 and 13).
  * - RFC 8323 §6.1 and §6.2 (figures 13 and 14).
  * - RFC 7641 appendix A.1 (figures 3 and 4).
  *
- * Where our ends differ from a figure, on purpose:
+ * Where our ends differ from a figure on purpose:
  *
- * - Our server does not propose block sizes of its own below what the client asks for, and our client asks for none: figures 2, 10
- *   and 12 are followed by the client, figures 3, 11 and 13 by the server, and figure 4 by the server after a first request that asks
- *   for 128. A client of ours whose BERT block is answered with another size fails the upload, so of figure 9 only the server's
- *   reading of 32-byte blocks is here.
- * - One token serves a whole exchange, so the blocks of a notification are asked for with the observation's token, not with another
- *   (0xfc in figures 12 and 13).
- * - Figures 5 and 6 repeat datagrams, which the channel below does; in figure 8 a server answers each block for itself, ours does not.
+ * - Our server proposes no block size below what the client asks for, and our client asks for none. So our client
+ *   follows figures 2, 10 and 12, our server follows figures 3, 11 and 13, and figure 4 after a first request that asks
+ *   for 128. Our client fails an upload whose BERT block is answered with another size, so figure 9 tests only that the
+ *   server takes 32-byte blocks.
+ * - One token serves a whole exchange, so the blocks of a notification are requested with the observation's token, not
+ *   with another one (0xfc in figures 12 and 13).
+ * - Figures 5 and 6 repeat datagrams, which is the task of the channel below. In figure 8 the server answers each block
+ *   by itself, which ours does not.
  */
 import { describe, expect, test } from 'vitest';
 import { type CoapMessage, type CoapOption, Exchanges } from '../../../protocol/coap/index.ts';
@@ -32,14 +33,14 @@ const KIB = 1024;
 const lone = (): Exchanges => new Exchanges({ randomToken: (length) => new Uint8Array(length).fill(9) });
 const body = (length: number): Uint8Array => randomBytes(seededRandom(length), length);
 
-/** An option as the figures write it: kind, number/more/size. */
+/** A block option as in the figures: kind, number/more/size. */
 function blockOption(text: string): CoapOption {
   const [kind, number, more, size] = text.split(/[:/]/);
   const exponent = size === 'BERT' ? 7 : Math.log2(Number(size)) - 4;
   return uintOptionOf(kind === '1' ? OptionNumber.BLOCK1 : OptionNumber.BLOCK2, blockNumber(Number(number), Number(more), exponent));
 }
 
-/** A message as the figures write it: code and its block options, Block2 first. */
+/** Returns a message as in the figures: code and block options, Block2 first. */
 function shown(each: CoapMessage): string {
   const code = `${each.code >> 5}.${String(each.code & 31).padStart(2, '0')}`;
   const [block2, block1] = [shownBlock(each, OptionNumber.BLOCK2), shownBlock(each, OptionNumber.BLOCK1)];
@@ -53,7 +54,7 @@ const uint = (each: CoapMessage, number: number): number | undefined => {
 const segments = (each: CoapMessage): string[] =>
   each.options.filter(({ number }) => number === OptionNumber.URI_PATH).map(({ value }) => textOf(value));
 
-/** Our server gets a request of the figure; `reply` is asked when the request is whole. Returns the answer. */
+/** Passes a request of the figure to our server. Calls `reply` when the request is complete. Returns the answer. */
 function serve(server: Exchanges, request: Uint8Array, reply: (payload: Uint8Array) => Parameters<Exchanges['respond']>[1]): CoapMessage {
   server.receive(request, 0);
   const event = server.nextEvent();
@@ -120,7 +121,7 @@ describe('RFC 7959 §3.2, Block1', () => {
       ['2.31 1:0/1/128', '2.31 1:1/1/128', '2.04 1:2/0/128'],
     ],
     [
-      // Ours answers the first block with its own size; the client goes on with 32 anyway.
+      // Our server answers the first block with the client's size; the client continues with 32 anyway.
       'figure 9: atomic block-wise PUT with negotiation',
       [
         ['1:0/1/128', 0, 128],

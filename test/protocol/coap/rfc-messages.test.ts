@@ -1,14 +1,15 @@
 /**
- * Encodings the standards show, each test named after the figure or table it is typed from:
+ * Encodings from the standards. Each test is named after its figure or table:
  *
- * - RFC 7252 §3 (figure 7, header of a datagram), §3.1 (option deltas and lengths), §3.2 (uint), table 4 (§5.10), tables 5 and 6 (§12.1),
- *   appendix A (figures 16 to 23). Figures 16 and 17 show whole datagrams; of figures 18 to 23 the standard gives the fields, and the
- *   bytes here are those fields in the form of figure 7. Appendix B is in `path.test.ts`.
- * - RFC 8323 §3.2 (figure 5), §5.7 (figures 11 and 12), appendix A (figures 17 and 18). Our messages have the form of its WebSocket
- *   messages (§4.2): the length is zero, so these bytes are ours unchanged.
- * - RFC 7959 §2.1 (table 1), §3 (the two option values it explains) and table 2 (§4); RFC 7641 §2 (table 1).
+ * - RFC 7252 §3 (figure 7, header of a datagram), §3.1 (option deltas and lengths), §3.2 (uint), table 4 (§5.10),
+ *   tables 5 and 6 (§12.1), appendix A (figures 16 to 23). Figures 16 and 17 show whole datagrams. For figures 18 to 23
+ *   the standard gives the fields, and the bytes here are those fields in the form of figure 7. Appendix B is in
+ *   `path.test.ts`.
+ * - RFC 8323 §3.2 (figure 5), §5.7 (figures 11 and 12), appendix A (figures 17 and 18). Our messages have the form of
+ *   its WebSocket messages (§4.2): the length is zero, so these bytes are used unchanged.
+ * - RFC 7959 §2.1 (table 1), §3 (its two option values) and table 2 (§4); RFC 7641 §2 (table 1).
  *
- * Version, type and message id of a datagram do not exist in our messages: they are taken off before a comparison.
+ * Our messages have no version, type and message id, so these are removed before a comparison.
  */
 import { parse } from 'coap-packet';
 import { describe, expect, test } from 'vitest';
@@ -79,7 +80,8 @@ describe('RFC 7252 appendix A', () => {
 });
 
 describe('RFC 7252 §3', () => {
-  // From the lists of Option Delta and Option Length: 0 to 12 as they are, 13 with a byte less 13, 14 with two bytes less 269.
+  // From the lists of Option Delta and Option Length: 0 to 12 directly, 13 with one byte (minus 13), 14 with two bytes
+  // (minus 269).
   test.each<[string, number, number, number[]]>([
     ['a delta and a length of 12', 12, 12, [0xcc]],
     ['a delta of 13', 13, 1, [0xd1, 0]],
@@ -104,13 +106,13 @@ describe('RFC 7252 §3', () => {
     expect(normal(decodeMessage(bytes))).toEqual(normal(of(GET, [], options)));
   });
 
-  test('§3: a payload marker inside an option value is none', () => {
+  test('§3: a marker byte inside an option value does not begin the payload', () => {
     const message = of(GET, [], [{ number: OptionNumber.ETAG, value: Uint8Array.of(0xff, 0xff) }], 'x');
     expect(encodeMessage(message)).toEqual(frame(0, GET, 0x42, 0xff, 0xff, 0xff, 'x'));
     expect(normal(decodeMessage(frame(0, GET, 0x42, 0xff, 0xff, 0xff, 'x')))).toEqual(normal(message));
   });
 
-  test('§3.2: 0 is empty, 1 is one byte, leading zeros are taken', () => {
+  test('§3.2: 0 is empty, 1 is one byte, leading zeros are accepted', () => {
     expect(uintValue(0)).toEqual(new Uint8Array(0));
     expect(uintValue(1)).toEqual(Uint8Array.of(1));
     expect([readUint(new Uint8Array(0)), readUint(Uint8Array.of(1)), readUint(Uint8Array.of(0, 0, 1))]).toEqual([0, 1, 1]);
@@ -130,7 +132,7 @@ describe('RFC 8323', () => {
     ['figure 17, response', frame(0x01, 0x45, 0x53, 0xff, '22.3 Cel'), of(CONTENT, [0x53], [], '22.3 Cel')],
     [
       'figure 18, request to the proxy',
-      // 35 is 13 and 22 more, the value of 21 bytes is 13 and 8 more.
+      // 35 is 13 plus 22, the value of 21 bytes is 13 plus 8.
       frame(0x01, 0x01, 0x7d, 0xdd, 22, 8, 'coap://[2001:db8::1]/'),
       of(GET, [0x7d], [textOption(OptionNumber.PROXY_URI, 'coap://[2001:db8::1]/')]),
     ],

@@ -1,4 +1,4 @@
-/** The router: patterns, precedence, and what becomes of a handler's errors. */
+/** The router: patterns, precedence, and how a handler's errors are answered. */
 import { describe, expect, test } from 'vitest';
 import { type CoapMethod, type Handler, type IncomingRequest, parsePath, Router } from '../../../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
@@ -15,7 +15,7 @@ const request = (method: CoapMethod, path: string, rest: Partial<IncomingRequest
 });
 const textOf = (payload: Uint8Array | undefined): string => new TextDecoder().decode(payload);
 
-/** All endpoints of interface.md §4.2, `:name` as `{name}`. */
+/** All endpoints of section 4.2 in test/conformance/specification.json, `:name` as `{name}`. */
 const endpoints: readonly (readonly [CoapMethod, string])[] = [
   ['GET', '/iam/pairing'],
   ['POST', '/iam/pairing/local-open'],
@@ -52,7 +52,7 @@ function all(): Router<string> {
 }
 
 describe('the endpoints of the specification', () => {
-  test.each(endpoints)('%s %s reaches its own handler', async (method, pattern) => {
+  test.each(endpoints)('%s %s is routed to its own handler', async (method, pattern) => {
     const path = pattern.replaceAll('{username}', 'j%C3%BCrgen').replaceAll('{setting}', 'role').replaceAll('{serviceId}', 'a%2Fb');
     const reply = await all().handle(request(method, path), 'channel');
     const parameters = {
@@ -83,17 +83,17 @@ describe('the endpoints of the specification', () => {
     },
   );
 
-  test('a literal goes before a parameter, whichever was added first', async () => {
+  test('a literal segment takes precedence over a parameter, whichever was added first', async () => {
     const reply = await all().handle(request('PUT', '/iam/users/bob/push'), '');
     expect(textOf(reply.payload)).toContain('/iam/users/{username}/push');
-    // No handler for this method at the literal: the parameter takes it.
+    // The literal has no handler for this method, so the parameter matches.
     const other = await all().handle(request('PUT', '/iam/users/bob/push-test'), '');
     expect(JSON.parse(textOf(other.payload!))[2]).toEqual({ username: 'bob', setting: 'push-test' });
   });
 });
 
 describe('a router', () => {
-  test('handlers may be asynchronous and see the whole request', async () => {
+  test('passes the whole request to handlers, which may be asynchronous', async () => {
     const handler: Handler<number> = async ({ payload, contentFormat, query, observe, exchange, context }) => {
       await Promise.resolve();
       return { status: 201 + context, contentFormat: contentFormat!, payload, maxAge: query.length, observe: observe && exchange === 7 };
@@ -109,7 +109,7 @@ describe('a router', () => {
     });
   });
 
-  test('a query is refused where no handler reads it', async () => {
+  test('refuses a query where no handler reads it', async () => {
     const router = new Router<number>().on('GET', '/x', () => ({ status: 205 }));
     expect((await router.handle(request('GET', '/x'), 0)).status).toBe(205);
     for (const path of ['/x', '/nothing']) {
@@ -131,7 +131,7 @@ describe('a router', () => {
     ['BAD_RESPONSE', 502],
     ['OUT_OF_MEMORY', 503],
     ['TIMEOUT', 504],
-  ])('%s thrown by a handler is answered %i with its text', async (code, status) => {
+  ])('answers %s thrown by a handler with %i and its text', async (code, status) => {
     for (const error of [new RemoteError(code, 'why'), new LocalError(code, 'why')]) {
       const router = new Router<null>().on('GET', '/', () => Promise.reject(error));
       const reply = await router.handle(request('GET', '/'), null);
@@ -146,7 +146,7 @@ describe('a router', () => {
     undefined,
     new LocalError('CORE_FAILED', 'secret'),
     new LocalError('INVALID_STATE', 'secret'),
-  ])('%o thrown by a handler is answered 500 and says nothing', async (error) => {
+  ])('answers %o thrown by a handler with 500 and no details', async (error) => {
     const seen: unknown[] = [];
     const router = new Router<null>({ onError: (cause) => seen.push(cause) });
     router.on('GET', '/', () => {
@@ -157,12 +157,12 @@ describe('a router', () => {
     expect(seen).toEqual([error]);
   });
 
-  test('a request a handler lets go is "Request unhandled"', async () => {
+  test('answers "Request unhandled" when a handler drops the request', async () => {
     const reply = await new Router<null>().on('GET', '/', () => undefined).handle(request('GET', '/'), null);
     expect({ ...reply, payload: textOf(reply.payload) }).toEqual({ status: 500, payload: 'Request unhandled' });
   });
 
-  test('a pattern is taken once per method and can be given back', async () => {
+  test('takes a pattern once per method, until it is removed', async () => {
     const router = new Router<null>().on('GET', '/a/{x}', () => ({ status: 205 }));
     expect(() => router.on('GET', '/a/{y}', () => ({ status: 205 }))).toThrow(LocalError);
     router.on('PUT', '/a/{y}', ({ parameters }) => ({ status: 204, maxAge: Number(parameters.y) }));
@@ -173,11 +173,11 @@ describe('a router', () => {
     expect((await router.handle(request('GET', '/a/5'), null)).status).toBe(404);
   });
 
-  test.each([['a'], ['/{x}/{x}'], ['/%'], ['/..']])('the pattern %s is refused', (pattern) => {
+  test.each([['a'], ['/{x}/{x}'], ['/%'], ['/..']])('refuses the pattern %s', (pattern) => {
     expect(() => new Router<null>().on('GET', pattern, () => undefined)).toThrow(LocalError);
   });
 
-  test('a method that is not routed is refused', () => {
+  test('refuses an unknown method', () => {
     expect(() => new Router<null>().on('PATCH' as 'PUT', '/', () => undefined)).toThrow(LocalError);
   });
 });

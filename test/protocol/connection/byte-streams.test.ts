@@ -1,4 +1,4 @@
-/** Byte streams over two real endpoints: port and acceptance, refusal, limits, time-out, half close. */
+/** Byte streams over two real endpoints: port and acceptance, refusal, limits, timeout, half close. */
 import { describe, expect, it } from 'vitest';
 import { Core, type CoreConnection } from '../../../bindings/index.ts';
 import { ByteStreams } from '../../../protocol/connection/byte-streams.ts';
@@ -12,8 +12,8 @@ import { seeds } from '../../support/size.ts';
 
 const WINDOW = 16_384;
 
-describe('opening', () => {
-  it('shows the port, and is accepted by the zero byte', () => {
+describe('opening a stream', () => {
+  it('passes the port, and the zero byte accepts it', () => {
     const ends = connected(1);
     const { network, connection, accepted } = ends;
     for (const port of [0, 42, 0x8000_0000, 0xffff_ffff]) {
@@ -28,14 +28,14 @@ describe('opening', () => {
     }
   });
 
-  it('refuses a port that is none', () => {
+  it('refuses an invalid port', () => {
     const { connection } = connected(2);
     for (const port of [-1, 2 ** 32, 1.5, Number.NaN]) {
       expect(() => connection.openStream(port)).toThrow(expect.objectContaining({ name: 'LocalError', code: 'INVALID_ARGUMENT' }));
     }
   });
 
-  it('lets the opener send up to the initial window before acceptance, and more after it', () => {
+  it('allows sending up to the initial window before acceptance, and more after it', () => {
     const ends = connected(3);
     const { network, connection, accepted } = ends;
     const id = connection.openStream(1);
@@ -57,7 +57,7 @@ describe('opening', () => {
     expect(Uint8Array.from(received.bytes)).toEqual(data);
   });
 
-  it('stops at the credit of the peer and goes on when streams end', () => {
+  it('fails above the credit of the peer, until streams end', () => {
     const ends = connected(4, { device: { parameters: { ...parameters, maxStreams: 3 } } });
     const { network, connection, accepted } = ends;
     const ids = [1, 2, 3].map((port) => connection.openStream(port));
@@ -70,7 +70,7 @@ describe('opening', () => {
 });
 
 describe('refusal', () => {
-  it('comes to the opener as a reset with the code', () => {
+  it('reaches the opener as a reset with the code', () => {
     const ends = connected(5);
     const { network, connection, accepted } = ends;
     const id = connection.openStream(7);
@@ -82,7 +82,7 @@ describe('refusal', () => {
     expect(ends.has('client', 'accepted', id)).toBe(false);
   });
 
-  it('above the limit of the endpoint happens unseen, over all its connections, and ends when streams end', () => {
+  it('happens above the limit of the endpoint, over all its connections and unseen by the application, until streams end', () => {
     const limits = { halfOpen: 64, retryAbove: 16, connections: 8, streams: 2 };
     const ends = connected(6, { device: { limits } });
     const { network, connection, accepted } = ends;
@@ -101,7 +101,7 @@ describe('refusal', () => {
     expect(ends.all('device', 'stream')).toHaveLength(3);
   });
 
-  it('comes to none within its credit, and to no other connection before all are taken: the credit of one is less than there is room for', () => {
+  it('does not occur within the credit of one connection, which is less than there is room for, nor elsewhere until all room is used', () => {
     const core = Core.create({ connections: 8, memory: 2 << 20 });
     const room = mostStreams(core);
     const credit = Math.floor((room * 2048) / 2880);
@@ -124,7 +124,7 @@ describe('refusal', () => {
     expect(new Set(refused)).toEqual(new Set([StreamCode.STREAM_LIMIT]));
   });
 
-  it('above the limit ends with the connection that had the streams', () => {
+  it('above the limit ends when the connection with those streams ends', () => {
     const limits = { halfOpen: 64, retryAbove: 16, connections: 8, streams: 2 };
     const ends = connected(6, { device: { limits } });
     const { network, client, device, connection } = ends;
@@ -139,7 +139,7 @@ describe('refusal', () => {
     expect(ends.all('device', 'stream').map((event) => 'port' in event && event.port)).toEqual([1, 2, 3, 4]);
   });
 
-  it('is a byte other than zero in place of the acceptance', () => {
+  it('is also any other byte in place of the zero byte', () => {
     const calls: string[] = [];
     const events: ConnectionEvent[] = [];
     const core = {
@@ -157,7 +157,7 @@ describe('refusal', () => {
     expect(calls).toEqual([`stop 4 ${StreamCode.BAD_PREFACE}`, `reset 4 ${StreamCode.BAD_PREFACE}`]);
   });
 
-  it('comes by itself after 30 s without acceptance, at both ends', () => {
+  it('follows at both ends after 30 s without acceptance', () => {
     const ends = connected(7);
     const { network, connection } = ends;
     const id = connection.openStream(1);
@@ -168,19 +168,19 @@ describe('refusal', () => {
     expect(ends.last('device', 'reset')).toEqual({ kind: 'reset', id, code: 0x2004 });
   });
 
-  it('of every stream, where none are accepted: the peer gets no credit', () => {
+  it('is not needed where no streams are accepted: the peer gets no credit', () => {
     const { connection } = connected(8, { device: { acceptStreams: false } });
     expect(connection.openStream(1)).toBe(-1);
   });
 
-  it('of every stream the responder would open: only initiators do', () => {
+  it('is not needed for a responder, which cannot open streams', () => {
     const { accepted } = connected(9);
     expect(accepted.openStream(1)).toBe(-1);
   });
 });
 
 describe('an accepted stream', () => {
-  it('carries bytes both ways and closes each direction on its own', () => {
+  it('carries bytes both ways and closes each direction separately', () => {
     for (const seed of seeds(3, 20)) {
       const ends = connected(seed, { link: { loss: 0.05, reorder: 1, reorderDelay: 20, duplicate: 0.05 } });
       const { network, connection, accepted } = ends;
@@ -205,7 +205,7 @@ describe('an accepted stream', () => {
     }
   });
 
-  it('aborted by either end is reset and stopped at the other', () => {
+  it('is reset and stopped at the other end when either end aborts it', () => {
     const ends = connected(11);
     const { network, connection, accepted } = ends;
     const [first, second] = [connection.openStream(1), connection.openStream(2)];
@@ -224,7 +224,7 @@ describe('an accepted stream', () => {
 });
 
 describe('messages and datagrams', () => {
-  it('go both ways, the largest too', () => {
+  it('arrive both ways, also the largest', () => {
     const ends = connected(12);
     const { network, connection, accepted } = ends;
     const large = pattern(66_560);
@@ -239,8 +239,8 @@ describe('messages and datagrams', () => {
   });
 });
 
-describe('after the end', () => {
-  it('every call is a local error and nothing more is reported', () => {
+describe('after the end of a connection', () => {
+  it('every call throws a local error and nothing more is reported', () => {
     const ends = connected(13);
     const { network, connection, client, device } = ends;
     const id = connection.openStream(1);

@@ -1,4 +1,4 @@
-/** The paths of a connection and the indices of a core, whose answers the test gives. */
+/** The paths of a connection and the indices of a core that the test plays. */
 import { describe, expect, it } from 'vitest';
 import type { CoreConnection } from '../../../bindings/index.ts';
 import type { ConnectionOwner } from '../../../protocol/connection/owner.ts';
@@ -29,7 +29,7 @@ function paths() {
 }
 
 describe('paths of a connection', () => {
-  it('are held once for each index, and let go when the index serves another', () => {
+  it('are held once per index, and released when the index serves another path', () => {
     const { made, receive, held } = paths();
     for (let i = 0; i < 3; i++) expect(receive(route, 1)).toBe(true);
     expect([made.all, held]).toEqual([[udp, route], ['+route']]);
@@ -41,7 +41,7 @@ describe('paths of a connection', () => {
     ]);
   });
 
-  it('tell the core each time that one is a route: it may have forgotten the path and taken it anew under its old index', () => {
+  it('report a route to the core each time: it may have forgotten the path and added it again under its old index', () => {
     const { receive, routed } = paths();
     receive(route, 2);
     receive(route, 2);

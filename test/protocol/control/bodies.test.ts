@@ -176,7 +176,7 @@ const bodies: readonly Body[] = [
 describeBodies(bodies);
 
 describe.each(bodies)('%s', (_, codec, __, wire) => {
-  test('a missing or wrong field raises only a remote error', () => {
+  test('a missing or wrong field raises a remote error and no other', () => {
     if (Array.isArray(wire)) return;
     for (const key of Object.keys(wire as object)) {
       const rest = { ...(wire as Record<string, CborValue>) };
@@ -225,7 +225,7 @@ describe('limits', () => {
     ['a join with an empty device id', control.decodeJoinRequest, { ProductId: 'p', DeviceId: '', Token: token }],
     ['an answer to a join without a device id', control.decodeJoinAnswer, {}],
     ['a digest of 31 bytes', control.decodeAttachRequest, { ...attach, Tokens: new Uint8Array(31) }],
-    ['a body that is no map', control.decodeAttachRequest, []],
+    ['a body that is not a map', control.decodeAttachRequest, []],
     ['an unknown status', control.decodeAttachAnswer, { Status: 2 }],
     [
       'a keep-alive interval of 0',
@@ -249,10 +249,10 @@ describe('limits', () => {
     ['STUN without a port', control.decodeAttachAnswer, { Status: 0, Stun: [{ Ip: v6 }] }],
     ['STUN at an address of 5 bytes', control.decodeAttachAnswer, { Status: 0, Stun: [{ Ip: new Uint8Array(5), Port: 1 }] }],
     ['STUN at a name', control.decodeConnectAnswer, { ...connected, Stun: [{ Ip: 'localhost', Port: 1 }] }],
-    ['three places of STUN', control.decodeConnectAnswer, { ...connected, Stun: [{ Port: 1 }, { Port: 2 }, { Port: 3 }] }],
+    ['three STUN entries', control.decodeConnectAnswer, { ...connected, Stun: [{ Port: 1 }, { Port: 2 }, { Port: 3 }] }],
     ['RESPONSE-PORT that is a number', control.decodeAttachAnswer, { Status: 0, Stun: [{ Port: 1, ResponsePort: 1 }] }],
-    ['STUN that is no array', control.decodeConnectAnswer, { ...connected, Stun: { Port: 1 } }],
-    ['a place of STUN that is a number', control.decodeAttachAnswer, { Status: 0, Stun: [1] }],
+    ['STUN that is not an array', control.decodeConnectAnswer, { ...connected, Stun: { Port: 1 } }],
+    ['a STUN entry that is a number', control.decodeAttachAnswer, { Status: 0, Stun: [1] }],
     ['Direct as a number', control.decodeConnectRequest, { ...connect, Direct: 1 }],
     ['a redirect to port 65536', control.decodeAttachAnswer, { ...to, Port: 65_536 }],
     ['a redirect with a short fingerprint', control.decodeAttachAnswer, { ...to, Fingerprint: new Uint8Array(16) }],
@@ -281,12 +281,12 @@ describe('limits', () => {
     expect(() => read(encode(body))).toThrow(RemoteError);
   });
 
-  test("of a provider's answer 4096 bytes are kept, cut between two characters", () => {
+  test("a provider's answer is cut to 4096 bytes, between two characters", () => {
     const answer = { StatusCode: 200, Body: `a${'€'.repeat(2_000)}` };
     expect(control.decodePushAnswer(encode(answer)).body).toBe(`a${'€'.repeat(1_365)}`);
   });
 
-  test('a service answer without format is binary, without message empty', () => {
+  test('a service answer without a format is binary, and empty without a message', () => {
     expect(control.decodeServiceAnswer(encode({ StatusCode: 200, Message: route }))).toEqual({
       statusCode: 200,
       message: route,
@@ -302,17 +302,17 @@ describe('limits', () => {
 
 const bare = { kind: 'attached', keepAlive: null, observedAddress: null, wallTime: null, maxTokens: null, tokensKnown: false } as const;
 
-test('what an entry of STUN says besides is ignored, as an older end does with ResponsePort', () => {
+test('further members of a STUN entry are ignored, such as ResponsePort by older peers', () => {
   const answer = encode({ Status: 0, Stun: [{ Port: 1, ResponsePort: false, Later: 'x' }] });
   expect(control.decodeAttachAnswer(answer)).toEqual({ ...bare, stun: [{ port: 1 }] });
 });
 
-test('no STUN is no field, and an empty list from elsewhere is one', () => {
+test('no STUN is encoded as no field, and an empty list is decoded as well', () => {
   expect(decode(control.encodeAttachAnswer({ ...bare, stun: [] }))).toEqual({ Status: 0 });
   expect(control.decodeAttachAnswer(encode({ Status: 0, Stun: [] }))).toEqual({ ...bare, stun: [] });
 });
 
-test('an address is written without its zone, a mapped one as IPv4, and a name not at all', () => {
+test('an address is encoded without its zone, an IPv4-mapped one as IPv4, and a name is refused', () => {
   const through = (address: string) => {
     const answer = control.decodeAttachAnswer(control.encodeAttachAnswer({ ...bare, observedAddress: { address, port: 1 } }));
     return answer.kind === 'attached' && answer.observedAddress?.address;
@@ -322,7 +322,7 @@ test('an address is written without its zone, a mapped one as IPv4, and a name n
 });
 
 describe('errors of a base station', () => {
-  test.each(Object.entries(StationCode))('%s travels there and back', (_, code) => {
+  test.each(Object.entries(StationCode))('%s survives a round trip', (_, code) => {
     const reply = control.stationReply(code);
     const error = control.stationError({ status: reply.status, contentFormat: reply.contentFormat!, payload: reply.payload! });
     expect(error).toBeInstanceOf(RemoteError);
@@ -336,7 +336,7 @@ describe('errors of a base station', () => {
     ...(contentFormat === undefined ? {} : { contentFormat }),
   });
   test.each([
-    ['a code nobody knows', response(404, control.encodeErrorBody({ code: 99, message: 'new' }), 60), 'NOT_FOUND', 'refused (4.04): new'],
+    ['an unknown code', response(404, control.encodeErrorBody({ code: 99, message: 'new' }), 60), 'NOT_FOUND', 'refused (4.04): new'],
     ['a text', response(503, new TextEncoder().encode('Out of resources')), 'TOO_MANY_REQUESTS', 'refused (5.03): Out of resources'],
     ['nothing', response(400, new Uint8Array(0)), 'BAD_REQUEST', 'refused (4.00)'],
     ['broken CBOR', response(403, Uint8Array.of(0xff), 60), 'FORBIDDEN', 'refused (4.03)'],
@@ -365,7 +365,7 @@ test('paths are those of the control plane', () => {
   ]);
 });
 
-test('a connect request of another version is read: fields that it lacks are left out, those that are not known are not looked at', () => {
+test('a connect request of another version is decoded: missing fields are left out, unknown ones are ignored', () => {
   const older = { ProductId: 'pr-1', DeviceId: 'de-1', ServerKey: 'sk-1' };
   const read = { productId: 'pr-1', deviceId: 'de-1', serverKey: 'sk-1' };
   expect(control.decodeConnectRequest(encode(older))).toEqual(read);

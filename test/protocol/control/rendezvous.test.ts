@@ -58,7 +58,7 @@ const bodies: readonly Body<{ readonly [name: string]: CborValue }>[] = [
 describeBodies(bodies);
 
 describe.each(bodies)('%s', (_, codec, __, wire) => {
-  test('every field but Nat and Spray must be there', () => {
+  test('requires every field but Nat and Spray', () => {
     for (const name of Object.keys(wire).filter((each) => each !== 'Nat' && each !== 'Spray')) {
       expectRefusal(() => codec.decode(encode({ ...wire, [name]: null })));
     }
@@ -74,11 +74,11 @@ test('each mapping has its number', () => {
   }
 });
 
-describe('malformed', () => {
+describe('malformed bodies', () => {
   const candidate = { Ip: v4, Port: 1, Type: 0 };
   const list = (length: number) => Array.from({ length }, () => candidate);
 
-  test('eight candidates are taken, nine and 10,000 refused', () => {
+  test('eight candidates are accepted, nine and 10,000 refused', () => {
     for (const { decode: read } of [offer, state, update]) {
       const body = (length: number) => encode({ ...bareOffer, ...bareState, ...bareUpdate, Candidates: list(length) });
       expect(read(body(control.MAX_CANDIDATES))).toMatchObject({ candidates: { length: 8 } });
@@ -133,12 +133,12 @@ describe('malformed', () => {
     ['a stride of 0', offer, { ...bareOffer, Nat: { ...wireNat, Stride: 0 } }],
     ['a stride of 65,536', offer, { ...bareOffer, Nat: { ...wireNat, Stride: 65_536 } }],
     ['an age of 2^32', offer, { ...bareOffer, Nat: { ...wireNat, Age: 2 ** 32 } }],
-    ['a body that is no map', update, []],
+    ['a body that is not a map', update, []],
   ])('%s is refused', (_, codec, body) => {
     expectRefusal(() => codec.decode(encode(body)));
   });
 
-  test('a name as candidate is our own mistake', () => {
+  test('encoding a name as a candidate is a local error', () => {
     const named = [{ address: 'localhost', port: 1, type: 'host' }] as const;
     expect(() => control.encodeRendezvousOffer({ round: 1, tag, key, number: 1, candidates: named })).toThrow(LocalError);
   });
@@ -152,5 +152,5 @@ function expectRefusal(read: () => unknown): void {
     expect((error as RemoteError).code).toBe('PARSE');
     return;
   }
-  expect.unreachable('it was taken');
+  expect.unreachable('it was accepted');
 }

@@ -1,4 +1,4 @@
-/** Services of several links as one, what listeners are told of them, and their TXT items. */
+/** Services merged from several links, the events of listeners, and TXT items. */
 import { describe, expect, test } from 'vitest';
 import { FoundServices, idsOf, type ScannedService, ServiceStream, txtEntries } from '../../../protocol/discovery/index.ts';
 
@@ -13,7 +13,7 @@ function scanned(addresses: readonly string[], { text = 'a=1', since = 0, listed
 }
 
 describe('an instance on several links', () => {
-  test('is one service with all addresses, those of IPv6 links with their zone', () => {
+  test('is one service with all addresses, those of IPv6 links with a zone', () => {
     const found = new FoundServices();
     found.set(WIRED, NAME, scanned(['192.0.2.1', 'fe80::1', 'fd00::1']));
     found.set(RADIO, NAME.toUpperCase(), scanned(['192.0.2.1', 'fe80::1', 'fd00::1'], { listed: ['y'] }));
@@ -22,13 +22,13 @@ describe('an instance on several links', () => {
     expect(found.get(NAME)?.endpoints.map(({ address }) => address)).toEqual(['192.0.2.1', 'fe80::1%eth0', 'fd00::1', 'fe80::1%wlan0']);
   });
 
-  test('without zones addresses stay as they are', () => {
+  test('keeps its addresses unchanged without zones', () => {
     const found = new FoundServices();
     found.set({ name: 'x' }, NAME, scanned(['fe80::1']));
     expect(found.get(NAME)?.endpoints).toEqual([{ address: 'fe80::1', port: 5592 }]);
   });
 
-  test('has the TXT items that were heard first most recently', () => {
+  test('has the TXT items of the link that heard a new set last', () => {
     const found = new FoundServices();
     found.set(WIRED, NAME, scanned(['192.0.2.1'], { text: 'a=2', since: 7 }));
     found.set(RADIO, NAME, scanned(['192.0.2.1'], { text: 'a=1', since: 5 }));
@@ -37,7 +37,7 @@ describe('an instance on several links', () => {
     expect(found.get(NAME)?.txt).toEqual(items('a=1'));
   });
 
-  test('is there until the last link has lost it', () => {
+  test('exists until the last link has lost it', () => {
     const found = new FoundServices();
     for (const link of [WIRED, RADIO]) found.set(link, NAME, scanned([link === WIRED ? '192.0.2.1' : '192.0.2.2']));
     expect(found.removeLink(WIRED.name)).toEqual([NAME]);
@@ -57,7 +57,7 @@ describe('a stream', () => {
     endpoints: addresses.map((address) => ({ address, port: 1 })),
   });
 
-  test('tells ADD, UPDATE and REMOVE, and nothing twice; the order of addresses is nothing new', () => {
+  test('emits ADD, UPDATE and REMOVE, and nothing twice or for another order of addresses', () => {
     const stream = new ServiceStream(() => true);
     const told = [
       service('a=1', '192.0.2.1', '192.0.2.2'),
@@ -71,7 +71,7 @@ describe('a stream', () => {
     expect(told).toEqual(['ADD', undefined, 'UPDATE', 'UPDATE', 'UPDATE', 'REMOVE', undefined]);
   });
 
-  test('tells of REMOVE what the service was, and of one that is not for it any more as well', () => {
+  test('emits REMOVE with the last known service, also for one that no longer matches', () => {
     const stream = new ServiceStream(({ listed }) => listed.includes('x'));
     expect(stream.update(NAME, { ...service('a=1', '192.0.2.1'), listed: ['y'] })).toBeNull();
     expect(stream.update(NAME, service('a=1', '192.0.2.1'))?.action).toBe('ADD');
@@ -81,7 +81,7 @@ describe('a stream', () => {
 });
 
 describe('TXT items (RFC 6763 §6.4)', () => {
-  test('the first of a key counts, whatever its case; one without a key does not', () => {
+  test('the first item of a key counts, in any case; items without a key are ignored', () => {
     const read = txtEntries(items('Room=kitchen', 'room=cellar', 'ROOM=hall', '=x', '', 'flag', 'empty=', 'sum=a=b'));
     expect([...read]).toEqual([
       ['Room', 'kitchen'],
@@ -91,11 +91,11 @@ describe('TXT items (RFC 6763 §6.4)', () => {
     ]);
   });
 
-  test('bytes that are no UTF-8 are marked', () => {
+  test('invalid UTF-8 is replaced by U+FFFD', () => {
     expect([...txtEntries([Uint8Array.of(0x61, 0x3d, 0xff)])]).toEqual([['a', '\ufffd']]);
   });
 
-  test('the ids are as they are, and empty without items', () => {
+  test('ids are taken unchanged, and empty without items', () => {
     expect(idsOf(items('ProductId=PR-1', 'deviceid=de-1'))).toEqual({ productId: 'PR-1', deviceId: 'de-1' });
     expect(idsOf([])).toEqual({ productId: '', deviceId: '' });
   });

@@ -1,4 +1,4 @@
-/** The mDNS responder of one link, in time that the test keeps: RFC 6762, section by section. */
+/** The mDNS responder of one link in virtual time: RFC 6762, section by section. */
 import { describe, expect, test } from 'vitest';
 import {
   type DnsMessage,
@@ -24,12 +24,12 @@ function records(text = 'a=1', addresses: readonly string[] = service.addresses)
   return serviceRecords({ ...service, addresses, txt: [new TextEncoder().encode(text)] });
 }
 
-/** A responder whose random numbers are all `random`. */
+/** Makes a responder whose random numbers are all `random`. */
 function responder(random = 0): Responder {
   return new Responder(records(), () => random, 0);
 }
 
-/** Everything it sends up to `until`, with the time of each. */
+/** Returns everything it sends up to `until`, with times. */
 function run(responder: Responder, until: number): [number, Outgoing][] {
   const sent: [number, Outgoing][] = [];
   for (let now = responder.nextTimeout(); now <= until; now = responder.nextTimeout()) {
@@ -39,7 +39,7 @@ function run(responder: Responder, until: number): [number, Outgoing][] {
   return sent;
 }
 
-/** One that has announced itself; the time is 10,000. */
+/** Makes a responder that has announced itself; the time is 10,000. */
 function announced(random = 0): Responder {
   const made = responder(random);
   run(made, 10_000);
@@ -54,7 +54,7 @@ function ask(name: string, type: string, more: Partial<DnsMessage> & { unicast?:
 
 const names = (list: readonly DnsRecord[]): string[] => list.map(({ type, name }) => `${type} ${name}`);
 
-/** When and what is answered: time after the question, records, additionals. */
+/** Returns the answers to a question: time after it, records, additionals. */
 function answers(to: Responder, query: DnsMessage, from = QUERIER, at = 10_000) {
   to.receive(query, from, at);
   return run(to, at + 5_000).map(([time, { message, to }]) => ({
@@ -67,7 +67,7 @@ function answers(to: Responder, query: DnsMessage, from = QUERIER, at = 10_000) 
 }
 
 describe('probing and announcing (§8)', () => {
-  test('three probes 250 ms apart with the records to come, then two announcements a second apart', () => {
+  test('three probes 250 ms apart with the proposed records, then two announcements a second apart', () => {
     const sent = run(responder(0.5), 60_000);
     expect(sent.map(([time, { message }]) => [time, message.response])).toEqual([
       [125, false],
@@ -92,13 +92,13 @@ describe('probing and announcing (§8)', () => {
     expect(announcement?.answers[4]?.data).toEqual({ priority: 0, weight: 0, port: 5592, target: HOST });
   });
 
-  test('nothing is answered before the name is ours', () => {
+  test('nothing is answered before probing has ended', () => {
     const young = responder();
     young.receive(ask(SERVICE_TYPE, 'PTR'), QUERIER, 10);
     expect(run(young, 700).every(([, { message }]) => !message.response)).toBe(true);
   });
 
-  test('changed records are announced twice more, not within a second of the last time', () => {
+  test('changed records are announced twice again, not within a second of the last announcement', () => {
     const made = announced();
     made.setRecords(records('a=2'), 10_000);
     made.setRecords(records('a=3'), 10_000);
@@ -109,7 +109,7 @@ describe('probing and announcing (§8)', () => {
     expect(run(made, 60_000).map(([time]) => time)).toEqual([12_000, 13_000]);
   });
 
-  test('goodbye takes everything back but the entry of the service type, which others share', () => {
+  test('goodbye withdraws everything except the shared record of the service type', () => {
     expect(responder().goodbye()).toBeNull();
     const message = announced().goodbye();
     expect(message?.answers.every(({ ttl }) => ttl === 0)).toBe(true);
@@ -126,7 +126,7 @@ describe('probing and announcing (§8)', () => {
 });
 
 describe('answers (§6)', () => {
-  test('to the service type, after a random wait, with all that is asked next', () => {
+  test('to the service type, after a random wait, with all records that are needed next', () => {
     const more = [`SRV ${INSTANCE}`, `TXT ${INSTANCE}`, `A ${HOST}`, `AAAA ${HOST}`];
     const expected = { to: null, answers: [`PTR ${SERVICE_TYPE}`], more };
     expect(answers(announced(0), ask(SERVICE_TYPE, 'PTR'))).toMatchObject([{ after: 20, ...expected }]);
@@ -149,7 +149,7 @@ describe('answers (§6)', () => {
     expect(rest).toEqual([]);
   });
 
-  test('to a type that our name has not: that it has not (§6.1); to names of others: nothing', () => {
+  test('to a missing type of our name with NSEC (§6.1), and none to other names', () => {
     const made = new Responder(records('a=1', ['192.0.2.1']), () => 0, 0);
     run(made, 10_000);
     const [answer] = answers(made, ask(HOST, 'AAAA'));
@@ -158,7 +158,7 @@ describe('answers (§6)', () => {
     expect(answers(made, ask(`nothing._sub.${SERVICE_TYPE}`, 'PTR'))).toEqual([]);
   });
 
-  test('no record is multicast twice within a second, but for a probe', () => {
+  test('no record is multicast twice within a second, except in answer to a probe', () => {
     const made = announced();
     expect(answers(made, ask(INSTANCE, 'SRV'))[0]?.after).toBe(0);
     made.receive(ask(INSTANCE, 'SRV'), QUERIER, 20_000);
@@ -170,13 +170,13 @@ describe('answers (§6)', () => {
     expect(answers(made, probe, QUERIER, 30_100)[0]?.after).toBe(0);
   });
 
-  test('two who ask the same get one answer', () => {
+  test('two queriers with the same question get one answer', () => {
     const made = announced();
     made.receive(ask(SERVICE_TYPE, 'PTR'), QUERIER, 10_000);
     expect(answers(made, ask(SERVICE_TYPE, 'PTR'), { address: '192.0.2.8', port: 5353 }, 10_005)).toHaveLength(1);
   });
 
-  test('questions beyond what can wait are dropped', () => {
+  test('questions beyond the queue limit are dropped', () => {
     const made = announced();
     for (let i = 0; i < 1000; i++)
       made.receive(ask(INSTANCE, 'SRV', { unicast: true }), { address: `192.0.2.${i % 250}`, port: 5353 }, 10_000);
@@ -184,17 +184,17 @@ describe('answers (§6)', () => {
   });
 });
 
-describe('suppression (§7)', () => {
+describe('answer suppression (§7)', () => {
   const known = (ttl: number) => records().map((record) => ({ ...record, ttl }));
 
-  test('what the querier knows for half its life or more is not answered', () => {
+  test('a record that the querier knows with at least half of its TTL is not answered', () => {
     expect(answers(announced(), ask(SERVICE_TYPE, 'PTR', { answers: known(60) }))).toEqual([]);
     expect(answers(announced(), ask(SERVICE_TYPE, 'PTR', { answers: known(59) }))).toHaveLength(1);
     const other = known(120).map((record) => (record.type === 'PTR' ? { ...record, data: 'other' } : record));
     expect(answers(announced(), ask(SERVICE_TYPE, 'PTR', { answers: other as DnsRecord[] }))).toHaveLength(1);
   });
 
-  test('each known answer is looked at a few times, however many questions come with it', () => {
+  test('each known answer is examined a few times, however many questions come with it', () => {
     let reads = 0;
     const counted = Array.from(
       { length: 500 },
@@ -215,7 +215,7 @@ describe('suppression (§7)', () => {
     expect(reads).toBeLessThan(5 * counted.length);
   });
 
-  test('known answers may follow in further packets: they are waited for', () => {
+  test('known answers that follow in further packets are awaited', () => {
     const truncated = ask(SERVICE_TYPE, 'PTR', { truncated: true });
     expect(answers(announced(0), truncated)[0]?.after).toBe(400);
     const made = announced();
@@ -226,7 +226,7 @@ describe('suppression (§7)', () => {
     expect(run(made, 20_000)).toEqual([]);
   });
 
-  test('what another responder has just answered is not said again', () => {
+  test('an answer that another responder has just given is not repeated', () => {
     const made = announced();
     made.receive(ask(SERVICE_TYPES, 'PTR'), QUERIER, 10_000);
     made.receive(
@@ -238,8 +238,8 @@ describe('suppression (§7)', () => {
   });
 });
 
-describe('answers to one (§5.4, §6.7)', () => {
-  test('a question that asks for it is answered to the querier alone, at once, unless everybody should hear it again', () => {
+describe('unicast answers (§5.4, §6.7)', () => {
+  test('a unicast question is answered at once to the querier alone, unless the multicast is due again', () => {
     const [direct] = answers(announced(), ask(SERVICE_TYPE, 'PTR', { unicast: true }));
     expect(direct).toMatchObject({ after: 0, to: QUERIER, answers: [`PTR ${SERVICE_TYPE}`] });
     expect(direct?.message.answers[0]?.ttl).toBe(120);
@@ -247,7 +247,7 @@ describe('answers to one (§5.4, §6.7)', () => {
     expect(late?.to).toBeNull();
   });
 
-  test('a plain DNS resolver gets its id and question back, short lives and no cache-flush bit', () => {
+  test('a plain DNS resolver gets its id and question back, short TTLs and no cache-flush bit', () => {
     const query = ask(INSTANCE, 'SRV', { id: 4711, answers: records() });
     const [answer] = answers(announced(), query, RESOLVER, 100_000);
     expect(answer).toMatchObject({ after: 0, to: RESOLVER, answers: [`SRV ${INSTANCE}`] });
@@ -260,7 +260,7 @@ describe('answers to one (§5.4, §6.7)', () => {
 describe('conflicts (§9)', () => {
   const foreign = (): DnsRecord[] => records('a=1', ['192.0.2.77']).filter(({ type }) => type === 'A');
 
-  test('are told, and the device stays in the caches beside the other one', () => {
+  test('are reported, and the device stays in caches beside the other one', () => {
     const made = announced();
     made.receive(dnsResponse({ answers: foreign() }), QUERIER, 10_000);
     expect([made.nextEvent(), made.nextEvent()]).toEqual([{ kind: 'conflict', from: QUERIER }, null]);
@@ -268,13 +268,13 @@ describe('conflicts (§9)', () => {
     expect(answer?.message.answers).toMatchObject([{ type: 'A', data: '192.0.2.1', flush: false }]);
   });
 
-  test('are seen while both probe', () => {
+  test('are reported while both probe', () => {
     const made = responder();
     made.receive(ask(HOST, 'ANY', { authorities: foreign() }), QUERIER, 10);
     expect([made.nextEvent(), made.nextEvent()]).toEqual([{ kind: 'conflict', from: QUERIER }, null]);
   });
 
-  test('are none: our own records, those of another interface of this host, goodbyes, names of others', () => {
+  test('are not reported for our own records, another interface of this host, goodbyes and other names', () => {
     const made = announced();
     made.receive(dnsResponse({ answers: records('a=2', ['192.0.2.1']) }), QUERIER, 10_000);
     made.receive(dnsResponse({ answers: foreign() }), QUERIER, 10_000, true);

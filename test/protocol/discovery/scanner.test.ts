@@ -1,4 +1,4 @@
-/** The mDNS scanner of one link, in time that the test keeps: RFC 6762 and RFC 6763, section by section. */
+/** The mDNS scanner of one link in virtual time: RFC 6762 and RFC 6763, section by section. */
 import { describe, expect, test } from 'vitest';
 import {
   browsedName,
@@ -30,7 +30,7 @@ interface Shape {
   subtypes?: readonly string[];
 }
 
-/** What a device announces, without the records that say what is not there. */
+/** Records that a device announces, without NSEC. */
 function records({
   name = 'pr-1-de-1',
   port = 5592,
@@ -45,7 +45,7 @@ const instance = (name = 'pr-1-de-1'): string => `${name}.${SERVICE_TYPE}`;
 const ofTypes = (list: readonly DnsRecord[], ...types: string[]): DnsRecord[] => list.filter(({ type }) => types.includes(type));
 const withTtl = (list: readonly DnsRecord[], ttl: number): DnsRecord[] => list.map((record) => ({ ...record, ttl }));
 
-/** A scanner in its own time, with what it sent and reported. */
+/** A scanner in virtual time, with what it sent and reported. */
 class Bench {
   readonly scanner: Scanner;
   readonly sent: Sent[] = [];
@@ -56,7 +56,7 @@ class Bench {
     this.scanner = new Scanner(random);
   }
 
-  /** One that browses the service type. */
+  /** Makes a bench that browses the service type. */
   static browsing(random?: () => number): Bench {
     const bench = new Bench(random);
     bench.scanner.browse(SERVICE_TYPE, 0);
@@ -90,12 +90,12 @@ class Bench {
     for (let event = this.scanner.nextEvent(); event !== null; event = this.scanner.nextEvent()) this.events.push([this.now, event]);
   }
 
-  /** What was sent since the last time this was asked: time and questions of each message. */
+  /** Returns what was sent since the last call: time and questions of each message. */
   questions(): [number, string[]][] {
     return this.sent.splice(0).map(([time, { questions }]) => [time, questions.map(({ type, name }) => `${type} ${name}`)]);
   }
 
-  /** The services that are there by what was reported. */
+  /** Returns the services that exist according to the events. */
   services(): Map<string, ScannedService> {
     const there = new Map<string, ScannedService>();
     for (const [, { name, service }] of this.events) {
@@ -106,7 +106,7 @@ class Bench {
   }
 }
 
-/** Port, addresses and TXT items as text. */
+/** Returns port, addresses and TXT items as text. */
 function shown(service: ScannedService | null | undefined) {
   if (service === null || service === undefined) return null;
   const text = service.txt?.items.map((item) => new TextDecoder().decode(item)) ?? null;
@@ -116,7 +116,7 @@ function shown(service: ScannedService | null | undefined) {
 const WHOLE = [['192.0.2.1 5592', 'fe80::1 5592'], ['a=1']];
 
 describe('questions (RFC 6762 §5.2)', () => {
-  test('the first comes after 20 to 120 ms, then after 1 s, then after twice the last pause, up to an hour', () => {
+  test('are sent after 20 to 120 ms, then after 1 s, then after twice the last pause, up to an hour', () => {
     for (const [random, first] of [
       [0, 20],
       [0.999, 119.9],
@@ -131,7 +131,7 @@ describe('questions (RFC 6762 §5.2)', () => {
     }
   });
 
-  test('type and subtype are asked for side by side, and no longer once they are ended', () => {
+  test('are sent for type and subtype independently, until their browse ends', () => {
     const bench = Bench.browsing();
     bench.scanner.browse(OTHER_SUBTYPE, 0);
     bench.run(500);
@@ -149,7 +149,7 @@ describe('questions (RFC 6762 §5.2)', () => {
 });
 
 describe('known answers (§7.1, §7.2)', () => {
-  test('a question names them while more than half of their life is left', () => {
+  test('are in a question while more than half of their TTL is left', () => {
     const bench = Bench.browsing();
     bench.run(500);
     bench.hear(records());
@@ -166,7 +166,7 @@ describe('known answers (§7.1, §7.2)', () => {
     ]);
   });
 
-  test('those of a thousand devices go in messages of their own, each of which fits a frame', () => {
+  test('of a thousand devices are split into messages that each fit a frame', () => {
     const bench = Bench.browsing();
     bench.run(500);
     for (let i = 0; i < 1000; i++) bench.hear(records({ name: `pr-1-de-${i}` }));
@@ -183,7 +183,7 @@ describe('known answers (§7.1, §7.2)', () => {
     }
   });
 
-  test('of a table full of long names 64 messages are sent', () => {
+  test('of a table full of long names take 64 messages at most', () => {
     const bench = Bench.browsing();
     bench.run(500);
     for (let i = 0; i < 1_100; i++) bench.hear(records({ name: `${i}`.padStart(63, 'x'), subtypes: [] }));
@@ -198,7 +198,7 @@ describe('known answers (§7.1, §7.2)', () => {
 describe("a neighbour's question (§7.3)", () => {
   const question = { name: SERVICE_TYPE.toUpperCase(), type: 'PTR', unicast: false };
 
-  test('counts as ours, but not twice in a row', () => {
+  test('replaces our own, but not twice in a row', () => {
     const bench = Bench.browsing();
     bench.receive(dnsQuery({ questions: [question] }));
     bench.run(900);
@@ -220,7 +220,7 @@ describe("a neighbour's question (§7.3)", () => {
     ['it knows what we do not', dnsQuery({ questions: [question], answers: records({ name: 'other' }) }), false, 2_500],
     ['it asks for something else', dnsQuery({ questions: [{ ...question, name: OTHER_SUBTYPE }] }), false, 2_500],
     ['it asks for another type', dnsQuery({ questions: [{ ...question, type: 'TXT' }] }), false, 2_500],
-  ])('does not count when %s', (_, message, own, at) => {
+  ])('does not replace it when %s', (_, message, own, at) => {
     const bench = Bench.browsing();
     bench.run(at);
     bench.questions();
@@ -229,7 +229,7 @@ describe("a neighbour's question (§7.3)", () => {
     expect(bench.questions().map(([time]) => time)).toEqual([3_020]);
   });
 
-  test('counts when it knows no more than we do', () => {
+  test('replaces it when it knows no more than we do', () => {
     const bench = Bench.browsing();
     bench.run(500);
     bench.hear(records());
@@ -241,8 +241,8 @@ describe("a neighbour's question (§7.3)", () => {
   });
 });
 
-describe('what is found', () => {
-  test('a device that tells all of itself is there at once; it is reported once', () => {
+describe('found services', () => {
+  test('a device with all records in one message is reported at once, and once', () => {
     const bench = Bench.browsing();
     const [pointer, ...rest] = records();
     bench.hear([pointer!], { additionals: rest });
@@ -253,7 +253,7 @@ describe('what is found', () => {
     expect(bench.events).toHaveLength(1);
   });
 
-  test('the records may stand in any order, in any case, and come one by one', () => {
+  test('records may be in any order, in any case, and arrive one by one', () => {
     const backwards = Bench.browsing();
     backwards.hear(records().reverse());
     expect(shown(backwards.services().get(instance()))).toEqual(WHOLE);
@@ -262,7 +262,7 @@ describe('what is found', () => {
     expect(shown(single.services().get(instance()))).toEqual(WHOLE);
   });
 
-  test('a subtype lists its own', () => {
+  test('a subtype lists its own instances', () => {
     const bench = new Bench();
     bench.scanner.browse(OTHER_SUBTYPE, 0);
     bench.hear(records({ name: 'with' }));
@@ -273,7 +273,7 @@ describe('what is found', () => {
     expect(bench.services().size).toBe(0);
   });
 
-  test('what is missing is asked for: SRV and TXT, then the addresses, four times at most', () => {
+  test('missing records are queried, SRV and TXT and then addresses, four times at most', () => {
     const bench = Bench.browsing();
     bench.run(900);
     bench.questions();
@@ -295,14 +295,14 @@ describe('what is found', () => {
     expect(shown(bench.services().get(instance()))).toEqual([['192.0.2.1 5592'], ['a=1']]);
   });
 
-  test('a host with addresses of one family is not asked for the other', () => {
+  test('the other family of a host with addresses of one family is not queried', () => {
     const bench = Bench.browsing();
     bench.hear(records({ addresses: ['192.0.2.1'] }));
     bench.run(50_000);
     expect(bench.questions().flatMap(([, questions]) => questions.filter((text) => !text.startsWith('PTR')))).toEqual([]);
   });
 
-  test('TXT, port and addresses that change', () => {
+  test('changes of TXT, port and addresses are reported', () => {
     const bench = Bench.browsing();
     bench.hear(records());
     const changes: Shape[] = [{ text: 'a=2' }, { text: 'a=2', port: 5593 }, { text: 'a=2', port: 5593, addresses: ['192.0.2.9'] }];
@@ -314,16 +314,16 @@ describe('what is found', () => {
     expect(bench.events.map(([time, { service }]) => [time, shown(service)])).toEqual([
       [0, WHOLE],
       [5_000, [WHOLE[0], ['a=2']]],
-      // For a second the old records stay beside the new ones (§10.2).
+      // The old records stay beside the new ones for a second (§10.2).
       [12_000, [['192.0.2.1 5592', 'fe80::1 5592', '192.0.2.1 5593', 'fe80::1 5593'], ['a=2']]],
       [13_000, [['192.0.2.1 5593', 'fe80::1 5593'], ['a=2']]],
       [19_000, [['192.0.2.1 5593', '192.0.2.9 5593', 'fe80::1 5593'], ['a=2']]],
-      // The A record speaks for the A records: no AAAA record was heard.
+      // The A record flushes A records only: no AAAA record was heard.
       [20_000, [['192.0.2.9 5593', 'fe80::1 5593'], ['a=2']]],
     ]);
   });
 
-  test('two devices of one name, neither of which speaks for all: both are there (PROTOCOL.md §11)', () => {
+  test('two devices of one name, neither with the cache-flush bit, are both reported (PROTOCOL.md §11)', () => {
     const bench = Bench.browsing();
     const unshared = (shape: Shape): DnsRecord[] => records(shape).map((record) => ({ ...record, flush: false }));
     bench.hear(unshared({ addresses: ['192.0.2.1'] }));
@@ -337,7 +337,7 @@ describe('what is found', () => {
 });
 
 describe('time to live', () => {
-  /** One of which everything but PTR questions is of no matter. */
+  /** A bench where only PTR questions matter. */
   const pointers = (bench: Bench): number[] =>
     bench.questions().flatMap(([time, [text]]) => (text?.startsWith('PTR') === true ? [time] : []));
 
@@ -345,7 +345,7 @@ describe('time to live', () => {
     [0, [96_000, 102_000, 108_000, 114_000]],
     [0.999, [98_397.6, 104_397.6, 110_397.6, 116_397.6]],
   ])(
-    'a record that nobody repeats is asked for at 80, 85, 90 and 95 % of its life and up to 2 % more (random %f), and then gone',
+    'a record that is not repeated is queried at 80, 85, 90 and 95 % of its TTL, up to 2 % later (random %f), and then expires',
     (random, times) => {
       const bench = Bench.browsing(() => random);
       bench.run(70_000);
@@ -363,7 +363,7 @@ describe('time to live', () => {
     },
   );
 
-  test('SRV, TXT and addresses are asked for later, as the answer to the PTR question brings them along', () => {
+  test('SRV, TXT and addresses are queried later, since the answer to the PTR question brings them', () => {
     const bench = Bench.browsing();
     bench.run(130_000);
     bench.hear(records());
@@ -378,7 +378,7 @@ describe('time to live', () => {
     expect(bench.events).toHaveLength(1);
   });
 
-  test('goodbye: gone a second later (§10.1), unless it comes back within it', () => {
+  test('a record with a goodbye is gone a second later (§10.1), unless it comes back within it', () => {
     const bench = Bench.browsing();
     bench.hear(records());
     bench.run(5_000);
@@ -395,7 +395,7 @@ describe('time to live', () => {
     expect(bench.questions().filter(([time, [text]]) => time > 21_000 && !text?.startsWith('PTR'))).toEqual([]);
   });
 
-  test('what said goodbye is not asked for again', () => {
+  test('a record with a goodbye is not queried again', () => {
     const bench = Bench.browsing();
     bench.run(130_000);
     bench.hear(records());
@@ -406,7 +406,7 @@ describe('time to live', () => {
     expect([bench.questions(), bench.services().size]).toEqual([[], 0]);
   });
 
-  test('a goodbye of what is not there makes nothing', () => {
+  test('a goodbye of an unknown record adds nothing', () => {
     const bench = Bench.browsing();
     bench.hear(withTtl(records(), 0));
     expect(bench.events).toEqual([]);
@@ -425,7 +425,7 @@ describe('time to live', () => {
     expect(shown(bench.services().get(instance()))?.[0]).toEqual(['192.0.2.7 5592', 'fe80::1 5592']);
   });
 
-  test('a life of years counts as 75 minutes', () => {
+  test('a TTL of years counts as 75 minutes', () => {
     const bench = Bench.browsing();
     bench.hear(withTtl(records(), 0xffff_ffff));
     bench.run(4_499_000);
@@ -435,11 +435,11 @@ describe('time to live', () => {
   });
 });
 
-describe('one device by its name', () => {
+describe('a device looked up by name', () => {
   const name = instanceOf('pr-1', 'de-1')!;
   const questions = [`SRV ${name}`, `TXT ${name}`, 'A pr-1-de-1.local', 'AAAA pr-1-de-1.local'];
 
-  test('is asked for at once, in one message without shared records, and again after 1 and 2 s', () => {
+  test('is queried at once, in one message without shared records, and again after 1 and 2 s', () => {
     const bench = new Bench();
     bench.scanner.browse(browsedName('pr-1-de-1'), 0);
     bench.scanner.find(name, 0);
@@ -448,7 +448,7 @@ describe('one device by its name', () => {
     expect(own).toEqual([0, 1_000, 3_000].map((time) => [time, questions]));
   });
 
-  test('its answer comes without delay, and says where it is', () => {
+  test('is reported without delay, with its address', () => {
     const bench = new Bench();
     const responder = new Responder(records(), () => 0.5, -10_000);
     for (let now = responder.nextTimeout(); now < 0; now = responder.nextTimeout()) {
@@ -465,7 +465,7 @@ describe('one device by its name', () => {
     expect(shown(bench.events[0]?.[1].service)).toEqual(WHOLE);
   });
 
-  test('without TXT it is told as well, and it is forgotten when nobody looks for it any longer', () => {
+  test('is reported without TXT as well, and forgotten when the lookup ends', () => {
     const bench = new Bench();
     bench.scanner.find(name, 0);
     bench.hear(ofTypes(records(), 'SRV', 'A'));
@@ -479,7 +479,7 @@ describe('one device by its name', () => {
     expect(bench.scanner.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
   });
 
-  test('one that a scan lists stays with the scan', () => {
+  test('stays reported when a scan lists it as well', () => {
     const bench = Bench.browsing();
     bench.scanner.find(name, 0);
     bench.hear(records());
@@ -493,12 +493,12 @@ describe('one device by its name', () => {
     ['pr 1', 'de-1'],
     ['p'.repeat(40), 'd'.repeat(23)],
     ['', 'ü'],
-  ])('%s and %s are ids of no device', (productId, deviceId) => {
+  ])('%s and %s are not valid ids of a device', (productId, deviceId) => {
     expect(instanceOf(productId, deviceId)).toBeNull();
   });
 });
 
-describe('what strangers send', () => {
+describe('hostile messages', () => {
   const hostile: [string, (bench: Bench) => void][] = [
     ['an answer from another port (§6)', (bench) => bench.hear(records(), { from: { ...PEER, port: 40_000 } })],
     ['answers in a query', (bench) => bench.receive(dnsQuery({ answers: records() }))],
@@ -508,7 +508,7 @@ describe('what strangers send', () => {
     ],
     ['an instance with a dot', (bench) => bench.hear(records({ name: 'a.b' }))],
     ['an instance with a line end', (bench) => bench.hear(records({ name: 'a\nb' }))],
-    ['an instance that is no UTF-8', (bench) => bench.hear(records({ name: 'a\ufffd' }))],
+    ['an instance that is not UTF-8', (bench) => bench.hear(records({ name: 'a\ufffd' }))],
     ['an instance without a label', (bench) => bench.hear(records({ name: '' }))],
     ['a label of 64 bytes', (bench) => bench.hear(records({ name: 'ü'.repeat(32) }))],
     ['port 0', (bench) => bench.hear(records({ port: 0 }))],
@@ -517,7 +517,7 @@ describe('what strangers send', () => {
     ['loopback of another host', (bench) => bench.hear(records({ addresses: ['127.0.0.1', '::1'] }))],
     ['multicast and broadcast', (bench) => bench.hear(records({ addresses: ['224.0.0.251', '255.255.255.255', 'ff02::1'] }))],
     [
-      'a host that is not local',
+      'a host outside of .local',
       (bench) =>
         bench.hear(
           records().map((r) =>
@@ -525,22 +525,22 @@ describe('what strangers send', () => {
           ),
         ),
     ],
-    ['addresses of a host that nobody named', (bench) => bench.hear(ofTypes(records(), 'PTR', 'TXT', 'A'))],
+    ['addresses of a host that no SRV record names', (bench) => bench.hear(ofTypes(records(), 'PTR', 'TXT', 'A'))],
   ];
-  test.each(hostile)('%s counts for nothing', (_, act) => {
+  test.each(hostile)('%s is ignored', (_, act) => {
     const bench = Bench.browsing();
     act(bench);
     bench.run(1_000);
     expect([...bench.services()].filter(([, { txt }]) => txt !== null)).toEqual([]);
   });
 
-  test('1,300 bytes of TXT and loopback of this host are taken', () => {
+  test('1,300 bytes of TXT and loopback of this host are accepted', () => {
     const bench = Bench.browsing();
     bench.hear(records({ text: 'x'.repeat(1299), addresses: ['127.0.0.1', '::1'] }), { own: true });
     expect(bench.services().get(instance())?.endpoints).toHaveLength(2);
   });
 
-  test('a host has 8 addresses of each family and an instance 2 SRV records: the ones heard last', () => {
+  test('a host has 8 addresses of each family and an instance 2 SRV records: those heard last', () => {
     const bench = Bench.browsing();
     bench.hear(records({ addresses: [] }));
     const addresses = Array.from({ length: 100 }, (_, i) => [`192.0.2.${i + 1}`, `fd00::${i + 1}`]).flat();
@@ -556,7 +556,7 @@ describe('what strangers send', () => {
     expect(endpoints.map(({ address }) => address)).toContain('192.0.2.100');
   });
 
-  test('a thousand devices that answer together are all there, and asked for once a life', () => {
+  test('a thousand devices that answer together are all reported, and queried once per TTL', () => {
     const random = new Random('a thousand');
     const bench = Bench.browsing(() => random.fraction());
     bench.run(150);
@@ -573,7 +573,7 @@ describe('what strangers send', () => {
   });
 
   describe('a full table', () => {
-    /** Full of instances that are no more than a name. */
+    /** Fills the table with one instance after another. */
     function full(make: (name: string) => readonly DnsRecord[]): Bench {
       const bench = Bench.browsing();
       for (let i = 0; i < MAX_INSTANCES; i++) {
@@ -585,7 +585,7 @@ describe('what strangers send', () => {
     const names = (name: string): DnsRecord[] => ofTypes(records({ name }), 'PTR');
     const whole = (name: string): DnsRecord[] => records({ name });
 
-    test('of names without records gives the place of the oldest to the next device', () => {
+    test('of names without records drops the oldest for the next device', () => {
       const bench = full(names);
       bench.hear(whole('honest'));
       for (let i = 0; i < 2_000; i++) bench.hear(names(`more-${i}`));
@@ -594,7 +594,7 @@ describe('what strangers send', () => {
       expect(bench.services().size).toBe(2);
     });
 
-    test('of whole services gives the place of the one heard longest ago, and says that this is gone', () => {
+    test('of whole services drops the one heard longest ago, and reports its removal', () => {
       const bench = full(whole);
       expect(bench.services().size).toBe(MAX_INSTANCES);
       bench.hear(whole('forged-0'));
@@ -608,7 +608,7 @@ describe('what strangers send', () => {
       ]);
     });
 
-    test('has a place for a device that was asked for by name, which never makes way', () => {
+    test('has room for a device that is looked up by name, and never drops it', () => {
       const bench = full(whole);
       bench.scanner.find(instance(), bench.now);
       bench.hear(records());
@@ -620,7 +620,7 @@ describe('what strangers send', () => {
       expect(bench.services().size).toBe(MAX_INSTANCES);
     });
 
-    test('is asked for what is missing at a limited rate, and not for ever', () => {
+    test('causes queries for missing records at a limited rate, and not for ever', () => {
       const bench = full(names);
       bench.sent.length = 0;
       const begin = bench.now;
@@ -635,7 +635,7 @@ describe('what strangers send', () => {
       expect(bench.sent.filter(([, { questions }]) => questions.some(({ type }) => type !== 'PTR'))).toEqual([]);
     });
 
-    test('is empty again when the lives are over', () => {
+    test('is empty again when the TTLs have passed', () => {
       const bench = full(whole);
       // Looked at ten times a second.
       bench.run(bench.now + 120_100);
@@ -646,7 +646,7 @@ describe('what strangers send', () => {
     });
   });
 
-  test('records that live a second are asked for once a second at most, and never without end', () => {
+  test('records with a TTL of a second are queried once a second at most, and not for ever', () => {
     const bench = Bench.browsing();
     for (let i = 0; i < 200; i++) {
       bench.hear(withTtl(records(), 1));

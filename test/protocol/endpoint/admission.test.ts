@@ -1,4 +1,7 @@
-/** Which connections are accepted beside those that are there: places kept for certain keys, and the share of one network in the rest. */
+/**
+ * Which connections are accepted beside the existing ones: slots reserved for certain keys, and the share of one
+ * network in the others.
+ */
 import { expect, test } from 'vitest';
 import type { KeptConnections } from '../../../protocol/endpoint/index.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
@@ -12,12 +15,12 @@ function keyOf({ config: { identity, crypto } }: PolledEndpoint): string {
   return fingerprint(identity.publicKey, crypto);
 }
 
-/** A device with 8 connections, 2 of them kept, of which others at one network may have 3. */
+/** A device with 8 connections, 2 of them reserved. Other keys of one network may have 3. */
 function device(network: EndpointFixture, kept = NOBODY): PolledEndpoint {
   return network.device({ limits: { halfOpen: 64, retryAbove: 64, connections: 8, kept } }, DEVICE);
 }
 
-/** One that connects from there. */
+/** Connects a client from that address. */
 function arrive(network: EndpointFixture, to: PolledEndpoint, address: string): PolledEndpoint {
   const client = network.client({}, address);
   dial(client, to);
@@ -25,7 +28,7 @@ function arrive(network: EndpointFixture, to: PolledEndpoint, address: string): 
   return client;
 }
 
-test('all addresses of one /64 have half together, those of another as many', () => {
+test('all addresses of one /64 share half of the unreserved slots, and those of another /64 as many', () => {
   const network = new EndpointFixture(1);
   const to = device(network);
   const here = [1, 2, 3, 4, 5].map((number) => arrive(network, to, `2001:db8:1:1::${number}/64`));
@@ -36,7 +39,7 @@ test('all addresses of one /64 have half together, those of another as many', ()
   expect(to.endpoint.stats).toMatchObject({ refused: 3 });
 });
 
-test('a peer counts where it is now', () => {
+test('a peer counts for the network of its current address', () => {
   const network = new EndpointFixture(2);
   const to = device(network);
   const [moving] = [1, 2, 3].map((number) => arrive(network, to, `2001:db8:1:1::${number}/64`));
@@ -48,7 +51,7 @@ test('a peer counts where it is now', () => {
   expect(arrive(network, to, '2001:db8:1:1::5/64').kinds()).toContain('closed');
 });
 
-test('one of those that places are kept for leaves places to the others', () => {
+test('one key with reserved slots leaves slots for the others', () => {
   const network = new EndpointFixture(4);
   const users = new Map<string, string>();
   const to = device(network, { ...NOBODY, holderOf: (fingerprint) => users.get(fingerprint) ?? fingerprint });
@@ -57,10 +60,10 @@ test('one of those that places are kept for leaves places to the others', () => 
     dial(greedy, to);
     network.pass(500);
   }
-  // 5 of 8: it was let take the fifth while 4 were free.
+  // 5 of 8: the fifth was accepted while 4 were free.
   const open = () => to.accepted.filter(({ state }) => state === 'open').length;
   expect(open()).toBe(5);
-  // Another key of the same user is no other one.
+  // Another key of the same user counts as the same.
   const friend = network.client({}, '2001:db8:1:5::1/64');
   users.set(keyOf(friend), keyOf(greedy));
   dial(friend, to);
@@ -76,7 +79,7 @@ test('one of those that places are kept for leaves places to the others', () => 
   expect(arrive(network, to, '2001:db8:1:4::1/64').kinds()).toContain('closed');
 });
 
-test('those that places are kept for do not count, and have no such share', () => {
+test('keys with reserved slots neither count for their network nor have its limit', () => {
   const network = new EndpointFixture(3);
   const known = new Set<string>();
   const to = device(network, { ...NOBODY, holderOf: (fingerprint) => (known.has(fingerprint) ? fingerprint : null) });
@@ -86,7 +89,7 @@ test('those that places are kept for do not count, and have no such share', () =
   expect(here.map((client) => client.kinds().includes('closed'))).toEqual([false, false, false, true]);
 });
 
-test('a connection without a path makes way for one of those that places are kept for, the one that rests longest first, and for no other key', () => {
+test('a key with reserved slots, and no other, evicts a connection without a path, the one that rests longest first', () => {
   const network = new EndpointFixture(5);
   const known = new Set<string>();
   const to = device(network, { connections: 2, perNetwork: 8, holderOf: (fingerprint) => (known.has(fingerprint) ? fingerprint : null) });

@@ -1,4 +1,7 @@
-/** A connection that has lost its route goes on over another one (PROTOCOL.md §6): who may offer it one, and what strangers can fill. */
+/**
+ * A connection that lost its route continues over another one (PROTOCOL.md §6): who may offer one, and what strangers
+ * can fill.
+ */
 import { describe, expect, it } from 'vitest';
 import { LocalError } from '../../../protocol/errors/index.ts';
 import { encodeReset } from '../../../protocol/packet/index.ts';
@@ -17,13 +20,16 @@ function openRelayed(): Relayed {
   return relayed;
 }
 
-/** The station has ended the route and says so to both ends. */
+/** The station ends the route and reports that to both ends. */
 function endRoute({ client, device, station, network }: Relayed): void {
   client.endpoint.receive(encodeReset({ id: CLIENT_ROUTE, token: CLIENT_TOKEN }), client.path(station), network.now);
   device.endpoint.receive(encodeReset({ id: DEVICE_ROUTE, token: DEVICE_TOKEN }), device.path(station), network.now);
 }
 
-/** A path for the same station port, with ids that the station of the fixture swaps as it does the first ones: the n-th route of the client. */
+/**
+ * The n-th route of the client: a path through the same station port, whose ids the fixture's station swaps like the
+ * first ones.
+ */
 function routeOf(endpoint: PolledEndpoint, station: PolledEndpoint, n: number): Path {
   return route(endpoint.path(station), Uint8Array.of(n, 0, 0, 0, 0, 0, 0, n));
 }
@@ -38,7 +44,7 @@ const refusal = (run: () => void): string => {
 };
 
 describe('a connection whose route ended', () => {
-  it('ends with CLOSED where it may not rest', () => {
+  it('ends with CLOSED if it may not rest', () => {
     const relayed = setup();
     relayed.introduce();
     relayed.network.pass(500);
@@ -47,7 +53,7 @@ describe('a connection whose route ended', () => {
     expect(relayed.client.find('closed')?.error?.code).toBe('CLOSED');
   });
 
-  it('rests a minute, and ends with CLOSED and the reason then', () => {
+  it('rests for a minute, and then ends with CLOSED and the reason', () => {
     const relayed = openRelayed();
     endRoute(relayed);
     relayed.network.pass(59_900);
@@ -62,7 +68,7 @@ describe('a connection whose route ended', () => {
     expect(relayed.connection.stats()).toMatchObject({ rests: 1, restTime: 60_000 });
   });
 
-  it('goes on over a route that is offered to the device, and takes messages meanwhile', () => {
+  it('continues over a route offered to the device, and accepts messages meanwhile', () => {
     const relayed = openRelayed();
     const { client, device, station, network, connection, clientPath, devicePath } = relayed;
     connection.sendMessage(Uint8Array.of(1));
@@ -87,14 +93,14 @@ describe('a connection whose route ended', () => {
     expect(connection.path).toBe(fresh);
     expect(connection.stats()).toMatchObject({ rests: 1 });
     expect(connection.stats()!.restTime).toBeGreaterThan(20_000);
-    // The lost route is nobody's any more, and the new one ends as the first did.
+    // The lost route is no longer used, and the new one ends as the first did.
     expect(client.endpoint.usesRoute(clientPath)).toBe(false);
     device.endpoint.receive(encodeReset({ id: DEVICE_ROUTE, token: SECOND_TOKEN }), device.path(station), network.now);
     network.pass(10);
     expect(device.accepted[0]!.restReason).not.toBeNull();
   });
 
-  it('rests again when the new route ends before the other end was heard: the minute goes on', () => {
+  it('rests again when the new route ends before the peer was heard, and the same minute continues', () => {
     const relayed = openRelayed();
     const { client, station, network, connection } = relayed;
     endRoute(relayed);
@@ -111,7 +117,7 @@ describe('a connection whose route ended', () => {
     expect(connection.state).not.toBe('open');
   });
 
-  it('closes when its application wants to', () => {
+  it('can be closed by its application', () => {
     const relayed = openRelayed();
     endRoute(relayed);
     relayed.network.pass(10);
@@ -122,7 +128,7 @@ describe('a connection whose route ended', () => {
   });
 });
 
-it('a connection that has another path leaves the lost route at once and forgets it, also where it was to be kept', () => {
+it('a connection with another path switches from the lost route at once and forgets it, even a kept one', () => {
   const relayed = openRelayed();
   const { client, device, network, connection, clientPath } = relayed;
   const direct = client.path(device);
@@ -136,7 +142,7 @@ it('a connection that has another path leaves the lost route at once and forgets
   expect(client.kinds()).not.toContain('resting');
 });
 
-it('a lost route that was kept beside the path in use is forgotten, and its owner hears of that', () => {
+it('a lost route that was kept beside the active path is forgotten, and that is reported', () => {
   const relayed = openRelayed();
   const { client, device, network, connection, clientPath } = relayed;
   const direct = client.path(device);
@@ -152,9 +158,9 @@ it('a lost route that was kept beside the path in use is forgotten, and its owne
   expect(forgotten.map(([, event]) => event)).toEqual([{ kind: 'probed', path: clientPath, answered: false, forgotten: true }]);
 });
 
-describe('a route that is offered', () => {
+describe('an offered route', () => {
   it.each([
-    ['of nobody', () => new Uint8Array(8).fill(9)],
+    ['without an owner', () => new Uint8Array(8).fill(9)],
     ['whose hash does not hold', ({ connection }: Relayed) => connection.remoteId().map((byte, i) => (i === 7 ? byte ^ 1 : byte))],
     ['of another length', () => new Uint8Array(7)],
   ])('is refused for an id %s, and leaves nothing behind', (_, idOf) => {
@@ -165,7 +171,7 @@ describe('a route that is offered', () => {
     expect(device.endpoint.usesRoute(path)).toBe(false);
   });
 
-  it('is refused for a connection that has ended', () => {
+  it('is refused for an ended connection', () => {
     const relayed = openRelayed();
     const { device, station, network, connection } = relayed;
     const id = connection.remoteId();
@@ -183,7 +189,7 @@ describe('a route that is offered', () => {
         return path;
       },
     ],
-  ])('is refused while it is %s, and stays what it was', (_, taken) => {
+  ])('is refused while it is %s, and stays unchanged', (_, taken) => {
     const relayed = openRelayed();
     const { device, network, connection } = relayed;
     const path = taken(relayed);
@@ -191,7 +197,7 @@ describe('a route that is offered', () => {
     expect(device.endpoint.usesRoute(path)).toBe(true);
   });
 
-  it('is one for each connection: of 16 the newest is kept, for 30 s', () => {
+  it('replaces an earlier offer: each connection keeps the newest one, for 30 s', () => {
     const { device, station, network, connection } = openRelayed();
     const paths = Array.from({ length: 16 }, (_, n) => routeOf(device, station, n + 20));
     for (const path of paths) device.endpoint.offerRoute(connection.remoteId(), path, network.now);
@@ -216,7 +222,7 @@ describe('a route that is offered', () => {
     expect(device.endpoint.usesRoute(second)).toBe(false);
   });
 
-  it('is used by nothing as soon as the connection that took it has left it', () => {
+  it('is released once the connection that used it has left it', () => {
     const { client, device, network, connection, clientPath, devicePath } = openRelayed();
     const direct = client.path(device);
     connection.migrate(direct, network.now);
@@ -230,7 +236,7 @@ describe('a route that is offered', () => {
     expect([connection.path, device.endpoint.usesRoute(devicePath)]).toEqual([direct, false]);
   });
 
-  it('stays a path like others once a packet of the connection came on it', () => {
+  it('stays an ordinary path once a packet of the connection arrived on it', () => {
     const { client, device, network, connection, clientPath, devicePath } = openRelayed();
     const direct = client.path(device);
     connection.migrate(direct, network.now);

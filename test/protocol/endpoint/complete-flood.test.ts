@@ -1,4 +1,7 @@
-/** Completes that do not hold: each costs Diffie-Hellman, so that few are looked at. The right one and those of others come through. */
+/**
+ * Each invalid Complete costs a Diffie-Hellman operation, so few are processed. The valid one and those of other
+ * handshakes get through.
+ */
 import { beforeEach, expect, it } from 'vitest';
 import { prologue } from '../../../protocol/endpoint/negotiation.ts';
 import { encodeInitiatorOffer } from '../../../protocol/endpoint/parameters.ts';
@@ -17,7 +20,7 @@ beforeEach(() => {
   ({ network, client, device } = pair(7));
 });
 
-/** A handshake up to the Respond: what makes a Complete of a payload, right or damaged. */
+/** Runs a handshake up to the Respond. Returns what makes a valid or damaged Complete of a payload. */
 function begun(): (damaged: boolean) => Uint8Array {
   const source = crypto.randomBytes(8);
   const handshake = new HandshakeState({
@@ -45,7 +48,7 @@ function begun(): (damaged: boolean) => Uint8Array {
 const send = (complete: Uint8Array): void => device.endpoint.receive(complete, device.path(client), network.now);
 const looked = (): number => device.endpoint.stats.badHandshake;
 
-it('a flood of them is looked at five times a second', () => {
+it('a flood of invalid Completes is processed five times a second', () => {
   const complete = begun();
   for (let index = 0; index < 100; index++) send(complete(true));
   expect([looked(), device.endpoint.stats.limited]).toEqual([6, 94]);
@@ -54,7 +57,7 @@ it('a flood of them is looked at five times a second', () => {
   expect(looked()).toBe(11);
 });
 
-it('the right one is taken a moment later', () => {
+it('the valid Complete is accepted a moment later', () => {
   const complete = begun();
   for (let index = 0; index < 100; index++) send(complete(true));
   send(complete(false));
@@ -65,7 +68,7 @@ it('the right one is taken a moment later', () => {
   expect(device.accepted).toHaveLength(1);
 });
 
-it('another handshake is not touched by it, not even from the same address', () => {
+it('another handshake is not affected, not even from the same address', () => {
   const [flood, honest] = [begun(), begun()];
   for (let index = 0; index < 100; index++) send(flood(true));
   send(honest(false));

@@ -1,6 +1,6 @@
 /**
- * Whatever arrives from the network: random and mutated datagrams, at an endpoint in every state. None may throw, change a connection, open
- * one, or make the endpoint send more than the anti-amplification limit allows.
+ * Random and mutated datagrams at an endpoint in every state. None may throw, change a connection, open one, or make
+ * the endpoint send more than the anti-amplification limit allows.
  */
 import { describe, expect, it } from 'vitest';
 import type { CryptoProvider } from '../../../protocol/crypto-provider.ts';
@@ -67,7 +67,8 @@ describe('hostile datagrams', () => {
     for (let i = 0; i < size(1000, 50_000); i++) {
       const datagram = bytes(1 + Math.floor(random() * 300));
       datagram[0] = [0x81, 0x82, 0x85, 0xc0][i % 4]!;
-      // Somebody on the path knows the id. A Retry would be honoured once and Versions may end the attempt: those are not random.
+      // An attacker on the path knows the id. Retry and Versions are left out: one Retry is honoured, and Versions may
+      // end the attempt.
       if (datagram[0] === 0x82 && datagram.length > 9) datagram.set(initiate!.bytes.subarray(3, 11), 1);
       client.endpoint.receive(datagram, client.path(device), network.now);
     }
@@ -76,13 +77,13 @@ describe('hostile datagrams', () => {
   });
 });
 
-describe('hostile peers that know the handshake', () => {
+describe('hostile peers that complete handshakes', () => {
   const payloads = (count: number, seed: number): Uint8Array[] => {
     const random = generator(seed);
     const bytes = seededBytes(seed);
     const good = encodeInitiatorOffer({ ...offer, versions: Uint8Array.of(1), suites: Uint8Array.of(1) });
     return Array.from({ length: count }, (_, i) => {
-      // Now and then as much as a datagram of loopback carries: more than the handshake's cipher takes.
+      // Sometimes as large as a loopback datagram: more than the handshake's cipher takes.
       if (i % 50 === 2) return bytes(16_200 + Math.floor(random() * 49_000));
       if (i % 2 === 0) return bytes(Math.floor(random() * 300));
       const damaged = good.slice();
@@ -104,7 +105,7 @@ describe('hostile peers that know the handshake', () => {
       const complete = encodeComplete({ destination: respond.source, message: handshake.writeMessage(payload) });
       device.endpoint.receive(complete, device.path(client), network.now);
       network.pass(1000);
-      // What it could establish is at most its own connection.
+      // At most the attacker's own connection can be established.
       for (const connection of device.accepted.splice(0)) connection.close(0, '', network.now);
     }
     network.pass(20_000);
@@ -142,14 +143,14 @@ function noise(crypto: CryptoProvider, initiator: boolean): HandshakeState {
   return new HandshakeState({ pattern: XX, initiator, prologue: prologue(1, 1, NAME), crypto, aead: nobleAead, staticKey });
 }
 
-/** The packet a node sends now, taken from it. */
+/** Takes the packet that a node sends now. */
 function packetOf(node: PolledEndpoint): Uint8Array {
   const batch = node.endpoint.transmit(node.network.now)!;
   const at = batch.offsets[0]!;
   return batch.buffer.slice(at, at + batch.lengths[0]!);
 }
 
-/** A client with an open connection to a device that asks for Retry. */
+/** A client with an open connection to a device that sends Retry. */
 function busy(seed: number) {
   const setup = pair(seed, { device: { limits: { halfOpen: 16, retryAbove: 0, connections: 4 } } });
   const { network, client, device } = setup;

@@ -1,4 +1,4 @@
-/** Handshakes between two endpoints: what holds, what may not disturb one, who answers, how it ends. */
+/** Handshakes between two endpoints: completion, disturbances, authentication of the responder, closing. */
 import { describe, expect, it } from 'vitest';
 import { fingerprint } from '../../../protocol/identity/index.ts';
 import { decodeInitiate, encodeVersions } from '../../../protocol/packet/index.ts';
@@ -7,7 +7,7 @@ import { dial, type PolledEndpoint, pair } from '../../support/fixture/endpoints
 import { seeds, slice } from '../../support/size.ts';
 
 describe('handshake', () => {
-  it('takes one round trip until the client may send, and shows both ends the other key', () => {
+  it("takes one round trip until the client may send, and gives each end the peer's key", () => {
     const { network, client, device } = pair(1);
     const connection = dial(client, device);
     const start = network.now;
@@ -25,7 +25,7 @@ describe('handshake', () => {
     expect(device.endpoint.stats).toMatchObject({ halfOpen: 0, halfOpenLost: 0, connections: 1 });
   });
 
-  it('works between ends with different crypto', () => {
+  it('completes between ends with different crypto', () => {
     const { network, client, device } = pair(1, { client: { crypto: nobleHost(7), identity: nobleHost(8).generateKey() } });
     const connection = dial(client, device, { pin: fingerprintOf(device) });
     expect(network.run(() => device.accepted.length === 1)).toBe(true);
@@ -55,7 +55,7 @@ describe('handshake', () => {
       [0, 60].flatMap((reorderDelay) => [1, 25, 150].map((delay) => ({ loss, duplicate, reorder: 1, reorderDelay, delay }))),
     ),
   );
-  it.each(slice(links, 8))('holds with loss $loss, duplicates $duplicate, delay $delay and up to $reorderDelay more', (link) => {
+  it.each(slice(links, 8))('completes with loss $loss, duplicates $duplicate, delay $delay and up to $reorderDelay more', (link) => {
     for (const seed of seeds(2, 20)) {
       const { network, client, device } = pair(seed, { link });
       dial(client, device, { deadline: network.now + 120_000 });
@@ -110,7 +110,7 @@ describe('handshake', () => {
     expect(device.endpoint.stats).toMatchObject({ halfOpen: 0 });
   });
 
-  it('says nothing to an Initiate for another name', () => {
+  it('does not answer an Initiate for another name', () => {
     for (const name of ['device:p.e', 'device', 'station', 'device:p.d ']) {
       const { network, client, device } = pair(5);
       const connection = dial(client, device, { name });
@@ -121,7 +121,7 @@ describe('handshake', () => {
     }
   });
 
-  it('says nothing where nothing is accepted', () => {
+  it('does not answer where no connections are accepted', () => {
     const { network, client, device } = pair(6, { device: { responder: () => [] } });
     dial(client, device);
     network.pass(5000);
@@ -129,8 +129,8 @@ describe('handshake', () => {
   });
 });
 
-describe('what may not disturb a handshake', () => {
-  it('damaged Initiate, Respond and Complete: each is dropped, and the next one works', () => {
+describe('a handshake is not disturbed by', () => {
+  it('a damaged Initiate, Respond or Complete: each is dropped, and the next one is accepted', () => {
     for (const seed of seeds(8, 300)) {
       const { network, client, device } = pair(seed);
       const damaged = new Set<number>();
@@ -138,7 +138,7 @@ describe('what may not disturb a handshake', () => {
         const type = bytes[0]!;
         if (type < 0xc0 && !damaged.has(type)) {
           damaged.add(type);
-          // Padding is not protected, so the damage is within the packet.
+          // Padding is not protected, so damage the packet itself.
           const length = type === 0x80 ? 62 : bytes.length;
           bytes[1 + ((seed * 37 + type) % (length - 1))]! ^= 1 << (seed % 8);
         }
@@ -157,7 +157,7 @@ describe('what may not disturb a handshake', () => {
     }
   });
 
-  it('Data that overtakes the Complete: of six packets four are kept', () => {
+  it('Data that overtakes the Complete: four packets of six are kept', () => {
     const { network, client, device } = pair(7);
     network.tap = (datagram) => {
       if (datagram.bytes[0] !== 0x83) return true;
@@ -173,7 +173,7 @@ describe('what may not disturb a handshake', () => {
     expect(device.endpoint.stats.limited).toBe(2);
   });
 
-  it('Data that overtakes the Complete does not wait for a repetition', () => {
+  it('Data that overtakes the Complete, which needs no retransmission', () => {
     const { network, client, device } = pair(7);
     network.tap = (datagram) => {
       if (datagram.bytes[0] !== 0x83) return true;
@@ -189,7 +189,7 @@ describe('what may not disturb a handshake', () => {
     expect(network.now - start).toBeLessThan(110);
   });
 
-  it('of more Data than that before the Complete the rest is dropped, and comes again', () => {
+  it('more Data before the Complete than is kept: the rest is dropped and retransmitted', () => {
     const { network, client, device } = pair(7);
     network.tap = (datagram) => {
       if (datagram.bytes[0] !== 0x83) return true;
@@ -207,11 +207,12 @@ describe('what may not disturb a handshake', () => {
     expect(network.run(() => messages() === 8)).toBe(true);
   });
 
-  it('a lost Complete: what waited for the next one gives no round-trip time', () => {
+  it('a lost Complete: packets that waited for the next one give no round-trip sample', () => {
     const { network, client, device } = pair(7);
     let completes = 0;
     let data = 0;
-    // Only the second Complete arrives, and of the Data before it only the first packet: the ACK names both, and no packet sent since.
+    // Only the second Complete and the first Data packet before it arrive: the ACK covers both, and no packet sent
+    // since.
     network.tap = ({ from, bytes }) => {
       if (from === device || completes > 2) return true;
       return bytes[0] === 0x83 ? ++completes > 1 : bytes[0]! < 0xc0 || ++data === 1;
@@ -227,7 +228,7 @@ describe('what may not disturb a handshake', () => {
     expect(connection.stats()!.rtt).toBeCloseTo(20, 0);
   });
 
-  it('a Complete twice: the second is only acknowledged', () => {
+  it('a repeated Complete, which is only acknowledged', () => {
     const { network, client, device } = pair(8);
     network.tap = (datagram) => {
       if (datagram.bytes[0] === 0x83) {
@@ -243,7 +244,7 @@ describe('what may not disturb a handshake', () => {
     expect(device.endpoint.stats.badHandshake).toBe(0);
   });
 
-  it('a Versions packet that lists what was offered', () => {
+  it('a Versions packet that lists the offered version', () => {
     const { network, client, device } = pair(9);
     network.tap = (datagram) => {
       const initiate = decodeInitiate(datagram.bytes);
@@ -256,7 +257,7 @@ describe('what may not disturb a handshake', () => {
     expect(network.run(() => connection.state === 'open')).toBe(true);
   });
 
-  it('a Retry from somebody who does not know the source id', () => {
+  it('a Retry from an attacker that does not know the source id', () => {
     const { network, client, device } = pair(10);
     network.tap = (datagram) => {
       if (datagram.bytes[0] === 0x80)
@@ -269,15 +270,15 @@ describe('what may not disturb a handshake', () => {
   });
 });
 
-describe('who answers', () => {
-  it('is pinned when its fingerprint is the expected one', () => {
+describe('the responder', () => {
+  it('is pinned when its fingerprint is as expected', () => {
     const { network, client, device } = pair(11);
     const connection = dial(client, device, { pin: fingerprintOf(device), expect: { ProductId: 'p', DeviceId: 'd' } });
     expect(network.run(() => connection.state === 'open')).toBe(true);
     expect(connection.verified).toBe('pinned');
   });
 
-  it('fails the connection before anything of ours is sent when it is not', () => {
+  it('with another fingerprint fails the connection before any payload is sent', () => {
     const { network, client, device } = pair(12);
     const connection = dial(client, device, { pin: fingerprintOf(client) });
     network.pass(20_000);
@@ -291,7 +292,7 @@ describe('who answers', () => {
     [{ ProductId: 'q', DeviceId: 'd' }, 'WRONG_PRODUCT_ID'],
     [{ ProductId: 'p', DeviceId: 'e' }, 'WRONG_DEVICE_ID'],
     [{ Missing: 'x' }, 'BAD_RESPONSE'],
-  ])('fails it when %j is expected', (expected, code) => {
+  ])('fails the connection when %j is expected', (expected, code) => {
     const { network, client, device } = pair(13);
     const connection = dial(client, device, { expect: expected as Record<string, string> });
     network.pass(3000);
@@ -299,14 +300,14 @@ describe('who answers', () => {
     expect(network.sent.filter(({ from }) => from === client)).toHaveLength(1);
   });
 
-  it('refuses a pin that is no fingerprint, and leaves no trace', () => {
+  it('cannot be pinned to an invalid fingerprint, which leaves no trace', () => {
     const { client, device } = pair(14);
     expect(() => dial(client, device, { pin: 'abc' })).toThrow(expect.objectContaining({ name: 'LocalError', code: 'INVALID_ARGUMENT' }));
     expect(client.endpoint.idle).toBe(true);
     expect(client.endpoint.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it('learns a key of its own choosing when it dials with one', () => {
+  it('learns the key that the client dials with', () => {
     const { network, client, device } = pair(15);
     const identity = device.config.crypto.generateKey();
     dial(client, device, { identity });
@@ -316,7 +317,7 @@ describe('who answers', () => {
 });
 
 describe('closing', () => {
-  it('a connection that is being dialed ends it at once and silently', () => {
+  it('ends a connection that is being dialled at once and silently', () => {
     const { network, client, device } = pair(16);
     const connection = dial(client, device);
     connection.close(0, 'changed my mind', network.now);
@@ -326,7 +327,7 @@ describe('closing', () => {
     expect([client.endpoint.idle, device.accepted.length]).toEqual([true, 0]);
   });
 
-  it('the endpoint closes all and accepts nothing more', () => {
+  it('an endpoint closes all connections and accepts no more', () => {
     const { network, client, device } = pair(17);
     dial(client, device);
     network.run(() => device.accepted.length === 1);
@@ -343,7 +344,7 @@ describe('closing', () => {
 });
 
 describe('a core that traps', () => {
-  it('fails every connection with CORE_FAILED and says so, and nothing is thrown', () => {
+  it('fails every connection with CORE_FAILED and throws nothing', () => {
     const { network, client, device } = pair(18);
     const connection = dial(client, device);
     network.run(() => device.accepted.length === 1);

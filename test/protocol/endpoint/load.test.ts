@@ -1,4 +1,7 @@
-/** Floods of handshakes: Retry, rates, the anti-amplification limit, the table of half-open handshakes, and one connection too many. */
+/**
+ * Floods of handshakes: Retry, rates, the anti-amplification limit, the table of half-open handshakes, connections
+ * above the limit.
+ */
 import { describe, expect, it } from 'vitest';
 import { Core } from '../../../bindings/index.ts';
 import type { Endpoint } from '../../../protocol/endpoint/index.ts';
@@ -21,7 +24,7 @@ const crypto = nativeHost(99);
 const key = mac1Key(crypto, 'device:p.d');
 
 describe('Retry', () => {
-  it('is asked for above the threshold, honoured once per attempt, and then the handshake goes on', () => {
+  it('is sent above the threshold and honoured once per attempt, and then the handshake continues', () => {
     const { network, client, device } = pair(1, { device: { limits: { halfOpen: 64, retryAbove: 0, connections: 8 } } });
     const connection = dial(client, device);
     expect(network.run(() => connection.state === 'open')).toBe(true);
@@ -34,7 +37,7 @@ describe('Retry', () => {
     expect(device.endpoint.stats.retriesSent).toBe(1);
   });
 
-  it('works for many clients at once, over a link that loses and repeats', () => {
+  it('works for many clients at once, over a link with loss and duplicates', () => {
     const network = new EndpointFixture(2, { loss: 0.1, duplicate: 0.1, reorder: 1, reorderDelay: 30 });
     const device = network.device({ limits: { halfOpen: 64, retryAbove: 2, connections: 32 } });
     const clients = Array.from({ length: 12 }, () => network.client());
@@ -43,7 +46,7 @@ describe('Retry', () => {
     expect(device.endpoint.stats.retriesSent).toBeGreaterThan(3);
   });
 
-  it('1,024 answers wait to leave, the next one is dropped; who repeats is answered when they have left', () => {
+  it('is dropped while 1,024 answers are queued; a client that repeats is answered when they have left', () => {
     const { endpoint, drain } = responder({ retryAbove: 0 });
     for (let i = 0; i < 1_000; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path(`10.1.${i >> 4}.1`, i), 0);
     for (let i = 0; i < 100; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.2.0.1', i), 0);
@@ -55,7 +58,7 @@ describe('Retry', () => {
     expect(drain(500).map((bytes) => bytes[0])).toEqual([0x81]);
   });
 
-  it('token holds only for its address, port and source id, and for 120 s', () => {
+  it('has a token that is valid only for its address, port and source id, and for 120 s', () => {
     const { endpoint, drain } = responder({ retryAbove: 0 });
     const source = crypto.randomBytes(8);
     const send = (token: Uint8Array, path: Path, now: number, from = source) => {
@@ -71,7 +74,7 @@ describe('Retry', () => {
     expect(send(token.subarray(1), path('10.1.0.1', 1000), 5001)).toEqual([0x81]);
     expect(send(token, path('10.1.0.1', 1000), 5000 + 121_000)).toEqual([0x81]);
     expect(send(token, path('10.1.0.1', 1000), 5000 + 119_000)).toEqual([0x82]);
-    // Later in time than the test above, but the first use of this token: the previous secret still counts.
+    // The first use of this token, later than above: the previous secret is still valid.
     const later = responder({ retryAbove: 0 });
     later.endpoint.receive(initiate(source), path('10.1.0.1', 1000), 119_000);
     const old = decodeRetry(later.drain(119_000)[0]!)!.token;
@@ -79,7 +82,7 @@ describe('Retry', () => {
     expect(later.drain(235_000).map((bytes) => bytes[0])).toEqual([0x82]);
   });
 
-  it('then lets five handshakes a second through per address or /64', () => {
+  it('is followed by five handshakes a second per address or /64', () => {
     for (const [addresses, most] of [
       [(i: number) => [`10.1.0.1`, i], 5],
       [(i: number) => [`2001:db8:1:2::${i.toString(16)}`, 7], 5],
@@ -103,7 +106,7 @@ describe('Retry', () => {
     }
   });
 
-  it('a flood from one address is not looked at beyond its rate: a wrong mac1 is not even counted, and another address is answered', () => {
+  it('is sent to other addresses during a flood from one, whose packets are dropped unread beyond its rate', () => {
     const { endpoint, drain } = responder({ retryAbove: 0 });
     const forged = initiate(crypto.randomBytes(8));
     forged[20]! ^= 1;
@@ -113,7 +116,7 @@ describe('Retry', () => {
     expect(drain(0).map((bytes) => bytes[0])).toEqual([0x81]);
   });
 
-  it('bytes of an Initiate may change as soon as it is received: its repeat gets the same Respond', () => {
+  it('is not affected when the bytes of a received Initiate are overwritten: its repeat gets the same Respond', () => {
     const { endpoint, drain } = responder({});
     const first = initiate(crypto.randomBytes(8));
     const lent = Buffer.from(first);
@@ -125,7 +128,7 @@ describe('Retry', () => {
     expect(drain(500)).toEqual(responds);
   });
 
-  it('is not asked of the base station, and strangers who knock do not keep out what it carries', () => {
+  it('does not apply to relayed handshakes, and direct ones of strangers do not keep them out', () => {
     const { endpoint } = responder({ retryAbove: 1, halfOpen: 4 });
     for (let i = 0; i < 8; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path(`10.1.0.${i}`, 1), 0);
     for (let i = 0; i < 4; i++) expect(endpoint.accept(initiate(crypto.randomBytes(8)), route(i), 0)[0]).toBe(0x82);
@@ -138,7 +141,7 @@ describe('Retry', () => {
 });
 
 describe('before the address is validated', () => {
-  it('at most three times what was received is sent, whatever arrives', () => {
+  it('at most three times the received bytes are sent, whatever arrives', () => {
     const { endpoint, drain } = responder({ retryAbove: 16 });
     const source = crypto.randomBytes(8);
     const datagram = initiate(source);
@@ -164,7 +167,7 @@ describe('before the address is validated', () => {
     expect(drain(0).map((bytes) => bytes[0])).toEqual([0x82]);
   });
 
-  it('holds for a link that swallows every answer, measured over the whole attempt', () => {
+  it('the limit holds over a whole attempt on a link that loses every answer', () => {
     const { network, client, device } = pair(3);
     network.tap = ({ from }) => from === client;
     dial(client, device);
@@ -175,7 +178,7 @@ describe('before the address is validated', () => {
     expect(total(device)).toBeGreaterThan(0);
   });
 
-  it('an unknown version is answered with Versions, but only under a valid mac1', () => {
+  it('an unknown version is answered with Versions, but only with a valid mac1', () => {
     const { endpoint, drain } = responder({ retryAbove: 16 });
     const source = crypto.randomBytes(8);
     for (const [version, suite] of [
@@ -194,7 +197,7 @@ describe('before the address is validated', () => {
     expect(endpoint.stats).toMatchObject({ versionsSent: 3, badMac: 3, halfOpen: 0 });
   });
 
-  it('a client told of foreign versions only fails with a clear error', () => {
+  it('a client that receives only unknown versions fails with NOT_IMPLEMENTED', () => {
     const { network, client, device } = pair(4);
     network.tap = (datagram) => {
       const initiated = decodeInitiate(datagram.bytes);
@@ -221,7 +224,7 @@ describe('half-open handshakes', () => {
     expect(endpoint.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it('are evicted when the table is full, those of unvalidated addresses first', () => {
+  it('are evicted when the table is full, those of addresses that are not validated first', () => {
     const { endpoint, drain } = responder({ halfOpen: 8, retryAbove: 100 });
     const stream: Path = { ...path('10.2.0.1', 1), kind: 'websocket', key: 'websocket:1' };
     const validated = crypto.randomBytes(8);
@@ -231,14 +234,14 @@ describe('half-open handshakes', () => {
     drain(1);
     endpoint.receive(initiate(validated), stream, 2);
     expect(drain(2)).toHaveLength(1);
-    // Only validated ones left: an unvalidated newcomer has to wait.
+    // Only validated ones are left, so a new one of another address is refused.
     for (let i = 0; i < 7; i++) endpoint.receive(initiate(crypto.randomBytes(8)), stream, 3);
     const before = endpoint.stats.halfOpenLost;
     endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.9', 1), 4);
     expect(endpoint.stats).toMatchObject({ halfOpen: 8, halfOpenLost: before });
   });
 
-  it('live as long as the Initiate is repeated, one minute at most', () => {
+  it('last while the Initiate is repeated, one minute at most', () => {
     const { endpoint } = responder({ retryAbove: 64 });
     const datagram = initiate(crypto.randomBytes(8));
     for (let now = 0; now <= 56_000; now += 8000) {
@@ -248,7 +251,7 @@ describe('half-open handshakes', () => {
     expect([endpoint.stats.halfOpen, endpoint.stats.halfOpenLost, endpoint.nextTimeout()]).toEqual([1, 0, 60_000]);
   });
 
-  it('wait for a Complete as long as packets for their id come, one minute at most', () => {
+  it('wait for a Complete while packets for their id arrive, one minute at most', () => {
     for (const [seconds, connects] of [
       [35, true],
       [70, false],
@@ -275,7 +278,7 @@ describe('half-open handshakes', () => {
     }
   });
 
-  it('older than 10 s make way when the table is full: five a second that are prolonged leave one who comes later, carried or bare, a place', () => {
+  it('older than 10 s are evicted when the table is full, so five prolonged ones a second leave room for a later one, relayed or direct', () => {
     for (const honest of ['carried', 'bare'] as const) {
       const { endpoint, drain } = responder({ retryAbove: 16 });
       const held: { id: Uint8Array; path: Path }[] = [];
@@ -296,7 +299,7 @@ describe('half-open handshakes', () => {
     }
   });
 
-  it('of addresses without a base station make way for one that it carries, and not the other way round', () => {
+  it('that are direct are evicted for a relayed one, and not the other way round', () => {
     const { endpoint, drain } = responder({ halfOpen: 8, retryAbove: 0 });
     for (const index of [8, 9]) expect(carry(endpoint, route(index), 0)).not.toBeNull();
     for (let index = 0; index < 6; index++) {
@@ -307,11 +310,11 @@ describe('half-open handshakes', () => {
     }
     const carried = Array.from({ length: 6 }, (_, index) => carry(endpoint, route(index), 100));
     expect([carried.includes(null), endpoint.stats.halfOpen]).toEqual([false, 8]);
-    // Among themselves none pushes out another one.
+    // Relayed ones do not evict one another.
     expect(carry(endpoint, route(10), 100)).toBeNull();
   });
 
-  it('make way oldest first, none before it is 10 s old, and all live on while there is room', () => {
+  it('are evicted oldest first, none before it is 10 s old, and none while there is room', () => {
     const { endpoint } = responder({ halfOpen: 4, retryAbove: 100 });
     const ids = [0, 1000, 2000, 3000].map((now) => carry(endpoint, route(now), now)!);
     const prolong = (now: number): void => ids.forEach((id, i) => void endpoint.receive(dataFor(id), route(1000 * i), now));
@@ -320,7 +323,7 @@ describe('half-open handshakes', () => {
     expect([carry(endpoint, route(4000), 9999), endpoint.stats.halfOpenLost]).toEqual([null, 0]);
     endpoint.handleTimeout(12_999);
     expect(endpoint.stats).toMatchObject({ halfOpen: 4, halfOpenLost: 0 });
-    // Touched last, but begun first.
+    // Prolonged last, but begun first.
     endpoint.receive(dataFor(ids[0]!), route(0), 12_999);
     const later = [0, 1, 2, 3].map((i) => carry(endpoint, route(20_000 + i), 12_999));
     expect(later.map((id) => id !== null)).toEqual([true, true, true, false]);
@@ -330,14 +333,14 @@ describe('half-open handshakes', () => {
     expect(endpoint.stats.halfOpenLost).toBe(3);
   });
 
-  it('never run out of ids, however many come and go', () => {
+  it('never run out of ids', () => {
     const { endpoint } = responder({ halfOpen: 4, retryAbove: 100 });
     for (let i = 0; i < size(200, 5000); i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), i);
     expect(endpoint.stats.halfOpen).toBe(4);
   });
 });
 
-describe('one connection too many', () => {
+describe('a connection above the limit', () => {
   it('gets its Respond and is then closed with BUSY, unseen by the application', () => {
     const network = new EndpointFixture(5);
     const device = network.device({ limits: { halfOpen: 64, retryAbove: 16, connections: 2 } });
@@ -358,7 +361,7 @@ describe('one connection too many', () => {
     expect(device.accepted).toHaveLength(3);
   });
 
-  it('finds the place of one that is closing', () => {
+  it('takes the slot of one that is closing', () => {
     const network = new EndpointFixture(5);
     const device = network.device({ limits: { halfOpen: 64, retryAbove: 16, connections: 2 } });
     for (let i = 0; i < 2; i++) dial(network.client(), device);
@@ -370,7 +373,7 @@ describe('one connection too many', () => {
     expect(device.endpoint.stats).toMatchObject({ refused: 0 });
   });
 
-  it('finds room in a core that is full of those that are closing', () => {
+  it('finds room in a core that is full of closing connections', () => {
     const network = new EndpointFixture(6, { delay: 50 });
     const core = Core.create({ connections: 3, memory: 8 << 20 });
     const device = network.device({ core, limits: { halfOpen: 64, retryAbove: 16, connections: 1 } });
@@ -384,7 +387,7 @@ describe('one connection too many', () => {
     expect(core.stats().connections).toBe(3);
   });
 
-  it('that the core has no room for is reset', () => {
+  it('is reset when the core has no room for it', () => {
     const network = new EndpointFixture(6);
     const core = Core.create({ connections: 3, memory: 8 << 20 });
     const device = network.device({ core });
@@ -402,7 +405,7 @@ describe('one connection too many', () => {
 
 /** An endpoint that answers to `device:p.d`, by hand. */
 describe('handshakes over WebSockets', () => {
-  it('need no padding, and their address counts as validated: no Retry and no anti-amplification limit', () => {
+  it('need no padding, and have a validated address: no Retry and no anti-amplification limit', () => {
     const { endpoint, drain } = responder({ retryAbove: 0 });
     const bare = initiate(crypto.randomBytes(8), undefined, false);
     endpoint.receive(bare, path('10.1.0.1', 1), 0);
@@ -411,18 +414,18 @@ describe('handshakes over WebSockets', () => {
     expect(drain(0).map((bytes) => bytes[0])).toEqual([0x82, 0x82, 0x82, 0x82]);
   });
 
-  it('have the rates of their address under load, however many WebSockets it has', () => {
+  it('have the rate limits of their address under load, over all its WebSockets', () => {
     const { endpoint, drain } = responder({ retryAbove: 0, halfOpen: 1_000 });
     for (let i = 0; i < 40; i++) endpoint.receive(initiate(crypto.randomBytes(8), undefined, false), webSocket(i, '10.1.0.1'), 0);
     expect([drain(0).length, endpoint.stats.limited]).toEqual([5, 35]);
     endpoint.receive(initiate(crypto.randomBytes(8), undefined, false), webSocket(99, '10.1.0.2'), 0);
     expect(drain(0).length).toBe(1);
-    // Above 20 a second of one address, and what is left for all, an Initiate is not looked at: its message is not read.
+    // Above 20 a second of one address, and above the shared rate, an Initiate is dropped undecoded.
     for (let i = 0; i < 600; i++) endpoint.receive(Uint8Array.of(0x80, i), webSocket(1, '10.1.0.3'), 0);
     expect(endpoint.stats.malformed).toBeLessThan(600);
   });
 
-  it('make way for those that a base station carries, as those over UDP', () => {
+  it('are evicted for relayed ones, as those over UDP are', () => {
     const { endpoint, drain } = responder({ halfOpen: 4, retryAbove: 16 });
     for (let i = 0; i < 4; i++) endpoint.receive(initiate(crypto.randomBytes(8), undefined, false), webSocket(i, `10.1.0.${i}`), 0);
     for (let i = 0; i < 4; i++) expect(carry(endpoint, route(i), 0)).not.toBeNull();
@@ -448,7 +451,7 @@ function responder(limits: Partial<{ halfOpen: number; retryAbove: number }>): {
   };
 }
 
-/** An Initiate with a valid mac1 whose ephemeral key depends on the source id only. */
+/** Makes an Initiate with a valid mac1, whose ephemeral key depends on the source id only. */
 function initiate(source: Uint8Array, token: Uint8Array = new Uint8Array(0), padding = true): Uint8Array {
   const handshake = new HandshakeState({
     pattern: XX,
@@ -473,12 +476,12 @@ function webSocket(socket: number, address: string): Path {
   return { kind: 'websocket', key: `websocket:${socket}:${address}:443`, address, port: 443, socket, local: false };
 }
 
-/** A way through the base station. */
+/** A path through the base station. */
 function route(number: number): Path {
   return { ...path('10.1.1.1', 1), kind: 'route', key: `route:${number}`, route: new Uint8Array(8) };
 }
 
-/** A handshake that the base station carries: the id in its Respond; null when it is refused for want of room. */
+/** Begins a relayed handshake. Returns the id in its Respond; null when there is no room. */
 function carry(endpoint: Endpoint, way: Path, now: number): Uint8Array | null {
   try {
     return decodeRespond(endpoint.accept(initiate(crypto.randomBytes(8)), way, now))!.source;
@@ -488,7 +491,7 @@ function carry(endpoint: Endpoint, way: Path, now: number): Uint8Array | null {
   }
 }
 
-/** A Data packet for an id that nobody can read: it prolongs a half-open handshake all the same. */
+/** Makes a Data packet for an id that does not decrypt, but prolongs a half-open handshake. */
 function dataFor(id: Uint8Array): Uint8Array {
   const packet = new Uint8Array(64);
   packet[0] = 0xc0;
@@ -496,7 +499,7 @@ function dataFor(id: Uint8Array): Uint8Array {
   return packet;
 }
 
-/** Types of the answers to one who honours a Retry. */
+/** Returns the types of the answers to a client that honours a Retry. */
 function knock(endpoint: Endpoint, drain: (now: number) => Uint8Array[], now: number): number[] {
   const source = crypto.randomBytes(8);
   endpoint.receive(initiate(source), path('10.9.0.1', 1), now);

@@ -54,7 +54,7 @@ describe('Timers', () => {
 describe('Ids', () => {
   const secret = new Uint8Array(32).fill(1);
 
-  it('find their owner, and nobody once released, also when the slot is used again', () => {
+  it('find their owner, and none once released, also when the slot is reused', () => {
     const ids = new Ids<{ id: Uint8Array }>(nativeHost(1), secret, 4);
     const seen = new Set<string>();
     for (let i = 0; i < 100; i++) {
@@ -72,13 +72,13 @@ describe('Ids', () => {
     }
   });
 
-  it('are as many as asked for, and no more', () => {
+  it('are limited to their number', () => {
     const ids = new Ids<object>(nativeHost(1), secret, 5);
     for (let i = 0; i < 8; i++) expect(ids.allocate(() => ({}))).not.toBeNull();
     expect(ids.allocate(() => ({}))).toBeNull();
   });
 
-  it('further ones never take the place of an owner, nor owners theirs', () => {
+  it('further ids never take the slots of owners, nor owners theirs', () => {
     const ids = new Ids<object>(nativeHost(1), secret, 5, 3);
     const further = [1, 2, 3, 4].map(() => ids.allocateFurther({}));
     expect(further.map((id) => id === null)).toEqual([false, false, false, true]);
@@ -89,7 +89,7 @@ describe('Ids', () => {
     expect(ids.allocateFurther({})).not.toBeNull();
   });
 
-  it('are known again after a restart, but not handed out again soon', () => {
+  it('are recognised after a restart, but not issued again soon', () => {
     const before = new Ids<{ id: Uint8Array }>(nativeHost(1), secret, 64);
     const after = new Ids<{ id: Uint8Array }>(nativeHost(2), secret, 64);
     const stranger = new Ids<object>(nativeHost(2), secret.with(0, 2), 64);
@@ -112,7 +112,7 @@ describe('HalfOpen', () => {
     expect(halfOpen(true).maySend(10_000)).toBe(true);
   });
 
-  it('knows the round trip only while its Respond went out once', () => {
+  it('knows the round-trip time only if its Respond was sent once', () => {
     const entry = halfOpen(true);
     entry.responding(100);
     expect(entry.rtt(130)).toBe(30);
@@ -122,7 +122,7 @@ describe('HalfOpen', () => {
 });
 
 describe('NetworkLimiter', () => {
-  it('keeps 4,096 networks and forgets the one that came first', () => {
+  it('remembers 4,096 networks and forgets the oldest', () => {
     const limiter = new NetworkLimiter(1);
     const take = (number: number) => limiter.take(`10.${number >> 8}.${number & 255}.1`, 0);
     for (let i = 0; i < 4096; i++) expect(take(i)).toBe(true);
@@ -133,7 +133,7 @@ describe('NetworkLimiter', () => {
 });
 
 describe('Resets', () => {
-  it('answer only what is longer than a Reset, and a thousand times a second', () => {
+  it('answer only packets longer than a Reset, a thousand times a second at most', () => {
     const resets = new Resets(nativeHost(1), new Uint8Array(32));
     const id = new Uint8Array(8);
     expect(resets.answer(id, RESET_LENGTH, 0)).toBeNull();
@@ -148,7 +148,7 @@ describe('Routes', () => {
   const route = (id: Uint8Array): Path => ({ ...channel, kind: 'route', key: `route:${id}`, route: id });
   const ids = [Uint8Array.of(1, 1, 1, 1, 0, 0, 0, 1), Uint8Array.of(1, 1, 1, 1, 0, 0, 0, 2), Uint8Array.of(2, 1, 1, 1, 0, 0, 0, 1)];
 
-  it('are found by id and channel as long as somebody uses them', () => {
+  it('are found by id and channel while they are used', () => {
     const routes = new Routes();
     const paths = ids.map(route);
     for (const path of paths) routes.add(path);
@@ -196,13 +196,13 @@ describe('payloads of messages 2 and 3', () => {
     Suites: Uint8Array.of(1),
   };
 
-  it('come out as they went in, and are small', () => {
+  it('survive a round trip, and are small', () => {
     expect(decodeResponderOffer(encodeResponderOffer(second, encode(second.info)))).toEqual(second);
     expect(decodeInitiatorOffer(encodeInitiatorOffer(third))).toEqual(third);
     expect(encodeResponderOffer(second, encode(second.info)).length).toBeLessThan(300);
   });
 
-  it('ignore what they do not know, and bound what is large', () => {
+  it('ignore unknown fields, and bound large values', () => {
     expect(decodeInitiatorOffer(encode({ ...raw, New: [1, { a: 2 }], MaxData: 2 ** 50, MaxStreams: 2 ** 40 })).parameters).toMatchObject({
       initialMaxData: 0x7fff_ffff,
       maxStreams: 0x7fff_ffff,
@@ -230,7 +230,7 @@ describe('payloads of messages 2 and 3', () => {
     );
   });
 
-  it('are refused as anything but a map', () => {
+  it('are refused unless they are a map', () => {
     for (const bytes of [new Uint8Array(0), encode([1]), encode('x'), Uint8Array.of(0xbf), Uint8Array.of(0xff)]) {
       expect(() => decodeResponderOffer(bytes)).toThrow(expect.objectContaining({ name: 'RemoteError' }));
     }
@@ -238,7 +238,7 @@ describe('payloads of messages 2 and 3', () => {
 });
 
 describe('negotiation', () => {
-  it('takes version 1 with suite 1 and finds it best whenever offered', () => {
+  it('accepts version 1 with suite 1, and prefers it whenever offered', () => {
     expect([supported(1, 1), supported(1, 2), supported(2, 1)]).toEqual([true, false, false]);
     expect(isBest(1, 1, { versions: Uint8Array.of(9, 1), suites: Uint8Array.of(1, 7) })).toBe(true);
     expect(isBest(1, 1, { versions: Uint8Array.of(9), suites: Uint8Array.of(1) })).toBe(false);

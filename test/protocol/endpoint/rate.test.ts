@@ -1,4 +1,4 @@
-/** Handshakes a second of each network: what an attacker with many networks uses up, and what the next one gets. */
+/** Rates of handshakes per network: what an attacker with many networks can use up, and what the next client gets. */
 import { describe, expect, it } from 'vitest';
 import { InitiateRates, NetworkLimiter } from '../../../protocol/endpoint/rate.ts';
 import { Random } from '../../../transport/sim/index.ts';
@@ -6,27 +6,27 @@ import { Random } from '../../../transport/sim/index.ts';
 const RATE = 5;
 const address = (index: number): string => `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`;
 
-/** How many of so many tries at one moment are let through. */
+/** Returns how many of `tries` at one moment are admitted. */
 function through(limiter: NetworkLimiter, from: string, now: number, tries = 20): number {
   return Array.from({ length: tries }, () => limiter.take(from, now)).filter(Boolean).length;
 }
 
-describe('a limiter of networks', () => {
-  it('gives each address its rate, whatever another one uses up', () => {
+describe('a limiter per network', () => {
+  it('gives each address its own rate', () => {
     const limiter = new NetworkLimiter(RATE);
     expect(through(limiter, address(1), 0)).toBe(RATE);
     expect(through(limiter, address(2), 0)).toBe(RATE);
     expect(through(limiter, address(1), 1_000)).toBe(RATE);
   });
 
-  it('takes all addresses of a /64 for one', () => {
+  it('treats all addresses of a /64 as one', () => {
     const limiter = new NetworkLimiter(RATE);
     expect(through(limiter, '2001:db8:1:2::1', 0)).toBe(RATE);
     expect(through(limiter, '2001:db8:1:2::2', 0)).toBe(0);
     expect(through(limiter, '2001:db8:1:3::1', 0)).toBe(RATE);
   });
 
-  it('remembers 4,096 networks: the next one gets its full rate, and the one seen first is forgotten', () => {
+  it('remembers 4,096 networks: the next one gets its full rate, and the oldest is forgotten', () => {
     const limiter = new NetworkLimiter(RATE);
     for (let index = 0; index < 4_096; index++) through(limiter, address(index), 0, RATE);
     expect(through(limiter, address(0), 0)).toBe(0);
@@ -37,7 +37,10 @@ describe('a limiter of networks', () => {
 });
 
 describe('Initiates under load', () => {
-  /** Those that are looked at in one second, of `perSecond` from `networks` addresses in turn, and whether one of `honest` every 250 ms is. */
+  /**
+   * Counts those that are processed in one second, of `perSecond` from `networks` addresses in turn; and whether one of
+   * `honest` every 250 ms is.
+   */
   function second(rates: InitiateRates, networks: number, perSecond: number, honest: string): [number, boolean[]] {
     const heard: boolean[] = [];
     let flood = 0;
@@ -49,14 +52,14 @@ describe('Initiates under load', () => {
     return [flood, heard];
   }
 
-  it('a flood from 200 addresses costs its share and 5,000 a second, and leaves other addresses theirs', () => {
+  it('of a flood from 200 addresses are processed at their rates and 5,000 a second, and leave other addresses theirs', () => {
     const [flood, heard] = second(new InitiateRates(), 200, 60_000, '192.0.2.1');
     expect(heard).toEqual([true, true, true, true]);
     expect(flood).toBeGreaterThan(5_000 + 200 * 20);
     expect(flood).toBeLessThanOrEqual(5_500 + 200 * (20 + 20));
   });
 
-  it('one from invented addresses costs 25,500 in the first second and 15,000 in each after it', () => {
+  it('of a flood from invented addresses are processed 25,500 times in the first second and 15,000 times in each later one', () => {
     const rates = new InitiateRates();
     const looked = (from: number): number =>
       Array.from({ length: 60_000 }, (_, sent) => rates.take(address(sent), from + sent / 60)).filter(Boolean).length;
@@ -66,7 +69,7 @@ describe('Initiates under load', () => {
     expect(later).toBeLessThanOrEqual(15_000);
   });
 
-  it('an address that others feign is heard now and then', () => {
+  it('of an address that others spoof are still processed now and then', () => {
     const rates = new InitiateRates();
     const random = new Random('feigned');
     let heard = 0;

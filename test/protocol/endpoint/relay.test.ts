@@ -1,11 +1,11 @@
-/** A handshake that the base station carries, then data on a route through it. */
+/** A handshake relayed by the base station, then data on a route through it. */
 import { describe, expect, it } from 'vitest';
 import { encodeReset, padded } from '../../../protocol/packet/index.ts';
 import { dial, EndpointFixture } from '../../support/fixture/endpoints.ts';
 import { CLIENT_ROUTE, CLIENT_TOKEN, DEVICE_ROUTE, DEVICE_TOKEN, setup } from '../../support/fixture/relayed.ts';
 
 describe('a relayed handshake', () => {
-  it('does not begin on a route: an Initiate there is dropped, whoever sends how many', () => {
+  it('does not begin on a route: an Initiate there is always dropped', () => {
     const relayed = setup();
     const { connection, device, network, station } = relayed;
     relayed.introduce();
@@ -19,7 +19,7 @@ describe('a relayed handshake', () => {
     expect(device.endpoint.stats).toMatchObject({ malformed: before.malformed + 100, halfOpen: before.halfOpen, badMac: before.badMac });
   });
 
-  it('opens a connection whose packets all travel behind the Route header', () => {
+  it('opens a connection whose packets all have a Route header', () => {
     const relayed = setup();
     const { network, client, device, connection, clientPath, devicePath } = relayed;
     relayed.introduce();
@@ -34,7 +34,7 @@ describe('a relayed handshake', () => {
     expect(connection.info).toEqual({ ProductId: 'p', DeviceId: 'd' });
   });
 
-  it('gives the same Respond to the same Initiate', () => {
+  it('answers the same Initiate with the same Respond', () => {
     const relayed = setup();
     const { connection, device, devicePath, network } = relayed;
     const first = device.endpoint.accept(connection.initiate!, devicePath, network.now);
@@ -43,7 +43,7 @@ describe('a relayed handshake', () => {
     expect(device.endpoint.stats.halfOpen).toBe(1);
   });
 
-  it('is refused with an error for the base station', () => {
+  it('is refused with an error to the base station', () => {
     const { connection, device, devicePath, network } = setup();
     const initiate = connection.initiate!;
     const cases: [Uint8Array, string][] = [
@@ -58,7 +58,7 @@ describe('a relayed handshake', () => {
     expect(() => device.endpoint.accept(initiate, devicePath, network.now)).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
   });
 
-  it('fails at once when the answer does not hold, and sends nothing', () => {
+  it('fails at once when the answer is invalid, and sends nothing', () => {
     for (const damage of [
       (bytes: Uint8Array) => bytes.with(40, bytes[40]! ^ 1),
       () => new Uint8Array(5),
@@ -93,7 +93,7 @@ describe('a relayed handshake', () => {
 });
 
 describe('the end of a route', () => {
-  it('told by the base station with its token ends both connections, not others', () => {
+  it('reported by the base station with its token ends the connection at both ends, and is ignored from elsewhere', () => {
     const relayed = setup();
     const { network, client, device, station } = relayed;
     relayed.introduce();
@@ -112,7 +112,7 @@ describe('the end of a route', () => {
     }
   });
 
-  it('is no answer of an endpoint to a route it does not know: that would give out the token of any id', () => {
+  it('is not reported by an endpoint for an unknown route, which would reveal the token of any id', () => {
     const network = new EndpointFixture(1);
     const station = network.station();
     const other = network.client();
@@ -121,7 +121,7 @@ describe('the end of a route', () => {
     expect(network.sent).toEqual([]);
   });
 
-  it('a route id counts only from its channel', () => {
+  it('a route id is valid only on its channel', () => {
     const relayed = setup();
     const { network, device, client } = relayed;
     relayed.introduce();
@@ -134,7 +134,7 @@ describe('the end of a route', () => {
 });
 
 describe('a route as one of several paths', () => {
-  it('is left for a direct path, and its end then ends nothing', () => {
+  it('is left for a direct path, and its end then changes nothing else', () => {
     const relayed = setup();
     const { network, client, device, station, connection } = relayed;
     relayed.introduce();
@@ -154,7 +154,7 @@ describe('a route as one of several paths', () => {
     expect([connection.state, connection.paths]).toEqual(['open', [direct]]);
   });
 
-  it('is added to a direct connection without a handshake of its own', () => {
+  it('is added to a direct connection without another handshake', () => {
     const { network, client, device, clientPath, devicePath } = setup();
     const connection = dial(client, device);
     network.pass(500);
@@ -169,7 +169,7 @@ describe('a route as one of several paths', () => {
     expect(network.run(() => client.find('message') !== undefined, 200)).toBe(true);
   });
 
-  it('takes over when the direct one goes dead, behind its Route header again', () => {
+  it('becomes active again when the direct path goes silent', () => {
     const relayed = setup();
     const { network, client, device, connection } = relayed;
     relayed.introduce();

@@ -1,4 +1,7 @@
-/** The other ends' ids: found by the whole id and its token, forgotten with their owner, and bounded where ends choose the same word again and again. */
+/**
+ * Ids of peers: found by the whole id and its token, forgotten with their owner, and bounded where peers choose the
+ * same word repeatedly.
+ */
 import { expect, it } from 'vitest';
 import { type RemoteId, type RemoteIdOwner, RemoteIds } from '../../../protocol/endpoint/remote-ids.ts';
 
@@ -6,7 +9,7 @@ class Owner implements RemoteIdOwner {
   remoteIds = '';
 }
 
-/** @param word of an id, and what is behind it; the token is made of both */
+/** @param word of an id, and `rest` behind it; the token is made of both */
 function entry(word: number, rest: number): RemoteId {
   const id = new Uint8Array(8);
   new DataView(id.buffer).setUint32(0, word);
@@ -16,10 +19,10 @@ function entry(word: number, rest: number): RemoteId {
 
 const found = (table: RemoteIds<Owner>, { id, resetToken }: RemoteId): Owner | undefined => table.find(id, resetToken);
 
-it('finds an owner by each of its ids, and by nothing that differs in a byte', () => {
+it('finds an owner by each of its ids, and not when a byte differs', () => {
   const table = new RemoteIds<Owner>();
   const [one, other] = [new Owner(), new Owner()];
-  // Words of both signs, as they are kept as signed numbers.
+  // Words of both signs: they are kept as signed numbers.
   const ids = [entry(0xffff_fff0, 1), entry(7, 2), entry(0, 0)];
   for (const id of ids) table.add(one, id);
   table.add(other, entry(8, 3));
@@ -32,7 +35,7 @@ it('finds an owner by each of its ids, and by nothing that differs in a byte', (
   }
 });
 
-it('does not take the token of one id for another of the same owner', () => {
+it('does not accept the token of one id for another id of the same owner', () => {
   const table = new RemoteIds<Owner>();
   const owner = new Owner();
   const [a, b] = [entry(5, 1), entry(5, 2)];
@@ -40,7 +43,7 @@ it('does not take the token of one id for another of the same owner', () => {
   expect(table.find(a.id, b.resetToken)).toBeUndefined();
 });
 
-it('forgets what the other end took back, and all with its owner', () => {
+it('forgets ids that the peer retired, and all ids with their owner', () => {
   const table = new RemoteIds<Owner>();
   const [one, other] = [new Owner(), new Owner()];
   const [first, second, third] = [entry(1, 1), entry(1, 2), entry(1, 3)];
@@ -54,7 +57,7 @@ it('forgets what the other end took back, and all with its owner', () => {
   expect(found(table, second)).toBeUndefined();
 });
 
-it('keeps the token of an id that is still in force, and notes none without a token', () => {
+it('keeps the token of an id that is still valid, and adds no id without a token', () => {
   const table = new RemoteIds<Owner>();
   const owner = new Owner();
   const [first, second, third] = [entry(9, 1), entry(9, 2), entry(9, 3)];
@@ -65,12 +68,12 @@ it('keeps the token of an id that is still in force, and notes none without a to
   expect([table.find(first.id, none), table.find(second.id, none)]).toEqual([undefined, undefined]);
 });
 
-it('notes sixteen ids that begin alike, and has room again when one of them is gone', () => {
+it('keeps sixteen ids with the same word, and has room again when one is removed', () => {
   const table = new RemoteIds<Owner>();
   const owners = Array.from({ length: 17 }, () => new Owner());
   for (const [rest, owner] of owners.entries()) table.add(owner, entry(9, rest));
   expect(owners.map((owner, rest) => found(table, entry(9, rest)) === owner)).toEqual([...Array<boolean>(16).fill(true), false]);
-  // What was not noted takes nothing with it.
+  // Removing an id that was not kept removes nothing else.
   table.remove(owners[16]!);
   expect(found(table, entry(9, 15))).toBe(owners[15]);
   table.remove(owners[0]!);

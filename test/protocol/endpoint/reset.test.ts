@@ -1,4 +1,4 @@
-/** State that was lost: Reset by the token of a connection id or of a route id. */
+/** Lost state: Reset by the token of a connection id or of a route id. */
 import { describe, expect, it } from 'vitest';
 import { Core } from '../../../bindings/index.ts';
 import type { Connection } from '../../../protocol/connection/index.ts';
@@ -9,7 +9,7 @@ import { dial, type EndpointFixture, type PolledEndpoint, pair } from '../../sup
 const keepAlive = { interval: 25_000, retryInterval: 2000, maxRetries: 15 };
 
 describe('a peer that lost its state', () => {
-  it('is noticed at the next keep-alive, with a clear reason', () => {
+  it('is noticed at the next keep-alive, with the reason', () => {
     const { network, client, device } = connected(1, { keepAlive });
     network.pass(5000);
     restart(device);
@@ -23,7 +23,7 @@ describe('a peer that lost its state', () => {
     expect(device.endpoint.stats).toMatchObject({ resetsSent: 1, connections: 0 });
   });
 
-  it('is noticed at once by whoever sends, and a new handshake works', () => {
+  it('is noticed at once by a sender, and a new handshake works', () => {
     const { network, client, device, connection } = connected(2);
     restart(device);
     connection.sendMessage(Uint8Array.of(1));
@@ -32,12 +32,12 @@ describe('a peer that lost its state', () => {
     expect(network.run(() => again.state === 'open', 100)).toBe(true);
   });
 
-  it('is noticed as well once the ends have exchanged further ids', () => {
+  it('is noticed once the ends have exchanged further ids, too', () => {
     const { network, client, device, connection } = connected(6);
     connection.supplyIds();
     network.pass(1000);
     const id = remoteIdSeen(network, device, connection);
-    // The core has zeros in place of the token that came with the handshake.
+    // The core has zeros in place of the token from the handshake.
     client.endpoint.receive(encodeReset({ id, token: new Uint8Array(16) }), client.path(device), network.now);
     expect(connection.state).toBe('open');
     restart(device);
@@ -45,7 +45,7 @@ describe('a peer that lost its state', () => {
     expect(network.run(() => client.find('closed') !== undefined, 100)).toBe(true);
   });
 
-  it('answers with fewer bytes than it received, from every restart anew', () => {
+  it('answers with fewer bytes than it received, after every restart', () => {
     const { network, client, device, connection } = connected(3);
     for (let i = 0; i < 3; i++) restart(device);
     network.sent.length = 0;
@@ -58,7 +58,7 @@ describe('a peer that lost its state', () => {
     expect(reset!.bytes.subarray(1, 9)).toEqual(data!.bytes.subarray(1, 9));
   });
 
-  it('with another reset secret stays silent: the ids are not its own', () => {
+  it('stays silent with another reset secret, since the ids are not its own', () => {
     const { network, client, device, connection } = connected(4);
     restart(device, { resetSecret: new Uint8Array(32).fill(5) });
     connection.sendMessage(Uint8Array.of(1));
@@ -69,7 +69,7 @@ describe('a peer that lost its state', () => {
   });
 });
 
-describe('nobody else can reset a connection', () => {
+describe('only the peer can reset a connection', () => {
   it('a Reset with a wrong token, or for another id, changes nothing', () => {
     const { network, client, device, connection } = connected(5);
     const id = remoteIdSeen(network, device, connection);
@@ -89,7 +89,7 @@ describe('nobody else can reset a connection', () => {
     expect(connection.state).toBe('closed');
   });
 
-  it('a scanner without an id of ours hears nothing, one with an old id no more than 1,000 times a second', () => {
+  it('a scanner without a valid id gets no answer, one with an old id 1,000 a second at most', () => {
     const { network, device } = connected(6);
     const path = device.path(device);
     const data = new Uint8Array(40).fill(0xc0);
@@ -102,7 +102,7 @@ describe('nobody else can reset a connection', () => {
     restart(device);
     for (let i = 0; i < 3000; i++) device.endpoint.receive(sent!.bytes, path, network.now);
     expect(device.endpoint.stats.resetsSent).toBe(1000);
-    // Whoever asks in the next second is told.
+    // A packet in the next second is answered.
     network.elapse(1_000);
     device.endpoint.receive(sent!.bytes, path, network.now);
     expect(device.endpoint.stats.resetsSent).toBe(1001);
@@ -132,13 +132,13 @@ function connected(
   return { ...setup, connection };
 }
 
-/** The node begins anew with the same identity and reset secret, as after a crash. */
+/** Restarts the node with the same identity and reset secret, as after a crash. */
 function restart(node: PolledEndpoint, changes: Partial<PolledEndpoint['config']> = {}): void {
   const core = Core.create({ connections: 8, memory: 8 << 20 });
   node.endpoint = new Endpoint({ ...node.config, core, ...changes });
 }
 
-/** The id the client puts into its packets to the device. */
+/** Returns the id in the client's packets to the device. */
 function remoteIdSeen(network: EndpointFixture, device: PolledEndpoint, connection: Connection): Uint8Array {
   connection.sendMessage(Uint8Array.of(1));
   network.pass(100);

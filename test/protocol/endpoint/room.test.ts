@@ -1,4 +1,4 @@
-/** Sockets that take no more packets: whose connections wait, whose do not, and for what. */
+/** Full sockets: which connections wait for them, and which do not. */
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Core } from '../../../bindings/index.ts';
@@ -24,7 +24,7 @@ function through(socket: number, path: Path): Path {
 }
 
 function twoSockets(): TwoSockets {
-  // Little memory and large packets: as few packet slots as there can be.
+  // Little memory and large packets: the fewest possible packet slots.
   const { network, client, device } = pair(7, { client: { core: Core.create({ connections: 8, memory: 1 << 20, maxPacketSize: 5000 }) } });
   const path = client.path(device);
   const first = dial(client, device);
@@ -34,12 +34,14 @@ function twoSockets(): TwoSockets {
   return { client, device, connections: [first, second], now: () => network.now };
 }
 
-/** Gives a connection more to send than its window lets go. */
+/** Gives a connection more to send than its window allows. */
 function fill(connection: Connection): void {
   connection.writeStream(connection.openStream(1), new Uint8Array(LENGTH));
 }
 
-/** All packets made now, by socket. Gives them back unless told otherwise. */
+/**
+ * Makes all packets that can leave now and counts them by socket. Releases them unless `onBatch` does something else.
+ */
 function transmitted(
   { client, now }: TwoSockets,
   room: (socket: number) => number,
@@ -64,7 +66,7 @@ const except =
     socket === full ? 0 : Number.POSITIVE_INFINITY;
 
 describe('a full socket', () => {
-  it('holds back its connections and no others, until there is room', () => {
+  it('blocks its own connections and no others, until there is room', () => {
     const ends = twoSockets();
     for (const connection of ends.connections) fill(connection);
     const [none, some] = transmitted(ends, except(0));
@@ -74,7 +76,7 @@ describe('a full socket', () => {
     expect(transmitted(ends, () => 100)).toEqual([some, 0]);
   });
 
-  it('gets no more packets in a batch than it has room for', () => {
+  it('gets no larger batch than it has room for', () => {
     const ends = twoSockets();
     fill(ends.connections[0]);
     let room = 3;
@@ -104,7 +106,7 @@ describe('a full socket', () => {
     expect(timeouts).toBeLessThan(50);
   });
 
-  it('lets a connection challenge another path meanwhile', () => {
+  it('does not keep a connection from challenging another path', () => {
     const ends = twoSockets();
     const [first] = ends.connections;
     first.supplyIds();
@@ -116,7 +118,7 @@ describe('a full socket', () => {
     expect(transmitted(ends, except(0))).toEqual([0, 1]);
   });
 
-  it('costs a connection that ends nothing: it is forgotten', () => {
+  it('does not keep an ended connection from being forgotten', () => {
     const ends = twoSockets();
     const [first] = ends.connections;
     fill(first);
@@ -129,15 +131,18 @@ describe('a full socket', () => {
   });
 });
 
-it('a socket that stalls for good keeps nothing of a connection that has ended', async () => {
+it('a socket that stalls for ever keeps no reference to an ended connection', async () => {
   const { ended, endpoint } = endWhileHeld(except(0));
-  // What a WeakRef was made of is held until the end of the task.
+  // The target of a new WeakRef stays alive until the end of the task.
   await nextTask();
   collectGarbage();
   expect([ended.deref(), endpoint.stats.connections]).toEqual([undefined, 1]);
 });
 
-/** Ends the first connection while it has more to send than `room` takes. All that refers to it but the endpoint is out of reach on return. */
+/**
+ * Ends the first connection while it has more to send than `room` takes. On return only the endpoint may still refer to
+ * it.
+ */
 function endWhileHeld(room: (socket: number) => number): { ended: WeakRef<Connection>; endpoint: PolledEndpoint['endpoint'] } {
   const ends = twoSockets();
   const { network, endpoint, accepted, endpointEvents, events } = ends.client;
@@ -158,7 +163,7 @@ function endWhileHeld(room: (socket: number) => number): { ended: WeakRef<Connec
 }
 
 describe('packets that a stalled socket keeps', () => {
-  it('leave the rest to another connection, which is asked again as soon as some of its own are back', () => {
+  it('leave the other slots to another connection, which sends again once some of its own are released', () => {
     const ends = twoSockets();
     const { network, endpoint } = ends.client;
     const more = Array.from({ length: 4 }, () => dial(ends.client, ends.device));

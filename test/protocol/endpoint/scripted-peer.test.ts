@@ -1,4 +1,4 @@
-/** An endpoint and a peer that is written by hand: it knows the handshake and keeps to it but for one thing. */
+/** An endpoint against a hand-written peer that follows the handshake except in one point. */
 import { describe, expect, it, vi } from 'vitest';
 import { prologue } from '../../../protocol/endpoint/negotiation.ts';
 import { encodeInitiatorOffer } from '../../../protocol/endpoint/parameters.ts';
@@ -18,7 +18,7 @@ import { dial, type EndpointPair, type PolledEndpoint, pair, parameters } from '
 const NAME = 'device:p.d';
 
 describe('a responder', () => {
-  it('takes only a Complete that names the source id of the Initiate', () => {
+  it('accepts only a Complete that names the source id of the Initiate', () => {
     const { peer, device } = initiated(1);
     device.receive(peer.complete({ id: new Uint8Array(8).fill(9) }));
     expect([device.node.accepted.length, device.node.endpoint.stats.badHandshake]).toEqual([0, 1]);
@@ -27,18 +27,18 @@ describe('a responder', () => {
   });
 
   it.each([
-    ['what it knows', [1], [1], 1],
-    ['versions it does not know besides', [9, 1], [1], 1],
-    ['no version it knows', [9], [1], 0],
-    ['no suite it knows', [1], [9], 0],
-  ])('admits a peer that offered %s: %j, %j', (_, versions, suites, accepted) => {
+    ['known ones', [1], [1], 1],
+    ['an unknown version as well', [9, 1], [1], 1],
+    ['no known version', [9], [1], 0],
+    ['no known suite', [1], [9], 0],
+  ])('handles a peer that offered %s: %j, %j', (_, versions, suites, accepted) => {
     const { peer, device } = initiated(2);
     device.receive(peer.complete({ versions: Uint8Array.from(versions), suites: Uint8Array.from(suites) }));
     expect(device.node.accepted).toHaveLength(accepted);
     expect(device.node.endpoint.stats.refused).toBe(1 - accepted);
   });
 
-  it('keeps no Data packet before the Complete that is longer than it takes', () => {
+  it('drops a Data packet before the Complete that is longer than maxUdpPayload', () => {
     const { peer, device } = initiated(3);
     device.receive(peer.data(parameters.maxUdpPayload));
     expect(device.node.endpoint.stats.limited).toBe(0);
@@ -46,7 +46,7 @@ describe('a responder', () => {
     expect(device.node.endpoint.stats.limited).toBe(1);
   });
 
-  it('drops a Complete for a connection that is another one than the connection began with', () => {
+  it('drops a Complete that differs from the one that opened the connection', () => {
     const { peer, device } = initiated(4);
     const complete = peer.complete({});
     device.receive(complete);
@@ -56,7 +56,7 @@ describe('a responder', () => {
     expect(device.node.endpoint.stats.badHandshake).toBe(1);
   });
 
-  it.each([['Complete'], ['time']])('wipes the keys of the handshake when its %s has come', (what) => {
+  it.each([['Complete'], ['time']])('wipes the handshake keys on its %s', (what) => {
     const { peer, device } = initiated(5);
     const own = device.keys();
     if (what === 'Complete') device.receive(peer.complete({}));
@@ -86,7 +86,7 @@ describe('an initiator', () => {
   });
 });
 
-/** A device to which a peer has sent an Initiate, and the peer with the device's Respond. */
+/** Returns a device that received an Initiate from a peer, and the peer with the device's Respond. */
 function initiated(seed: number) {
   const { network, client, device } = pair(seed);
   const keys = vi.spyOn(device.config.core.aead, 'seal');
@@ -107,20 +107,20 @@ function initiated(seed: number) {
   const respond = decodeRespond(sentBy({ network, client, device }, device))!;
   first.readMessage(respond.message);
 
-  /** The peer from its second message on; `state` has read the Respond. */
+  /** The peer after its first message; `state` has read the Respond. */
   const peerOf = (state: HandshakeState) => ({
     complete: ({ id = source, versions = Uint8Array.of(1), suites = Uint8Array.of(1) }) => {
       const offer = { parameters, id, resetToken: new Uint8Array(16), versions, suites };
       return encodeComplete({ destination: respond.source, message: state.writeMessage(encodeInitiatorOffer(offer)) });
     },
-    /** Any packet of that length for the device's id. */
+    /** Makes a packet of that length for the device's id. */
     data: (length: number) => {
       const packet = new Uint8Array(length);
       packet[0] = 0xc0;
       packet.set(respond.source, 1);
       return packet;
     },
-    /** The same peer once more before its Complete: a message is written only once. */
+    /** Returns the same peer as before its Complete, since a message can be written only once. */
     again: () => {
       const state = handshake();
       state.writeMessage(new Uint8Array(0));

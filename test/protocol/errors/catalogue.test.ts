@@ -1,4 +1,4 @@
-/** The catalogue against the names of the specification, typed in here from interface.md §7 and reference-behaviour.md §1 and §4. */
+/** The error catalogue against the names of the specification, which are listed here. */
 import { describe, expect, test } from 'vitest';
 import {
   CloseCode,
@@ -35,7 +35,7 @@ const own =
 const names = (list: string): string[] => list.split(', ');
 
 describe('the catalogue', () => {
-  test('has exactly the names of the specification and those marked as ours', () => {
+  test('has exactly the names of the specification and those marked as own', () => {
     const specified = new Set([android, ios, client, device, iam].flatMap(names));
     expect(Object.keys(catalogue).toSorted()).toEqual([...specified, ...names(own)].toSorted());
     const marked = Object.entries(catalogue).filter(([, entry]) => 'own' in entry);
@@ -48,7 +48,7 @@ describe('the catalogue', () => {
     expect(errorMeaning(name)).toBe(meaning);
   });
 
-  test('knows its names and no inherited ones', () => {
+  test('has its names and no inherited ones', () => {
     expect(isErrorCode('TIMEOUT')).toBe(true);
     for (const name of ['timeout', 'toString', 'constructor', '']) expect(isErrorCode(name)).toBe(false);
     expect(errorMeaning('toString')).toBe(catalogue.UNKNOWN.meaning);
@@ -84,7 +84,7 @@ describe('numbers on the wire', () => {
     expect(Math.max(...all)).toBeLessThan(0x4000);
   });
 
-  test.each(Object.entries(CloseCode))('a close with %s becomes an error of the catalogue', (name, code) => {
+  test.each(Object.entries(CloseCode))('a close with %s is reported as an error of the catalogue', (name, code) => {
     const error = closeError(code, 'why');
     expect(error).toBeInstanceOf(RemoteError);
     expect(isErrorCode(error.code)).toBe(true);
@@ -92,7 +92,7 @@ describe('numbers on the wire', () => {
     expect(closeCodeName(code)).toBe(name);
   });
 
-  test.each(Object.entries(StreamCode))('a reset with %s becomes an error of the catalogue', (name, code) => {
+  test.each(Object.entries(StreamCode))('a reset with %s is reported as an error of the catalogue', (name, code) => {
     expect(isErrorCode(streamError(code).code)).toBe(true);
     expect(streamCodeName(code)).toBe(name);
   });
@@ -144,20 +144,20 @@ describe('numbers on the wire', () => {
     expect(stationCodeMeaning(code)?.error).toBe(name);
   });
 
-  test('attach errors have the statuses of the reference, others are no code', () => {
+  test('attach errors have their statuses, and other numbers are not codes', () => {
     expect([5, 7, 8].map((code) => stationCodeMeaning(code)?.status)).toEqual([404, 400, 400]);
     for (const code of [0, 13, -1, 1.5, Number.NaN]) expect(stationCodeMeaning(code)).toBeUndefined();
     expect(Object.values(StationCode)).toHaveLength(12);
   });
 });
 
-test('the names of the classes do not depend on what a bundler calls them', () => {
+test('names of error classes survive a bundler that renames classes', () => {
   class Minified extends RemoteError {}
   const errors = [new SvcError('UNKNOWN', 'x'), new LocalError('UNKNOWN', 'x'), new Minified('UNKNOWN', 'x')];
   expect(errors.map(String)).toEqual(['SvcError: x', 'LocalError: x', 'RemoteError: x']);
 });
 
-test('NoChannelsError tells why for each channel', () => {
+test('NoChannelsError has the reason of each channel', () => {
   const cause = new Error('first');
   const error = new NoChannelsError({ local: 'NOT_FOUND', remote: 'UNKNOWN_PRODUCT_ID', direct: 'NONE' }, { cause });
   expect(error).toBeInstanceOf(SvcError);

@@ -18,7 +18,7 @@ const refused = (pem: string): string => {
 };
 
 describe('root certificates', () => {
-  test('are taken one or several, with text around them and any line ends', () => {
+  test('are accepted one or several, with text around them and any line ends', () => {
     const text = `# roots\n${one}\r\n${two.replace(/\n/g, '\r\n')}`;
     expect(checkCertificates(text)).toBe(text);
     expect(certificateBlocks(text)).toHaveLength(2);
@@ -30,12 +30,12 @@ describe('root certificates', () => {
     ['the name of a file', () => '/etc/ssl/root.pem', /no CERTIFICATE block/],
     ['a block without end', () => one.slice(0, -40), /no CERTIFICATE block/],
     ['one of two without end', () => one.slice(0, -40) + two, /something other than whole certificates/],
-    ['something else beside one', () => `${one}\n-----BEGIN X509 CRL-----\nMC4=\n-----END X509 CRL-----\n`, /something other/],
+    ['one beside something else', () => `${one}\n-----BEGIN X509 CRL-----\nMC4=\n-----END X509 CRL-----\n`, /something other/],
     ['no base64', () => one + two.replace(/\n.{4}/, '\n!!!!'), /a certificate is damaged/],
     ['an empty block', () => '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----', /a certificate is damaged/],
     ['a megabyte', () => one.repeat(3000), /longer than 1048576 characters/],
     ['a private key', () => `${one}\n-----BEGIN PRIVATE KEY-----\nMC4=\n-----END PRIVATE KEY-----\n`, /private key among them/],
-  ])('that are %s are refused with what is wrong', (_, pem, problem) => {
+  ])('that are %s are refused with the reason', (_, pem, problem) => {
     expect(refused(pem())).toMatch(/^INVALID_ARGUMENT: the root certificates cannot be read: /);
     expect(refused(pem())).toMatch(problem);
   });

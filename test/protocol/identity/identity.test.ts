@@ -1,4 +1,4 @@
-/** Keys, PEM and fingerprints over both hosts, against RFC 7748 and OpenSSL. */
+/** Keys, PEM and fingerprints over both crypto providers, against RFC 7748 and OpenSSL. */
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { hex } from '@scure/base';
 import fc from 'fast-check';
@@ -32,13 +32,13 @@ describe.each(hosts)('X25519 over %s', (_, host) => {
     expect(hex.encode(bob.diffieHellman(alice.publicKey))).toBe(shared);
   });
 
-  it('gives its private bytes for storing', () => {
+  it('exports its private bytes for storage', () => {
     expect(hex.encode(crypto.importKey(hex.decode(ALICE)).export())).toBe(ALICE);
   });
 });
 
 describe('PEM', () => {
-  it('reads the example of RFC 8410 form and writes what OpenSSL reads', () => {
+  it('decodes an example in the form of RFC 8410, and encodes what OpenSSL reads', () => {
     const key = nativeHost(7).generateKey();
     const pem = encodePrivateKey(key.export());
     const openssl = createPublicKey(createPrivateKey(pem)).export({ format: 'der', type: 'spki' });
@@ -48,7 +48,7 @@ describe('PEM', () => {
     expect(decodePrivateKey(pem.replaceAll('\n', '\r\n'))).toEqual(key.export());
   });
 
-  it('refuses everything else with a local error', () => {
+  it('is refused with a local error in any other form', () => {
     const ed25519 =
       '-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n';
     const good = encodePrivateKey(nativeHost(8).generateKey().export());
@@ -59,7 +59,7 @@ describe('PEM', () => {
     expect(() => encodePrivateKey(new Uint8Array(31))).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 
-  it('never throws anything else, whatever the text', () => {
+  it('is decoded or refused with a local error, whatever the text', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         try {
@@ -75,7 +75,7 @@ describe('PEM', () => {
 describe('fingerprints', () => {
   const key = hex.decode('8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a');
 
-  it('are SHA-256 of the SubjectPublicKeyInfo', () => {
+  it('are the SHA-256 of the SubjectPublicKeyInfo', () => {
     expect(hex.encode(spki(key))).toBe(`302a300506032b656e032100${hex.encode(key)}`);
     const full = fingerprint(key, nativeHost(1));
     expect(full).toMatch(/^[0-9a-f]{64}$/);
@@ -84,7 +84,7 @@ describe('fingerprints', () => {
     expect(isFingerprint(full)).toBe(true);
   });
 
-  it('compare only in full', () => {
+  it('are compared only in full', () => {
     const full = fingerprint(key, nativeHost(1));
     expect(fingerprintsEqual(full, `${full}`)).toBe(true);
     expect(fingerprintsEqual(full, full.toUpperCase())).toBe(false);
@@ -112,7 +112,7 @@ describe('public keys', () => {
     expect(isCanonicalPublicKey(hex.decode(key))).toBe(canonical);
   });
 
-  it('accepts every key a host makes', () => {
+  it('accept every generated key', () => {
     const crypto = nativeHost(9);
     for (let i = 0; i < 200; i++) expect(isCanonicalPublicKey(crypto.generateKey().publicKey)).toBe(true);
   });

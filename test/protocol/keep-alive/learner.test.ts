@@ -1,4 +1,4 @@
-/** What the learner finds out of NATs that are known, what it costs, and what it does where it cannot. */
+/** What the learner finds out about known NATs, what it costs, and what it does where it cannot learn. */
 import { describe, expect, test } from 'vitest';
 import { size } from '../../support/size.ts';
 import { Model, type ModelOptions, SERVER } from './model.ts';
@@ -12,7 +12,7 @@ function learning(options: ModelOptions, longest = ECO): Model {
   return model;
 }
 
-/** What it settles at, as a part of the true timeout. */
+/** Returns the interval that it settles at, as a share of the true timeout. */
 function settled(options: ModelOptions, longest = ECO): number {
   const model = learning(options, longest);
   model.settle();
@@ -22,11 +22,11 @@ function settled(options: ModelOptions, longest = ECO): number {
   return model.learner.interval! / options.timeout;
 }
 
-describe('settles at 80 to 95 % of the timeout', () => {
+describe('the learner settles at 80 to 95 % of the timeout', () => {
   const step = size(2_500, 100);
   const timeouts = Array.from({ length: Math.floor(100_000 / step) + 1 }, (_, i) => 20_000 + i * step);
 
-  test('of all from 20 to 120 s', () => {
+  test('for all timeouts from 20 to 120 s', () => {
     for (const timeout of timeouts) {
       const part = settled({ timeout });
       expect(part, `${timeout}`).toBeGreaterThanOrEqual(0.8);
@@ -34,7 +34,7 @@ describe('settles at 80 to 95 % of the timeout', () => {
     }
   });
 
-  test('where 15 % of the packets get lost each way', () => {
+  test('with a loss of 15 % each way', () => {
     for (let seed = 1; seed <= size(20, 200); seed++) {
       const timeout = 20_000 + ((seed * 37_000) % 100_000);
       const part = settled({ timeout, loss: 0.15, seed });
@@ -43,29 +43,29 @@ describe('settles at 80 to 95 % of the timeout', () => {
     }
   });
 
-  test('of a flow that lasts, where one exchange is kept for 30 s only (Linux)', () => {
+  test('of a lasting flow, where a single exchange is kept for only 30 s (Linux)', () => {
     expect(settled({ timeout: 120_000, shortTimeout: 30_000 }) * 120).toBeGreaterThan(96);
   });
 
-  test('with answers that take 700 ms', () => {
+  test('with a round-trip time of 700 ms', () => {
     for (const timeout of [20_000, 60_000, 120_000]) expect(settled({ timeout, rtt: 700 })).toBeGreaterThanOrEqual(0.79);
   });
 });
 
-test('the default profile is content with 59 s, which is one probe of at most 8 requests', () => {
+test('the default profile needs only 59 s, which takes one probe of at most 8 requests', () => {
   const model = learning({ timeout: 60_000 }, BALANCED);
   expect(model.settle()).toBeLessThan(30_000 + 65_000);
   expect(model.learner.interval!).toBeGreaterThanOrEqual(BALANCED);
   expect(model.learner.report).toEqual({ state: 'learned', timeout: 58_684, isAtLeast: true, losses: 0 });
   expect(model.sent).toBeLessThanOrEqual(8);
-  // Someone wants longer ones.
+  // A longer interval is wanted.
   model.learner.use(SERVER, ECO, model.now);
   expect(model.learner.report.state).toBe('learning');
   model.settle();
   expect(model.learner.report).toMatchObject({ state: 'learned', isAtLeast: false });
 });
 
-test('a search costs at most 75 requests without loss, and no packet follows it', () => {
+test('a search costs at most 75 requests without loss, and no packet after it', () => {
   for (let timeout = 15_000; timeout <= 130_000; timeout += 1_900) {
     const model = learning({ timeout });
     model.settle();
@@ -76,7 +76,7 @@ test('a search costs at most 75 requests without loss, and no packet follows it'
   }
 });
 
-test('nothing is asked in the first 15 s, nor where nobody wants to know, nor without a station that helps', () => {
+test('no request is sent in the first 15 s, nor without a session that needs it, nor without a station that helps', () => {
   const model = learning({ timeout: 60_000 });
   model.run(14_999);
   expect(model.sent).toBe(0);
@@ -90,20 +90,20 @@ test('nothing is asked in the first 15 s, nor where nobody wants to know, nor wi
   }
 });
 
-test('a NAT that forgets sooner than 17 s gets a keep-alive each 10 s', () => {
+test('a NAT with a timeout below 17 s gets a keep-alive every 10 s', () => {
   const model = learning({ timeout: 12_000 });
   model.settle();
   expect(model.learner.interval).toBe(10_000);
   expect(model.learner.report.state).toBe('learned');
 });
 
-describe('where it cannot be found out', () => {
-  test('several addresses outside: no request asks for an answer at an address that is not the own', () => {
+describe('the learner learns nothing with', () => {
+  test('several external addresses: no request has the answer sent to an address of another host', () => {
     const model = learning({ timeout: 60_000, addresses: ['203.0.113.7', '203.0.113.8'] });
     model.settle();
     expect([model.learner.report.state, model.learner.interval]).toEqual(['unfit', null]);
     const { sent } = model;
-    // Three exchanges, and the other socket's own: none with RESPONSE-PORT.
+    // Three exchanges and one of the other socket, none with RESPONSE-PORT.
     expect(sent).toBe(4);
     model.run(3_600_000);
     expect(model.sent).toBe(sent);
@@ -111,13 +111,13 @@ describe('where it cannot be found out', () => {
     expect(model.learner.report.state).toBe('learning');
   });
 
-  test('a port below 1,024 outside', () => {
+  test('an external port below 1,024', () => {
     const model = learning({ timeout: 60_000, firstPort: 600 });
     model.settle();
     expect(model.learner.report.state).toBe('unfit');
   });
 
-  test('a station that is silent: asked again after 30 s, then ever more seldom, and nothing is concluded', () => {
+  test('a silent station: it asks again after 30 s, then less and less often, and concludes nothing', () => {
     const model = learning({ timeout: 60_000, isSilent: true });
     model.run(3_600_000);
     expect([model.learner.report.state, model.learner.interval]).toEqual(['learning', null]);
@@ -129,8 +129,8 @@ describe('where it cannot be found out', () => {
   });
 });
 
-describe('a mapping in use that is lost', () => {
-  test('halves the interval at once; the search begins again; after a second loss half of it stays', () => {
+describe('the loss of a mapping in use', () => {
+  test('halves the interval at once and restarts the search; after a second loss the half stays', () => {
     const model = learning({ timeout: 60_000 }, BALANCED);
     model.settle();
     expect(model.learner.interval).toBe(55_163);
@@ -151,7 +151,7 @@ describe('a mapping in use that is lost', () => {
     expect(model.learner.interval).toBe(10_000);
   });
 
-  test('more than an hour apart are two that have nothing to do with one another', () => {
+  test('more than an hour after another one is independent of it', () => {
     const model = learning({ timeout: 60_000 }, BALANCED);
     for (let i = 0; i < 3; i++) {
       model.settle();
@@ -163,7 +163,7 @@ describe('a mapping in use that is lost', () => {
     expect(model.learner.interval).toBe(55_163);
   });
 
-  test('the half of what was in use counts until the search is over', () => {
+  test('leaves half of the interval in use until the search is over', () => {
     const model = learning({ timeout: 100_000 });
     model.settle();
     const before = model.learner.interval!;
@@ -175,7 +175,7 @@ describe('a mapping in use that is lost', () => {
   });
 });
 
-test('another network: nothing is known, and all of it is found out again', () => {
+test('in another network nothing is known, and the search begins again', () => {
   const model = learning({ timeout: 120_000 });
   model.settle();
   const before = model.learner.interval!;
@@ -187,7 +187,7 @@ test('another network: nothing is known, and all of it is found out again', () =
   expect(model.learner.interval!).toBeLessThan(before);
 });
 
-test('a host that slept through the silence concludes nothing from a mapping that is gone', () => {
+test('a host that slept through the silence concludes nothing from a lost mapping', () => {
   const model = learning({ timeout: 60_000 }, BALANCED);
   for (let i = 0; i < 3; i++) {
     model.run(40_000 + i * 30_000);
@@ -199,7 +199,7 @@ test('a host that slept through the silence concludes nothing from a mapping tha
   expect(model.learner.report).toMatchObject({ timeout: 58_684, isAtLeast: true });
 });
 
-test('a probe that a sleep has interrupted is begun again', () => {
+test('a probe that a sleep interrupted is repeated', () => {
   const model = learning({ timeout: 60_000 }, BALANCED);
   model.run(40_000);
   expect(model.open.size).toBe(1);
@@ -212,7 +212,7 @@ test('a probe that a sleep has interrupted is begun again', () => {
   expect(model.learner.report.state).toBe('learned');
 });
 
-test('what others send is no answer', () => {
+test('datagrams of others are not answers', () => {
   const model = learning({ timeout: 60_000 });
   const answer = new Uint8Array(32);
   model.run(31_000);

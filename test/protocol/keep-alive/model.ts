@@ -1,4 +1,4 @@
-/** A NAT and a station's STUN port in virtual time, as small as they can be, and a driver for the learner behind them. */
+/** A minimal NAT and a station's STUN port in virtual time, and a driver for the learner behind them. */
 import type { SocketAddress } from '../../../protocol/address.ts';
 import { Learner } from '../../../protocol/keep-alive/index.ts';
 import { answerPort, encodeBindingAnswer } from '../../../protocol/stun/index.ts';
@@ -10,17 +10,17 @@ export const SERVER: SocketAddress = { address: '198.51.100.1', port: 4434 };
 export interface ModelOptions {
   /** ms that a mapping lives after its last packet. */
   timeout: number;
-  /** The same before packets went both ways for more than two seconds. Default `timeout`. */
+  /** The same until packets have passed both ways for more than two seconds. Default: `timeout`. */
   shortTimeout?: number;
-  /** Part of the packets that get lost, each way. */
+  /** Share of packets lost, each way. */
   loss?: number;
-  /** Addresses outside, given out in turn to new mappings. */
+  /** External addresses, assigned in turn to new mappings. */
   addresses?: readonly string[];
   firstPort?: number;
-  /** ms there and back. */
+  /** Round-trip time, ms. */
   rtt?: number;
   seed?: number;
-  /** The station answers nothing. */
+  /** The station does not answer. */
   isSilent?: boolean;
 }
 
@@ -32,16 +32,16 @@ interface Mapping {
   expires: number;
 }
 
-/** Everything a test looks at. */
+/** Everything that tests inspect. */
 export class Model {
   readonly learner: Learner;
   now = 0;
   /** Requests that left the host. */
   sent = 0;
-  /** Sockets open now. */
+  /** Number of open sockets. */
   readonly open = new Map<number, number>();
   readonly options: ModelOptions;
-  /** Addresses that the station sent to. */
+  /** Addresses to which the station sent. */
   readonly targets = new Set<string>();
   readonly #random: Random;
   #mappings: Mapping[] = [];
@@ -55,7 +55,7 @@ export class Model {
     this.#random = new Random(`model ${options.seed ?? 1}`);
   }
 
-  /** Runs for so many ms. */
+  /** Runs for `time` ms. */
   run(time: number): void {
     const end = this.now + time;
     this.#serve();
@@ -72,14 +72,14 @@ export class Model {
     this.now = end;
   }
 
-  /** Runs until it wants nothing more, or for so many ms. @returns ms */
+  /** Runs until the learner has no timeout, or for `longest` ms. @returns ms */
   settle(longest = 3_600_000): number {
     const began = this.now;
     while (this.learner.report.state === 'learning' && this.now - began < longest) this.run(1_000);
     return this.now - began;
   }
 
-  /** The host sleeps: its clock jumps, and nothing of what was due was done in time. */
+  /** Lets the host sleep: its clock jumps, and timeouts are late. */
   jump(time: number): void {
     this.now += time;
   }

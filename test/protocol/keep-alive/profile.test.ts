@@ -1,4 +1,4 @@
-/** Which numbers a connection gets. */
+/** The keep-alive numbers of a connection. */
 import { describe, expect, test } from 'vitest';
 import {
   isKeepAliveProfile,
@@ -18,13 +18,13 @@ const numbers = (change: Partial<KeepAliveFacts>): string => {
 test.each<[string, Partial<KeepAliveFacts>, string]>([
   ['nothing is known', {}, '25000 2000 15'],
   ['nothing is known, and little is wanted', { profile: 'eco' }, '25000 2000 15'],
-  ['live does not wait for what is learned', { profile: 'live' }, '10000 1000 5'],
-  ['what was learned', { learned: 40_000 }, '40000 2000 15'],
-  ['balanced has a most', { learned: 110_000 }, '55000 2000 15'],
-  ['eco has a most', { learned: 200_000, profile: 'eco' }, '114000 2000 15'],
-  ['live has a most', { learned: 200_000, profile: 'live' }, '10000 1000 5'],
-  ['an interval that somebody set wins', { learned: 20_000, explicit: { interval: 70_000 } }, '70000 2000 15'],
-  ['one number that somebody set', { explicit: { maxRetries: 3 } }, '25000 2000 3'],
+  ['live does not use a learned interval', { profile: 'live' }, '10000 1000 5'],
+  ['a learned interval', { learned: 40_000 }, '40000 2000 15'],
+  ['balanced has a maximum', { learned: 110_000 }, '55000 2000 15'],
+  ['eco has a maximum', { learned: 200_000, profile: 'eco' }, '114000 2000 15'],
+  ['live has a maximum', { learned: 200_000, profile: 'live' }, '10000 1000 5'],
+  ['a set interval has precedence', { learned: 20_000, explicit: { interval: 70_000 } }, '70000 2000 15'],
+  ['one number that was set', { explicit: { maxRetries: 3 } }, '25000 2000 3'],
   [
     'numbers of the base station are an upper bound',
     { learned: 50_000, bound: { interval: 30_000, retryInterval: 3_000, maxRetries: 4 } },
@@ -32,8 +32,8 @@ test.each<[string, Partial<KeepAliveFacts>, string]>([
   ],
   ['and raise nothing', { learned: 20_000, bound: { interval: 30_000, retryInterval: 3_000, maxRetries: 40 } }, '20000 2000 15'],
   ['over a WebSocket', { learned: 110_000, profile: 'eco', overWebSocket: true }, '25000 2000 15'],
-  ['over a WebSocket what was learned of UDP does not count', { learned: 16_000, overWebSocket: true }, '25000 2000 15'],
-  ['over a WebSocket also what somebody set', { explicit: { interval: 60_000 }, overWebSocket: true }, '25000 2000 15'],
+  ['over a WebSocket an interval learned for UDP does not count', { learned: 16_000, overWebSocket: true }, '25000 2000 15'],
+  ['over a WebSocket with a set number', { explicit: { interval: 60_000 }, overWebSocket: true }, '25000 2000 15'],
   ['an older peer, which forgets after 90 s', { learned: 110_000, profile: 'eco', idleTimeout: 90_000 }, '55000 2000 15'],
   ['a peer that never forgets', { learned: 110_000, profile: 'eco', idleTimeout: 0 }, '110000 2000 15'],
   ['a peer that forgets sooner than the retries last', { idleTimeout: 30_000 }, '10000 2000 15'],
@@ -55,7 +55,7 @@ describe('profiles', () => {
     expect(['live', 'eco', 'Eco', '', undefined, {}].map(isKeepAliveProfile)).toEqual([true, true, false, false, false, false]);
   });
 
-  test('the stricter one sends more', () => {
+  test('are ordered: the stricter one sends more', () => {
     expect([stricter('live', 'eco'), stricter('eco', 'balanced'), stricter('balanced', 'live')]).toEqual(['live', 'balanced', 'live']);
   });
 });

@@ -9,7 +9,7 @@ import { SERVER } from './model.ts';
 const LATENCY = 20;
 const PORTS = [0, 40_001, 40_002];
 
-test('the learner exchanges three times, waits, and asks from elsewhere; a mapping that is gone is tried once more', () => {
+test('the learner makes three exchanges, waits, and asks from another socket; a lost mapping is probed once more', () => {
   const driver = new VirtualDriver();
   const learner = new Learner(nativeHost(1));
   const [sent, events] = [new Log<string>(), new Log<string>()];

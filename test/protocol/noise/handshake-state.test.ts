@@ -1,4 +1,4 @@
-/** The Noise state machine against the published vectors, over both hosts. */
+/** The Noise state machine against the published vectors, over both crypto providers. */
 import { hex } from '@scure/base';
 import { describe, expect, it } from 'vitest';
 import type { CryptoProvider } from '../../../protocol/crypto-provider.ts';
@@ -39,17 +39,17 @@ describe.each(hosts)('Noise vectors over %s crypto', (_, host) => {
   });
 });
 
-describe('what does not decrypt', () => {
+describe('a message that does not decrypt', () => {
   const key = new Uint8Array(32).fill(1);
   const sealed = () => new CipherState(aead, key.slice()).encryptWithAd(prologue, Uint8Array.of(1));
 
-  it('leaves the nonce of a cipher where it was', () => {
+  it('leaves the nonce of a cipher unchanged', () => {
     const cipher = new CipherState(aead, key.slice());
     expect(cipher.decryptWithAd(prologue, new Uint8Array(17))).toBeNull();
     expect(cipher.decryptWithAd(prologue, sealed())).toEqual(Uint8Array.of(1));
   });
 
-  it('leaves the hash of the handshake what it was', () => {
+  it('leaves the handshake hash unchanged', () => {
     const state = SymmetricState.initialize(nativeHost(1), aead, 'name');
     state.mixKey(key);
     const { hash } = state;
@@ -57,7 +57,7 @@ describe('what does not decrypt', () => {
     expect(state.hash).toEqual(hash);
   });
 
-  it('is all of it once the key is wiped', () => {
+  it('is every message once the key is wiped', () => {
     const raw = key.slice();
     const cipher = new CipherState(aead, raw);
     cipher.wipe();
@@ -66,7 +66,7 @@ describe('what does not decrypt', () => {
 });
 
 describe('HandshakeState', () => {
-  it('gives both ends matching and pairwise different keys', () => {
+  it('derives matching keys at both ends, different for each direction', () => {
     const [initiator, responder] = finished();
     const ours = initiator.trafficKeys();
     const theirs = responder.trafficKeys();
@@ -79,7 +79,7 @@ describe('HandshakeState', () => {
     expect(new Set([ours.send, ours.receive, ours.sendMask, ours.receiveMask].map((key) => hex.encode(key))).size).toBe(4);
   });
 
-  it('is unchanged by every damaged, shortened or lengthened message, and then takes the good one', () => {
+  it('is unchanged by every damaged, shortened or lengthened message, and then accepts the valid one', () => {
     const [initiator, responder] = pair(XX, nativeHost(2));
     expect(responder.readMessage(initiator.writeMessage(new Uint8Array(0)))).not.toBeNull();
     const second = responder.writeMessage(Uint8Array.of(1, 2, 3));
@@ -93,7 +93,7 @@ describe('HandshakeState', () => {
     expect(initiator.remoteStatic).toBeUndefined();
     expect(initiator.readMessage(second)).toEqual(Uint8Array.of(1, 2, 3));
     const third = initiator.writeMessage(Uint8Array.of(9));
-    // The second one damages the payload only: the static key in front of it decrypts.
+    // The second change damages only the payload: the static key before it decrypts.
     for (const at of [5, third.length - 1]) {
       expect(responder.readMessage(third.with(at, third[at]! ^ 0x80))).toBeNull();
       expect(responder.remoteStatic).toBeUndefined();
@@ -116,7 +116,7 @@ describe('HandshakeState', () => {
       const [initiator, responder] = pair(XX, host(3));
       const first = responder.readMessage(hex.decode(key));
       if (first === null) continue;
-      // Low order shows when the shared secret comes out as zero: the responder cannot answer.
+      // A key of low order gives a shared secret of zeros: the responder cannot answer.
       expect(() => responder.writeMessage(new Uint8Array(0))).toThrow(TypeError);
       initiator.writeMessage(new Uint8Array(0));
       expect(initiator.readMessage(Uint8Array.of(...hex.decode(key), ...new Uint8Array(64)))).toBeNull();
@@ -127,7 +127,7 @@ describe('HandshakeState', () => {
     const crypto = host(6);
     const common = { pattern: XX, prologue, crypto, aead };
     const key = crypto.generateKey();
-    // X25519 ignores the top bit, so every shared secret comes out right: only the encoding is wrong.
+    // X25519 ignores the top bit, so every shared secret is right: only the encoding is wrong.
     const staticKey = { ...key, publicKey: key.publicKey.with(31, key.publicKey[31]! | 0x80), diffieHellman: key.diffieHellman.bind(key) };
     for (const initiates of [true, false]) {
       const initiator = new HandshakeState({ ...common, initiator: true, staticKey: initiates ? staticKey : crypto.generateKey() });
@@ -140,7 +140,7 @@ describe('HandshakeState', () => {
     }
   });
 
-  it('refuses a shared secret of zeros that its host did not refuse', () => {
+  it('refuses a shared secret of zeros that the crypto provider accepted', () => {
     const crypto = nativeHost(7);
     const key = crypto.generateKey();
     const careless = { ...key, publicKey: key.publicKey, diffieHellman: () => new Uint8Array(32) };

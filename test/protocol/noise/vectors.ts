@@ -1,6 +1,7 @@
 /**
- * Published Noise vectors (the cacophony set, as shipped with the Haskell and Rust implementations): 25519, ChaChaPoly, SHA256. All share keys,
- * prologue and payloads. Messages after the handshake are transport messages, the sender alternating all along.
+ * Published Noise vectors (the cacophony set, as shipped with the Haskell and Rust implementations): 25519, ChaChaPoly,
+ * SHA256. All share keys, prologue and payloads. Messages after the handshake are transport messages. The sender
+ * alternates throughout.
  */
 import type { Pattern } from '../../../protocol/noise/index.ts';
 
@@ -23,7 +24,7 @@ export const payloads = [
   '457567656e2042f6686d20766f6e2042617765726b',
 ];
 
-/** Tables of rev. 34 §7.5 that the protocol itself does not use. */
+/** Patterns of Noise rev. 34 §7.5 that the protocol itself does not use. */
 export const patterns: readonly Pattern[] = [
   {
     name: 'NK',

@@ -1,4 +1,4 @@
-/** Packet codecs: round trips, layout, mac1, and bytes of strangers. */
+/** Packet codecs: round trips, layout, mac1, and hostile bytes. */
 import { hex } from '@scure/base';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -44,8 +44,8 @@ const initiate = fc.record({
   message: fc.uint8Array({ maxLength: 300 }),
 });
 
-describe('round trip', () => {
-  it('Initiate, padded and not', () => {
+describe('round trips', () => {
+  it('preserve Initiate, padded and not', () => {
     const key = mac1Key(crypto, 'station');
     fc.assert(
       fc.property(initiate, (fields) => {
@@ -59,7 +59,7 @@ describe('round trip', () => {
     );
   });
 
-  it('Retry, Respond, Complete, Versions and Reset', () => {
+  it('preserve Retry, Respond, Complete, Versions and Reset', () => {
     const cases = [
       [fc.record({ destination: id, token: fc.uint8Array({ minLength: 1, maxLength: 128 }) }), encodeRetry, decodeRetry],
       [fc.record({ destination: id, source: id, message: some }), encodeRespond, decodeRespond],
@@ -80,7 +80,7 @@ describe('round trip', () => {
     }
   });
 
-  it('Route around Data', () => {
+  it('preserve Route around Data', () => {
     fc.assert(
       fc.property(id, id, bytes(20), (route, destination, rest) => {
         const data = Uint8Array.of(0xc0, ...destination, ...rest);
@@ -97,8 +97,8 @@ describe('round trip', () => {
   });
 });
 
-describe('layout', () => {
-  it('of an Initiate is the one of PROTOCOL.md §2', () => {
+describe('the layout', () => {
+  it('of an Initiate is that of PROTOCOL.md §2', () => {
     const packet = encodeInitiate(crypto, new Uint8Array(32), {
       version: 1,
       suite: 2,
@@ -110,7 +110,7 @@ describe('layout', () => {
     expect(hex.encode(packet.subarray(29))).toBe('02aabbccddee');
   });
 
-  it('of mac1: HMAC under SHA-256("svc mac1" ‖ name), zeros in its own place', () => {
+  it('of an Initiate has mac1: HMAC under SHA-256("svc mac1" ‖ name), with zeros in place of mac1', () => {
     const fields = {
       version: 1,
       suite: 1,
@@ -126,7 +126,7 @@ describe('layout', () => {
     expect(packet.subarray(13, 29)).toEqual(other.hmacSha256(key, zeroed).subarray(0, 16));
   });
 
-  it('of a Reset is smaller than any Data packet', () => {
+  it('of a Reset is shorter than any Data packet', () => {
     expect(RESET_LENGTH).toBeLessThan(DATA_OVERHEAD);
   });
 });
@@ -154,7 +154,7 @@ describe('mac1', () => {
 });
 
 describe('hostile bytes', () => {
-  it('give null or fields, never an exception', () => {
+  it('decode to null or fields, and never throw', () => {
     const decoders = [decodeInitiate, decodeRetry, decodeRespond, decodeComplete, decodeVersions, decodeReset];
     fc.assert(
       fc.property(

@@ -1,6 +1,6 @@
 /**
- * CPace against the published vectors (draft-irtf-cfrg-cpace-21, appendices A and B.3, ristretto255 with SHA-512), and against a second
- * implementation.
+ * CPace against the published vectors (draft-irtf-cfrg-cpace-21, appendices A and B.3, ristretto255 with SHA-512), and
+ * against a second implementation.
  */
 
 import { hex } from '@scure/base';
@@ -103,8 +103,8 @@ describe('CPACE-RISTR255-SHA512, appendix B.3', () => {
   });
 });
 
-describe('a run', () => {
-  it('agrees with the second implementation in shares and tags, the vector and random ones', () => {
+describe('a CPace run', () => {
+  it('agrees with the second implementation in shares and tags, for the vector and random inputs', () => {
     const random = seededBytes(7);
     const runs = Array.from({ length: 3 }, () => ({
       prs: random(9),
@@ -131,7 +131,7 @@ describe('a run', () => {
     ]);
   });
 
-  it('takes the same bytes for elements as RFC 9496', () => {
+  it('accepts the same encodings of elements as RFC 9496', () => {
     const random = seededBytes(8);
     const scalar = group.sampleScalar(random);
     let elements = 0;

@@ -1,4 +1,4 @@
-/** The exchange bound to a connection: it succeeds where everything is alike, and nowhere else. */
+/** The exchange, bound to a connection: it succeeds only if both ends have equal inputs. */
 import { scryptSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { RemoteError } from '../../../protocol/errors/index.ts';
@@ -25,7 +25,7 @@ interface Side {
   readonly value?: Uint8Array;
 }
 
-/** Whether the device believes the client, and then the client the device. */
+/** Returns whether the device accepts the client, and then whether the client accepts the device. */
 function exchange(client: Side = {}, device: Side = {}): [boolean, boolean] {
   const end = (side: Side) => [{ ...binding, ...side.binding }, side.kdf ?? 0, side.value ?? value] as const;
   const atDevice = new password.DeviceRun({ crypto }, ...end(device));
@@ -35,26 +35,26 @@ function exchange(client: Side = {}, device: Side = {}): [boolean, boolean] {
 }
 
 describe('an exchange', () => {
-  it('succeeds where both ends have everything alike', () => {
+  it('succeeds when both ends have equal inputs', () => {
     expect(exchange()).toEqual([true, true]);
   });
 
   it.each<[string, Side]>([
     ['another password', { value: new TextEncoder().encode('wrong') }],
     ['the same value under another Kdf', { kdf: 1 }],
-    ['another handshake: somebody stands between', { binding: { handshakeHash: new Uint8Array(32) } }],
+    ['another handshake: an attacker in between', { binding: { handshakeHash: new Uint8Array(32) } }],
     ['another run', { binding: { run: 2 } }],
     ['another client', { binding: { clientFingerprint: 'cc'.repeat(32) } }],
     ['another device', { binding: { deviceFingerprint: 'cc'.repeat(32) } }],
     ['another product id', { binding: { productId: 'pr-2' } }],
     ['another device id', { binding: { deviceId: 'de-2' } }],
-    ['names that only look alike when put together', { binding: { productId: 'pr-', deviceId: '1de-1' } }],
+    ['ids that are only equal when concatenated', { binding: { productId: 'pr-', deviceId: '1de-1' } }],
     ['another user', { binding: { username: 'guest' } }],
   ])('fails with %s', (_, client) => {
     expect(exchange(client)).toEqual([false, false]);
   });
 
-  it('fails when a bit of the tag is turned, at either end', () => {
+  it('fails at either end when a bit of the tag is flipped', () => {
     const device = new password.DeviceRun({ crypto }, binding, 0, value);
     const client = password.ClientRun.answer({ crypto }, binding, 0, value, device.share)!;
     const damaged = client.proof.tag.slice();
@@ -63,28 +63,28 @@ describe('an exchange', () => {
     expect(client.verify(client.proof.tag)).toBe(false);
   });
 
-  it('a device that sends the client its own share and tag back is not believed', () => {
+  it("refuses a device that returns the client's own share and tag", () => {
     const device = new password.DeviceRun({ crypto }, binding, 0, value);
     const client = password.ClientRun.answer({ crypto }, binding, 0, value, device.share)!;
     const again = password.ClientRun.answer({ crypto }, binding, 0, value, client.proof.share)!;
     expect(again.verify(client.proof.tag)).toBe(false);
   });
 
-  it('a share that is none ends it at both ends', () => {
+  it('is ended at both ends by an invalid share', () => {
     const zero = new Uint8Array(32);
     const device = new password.DeviceRun({ crypto }, binding, 0, value);
     expect(device.confirm({ share: zero, tag: new Uint8Array(64) })).toBe(undefined);
     expect(password.ClientRun.answer({ crypto }, binding, 0, value, zero)).toBe(null);
   });
 
-  it('leaves the value to its owner', () => {
+  it('does not wipe the password value, which belongs to the caller', () => {
     const mine = value.slice();
     new password.DeviceRun({ crypto }, binding, 0, mine);
     expect(mine).toEqual(value);
   });
 });
 
-describe('strings that both ends must have alike (PROTOCOL.md §8)', () => {
+describe('strings that must be equal at both ends (PROTOCOL.md §8)', () => {
   it('session id', () => {
     const expected = crypto.sha256(binding.handshakeHash, Uint8Array.of(0, 1, 2, 3));
     expect(password.sessionId(crypto, { ...binding, run: 0x010203 })).toEqual(expected);
@@ -117,11 +117,11 @@ describe('passwords', () => {
   it.each([
     ['empty', ''],
     ['too long', 'ä'.repeat(513)],
-  ])('%s: refused', (_, secret) => {
+  ])('are refused: %s', (_, secret) => {
     expect(() => password.passwordBytes(secret)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 
-  it('a verifier at the real cost is scrypt of RFC 7914, and gives what the client derives', async () => {
+  it('have a verifier that is scrypt (RFC 7914) at the real cost, and equals what the client derives', async () => {
     const verifier = await password.makeVerifier(nodeCrypto, 'secret');
     expect(password.SCRYPT_COST).toEqual({ N: 16_384, r: 8, p: 1 });
     expect(verifier.salt.length).toBe(16);
@@ -129,13 +129,13 @@ describe('passwords', () => {
     expect(await password.deriveValue(nodeCrypto, new TextEncoder().encode('secret'), verifier.salt)).toEqual(verifier.value);
   });
 
-  it('have a salt of their own each', async () => {
+  it('each have a different salt', async () => {
     const [a, b] = [await password.makeVerifier(crypto, 'same', CHEAP), await password.makeVerifier(crypto, 'same', CHEAP)];
     expect(a.salt).not.toEqual(b.salt);
     expect(a.value).not.toEqual(b.value);
   });
 
-  it.each(hosts)('scrypt, RFC 7914 §12, on %s', async (_, host) => {
+  it.each(hosts)('use scrypt as in RFC 7914 §12, on %s', async (_, host) => {
     const text = (secret: string) => new TextEncoder().encode(secret);
     const derived = await host(1).scrypt(text('password'), text('NaCl'), { N: 1024, r: 8, p: 16 }, 64);
     expect(Buffer.from(derived).toString('hex')).toBe(
@@ -152,11 +152,11 @@ describe('messages', () => {
   it.each([
     ['plain', { kdf: 0, salt: null, run: 1, share }],
     ['with salt', { kdf: 1, salt, run: 0xffff_ffff, share }],
-  ] as const)('offer %s', (_, offer) => {
+  ] as const)('survive a round trip: offer %s', (_, offer) => {
     expect(password.decodePasswordOffer(password.encodePasswordOffer(offer))).toEqual(offer);
   });
 
-  it('the others', () => {
+  it('survive a round trip: all others', () => {
     expect(password.decodePasswordRequest(password.encodePasswordRequest({ username: '' }))).toEqual({ username: '' });
     expect(password.decodePasswordProof(password.encodePasswordProof({ share, tag }))).toEqual({ share, tag });
     expect(password.decodePasswordConfirmation(password.encodePasswordConfirmation({ tag }))).toEqual({ tag });
@@ -165,15 +165,15 @@ describe('messages', () => {
   it.each([
     ['a salt with Kdf 0', { kdf: 0, salt, run: 1, share }],
     ['no salt with Kdf 1', { kdf: 1, salt: null, run: 1, share }],
-    ['a Kdf nobody knows', { kdf: 2 as never, salt, run: 1, share }],
+    ['an unknown Kdf', { kdf: 2 as never, salt, run: 1, share }],
     ['run 0', { kdf: 0, salt: null, run: 0, share }],
     ['a short share', { kdf: 0, salt: null, run: 1, share: share.subarray(1) }],
     ['a long salt', { kdf: 1, salt: new Uint8Array(17), run: 1, share }],
-  ] as const)('an offer with %s is refused', (_, offer) => {
+  ] as const)('are refused: an offer with %s', (_, offer) => {
     expect(() => password.decodePasswordOffer(password.encodePasswordOffer(offer))).toThrow(RemoteError);
   });
 
-  it('a user name above 255 bytes is refused', () => {
+  it('are refused: a user name above 255 bytes', () => {
     expect(() => password.decodePasswordRequest(password.encodePasswordRequest({ username: 'ä'.repeat(128) }))).toThrow(RemoteError);
   });
 });

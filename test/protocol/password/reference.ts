@@ -1,6 +1,7 @@
 /**
- * CPACE-RISTR255-SHA512 a second time, from the texts alone: ristretto255 by the formulas of RFC 9496 over plain integers, and Node's SHA-512.
- * Slow, not in constant time, and sharing no line with what it is compared to.
+ * A second implementation of CPACE-RISTR255-SHA512 from the standards alone: ristretto255 by the formulas of RFC 9496
+ * over plain integers, and Node's SHA-512. It is slow, not in constant time, and shares no code with the implementation
+ * that it is compared with.
  */
 import { createHash, createHmac } from 'node:crypto';
 
@@ -124,7 +125,7 @@ export interface ReferenceInputs {
   readonly b: { readonly scalar: Uint8Array; readonly ad: Uint8Array };
 }
 
-/** A whole run, seen by someone who knows everything. */
+/** Computes a whole run from the secrets of both ends. */
 export function referenceRun({ prs, ci, sid, a, b }: ReferenceInputs) {
   const dsi = Buffer.from('CPaceRistretto255');
   const padding = new Uint8Array(Math.max(0, 128 - 1 - (1 + prs.length) - (1 + dsi.length)));
@@ -138,7 +139,7 @@ export function referenceRun({ prs, ci, sid, a, b }: ReferenceInputs) {
   return { generator: encode(generator), ya, yb, secret, isk: Uint8Array.from(isk), ta: tag(first), tb: tag(second) };
 }
 
-/** Whether the bytes are an element (RFC 9496 §4.3.1). */
+/** Returns whether the bytes encode an element (RFC 9496 §4.3.1). */
 export function isElement(candidate: Uint8Array): boolean {
   return decode(candidate) !== null;
 }

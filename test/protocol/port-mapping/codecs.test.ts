@@ -1,4 +1,4 @@
-/** PCP and NAT-PMP byte for byte, as RFC 6887 §7 and §11 and RFC 6886 §3 draw them; garbage; and the epoch. */
+/** PCP and NAT-PMP byte for byte (RFC 6887 §7 and §11, RFC 6886 §3), garbage, and the epoch. */
 import { describe, expect, test } from 'vitest';
 import { Epoch } from '../../../protocol/port-mapping/epoch.ts';
 import { decodeNatPmp, encodeNatPmpAddress, encodeNatPmpMap, isNatPmp, natPmpResultName } from '../../../protocol/port-mapping/nat-pmp.ts';
@@ -10,7 +10,7 @@ const nonce = hex('0102030405060708090a0b0c');
 const IPV6 = '20010db8000000000000000000000007';
 
 describe('PCP', () => {
-  test('a MAP request has an IPv4 address behind ::ffff:0:0/96', () => {
+  test('a MAP request has an IPv4 address under ::ffff:0:0/96', () => {
     const request = { lifetime: 3600, client: hex('c0a80107'), nonce, internalPort: 5000, externalPort: 6000, external: hex('0b16212c') };
     expect(encodePcpMap(request)).toEqual(
       hex(`02 01 0000 00000e10 00000000000000000000ffffc0a80107
@@ -22,14 +22,14 @@ describe('PCP', () => {
 
   const answer = `02 81 00 00 00000e10 00012345 000000000000000000000000 0102030405060708090a0b0c 11 000000 1388 1770`;
 
-  test('a response has result, lifetime, epoch and the address of either family, and may have options', () => {
+  test('a response has result, lifetime, epoch and an address of either family, and may have options', () => {
     const fields = { result: 0, lifetime: 3600, epoch: 0x12345, nonce, internalPort: 5000, externalPort: 6000 };
     expect(decodePcpMap(hex(`${answer} 00000000000000000000ffff0b16212c`))).toEqual({ ...fields, external: hex('0b16212c') });
     expect(decodePcpMap(hex(`${answer} ${IPV6} 01000000`))).toEqual({ ...fields, external: hex(IPV6) });
     expect(decodePcpMap(hex(`${answer.replace('81 00 00', '81 00 08')} ${IPV6}`))).toMatchObject({ result: 8 });
   });
 
-  test('what is no such response is none', () => {
+  test('anything else is not a response', () => {
     const whole = hex(`${answer} ${IPV6}`);
     for (let length = 0; length < whole.length; length++) expect(decodePcpMap(whole.subarray(0, length))).toBeNull();
     for (const [at, value] of [
@@ -45,7 +45,7 @@ describe('PCP', () => {
     expect(decodePcpMap(new Uint8Array([...whole, ...new Uint8Array(1044)]))).toBeNull();
   });
 
-  test('a server of another version says so in the header', () => {
+  test('a server of another version is recognised by its header', () => {
     expect(isPcpRefusal(hex(`01 81 00 01 ${'00'.repeat(20)}`))).toBe(true);
     expect(isPcpRefusal(hex(`02 81 00 00 ${'00'.repeat(20)}`))).toBe(false);
     expect(isPcpRefusal(hex(`02 01 00 01 ${'00'.repeat(20)}`))).toBe(false);
@@ -63,7 +63,7 @@ describe('NAT-PMP', () => {
     expect(encodeNatPmpMap({ lifetime: 3600, internalPort: 5000, externalPort: 6000 })).toEqual(hex('00 01 0000 1388 1770 00000e10'));
   });
 
-  test('responses are read, each of its own length', () => {
+  test('responses are decoded, each with its own length', () => {
     expect(decodeNatPmp(hex('00 80 0000 00012345 0b16212c'))).toEqual({
       kind: 'address',
       result: 0,
@@ -85,12 +85,12 @@ describe('NAT-PMP', () => {
     '00 82 0000 00000007 1388 1770 00000e10',
     '00 01 0000 1388 1770 00000e10',
     '02 81 0000 00000007 1388 1770 00000e10',
-  ])('"%s" is none', (text) => {
+  ])('"%s" is not a response', (text) => {
     expect(decodeNatPmp(hex(text))).toBeNull();
   });
 });
 
-test('no bytes make the decoders throw', () => {
+test('the decoders never throw', () => {
   const random = seededBytes(1);
   for (let i = 0; i < 2_000; i++) {
     const bytes = random(random(1)[0]! % 80);
@@ -105,11 +105,11 @@ describe('an epoch', () => {
     return answers.map(([server, seconds]) => epoch.isLost(server, seconds * 1000));
   };
 
-  test('that goes on with the time, slower or faster by a sixteenth, is the same', () => {
+  test('that advances with time, slower or faster by up to a sixteenth, is the same', () => {
     expect(lost([100, 0], [100, 1], [1100, 1001], [2038, 2001], [3100, 3001], [3099, 3001])).toEqual(new Array(6).fill(false));
   });
 
-  test('that goes back, stands still or jumps is another', () => {
+  test('that goes back, stands still or jumps means a restart', () => {
     expect(lost([100, 0], [98, 1])).toEqual([false, true]);
     expect(lost([100, 0], [100, 100])).toEqual([false, true]);
     expect(lost([100, 0], [5000, 100])).toEqual([false, true]);

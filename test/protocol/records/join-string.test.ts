@@ -17,12 +17,12 @@ const token = Uint8Array.from({ length: 16 }, (_, i) => i * 7);
 const serverFingerprint = '0123456789abcdef'.repeat(4);
 const whole: JoinString = { server: 'station.example:4433', serverFingerprint, productId: 'pr-home', deviceId: 'de-1', token };
 
-describe('binary form', () => {
-  test('CRC-16/CCITT-FALSE has the check value of the catalogue of CRC algorithms', () => {
+describe('the binary form', () => {
+  test('has a CRC-16/CCITT-FALSE with the check value of the catalogue of CRC algorithms', () => {
     expect(crc16(new TextEncoder().encode('123456789'))).toBe(0x29b1);
   });
 
-  test('fields come back by tag', () => {
+  test('returns fields by tag', () => {
     const unique = fc.uniqueArray(fc.tuple(fc.nat(255), fc.uint8Array({ maxLength: 255 })), { selector: ([tag]) => tag, maxLength: 5 });
     fc.assert(
       fc.property(fc.nat(255), unique, (version, fields) => {
@@ -34,11 +34,11 @@ describe('binary form', () => {
     );
   });
 
-  test('a field of 256 bytes is refused', () => {
+  test('refuses a field of 256 bytes', () => {
     expect(() => encodeBinaryForm(1, [[1, new Uint8Array(256)]])).toThrow('field 1 is longer than 255 bytes');
   });
 
-  test('a tag that comes twice is damage', () => {
+  test('refuses a repeated tag as damage', () => {
     const field: BinaryField = [1, token];
     expect(() => decodeBinaryForm(encodeBinaryForm(1, [field, field]), 1, 'a test')).toThrow('not a test: it is cut or mistyped');
   });
@@ -47,14 +47,14 @@ describe('binary form', () => {
 describe('join strings', () => {
   test.each<[string, JoinString]>([
     ['everything', whole],
-    ['proved by TLS, device id open', { server: '[2001:db8::1]:4433', productId: 'p', token }],
-  ])('%s comes back', (_, join) => {
+    ['authenticated by TLS, without a device id', { server: '[2001:db8::1]:4433', productId: 'p', token }],
+  ])('survive a round trip: %s', (_, join) => {
     const text = encodeJoinString(join);
     expect(text).toMatch(/^svc:\/\/join#~[A-Za-z0-9_-]+$/);
     expect(decodeJoinString(` ${text}\n`)).toEqual(join);
   });
 
-  test('every single wrong, missing or added character is noticed', () => {
+  test('with any one wrong, missing or added character are refused', () => {
     const text = encodeJoinString(whole);
     for (let at = 'svc://join#~'.length; at < text.length; at++) {
       const other = text[at] === 'A' ? 'B' : 'A';
@@ -64,7 +64,7 @@ describe('join strings', () => {
     expect(() => decodeJoinString(`${text}A`)).toThrow('cut or mistyped');
   });
 
-  test('a newer version is named as such; a newer field is skipped', () => {
+  test('of a newer version are refused as such; a newer field is skipped', () => {
     const form = (version: number): string => `svc://join#${encodeBinaryForm(version, [...fieldsOf(whole), [200, token]])}`;
     expect(() => decodeJoinString(form(2))).toThrow('it is of a newer version than this svc knows; update svc');
     expect(decodeJoinString(form(1))).toEqual(whole);
@@ -76,12 +76,12 @@ describe('join strings', () => {
     ['an id with a blank', { ...whole, deviceId: 'de 1' }, 'not an id'],
     ['ids too long together', { ...whole, productId: 'p'.repeat(31), deviceId: 'd'.repeat(32) }, 'not an id'],
     ['a short token', { ...whole, token: token.subarray(1) }, '16 bytes'],
-  ])('%s is refused by both ends', (_, join, problem) => {
+  ])('are refused by encoder and decoder: %s', (_, join, problem) => {
     expect(() => encodeJoinString(join)).toThrow(problem);
     expect(() => decodeJoinString(`svc://join#${encodeBinaryForm(1, fieldsOf(join))}`)).toThrow(problem);
   });
 
-  test('anything else is an INVALID_ARGUMENT', () => {
+  test('are refused with INVALID_ARGUMENT in any other form', () => {
     for (const text of ['', 'p=pr-1,d=de-1', 'svc://pair#~AQ', 'svc://join#', 'svc://join#~', 'svc://join#~!', 'svc://join#p=a']) {
       expect(() => decodeJoinString(text)).toThrow(LocalError);
     }
@@ -107,7 +107,7 @@ test.each([
   expect(isHostPort(text)).toBe(valid);
 });
 
-/** As the encoder writes them, without its checks. */
+/** Encodes fields as the encoder does, without its checks. */
 function fieldsOf({ server, serverFingerprint, productId, deviceId, token }: JoinString): BinaryField[] {
   const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
   const fields: BinaryField[] = [

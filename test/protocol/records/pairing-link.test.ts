@@ -1,4 +1,4 @@
-/** Pairing strings with base station and addresses, their binary form in links, and readers of the version before. */
+/** Pairing strings with base station and addresses, their binary form in links, and readers of the previous version. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LocalError } from '../../../protocol/errors/index.ts';
@@ -30,7 +30,7 @@ const invitation: PairingString = {
 };
 const alone: PairingString = { productId: 'pr-home', deviceId: 'de-1', addresses: ['192.168.1.7:5592', '[2001:db8::7]:5592'], fingerprint };
 
-/** What the version before did with a pairing string: its names, each once, the others skipped. */
+/** Decodes a pairing string as the previous version did: its names, each once, others skipped. */
 function decodeBefore(text: string): Record<string, string> {
   const found: Record<string, string> = {};
   if (text.length > 1024) throw new Error('longer than 1024 characters');
@@ -45,7 +45,7 @@ function decodeBefore(text: string): Record<string, string> {
   return found;
 }
 
-/** Where a host and port stand in bytes. */
+/** Returns the byte form of a host and port. */
 const hostPort = fc.oneof(
   fc.tuple(fc.ipV4(), fc.integer({ min: 1, max: 65535 })).map(([host, port]) => `${host}:${port}`),
   fc.tuple(fc.ipV6(), fc.integer({ min: 1, max: 65535 })).map(([host, port]) => `[${host}]:${port}`),
@@ -56,7 +56,7 @@ const hostPort = fc.oneof(
 const text = anyText(16).filter((value) => !/\p{Surrogate}/u.test(value) && new TextEncoder().encode(value).length <= 64);
 const hex = fc.stringMatching(/^[0-9a-f]{64}$/);
 
-test('a reader of the version before skips what is new', () => {
+test('the previous version skips new names', () => {
   expect(decodeBefore(encodePairingString(invitation))).toEqual({
     p: 'pr-home',
     d: 'de-1',
@@ -67,13 +67,13 @@ test('a reader of the version before skips what is new', () => {
   expect(decodeBefore(encodePairingString(alone))).toEqual({ p: 'pr-home', d: 'de-1', fp: fingerprint });
 });
 
-test('a link of the version before is read', () => {
+test('a link of the previous version is decoded', () => {
   const link = `svc://pair#p=pr-1,d=de-1,pwd=a%2Cb%23%22%3C%C3%A9%25,u=bob`;
   expect(decodePairing(link)).toEqual({ productId: 'pr-1', deviceId: 'de-1', password: 'a,b#"<é%', username: 'bob' });
 });
 
 describe('links', () => {
-  test('have the binary form behind any base', () => {
+  test('have the binary form after any base', () => {
     expect(encodePairingLink(alone)).toMatch(/^svc:\/\/pair#~[A-Za-z0-9_-]+$/);
     expect(encodePairingLink(alone, 'https://app.example/pair?x=1')).toMatch(/^https:\/\/app\.example\/pair\?x=1#~[A-Za-z0-9_-]+$/);
     for (const base of [undefined, 'https://app.example/pair?x=1'])
@@ -91,12 +91,12 @@ describe('links', () => {
     );
   });
 
-  test('with a password have no fingerprint of the device, which the password proves; the string has it', () => {
+  test('with a password omit the fingerprint of the device, which the password authenticates; the string has it', () => {
     expect(decodePairing(encodePairingLink({ ...invitation, fingerprint }))).toEqual(invitation);
     expect(decodePairing(encodePairingString({ ...invitation, fingerprint }))).toEqual({ ...invitation, fingerprint });
   });
 
-  test('any pairing comes back from string and link', () => {
+  test('and strings preserve any pairing', () => {
     const pairing = fc.record(
       {
         productId: fc.stringMatching(/^[A-Za-z0-9_-]{1,30}$/),
@@ -123,7 +123,7 @@ describe('links', () => {
     );
   });
 
-  test('addresses that take more than 255 bytes have no link', () => {
+  test('cannot hold more than 255 bytes of addresses', () => {
     const addresses = Array.from({ length: 8 }, (_, i) => `${'x'.repeat(40)}.example:${i + 1}`);
     expect(() => encodePairingLink({ ...alone, addresses })).toThrow('field 5 is longer than 255 bytes');
   });
@@ -132,7 +132,7 @@ describe('links', () => {
 describe('a damaged link', () => {
   const link = encodePairingLink(invitation);
 
-  test('with a wrong, a missing or an added character is refused, without a word of it', () => {
+  test('with a wrong, a missing or an added character is refused, and not quoted', () => {
     for (let at = link.indexOf('~') + 1; at < link.length; at++) {
       const other = link[at] === 'A' ? 'B' : 'A';
       for (const broken of [link.slice(0, at) + other + link.slice(at + 1), link.slice(0, at)])
@@ -141,7 +141,7 @@ describe('a damaged link', () => {
     expect(() => decodePairing(`${link}A`)).toThrow('cut or mistyped');
   });
 
-  test('of a newer version says so; a newer field is skipped', () => {
+  test('of a newer version is refused as such; a newer field is skipped', () => {
     const form = (version: number): string => `svc://pair#${encodeBinaryForm(version, [...fieldsOf(alone), [200, new Uint8Array(3)]])}`;
     expect(() => decodePairing(form(2))).toThrow('it is of a newer version than this svc knows; update svc');
     expect(decodePairing(form(1))).toEqual(alone);
@@ -150,7 +150,7 @@ describe('a damaged link', () => {
   test.each<[string, BinaryField[], RegExp]>([
     ['no ids', [], /product id must be/],
     ['a short fingerprint', [...ids(), [9, new Uint8Array(31)]], /device \(fp=\) must be 64/],
-    ['text that is no UTF-8', [...ids(), [7, Uint8Array.of(0xff)]], /a field of it is damaged/],
+    ['text that is not UTF-8', [...ids(), [7, Uint8Array.of(0xff)]], /a field of it is damaged/],
     ['an unknown kind of address', [...ids(), [5, Uint8Array.of(7, 1, 2, 3)]], /a field of it is damaged/],
     ['a cut address', [...ids(), [5, Uint8Array.of(4, 192, 168, 1, 7, 0x15)]], /a field of it is damaged/],
     ['an address that is cut after its length', [...ids(), [5, Uint8Array.of(0, 5, 0x61)]], /a field of it is damaged/],
@@ -158,14 +158,14 @@ describe('a damaged link', () => {
     ['nine addresses', [...ids(), [5, new Uint8Array(63).map((_, i) => (i % 7 === 0 ? 4 : 1))]], /1 to 8 times/],
     ['two base stations', [...ids(), [3, new Uint8Array(14).map((_, i) => (i % 7 === 0 ? 4 : 1))]], /a field of it is damaged/],
     ['port 0', [...ids(), [3, Uint8Array.of(4, 1, 1, 1, 1, 0, 0)]], /must be host:port/],
-  ])('with a sound checksum and %s is refused', (_, fields, problem) => {
+  ])('with a valid checksum and %s is refused', (_, fields, problem) => {
     const broken = encodeBinaryForm(1, fields);
     expect(() => decodePairingBytes(broken)).toThrow(problem);
     expect(() => decodePairingBytes(broken)).toThrow(LocalError);
   });
 });
 
-test('a join string is named as such', () => {
+test('a join string is refused as such', () => {
   const join = encodeJoinString({ server: 'station.example:4433', productId: 'pr-home', token: new Uint8Array(16) });
   expect(() => decodePairing(join)).toThrow('this is a join string, for a device');
 });

@@ -1,4 +1,4 @@
-/** Records both ends speak: ids, pairing strings, and bodies byte for byte. */
+/** Records that both ends use: ids, pairing strings, and bodies byte for byte. */
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -55,7 +55,7 @@ describe('pairing strings', () => {
     expect(records.decodePairingString(text)).toEqual(pairing);
   });
 
-  test('any order, blanks around, and unknown names are taken', () => {
+  test('may have any order, blanks around them, and unknown names', () => {
     expect(records.decodePairingString('  sct=abc, new=x=y ,d=de-1,p=pr-1\n')).toEqual({ productId: 'pr-1', deviceId: 'de-1', sct: 'abc' });
   });
 
@@ -84,12 +84,12 @@ describe('pairing strings', () => {
     ['p=pr-1,d=de-1,pwd=%ff', /"pwd" has a "%"/],
     [`p=pr-1,d=de-1,pwd=${'x'.repeat(65)}`, /longer than 64 bytes/],
     [`p=pr-1,d=de-1,x=${'x'.repeat(1024)}`, /longer than 1024/],
-  ])('%o is refused', (text, problem) => {
+  ])('are refused: %o', (text, problem) => {
     expect(() => records.decodePairingString(text)).toThrow(problem);
     expect(() => records.decodePairingString(text)).toThrow(LocalError);
   });
 
-  test('any values survive', () => {
+  test('preserve any values', () => {
     const id = fc.stringMatching(/^[A-Za-z0-9_-]{1,30}$/);
     const value = anyText(16).filter((text) => new TextEncoder().encode(text).length <= 64);
     const pairing = fc.record(
@@ -115,7 +115,7 @@ describe('pairing strings', () => {
     { productId: 'p', deviceId: 'd', serverFingerprint: fingerprint },
     { productId: 'p', deviceId: 'd', addresses: [] },
     { productId: 'p', deviceId: 'd', addresses: Array.from({ length: 8 }, (_, i) => `${'x'.repeat(150)}:${i + 1}`) },
-  ])('%j cannot be written', (pairing) => {
+  ])('cannot be encoded from %j', (pairing) => {
     expect(() => records.encodePairingString(pairing)).toThrow(LocalError);
   });
 });
@@ -240,7 +240,7 @@ describe.each(codecs)('%s', (_, write, read, value, wire) => {
     expect(read(write(value as never))).toEqual(value);
   });
 
-  test('cuts and mutations raise only remote errors', () => {
+  test('raises only remote errors when cut or mutated', () => {
     const whole = write(value as never);
     for (let length = 0; length < whole.length; length++) expect(() => read(whole.subarray(0, length))).toThrow(RemoteError);
     const random = seededRandom(1);
@@ -259,7 +259,7 @@ describe.each(codecs)('%s', (_, write, read, value, wire) => {
 describe('pairing links', () => {
   const pairing = { productId: 'pr-1', deviceId: 'de-1', password: 'a,b#"<é%', username: 'bob' };
 
-  test('any pairing string comes back, also after a browser has read the link', () => {
+  test('preserve any pairing string, also after a browser has parsed the link', () => {
     const value = anyText(16).filter((text) => !/\p{Surrogate}/u.test(text) && text.trim() === text);
     fc.assert(
       fc.property(value, value, (password, sct) => {
@@ -271,11 +271,11 @@ describe('pairing links', () => {
     );
   });
 
-  test.each(['svc:pair', 'pair', 'https://a#b', 'https://a b', 'https://ä/', ''])('%j is no base', (base) => {
+  test.each(['svc:pair', 'pair', 'https://a#b', 'https://a b', 'https://ä/', ''])('refuse the base %j', (base) => {
     expect(() => records.encodePairingLink(pairing, base)).toThrow(/base of a pairing link/);
   });
 
-  test('a string is read as a string, whatever its values hold', () => {
+  test('are not mistaken for strings, whatever values those hold', () => {
     expect(records.decodePairing(' p=pr,d=de,pwd=x://y#z\n')).toEqual({ productId: 'pr', deviceId: 'de', password: 'x://y#z' });
     expect(() => records.decodePairing('https://app.example/#p=pr')).toThrow(/no device id/);
     expect(() => records.decodePairing('https://app.example/')).toThrow(LocalError);
@@ -306,7 +306,7 @@ describe('records of other versions', () => {
     expect(records.decodeDeviceDetails(encode({}))).toEqual({ modes: [] });
   });
 
-  test('a user with the old single fingerprint has it in the list', () => {
+  test('the single fingerprint of an older user is put into the list', () => {
     expect(records.decodeUser(encode({ Username: 'bob', Fingerprint: fingerprint }))).toEqual({
       username: 'bob',
       fingerprints: [{ fingerprint }],
@@ -316,7 +316,7 @@ describe('records of other versions', () => {
   });
 });
 
-describe('bodies that are refused', () => {
+describe('invalid bodies', () => {
   const long = 'x'.repeat(1024);
   const refused: readonly (readonly [(payload: Uint8Array) => unknown, CborValue])[] = [
     ...[{}, null, [], 'bob', { Username: null }, { Username: 7 }, { Username: long }].flatMap(
@@ -348,11 +348,11 @@ describe('bodies that are refused', () => {
     [records.decodePushAnswer, { StatusCode: 200 }],
   ];
 
-  test.each(refused)('%o does not take %j', (read, body) => {
+  test.each(refused)('%o refuses %j', (read, body) => {
     expect(() => read(encode(body))).toThrow(RemoteError);
   });
 
-  test('what nobody asks for is no reason to refuse, but a password is', () => {
+  test('unknown members are ignored, but a password is refused', () => {
     const body = { Username: 'bob', Password: 'secret', Extra: [long] };
     expect(records.decodeOpenPairing(encode(body))).toEqual({ username: 'bob' });
     expect(records.decodeNewUser(encode(body))).toBe('bob');
@@ -360,7 +360,7 @@ describe('bodies that are refused', () => {
   });
 });
 
-test('settings have the names of the reference', () => {
+test('settings have the names of docs/iam.md', () => {
   expect(Object.keys(records.settingFields)).toEqual(['password-open-pairing', 'password-invite-pairing', 'local-open-pairing']);
   expect(records.isSettingName('local-open-pairing')).toBe(true);
   expect(records.isSettingName('toString')).toBe(false);

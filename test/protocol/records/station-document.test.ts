@@ -1,4 +1,4 @@
-/** The document by which TLS proves a base station: read strictly. */
+/** The document by which a base station is authenticated over TLS is parsed strictly. */
 import { describe, expect, test } from 'vitest';
 import { decodeStationDocument } from '../../../protocol/records/index.ts';
 
@@ -10,16 +10,16 @@ const decode = (document: unknown) =>
   decodeStationDocument(new TextEncoder().encode(typeof document === 'string' ? document : JSON.stringify(document)), NOW);
 
 describe('a document', () => {
-  test('says which key answers where, and until when that counts', () => {
+  test('has the fingerprint, the port and an expiry', () => {
     expect(decode(good)).toEqual({ fingerprint: good.fingerprint, port: 4433, expires: NOW + DAY });
   });
 
-  test('may have members that are not known', () => {
+  test('may have unknown members', () => {
     expect(decode({ ...good, webSocket: 'wss://station.example/svc' })).toEqual(decode(good));
   });
 
   test.each(['1970-01-01T00:00:00Z', '2000-02-29T23:59:59Z', '2024-12-31T12:34:56.789Z', '2026-03-01T00:00:00Z', '2100-03-01T00:00:01Z'])(
-    'has its time read as everybody reads it: %s',
+    'has a time in the standard form: %s',
     (expires) => {
       const second = Math.floor(Date.parse(expires) / 1000) * 1000;
       const bytes = new TextEncoder().encode(JSON.stringify({ ...good, expires }));
@@ -27,7 +27,7 @@ describe('a document', () => {
     },
   );
 
-  test('counts for 7 days at most', () => {
+  test('is valid for 7 days at most', () => {
     expect(decode({ ...good, expires: '2026-06-08T00:00:00Z' }).expires).toBe(NOW + 7 * DAY);
     expect(decode({ ...good, expires: '2036-06-01T00:00:00.000Z' }).expires).toBe(NOW + 7 * DAY);
   });
@@ -48,9 +48,9 @@ describe('a document', () => {
     ['no expiry', { ...good, expires: undefined }, /"expires"/],
     ['an expiry in seconds', { ...good, expires: 1_800_000_000 }, /"expires"/],
     ['an expiry in another zone', { ...good, expires: '2026-06-02T00:00:00+02:00' }, /"expires"/],
-    ['a day that is none', { ...good, expires: '2026-13-02T00:00:00Z' }, /"expires"/],
+    ['an invalid day', { ...good, expires: '2026-13-02T00:00:00Z' }, /"expires"/],
     ['the 29th of a February that has 28 days', { ...good, expires: '2027-02-29T00:00:00Z' }, /"expires"/],
-    ['an hour that is none', { ...good, expires: '2026-06-02T24:00:00Z' }, /"expires"/],
+    ['an invalid hour', { ...good, expires: '2026-06-02T24:00:00Z' }, /"expires"/],
     ['an expiry in the past', { ...good, expires: '2026-05-31T23:59:59Z' }, /expired/],
     ['an expiry just now', { ...good, expires: '2026-06-01T00:00:00Z' }, /expired/],
   ])('is refused: %s', (_, document, message) => {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DropOldestQueue } from '../../../protocol/relay/index.ts';
 
-test('a queue drops the oldest, like an array that is cut', () => {
+test('a full queue drops the oldest, like an array that is cut', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 8 }), fc.array(fc.option(fc.nat(), { nil: undefined })), (capacity, steps) => {
       const queue = new DropOldestQueue<number>(capacity);

@@ -1,4 +1,4 @@
-/** Routes of a base station: forwarding, ends, resets and limits, and bytes of strangers. */
+/** Routes of a base station: forwarding, ends, resets and limits, and hostile bytes. */
 import { createHash, createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { size } from '../../support/size.ts';
 
 const secret = new Uint8Array(32).fill(7);
 
-/** HMAC of the platform and a seeded stream of "random" bytes. */
+/** The platform's HMAC, and a seeded stream of "random" bytes. */
 function crypto(seed = 'seed') {
   let counter = 0;
   return {
@@ -63,7 +63,7 @@ describe('release', () => {
     expect(table.forward(packet(ends[2]!.id), a.validatedPath, 4_000)).toBe(ends[2]!.other);
   });
 
-  test('of a route that ends meanwhile says nothing of one that has its id by chance', () => {
+  test('of a route that ends meanwhile does not affect another one that gets its id by chance', () => {
     const table = new RouteTable(crypto(), secret, {}, 0);
     const end = table.open(a, b, 0)!;
     table.release(a, end.id, 0);
@@ -73,7 +73,7 @@ describe('release', () => {
     expect([table.size, table.nextEvent()]).toEqual([1, null]);
   });
 
-  test('counts only from the channel of the end, and once', () => {
+  test("counts only from the end's channel, and once", () => {
     const table = new RouteTable(crypto(), secret, {}, 0);
     const end = table.open(a, b, 0)!;
     expect([table.release(b, end.id, 0), table.release(channel('a'), end.id, 0), table.release(a, new Uint8Array(8), 0)]).toEqual([
@@ -89,7 +89,7 @@ describe('release', () => {
 });
 
 describe('forward', () => {
-  test('swaps the ids in place and leaves the rest alone, both ways', () => {
+  test('swaps the ids in place and changes nothing else, both ways', () => {
     const table = new RouteTable(crypto(), secret, {}, 0);
     const [a, b] = [channel('a'), channel('b')];
     const end = table.open(a, b, 0)!;
@@ -105,7 +105,7 @@ describe('forward', () => {
     expect(table.counters).toMatchObject({ forwarded: 2, forwardedBytes: 200, unknown: 0, wrongPath: 0 });
   });
 
-  test('drops and counts a packet from another path, without touching it', () => {
+  test('drops and counts a packet from another path, unchanged', () => {
     const table = new RouteTable(crypto(), secret, {}, 0);
     const [a, b] = [channel('a'), channel('b')];
     const end = table.open(a, b, 0)!;
@@ -117,7 +117,7 @@ describe('forward', () => {
     expect(table.answer(stolen, 0)).toBeNull();
   });
 
-  test('follows the channel of an end to where that is, and no packet', () => {
+  test("follows the migration of an end's channel, not the source of a packet", () => {
     const table = new RouteTable(crypto(), secret, {}, 0);
     const [a, b] = [channel('a'), channel('b')];
     const ends = [table.open(a, b, 0)!, table.open(a, b, 0)!];
@@ -135,7 +135,7 @@ describe('forward', () => {
     expect([table.size, table.counters.wrongPath]).toEqual([2, 4]);
   });
 
-  test('drops a Route inside a Route and what is too short', () => {
+  test('drops a Route inside a Route, and packets that are too short', () => {
     const table = new RouteTable(crypto(), secret, {}, 0);
     const a = channel('a');
     const end = table.open(a, channel('b'), 0)!;
@@ -148,7 +148,7 @@ describe('forward', () => {
     expect(table.counters.malformed).toBe(ROUTE_HEADER + 2);
   });
 
-  test('holds bytes and packets to their rate, each direction on its own', () => {
+  test('limits bytes and packets to their rate, separately per direction', () => {
     const table = new RouteTable(crypto(), secret, { packetsPerSecond: 100, bytesPerSecond: 1e6 }, 0);
     const [a, b] = [channel('a'), channel('b')];
     const end = table.open(a, b, 0)!;
@@ -162,8 +162,8 @@ describe('forward', () => {
   });
 });
 
-describe('end of a route', () => {
-  test('comes with either channel and names the ends to tell', () => {
+describe('the end of a route', () => {
+  test('follows that of either channel, and names the ends to notify', () => {
     const table = new RouteTable(crypto(), secret, {}, 0);
     const [device, one, two] = [channel('device'), channel('one'), channel('two')];
     const first = table.open(device, one, 0)!;
@@ -180,7 +180,7 @@ describe('end of a route', () => {
     expect(table.size).toBe(0);
   });
 
-  test('does not take the routes of another channel on the same path', () => {
+  test('does not affect routes of another channel on the same path', () => {
     const table = new RouteTable(crypto(), secret, {}, 0);
     const device = channel('device');
     const old = channel('client');
@@ -191,7 +191,7 @@ describe('end of a route', () => {
     expect(table.forward(packet(kept.id), fresh.validatedPath, 0)).toBe(kept.other);
   });
 
-  test('is answered with a Reset that carries the token the end was given', () => {
+  test('is answered with a Reset that carries the token given to the end', () => {
     const table = new RouteTable(crypto(), secret, {}, 0);
     const a = channel('a');
     const end = table.open(a, channel('b'), 0)!;
@@ -206,7 +206,7 @@ describe('end of a route', () => {
     expect(hex(answer.subarray(9))).toBe(createHmac('sha256', secret).update(end.id).digest('hex').slice(0, 32));
   });
 
-  test('is recognised by a station that was started again, and by no other', () => {
+  test('is recognised by a restarted station, and by no other', () => {
     const before = new RouteTable(crypto('before'), secret, {}, 0);
     const end = before.open(channel('a'), channel('b'), 0)!;
     const after = new RouteTable(crypto('after'), secret, {}, 0);
@@ -215,7 +215,7 @@ describe('end of a route', () => {
     expect(stranger.answer(packet(end.id), 0)).toBeNull();
   });
 
-  test('is answered only when the packet is larger than the answer, and not too often', () => {
+  test('is answered only when the packet is larger than the answer, and at a limited rate', () => {
     const before = new RouteTable(crypto('before'), secret, {}, 0);
     const { id } = before.open(channel('a'), channel('b'), 0)!;
     const table = new RouteTable(crypto(), secret, { resetsPerSecond: 3 }, 0);
@@ -229,7 +229,7 @@ describe('end of a route', () => {
   });
 });
 
-test('routes without a packet from either end for the idle timeout are ended, used ones stay', () => {
+test('routes without a packet from either end for the idle timeout are ended, and used ones stay', () => {
   const table = new RouteTable(crypto(), secret, { idleTimeout: 1000 }, 0);
   const [a, b, c] = [channel('a'), channel('b'), channel('c')];
   expect(table.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
@@ -248,7 +248,7 @@ test('routes without a packet from either end for the idle timeout are ended, us
   expect([table.size, table.nextEvent()?.kind, table.nextTimeout()]).toEqual([0, 'idle', Number.POSITIVE_INFINITY]);
 });
 
-test('idle routes are looked for twice in the idle timeout at most, however many there are', () => {
+test('idle routes are searched twice per idle timeout at most, however many there are', () => {
   const table = new RouteTable(crypto(), secret, { idleTimeout: 1000 }, 0);
   const [a, b] = [channel('a'), channel('b')];
   for (let at = 0; at < 100; at++) table.open(a, b, at);
@@ -263,7 +263,7 @@ test('idle routes are looked for twice in the idle timeout at most, however many
   ]);
 });
 
-test('made-up ids use up the checks: the next id of ours hears nothing in that second, live routes forward, and then it is told', () => {
+test('invented ids use up the checks: a valid lost id is answered only after that second, and live routes forward meanwhile', () => {
   const table = new RouteTable(crypto(), secret, { checksPerSecond: 10 }, 0);
   const [a, b] = [channel('a'), channel('b')];
   const [live, ended] = [table.open(a, b, 0)!, table.open(a, b, 0)!];
@@ -287,7 +287,7 @@ test('limits hold over all routes and per channel', () => {
   expect(table.open(a, d, 0)).not.toBeNull();
 });
 
-test('any bytes from any path: nothing is thrown, nothing is forwarded without the id, answers are never larger', () => {
+test('any bytes from any path throw nothing, are not forwarded without an id, and get no larger answers', () => {
   const table = new RouteTable(crypto(), secret, { resetsPerSecond: 1e9, checksPerSecond: 1e9 }, 0);
   const a = channel('a');
   const end = table.open(a, channel('b'), 0)!;
@@ -322,7 +322,7 @@ test('mutated packets of a live route are forwarded only with an intact id', () 
   );
 });
 
-test('a table compared with a naive model over random operations', () => {
+test('the table agrees with a naive model over random operations', () => {
   fc.assert(
     fc.property(
       fc.array(fc.record({ kind: fc.constantFrom('open', 'close', 'channel', 'send'), x: fc.nat(4), y: fc.nat(4), n: fc.nat(50) }), {

@@ -1,4 +1,4 @@
-/** Agents of both ends: when a round is given up, the sprayed stage from both sides, and who may ask for it. */
+/** Agents of both ends: when a round is given up, and the sprayed stage from both sides. */
 import { describe, expect, test } from 'vitest';
 import type { NatMapping, NatReport } from '../../../protocol/control/index.ts';
 import { MAIN_SOCKET } from '../../../protocol/rendezvous/index.ts';
@@ -10,7 +10,7 @@ const independent = nat('independent');
 const random = nat('random');
 const sequential: NatReport = { mapping: 'sequential', last: 5_000, stride: 1, age: 20 };
 
-/** Both ends have opened at 20 ms. */
+/** Begins a round in which both ends have opened at 20 ms. */
 function begun(ours: NatReport, theirs: NatReport, options: EndOptions = {}): End {
   const end = new End(options);
   end.agent.setLocal(complete(undefined, ours), 0);
@@ -22,7 +22,7 @@ const asksFor = (end: End): number | undefined => end.events.find((event) => eve
 const spraying = (end: End, now: number): boolean => end.agent.view(now).spray === true;
 
 describe('a client gives up', () => {
-  test('when its last check had its time', () => {
+  test('when the wait for its last check is over', () => {
     const end = begun(independent, independent);
     end.run(0, 5_700);
     expect(end.kinds).not.toContain('exhausted');
@@ -31,7 +31,7 @@ describe('a client gives up', () => {
     expect(end.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
   });
 
-  test('1.8 s after both had opened where ports are predicted', () => {
+  test('1.8 s after both ends opened when ports are predicted', () => {
     const end = begun(sequential, sequential);
     expect(end.agent.isPredicting(0)).toBe(true);
     end.run(0, 1_700);
@@ -40,7 +40,7 @@ describe('a client gives up', () => {
     expect(end.kinds).toContain('exhausted');
   });
 
-  test('after 30 s without a word of the device', () => {
+  test('after 30 s without a list from the device', () => {
     const end = new End();
     end.agent.setLocal(complete(), 0);
     end.run(0, 29_999);
@@ -49,7 +49,7 @@ describe('a client gives up', () => {
     expect(end.kinds).toContain('exhausted');
   });
 
-  test('not while a pair has answered; and a device never', () => {
+  test('not while a pair has answered, and a device never', () => {
     const end = begun(independent, independent);
     const [, , check] = end.run(0, 30);
     end.answer(check!, 40);
@@ -61,8 +61,8 @@ describe('a client gives up', () => {
   });
 });
 
-describe('a client behind an independent NAT, before a random one', () => {
-  test('asks after 0.6 s, and sprays from 0.4 s after the grant, 100 ports a second, each once', () => {
+describe('a client behind an independent NAT, with a device behind a random one', () => {
+  test('asks for a spray after 0.6 s, and sprays from 0.4 s after the grant, 100 ports a second, each once', () => {
     const end = begun(independent, random);
     end.run(0, 600);
     expect(spraying(end, 600)).toBe(false);
@@ -76,11 +76,11 @@ describe('a client behind an independent NAT, before a random one', () => {
     expect(new Set(sprayed.map(({ to }) => to.port)).size).toBe(sprayed.length);
     expect(sprayed.every(({ to, socket, hopLimit }) => to.address === PEER && socket === MAIN_SOCKET && hopLimit === undefined)).toBe(true);
     expect(sprayed.at(-1)!.time - sprayed[0]!.time).toBeGreaterThan(10_000);
-    // A second for the last answers.
+    // The client waits a second for the last answers.
     expect(end.kinds.at(-1)).toBe('exhausted');
   });
 
-  test('has a pair where a sprayed check is answered, which is checked at once', () => {
+  test('makes a pair when a sprayed check is answered, and checks it at once', () => {
     const end = begun(independent, random);
     end.run(0, 640);
     end.agent.sprayGranted(true, 700);
@@ -95,7 +95,7 @@ describe('a client behind an independent NAT, before a random one', () => {
   test.each([
     ['another address', { from: at('203.0.113.9', 6_000) }],
     ['another key', { key: new Uint8Array(16).fill(7) }],
-  ])('takes no answer to a sprayed check from %s', (_, wrong) => {
+  ])('ignores an answer to a sprayed check from %s', (_, wrong) => {
     const end = begun(independent, random);
     end.run(0, 640);
     end.agent.sprayGranted(true, 700);
@@ -105,7 +105,7 @@ describe('a client behind an independent NAT, before a random one', () => {
     expect(end.agent.round.pairs.length).toBe(pairs);
   });
 
-  test('goes on with its checks alone where the device does not take part', () => {
+  test('continues with its checks alone when the device refuses', () => {
     const end = begun(independent, random);
     end.run(0, 640);
     end.agent.sprayGranted(false, 700);
@@ -116,7 +116,7 @@ describe('a client behind an independent NAT, before a random one', () => {
     expect(end.kinds.at(-1)).toBe('exhausted');
   });
 
-  test('does not where the host may not spray now', () => {
+  test('does not spray when its host may not do so now', () => {
     const end = begun(independent, random);
     end.budget.acquireSpray(PEER, 'of another', 0);
     end.run(0, 6_000);
@@ -124,8 +124,8 @@ describe('a client behind an independent NAT, before a random one', () => {
   });
 });
 
-describe('a client behind a random NAT, before an independent one', () => {
-  test('opens 256 sockets, sends an opener from each, and asks when they are out', () => {
+describe('a client behind a random NAT, with a device behind an independent one', () => {
+  test('opens 256 sockets, sends an opener from each, and then asks for a spray', () => {
     const end = begun(random, independent);
     end.run(0, 640);
     expect([asksFor(end), spraying(end, 640)]).toEqual([SPRAY_SOCKETS, false]);
@@ -136,7 +136,7 @@ describe('a client behind a random NAT, before an independent one', () => {
     expect(spraying(end, 1_000)).toBe(true);
   });
 
-  test('has a pair at the socket where a check of the other end comes in', () => {
+  test('makes a pair at the socket on which a check of the device arrives', () => {
     const end = begun(random, independent);
     end.run(0, 640);
     end.agent.socketsOpened(256, 700);
@@ -147,7 +147,7 @@ describe('a client behind a random NAT, before an independent one', () => {
     expect(end.answer(check!, 2_050)).toBe(true);
   });
 
-  test('goes on without where no socket can be had, and with fewer where there are fewer', () => {
+  test('continues without sockets when none can be opened, and with fewer when there are fewer', () => {
     const none = begun(random, independent);
     none.run(0, 640);
     none.agent.socketsOpened(0, 700);
@@ -161,7 +161,7 @@ describe('a client behind a random NAT, before an independent one', () => {
   });
 });
 
-test('of the addresses of a random NAT the first is sprayed that somebody vouches for', () => {
+test('the first trusted address of a random NAT is sprayed', () => {
   const end = new End();
   const list = [candidate('203.0.113.9', 4_000), candidate(PEER, 5_000, 'host'), candidate('2001:db8::2', 4_000), candidate(PEER, 5_000)];
   end.agent.setLocal(complete(undefined, independent), 0);
@@ -172,15 +172,15 @@ test('of the addresses of a random NAT the first is sprayed that somebody vouche
   expect([sprayed.length > 100, new Set(sprayed.map(({ to }) => to.address))]).toEqual([true, new Set([PEER])]);
 });
 
-describe('no sprayed stage', () => {
+describe('there is no sprayed stage', () => {
   test.each<[string, NatReport, NatReport, EndOptions]>([
-    ['of two random NATs', random, random, {}],
-    ['of a random and a sequential one', random, sequential, {}],
-    ['of a sequential and a random one', sequential, random, {}],
-    ['of two independent ones', independent, independent, {}],
-    ['of unknown ones', nat('unknown'), random, {}],
-    ['where it is switched off', independent, random, { hardNat: false }],
-    ['towards an address that nobody vouches for', independent, random, { trusted: [] }],
+    ['between two random NATs', random, random, {}],
+    ['between a random and a sequential one', random, sequential, {}],
+    ['between a sequential and a random one', sequential, random, {}],
+    ['between two independent ones', independent, independent, {}],
+    ['with an unknown one', nat('unknown'), random, {}],
+    ['when it is switched off', independent, random, { hardNat: false }],
+    ['towards an untrusted address', independent, random, { trusted: [] }],
   ])('%s', (_, ours, theirs, options) => {
     const end = begun(ours, theirs, options);
     const sent = end.run(0, 29_000);
@@ -189,7 +189,7 @@ describe('no sprayed stage', () => {
     expect(end.agent.isSpraying).toBe(false);
   });
 
-  test('as long as a pair has answered', () => {
+  test('while a pair has answered', () => {
     const end = begun(independent, random);
     const [, , check] = end.run(0, 30);
     end.answer(check!, 40);
@@ -201,20 +201,20 @@ describe('no sprayed stage', () => {
 describe('a device', () => {
   const device = (ours: NatReport, theirs: NatReport, options: EndOptions = {}) => begun(ours, theirs, { role: 'device', ...options });
 
-  test('does not begin the sprayed stage by itself', () => {
+  test('does not begin the sprayed stage itself', () => {
     const end = device(random, independent);
     end.run(0, 10_000);
     expect([asksFor(end), end.agent.isSpraying, end.agent.view(0).spray]).toEqual([undefined, false, undefined]);
   });
 
-  test('opens sockets when it is asked, once however often', () => {
+  test('opens sockets on request, once however often it is asked', () => {
     const end = device(random, independent);
     expect([end.agent.spray(1_000), end.agent.spray(1_010), end.agent.spray(1_020)]).toEqual([true, true, true]);
     end.run(1_000, 1_050);
     expect(end.kinds.filter((kind) => kind === 'sockets').length).toBe(1);
   });
 
-  test('sprays when it is asked, at once', () => {
+  test('sprays at once on request', () => {
     const end = device(independent, random);
     end.run(0, 990);
     expect(end.agent.spray(1_000)).toBe(true);
@@ -222,17 +222,17 @@ describe('a device', () => {
   });
 
   test.each<[string, NatReport, NatReport, EndOptions]>([
-    ['it is no help', independent, independent, {}],
-    ['the port of nobody can be guessed', random, random, {}],
+    ['it does not help', independent, independent, {}],
+    ['no port can be guessed', random, random, {}],
     ['it is switched off', random, independent, { hardNat: false }],
     ['the station did not report the address', independent, random, { trusted: ['203.0.113.9'] }],
-  ])('refuses where %s, and later, too', (_, ours, theirs, options) => {
+  ])('refuses a spray when %s, and later, too', (_, ours, theirs, options) => {
     const end = device(ours, theirs, options);
     expect([end.agent.spray(1_000), end.agent.spray(2_000)]).toEqual([false, false]);
     expect(end.run(1_000, 5_000).every(({ to }) => to.port === 5_000)).toBe(true);
   });
 
-  test('that was told of an address which the client did not name sprays at none', () => {
+  test('does not spray when the client did not name the address that the station reported', () => {
     const end = new End({ role: 'device', trusted: ['203.0.113.9'] });
     end.agent.setLocal(complete(undefined, independent), 0);
     end.agent.setRemote(peerList([candidate(PEER, 5_000)], { nat: random }), 0);
@@ -249,7 +249,7 @@ test('predicted ports are opened once, 32 at most, in order, 1 ms apart', () => 
   expect(end.run(200, 400).some(({ to }) => to.port > 9_000)).toBe(false);
 });
 
-test('a view names the newest list, what was opened, and a NAT with its age', () => {
+test('a view has the newest list, the opened number, and a NAT with its age', () => {
   const end = new End();
   end.agent.setLocal(complete(undefined, sequential), 100);
   expect(end.agent.view(350)).toEqual({ number: 1, opened: 0, candidates: complete().candidates, nat: { ...sequential, age: 270 } });

@@ -1,4 +1,7 @@
-/** One end of a rendezvous as the tests of round and agent hold it: what it was given, what it sends and says, and what a peer with its keys would send. */
+/**
+ * One end of a rendezvous for the tests of round and agent: its inputs, its packets and events, and the packets of a
+ * peer with its keys.
+ */
 import type { Candidate, CandidateType, NatReport, RendezvousState, SocketAddress } from '../../../protocol/control/index.ts';
 import {
   Agent,
@@ -18,7 +21,7 @@ import type { Part } from '../../support/verbs.ts';
 
 export const OURS = '198.51.100.1';
 export const PEER = '198.51.100.2';
-/** What the peer's checks and answers are keyed with. */
+/** Keys of the peer's checks and answers. */
 export const peerKeys = { tag: new Uint8Array(8).fill(2), key: new Uint8Array(16).fill(2) };
 
 export const at = (address: string, port: number): SocketAddress => ({ address, port });
@@ -29,19 +32,19 @@ export const complete = (candidates: readonly Candidate[] = [candidate(OURS, 1_0
   ...(nat && { nat }),
 });
 
-/** A list of the peer. */
+/** Makes a list of the peer. */
 export function peerList(candidates: readonly Candidate[], more: Partial<RendezvousState> = {}): RendezvousState {
   return { ...peerKeys, key: peerKeys.key.slice(), number: 1, candidates, opened: 1, ...more };
 }
 
 export interface EndOptions extends Partial<Omit<AgentOptions, 'budget' | 'crypto'>> {
   readonly limits?: HostLimits;
-  /** Addresses that may be sent to freely. Default that of the peer. */
+  /** Trusted addresses. Default: that of the peer. */
   readonly trusted?: readonly string[];
   readonly seed?: number;
 }
 
-/** An agent with a budget of its own. It has the four verbs, so a driver runs it. */
+/** An agent with its own budget. It has the four verbs, so a driver runs it. */
 export class End implements Part<RoundPacket, AgentEvent> {
   readonly agent: Agent;
   readonly budget: RoundBudget;
@@ -84,7 +87,7 @@ export class End implements Part<RoundPacket, AgentEvent> {
     return event;
   }
 
-  /** Runs it alone from `from` to `until`. @returns what left, with its time */
+  /** Runs it alone from `from` to `until`. @returns the packets sent, with times */
   run(from: number, until: number): (RoundPacket & { readonly time: number })[] {
     const sent: (RoundPacket & { readonly time: number })[] = [];
     for (let now = from; now <= until; now = Math.max(this.nextTimeout(), now + 0.01)) {
@@ -96,18 +99,18 @@ export class End implements Part<RoundPacket, AgentEvent> {
     return sent;
   }
 
-  /** A check of the peer comes in. @returns our answer */
+  /** Delivers a check of the peer. @returns our answer */
   check(from: SocketAddress, now: number, { socket = MAIN_SOCKET, key = this.keys.key } = {}): Uint8Array | null {
     const check = encodeCheck(this.keys.tag, key, this.#crypto.randomBytes(12), this.#crypto);
     return this.agent.receiveCheck(check, from, socket, now);
   }
 
-  /** The peer answers one of our packets. */
+  /** Delivers the peer's answer to one of our packets. */
   answer(packet: RoundPacket, now: number, { from = packet.to, socket = packet.socket, key = peerKeys.key } = {}): boolean {
     return this.agent.receiveAnswer(encodeCheckAnswer(packet.datagram, at(OURS, 1_000), key, this.#crypto), from, socket, now);
   }
 
-  /** The kinds of its events so far. */
+  /** Returns the kinds of its events so far. */
   get kinds(): readonly string[] {
     return this.events.map(({ kind }) => kind);
   }

@@ -1,4 +1,4 @@
-/** Why a connection is not direct: each code, from what an attempt has shown. */
+/** Why a connection is not direct: each code, from the facts of an attempt. */
 import { describe, expect, test } from 'vitest';
 import type { NatMapping } from '../../../protocol/control/index.ts';
 import { type AttemptFacts, explain, type NotDirectCode, notDirect, udpBlockedThere } from '../../../protocol/rendezvous/explanation.ts';
@@ -31,29 +31,33 @@ const plain: AttemptFacts = {
 describe('an attempt without a direct path', () => {
   test.each<[NotDirectCode, string, Partial<AttemptFacts>]>([
     ['NO_ANSWER', 'nothing special', {}],
-    ['NO_ANSWER', 'no pair at all', { pairs: [] }],
+    ['NO_ANSWER', 'no pair', { pairs: [] }],
     ['NO_ANSWER', 'one random, one not', { localNat: nat('random') }],
-    ['NO_ANSWER', 'both sequential: it may come', { localNat: nat('sequential'), remoteNat: nat('sequential') }],
+    ['NO_ANSWER', 'both sequential, which may still succeed', { localNat: nat('sequential'), remoteNat: nat('sequential') }],
     ['NO_ANSWER', 'some addresses limited, others not', { pairs: [{ ...pair, limited: true }, pair] }],
-    ['PEER_TOO_OLD', 'an old device', { isAnswered: false }],
-    ['PEER_TOO_OLD', 'nothing else of an old device counts', { isAnswered: false, isLargeDropped: true, localCandidates: 0 }],
+    ['PEER_TOO_OLD', 'an older device', { isAnswered: false }],
+    ['PEER_TOO_OLD', 'an older device, whatever else is known', { isAnswered: false, isLargeDropped: true, localCandidates: 0 }],
     ['LARGE_DROPPED', 'checks passed, a challenge did not', { isLargeDropped: true, pairs: [{ ...pair, state: 'answered', heard: true }] }],
-    ['NO_CANDIDATES', 'nothing of ours', { localCandidates: 0 }],
-    ['NO_CANDIDATES', 'nothing of theirs', { remoteCandidates: 0 }],
-    ['ONE_WAY', 'heard, and no answer', { pairs: [pair, { ...pair, heard: true }] }],
+    ['NO_CANDIDATES', 'no candidates of our own', { localCandidates: 0 }],
+    ['NO_CANDIDATES', 'no candidates of the peer', { remoteCandidates: 0 }],
+    ['ONE_WAY', 'heard, but no answer', { pairs: [pair, { ...pair, heard: true }] }],
     ['BOTH_RANDOM', 'two random', { localNat: nat('random'), remoteNat: nat('random') }],
     ['BOTH_RANDOM', 'random and sequential', { localNat: nat('sequential'), remoteNat: nat('random') }],
-    ['BOTH_RANDOM', 'also where STUN is silent', { localNat: nat('random'), remoteNat: nat('sequential'), isStunSilent: true }],
-    ['STUN_SILENT', 'the port is shut', { isStunSilent: true, localNat: nat('unknown') }],
-    ['STUN_SILENT', 'also with an open end', { isStunSilent: true, remoteNat: nat('none') }],
-    ['UDP_BLOCKED', 'an open end that cannot be reached', { remoteNat: nat('none') }],
-    ['UDP_BLOCKED', 'an open end that reaches nobody', { localNat: nat('none') }],
+    [
+      'BOTH_RANDOM',
+      'random and sequential, with STUN silent',
+      { localNat: nat('random'), remoteNat: nat('sequential'), isStunSilent: true },
+    ],
+    ['STUN_SILENT', 'a blocked port', { isStunSilent: true, localNat: nat('unknown') }],
+    ['STUN_SILENT', 'with an end without NAT', { isStunSilent: true, remoteNat: nat('none') }],
+    ['UDP_BLOCKED', 'a peer without NAT that cannot be reached', { remoteNat: nat('none') }],
+    ['UDP_BLOCKED', 'an end without NAT that reaches no peer', { localNat: nat('none') }],
     ['LIMITED', 'every address limited', { pairs: [{ ...pair, limited: true }] }],
   ])('%s: %s', (code, _, facts) => {
     expect(explain({ ...plain, ...facts })).toEqual(notDirect(code));
   });
 
-  test('UDP_BLOCKED there, where nobody outside has told the other end how it is seen', () => {
+  test('UDP_BLOCKED at the peer: it does not know its external address', () => {
     const unseen: AttemptFacts = {
       ...plain,
       remoteNat: nat('unknown'),
@@ -75,17 +79,17 @@ describe('an attempt without a direct path', () => {
     expect(explain({ ...unseen, isStunSilent: true })).toEqual(notDirect('STUN_SILENT'));
   });
 
-  test('the sentences are true of every attempt that they are said of', () => {
+  test('has a sentence that is true of every such attempt', () => {
     expect(notDirect('BOTH_RANDOM').text).toMatch(/^one NAT gives each flow a random port, and the other a random or sequential one: /);
     expect(notDirect('UDP_BLOCKED').text).toMatch(/^one end is directly on the Internet, yet nothing gets through: /);
   });
 
-  test('a pair that answered is heard in both directions', () => {
+  test('counts an answered pair as heard in both directions', () => {
     expect(explain({ ...plain, pairs: [{ ...pair, heard: true, state: 'answered' }] }).code).toBe('NO_ANSWER');
   });
 });
 
-test('each code has a sentence of its own, without a full stop, as an error has', () => {
+test('each code has its own sentence, without a full stop, as errors have', () => {
   const codes: NotDirectCode[] = ['DISABLED', 'IN_PROGRESS', 'PEER_TOO_OLD', 'NO_CANDIDATES', 'UDP_BLOCKED', 'STUN_SILENT'];
   const more: NotDirectCode[] = ['BOTH_RANDOM', 'NO_ANSWER', 'ONE_WAY', 'LARGE_DROPPED', 'LIMITED'];
   const texts = [...codes, ...more].map((code) => notDirect(code).text);

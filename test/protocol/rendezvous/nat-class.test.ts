@@ -1,4 +1,4 @@
-/** Classes of NATs from samples, against a NAT that is obviously of that class. */
+/** Classes of NATs from samples, against a simple model of each class. */
 import { describe, expect, test } from 'vitest';
 import type { NatReport } from '../../../protocol/control/index.ts';
 import { classifyNat, type NatSample } from '../../../protocol/rendezvous/nat-class.ts';
@@ -11,7 +11,9 @@ const SECOND_IP = '203.0.113.2';
 const OWN = ['192.168.1.5', '2001:db8::5'];
 const MAIN = 40_000;
 
-/** As the docstring of `classifyNat` asks for: the main socket twice, then three more sockets, with pauses of up to 40 ms. */
+/**
+ * Samples as `classifyNat` expects them: the main socket twice, then three more sockets, with pauses of up to 40 ms.
+ */
 function survey(
   random: Random,
   options: ModelOptions,
@@ -36,11 +38,11 @@ const sample = (local: number, toPort: number, port: number, at: number, address
   at,
 });
 
-/** The main socket to port 1, then ports of new mappings, 20 ms apart. */
+/** A sample of the main socket to port 1, then ports of new mappings, 20 ms apart. */
 const mappings = (...ports: number[]): NatSample[] => ports.map((port, i) => sample(i === 0 ? MAIN : MAIN + i - 1, i + 1, port, 20 * i));
 
 describe('the class of a NAT', () => {
-  test('is none where our own address and port are seen, whatever the number of samples', () => {
+  test('is none when our own address and port are observed, for any number of samples', () => {
     expect(classifyNat([sample(MAIN, 1, MAIN, 0, '192.168.1.5')], OWN, 9)).toEqual({ mapping: 'none' });
     expect(classifyNat([sample(MAIN, 1, MAIN, 0, '2001:db8::5')], OWN, 9)).toEqual({ mapping: 'none' });
   });
@@ -50,22 +52,22 @@ describe('the class of a NAT', () => {
     expect(classifyNat([sample(MAIN, 1, MAIN, 0)], OWN, 9).mapping).toBe('unknown');
   });
 
-  test('is unknown without a socket that asked two destinations', () => {
+  test('is unknown unless a socket asked two destinations', () => {
     expect(classifyNat([], OWN, 0)).toEqual({ mapping: 'unknown' });
     expect(classifyNat([sample(MAIN, 1, 5000, 0), sample(MAIN, 1, 5000, 9)], OWN, 9).mapping).toBe('unknown');
     expect(classifyNat([sample(1, 1, 5000, 0), sample(2, 1, 5001, 1), sample(3, 1, 5002, 2)], OWN, 9).mapping).toBe('unknown');
   });
 
-  test('is independent where two destinations see the same', () => {
+  test('is independent when two destinations observe the same', () => {
     expect(classifyNat([sample(MAIN, 1, 5000, 0), sample(MAIN, 2, 5000, 1)], OWN, 9)).toEqual({ mapping: 'independent' });
   });
 
-  test('is dependent where the address differs and the port does not', () => {
+  test('is dependent when the address differs and the port does not', () => {
     const samples = [sample(MAIN, 1, 5000, 0), sample(MAIN, 2, 5000, 1, '198.51.100.8')];
     expect(classifyNat(samples, OWN, 9)).toEqual({ mapping: 'random' });
   });
 
-  test('follows a mapping that has changed: the newest sample of a destination counts', () => {
+  test('follows a changed mapping: the newest sample of a destination counts', () => {
     const samples = [sample(MAIN, 1, 5000, 0), sample(MAIN, 2, 6000, 90_000), sample(MAIN, 1, 6000, 90_010)];
     expect(classifyNat(samples, OWN, 90_020).mapping).toBe('independent');
     expect(classifyNat(samples.toReversed(), OWN, 90_020).mapping).toBe('independent');
@@ -94,12 +96,12 @@ describe('the class of a NAT', () => {
     }
   });
 
-  test('that depends on the address alone shows with a second address of the station', () => {
+  test('is found to depend on the address alone by a second address of the station', () => {
     const { report } = survey(new Random('address'), { mapping: 'address', ports: 'sequential' }, SECOND_IP);
     expect(report.mapping).toBe('sequential');
   });
 
-  test('with ports that are kept says nothing of a stride', () => {
+  test('has no stride when ports are preserved', () => {
     const kept = [1, 2, 3].map((i) => sample(MAIN + i, 2, MAIN + i, 20 + i));
     expect(classifyNat([sample(MAIN, 1, MAIN, 0), sample(MAIN, 2, 61_000, 10), ...kept], OWN, 50)).toEqual({ mapping: 'random' });
   });
@@ -108,7 +110,7 @@ describe('the class of a NAT', () => {
 describe('a sequential NAT', () => {
   const strides = [1, 2, 3, 7, 64, 4096, 20_000, -1, -2, -10, -20_000];
 
-  test('has any constant stride, and its report says the last port and how old it is', () => {
+  test('may have any constant stride, and its report has the last port and its age', () => {
     for (const stride of strides) {
       const { report, samples, now } = survey(new Random(`stride ${stride}`), { mapping: 'address-port', ports: 'sequential', stride });
       const newest = samples.at(-1)!;
@@ -132,7 +134,7 @@ describe('a sequential NAT', () => {
     });
   });
 
-  test('may give foreign flows up to seven ports in between', () => {
+  test('may assign up to seven ports in between to foreign flows', () => {
     expect(classifyNat(mappings(5000, 5008, 5009, 5011), OWN, 90)).toMatchObject({ mapping: 'sequential', stride: 1 });
     expect(classifyNat(mappings(5000, 5024, 5027, 5030), OWN, 90)).toMatchObject({ mapping: 'sequential', stride: 3 });
     expect(classifyNat(mappings(5000, 5009, 5010), OWN, 90)).toEqual({ mapping: 'random' });
@@ -145,7 +147,7 @@ describe('a sequential NAT', () => {
     expect(classifyNat([sample(MAIN, 1, 5000, 0), sample(MAIN, 2, 5001, 1), sample(MAIN + 1, 2, 5001, 2)], OWN, 9).mapping).toBe('random');
   });
 
-  test('shows in the newest mappings: what was made long ago, or before a burst, does not hide it', () => {
+  test('is recognised by the newest mappings, despite older ones or a burst', () => {
     const old = sample(MAIN, 1, 1111, -3_600_000);
     expect(classifyNat([old, ...mappings(5000, 5001, 5003).slice(1), sample(9, 9, 5004, 60)], OWN, 90).mapping).toBe('sequential');
     expect(classifyNat([old, sample(MAIN, 2, 5000, 0), sample(8, 2, 5001, 20), sample(9, 2, 5003, 40)], OWN, 90).mapping).toBe(
@@ -154,20 +156,20 @@ describe('a sequential NAT', () => {
     expect(classifyNat(mappings(5000, 5040, 5041, 5042), OWN, 90).mapping).toBe('sequential');
   });
 
-  test('does not show where mappings are a second apart, or have two addresses', () => {
+  test('is not recognised when mappings are a second apart or have two addresses', () => {
     const far = [0, 1001, 2002, 3003].map((at, i) => sample(i === 0 ? MAIN : MAIN + i - 1, i + 1, 5000 + i, at));
     expect(classifyNat(far, OWN, 3100)).toEqual({ mapping: 'random' });
     const two = mappings(5000, 5001, 5002).map((one, i) => ({ ...one, mapped: { ...one.mapped, address: `198.51.100.${i}` } }));
     expect(classifyNat(two, OWN, 90)).toEqual({ mapping: 'random' });
   });
 
-  test('is read in the order of the requests, and of the list where they left in one millisecond', () => {
+  test('is recognised in the order of the requests, or of the list for requests of one millisecond', () => {
     expect(classifyNat(mappings(5000, 5001, 5002, 5003).toReversed(), OWN, 90)).toMatchObject({ last: 5003, stride: 1 });
     const at = (sampled: NatSample): NatSample => ({ ...sampled, at: 7 });
     expect(classifyNat(mappings(5003, 5002, 5001, 5000).map(at), OWN, 90)).toMatchObject({ last: 5000, stride: 65_535, age: 83 });
   });
 
-  test('is found with 5 foreign flows a second, with its stride nearly always', () => {
+  test('is recognised with 5 foreign flows a second, nearly always with its stride', () => {
     const runs = seeds(300, 5_000);
     const reports = runs.map(
       (seed) => survey(new Random(`foreign ${seed}`), { mapping: 'address-port', ports: 'sequential', foreign: 5 }).report,
@@ -176,7 +178,7 @@ describe('a sequential NAT', () => {
     expect(reports.filter(({ stride }) => stride === 1).length / runs.length).toBeGreaterThan(0.97);
   });
 
-  test('is hardly ever seen in random ports, nor in three samples of them', () => {
+  test('is hardly ever found in random ports, nor in three samples of them', () => {
     const runs = seeds(1_000, 20_000);
     const random = new Random('random ports');
     const port = (): number => 1024 + Math.floor(random.fraction() * 64_512);

@@ -1,4 +1,7 @@
-/** A NAT as the tests of hard NATs need it: which port a packet leaves from, with foreign flows (Poisson, seeded) that take ports in between. */
+/**
+ * A NAT for the tests of hard NATs: the external port of each packet, with foreign flows (Poisson, seeded) that take
+ * ports in between.
+ */
 import type { NatSample } from '../../../protocol/rendezvous/nat-class.ts';
 import type { Random } from '../../../transport/sim/random.ts';
 
@@ -8,7 +11,7 @@ export interface ModelOptions {
   readonly stride?: number;
   /** Foreign flows a second. */
   readonly foreign?: number;
-  /** Ports it gives out. */
+  /** Range of external ports. */
   readonly lowest?: number;
   readonly highest?: number;
   readonly address?: string;
@@ -35,7 +38,7 @@ export class ModelNat {
     this.#nextForeign = this.#pause();
   }
 
-  /** The outside port of a packet that leaves at `now`; times never go back. */
+  /** Returns the external port of a packet that leaves at `now`; times never go back. */
   send(local: number, to: string, toPort: number, now: number): number {
     this.#foreignFlows(now);
     const { mapping } = this.#options;

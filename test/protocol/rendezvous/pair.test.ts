@@ -1,4 +1,7 @@
-/** A pair: when it wants openers and checks, its order among others, and its way from waiting to answered or failed. */
+/**
+ * A pair: when its openers and checks are due, its rank among others, and its states from waiting to answered or
+ * failed.
+ */
 import { describe, expect, test } from 'vitest';
 import { MAIN_SOCKET, MAX_CHECKS, OPENER_HOPS, Pair, type PairKind } from '../../../protocol/rendezvous/pair.ts';
 import { reportOf } from '../../../protocol/rendezvous/report.ts';
@@ -9,7 +12,7 @@ const make = (kind: PairKind = 'reflexive', openers = OPENER_HOPS.length, addres
 const atOnce = () => Number.NEGATIVE_INFINITY;
 
 describe('openers', () => {
-  test('leave with a hop limit of 2, when further ones may with 4, and 10 ms later with 7; then none is wanted', () => {
+  test('have a hop limit of 2, then 4 once they may go further, and 7 after 10 ms more; none follows', () => {
     const pair = make();
     expect(pair.nextOpenerAt(() => never)).toBe(Number.NEGATIVE_INFINITY);
     expect([pair.state, pair.takeOpener(100)]).toEqual(['waiting', 2]);
@@ -19,12 +22,12 @@ describe('openers', () => {
     expect([pair.state, pair.nextOpenerAt(atOnce), pair.openers]).toEqual(['opened', never, 3]);
   });
 
-  test('of a predicted port is one, with 7: it has to pass all NATs before us', () => {
+  test('are a single one for a predicted port, with a hop limit of 7 to pass all NATs on our side', () => {
     const pair = make('predicted', 1);
     expect([pair.takeOpener(0), pair.openersLeft]).toEqual([7, 0]);
   });
 
-  test('are over when they were refused, and the wait for the other end counts from then', () => {
+  test('end when they are refused, and the wait for the peer begins then', () => {
     const pair = make();
     pair.skipOpeners(50);
     expect([pair.openersLeft, pair.nextCheckAt((openedAt) => openedAt + 1_000)]).toEqual([0, 1_050]);
@@ -32,14 +35,14 @@ describe('openers', () => {
 });
 
 describe('checks', () => {
-  test('wait for the openers, and for what the round says', () => {
+  test('wait for the openers, and for the time that the round sets', () => {
     const pair = make();
     expect(pair.nextCheckAt(atOnce)).toBe(never);
     for (const now of [0, 10, 20]) pair.takeOpener(now);
     expect(pair.nextCheckAt((openedAt) => openedAt + 1_000)).toBe(1_020);
   });
 
-  test('are ten, with growing pauses, and the last has a second', () => {
+  test('are ten, with growing pauses, and a second after the last', () => {
     const pair = make('reflexive', 0);
     const times: number[] = [];
     let now = 0;
@@ -59,7 +62,7 @@ describe('checks', () => {
     ]);
   });
 
-  test('begin at once when the peer was heard, also of one that had failed, but not beyond ten', () => {
+  test('begin at once when the peer was heard, also for a failed pair, but never exceed ten', () => {
     const pair = make();
     pair.fail(true);
     pair.hear(500);
@@ -70,7 +73,7 @@ describe('checks', () => {
     expect([pair.state, pair.nextCheckAt(atOnce)]).toEqual(['failed', never]);
   });
 
-  test('end with the first answer, whose round trip counts', () => {
+  test('end with the first answer, which gives the round-trip time', () => {
     const pair = make('reflexive', 0);
     pair.takeCheck(100);
     pair.answer(100, 130);
@@ -80,7 +83,7 @@ describe('checks', () => {
   });
 });
 
-test('what is near goes before hosts, mapped, reflexive and predicted ones, and in each IPv6 before IPv4', () => {
+test('near addresses rank before host, mapped, reflexive and predicted ones, and IPv6 before IPv4 in each', () => {
   const pairs = [
     make('predicted'),
     make('reflexive'),
@@ -93,12 +96,12 @@ test('what is near goes before hosts, mapped, reflexive and predicted ones, and 
   expect(pairs.toSorted((a, b) => a.rank - b.rank)).toEqual(pairs.toReversed());
 });
 
-test('the same address is another pair at another socket', () => {
+test('the same address makes another pair at another socket', () => {
   const remote = { address: '198.51.100.2', port: 5_000 };
   expect(Pair.key(remote, 1)).not.toBe(Pair.key(remote, 0));
 });
 
-describe('a report says in a sentence what became of it', () => {
+describe('the report of a pair is a sentence', () => {
   test.each<[string, (pair: Pair) => void, string]>([
     ['nothing yet', () => {}, 'not checked yet'],
     ['checks', (pair) => pair.takeCheck(0), 'no answer to 1 check so far'],

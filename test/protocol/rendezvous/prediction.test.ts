@@ -1,4 +1,4 @@
-/** Predicted ports, against NATs that give them out one after another while others take some. */
+/** Predicted ports, against NATs that assign ports in sequence while foreign flows take some. */
 import { describe, expect, test } from 'vitest';
 import type { NatReport } from '../../../protocol/control/index.ts';
 import { classifyNat } from '../../../protocol/rendezvous/nat-class.ts';
@@ -12,7 +12,7 @@ const independent: NatReport = { mapping: 'independent' };
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
 const asNumbers = (ports: readonly number[], last: number): number[] => ports.map((port) => port - last);
 
-describe('the ports of a sequential NAT, for an end that has one port', () => {
+describe('the predicted ports of a sequential NAT, for an end with one port', () => {
   test('are the next 32, the next one first', () => {
     const ports = predictPorts(sequential(5000), { ours: independent, role: 'client', ahead: 0 });
     expect(ports).toEqual(upTo(32).map((k) => 5000 + k));
@@ -30,7 +30,7 @@ describe('the ports of a sequential NAT, for an end that has one port', () => {
     expect(next(1024, 32_256)).toEqual([33_280, 1024]);
   });
 
-  test('lie where flows of others have moved them: the likeliest first', () => {
+  test('allow for foreign flows, the likeliest first', () => {
     const numbers = (age: number, opened = 1): number[] =>
       asNumbers(predictPorts(sequential(5000, 1, age), { ours: independent, role: 'client', ahead: 0, opened }), 5000);
     expect(numbers(100).slice(0, 4)).toEqual([1, 2, 3, 4]);
@@ -39,14 +39,14 @@ describe('the ports of a sequential NAT, for an end that has one port', () => {
         .slice(0, 8)
         .sort((a, b) => a - b),
     ).toEqual(upTo(8));
-    // The fourth has most ways to come about: three other candidates before it, or fewer and a flow of others.
+    // The fourth is the likeliest: after three other candidates, or fewer and a foreign flow.
     expect(numbers(200, 4)[0]).toBe(4);
     expect(numbers(1_000, 8).toSorted((a, b) => a - b)).toEqual(upTo(32));
     expect(numbers(20_000)[0]).toBe(1);
     expect(Math.max(...numbers(20_000))).toBeGreaterThan(60);
   });
 
-  test('are no more than 32, and none without a report that says all', () => {
+  test('are 32 at most, and none without a complete report', () => {
     const options = { ours: independent, role: 'client' } as const;
     expect(predictPorts(sequential(5000), { ...options, count: 1_000 })).toHaveLength(32);
     expect(predictPorts({ mapping: 'random', last: 5000, stride: 1 }, options)).toEqual([]);
@@ -57,7 +57,7 @@ describe('the ports of a sequential NAT, for an end that has one port', () => {
       expect(predictPorts(sequential(5000), { ours: { mapping }, role: 'device' })).toEqual([]);
   });
 
-  test('are ports whatever a peer reports', () => {
+  test('are valid ports, whatever a peer reports', () => {
     for (const last of [0, 1, 1023, 65_535]) {
       for (const stride of [1, 32_767, 32_768, 65_535]) {
         for (const age of [0, 1e9, 2 ** 32]) {
@@ -70,38 +70,41 @@ describe('the ports of a sequential NAT, for an end that has one port', () => {
   });
 });
 
-describe('the ports of two sequential NATs', () => {
+describe('the predicted ports of two sequential NATs', () => {
   const client = predictPorts(sequential(5000), { ours: sequential(9000), role: 'client' });
   const device = predictPorts(sequential(9000), { ours: sequential(5000), role: 'device' });
   const sums = asNumbers(device, 9000).map((number, j) => number - (j + 1));
 
-  test('are the next 32 for the client; for the device each has its sum of shifts, the likely ones first, each of 15 twice', () => {
+  test('are the next 32 for the client; for the device each has a sum of shifts, the likely ones first, and 15 of them twice', () => {
     expect(asNumbers(client, 5000)).toEqual(upTo(32));
     expect(sums).toEqual([...upTo(15), ...upTo(15), 1, 2].map((sum) => sum - 1));
   });
 
-  test('are each sent to once, so that each packet makes a mapping', () => {
+  test('are all different, so that each packet makes a mapping', () => {
     expect(new Set(device).size).toBe(32);
   });
 
-  test('have sums up to 31 where samples are old', () => {
+  test('have sums up to 31 when samples are old', () => {
     const far = predictPorts(sequential(9000, 1, 1_000), { ours: sequential(5000, 1, 1_000), role: 'device' });
     expect(asNumbers(far, 9000)).toEqual(upTo(32).map((j) => 2 * j - 1));
   });
 });
 
-/** A round in a model without a network: what leaves, from where, and whether two packets have each other's addresses. */
+/**
+ * Model of a round without a network: which packets leave from where, and whether two of them match each other's
+ * addresses.
+ */
 interface Round {
   readonly seed: string;
   readonly foreign: number;
-  /** Age of a sample when the first packet leaves, ms, from and to. */
+  /** Range of the age of a sample when the first packet leaves, ms. */
   readonly ages: readonly [number, number];
-  /** ms between packets. */
+  /** Time between packets, ms. */
   readonly pace: number;
   /** Share of packets that are lost before they reach the NAT. */
   readonly loss: number;
   readonly strides: readonly [number, number];
-  /** Mappings for other candidates that each end makes before. */
+  /** Number of mappings that each end makes before, for other candidates. */
   readonly others: number;
 }
 
@@ -124,16 +127,16 @@ class End {
       foreign: round.foreign,
       address,
     });
-    // A survey 10 ms apart, of which the last sample counts.
+    // Samples 10 ms apart, of which the last counts.
     const samples = [1, 2, 3, 4, 5].map((n) => this.nat.sample(n < 3 ? 1 : n, '203.0.113.1', n < 3 ? n : 2, 1_000 + 10 * n));
     const [least, most] = round.ages;
     const age = least + this.#random.fraction() * (most - least);
     this.start = 1_050 + age;
-    // Classed when it is written; the rest of its age is the way to the other end and back.
+    // Classified when the report is written; the rest of its age is the way to the peer and back.
     this.report = { ...classifyNat(samples, [], 1_050), stride: (stride + 0x1_0000) % 0x1_0000, age: Math.round(age / 2) };
   }
 
-  /** Sends to the ports in turn; outside ports by destination port. */
+  /** Sends to the ports in turn. Returns external ports by destination port. */
   send(to: string, ports: readonly number[]): Map<number, number> {
     const { others, pace, loss } = this.#round;
     for (let i = 1; i <= others; i++) this.nat.send(1, '203.0.113.9', i, this.start - pace * (others + 1 - i));
@@ -162,7 +165,7 @@ function share(round: Partial<Round>, sums?: readonly number[]): number {
 }
 
 describe('two sequential NATs with 5 foreign flows a second', () => {
-  test('hardly meet with sum 0 alone, and less than in half of the rounds with 0 to 3 in blocks of eight', () => {
+  test('hardly ever meet with sum 0 alone, and in less than half of the rounds with sums 0 to 3 in blocks of eight', () => {
     expect(share({}, new Array(32).fill(0))).toBeLessThan(0.25);
     expect(
       share(
@@ -179,11 +182,11 @@ describe('two sequential NATs with 5 foreign flows a second', () => {
     { ages: [50, 400], pace: 10, least: 0.99 },
     { ages: [400, 600], pace: 10, least: 0.98 },
     { ages: [1_000, 1_500], pace: 10, least: 0.85 },
-  ] as const)('meet in a round: samples of $ages ms, a packet each $pace ms', ({ ages, pace, least }) => {
+  ] as const)('meet in a round: samples of $ages ms, a packet every $pace ms', ({ ages, pace, least }) => {
     expect(share({ ages, pace })).toBeGreaterThanOrEqual(least);
   });
 
-  test('meet where packets are lost before the NAT, which moves all later ones', () => {
+  test('meet when packets are lost before the NAT, which shifts all later ones', () => {
     expect(share({ loss: 0.01 })).toBeGreaterThan(0.98);
     expect(share({ loss: 0.03 })).toBeGreaterThan(0.96);
   });
@@ -198,7 +201,7 @@ describe('two sequential NATs with 5 foreign flows a second', () => {
       expect(share({ strides }), `${strides}`).toBeGreaterThan(0.98);
   });
 
-  test('meet where each end opens up to three other candidates before', () => {
+  test('meet when each end opens up to three other candidates before', () => {
     for (const others of [1, 2, 3]) expect(share({ others, pace: 1 }), `${others}`).toBeGreaterThan(0.98);
   });
 
@@ -208,7 +211,10 @@ describe('two sequential NATs with 5 foreign flows a second', () => {
 });
 
 describe('a sequential NAT and an end with one port', () => {
-  /** The end behind the NAT opens `opened` candidates in any order; whether the one that counts is among the ports. */
+  /**
+   * The end behind the NAT opens `opened` candidates in any order. Returns whether the port that counts is among those
+   * predicted.
+   */
   function hit(seed: number, age: number, opened: number): boolean {
     const random = new Random(`single ${seed}`);
     const end = new End({ ...usual, seed: `${seed}`, ages: [age, age] }, 'hard', '198.51.100.1', 1);

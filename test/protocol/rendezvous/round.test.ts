@@ -1,4 +1,6 @@
-/** One round at one end: openers before checks, what a valid check and a valid answer bring about, and that nothing else does. */
+/**
+ * One round at one end: openers before checks, the effect of valid checks and answers, and that nothing else has any.
+ */
 import { describe, expect, test } from 'vitest';
 import type { Candidate, NatReport } from '../../../protocol/control/index.ts';
 import { deviceLimits } from '../../../protocol/rendezvous/index.ts';
@@ -8,7 +10,7 @@ import { at, candidate, complete, End, type EndOptions, OURS, PEER, peerKeys, pe
 
 const ELSEWHERE = '203.0.113.9';
 
-/** An end that knows itself, and a list of the peer. */
+/** Makes an end with its own list and a list of the peer. */
 function begun(
   candidates: readonly Candidate[],
   { opened = 1, nat, ...options }: EndOptions & { opened?: number; nat?: NatReport } = {},
@@ -21,8 +23,8 @@ function begun(
 
 const targets = (sent: readonly { to: { address: string; port: number } }[]) => sent.map(({ to }) => `${to.address}:${to.port}`);
 
-describe('what is sent', () => {
-  test('three openers to each address of the peer, the near ones first, then checks of full hop limit, 10 ms apart', () => {
+describe('a round', () => {
+  test('sends three openers to each address of the peer, the near ones first, then checks of full hop limit, 10 ms apart', () => {
     const end = begun([candidate(PEER, 5_000), candidate(PEER, 5_001)]);
     const sent = end.run(0, 100);
     expect(sent.slice(0, 6).map(({ hopLimit }) => hopLimit)).toEqual([2, 2, 4, 4, 7, 7]);
@@ -34,10 +36,10 @@ describe('what is sent', () => {
     expect(end.kinds).toContain('changed');
   });
 
-  test('no check until the other end has opened, or a second has passed', () => {
+  test('sends no check until the peer has opened, or a second has passed', () => {
     const end = begun([candidate(PEER, 5_000)], { opened: 0 });
     const early = end.run(0, 1_500);
-    // It never said what its NAT does, and so the further openers waited a second, too.
+    // The peer never reported its NAT, so the further openers waited a second, too.
     expect(early.map(({ hopLimit, time }) => [hopLimit, time])).toEqual([
       [2, 0],
       [4, 1_020],
@@ -56,21 +58,18 @@ describe('what is sent', () => {
     ['device', 40, 60],
     ['device', null, 120],
     ['device', 9_000, 520],
-  ] as const)(
-    '%s, with a round trip of %s ms: openers that go further wait until the other end has let out its first',
-    (role, rtt, wait) => {
-      const end = begun([candidate(PEER, 5_000)], { role, rtt, opened: 0 });
-      end.run(0, 200);
-      end.agent.setRemote(peerList([candidate(PEER, 5_000)], { number: 2, opened: 0, nat: { mapping: 'independent' } }), 200);
-      const further = end.run(200, 1_000);
-      expect(further.map(({ hopLimit, time }) => [hopLimit, time])).toEqual([
-        [4, 200 + wait],
-        [7, 210 + wait],
-      ]);
-    },
-  );
+  ] as const)('sends further openers only when the peer has sent its first ones (%s, round-trip time %s ms)', (role, rtt, wait) => {
+    const end = begun([candidate(PEER, 5_000)], { role, rtt, opened: 0 });
+    end.run(0, 200);
+    end.agent.setRemote(peerList([candidate(PEER, 5_000)], { number: 2, opened: 0, nat: { mapping: 'independent' } }), 200);
+    const further = end.run(200, 1_000);
+    expect(further.map(({ hopLimit, time }) => [hopLimit, time])).toEqual([
+      [4, 200 + wait],
+      [7, 210 + wait],
+    ]);
+  });
 
-  test('a client whose device gives out ports in sequence waits as long as that takes to hear of its own NAT', () => {
+  test("sends a client's further openers only when a device behind a sequential NAT can know the client's NAT", () => {
     const end = new End({ rtt: 300 });
     end.agent.setLocal(complete(), 100);
     end.agent.setRemote(peerList([candidate(PEER, 5_000)], { opened: 0, nat: { mapping: 'sequential', last: 1, stride: 1, age: 0 } }), 100);
@@ -82,7 +81,7 @@ describe('what is sent', () => {
     ]);
   });
 
-  test('ports are predicted at the newest IPv4 address, 32 in all', () => {
+  test('predicts ports of the newest IPv4 address, 32 in all', () => {
     const end = new End();
     end.agent.setLocal(complete(undefined, { mapping: 'independent' }), 0);
     const list = [candidate('203.0.113.8', 5_000), candidate(PEER, 6_000), candidate('2001:db8::2', 4_000)];
@@ -92,7 +91,7 @@ describe('what is sent', () => {
     expect([new Set(predicted.map(({ remote }) => remote.address)), predicted.length]).toEqual([new Set([PEER]), 32]);
   });
 
-  test('openers that go further follow at once when the other end has opened', () => {
+  test('sends further openers at once when the peer has opened', () => {
     const end = begun([candidate(PEER, 5_000)], { opened: 0, role: 'device', rtt: 500 });
     end.run(0, 100);
     end.agent.setRemote(peerList([candidate(PEER, 5_000)], { opened: 1 }), 100);
@@ -102,13 +101,13 @@ describe('what is sent', () => {
     ]);
   });
 
-  test('a list of ours that the other end has not opened for yet holds the checks back again', () => {
+  test('sends no checks while the peer has not opened for our newest list', () => {
     const end = begun([candidate(PEER, 5_000)], { opened: 1 });
     end.agent.setLocal(complete([candidate(OURS, 1_000), candidate(OURS, 1_001)]), 0);
     expect(end.run(0, 500).every(({ hopLimit }) => hopLimit !== undefined)).toBe(true);
   });
 
-  test('near addresses first, IPv6 before IPv4', () => {
+  test('sends to near addresses first, and to IPv6 before IPv4', () => {
     const isNear = (address: string) => address.startsWith('192.168.');
     const list = [
       candidate(PEER, 1),
@@ -120,7 +119,7 @@ describe('what is sent', () => {
     expect(targets(end.run(0, 5))).toEqual(['192.168.1.9:3', '2001:db8::2:2', '10.0.0.9:4', `${PEER}:1`]);
   });
 
-  test('ten checks a pair, and then the round is exhausted', () => {
+  test('sends ten checks per pair, and is then exhausted', () => {
     const end = begun([candidate(PEER, 5_000)]);
     const sent = end.run(0, 60_000);
     expect(sent.length).toBe(13);
@@ -128,26 +127,26 @@ describe('what is sent', () => {
     expect([sent.at(-1)!.time, end.agent.round.pairs[0]!.state]).toEqual([expect.closeTo(4_780, -2), 'failed']);
   });
 
-  test('a candidate that cannot be used is passed over and counted', () => {
+  test('skips and counts an unusable candidate', () => {
     const end = begun([candidate('127.0.0.1', 1), candidate('224.0.0.1', 2), candidate(PEER, 3)], { isUsable: ({ port }) => port === 3 });
     expect(new Set(targets(end.run(0, 10_000)))).toEqual(new Set([`${PEER}:3`]));
     expect(end.agent.round.stats.unusable).toBe(2);
   });
 
-  test('an address that nobody vouches for gets four packets, and the pair says that it was limited', () => {
+  test('sends four packets to an untrusted address, whose pairs report the limit', () => {
     const end = begun([candidate(ELSEWHERE, 1), candidate(ELSEWHERE, 2), candidate(ELSEWHERE, 3)], { trusted: [], limits: deviceLimits });
     expect(end.run(0, 30_000).length).toBe(4);
     expect(end.agent.round.pairs.every(({ limited, state }) => limited && state === 'failed')).toBe(true);
   });
 
-  test('nothing after the end, not even an answer', () => {
+  test('sends nothing after its end, not even an answer', () => {
     const end = begun([candidate(PEER, 5_000)]);
     end.run(0, 30);
     end.agent.end();
     expect([end.run(31, 10_000), end.check(at(PEER, 5_000), 40)]).toEqual([[], null]);
   });
 
-  test('the keys of both ends are wiped with it', () => {
+  test('wipes the keys of both ends at its end', () => {
     const end = begun([candidate(PEER, 5_000)]);
     const keys = [end.keys.key, end.agent.round.remote!.key];
     expect(keys.some((key) => key.every((byte) => byte === 0))).toBe(false);
@@ -157,7 +156,7 @@ describe('what is sent', () => {
 });
 
 describe('lists', () => {
-  test('of the same or an older number change nothing, whatever they hold; what was opened stays', () => {
+  test('of the same or an older number change nothing, and what was opened stays', () => {
     const end = begun([candidate(PEER, 5_000)]);
     end.agent.setRemote(peerList([candidate(PEER, 6_000)], { number: 1, opened: 0 }), 0);
     end.agent.setRemote(peerList([candidate(PEER, 7_000)], { number: 0, opened: 9 }), 0);
@@ -179,7 +178,7 @@ describe('lists', () => {
     expect(end.agent.round.opened).toBe(5);
   });
 
-  test('of eight candidates each, hundreds of them, make 64 pairs at most', () => {
+  test('make 64 pairs at most, even hundreds with eight candidates each', () => {
     const end = begun([]);
     for (let number = 2; number < 200; number++) {
       const list = Array.from({ length: 8 }, (_, i) => candidate(PEER, 1 + number * 8 + i));
@@ -190,8 +189,8 @@ describe('lists', () => {
   });
 });
 
-describe('a check that comes in', () => {
-  test('is answered, and its source checked at once, before the other end has said that it opened', () => {
+describe('a received check', () => {
+  test('is answered, and its source checked at once, before the peer has reported that it opened', () => {
     const end = begun([candidate(PEER, 5_000)], { opened: 0 });
     end.run(0, 50);
     expect(end.check(at(PEER, 5_555), 50)).not.toBeNull();
@@ -200,30 +199,30 @@ describe('a check that comes in', () => {
     expect([found!.kind, found!.heard]).toEqual(['peer-reflexive', true]);
   });
 
-  test('before the list of the peer is known is answered, and checked in return when there are keys', () => {
+  test('is answered before the list of the peer is known, and checked in return once there are keys', () => {
     const end = new End();
     expect(end.check(at(PEER, 5_555), 0)).not.toBeNull();
-    // Nothing until the round ends.
+    // Nothing is due until the round ends.
     expect([end.transmit(0), end.nextTimeout()]).toEqual([null, 30_000]);
     end.agent.setLocal(complete(), 10);
     end.agent.setRemote(peerList([]), 10);
     expect(targets(end.run(10, 15))).toEqual([`${PEER}:5555`]);
   });
 
-  test('with another key gets no answer, makes no pair, and is counted', () => {
+  test('under another key gets no answer, makes no pair, and is counted', () => {
     const end = begun([]);
     expect(end.check(at(PEER, 5_555), 0, { key: peerKeys.key })).toBeNull();
     expect([end.agent.round.pairs.length, end.agent.round.stats.invalid]).toEqual([0, 1]);
   });
 
-  test('a thousand times from other ports makes 16 pairs, and each is answered', () => {
+  test('from a thousand other ports makes 16 pairs, and each is answered', () => {
     const end = begun([candidate(PEER, 5_000)]);
     for (let port = 10_000; port < 11_000; port++) expect(end.check(at(PEER, port), 0)).not.toBeNull();
     expect(end.agent.round.pairs.length).toBe(17);
     expect(end.run(0, 30_000).length).toBeLessThanOrEqual(3 + 17 * 10);
   });
 
-  test('from a thousand addresses that nobody vouches for has five checks in return to each of 16 at most', () => {
+  test('from a thousand untrusted addresses causes five checks in return to each of 16 at most', () => {
     const end = begun([], { trusted: [], limits: deviceLimits });
     for (let i = 0; i < 1_000; i++) end.check(at(`203.0.${i >> 8}.${i & 0xff}`, 5_000), 0);
     const sent = end.run(0, 30_000);
@@ -232,14 +231,14 @@ describe('a check that comes in', () => {
     expect(sent.length).toBeLessThanOrEqual(5 * addresses.size);
   });
 
-  test('is answered 1,024 times in a round at most: with the key, its source can be feigned', () => {
+  test('is answered 1,024 times in a round at most, since a holder of the key can spoof its source', () => {
     const end = begun([candidate(PEER, 5_000)]);
     let answered = 0;
     for (let i = 0; i < 1_100; i++) if (end.check(at(`203.0.${i >> 8}.${i & 0xff}`, 1_000), 10) !== null) answered++;
     expect(answered).toBe(1_024);
   });
 
-  test('from where none can be is answered and makes no pair', () => {
+  test('from an unusable address makes no pair', () => {
     const end = begun([], { isUsable: ({ address }) => address !== '127.0.0.1' });
     end.check(at('127.0.0.1', 5_000), 0);
     expect(end.agent.round.pairs).toEqual([]);
@@ -265,7 +264,7 @@ describe('an answer', () => {
     expect(end.run(61, 30_000)).toEqual([]);
   });
 
-  test('to an opener that arrived makes the pair, too', () => {
+  test('to an opener makes the pair, too', () => {
     const { end, opener } = opened();
     expect(end.answer(opener, 60)).toBe(true);
   });
@@ -276,21 +275,21 @@ describe('an answer', () => {
     ['at another socket', { socket: 3 }],
     ['under another key', { key: new Uint8Array(16).fill(9) }],
     ['under our own key', { key: new Uint8Array(16).fill(1) }],
-  ])('%s makes none, is counted, and leaves room for the right one', (_, wrong) => {
+  ])('%s makes no pair, is counted, and does not prevent the valid one', (_, wrong) => {
     const { end, check } = opened();
     expect(end.answer(check, 50, wrong)).toBe(false);
     expect([end.agent.round.hasAnswer, end.agent.round.stats.invalid]).toEqual([false, 1]);
     expect(end.answer(check, 60)).toBe(true);
   });
 
-  test('to what was never sent is none of ours', () => {
+  test('to a packet that was never sent is left to others', () => {
     const { end, check } = opened();
     const stranger = begun([candidate(PEER, 5_000)], { seed: 9 });
     expect(stranger.answer(check, 50)).toBe(false);
     expect([stranger.agent.round.stats.invalid, end.agent.round.hasAnswer]).toEqual([0, false]);
   });
 
-  test('of an address that had nobody to vouch for it frees it of its limit', () => {
+  test('of an untrusted address ends its limit', () => {
     const end = begun([candidate(ELSEWHERE, 1), candidate(ELSEWHERE, 2)], { trusted: [], limits: deviceLimits });
     const sent = end.run(0, 30);
     expect(end.answer(sent[0]!, 40)).toBe(true);
@@ -298,7 +297,7 @@ describe('an answer', () => {
   });
 });
 
-test('each packet has a transaction of its own', () => {
+test('each packet has its own transaction id', () => {
   const end = begun([candidate(PEER, 5_000), candidate(PEER, 5_001)]);
   const ids = end.run(0, 10_000).map(({ datagram }) => Buffer.from(datagram.subarray(8, 20)).toString('hex'));
   expect(new Set(ids).size).toBe(ids.length);

@@ -1,4 +1,4 @@
-/** Samples from the station's STUN ports: what is asked when, and which answers count. */
+/** Samples from the station's STUN ports: which requests are sent when, and which answers count. */
 import { describe, expect, test } from 'vitest';
 import type { SocketAddress } from '../../../protocol/control/index.ts';
 import { MAIN_SOCKET, type RoundPacket, Sampler } from '../../../protocol/rendezvous/index.ts';
@@ -16,7 +16,7 @@ function samplerOf({ servers = [SERVER], known = null as SocketAddress | null } 
   return new Sampler({ crypto: nativeHost(1), servers, port: PORT, known: mapped }, 0);
 }
 
-/** All that may leave now. */
+/** Takes all packets that may leave now. */
 function packets(sampler: Sampler, now: number): RoundPacket[] {
   sampler.handleTimeout(now);
   const sent: RoundPacket[] = [];
@@ -24,7 +24,7 @@ function packets(sampler: Sampler, now: number): RoundPacket[] {
   return sent;
 }
 
-/** The server answers one. */
+/** Delivers the server's answer to a packet. */
 function answer(
   sampler: Sampler,
   packet: RoundPacket,
@@ -43,7 +43,7 @@ const events = (sampler: Sampler): unknown[] => {
 };
 
 describe('the main socket', () => {
-  test('asks each server once, and that is all where they saw the same', () => {
+  test('asks each server once, and is done if they observed the same', () => {
     const sampler = samplerOf({ servers: [SERVER, SECOND] });
     const sent = packets(sampler, 0);
     expect(sent.map(({ to, socket }) => [to, socket])).toEqual([
@@ -60,13 +60,13 @@ describe('the main socket', () => {
     ]);
   });
 
-  test('needs one server where the station itself has said what it saw', () => {
+  test('needs only one server if the station itself has reported the address', () => {
     const sampler = samplerOf({ known: at(OURS, 7_000) });
     answer(sampler, packets(sampler, 0)[0]!, at(OURS, 7_000), 50);
     expect([sampler.isDone, sampler.report([], 50).mapping]).toEqual([true, 'independent']);
   });
 
-  test('is seen as it is where there is no NAT', () => {
+  test('is observed unchanged without a NAT', () => {
     const sampler = samplerOf({ known: at(OURS, PORT) });
     answer(sampler, packets(sampler, 0)[0]!, at(OURS, PORT), 50);
     expect(sampler.report([OURS], 50)).toEqual({ mapping: 'none' });
@@ -81,14 +81,14 @@ describe('the main socket', () => {
     expect(sampler.answers).toEqual([{ ...SERVER, mapped: null }]);
   });
 
-  test('is silent also where only the station has said something, and done at once where there is no server', () => {
+  test('is silent also if only the station has reported an address, and done at once without a server', () => {
     const sampler = samplerOf({ servers: [], known: at(OURS, 7_000) });
     expect([sampler.isSilent, sampler.isDone, events(sampler)]).toEqual([true, true, [{ kind: 'done' }]]);
   });
 });
 
-describe('where two saw different ports', () => {
-  /** Ports of the main socket and of three further ones, 20 ms apart. @returns the report at 200 ms */
+describe('when two servers observed different ports', () => {
+  /** Plays ports of the main socket and of three further ones, 20 ms apart. @returns the report at 200 ms */
   function sampled(ports: readonly number[], opened = 3) {
     const sampler = samplerOf({ known: at(OURS, 7_000) });
     answer(sampler, packets(sampler, 0)[0]!, at(OURS, ports[0]!), 50);
@@ -103,12 +103,12 @@ describe('where two saw different ports', () => {
     return { sampler, report: sampler.report([], 200) };
   }
 
-  test('three further sockets show a sequence, with the last port and its age', () => {
+  test('three further sockets reveal a sequence, with the last port and its age', () => {
     const { sampler, report } = sampled([8_000, 8_002, 8_003, 8_005]);
     expect([sampler.isDone, report]).toEqual([true, { mapping: 'sequential', last: 8_005, stride: 1, age: 140 }]);
   });
 
-  test('also where their answers come in another order, or one only to the repeated request', () => {
+  test('they do so with answers in another order, or one only to the repeated request', () => {
     for (const late of [0, 1, 2]) {
       const sampler = samplerOf({ known: at(OURS, 7_000) });
       answer(sampler, packets(sampler, 0)[0]!, at(OURS, 8_000), 50);
@@ -124,16 +124,16 @@ describe('where two saw different ports', () => {
     }
   });
 
-  test('or random ports', () => {
+  test('they reveal random ports', () => {
     expect(sampled([8_000, 61_234, 2_345, 40_000]).report).toEqual({ mapping: 'random' });
   });
 
-  test('where no socket can be had it is over, and random', () => {
+  test('the result is random if no socket can be opened', () => {
     const { sampler, report } = sampled([8_000], 0);
     expect([sampler.isDone, report]).toEqual([true, { mapping: 'random' }]);
   });
 
-  test('sockets and answers of the station that nobody asked for change nothing', () => {
+  test('unrequested sockets and reports of the station change nothing', () => {
     const sampler = samplerOf({ known: at(OURS, 7_000) });
     sampler.socketsOpened([50_001], 0);
     sampler.stationAnswered(at(OURS, 1), 0);
@@ -142,24 +142,24 @@ describe('where two saw different ports', () => {
   });
 });
 
-describe('where STUN sees another address than the station did', () => {
+describe('when STUN observes another address than the station did', () => {
   const MOVED = '198.51.100.99';
 
   test.each([
     ['port', at(OURS, 8_000)],
     ['address', at(MOVED, 7_000)],
-  ])('with another %s: the station is asked again, and the mapping is independent where it sees the same now', (_, now) => {
+  ])('with another %s, the station is asked again, and the mapping is independent if it observes the same now', (_, now) => {
     const sampler = samplerOf({ known: at(OURS, 7_000) });
     answer(sampler, packets(sampler, 0)[0]!, now, 50);
     expect([events(sampler), sampler.isDone, packets(sampler, 60)]).toEqual([[{ kind: 'station' }], false, []]);
     sampler.stationAnswered(now, 90);
     expect([events(sampler), sampler.report([], 90), sampler.reflexive]).toEqual([[{ kind: 'done' }], { mapping: 'independent' }, [now]]);
-    // Once is enough.
+    // The station is asked only once.
     sampler.stationAnswered(at(OURS, 9), 91);
     expect(sampler.reflexive).toEqual([now]);
   });
 
-  test('and two STUN ports differ, it is asked once, and then the further sockets', () => {
+  test('and two STUN ports differ, the station is asked once, and then the further sockets', () => {
     const sampler = samplerOf({ servers: [SERVER, SECOND], known: at(OURS, 7_000) });
     for (const [i, packet] of packets(sampler, 0).entries()) answer(sampler, packet, at(OURS, 8_000 + i), 50);
     expect(events(sampler)).toEqual([{ kind: 'station' }]);
@@ -173,7 +173,7 @@ describe('an answer', () => {
     ['from another port', at(SERVER.address, 1), MAIN_SOCKET],
     ['from another address', at('203.0.113.9', SERVER.port), MAIN_SOCKET],
     ['at another socket', SERVER, 1],
-  ])('%s is a lie that changes nothing, and is counted', (_, from, socket) => {
+  ])('%s is ignored and counted', (_, from, socket) => {
     const sampler = samplerOf();
     const [packet] = packets(sampler, 0);
     expect(answer(sampler, packet!, at('203.0.113.66', 666), 10, from, socket)).toBe(true);
@@ -189,7 +189,7 @@ describe('an answer', () => {
     expect([answer(sampler, packet!, at(OURS, 8_000), 20), sampler.unclaimed, sampler.reflexive.length]).toEqual([true, 1, 1]);
   });
 
-  test('to what nobody asked, and garbage, is for others', () => {
+  test('to no request of the sampler is left to others, as is garbage', () => {
     const [sampler, other] = [samplerOf(), new Sampler({ crypto: nativeHost(2), servers: [SERVER], port: PORT, known: null }, 0)];
     const [packet] = packets(other, 0);
     expect(answer(sampler, packet!, at(OURS, 1), 10)).toBe(false);
@@ -199,7 +199,7 @@ describe('an answer', () => {
   });
 });
 
-test('at most three servers are asked, however many the station names', () => {
+test('the sampler asks three servers at most, however many the station names', () => {
   const sampler = samplerOf({ servers: Array.from({ length: 100 }, (_, i) => at('203.0.113.1', 1 + i)) });
   expect(packets(sampler, 0).length).toBe(3);
 });

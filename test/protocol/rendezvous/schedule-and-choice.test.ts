@@ -1,11 +1,11 @@
-/** When a connection looks for a direct path, and which of its paths it should use. */
+/** When a connection looks for a direct path, and which of its paths it uses. */
 import { describe, expect, test } from 'vitest';
 import { comparePaths, migrateAt, type PathClass, VOLUNTARY_PAUSE } from '../../../protocol/rendezvous/path-choice.ts';
 import { RetrySchedule } from '../../../protocol/rendezvous/retry-schedule.ts';
 
 const never = Number.POSITIVE_INFINITY;
 
-/** Pauses of so many attempts that fail at once. */
+/** Returns the pauses after `count` attempts that fail at once. */
 function pauses(schedule: RetrySchedule, count: number, predicts = false, fraction = 0): number[] {
   return Array.from({ length: count }, () => {
     const now = schedule.nextAt;
@@ -23,13 +23,13 @@ describe('attempts', () => {
     expect(pauses(schedule, 9)).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600].map((seconds) => 1_000 * seconds));
   });
 
-  test('repeat up to a quarter later, and as much later each time', () => {
+  test('are delayed by up to a quarter of the pause, the same fraction each time', () => {
     expect(pauses(new RetrySchedule(0), 3, false, 0.5)).toEqual([5_625, 11_250, 22_500]);
     expect(pauses(new RetrySchedule(0), 9, false, 1).at(-1)).toBe(750_000);
     expect(pauses(new RetrySchedule(0), 2, true, 0.5)).toEqual([300, 300]);
   });
 
-  test('that found no place are made a second or two later, and the pauses do not grow', () => {
+  test('that found no slot are repeated a second or two later, without longer pauses', () => {
     const schedule = new RetrySchedule(0);
     const nexts = [0, 0.5].map((fraction) => {
       schedule.crowded(10_000, fraction);
@@ -42,7 +42,7 @@ describe('attempts', () => {
     expect(pauses(new RetrySchedule(0), 13, true)).toEqual([300, 300, 300, 300, 300, 5_000, 300, 300, 300, 300, 300, 10_000, 300]);
   });
 
-  test('begin again with short pauses after a change; after a direct path, which may not last, the pauses go on', () => {
+  test('restart with short pauses after a change, and continue with longer ones after a direct path, which may not last', () => {
     const schedule = new RetrySchedule(0);
     pauses(schedule, 4);
     schedule.restart(123);
@@ -55,14 +55,14 @@ describe('attempts', () => {
     expect(schedule.nextAt).toBe(5_000_000);
   });
 
-  test('a series of guesses begins again after a change', () => {
+  test('with predicted ports restart their series after a change', () => {
     const schedule = new RetrySchedule(0);
     pauses(schedule, 4, true);
     schedule.restart(9_000);
     expect(pauses(schedule, 6, true)).toEqual([300, 300, 300, 300, 300, 5_000]);
   });
 
-  test('are no more where the path is the best, or there is nothing to try', () => {
+  test('end when the path is the best one, or there is nothing to try', () => {
     const schedule = new RetrySchedule(0);
     schedule.succeeded(0, true);
     expect(schedule.nextAt).toBe(never);
@@ -72,14 +72,14 @@ describe('attempts', () => {
   });
 });
 
-describe('of two paths', () => {
+describe('the choice of paths', () => {
   const order: PathClass[] = ['lan', 'ipv6', 'ipv4', 'relay'];
 
-  test('the local network goes before IPv6, IPv4 and the relay', () => {
+  test('prefers the local network to IPv6, IPv4 and the relay', () => {
     expect(order.toReversed().toSorted(comparePaths)).toEqual(order);
   });
 
-  test('the better one is taken 10 s after the last migration, the same kind or a worse one never', () => {
+  test('migrates to a better one 10 s after the last migration, and never to the same kind or a worse one', () => {
     for (const [i, active] of order.entries())
       for (const [j, other] of order.entries()) expect(migrateAt(active, other, 5_000)).toBe(j < i ? 5_000 + VOLUNTARY_PAUSE : never);
     expect(VOLUNTARY_PAUSE).toBe(10_000);

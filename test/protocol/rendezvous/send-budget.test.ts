@@ -1,4 +1,7 @@
-/** Whom checks may go to: what a stranger can have sent to a third party, and what full tables do to the next peer. */
+/**
+ * Where checks may be sent: what a stranger can have sent to a third party, and the effect of full tables on the next
+ * peer.
+ */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { clientLimits, HostBudget, type PeerClass, type RoundBudget, type SendVerdict } from '../../../protocol/rendezvous/send-budget.ts';
@@ -14,7 +17,9 @@ function roundOf(host: HostBudget, peer: PeerClass, now = 0): RoundBudget {
   return round;
 }
 
-/** Packets that leave within 15 s of tries, each 20 ms, at a victim: openers first, then checks on as many pairs as needed. */
+/**
+ * Counts packets to a victim in 15 s, with a try every 20 ms: openers first, then checks on as many pairs as needed.
+ */
 function flood(round: RoundBudget, victim: string, from: number): number {
   let sent = 0;
   for (let i = 0; i < 700; i++) {
@@ -28,20 +33,20 @@ function flood(round: RoundBudget, victim: string, from: number): number {
 const times = (count: number, take: (i: number) => SendVerdict): SendVerdict[] => Array.from({ length: count }, (_, i) => take(i));
 const granted = (verdicts: readonly SendVerdict[]): number => verdicts.filter((verdict) => verdict === 'granted').length;
 
-describe('an address from which nothing came', () => {
-  test('gets four packets a round, two of them openers', () => {
+describe('an untrusted address', () => {
+  test('gets four packets per round, two of them openers', () => {
     const round = roundOf(new HostBudget(), 'known');
     expect(times(3, () => round.takeOpener(VICTIM, 0))).toEqual(['granted', 'granted', 'address']);
     expect(times(3, (i) => round.takeCheck(`pair ${i}`, VICTIM, 0))).toEqual(['granted', 'granted', 'address']);
   });
 
-  test('gets four in all, whatever their kind and however many ports and pairs it is named with', () => {
+  test('gets four in all, of any kind, over all its ports and pairs', () => {
     expect(flood(roundOf(new HostBudget(), 'known'), VICTIM, 0)).toBe(4);
     const checksOnly = roundOf(new HostBudget(), 'known');
     expect(granted(times(20, (i) => checksOnly.takeCheck(`pair ${i}`, VICTIM, 0)))).toBe(4);
   });
 
-  test('gets one check more for each of two valid checks from there, and no opener', () => {
+  test('gets one more check for each of two valid checks from it, and no opener', () => {
     const round = roundOf(new HostBudget(), 'known');
     flood(round, VICTIM, 0);
     round.heard(VICTIM);
@@ -51,7 +56,7 @@ describe('an address from which nothing came', () => {
     expect(granted(times(50, (i) => round.takeCheck(`q ${i}`, VICTIM, 20_100)))).toBe(1);
   });
 
-  test('needs no place among the addresses of a minute for what its own checks allow', () => {
+  test('gets the checks that its own checks allow even when the addresses of a minute are used up', () => {
     const host = new HostBudget();
     const round = roundOf(host, 'known');
     for (let i = 0; i < 16; i++) round.takeCheck(`p ${i}`, address(i), 10 * i);
@@ -60,7 +65,7 @@ describe('an address from which nothing came', () => {
     expect(round.takeCheck('q', PEER, 200)).toBe('granted');
   });
 
-  test('gets 12 packets a minute of all rounds of known peers, and 6 in half an hour of those of strangers', () => {
+  test('gets 12 packets a minute from all rounds of known peers, and 6 in half an hour from those of strangers', () => {
     const host = new HostBudget();
     const inRounds = (peer: PeerClass, from: number): number[] =>
       [0, 1, 2, 3, 4].map((i) => {
@@ -78,8 +83,8 @@ describe('an address from which nothing came', () => {
   });
 });
 
-describe('an address that is trusted or answers', () => {
-  test.each(['trust', 'answered'] as const)('has the limits of its pairs alone: %s', (how) => {
+describe('an address that is trusted or has answered', () => {
+  test.each(['trust', 'answered'] as const)('has only the limits of its pairs: %s', (how) => {
     const round = roundOf(new HostBudget(), 'stranger');
     expect(round.isFree(PEER)).toBe(false);
     round[how](PEER);
@@ -90,7 +95,7 @@ describe('an address that is trusted or answers', () => {
   });
 
   test.each<PeerClass>(['known', 'stranger'])(
-    'is counted no longer once it answers: a peer that connects often gets its packets each time, %s',
+    'is no longer counted once it answers, so a peer that connects often gets its packets each time: %s',
     (peer) => {
       const host = new HostBudget();
       for (let connect = 0; connect < 40; connect++) {
@@ -102,15 +107,15 @@ describe('an address that is trusted or answers', () => {
     },
   );
 
-  test('is trusted in its round only', () => {
+  test('is trusted only in its round', () => {
     const host = new HostBudget();
     roundOf(host, 'known').trust(PEER);
     expect(flood(roundOf(host, 'known'), PEER, 0)).toBe(4);
   });
 });
 
-describe('a station that lies about where a client is', () => {
-  test('has a device send 2,000 packets there for strangers, then 5 a second, however many rounds they begin', () => {
+describe('a station that reports a false address of a client', () => {
+  test('makes a device send 2,000 packets there for strangers, then 5 a second, however many rounds they begin', () => {
     const host = new HostBudget();
     const minute = (from: number): number => {
       let sent = 0;
@@ -127,7 +132,7 @@ describe('a station that lies about where a client is', () => {
     const round = roundOf(host, 'stranger', 120_000);
     round.trust(VICTIM);
     expect(round.takeCheck('p', VICTIM, 120_000)).toBe('address');
-    // What has answered is no victim, and known peers have nothing to do with it.
+    // An address that has answered is no victim. Known peers are not affected.
     round.answered(VICTIM);
     expect(round.takeCheck('p', VICTIM, 120_000)).toBe('granted');
     const known = roundOf(host, 'known', 120_000);
@@ -137,7 +142,7 @@ describe('a station that lies about where a client is', () => {
 });
 
 describe('a host', () => {
-  /** After each wait in ms so many tries: when a packet was granted. */
+  /** Tries a number of times after each wait in ms. Returns when packets were granted. */
   function sentAfter(steps: readonly { wait: number; tries: number }[]): number[] {
     const round = roundOf(new HostBudget(), 'known');
     round.trust(PEER);
@@ -155,13 +160,13 @@ describe('a host', () => {
     for (let i = 200; i < sent.length; i++) expect(sent[i]! - sent[i - 200]!).toBeGreaterThanOrEqual(1_000 - 1e-6);
   }
 
-  test('that always has more to send sends 40 packets at once and 160 a second: 200 in any second at most', () => {
+  test('sends a burst of 40 packets and 160 a second, so 200 in any second at most', () => {
     const sent = sentAfter(Array.from({ length: 3_000 }, () => ({ wait: 1, tries: 20 })));
     expect(Math.abs(sent.length - (40 + 160 * 3))).toBeLessThanOrEqual(1);
     expectAtMost200InAnySecond(sent);
   });
 
-  test('sends 200 packets in any second at most, by seed', () => {
+  test('sends 200 packets in any second at most, for random tries', () => {
     const step = fc.record({ wait: fc.integer({ min: 20, max: 60 }), tries: fc.integer({ min: 1, max: 60 }) });
     const steps = fc.array(step, { minLength: 100, maxLength: 200 });
     fc.assert(
@@ -170,7 +175,7 @@ describe('a host', () => {
     );
   });
 
-  test('lets the 32 predicted ports of a round go together, and refuses by rate without charging anything', () => {
+  test('sends to the 32 predicted ports of a round at once, and charges nothing for a refusal by rate', () => {
     const round = roundOf(new HostBudget(), 'known');
     round.trust(PEER);
     expect(granted(times(32, (i) => round.takeCheck(`p ${i}`, PEER, 0)))).toBe(32);
@@ -180,7 +185,7 @@ describe('a host', () => {
     expect(times(10, () => round.takeCheck('r', VICTIM, 1_020))).toContain('address');
   });
 
-  test('sends base packets to 16 addresses in any minute, 8 of them for strangers, by IPv6 address too', () => {
+  test('sends base packets to 16 addresses in any minute, 8 of them for strangers, also for IPv6', () => {
     const host = new HostBudget();
     const [stranger, known] = [roundOf(host, 'stranger'), roundOf(host, 'known')];
     const at = (round: RoundBudget, prefix: string, now: number): SendVerdict[] =>
@@ -205,7 +210,7 @@ describe('a host', () => {
     expect(fourth.takeCheck('p', address(2), 100_000)).toBe('granted');
   });
 
-  test('has three rounds for known peers and one for strangers, and neither takes those of the other', () => {
+  test('has separate rounds: three for known peers and one for strangers', () => {
     const host = new HostBudget();
     const stranger = roundOf(host, 'stranger');
     expect(host.acquireRound('stranger', 0)).toBeNull();
@@ -220,7 +225,7 @@ describe('a host', () => {
     expect(host.acquireRound('stranger', 0)).toBeNull();
   });
 
-  test('takes the place of a round back after 30 s, and grants it nothing from then on', () => {
+  test('frees the slot of a round after 30 s, and grants that round nothing from then on', () => {
     const host = new HostBudget();
     const old = roundOf(host, 'stranger');
     old.trust(PEER);
@@ -238,7 +243,7 @@ describe('a host', () => {
     expect(next.takeCheck('p', PEER, 30_001)).toBe('ended');
   });
 
-  test('of a client works on a round for each of 64 connections, and for no stranger', () => {
+  test('of a client has a round for each of 64 connections, and none for strangers', () => {
     const host = new HostBudget(clientLimits);
     for (let i = 0; i < 64; i++) roundOf(host, 'known');
     expect([host.acquireRound('known', 0), host.acquireRound('stranger', 0)]).toEqual([null, null]);
@@ -260,7 +265,7 @@ describe('a spray', () => {
     expect(round.takeSpray(PEER, 15_000)).toBe('ended');
   });
 
-  test('is one at a time, and once an hour for one reason', () => {
+  test('is allowed one at a time, and once an hour for one reason', () => {
     const host = new HostBudget();
     const [one, other] = [roundOf(host, 'known'), roundOf(host, 'known')];
     for (const round of [one, other]) round.trust(PEER);
@@ -276,7 +281,7 @@ describe('a spray', () => {
   test.each([
     ['known', true],
     ['stranger', false],
-  ] as const)('that does not take place frees its place; the reason of a %s peer may come again: %s', (peer, again) => {
+  ] as const)('that is cancelled frees its slot; a %s peer may use its reason again: %s', (peer, again) => {
     const host = new HostBudget();
     const [one, other] = [roundOf(host, peer), roundOf(host, 'known')];
     for (const round of [one, other]) round.trust(PEER);
@@ -287,7 +292,7 @@ describe('a spray', () => {
     expect([one.takeSpray(PEER, 1), one.acquireSpray(PEER, 'a', 1)]).toEqual(['ended', again]);
   });
 
-  test('of a stranger gives way to a known peer, not to a stranger', () => {
+  test('of a stranger is ended for a known peer, not for a stranger', () => {
     const host = new HostBudget();
     const [stranger, known] = [roundOf(host, 'stranger'), roundOf(host, 'known')];
     for (const round of [stranger, known]) round.trust(PEER);
@@ -297,7 +302,7 @@ describe('a spray', () => {
     expect(stranger.acquireSpray(PEER, 'c', 0)).toBe(false);
   });
 
-  test('of 8 strangers leaves no place for another in that hour, and all of them for 128 known peers', () => {
+  test('by 8 strangers leaves no slot for another one in that hour, and still 128 for known peers', () => {
     const host = new HostBudget();
     const spray = (peer: PeerClass, reason: string, now: number): boolean => {
       const round = roundOf(host, peer, now);
@@ -315,14 +320,14 @@ describe('a spray', () => {
 });
 
 describe('a full table', () => {
-  test('of pairs refuses further ones, and those that are there go on', () => {
+  test('of pairs refuses further ones, and existing ones continue', () => {
     const round = roundOf(new HostBudget(), 'known');
     round.trust(PEER);
     for (let i = 0; i < 64; i++) expect(round.takeCheck(`p ${i}`, PEER, 100 * i)).toBe('granted');
     expect([round.takeCheck('p 64', PEER, 20_000), round.takeCheck('p 0', PEER, 20_000)]).toEqual(['full', 'granted']);
   });
 
-  test('of addresses refuses those that checks show, and has room for what the station reports', () => {
+  test('of addresses refuses those learned from checks, and has room for those that the station reports', () => {
     const round = roundOf(new HostBudget(), 'stranger');
     for (let i = 0; i < 10_000; i++) round.heard(`2001:db8::${i.toString(16)}`);
     expect(round.takeCheck('p', PEER, 0)).toBe('full');
@@ -331,7 +336,7 @@ describe('a full table', () => {
     expect(round.takeCheck('p', '2001:db8::0', 0)).toBe('granted');
   });
 
-  test('of a host, filled by a stranger with forged checks, refuses strangers and leaves known peers theirs', () => {
+  test('of a host, filled by a stranger with forged checks, refuses strangers and serves known peers', () => {
     const host = new HostBudget();
     const probe = (peer: PeerClass, from: string, now: number): SendVerdict => {
       const round = roundOf(host, peer, now);
@@ -342,27 +347,34 @@ describe('a full table', () => {
     };
     for (let i = 0; i < 1_024; i++) expect(probe('stranger', `2001:db8::${i.toString(16)}`, 100 * i)).toBe('granted');
     expect([probe('stranger', PEER, 102_400), probe('known', PEER, 102_400)]).toEqual(['full', 'granted']);
-    // One packet of six is there again five minutes later, and the address is forgotten when another needs the place.
+    // One packet of six is available again five minutes later, and the address is forgotten when another one needs its
+    // slot.
     expect([probe('stranger', PEER, 299_900), probe('stranger', PEER, 300_000)]).toEqual(['full', 'granted']);
   });
 });
 
 describe('a flood by many devices', () => {
-  /** IPv4 and UDP. */
+  /** IPv4 and UDP headers, bytes. */
   const HEADERS = 28;
   const CHECK = 76 + HEADERS;
   const CONNECT = CONNECT_PACKETS.reduce((sum, length) => sum + length + HEADERS, 0);
-  /** The POST of a round: Route header, header and tag, message, Tag, Key and one candidate. */
+  /** POST of a round: Route header, header and tag, message, Tag, Key and one candidate. */
   const POST = 9 + 25 + 20 + 100 + HEADERS;
-  /** The least packet: Route header, header and tag, PING; so often that the device, whose idle timeout is 90 s, keeps the connection. */
+  /**
+   * Smallest packet: Route header, header and tag, PING. Sent often enough to keep the connection, whose idle timeout
+   * at the device is 90 s.
+   */
   const PING = 9 + 25 + 1 + HEADERS;
   const IDLE = 90_000;
   const DEVICES = 1_000;
 
-  /** Bytes the stranger sends to one device, and that device to the victim. */
+  /** Bytes from the stranger to one device, and from that device to the victim. */
   type Sums = { sent: number; received: number };
 
-  /** `rounds` rounds one after the other, each `pause` ms after the one before, in each of which `forged` checks come from the victim's address. */
+  /**
+   * Plays `rounds` rounds, each `pause` ms after the one before, with `forged` checks from the victim's address in
+   * each.
+   */
   function attack(host: HostBudget, rounds: number, pause: number, forged: number): Sums {
     const sums = { sent: CONNECT, received: 0 };
     for (let i = 0; i < rounds; i++) {
@@ -381,7 +393,7 @@ describe('a flood by many devices', () => {
     return sums;
   }
 
-  test('1,000 simulated devices asked by one stranger to send to one victim send it less than the stranger sent', () => {
+  test('is no amplification: 1,000 simulated devices send a victim less than the stranger that asks them sends', () => {
     const all = Array.from({ length: DEVICES }, () => attack(new HostBudget(), 1, 0, 0));
     const received = all.reduce((sum, one) => sum + one.received, 0);
     const sent = all.reduce((sum, one) => sum + one.sent, 0);
@@ -389,7 +401,7 @@ describe('a flood by many devices', () => {
     expect(received).toBeLessThan(0.7 * sent);
   });
 
-  test('also where it begins round after round on one connection, quickly or for a day, and forges checks from the victim, few or many', () => {
+  test('is no amplification with many rounds on one connection, quick or for a day, and checks forged from the victim', () => {
     for (const rounds of [1, 2, 3, 4, 10, 100]) {
       for (const pause of [1_000, 30_000, 90_000, 299_000, 301_000, 600_000, 1_800_000]) {
         for (const forged of [0, 1, 2, 3, 10]) {
@@ -400,7 +412,7 @@ describe('a flood by many devices', () => {
     }
   });
 
-  test('and a stranger with many addresses to name is held to eight', () => {
+  test('is limited to eight addresses that a stranger names', () => {
     const round = roundOf(new HostBudget(), 'stranger');
     const sent = times(64, (i) => round.takeOpener(address(i), 20 * i));
     expect(granted(sent)).toBe(8);

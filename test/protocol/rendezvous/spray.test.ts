@@ -1,4 +1,4 @@
-/** Sprayed ports: which, when, and how soon one hits. */
+/** Sprayed ports: which ports, at what times, and how soon one hits. */
 import { describe, expect, test } from 'vitest';
 import { SPRAY_INTERVAL, SPRAY_PORTS, SPRAY_SOCKETS, SprayPlan } from '../../../protocol/rendezvous/spray.ts';
 import { Random } from '../../../transport/sim/random.ts';
@@ -11,7 +11,7 @@ function planOf(seed: string, count?: number): SprayPlan {
   return new SprayPlan(() => random.fraction(), 0, count);
 }
 
-/** All ports, each at its time. */
+/** Returns all ports with their times. */
 function ports(plan: SprayPlan): number[] {
   const all: number[] = [];
   while (!plan.done) all.push(plan.next(plan.nextTimeout()) ?? Number.NaN);
@@ -19,7 +19,7 @@ function ports(plan: SprayPlan): number[] {
 }
 
 describe('the ports of a spray', () => {
-  test('are 1,024 of 1,024 to 65,535, none twice, by seed', () => {
+  test('are 1,024 different ones from 1,024 to 65,535, for each seed', () => {
     for (const seed of seeds(5, 200)) {
       const all = ports(planOf(`${seed}`));
       expect(all).toHaveLength(SPRAY_PORTS);
@@ -28,7 +28,7 @@ describe('the ports of a spray', () => {
     }
   });
 
-  test('are a permutation as a plain shuffle makes it', () => {
+  test('are a permutation like that of a plain shuffle', () => {
     const random = new Random('model');
     const range = Array.from({ length: PORTS }, (_, i) => 1024 + i);
     const model: number[] = [];
@@ -40,7 +40,7 @@ describe('the ports of a spray', () => {
     expect(ports(planOf('model'))).toEqual(model);
   });
 
-  test('differ from seed to seed, and are spread over the range', () => {
+  test('differ between seeds, and are spread over the range', () => {
     expect(ports(planOf('a'))).not.toEqual(ports(planOf('b')));
     const all = seeds(20, 100).flatMap((seed) => ports(planOf(`spread ${seed}`)));
     for (let eighth = 0; eighth < 8; eighth++) {
@@ -56,14 +56,14 @@ describe('the ports of a spray', () => {
     expect([lowest.next(0), lowest.next(10), highest.next(0), highest.next(10)]).toEqual([1024, 1025, 65_535, 1024]);
   });
 
-  test('are each given once where a place is drawn again', () => {
+  test('are each returned once when a position is drawn again', () => {
     const places = [1025, 2000, 2000];
     let first = 1024;
     const plan = new SprayPlan(() => (places[first - 1024]! - first + 0.5) / (65_536 - first++), 0, 3);
     expect(ports(plan)).toEqual([1025, 2000, 1024]);
   });
 
-  test('are as many as asked for, 1,024 at most', () => {
+  test('are limited to a count, 1,024 at most', () => {
     expect(ports(planOf('few', 3))).toHaveLength(3);
     expect(ports(planOf('many', 5_000))).toHaveLength(SPRAY_PORTS);
     const none = planOf('none', 0);
@@ -72,7 +72,7 @@ describe('the ports of a spray', () => {
 });
 
 describe('the pace of a spray', () => {
-  test('is one each 10 ms: none early, and Infinity after the last', () => {
+  test('is one every 10 ms, none early, and Infinity after the last', () => {
     const plan = planOf('pace', 3);
     expect([plan.nextTimeout(), plan.next(-1)]).toEqual([0, null]);
     expect([plan.next(0), plan.next(0), plan.nextTimeout()]).toEqual([expect.any(Number), null, SPRAY_INTERVAL]);
@@ -81,7 +81,7 @@ describe('the pace of a spray', () => {
     expect([plan.done, plan.nextTimeout(), plan.next(1_000)]).toEqual([true, Number.POSITIVE_INFINITY, null]);
   });
 
-  test('catches up with five where a timer was late, and leaves the rest for later', () => {
+  test('catches up by five after a late timer, and leaves the rest for later', () => {
     const plan = planOf('late');
     plan.next(0);
     const due = (now: number): number => {
@@ -94,7 +94,7 @@ describe('the pace of a spray', () => {
   });
 });
 
-/** After how many ports one of the sockets is hit; Infinity when none is. */
+/** Returns after how many ports one of the sockets is hit; Infinity if none is. */
 function triesUntilHit(seed: number): number {
   const random = new Random(`hit ${seed}`);
   const open = new Set<number>();
@@ -104,7 +104,7 @@ function triesUntilHit(seed: number): number {
   return Number.POSITIVE_INFINITY;
 }
 
-test('1,000 sprays at 256 sockets: half hit within 2 s, 95 of 100 within 15 s, and all as the model says', () => {
+test('of 1,000 sprays at 256 sockets half hit within 2 s and 95 % within 15 s, as in the model', () => {
   const tries = seeds(1_000, 10_000)
     .map(triesUntilHit)
     .sort((a, b) => a - b);

@@ -10,7 +10,7 @@ const LATENCY = 20;
 const never = Number.POSITIVE_INFINITY;
 
 describe('the rendezvous', () => {
-  test('the sampler asks three times, and then says that it is done', () => {
+  test('the sampler asks three times, and then reports that it is done', () => {
     const driver = new VirtualDriver();
     const server = at('203.0.113.1', 4_501);
     const sampler = new Sampler({ crypto: nativeHost(1), servers: [server, at('203.0.113.2', 1)], port: 5_000, known: null }, 0);
@@ -18,7 +18,7 @@ describe('the rendezvous', () => {
     driver.add(sampler, {
       output: ({ to, datagram, socket }, now) => {
         sent.note(to.address, now);
-        // The second one is silent.
+        // The second server is silent.
         if (to === server)
           driver.at(now + LATENCY, () => void sampler.receive(encodeBindingAnswer(datagram, at(OURS, 7_000)), to, socket, driver.now));
       },
@@ -30,7 +30,7 @@ describe('the rendezvous', () => {
     expect(sampler.nextTimeout()).toBe(never);
   });
 
-  test('an agent whose peer says nothing any more gives up once the other end can no longer find us', () => {
+  test('an agent whose peer has gone silent gives up once the peer can no longer find it', () => {
     const driver = new VirtualDriver();
     const end = new End();
     const [sent, events] = [new Log<number | undefined>(), new Log<string>()];
@@ -45,7 +45,7 @@ describe('the rendezvous', () => {
     expect(events.entries).toEqual([
       [0, 'changed'],
       [80, 'changed'],
-      // The device may still find us, until 8 s are over.
+      // The device may still find us for 8 s.
       [8_000, 'exhausted'],
     ]);
     expect(end.nextTimeout()).toBe(never);
@@ -58,7 +58,7 @@ describe('the rendezvous', () => {
     const device = new End({ role: 'device', trusted: [OURS], seed: 2 });
     const answered = new Log<string>();
     const ends = { client: { end: client, other: device, address: OURS }, device: { end: device, other: client, address: PEER } } as const;
-    // The NAT before the device lets nothing in but what is for the mapping of its 200th socket, and hides its main one.
+    // The device's NAT lets in only packets for the mapping of its 200th socket, and hides its main socket.
     const HIDDEN = 200;
     for (const [name, { end, other, address }] of Object.entries(ends)) {
       driver.add(end, {

@@ -1,4 +1,4 @@
-/** Many checks that count as one: where they go, and what is an answer to them. */
+/** Many checks that count as one: their destinations, and their answers. */
 import { describe, expect, test } from 'vitest';
 import { MAIN_SOCKET } from '../../../protocol/rendezvous/index.ts';
 import type { RoundPacket } from '../../../protocol/rendezvous/round.ts';
@@ -11,7 +11,7 @@ const crypto = nativeHost(1);
 const volleyOf = (plan: VolleyPlan, hopLimit?: number) =>
   new Volley({ crypto, ...peerKeys, plan, ...(hopLimit !== undefined && { hopLimit }) });
 
-/** All packets up to a time, with theirs. */
+/** Returns all packets up to a time, with times. */
 function run(volley: Volley, until: number): (RoundPacket & { readonly time: number })[] {
   const sent: (RoundPacket & { readonly time: number })[] = [];
   for (let now = volley.nextTimeout(); now <= until; now = volley.nextTimeout()) {
@@ -21,7 +21,7 @@ function run(volley: Volley, until: number): (RoundPacket & { readonly time: num
   return sent;
 }
 
-test('from sockets: one packet each, numbered from 1, at their pace and with their hop limit', () => {
+test('a volley from sockets sends one packet each, numbered from 1, at their pace and with their hop limit', () => {
   const volley = volleyOf(fromSockets(4, at(PEER, 5_000), 2, 100), 4);
   expect(volley.transmit(99)).toBeNull();
   const sent = run(volley, 1_000);
@@ -35,7 +35,7 @@ test('from sockets: one packet each, numbered from 1, at their pace and with the
   expect(sent.every(({ datagram }) => verifyCheck(datagram, peerKeys.key, crypto))).toBe(true);
 });
 
-test('to random ports: all of one address from the main socket, each once, with the hop limit of the system', () => {
+test('a volley to random ports sends to all of one address from the main socket, each once, with the system hop limit', () => {
   const volley = volleyOf(toRandomPorts(PEER, (length) => crypto.randomBytes(length), 100));
   const sent = run(volley, 100_000);
   expect(sent.length).toBe(1_024);
@@ -44,16 +44,16 @@ test('to random ports: all of one address from the main socket, each once, with 
   expect(sent.every(({ to }) => to.port >= 1_024 && to.port <= 65_535)).toBe(true);
 });
 
-describe('an answer', () => {
+describe('an answer to a volley', () => {
   const volley = volleyOf(fromSockets(1, at(PEER, 5_000), 1, 0));
   const { datagram } = run(volley, 10)[0]!;
   const answer = (check: Uint8Array, key: Uint8Array) => encodeCheckAnswer(check, at('198.51.100.1', 1), key, crypto);
 
-  test('under the key of the peer, with the transaction of the volley, is one', () => {
+  test("is accepted under the peer's key with the volley's transaction", () => {
     expect(volley.isAnswered(answer(datagram, peerKeys.key))).toBe(true);
   });
 
-  test('under another key, of another volley, and the check itself are none', () => {
+  test('is refused under another key, of another volley, and when it is the check itself', () => {
     const other = run(volleyOf(fromSockets(1, at(PEER, 5_000), 1, 0)), 10)[0]!;
     expect(volley.isAnswered(answer(datagram, new Uint8Array(16)))).toBe(false);
     expect(volley.isAnswered(answer(other.datagram, peerKeys.key))).toBe(false);

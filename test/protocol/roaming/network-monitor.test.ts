@@ -1,4 +1,4 @@
-/** Tables of looks and what they show. */
+/** Tables of snapshots and the resulting events. */
 import { describe, expect, it } from 'vitest';
 import {
   type InterfaceView,
@@ -20,7 +20,7 @@ function on(...interfaces: readonly (readonly [string, InterfaceView['kind'], ..
   return { interfaces: interfaces.map(([name, kind, ...addresses]) => ({ name, kind, addresses })) };
 }
 
-/** One look a second. */
+/** Looks once a second. */
 function looks(snapshots: readonly NetworkSnapshot[], monitor = new NetworkMonitor()): (NetworkEvent | null)[] {
   return snapshots.map((snapshot, i) => monitor.look(snapshot, { now: i * LOOK_INTERVAL, wallTime: 1e12 + i * LOOK_INTERVAL }));
 }
@@ -28,18 +28,18 @@ function looks(snapshots: readonly NetworkSnapshot[], monitor = new NetworkMonit
 describe('a change of network', () => {
   it.each<[string, NetworkSnapshot[], (NetworkEvent | null)[]]>([
     ['is another source address', [from(CABLE), from(CABLE), from(WIFI), from(WIFI)], [null, null, 'changed', null]],
-    ['is reverted before anyone settled', [from(CABLE), from(WIFI), from(CABLE), from(CABLE)], [null, 'changed', 'reverted', null]],
-    ['may lead on to a third', [from(CABLE), from(WIFI), from('192.0.2.99'), from(WIFI)], [null, 'changed', 'changed', 'changed']],
-    ['is none while there is no way out', [from(CABLE), from(null), from(null)], [null, null, null]],
-    ['is none when the same way is there again', [from(CABLE), from(null), from(CABLE)], [null, null, 'back']],
-    ['is one when another way is there', [from(CABLE), from(null), from(WIFI)], [null, null, 'changed']],
-    ['is none while the host waits for an address', [from(CABLE), from('169.254.7.7'), from(CABLE)], [null, null, 'back']],
-    ['is none on the first look, without a way either', [from(null), from(CABLE)], [null, 'back']],
+    ['is reverted before it is settled', [from(CABLE), from(WIFI), from(CABLE), from(CABLE)], [null, 'changed', 'reverted', null]],
+    ['may be followed by another one', [from(CABLE), from(WIFI), from('192.0.2.99'), from(WIFI)], [null, 'changed', 'changed', 'changed']],
+    ['is not reported while there is no route', [from(CABLE), from(null), from(null)], [null, null, null]],
+    ['is not reported when the same route returns', [from(CABLE), from(null), from(CABLE)], [null, null, 'back']],
+    ['is reported when another route appears', [from(CABLE), from(null), from(WIFI)], [null, null, 'changed']],
+    ['is not reported while the host waits for an address', [from(CABLE), from('169.254.7.7'), from(CABLE)], [null, null, 'back']],
+    ['is not reported on the first look, with or without a route', [from(null), from(CABLE)], [null, 'back']],
   ])('%s', (_, snapshots, events) => {
     expect(looks(snapshots)).toEqual(events);
   });
 
-  it('is final once its owner has settled', () => {
+  it('is final once settled', () => {
     const monitor = new NetworkMonitor();
     const at = (i: number) => ({ now: i * 1000, wallTime: i * 1000 });
     monitor.look(from(CABLE), at(0));
@@ -49,14 +49,14 @@ describe('a change of network', () => {
     expect(monitor.look(from(WIFI), at(3))).toBe('reverted');
   });
 
-  it('is none when there are other destinations, and forgets those that are gone', () => {
+  it('is not reported for new destinations, and removed ones are forgotten', () => {
     const to = (...entries: [string, string][]): NetworkSnapshot => ({ sources: new Map(entries) });
     const steps = [to(['a', CABLE]), to(['a', CABLE], ['b', '10.8.0.2']), to(['b', '10.8.0.2']), to(['a', WIFI], ['b', '10.8.0.2'])];
     expect(looks(steps)).toEqual([null, null, null, null]);
   });
 });
 
-describe('without source addresses', () => {
+describe('without source addresses,', () => {
   const v4 = `${CABLE}/24`;
   const v6 = '2001:db8:1::a1/64';
   it.each<[string, NetworkSnapshot[], (NetworkEvent | null)[]]>([
@@ -66,7 +66,7 @@ describe('without source addresses', () => {
       [null, 'changed'],
     ],
     [
-      'container bridges and VPNs without the default route are none',
+      'container bridges and VPNs without the default route are no change',
       [
         on(['eth0', 'default', v4]),
         on(['eth0', 'default', v4], ['docker0', 'virtual', '172.17.0.1/16'], ['wg0', 'virtual', '10.8.0.2/24']),
@@ -74,12 +74,12 @@ describe('without source addresses', () => {
       [null, null],
     ],
     [
-      'a second interface is none',
+      'a second interface is no change',
       [on(['eth0', 'default', v4]), on(['eth0', 'default', v4], ['wlan0', 'default', `${WIFI}/24`])],
       [null, null],
     ],
     [
-      'temporary IPv6 addresses that rotate are none',
+      'rotating temporary IPv6 addresses are no change',
       [
         on(['eth0', 'default', v6, '2001:db8:1::b1/64']),
         on(['eth0', 'default', v6, '2001:db8:1::c1/64']),
@@ -87,9 +87,9 @@ describe('without source addresses', () => {
       ],
       [null, null, null],
     ],
-    ['another IPv6 network is one', [on(['eth0', 'default', v6]), on(['eth0', 'default', '2001:db8:2::a1/64'])], [null, 'changed']],
+    ['another IPv6 network is a change', [on(['eth0', 'default', v6]), on(['eth0', 'default', '2001:db8:2::a1/64'])], [null, 'changed']],
     ['a network without a default route counts', [on(['eth0', 'other', v4]), on(['eth0', 'other', `${WIFI}/24`])], [null, 'changed']],
-    ['a host that tells nothing has none', [{}, {}, {}], [null, null, null]],
+    ['a host that reports nothing has no change', [{}, {}, {}], [null, null, null]],
   ])('%s', (_, snapshots, events) => {
     expect(looks(snapshots)).toEqual(events);
   });
@@ -99,15 +99,15 @@ describe('a sleep', () => {
   const still = from(CABLE);
   it.each<[string, { now: number; wallTime: number }[], (NetworkEvent | null)[]]>([
     [
-      'shows in the wall clock where the monotonic one stands still',
+      'is detected by the wall clock when the monotonic one stands still',
       times([0, 0], [1000, 1000], [2000, 62_000], [3000, 63_000]),
       [null, null, 'slept', null],
     ],
-    ['shows in the monotonic clock where that runs on', times([0, 0], [60_000, 60_000], [61_000, 61_000]), [null, 'slept', null]],
-    ['is what a clock looks like that was set forward, once', times([0, 0], [1000, 3e10], [2000, 3e10 + 1000]), [null, 'slept', null]],
-    ['is not a clock that was set back', times([0, 3e10], [1000, 1000], [2000, 2000]), [null, null, null]],
-    ['is not a step of NTP', times([0, 0], [1000, 2900], [2000, 3900]), [null, null, null]],
-    ['is not a host that was busy for two seconds', times([0, 0], [2900, 2900]), [null, null]],
+    ['is detected by the monotonic clock when that continues', times([0, 0], [60_000, 60_000], [61_000, 61_000]), [null, 'slept', null]],
+    ['is also reported once when the clock was set forward', times([0, 0], [1000, 3e10], [2000, 3e10 + 1000]), [null, 'slept', null]],
+    ['is not reported when the clock was set back', times([0, 3e10], [1000, 1000], [2000, 2000]), [null, null, null]],
+    ['is not reported for a step of NTP', times([0, 0], [1000, 2900], [2000, 3900]), [null, null, null]],
+    ['is not reported when the host was busy for two seconds', times([0, 0], [2900, 2900]), [null, null]],
   ])('%s', (_, at, events) => {
     const monitor = new NetworkMonitor();
     expect(at.map((time) => monitor.look(still, time))).toEqual(events);
@@ -119,7 +119,7 @@ describe('a sleep', () => {
     expect(monitor.look(from(WIFI), { now: 1000, wallTime: 60_000 })).toBe('changed');
   });
 
-  it('is not seen over a time in which nothing was open', () => {
+  it('is not reported for a time in which the monitor was stopped', () => {
     const monitor = new NetworkMonitor();
     monitor.look(from(CABLE), { now: 0, wallTime: 0 });
     monitor.stop();
@@ -128,7 +128,7 @@ describe('a sleep', () => {
 });
 
 describe('datagrams that cannot be sent', () => {
-  it('have the next look taken at once, but not more often than each 100 ms', () => {
+  it('cause the next look at once, but not more often than every 100 ms', () => {
     const monitor = new NetworkMonitor();
     expect(monitor.nextTimeout()).toBe(Number.NEGATIVE_INFINITY);
     monitor.look(from(CABLE), { now: 0, wallTime: 0 });
@@ -137,7 +137,7 @@ describe('datagrams that cannot be sent', () => {
     expect(monitor.nextTimeout()).toBe(100);
   });
 
-  it('are told where there is a way, once in five seconds', () => {
+  it('are reported when there is a route, once in five seconds', () => {
     const monitor = new NetworkMonitor();
     const told = [0, 1000, 2000, 3000, 4000, 5000, 6000].map((now) => {
       if (now > 0) monitor.sendFailed();
@@ -146,14 +146,14 @@ describe('datagrams that cannot be sent', () => {
     expect(told).toEqual([null, 'unreachable', null, null, null, null, 'unreachable']);
   });
 
-  it('are not told where there is none', () => {
+  it('are not reported when there is none', () => {
     const monitor = new NetworkMonitor();
     monitor.look(from(CABLE), { now: 0, wallTime: 0 });
     monitor.sendFailed();
     expect(monitor.look(from(null), { now: 100, wallTime: 100 })).toBeNull();
   });
 
-  it('show a change sooner', () => {
+  it('make a change known sooner', () => {
     const monitor = new NetworkMonitor();
     monitor.look(from(CABLE), { now: 0, wallTime: 0 });
     monitor.sendFailed();

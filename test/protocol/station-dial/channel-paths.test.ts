@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { ChannelPaths, type ChannelPathsEvent, type Over } from '../../../protocol/station-dial/index.ts';
 import { VirtualDriver } from '../../support/verbs.ts';
 
-/** A channel in a network that lets UDP through or not. */
+/** A channel in a network that passes or blocks UDP. */
 class Network {
   readonly driver = new VirtualDriver();
   readonly log: string[] = [];
   udp = true;
   webSockets = true;
   readonly paths: ChannelPaths;
-  /** ms for an answer, and for silence. */
+  /** Time until an answer, and until silence is noticed, ms. */
   readonly latency = 50;
   silence = 500;
 
@@ -22,7 +22,7 @@ class Network {
     return over === 'udp' ? this.udp : this.webSockets;
   }
 
-  /** What has happened since the last call. */
+  /** Returns the events since the last call. */
   run(until: number): string[] {
     this.driver.run(until);
     return this.log.splice(0);
@@ -61,17 +61,17 @@ class Network {
   }
 }
 
-test('on UDP nothing happens while packets come back', () => {
+test('UDP stays the path while packets come back', () => {
   expect(new Network('udp').run(1_000_000)).toEqual([]);
 });
 
-test('a path that answers when it is asked is kept', () => {
+test('a path that answers a challenge is kept', () => {
   const network = new Network('udp');
   for (const time of [100, 200, 5000]) network.at(time, () => network.paths.suspected(time));
   expect(network.run(1_000_000)).toEqual(['100 ask-active', '200 ask-active', '5000 ask-active']);
 });
 
-test('UDP that goes silent is left for a WebSocket, is asked each minute, and taken again when it answers', () => {
+test('a channel on silent UDP migrates to a WebSocket, challenges UDP every minute, and migrates back when it answers', () => {
   const network = new Network('udp');
   network.udp = false;
   network.at(1000, () => network.paths.suspected(1000));
@@ -90,7 +90,7 @@ test('UDP that goes silent is left for a WebSocket, is asked each minute, and ta
   expect(network.paths.over).toBe('udp');
 });
 
-test('a WebSocket that goes silent is left for another one, or for UDP when that answers first', () => {
+test('a channel on a silent WebSocket migrates to another one, or to UDP if that answers first', () => {
   const network = new Network('websocket');
   network.udp = false;
   network.at(1000, () => {
@@ -115,7 +115,7 @@ test('a WebSocket that goes silent is left for another one, or for UDP when that
   ]);
 });
 
-test('a WebSocket of another network is left at once, also where one has just been opened; UDP is not', () => {
+test('a change of network replaces a WebSocket at once, even a new one, but not UDP', () => {
   const network = new Network('websocket');
   network.udp = false;
   for (const time of [1000, 1100]) network.at(time, () => network.paths.networkChanged(time));
@@ -132,7 +132,7 @@ test('a WebSocket of another network is left at once, also where one has just be
   expect(other.run(10_000)).toEqual([]);
 });
 
-test('what was begun in a network that was left is not waited for', () => {
+test('attempts of an earlier network are not waited for', () => {
   const network = new Network('websocket');
   network.udp = network.webSockets = false;
   network.silence = 10_000;
@@ -144,7 +144,7 @@ test('what was begun in a network that was left is not waited for', () => {
   expect(network.run(9_000)).toEqual(['1000 open-websocket', '1000 ask-udp', '2000 open-websocket', '2000 ask-udp', '2050 migrate']);
 });
 
-test('a channel without ids for another path ends, unless its path has answered again', () => {
+test('a channel without ids for another path ends unless its path has answered again', () => {
   for (const hasAnswered of [false, true]) {
     const network = new Network('websocket');
     network.paths.networkChanged(0);
@@ -156,7 +156,7 @@ test('a channel without ids for another path ends, unless its path has answered 
   }
 });
 
-test('where no WebSocket opens it is tried again after a pause, as long as nothing comes back', () => {
+test('a WebSocket that does not open is retried after a pause while nothing comes back', () => {
   const network = new Network('udp');
   network.udp = network.webSockets = false;
   for (let time = 1000; time <= 20_000; time += 1000) network.at(time, () => network.paths.suspected(time));
@@ -171,7 +171,7 @@ test('where no WebSocket opens it is tried again after a pause, as long as nothi
   ]);
 });
 
-test('a WebSocket that opens when the path has answered again is closed', () => {
+test('a WebSocket that opens after the path has answered again is closed', () => {
   const network = new Network('udp');
   network.at(0, () => {
     network.udp = false;
@@ -185,7 +185,7 @@ test('a WebSocket that opens when the path has answered again is closed', () => 
   expect(network.run(100_000)).toEqual(['0 ask-active', '500 open-websocket', '501 ask-active', '550 close-websocket']);
 });
 
-test('a WebSocket that lingers is not closed while another one is challenged', () => {
+test('a lingering WebSocket is not closed while another one is challenged', () => {
   const network = new Network('websocket');
   network.at(69_540, () => {
     network.udp = false;
@@ -194,7 +194,7 @@ test('a WebSocket that lingers is not closed while another one is challenged', (
   expect(network.run(100_000)).toEqual(['60000 ask-udp', '60050 migrate', '69540 ask-active', '70040 open-websocket', '70090 migrate']);
 });
 
-test('nor does one begin to linger while another one is challenged', () => {
+test('a WebSocket does not begin to linger while another one is challenged', () => {
   const network = new Network('websocket');
   network.webSockets = false;
   network.at(1000, () => network.paths.suspected(1000));
@@ -205,7 +205,7 @@ test('nor does one begin to linger while another one is challenged', () => {
   expect(closed).toEqual(['16500 close-websocket']);
 });
 
-test('a WebSocket that failed is closed, once', () => {
+test('a failed WebSocket is closed once', () => {
   const network = new Network('udp');
   network.udp = network.webSockets = false;
   network.at(0, () => network.paths.suspected(0));

@@ -1,4 +1,4 @@
-/** STUN: published messages, plain Binding, keyed checks, and everything that is none of them. */
+/** STUN: published messages, plain Binding, keyed checks, and everything else. */
 import { describe, expect, test } from 'vitest';
 import { LocalError } from '../../../protocol/errors/index.ts';
 import {
@@ -29,7 +29,7 @@ const sources = [
   { address: '2001:db8:1234:5678:11:2233:4455:6677', port: 1 },
 ];
 
-/** A success response with these attributes in hex. */
+/** Makes a success response with these attributes in hex. */
 function response(...attributes: string[]): Uint8Array {
   const body = attributes.join('');
   return Buffer.from(`0101${(body.length / 2).toString(16).padStart(4, '0')}2112a442${vectors.TRANSACTION}${body}`, 'hex');
@@ -41,7 +41,7 @@ describe('published messages', () => {
   test.each([
     ['RFC 5769 §2.2', vectors.responseV4, sources[0]!],
     ['RFC 5769 §2.3', vectors.responseV6, { ...sources[1]!, port: 32_853 }],
-  ])('%s: the mapped address', (_, answer, mapped) => {
+  ])('%s: the mapped address is decoded', (_, answer, mapped) => {
     expect(isStun(answer)).toBe(true);
     expect(transactionOfAnswer(answer)).toBe(vectors.TRANSACTION);
     expect(readBindingAnswer(answer)).toEqual({ transaction: vectors.TRANSACTION, mapped });
@@ -60,7 +60,7 @@ describe('published messages', () => {
     expect(readBindingAnswer(request)).toBeNull();
   });
 
-  test('integrity covers what it covers in RFC 8489 B.1: everything before, under a length that counts it', () => {
+  test('integrity covers everything before it, under a length that includes it, as in RFC 8489 B.1', () => {
     const { sha256Request: message, sha256Credentials: credentials } = vectors;
     const code = crypto.hmacSha256(crypto.sha256(new TextEncoder().encode(credentials)), message.subarray(0, -36));
     expect(hex(message.subarray(-32))).toBe(hex(code));
@@ -69,7 +69,7 @@ describe('published messages', () => {
     expect(check[3]).toBe(check.length - 20);
   });
 
-  test('our answer carries the bytes of RFC 5769', () => {
+  test('our answer has the bytes of RFC 5769', () => {
     const request = encodeBinding(Buffer.from(vectors.TRANSACTION, 'hex'));
     expect(hex(encodeBindingAnswer(request, sources[0]!))).toBe(hex(response(MAPPED)));
     const mapped = '002000140002a1470113a9faa5d3f179bc25f4b5bed2b9d9';
@@ -78,7 +78,7 @@ describe('published messages', () => {
 });
 
 describe('plain Binding', () => {
-  test('a request is a header, and its answer the address with its transaction id', () => {
+  test('a request is a header only, and its answer has the address and the transaction id', () => {
     const request = encodeBinding(transaction);
     expect(hex(request)).toBe(`000100002112a442${hex(transaction)}`);
     expect(answerPort(request, 7)).toBe(7);
@@ -90,11 +90,11 @@ describe('plain Binding', () => {
     }
   });
 
-  test('RESPONSE-PORT asks for the answer at another port, from 1,024 on, and is no larger than needed (RFC 5780 §7.5)', () => {
+  test('RESPONSE-PORT has the answer sent to another port from 1,024 on, and is no larger than necessary (RFC 5780 §7.5)', () => {
     const request = encodeBindingToPort(50_000, transaction);
     expect(hex(request)).toBe(`000100082112a442${hex(transaction)}00270002c3500000`);
     expect(answerPort(request, 7)).toBe(50_000);
-    // Others count the padding in the length of the attribute.
+    // Some implementations include the padding in the attribute length.
     expect(answerPort(request.with(23, 4), 7)).toBe(50_000);
     for (const [port, expected] of [
       [0, 0],
@@ -110,51 +110,51 @@ describe('plain Binding', () => {
       expect(answerPort(other, 7)).toBe(0);
   });
 
-  test('an IPv4-mapped source is one of IPv4, and a zone is left out', () => {
+  test('an IPv4-mapped source is encoded as IPv4, and a zone is left out', () => {
     const mapped = (address: string) =>
       readBindingAnswer(encodeBindingAnswer(encodeBinding(transaction), { address, port: 1 }))?.mapped.address;
     expect(['::ffff:192.0.2.1', 'fe80::1%eth0'].map(mapped)).toEqual(['192.0.2.1', 'fe80::1']);
   });
 
-  test('our own mistakes are local errors', () => {
+  test('invalid arguments are local errors', () => {
     expect(() => encodeBinding(new Uint8Array(11))).toThrow(LocalError);
     expect(() => encodeBindingAnswer(encodeBinding(transaction), { address: 'localhost', port: 1 })).toThrow(LocalError);
   });
 
   test.each<[string, Uint8Array]>([
     ['no mapped address', response()],
-    ['no mapped address but one behind the integrity', response('000800040000000a', MAPPED)],
+    ['a mapped address only after the integrity', response('000800040000000a', MAPPED)],
     ['port 0', response('0020000800012112e112a643')],
     ['a third family', response('002000080003a147e112a643')],
-    ['a family that is not that of its length', response('002000080002a147e112a643')],
+    ['a family that does not match its length', response('002000080002a147e112a643')],
     ['an address of 5 bytes', response('002000090001a147e112a64300000000')],
-    ['an attribute that ends behind the message', response('802200ff', MAPPED)],
-    ['an attribute behind the address that ends behind the message', response(MAPPED, '802200ff')],
-    ['an address that ends behind the message', response('00200008', '0001a147')],
+    ['an attribute that exceeds the message', response('802200ff', MAPPED)],
+    ['an attribute after the address that exceeds the message', response(MAPPED, '802200ff')],
+    ['an address that exceeds the message', response('00200008', '0001a147')],
     ['an attribute that must be understood', response('7fff0000', MAPPED)],
-    ['a first address that is bad, though the second is good', response('0020000800012112e112a643', MAPPED)],
+    ['an invalid first address, although the second is valid', response('0020000800012112e112a643', MAPPED)],
     ['an error response', Buffer.from(`01110000${hex(response()).slice(8)}`, 'hex')],
-  ])('an answer with %s is none', (_, answer) => {
+  ])('an answer with %s is refused', (_, answer) => {
     expect(readBindingAnswer(answer)).toBeNull();
   });
 
-  test('an answer of another server may have more, and only its first address counts', () => {
+  test('an answer of another server may have more attributes, and only its first address counts', () => {
     const other = '002000080001a147e112a644';
     const answer = response('0001000800018055c0000201', '8022000378797a00', MAPPED, other, '802b000800010d96c0000201');
     expect(readBindingAnswer(answer)?.mapped).toEqual(sources[0]);
   });
 });
 
-describe('what is STUN', () => {
+describe('STUN detection', () => {
   test.each<[string, (bytes: Uint8Array) => Uint8Array]>([
     ['a header cut short', (bytes) => bytes.subarray(0, 19)],
-    ['a byte more', (bytes) => Uint8Array.of(...bytes, 0)],
-    ['a length that is no multiple of 4', (bytes) => withByte(Uint8Array.of(...bytes, 0), 3, 1)],
+    ['an extra byte', (bytes) => Uint8Array.of(...bytes, 0)],
+    ['a length that is not a multiple of 4', (bytes) => withByte(Uint8Array.of(...bytes, 0), 3, 1)],
     ['another cookie', (bytes) => withByte(bytes, 7, 0x43)],
-    ['the first byte of a packet of ours', (bytes) => withByte(bytes, 0, 0x80)],
+    ['the first byte of our own packets', (bytes) => withByte(bytes, 0, 0x80)],
     ['a first byte of 4', (bytes) => withByte(bytes, 0, 4)],
     ['a length that does not fit', (bytes) => withByte(bytes, 3, 4)],
-  ])('%s is not', (_, damage) => {
+  ])('refuses %s', (_, damage) => {
     expect(isStun(damage(encodeBinding(transaction)))).toBe(false);
   });
 });
@@ -174,18 +174,18 @@ describe.each(hosts)('checks over %s', (_, host) => {
     expect(readCheckAnswer(check, key, crypto)).toBeNull();
   });
 
-  test.each(sources)('its answer has its size and transaction id, and the address $address', (source) => {
+  test.each(sources)('its answer has the same size and transaction id, and the address $address', (source) => {
     const answer = encodeCheckAnswer(check, source, key, crypto);
     expect(answer.length).toBe(CHECK_LENGTH);
     expect(transactionOfAnswer(answer)).toBe(hex(transaction));
     expect(readCheckAnswer(answer, key, crypto)).toEqual(source);
     expect(readCheckAnswer(answer, crypto.randomBytes(16), crypto)).toBeNull();
-    // Any reader of STUN understands it.
+    // Any STUN decoder understands it.
     expect(readBindingAnswer(answer)).toEqual({ transaction: hex(transaction), mapped: source });
     expect([tagOfCheck(answer), verifyCheck(answer, key, crypto)]).toEqual([null, false]);
   });
 
-  test('no bit of a check or an answer may change', () => {
+  test('a check or an answer with any bit changed is refused', () => {
     const answers = sources.map((source) => encodeCheckAnswer(check, source, key, crypto));
     for (let bit = 0; bit < 8 * CHECK_LENGTH; bit += 3) {
       expect(verifyCheck(flipped(check, bit), key, crypto)).toBe(false);
@@ -193,14 +193,14 @@ describe.each(hosts)('checks over %s', (_, host) => {
     }
   });
 
-  test('a check cut short or with more behind it is none', () => {
+  test('a check that is cut or extended is refused', () => {
     for (let length = 0; length < CHECK_LENGTH; length++) expect(verifyCheck(check.subarray(0, length), key, crypto)).toBe(false);
     expect(verifyCheck(Uint8Array.of(...check, 0, 0, 0, 0), key, crypto)).toBe(false);
   });
 });
 
 describe('the form of a check', () => {
-  /** A message of the form of a check whose integrity holds, with `bytes` at `at`. */
+  /** Makes a message in the form of a check with valid integrity, with `bytes` at `at`. */
   function sealed(at: number, ...bytes: number[]): Uint8Array {
     const check = encodeCheck(tag, key, transaction, crypto);
     check.set(bytes, at);
@@ -216,17 +216,17 @@ describe('the form of a check', () => {
     ['another attribute than PADDING', sealed(41, 0x24)],
     ['a PADDING of another length', sealed(43, 8)],
     ['MESSAGE-INTEGRITY of SHA-1', sealed(57, 0x08)],
-  ])('%s is refused, though its integrity holds', (_, datagram) => {
+  ])('%s is refused, although its integrity is valid', (_, datagram) => {
     expect(isStun(datagram)).toBe(true);
     expect([tagOfCheck(datagram), verifyCheck(datagram, key, crypto)]).toEqual([null, false]);
   });
 
-  test('a tag in upper case or with other letters names none', () => {
+  test('a tag in upper case or with other letters names no receiver', () => {
     for (const letter of 'AFGg/:`@ \0') expect(tagOfCheck(sealed(24, letter.charCodeAt(0)))).toBeNull();
     expect(tagOfCheck(sealed(24, 0x39))).toBe(`9${hex(tag).slice(1)}`);
   });
 
-  test('our own mistakes are local errors', () => {
+  test('invalid arguments are local errors', () => {
     expect(() => encodeCheck(new Uint8Array(7), key, transaction, crypto)).toThrow(LocalError);
     expect(() => encodeCheck(tag, new Uint8Array(0), transaction, crypto)).toThrow(LocalError);
     expect(() => encodeCheck(tag, key, new Uint8Array(13), crypto)).toThrow(LocalError);

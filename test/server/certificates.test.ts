@@ -1,4 +1,7 @@
-/** A base station over TLS: its document, and its certificate exchanged while 100 devices are attached. Real sockets, real TLS. */
+/**
+ * A base station over TLS: its document, and a change of its certificate while 100 devices are attached. Real sockets,
+ * real TLS.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +20,7 @@ const DEVICES = 100;
 const created = '2026-01-02T03:04:05.678Z';
 const environment = nodeEnvironment();
 
-/** A station with this certificate, and the files it reads. */
+/** Starts a station with this certificate. Returns it with the files that it reads. */
 async function station(first: ServerPair) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-tls-'));
   const files = { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') };
@@ -46,7 +49,7 @@ function proof(port: number, rootCerts: string): StationProof {
   return new StationProof(environment, { host: '127.0.0.1', port, fingerprint: null, rootCerts });
 }
 
-/** A connection that stays, and an answer over it. */
+/** Opens a lasting connection, and gets an answer over it. */
 async function lasting(port: number, ca: string): Promise<{ socket: TLSSocket; health: () => Promise<string> }> {
   const socket = connect({ host: '127.0.0.1', port, ca });
   await new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject));
@@ -59,7 +62,7 @@ async function lasting(port: number, ca: string): Promise<{ socket: TLSSocket; h
   return { socket, health };
 }
 
-/** So many devices, attached. */
+/** Attaches `DEVICES` devices. */
 async function attached(data: string, port: number, pin: string): Promise<Host> {
   const store = await openStore(data);
   await store.addOrganization({ organizationId: 'or', name: null, created });
@@ -85,7 +88,7 @@ async function attached(data: string, port: number, pin: string): Promise<Host> 
   return host;
 }
 
-test('the certificate is exchanged while 100 devices are attached: nothing is cut, and the new one counts from then on', async () => {
+test('a new certificate is used from then on and ends no connection, with 100 devices attached', async () => {
   const [before, after] = [await authority('Before'), await authority('After')];
   const [first, second] = [await serverPair(before), await serverPair(after)];
   const { running, data, write } = await station(first);

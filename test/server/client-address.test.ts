@@ -1,4 +1,4 @@
-/** Where a request comes from: forged and broken headers of proxies, and who is believed. */
+/** The client address of a request: forged and malformed headers of proxies, and which proxies are trusted. */
 import { describe, expect, it, vi } from 'vitest';
 import { ClientAddresses, type ProxyHeader } from '../../server/client-address.ts';
 
@@ -18,14 +18,14 @@ function of(
 describe('X-Forwarded-For', () => {
   it.each([
     ['one hop', '203.0.113.7', '203.0.113.7'],
-    ['what the client made up stands to the left', '127.0.0.1, 203.0.113.7', '203.0.113.7'],
+    ['a forged address to the left', '127.0.0.1, 203.0.113.7', '203.0.113.7'],
     ['a chain of trusted proxies', '203.0.113.7, 10.0.0.2, 10.0.0.3', '203.0.113.7'],
-    ['a chain with a proxy that is not trusted', '203.0.113.7, 198.51.100.1, 10.0.0.3', '198.51.100.1'],
-    ['nothing but trusted ones', '10.0.0.7, 10.0.0.2', '10.0.0.7'],
+    ['a chain with an untrusted proxy', '203.0.113.7, 198.51.100.1, 10.0.0.3', '198.51.100.1'],
+    ['trusted ones only', '10.0.0.7, 10.0.0.2', '10.0.0.7'],
     ['with a port', '203.0.113.7:50000', '203.0.113.7'],
     ['IPv6', '2001:DB8::7', '2001:db8::7'],
     ['IPv6 with brackets and port', '[2001:db8::7]:443', '2001:db8::7'],
-    ['IPv6 that means IPv4', '::ffff:203.0.113.7', '203.0.113.7'],
+    ['IPv4-mapped IPv6', '::ffff:203.0.113.7', '203.0.113.7'],
     ['spaces', ' 203.0.113.7 , 10.0.0.2 ', '203.0.113.7'],
     ['no address', 'unknown', PROXY],
     ['an empty one', '', PROXY],
@@ -40,17 +40,17 @@ describe('X-Forwarded-For', () => {
     expect(of(PROXY, { 'x-forwarded-for': value }).address).toBe(address);
   });
 
-  it('is not there: the proxy counts', () => {
+  it("is missing: the proxy's address counts", () => {
     expect(of(PROXY, {}).address).toBe(PROXY);
     expect(of('::ffff:10.0.0.1', { 'x-forwarded-for': '203.0.113.7' }).address).toBe('203.0.113.7');
   });
 
-  it('counts alone: a forged Forwarded that a proxy passes on does not', () => {
+  it('counts alone: a forged Forwarded that a proxy passes on is ignored', () => {
     expect(of(PROXY, { forwarded: 'for=127.0.0.1', 'x-forwarded-for': '203.0.113.7' }).address).toBe('203.0.113.7');
     expect(of(PROXY, { forwarded: 'for=127.0.0.1' }).address).toBe(PROXY);
   });
 
-  it('of a peer that is not trusted counts for nothing, and is said once', () => {
+  it('of an untrusted peer is ignored, and logged once', () => {
     const { addresses, address, warn } = of('198.51.100.9', { 'x-forwarded-for': '203.0.113.7' });
     addresses.of({ headers: { forwarded: 'for=203.0.113.7' }, socket: { remoteAddress: '198.51.100.9' } });
     expect([address, warn.mock.calls.length]).toEqual(['198.51.100.9', 1]);
@@ -66,7 +66,7 @@ describe('Forwarded', () => {
     ['other parameters', 'proto=https;FOR=203.0.113.7;by=10.0.0.1;host=a', '203.0.113.7'],
     ['IPv6, quoted with port', 'for="[2001:db8::7]:4711"', '2001:db8::7'],
     ['two elements', 'for=127.0.0.1, for=203.0.113.7', '203.0.113.7'],
-    ['a comma in quotes is no end', 'for=127.0.0.1, for=203.0.113.7;host="a,for=127.0.0.9"', '203.0.113.7'],
+    ['a comma in quotes', 'for=127.0.0.1, for=203.0.113.7;host="a,for=127.0.0.9"', '203.0.113.7'],
     ['a chain', 'for=203.0.113.7, for=10.0.0.2', '203.0.113.7'],
     ['escapes', 'for="203\\.0.113.7"', '203.0.113.7'],
     ['unknown', 'for=unknown', PROXY],
@@ -80,7 +80,7 @@ describe('Forwarded', () => {
     ['before an escaped quote', 'for=198.51.100.7;x=", for=203.0.113.9;host="a\\""', PROXY],
     ['before an escaped quote that looks like a value', 'for=198.51.100.7;x=", for=203.0.113.9;host=";y=\\""', PROXY],
     ['before an escape', 'for=198.51.100.7;x="\\, for=203.0.113.9', PROXY],
-    ['what is wrong without quotes stands alone', '=;;\\, for=203.0.113.9', '203.0.113.9'],
+    ['an invalid character without quotes', '=;;\\, for=203.0.113.9', '203.0.113.9'],
     ['an element without end', `for=203.0.113.7;x=${'a'.repeat(65_536)}`, PROXY],
     ['as many spaces', `for=203.0.113.7${' '.repeat(65_536)}`, PROXY],
     ['256 characters', `for=203.0.113.7;x=${'a'.repeat(238)}`, '203.0.113.7'],

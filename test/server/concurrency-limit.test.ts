@@ -1,9 +1,9 @@
-/** The concurrency limit: so many of one key, so many over all, each released alone. */
+/** The concurrency limit: a number of slots per key and in all, each released separately. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ConcurrencyLimit } from '../../server/concurrency-limit.ts';
 
-test('a key takes its share and no more, and another one still has its own', () => {
+test('a key takes at most its share, and another key still has its own', () => {
   const limit = new ConcurrencyLimit({ perKey: 2, total: 10 });
   const release = limit.acquire('a');
   expect([release, limit.acquire('a')].every((each) => each !== null)).toBe(true);
@@ -15,7 +15,7 @@ test('a key takes its share and no more, and another one still has its own', () 
   expect(limit.acquire('a')).toBeNull();
 });
 
-test('all together take the total and no more, and a refusal takes nothing', () => {
+test('all keys together take at most the total, and a refusal takes nothing', () => {
   const limit = new ConcurrencyLimit({ perKey: 2, total: 2 });
   const release = limit.acquire('a')!;
   limit.acquire('b');
@@ -25,12 +25,12 @@ test('all together take the total and no more, and a refusal takes nothing', () 
   expect(limit.acquire('c')).not.toBeNull();
 });
 
-test('once half of all slots are taken a key has its smaller share only: what it holds stays, others get in', () => {
+test('once half of all slots are taken a key has only its smaller share: it keeps its slots, and others get in', () => {
   const limit = new ConcurrencyLimit({ perKey: 4, perKeyAboveHalf: 1, total: 11 });
   const take = (key: string, count: number) => Array.from({ length: count }, () => limit.acquire(key)).map((release) => release !== null);
   const release = limit.acquire('a')!;
   expect(take('a', 3)).toEqual([true, true, true]);
-  // Five of eleven are half.
+  // Half of eleven is five.
   expect(take('b', 2)).toEqual([true, false]);
   expect([take('a', 1), take('c', 2), take('d', 2)]).toEqual([[false], [true, false], [true, false]]);
   release();
@@ -38,7 +38,7 @@ test('once half of all slots are taken a key has its smaller share only: what it
   expect([limit.size, take('j', 1)]).toEqual([11, [false]]);
 });
 
-test('below half a key that is above its smaller share takes more again', () => {
+test('below half a key above its smaller share takes more again', () => {
   const limit = new ConcurrencyLimit({ perKey: 3, perKeyAboveHalf: 1, total: 4 });
   const [release] = [limit.acquire('a')!, limit.acquire('b')];
   expect(limit.acquire('b')).toBeNull();
@@ -46,7 +46,7 @@ test('below half a key that is above its smaller share takes more again', () => 
   expect(limit.acquire('b')).not.toBeNull();
 });
 
-test('a slot is released once, however often it is asked for', () => {
+test('a slot is released only once', () => {
   const limit = new ConcurrencyLimit({ perKey: 1 });
   const release = limit.acquire('a')!;
   release();
@@ -55,13 +55,13 @@ test('a slot is released once, however often it is asked for', () => {
   expect([limit.size, limit.acquire('a')]).toEqual([1, null]);
 });
 
-test('without a total only the share of a key counts', () => {
+test('without a total only the share of a key limits', () => {
   const limit = new ConcurrencyLimit({ perKey: 1 });
   for (let i = 0; i < 1_000; i++) expect(limit.acquire(`key ${i}`)).not.toBeNull();
   expect(limit.size).toBe(1_000);
 });
 
-test('a stranger with one key fills its share, with many keys the total: the next honest one is refused until a slot is released', () => {
+test('a stranger fills its share with one key, and the total with many: an honest client is then refused until a slot is released', () => {
   const limit = new ConcurrencyLimit({ perKey: 4, total: 12 });
   const taken = Array.from({ length: 100 }, () => limit.acquire('stranger'));
   expect(taken.filter((release) => release !== null)).toHaveLength(4);
@@ -74,7 +74,7 @@ test('a stranger with one key fills its share, with many keys the total: the nex
   expect(limit.acquire('honest')).not.toBeNull();
 });
 
-test('whatever comes and goes, the counts are those of the slots taken', () => {
+test('the counts are always those of the taken slots', () => {
   const step = fc.record({ key: fc.constantFrom('a', 'b', 'c'), leaves: fc.boolean() });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {

@@ -1,4 +1,4 @@
-/** What a base station remembers of its start, and whether its certificate proves it. */
+/** What a base station records of its start, and whether its certificate authenticates it. */
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,13 +18,13 @@ afterEach(() => rmSync(directory, { recursive: true }));
 test.each<[string, LastStart]>([
   ['alone', start],
   ['with all', { ...start, host: '192.0.2.1', url: 'https://station.example:4433', tlsProves: true }],
-])('a start %s is remembered', async (_, value) => {
+])('a start %s is recorded', async (_, value) => {
   expect(await readLastStart(directory)).toBeUndefined();
   await rememberStart(directory, value);
   expect(await readLastStart(directory)).toEqual(value);
 });
 
-test('the same start writes nothing: a full disk is in no way', async () => {
+test('the same start writes nothing, so it works with a full disk', async () => {
   await rememberStart(directory, start);
   const before = statSync(join(directory, 'station.json'));
   await rememberStart(directory, { ...start });
@@ -46,7 +46,7 @@ test.each(['{', 'null', '[]', '{"Fingerprint": "x", "Port": 1}', '{"Port": 1}'])
 describe('a certificate', () => {
   const names = ['station.example', '192.0.2.1'];
 
-  test('proves its names by a root that is trusted, with what is between', async () => {
+  test('proves its names by a trusted root, with intermediate certificates', async () => {
     const root = await authority('root');
     const between = await authority('between', root);
     const { cert } = await serverPair(between, { names, chain: [between] });
@@ -60,7 +60,7 @@ describe('a certificate', () => {
     expect(provesHost(incomplete, names[0]!, Date.now(), [root.pem])).toBe(false);
   });
 
-  test('that signed itself, or that another host vouches for, proves nothing', async () => {
+  test('proves nothing when self-signed or issued by another authority', async () => {
     const { cert } = await serverPair(undefined, { names });
     expect(provesHost(cert, names[0]!, Date.now())).toBe(false);
     const root = await authority('root');

@@ -1,4 +1,4 @@
-/** The command as a person starts it, in processes of its own; it needs what `npm run build` makes. */
+/** The command as a user starts it, in separate processes. Needs the results of `npm run build`. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ async function record(port: number, organization: string, key: string, secret: s
   });
 }
 
-test('administration beside a running base station counts at once, and what was acknowledged outlives SIGKILL', async () => {
+test('changes by administration beside a running base station count at once, and acknowledged ones survive SIGKILL', async () => {
   const first = await basestation();
   const added = JSON.parse((await admin('apikey', 'add', 'ak-1', '--json')).stdout);
   expect((await record(first.listening.port, added.organizationId, 'ak-1', added.secret)).status).toBe(200);
@@ -56,7 +56,7 @@ test('administration beside a running base station counts at once, and what was 
   expect((await record(second.listening.port, added.organizationId, 'ak-1', added.secret)).status).toBe(401);
 });
 
-test('SIGTERM ends it with 0 and a last line; a second one on the same directory is refused with one', async () => {
+test('SIGTERM ends it with status 0 and a last line; a second one on the same directory is refused with one line', async () => {
   const { station } = await basestation();
   const refused = await svc('basestation', '--port', '0').ended;
   expect(refused).toMatchObject({ code: 1, stdout: '' });
@@ -65,7 +65,7 @@ test('SIGTERM ends it with 0 and a last line; a second one on the same directory
   expect(JSON.parse(station.lines.at(-1)!)).toEqual({ event: 'closed' });
 });
 
-test('several administrations on a new directory at the same time all hold', async () => {
+test('several administration commands on a new directory at the same time all succeed', async () => {
   const products = slice(['pr-1', 'pr-2', 'pr-3', 'pr-4'], 3);
   const results = await Promise.all(products.map((product) => svc('admin', 'product', 'add', product).ended));
   for (const { code, stderr } of results) expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

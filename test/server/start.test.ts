@@ -1,4 +1,4 @@
-/** A whole base station in one process, and `svc basestation` around it. */
+/** A whole base station in one process, and the command `svc basestation`. */
 
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { once } from 'node:events';
@@ -66,10 +66,10 @@ async function ownAddress(): Promise<string | undefined> {
     .find((each) => each?.family === 'IPv4' && !each.internal)?.address;
 }
 
-/** Anything may take a port that was free a moment ago: so often is that tried again. */
+/** Number of tries, since another process may take a port that was free a moment ago. */
 const TRIES = 20;
 
-/** One whose STUN found its ports free. */
+/** Starts a base station whose STUN finds its ports free. */
 async function startWithStun(settings: Partial<StationSettings>): Promise<RunningBasestation> {
   for (let tries = 0; tries < TRIES; tries++) {
     const station = await start({ host: '127.0.0.1', settings: { connections: 16, ...settings } });
@@ -79,7 +79,7 @@ async function startWithStun(settings: Partial<StationSettings>): Promise<Runnin
   throw new Error(`STUN found its ports taken ${TRIES} times`);
 }
 
-/** Asks from a socket of its own. @returns the answer, and where it came from */
+/** Asks from a separate socket. @returns the answer, and its source */
 async function askStun(address: string, port: number) {
   const socket = createSocket('udp4');
   try {
@@ -94,7 +94,7 @@ async function askStun(address: string, port: number) {
 }
 
 describe('startBasestation', () => {
-  test('says while it runs which devices are attached, and remembers how it was started', async () => {
+  test('reports attached devices while it runs, and records how it was started', async () => {
     const data = join(parent, 'data');
     const station = await start({ data, host: '127.0.0.1', url: 'https://localhost:7000' });
     expect(await readStatus(data)).toEqual({ attached: [] });
@@ -111,7 +111,7 @@ describe('startBasestation', () => {
     expect(await readStatus(data)).toBeNull();
   });
 
-  test('UDP and HTTP answer on one port number, which the system chose', async () => {
+  test('serves UDP and HTTP on one port number, chosen by the system', async () => {
     const station = await start();
     expect(station.http).toEqual({ host: '127.0.0.1', port: station.port, secure: false });
     expect(await (await fetch(`http://127.0.0.1:${station.port}/health`)).json()).toEqual({ status: 'ok' });
@@ -122,7 +122,7 @@ describe('startBasestation', () => {
     await client.close();
   });
 
-  test('STUN answers on the port after its own, as long as it runs', async () => {
+  test('answers STUN on the port after its own, while it runs', async () => {
     const station = await startWithStun({});
     expect(station.stun).toEqual([{ port: station.port + 1, responsePort: true }]);
     const { mapped, own, from } = await askStun('127.0.0.1', station.port + 1);
@@ -135,8 +135,8 @@ describe('startBasestation', () => {
     again.close();
   });
 
-  // Elsewhere 127.0.0.2 is no address of the machine.
-  test.runIf(process.platform === 'linux')('STUN at a second address answers from there', async () => {
+  // On other systems 127.0.0.2 is not an address of the machine.
+  test.runIf(process.platform === 'linux')('answers STUN at a second address from there', async () => {
     const station = await startWithStun({ stunAddress: '127.0.0.2' });
     const port = station.port + 2;
     expect(station.stun).toEqual([
@@ -146,13 +146,13 @@ describe('startBasestation', () => {
     expect((await askStun('127.0.0.2', port)).from).toMatchObject({ address: '127.0.0.2', port });
   });
 
-  test('settings of STUN that mean nothing are refused before anything is opened', async () => {
+  test('refuses meaningless STUN settings before anything is opened', async () => {
     const wrong = start({ host: '127.0.0.1', settings: { stunAddress: '127.0.0.1' } });
     await expect(wrong).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('give STUN a second one') });
     expect(existsSync(join(parent, 'data'))).toBe(false);
   });
 
-  test('names its key and its UDP port at /.well-known/svc, in clear and over TLS', async () => {
+  test('names its key and its UDP port at /.well-known/svc, over HTTP and HTTPS', async () => {
     const clear = await start();
     const { expires, ...named } = (await (await fetch(`http://127.0.0.1:${clear.port}/.well-known/svc`)).json()) as { expires: string };
     expect(named).toEqual({ fingerprint: clear.fingerprint, port: clear.port });
@@ -163,7 +163,7 @@ describe('startBasestation', () => {
     expect(JSON.parse(new TextDecoder().decode(answer.body))).toMatchObject({ fingerprint: secure.fingerprint, port: secure.port });
   });
 
-  test('a certificate that is exchanged cuts no connection, and new ones see it', async () => {
+  test('uses a changed certificate for new connections, and ends no old ones', async () => {
     const root = await authority('Root');
     const tls = { certFile: join(parent, 'cert.pem'), keyFile: join(parent, 'key.pem') };
     const install = async (): Promise<void> => {
@@ -192,7 +192,7 @@ describe('startBasestation', () => {
     agent.destroy();
   });
 
-  test('REST without TLS is on loopback only, where WebSockets are everywhere; with TLS both are on all addresses', async () => {
+  test('serves REST without TLS only on loopback, WebSockets on all addresses, and with TLS both on all', async () => {
     const clear = await start();
     const own = await ownAddress();
     if (own !== undefined) {
@@ -205,7 +205,7 @@ describe('startBasestation', () => {
     if (own !== undefined) expect(await connects(own, secure.port)).toBe(true);
   });
 
-  test('an HTTP address of its own is warned about, unless it is loopback', async () => {
+  test('warns of a separate HTTP address, unless it is loopback', async () => {
     const warn = vi.fn();
     await start({ httpHost: '0.0.0.0', log: { ...silentLog, warn } });
     expect(warn).toHaveBeenCalledWith(expect.stringContaining('in clear'), { host: '0.0.0.0' });
@@ -221,7 +221,7 @@ describe('startBasestation', () => {
     expect([second.port, second.fingerprint]).toEqual([first.port, first.fingerprint]);
   });
 
-  test('a second one on the same directory, and a taken port of either kind, are refused with one line', async () => {
+  test('refuses a directory in use, and a port in use of either kind, with one line', async () => {
     const first = await start();
     await expect(start()).rejects.toMatchObject({ code: 'IN_USE' });
     await expect(start({ data: join(parent, 'b'), port: first.port })).rejects.toMatchObject({ code: 'PORT_IN_USE' });
@@ -234,7 +234,7 @@ describe('startBasestation', () => {
     expect((await start({ data: join(parent, 'c'), port: 0 })).port).toBeGreaterThan(0);
   });
 
-  test('addresses and files that cannot be used are refused with one line', async () => {
+  test('refuses unusable addresses and files with one line', async () => {
     await expect(start({ host: 'localhost' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(start({ host: '192.0.2.1' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(start({ httpHost: '192.0.2.1' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
@@ -248,7 +248,7 @@ describe('startBasestation', () => {
 });
 
 describe('svc basestation', () => {
-  /** Both streams, and `all` as they come. */
+  /** Both streams, and `all` in order of arrival. */
   async function svc(...words: string[]): Promise<{ code: number; out: string; err: string; all: string }> {
     const captured = { out: '', err: '', all: '' };
     const spies = (['stdout', 'stderr'] as const).map((name) =>
@@ -286,7 +286,7 @@ describe('svc basestation', () => {
     );
   });
 
-  test('says first that it is ready, then what it warns of, then how a device joins', async () => {
+  test('prints first that it is ready, then its warnings, then how a device joins', async () => {
     const data = join(parent, 'data');
     const { all, err } = await svc('--data', data, '--port', '0', '--stun-port', '0', '--http-host', '0.0.0.0', '--log-level', 'warn');
     expect(err).toContain('HTTP without TLS outside this machine');
@@ -295,7 +295,7 @@ describe('svc basestation', () => {
     expect(all.startsWith('base station ready')).toBe(true);
   });
 
-  test('a UDP port in use names the option', async () => {
+  test('names the option for a UDP port in use', async () => {
     const taken = createSocket('udp4').bind(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address();
@@ -305,7 +305,7 @@ describe('svc basestation', () => {
     expect(err).toMatch(new RegExp(`^svc: UDP port ${port} is in use: [^\n]* --port, [^\n]*\n$`));
   });
 
-  test('--url is remembered until --no-url', async () => {
+  test('keeps --url until --no-url', async () => {
     const data = join(parent, 'data');
     const kept = async (...words: string[]) => {
       expect((await svc('--data', data, '--port', '0', '--stun-port', '0', '--log-level', 'error', ...words)).code).toBe(0);
@@ -315,7 +315,7 @@ describe('svc basestation', () => {
     expect([await kept(), await kept('--url', url), await kept(), await kept('--no-url')]).toEqual([null, url, url, null]);
   });
 
-  test.runIf(process.platform === 'linux')('names the ports of STUN in a line of its own', async () => {
+  test.runIf(process.platform === 'linux')('names the STUN ports in a separate line', async () => {
     for (let tries = 1; ; tries++) {
       const free = await startWithStun({ stunAddress: '127.0.0.2' });
       await free.close();
@@ -346,7 +346,7 @@ describe('svc basestation', () => {
     [2, ['--data', 'x', '--host', 'localhost']],
     [2, ['--data', 'x', '--http-host', 'foo']],
     [2, ['--data', 'x', '--connections', '5', '--connections-per-address', '99']],
-  ])('exit %i with one line: %j', async (code, words) => {
+  ])('exits with %i and one line: %j', async (code, words) => {
     const result = await svc(...words);
     expect(result).toMatchObject({ code, out: '' });
     expect(result.err).toMatch(/^svc: [^\n]+\n$/);

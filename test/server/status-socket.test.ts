@@ -1,4 +1,4 @@
-/** What a running base station says of itself in its data directory. */
+/** The status of a running base station, through a socket in its data directory. */
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -23,7 +23,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-test('is read while it runs, by many at once, and by this user only', async () => {
+test('the status is readable while it runs, by many readers at once, and by this user only', async () => {
   stop = await serveStatus(directory, log, () => ({ attached }));
   expect(statSync(join(directory, 'basestation.sock')).mode & 0o777).toBe(0o600);
   const all = await Promise.all(Array.from({ length: 8 }, () => readStatus(directory)));
@@ -33,20 +33,20 @@ test('is read while it runs, by many at once, and by this user only', async () =
   expect(existsSync(join(directory, 'basestation.sock'))).toBe(false);
 });
 
-test('more devices than a socket takes at once come whole', async () => {
+test('a status with more devices than a socket takes at once is complete', async () => {
   const many = Array.from({ length: 10_000 }, (_, index) => ({ ...attached[0]!, deviceId: `de-${index}` }));
   stop = await serveStatus(directory, log, () => ({ attached: many }));
   expect((await readStatus(directory))?.attached).toHaveLength(10_000);
 });
 
-test('what a killed process left is replaced', async () => {
+test('the socket of a killed process is replaced', async () => {
   writeFileSync(join(directory, 'basestation.sock'), '');
   expect(await readStatus(directory)).toBeNull();
   stop = await serveStatus(directory, log, () => ({ attached: [] }));
   expect(await readStatus(directory)).toEqual({ attached: [] });
 });
 
-test('where no socket can be made the base station runs without', async () => {
+test('the base station runs without a socket if none can be made', async () => {
   const long = join(directory, 'x'.repeat(100));
   stop = await serveStatus(long, log, () => ({ attached }));
   expect(lines.join('')).toContain('too long for a socket');
@@ -54,14 +54,14 @@ test('where no socket can be made the base station runs without', async () => {
   expect([await readStatus(long), await readStatus(join(directory, 'missing'))]).toEqual([null, null]);
 });
 
-test.each(['', '{', 'null', '{"attached": 1}', '{"attached": [{"productId": 1}]}', '[]'])('%j is no status', async (text) => {
+test.each(['', '{', 'null', '{"attached": 1}', '{"attached": [{"productId": 1}]}', '[]'])('%j is not a valid status', async (text) => {
   const server: Server = createServer((socket) => socket.end(text));
   stop = () => void server.close();
   await new Promise<void>((resolve) => server.listen(join(directory, 'basestation.sock'), resolve));
   expect(await readStatus(directory)).toBeNull();
 });
 
-test('programs that hold connections open keep others out for five seconds, and the base station goes on', async () => {
+test('programs that hold connections open keep others out for five seconds, and the base station continues', async () => {
   const many = Array.from({ length: 50_000 }, (_, index) => ({ ...attached[0]!, deviceId: `de-${index}` }));
   stop = await serveStatus(directory, log, () => ({ attached: many }));
   const held = await Promise.all(Array.from({ length: 16 }, () => holding(join(directory, 'basestation.sock'))));
@@ -70,7 +70,7 @@ test('programs that hold connections open keep others out for five seconds, and 
   await vi.waitFor(async () => expect((await readStatus(directory))?.attached).toHaveLength(50_000));
 });
 
-/** Connected, and reads nothing. */
+/** Connects and reads nothing. */
 async function holding(path: string): Promise<Socket> {
   const socket = connect(path).pause();
   await once(socket, 'connect');

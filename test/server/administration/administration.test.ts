@@ -1,6 +1,6 @@
 /**
- * Administration as a REST interface or a dashboard calls it: without the command line, over the base station's store and over a second implementation.
- * Time and randomness are the test's.
+ * Administration as a REST interface or a dashboard uses it: without the command line, over the base station's store
+ * and over a second implementation. The test sets time and randomness.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -53,7 +53,7 @@ const account = {
   token_uri: 'https://oauth2.example/token',
 };
 
-/** What a REST interface makes of an error: a status by its code, and the kind of the refusal where there is one. */
+/** Maps an error as a REST interface does: a status by its code, and the kind of refusal if there is one. */
 async function answer(call: Promise<unknown>): Promise<{ status: number; kind?: Refusal['kind']; message: string }> {
   const error: unknown = await call.then(
     () => null,
@@ -91,7 +91,7 @@ describe.each<[string, () => Promise<Store>]>([
   afterEach(() => store.close());
 
   describe('ids, names and defaults', () => {
-    test('an id that is left out is random behind its prefix, a name that is left out null, the time the clock says', async () => {
+    test('an omitted id is random after its prefix, an omitted name is null, and the time is that of the clock', async () => {
       expect(await addOrganization(administration, {})).toEqual({ organizationId: 'or-aaaaaaaa', name: null, created });
       const product = await addProduct(administration, { name: 'Sensor' });
       expect(product).toEqual({ productId: 'pr-bbbbbbbb', organizationId: 'or-aaaaaaaa', name: 'Sensor', created });
@@ -100,7 +100,7 @@ describe.each<[string, () => Promise<Store>]>([
       expect(await store.device(product.productId, device.deviceId)).toEqual({ ...device, organizationId: 'or-aaaaaaaa' });
     });
 
-    test('the organization makes itself once, is the default while it is alone, and has to be named afterwards', async () => {
+    test('an organization is created by default once, is the default while it is the only one, and must be named afterwards', async () => {
       await addProduct(administration, { productId: 'pr-1' });
       const [only, ...others] = await store.organizations();
       expect([only?.name, others]).toEqual(['default', []]);
@@ -121,7 +121,7 @@ describe.each<[string, () => Promise<Store>]>([
       });
     });
 
-    test('a refused value makes nothing, not even the default organization', async () => {
+    test('a refused value creates nothing, not even the default organization', async () => {
       const calls = [
         () => addOrganization(administration, { organizationId: 'a.b' }),
         () => addOrganization(administration, { name: 'two\nlines' }),
@@ -152,8 +152,8 @@ describe.each<[string, () => Promise<Store>]>([
     });
   });
 
-  describe('taken and missing', () => {
-    test('an id that is taken is a conflict, a missing owner not found', async () => {
+  describe('conflicts and missing records', () => {
+    test('a taken id is a conflict, a missing owner is not found', async () => {
       await addProduct(administration, { productId: 'pr-1' });
       await addDevice(administration, { productId: 'pr-1', deviceId: 'de-1' });
       expect(await answer(addProduct(administration, { productId: 'pr-1' }))).toEqual({
@@ -165,7 +165,7 @@ describe.each<[string, () => Promise<Store>]>([
       expect(await answer(addServerKey(administration, { productIds: ['pr-2'] }))).toMatchObject({ status: 404 });
     });
 
-    test('what is not there cannot be changed or removed', async () => {
+    test('a missing record cannot be changed or removed', async () => {
       await addProduct(administration, { productId: 'pr-1' });
       const device = { productId: 'pr-1', deviceId: 'de-x' };
       const calls: [() => Promise<unknown>, string][] = [
@@ -183,7 +183,7 @@ describe.each<[string, () => Promise<Store>]>([
       for (const [call, message] of calls) expect(await answer(call())).toEqual({ status: 404, kind: 'not-found', message });
     });
 
-    test('what others belong to goes only by force, and takes them along', async () => {
+    test('a record that owns others is removed only by force, and with them', async () => {
       await addOrganization(administration, { organizationId: 'or-a' });
       await addProduct(administration, { productId: 'pr-1' });
       await addDevice(administration, { productId: 'pr-1', deviceId: 'de-1' });
@@ -206,7 +206,7 @@ describe.each<[string, () => Promise<Store>]>([
   });
 
   describe('devices', () => {
-    test('a fingerprint is kept in lower case, when it is added and when it is changed', async () => {
+    test('a fingerprint is stored in lower case when it is added or changed', async () => {
       await addProduct(administration, { productId: 'pr-1' });
       const device = await addDevice(administration, { productId: 'pr-1', fingerprint: fingerprint.toUpperCase() });
       expect(device.fingerprint).toBe(fingerprint);
@@ -219,7 +219,7 @@ describe.each<[string, () => Promise<Store>]>([
   });
 
   describe('secrets', () => {
-    test('a server key is told once, kept as a hash, and can be removed by key or by id', async () => {
+    test('a server key is returned once, stored as a hash, and can be removed by key or by id', async () => {
       await addProduct(administration, { productId: 'pr-1' });
       const own = await addServerKey(administration, { serverKey: 'sk-1234567890abcdef', productIds: ['pr-1'], name: 'app' });
       const made = await addServerKey(administration, {});
@@ -234,7 +234,7 @@ describe.each<[string, () => Promise<Store>]>([
       expect(await serverKeys(administration)).toEqual([]);
     });
 
-    test('an API key has its id as its name, each action once, and a secret that only its hash is kept of', async () => {
+    test('an API key has its id as default name, each action once, and a secret that is stored only as a hash', async () => {
       const { record, secret } = await addApiKey(administration, {
         apikeyId: 'ak-1',
         actions: ['svc:read', 'svc:read'],
@@ -266,7 +266,7 @@ describe.each<[string, () => Promise<Store>]>([
       expect(await pushCredentials(administration)).toEqual([]);
     });
 
-    test('a service is sealed under its id, attached from the start or later, and shown without its secret', async () => {
+    test('a service is sealed under its id, attached at once or later, and listed without its secret', async () => {
       for (const productId of ['pr-1', 'pr-2']) await addProduct(administration, { productId });
       const added = await addService(administration, { url: 'HTTPS://S.example:443/hook', serviceId: 'se-1', productIds: ['pr-2'] });
       expect(added.record).toMatchObject({ url: 'https://s.example/hook', timeout: 10_000, allowPrivate: false, name: null });
@@ -289,7 +289,7 @@ describe.each<[string, () => Promise<Store>]>([
       ['https://127.0.0.1', 'private-address'],
       ['https://[::1]/', 'private-address'],
       ['https://2130706433', 'private-address'],
-    ])('%s is refused as %s, and taken where the operator allows it', async (url, kind) => {
+    ])('%s is refused as %s, and accepted when the operator allows it', async (url, kind) => {
       expect(await answer(addService(administration, { url }))).toMatchObject({ status: 400, kind });
       expect((await addService(administration, { url, allowPrivate: true })).record.allowPrivate).toBe(true);
     });

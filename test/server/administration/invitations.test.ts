@@ -1,4 +1,4 @@
-/** Invitations as a command or a dashboard makes them. Time and randomness are the test's. */
+/** Invitations as a command or a dashboard makes them. The test sets time and randomness. */
 import { beforeEach, expect, test } from 'vitest';
 import {
   type Administration,
@@ -35,7 +35,7 @@ beforeEach(() => {
 
 const invite = (request: Partial<NewInvitationRequest> = {}) => inviteDevice(administration, { maker: 'ann', ...request });
 
-test('the first one makes organization and product; the token stands nowhere', async () => {
+test('the first invitation creates organization and product, and its token is not stored', async () => {
   const { invitation, token, productMade } = await invite();
   expect(productMade).toBe(true);
   expect(invitation).toEqual({
@@ -63,13 +63,13 @@ test.each<[string, Partial<NewInvitationRequest>]>([
   ['no product id', { productId: 'no id' }],
   ['no device id', { productId: 'pr-1', deviceId: 'no id' }],
   ['ids that are too long together', { productId: 'p'.repeat(59), deviceId: 'de-1' }],
-  ['no room for an id that is made up', { productId: 'p'.repeat(52) }],
-])('%s is refused, and nothing is made', async (_, request) => {
+  ['no room for a generated id', { productId: 'p'.repeat(52) }],
+])('an invitation with %s is refused, and nothing is created', async (_, request) => {
   await expect(invite(request)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', refusal: { kind: 'invalid' } });
   expect([await store.products(), await store.invitations.all()]).toEqual([[], []]);
 });
 
-test('many products are named in part', async () => {
+test('the refusal names some of many products', async () => {
   for (let number = 1; number <= 7; number++) await invite({ productId: `pr-${number}` });
   await expect(invite()).rejects.toMatchObject({
     refusal: { kind: 'several-products' },
@@ -77,7 +77,7 @@ test('many products are named in part', async () => {
   });
 });
 
-test('a product full of open invitations refuses one more, until one is revoked', async () => {
+test('a product with the most open invitations refuses one more until one is revoked', async () => {
   for (let count = 0; count < 1_000; count++) await invite();
   await expect(invite()).rejects.toMatchObject({ refusal: { kind: 'too-many' }, message: 'product pr-home has 1000 open invitations' });
   await invite({ productId: 'pr-other' });
@@ -89,7 +89,7 @@ test('a product full of open invitations refuses one more, until one is revoked'
   expect(await invitations(administration)).toHaveLength(1);
 });
 
-test('used ones are shown for 30 days', async () => {
+test('used invitations are listed for 30 days', async () => {
   const { token } = await invite();
   const use = { deviceId: 'de-1', fingerprint, address: '192.0.2.1', time: new Date(now).toISOString() };
   await store.invitations.redeem({ tokenHash: hashToken(token), ...use });
@@ -99,7 +99,7 @@ test('used ones are shown for 30 days', async () => {
   expect(await invitations(administration)).toEqual([]);
 });
 
-test('one is revoked by digits that are its alone, and while it is open', async () => {
+test('an open invitation is revoked by digits that only it has', async () => {
   const { token, invitation } = await invite();
   const { invitationId } = invitation;
   await expect(revokeInvitation(administration, invitationId.slice(0, 5))).rejects.toMatchObject({ refusal: { kind: 'invalid' } });
@@ -125,7 +125,7 @@ test('one is revoked by digits that are its alone, and while it is open', async 
   );
 });
 
-test('those of one maker are taken back, the others stay', async () => {
+test('the invitations of one maker are revoked, and others stay', async () => {
   for (const maker of ['svc basestation', 'ann']) await invite({ maker });
   await revokeInvitationsOf(administration, 'svc basestation');
   expect((await invitations(administration)).map(({ maker, revoked }) => [maker, revoked])).toEqual([

@@ -33,14 +33,14 @@ describe('ipAllowed', () => {
     expect(ipAllowed(['198.51.100.1', entry, '2001:db8:5::/48'], peer)).toBe(allowed);
   });
 
-  test('admits nobody by an empty list, a broken entry or a broken peer', () => {
+  test('admits no address by an empty list, a malformed entry or a malformed peer address', () => {
     expect(ipAllowed([], '127.0.0.1')).toBe(false);
     expect(ipAllowed(['127.0.0.1/33', 'localhost', ''], '127.0.0.1')).toBe(false);
     for (const peer of ['', 'localhost', '127.0.0.1:80', '127.1', '%eth0']) expect(ipAllowed(['0.0.0.0/0', '::/0'], peer)).toBe(false);
   });
 });
 
-test.each(['1.2.3.4', '1.2.3.4/0', '1.2.3.4/32', '::', '::1/128', '2001:db8::/32', '::ffff:1.2.3.4/96'])('%s is an entry', (text) => {
+test.each(['1.2.3.4', '1.2.3.4/0', '1.2.3.4/32', '::', '::1/128', '2001:db8::/32', '::ffff:1.2.3.4/96'])('%s is a valid entry', (text) => {
   expect(isIpEntry(text)).toBe(true);
 });
 
@@ -58,6 +58,6 @@ test.each([
   'host',
   '01.2.3.4',
   '*',
-])('%j is no entry', (text) => {
+])('%j is not a valid entry', (text) => {
   expect(isIpEntry(text)).toBe(false);
 });

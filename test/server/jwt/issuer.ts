@@ -1,10 +1,10 @@
-/** An issuer of tokens as tests need it: keys, the set it publishes, tokens of any shape. */
+/** An issuer of tokens for tests: keys, the published set, tokens of any shape. */
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
 import type { JwtApp } from '../../../server/jwt/key-sets.ts';
 
 export const ISSUER = 'https://login.example';
 export const AUDIENCE = 'svc';
-/** Unix ms of the tests. */
+/** Time of the tests, Unix ms. */
 export const NOW = Date.parse('2026-01-02T03:04:05Z');
 
 export interface IssuerKey {
@@ -19,7 +19,7 @@ export async function issuerKey(kid: string, alg = 'ES256'): Promise<IssuerKey> 
   return { kid, alg, privateKey, jwk: { ...(await exportJWK(publicKey)), kid } };
 }
 
-/** Claims of a token for pr-1.de-1 that is good for an hour. */
+/** Claims of a token for pr-1.de-1 that is valid for an hour. */
 export function goodClaims(): JWTPayload {
   return { iss: ISSUER, aud: AUDIENCE, exp: NOW / 1000 + 3600, svc_ids: 'pr-1.de-1' };
 }

@@ -1,4 +1,4 @@
-/** How the keys of issuers are fetched and kept, with issuers that do not behave. */
+/** How the keys of issuers are fetched and cached, also with misbehaving issuers. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { RemoteError } from '../../../protocol/errors/index.ts';
 import { KeySets } from '../../../server/jwt/key-sets.ts';
@@ -19,7 +19,7 @@ let sets: KeySets;
 let asked: HttpGetRequest[];
 let warnings: string[];
 let addresses: string[];
-/** What the issuer does. */
+/** The issuer's answer. */
 let answer: (request: HttpGetRequest) => Promise<HttpAnswer>;
 
 function json(keys: unknown[], cacheControl?: string): HttpAnswer {
@@ -55,7 +55,7 @@ async function pass(time: number): Promise<void> {
   await sim.run(time);
 }
 
-describe('are kept', () => {
+describe('keys of issuers', () => {
   test.each<[string | undefined, number]>([
     [undefined, 5 * MINUTE],
     ['max-age=0', 5 * MINUTE],
@@ -67,7 +67,7 @@ describe('are kept', () => {
     ['no-store, max-age=3600', 5 * MINUTE],
     ['max-age=-1', 5 * MINUTE],
     ['rubbish', 5 * MINUTE],
-  ])('where Cache-Control is %s: %i ms', async (cacheControl, lifetime) => {
+  ])('are cached, with Cache-Control %s, for %i ms', async (cacheControl, lifetime) => {
     answer = async () => json([{ ...EC, kid: 'one' }], cacheControl);
     await get();
     await pass(lifetime - 1);
@@ -78,19 +78,19 @@ describe('are kept', () => {
     expect(asked).toHaveLength(2);
   });
 
-  test('one request at a time, shared by all who wait', async () => {
+  test('are fetched by one request at a time, which all callers share', async () => {
     const results = await sim.settle(Promise.all(Array.from({ length: 50 }, () => sets.of(app))));
     expect([results.every((set) => has(set)), asked.length]).toEqual([true, 1]);
   });
 
-  test('for each app, and anew when its URL is another', async () => {
+  test('are fetched per app, and again when its URL changes', async () => {
     await get();
     await sim.settle(sets.of(jwtApp({}, 'ap-other')));
     await sim.settle(sets.of(jwtApp({ jwksUri: `${ISSUER}/moved` })));
     expect(asked.map(({ url }) => url.pathname)).toEqual(['/keys', '/keys', '/moved']);
   });
 
-  test('a withdrawn key is gone when the time is over', async () => {
+  test('are dropped after that time when withdrawn', async () => {
     expect(has(await get())).toBe(true);
     answer = async () => json([{ ...EC, kid: 'two' }]);
     await pass(5 * MINUTE);
@@ -100,16 +100,16 @@ describe('are kept', () => {
 });
 
 describe('a token with an unknown key', () => {
-  test('asks again, at most each 30 s', async () => {
+  test('causes another request, every 30 s at most', async () => {
     for (let second = 0; second < 95; second++) {
       await get((await get())!);
       await pass(1_000);
     }
-    // At 0, and 30, 60 and 90 s later.
+    // At 0, 30, 60 and 90 s.
     expect(asked).toHaveLength(4);
   });
 
-  test('finds a key that the issuer has now', async () => {
+  test('finds a key that the issuer has added', async () => {
     const first = await get();
     answer = async () =>
       json([
@@ -121,7 +121,7 @@ describe('a token with an unknown key', () => {
     expect(has(await get(first!), 'two')).toBe(true);
   });
 
-  test('of a set that was replaced meanwhile gets the new one without asking', async () => {
+  test('gets a set that was replaced meanwhile without a request', async () => {
     const first = await get();
     await pass(5 * MINUTE);
     const second = await get();
@@ -135,13 +135,13 @@ const failures: [string, () => Promise<HttpAnswer>, RegExp][] = [
   ['does not answer in time', () => Promise.reject(new RemoteError('TIMEOUT', 'no answer in time')), /no answer in time/],
   ['answers 500', async () => ({ ...json([]), status: 500 }), /answered 500/],
   ['redirects', async () => ({ ...json([]), status: 302, headers: { location: 'http://169.254.169.254/' } }), /answered 302/],
-  ['gives more than 64 KiB', async () => ({ ...json([EC]), cut: true }), /more than 65536 bytes/],
-  ['gives HTML', async () => ({ ...json([]), body: new TextEncoder().encode('<html>') }), /not return a JWK Set/],
-  ['gives 10,000 keys', async () => json(Array(10_000).fill(EC)), /more than 100 keys/],
+  ['sends more than 64 KiB', async () => ({ ...json([EC]), cut: true }), /more than 65536 bytes/],
+  ['sends HTML', async () => ({ ...json([]), body: new TextEncoder().encode('<html>') }), /not return a JWK Set/],
+  ['sends 10,000 keys', async () => json(Array(10_000).fill(EC)), /more than 100 keys/],
 ];
 
 describe.each(failures)('an issuer that %s', (_, failing, reason) => {
-  test('gives no keys, and is asked again after 30 s', async () => {
+  test('provides no keys, and is asked again after 30 s', async () => {
     answer = failing;
     expect(await get()).toBeNull();
     await pass(29_999);
@@ -153,7 +153,7 @@ describe.each(failures)('an issuer that %s', (_, failing, reason) => {
     expect(has(await get())).toBe(true);
   });
 
-  test('leaves the last good keys for 24 hours', async () => {
+  test('leaves the last valid keys in use for 24 hours', async () => {
     const good = await get();
     answer = failing;
     await pass(24 * HOUR);
@@ -163,8 +163,8 @@ describe.each(failures)('an issuer that %s', (_, failing, reason) => {
   });
 });
 
-describe('an issuer that is silent', () => {
-  test('makes nobody wait who has its last keys, but for one in each while', async () => {
+describe('a silent issuer', () => {
+  test('delays only one caller per period when its last keys are known', async () => {
     const good = await get();
     answer = () => new Promise((_, reject) => void host.clock.schedule(5_000, () => reject(new RemoteError('TIMEOUT', 'no answer'))));
     await pass(5 * MINUTE);
@@ -174,7 +174,7 @@ describe('an issuer that is silent', () => {
     expect(await sim.settle(first)).toBe(good);
     await pass(26_000);
     expect([await get(), sim.now - since, asked.length]).toEqual([good, 31_000, 3]);
-    // Its keys may have changed meanwhile: once more somebody waits.
+    // Its keys may have changed meanwhile, so one caller waits again.
     await pass(90_000);
     answer = async () => json([{ ...EC, kid: 'two' }]);
     expect(has(await get(), 'two')).toBe(true);
@@ -182,7 +182,7 @@ describe('an issuer that is silent', () => {
 });
 
 describe('an issuer', () => {
-  test('without https is never asked', async () => {
+  test('without HTTPS is never asked', async () => {
     expect(await sim.settle(sets.of(jwtApp({ jwksUri: 'http://login.example/keys' })))).toBeNull();
     expect(asked).toEqual([]);
   });
@@ -197,13 +197,13 @@ describe('an issuer', () => {
     },
   );
 
-  test('at a private address that the operator allows is asked there', async () => {
+  test('at a private address is asked if the operator allows it', async () => {
     addresses = ['10.0.0.1'];
     expect(has(await get())).toBe(true);
     expect(asked[0]?.addresses).toEqual(['10.0.0.1']);
   });
 
-  test('whose name leads elsewhere later is checked again, and asked at what was checked', async () => {
+  test('whose name resolves elsewhere later is checked again, and asked at the checked address', async () => {
     await get();
     expect(asked[0]?.addresses).toEqual(['8.8.8.9']);
     addresses = ['127.0.0.1'];
@@ -212,7 +212,7 @@ describe('an issuer', () => {
     expect(asked).toHaveLength(1);
   });
 
-  test('of a slow resolver is given up after 5 s', async () => {
+  test('behind a slow resolver is given up after 5 s', async () => {
     addresses = new Promise(() => {}) as never;
     const since = sim.now;
     expect(await get()).toBeNull();
@@ -220,7 +220,7 @@ describe('an issuer', () => {
   });
 });
 
-test('an organization whose issuers are slow does not keep those of another from being asked', async () => {
+test('slow issuers of one organization do not block those of another', async () => {
   let release = (): void => {};
   answer = () => new Promise((resolve) => (release = () => resolve(json([{ ...EC, kid: 'one' }]))));
   const slow = Array.from({ length: 100 }, (_, index) => sets.of(jwtApp({}, `ap-${index}`)));
@@ -232,7 +232,7 @@ test('an organization whose issuers are slow does not keep those of another from
   release();
 });
 
-test('the keys of 1,000 apps are kept, those used last', async () => {
+test('keys of the 1,000 apps used last are kept', async () => {
   await get();
   for (let index = 0; index < 999; index++) await sim.settle(sets.of({ ...jwtApp({}, `ap-${index}`), organizationId: `or-${index}` }));
   await get();

@@ -33,7 +33,7 @@ describe('RFC 7515 appendix A', () => {
   test.each([
     ['A.2', A2],
     ['A.3', A3],
-  ])('%s: the key that its header fits verifies it', async (_, token) => {
+  ])('%s is verified by the key that its header selects', async (_, token) => {
     const set = setOf(A2_KEY, A3_KEY);
     const keys = set.candidates(tokenHeader(token)!);
     expect(keys).toHaveLength(1);
@@ -41,11 +41,11 @@ describe('RFC 7515 appendix A', () => {
     expect(JSON.parse(new TextDecoder().decode(payload))).toMatchObject({ iss: 'joe', exp: 1300819380 });
   });
 
-  test('A.1, with a symmetric key, is no token here', () => {
+  test('A.1, with a symmetric key, is refused', () => {
     expect(tokenHeader(A1)).toBeNull();
   });
 
-  test('private members of a key are not kept', async () => {
+  test('private members of a key are dropped', async () => {
     const [key] = setOf(A3_KEY).candidates({ alg: 'ES256', kid: undefined });
     expect(key?.jwk).not.toHaveProperty('d');
   });
@@ -69,7 +69,7 @@ describe('a key', () => {
     ['on Ed25519 by the newer name (RFC 9864)', 'EdDSA', { alg: 'Ed25519' }, ['Ed25519']],
     ['for encryption', 'RS256', { use: 'enc' }, []],
     ['to sign with', 'ES256', { key_ops: ['sign'] }, []],
-    ['whose operations are none', 'ES256', { key_ops: 'verify' }, []],
+    ['with invalid operations', 'ES256', { key_ops: 'verify' }, []],
     ['of another type than its alg', 'ES256', { alg: 'RS256' }, []],
     ['for an HMAC', 'RS256', { alg: 'HS256' }, []],
   ])('%s: %s', async (_, alg, members, expected) => {
@@ -81,11 +81,11 @@ describe('a key', () => {
     ['without members', { kty: 'RSA' }],
     ['with members of other types', { kty: 'EC', crv: 'P-256', x: 1, y: [] }],
     ['of no type', {}],
-  ])('that is %s is passed over', async (_, jwk) => {
+  ])('that is %s is skipped', async (_, jwk) => {
     expect(await algorithmsOf(jwk)).toEqual([]);
   });
 
-  test('is found by its id and algorithm, all that fit where a token names none', async () => {
+  test('is found by its id and algorithm; a token without an id gets all matching keys', async () => {
     const [first, second] = [await publicKey('ES256'), await publicKey('ES256')];
     const set = setOf({ ...first, kid: 'one' }, { ...second, kid: 'two' }, await publicKey('RS256'));
     const found = (kid: string | undefined) => set.candidates({ alg: 'ES256', kid }).map((key) => key.kid);
@@ -94,7 +94,7 @@ describe('a key', () => {
     expect(found("' or 1=1 --")).toEqual([]);
   });
 
-  test('is known again in another set by what it is', async () => {
+  test('is recognised in another set by its content', async () => {
     const [kept, gone] = [await publicKey('ES256'), await publicKey('ES256')];
     const [before, after] = [setOf(kept, gone), setOf({ ...kept, kid: 'renamed' })];
     const ids = before.candidates({ alg: 'ES256', kid: undefined }).map(({ id }) => id);
@@ -108,18 +108,18 @@ describe('a set', () => {
     ['that is a list', '[]'],
     ['that is null', 'null'],
     ['without keys', '{}'],
-    ['whose keys are none', '{"keys":"a"}'],
+    ['whose keys are not a list', '{"keys":"a"}'],
     ['that is cut', '{"keys":[{"kty":'],
     ['of 101 keys', JSON.stringify({ keys: Array(101).fill({ kty: 'RSA' }) })],
   ])('%s is refused', (_, body) => {
     expect(() => readKeySet(new TextEncoder().encode(body))).toThrow(expect.objectContaining({ code: 'BAD_RESPONSE' }));
   });
 
-  test('that is no UTF-8 is refused', () => {
+  test('that is not UTF-8 is refused', () => {
     expect(() => readKeySet(Uint8Array.of(0x7b, 0xff, 0x7d))).toThrow(expect.objectContaining({ code: 'BAD_RESPONSE' }));
   });
 
-  test('keeps its good keys beside what is none', async () => {
+  test('keeps its valid keys beside invalid ones', async () => {
     const set = setOf(null, 'a', 1, {}, [], await publicKey('ES256'));
     expect(set.candidates({ alg: 'ES256', kid: undefined })).toHaveLength(1);
   });

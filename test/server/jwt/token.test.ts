@@ -1,4 +1,4 @@
-/** What is a good token, and what attacks on tokens come to (RFC 8725). */
+/** Valid tokens, and attacks on tokens (RFC 8725). */
 import { createHmac } from 'node:crypto';
 import { exportSPKI, importJWK, type JWTPayload } from 'jose';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ async function verified(token: string, { wallTime = NOW, keys = set, claim = 'sv
   return verifyToken(token, header, { keys: keys.candidates(header), issuer: jwtApp({ svcIdsClaim: claim }).jwt, wallTime });
 }
 
-/** Signed as it stands, where jose would not sign it. */
+/** Signs claims unchanged that jose would not sign. */
 async function raw(header: object, claims: string): Promise<string> {
   const input = `${base64(header)}.${Buffer.from(claims).toString('base64url')}`;
   const signature = await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-256' }, key.privateKey, Buffer.from(input));
@@ -32,7 +32,7 @@ const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).to
 const without = (name: string): JWTPayload => Object.fromEntries(Object.entries(goodClaims()).filter(([each]) => each !== name));
 const SECONDS = NOW / 1000;
 
-test.each(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA', 'Ed25519'])('a token signed with %s is good', async (alg) => {
+test.each(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA', 'Ed25519'])('a token signed with %s is valid', async (alg) => {
   const signer = await issuerKey('k', alg);
   const keys = readKeySet(new TextEncoder().encode(JSON.stringify({ keys: [signer.jwk] })));
   expect(await verified(await signed(signer), { keys })).toMatchObject({ expires: NOW + 3_600_000, devices: new Set(['pr-1.de-1']) });
@@ -66,7 +66,7 @@ describe('claims', () => {
     expect(await verified(await signed(key, { ...goodClaims(), nbf: SECONDS - 10 }), { wallTime: NOW - YEAR })).toBeNull();
   });
 
-  test('that stand twice: the last one counts, for signature and check alike (RFC 7519 §4)', async () => {
+  test('may be repeated: the last one counts, for signature and check alike (RFC 7519 §4)', async () => {
     const twice = '{"iss":"https://login.example","aud":"svc","exp":9999999999,"svc_ids":"pr-1.de-1","svc_ids":"pr-1.de-2"}';
     const token = await raw({ alg: 'ES256', kid: 'one' }, twice);
     expect((await verified(token))?.devices).toEqual(new Set(['pr-1.de-2']));
@@ -80,7 +80,7 @@ describe('the claim of devices', () => {
     ['an array', ['pr-1.de-1', 'pr-2.de-9'], ['pr-1.de-1', 'pr-2.de-9']],
     ['an array with other types', ['pr-1.de-1', 7, null, {}], ['pr-1.de-1']],
     ['an array of a text with a blank', ['pr-1.de-1 pr-1.de-2'], ['pr-1.de-1 pr-1.de-2']],
-    ['a wildcard, which is a name like others', '*', ['*']],
+    ['a wildcard, which is an ordinary name', '*', ['*']],
     ['a number', 7, []],
     ['an object', { 'pr-1.de-1': true }, []],
     ['missing', undefined, []],
@@ -89,14 +89,14 @@ describe('the claim of devices', () => {
     expect([...(await verified(await signed(key, claims)))!.devices]).toEqual(expected);
   });
 
-  test('has the name that the app gives it, and none that every object has', async () => {
+  test('has the name that the app gives it, and no inherited one', async () => {
     const token = await signed(key, { ...goodClaims(), devices: 'pr-1.de-7' });
     expect((await verified(token, { claim: 'devices' }))?.devices).toEqual(new Set(['pr-1.de-7']));
     expect((await verified(token, { claim: 'constructor' }))?.devices.size).toBe(0);
   });
 });
 
-describe('no token', () => {
+describe('invalid tokens', () => {
   const attacks: [string, () => Promise<string>][] = [
     ['of another key with the same id', () => signed(other)],
     ['of an unknown key id', async () => signed({ ...key, kid: 'two' })],
@@ -115,7 +115,7 @@ describe('no token', () => {
       'another algorithm than the key’s',
       async () => `${base64({ alg: 'RS256', kid: 'one' })}.${(await signed(key)).split('.').slice(1).join('.')}`,
     ],
-    ['a key of its own (jwk)', async () => signed(other, goodClaims(), { jwk: other.jwk })],
+    ['an embedded key (jwk)', async () => signed(other, goodClaims(), { jwk: other.jwk })],
     ['a URL of a key (jku)', async () => signed(other, goodClaims(), { jku: 'https://evil.example/keys' })],
     ['a URL of a certificate (x5u)', async () => signed(other, goodClaims(), { x5u: 'https://evil.example/cert' })],
     ['a path as key id', async () => signed({ ...other, kid: '../../../dev/null' })],
@@ -132,14 +132,14 @@ describe('no token', () => {
     ['a blank before it', async () => ` ${await signed(key)}`],
     ['a line break after it', async () => `${await signed(key)}\n`],
     ['padding', async () => `${await signed(key)}=`],
-    ['a header that is no JSON', async () => `AAAA.${base64(goodClaims())}.AAAA`],
+    ['a header that is not JSON', async () => `AAAA.${base64(goodClaims())}.AAAA`],
     ['a header that is null', async () => `${base64(null)}.${base64(goodClaims())}.AAAA`],
   ];
   test.each(attacks)('%s', async (_, token) => {
     expect(await verified(await token())).toBeNull();
   });
 
-  test('a key of RSA with 1,024 bits verifies nothing', async () => {
+  test('an RSA key of 1,024 bits verifies nothing', async () => {
     const { privateKey, publicKey } = await crypto.subtle.generateKey(
       { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256', modulusLength: 1024, publicExponent: Uint8Array.of(1, 0, 1) },
       true,
@@ -152,7 +152,7 @@ describe('no token', () => {
     expect(await verified(`${input}.${Buffer.from(signature).toString('base64url')}`, { keys })).toBeNull();
   });
 
-  test('without a key id is tried with the keys that fit, four at most', async () => {
+  test('a token without a key id is tried with four matching keys at most', async () => {
     const many = await Promise.all(Array.from({ length: 5 }, () => issuerKey('x')));
     const keys = readKeySet(new TextEncoder().encode(JSON.stringify({ keys: many.map(({ jwk }) => jwk) })));
     const anonymous = (signer: IssuerKey) => signed(signer, goodClaims(), { kid: undefined });

@@ -1,4 +1,4 @@
-/** Which tokens admit, how often they are checked, and what is remembered. */
+/** Which tokens admit a client, how often they are checked, and which are cached. */
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { KeySets } from '../../../server/jwt/key-sets.ts';
 import { type KeySet, readKeySet } from '../../../server/jwt/keys.ts';
@@ -14,7 +14,7 @@ let other: IssuerKey;
 let good: string;
 let sim: Simulation;
 let set: KeySet | null;
-/** What a set is when a token's key is not in it. */
+/** Result for a token whose key is not in the set. */
 let newer: KeySet | null;
 let wallTime: number;
 let clock: Clock;
@@ -42,7 +42,7 @@ beforeEach(async () => {
 const check = (token: string, { device = 'pr-1.de-1', app = jwtApp(), address = '192.0.2.1' } = {}): Promise<TokenVerdict> =>
   verifier.check({ app, token, device, address });
 
-test('a token admits to the devices that it names, and to no other', async () => {
+test('a token admits to the devices that it names, and to no others', async () => {
   expect([await check(good), await check(good, { device: 'pr-1.de-2' }), await check(good, { device: 'pr-1.de-11' })]).toEqual([
     'admitted',
     'elsewhere',
@@ -50,7 +50,7 @@ test('a token admits to the devices that it names, and to no other', async () =>
   ]);
 });
 
-test('a token of another key is invalid, and so is what is no token', async () => {
+test('a token of another key is invalid, and so is any other text', async () => {
   expect([await check(await signed({ ...other, kid: 'one' })), await check('x.y.z'), await check('')]).toEqual([
     'invalid',
     'invalid',
@@ -58,28 +58,28 @@ test('a token of another key is invalid, and so is what is no token', async () =
   ]);
 });
 
-test('one with an unknown key id is checked against a newer set', async () => {
+test('a token with an unknown key id is checked against a newer set', async () => {
   newer = setOf(key, other);
   expect(await check(await signed(other))).toBe('admitted');
 });
 
-test('one with a key id that the issuer has not is invalid', async () => {
+test('a token with a key id that the issuer does not have is invalid', async () => {
   expect(await check(await signed(other))).toBe('invalid');
 });
 
-test('without the issuer’s keys none can be checked', async () => {
+test('no token can be checked without the issuer’s keys', async () => {
   set = null;
   expect(await check(good)).toBe('unavailable');
 });
 
-test('a good token is checked once, whatever device it is shown for', async () => {
+test('a valid token is checked once for all devices', async () => {
   const verify = vi.spyOn(crypto.subtle, 'verify');
   for (let times = 0; times < 20; times++) expect(await check(good)).toBe('admitted');
   expect(await check(good, { device: 'pr-1.de-2' })).toBe('elsewhere');
   expect(verify).toHaveBeenCalledTimes(1);
 });
 
-test('a remembered one ends a minute after it expires', async () => {
+test('a cached token is dropped a minute after it expires', async () => {
   await check(good);
   wallTime = NOW + 3_600_000 + 59_999;
   expect(await check(good)).toBe('admitted');
@@ -88,14 +88,14 @@ test('a remembered one ends a minute after it expires', async () => {
   expect(verifier.size).toBe(0);
 });
 
-test('a remembered one ends when its key is withdrawn', async () => {
+test('a cached token is dropped when its key is withdrawn', async () => {
   await check(good);
   set = newer = setOf(other);
   expect(await check(good)).toBe('invalid');
   expect(verifier.size).toBe(0);
 });
 
-test('a remembered one stays when its key has another id', async () => {
+test('a cached token stays when its key has another id', async () => {
   await check(good);
   set = newer = setOf({ ...key, jwk: { ...key.jwk, kid: 'renamed' } });
   expect(await check(good)).toBe('admitted');
@@ -106,14 +106,14 @@ test.each<[string, object, string]>([
   ['another issuer', { jwt: { ...jwtApp().jwt, issuer: 'https://other.example' } }, 'invalid'],
   ['another audience', { jwt: { ...jwtApp().jwt, audience: 'other' } }, 'invalid'],
   ['another claim', { jwt: { ...jwtApp().jwt, svcIdsClaim: 'other' } }, 'elsewhere'],
-])('what is remembered is not taken for %s', async (_, changes, verdict) => {
+])('a cached result is not used for %s', async (_, changes, verdict) => {
   await check(good);
   const verify = vi.spyOn(crypto.subtle, 'verify');
   expect(await check(good, { app: { ...jwtApp(), ...changes } })).toBe(verdict);
   expect(verify).toHaveBeenCalledTimes(1);
 });
 
-test('an address has so many checked a second, a remembered token not counted; another address has its own', async () => {
+test('an address has a rate of checks, cached tokens excluded; another address has its own', async () => {
   await check(good);
   expect(await check(await signed(other))).toBe('invalid');
   expect(await check(await signed(other))).toEqual({ wait: 1 });
@@ -123,12 +123,12 @@ test('an address has so many checked a second, a remembered token not counted; a
   expect(await check(await signed(other))).toBe('invalid');
 });
 
-test('what cannot be a token costs no check', async () => {
+test('a text that cannot be a token costs no check', async () => {
   for (let times = 0; times < 10; times++) await check('none');
   expect(await check(good)).toBe('admitted');
 });
 
-test('10,000 tokens are remembered, the oldest makes way; bad ones never', async () => {
+test('10,000 valid tokens are cached, and the oldest is dropped; invalid ones never are', async () => {
   const known = { keyId: set!.candidates({ alg: 'ES256', kid: 'one' })[0]!.id, expires: NOW + 1e6, devices: new Set(['pr-1.de-1']) };
   const verify = vi.fn<VerifyToken>().mockResolvedValue(known);
   verifier = new TokenVerifier({ clock, keySets, rate: 1, burst: 2, verify });

@@ -1,4 +1,4 @@
-/** Where a service may be: the table of addresses, and what names resolve to. */
+/** Where a service may be: the table of addresses, and the addresses of names. */
 import { describe, expect, test } from 'vitest';
 import { type AddressClass, addressClass, allowedAddresses } from '../../../server/outbound/addresses.ts';
 
@@ -66,36 +66,36 @@ describe('allowedAddresses', () => {
     async () =>
       addresses;
 
-  test('gives all addresses when all are public', async () => {
+  test('returns all addresses when all are public', async () => {
     expect(await allowedAddresses(url, to('8.8.8.8', '2606:4700::1111'), () => false)).toEqual(['8.8.8.8', '2606:4700::1111']);
   });
 
   test.each([['8.8.8.8', '10.0.0.1'], ['10.0.0.1'], ['2606:4700::1111', '::ffff:127.0.0.1'], ['169.254.169.254'], []])(
-    'one address that is not allowed forbids the name: %s %s',
+    'refuses a name with one forbidden address: %s %s',
     async (...addresses) => {
       await expect(allowedAddresses(url, to(...addresses), () => false)).rejects.toMatchObject({ code: 'BAD_RESPONSE' });
     },
   );
 
-  test('private ones where the operator allows it, link-local ones never', async () => {
+  test('returns private addresses when the operator allows it, but never link-local ones', async () => {
     expect(await allowedAddresses(url, to('10.0.0.1', '::1'), () => true)).toEqual(['10.0.0.1', '::1']);
     await expect(allowedAddresses(url, to('169.254.169.254'), () => true)).rejects.toMatchObject({ code: 'BAD_RESPONSE' });
   });
 
-  test('of private ones each is asked for', async () => {
+  test('checks each private address with the operator', async () => {
     const allow = (address: string) => address === '10.0.0.1';
     expect(await allowedAddresses(url, to('10.0.0.1', '8.8.8.8'), allow)).toEqual(['10.0.0.1', '8.8.8.8']);
     await expect(allowedAddresses(url, to('10.0.0.1', '10.0.0.2'), allow)).rejects.toMatchObject({ code: 'BAD_RESPONSE' });
   });
 
-  test('other spellings of loopback in a URL are what they stand for', async () => {
+  test('recognises other spellings of loopback in a URL', async () => {
     const self = async (host: string) => [host];
     for (const host of ['2130706433', '0x7f.1', '0177.0.0.1', '127.1', '[::1]', '[::ffff:7f00:1]']) {
       await expect(allowedAddresses(new URL(`https://${host}/`), self, () => false)).rejects.toMatchObject({ code: 'BAD_RESPONSE' });
     }
   });
 
-  test('a resolver that fails is a bad gateway', async () => {
+  test('reports a failed resolver as a bad gateway', async () => {
     const failing = () => Promise.reject(new Error('no such name'));
     await expect(allowedAddresses(url, failing, () => false)).rejects.toMatchObject({ code: 'BAD_RESPONSE' });
   });

@@ -1,4 +1,4 @@
-/** A POST of the base station to a server that does not behave. */
+/** Requests of the base station to misbehaving servers. */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ async function post(listener: RequestListener, limit: number) {
   return nodePost({ url, headers: {}, body: '', timeout: 10_000, limit });
 }
 
-test('a body without end is read up to the limit, and the connection is closed', async () => {
+test('an endless body is read up to the limit, and the connection is closed', async () => {
   let closed = () => {};
   const isClosed = new Promise<void>((resolve) => {
     closed = resolve;
@@ -43,12 +43,12 @@ test('a body without end is read up to the limit, and the connection is closed',
 test.each([
   [5000, false],
   [5001, true],
-])('a body of %d bytes where 5,000 are read is cut: %s', async (length, cut) => {
+])('a body of %d bytes with a limit of 5,000 is cut: %s', async (length, cut) => {
   const answer = await post((_request, response) => response.end('x'.repeat(length)), 5000);
   expect([answer.cut, answer.body.length]).toEqual([cut, 5000]);
 });
 
-test('a GET has no body and no length of one', async () => {
+test('a GET has no body and no Content-Length', async () => {
   let seen: unknown[] = [];
   await post((request, response) => {
     seen = [request.method, request.headers['content-length']];
@@ -60,7 +60,7 @@ test('a GET has no body and no length of one', async () => {
   expect(seen).toEqual(['GET', undefined]);
 });
 
-test('a server that does not prove itself by TLS is refused, whatever the environment says', async () => {
+test('a server that TLS does not authenticate is refused, whatever the environment variables say', async () => {
   const secure = await httpsServer(await serverPair(undefined), (_, response) => response.end('{}'));
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
   try {

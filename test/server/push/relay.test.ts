@@ -1,4 +1,7 @@
-/** From an attached device to the provider's emulator and back, over real HTTP, and the same in virtual time where waiting is the point. */
+/**
+ * From an attached device to the provider's emulator and back: over real HTTP, and in virtual time for everything that
+ * waits.
+ */
 import { createSign, generateKeyPairSync } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { PushEmulator } from '../../../cli/dev/push-emulator.ts';
@@ -77,7 +80,7 @@ describe('over HTTP, with the emulator', () => {
 
   const push = (body: string, projectId = 'demo-project') => relay.send(device, { projectId, body });
 
-  test('a notification arrives as it was given, with an idempotency key; the answer names it', async () => {
+  test('a notification arrives unchanged, with an idempotency key, and the answer names it', async () => {
     await prepare();
     const before = emulator.received.length;
     const { statusCode, body } = await push(message('abc'));
@@ -89,7 +92,7 @@ describe('over HTTP, with the emulator', () => {
     expect(received?.idempotencyKey).toMatch(/^"[0-9a-f]{32}"$/);
   });
 
-  test('one access token serves many notifications, also at once', async () => {
+  test('one access token serves many notifications, also in parallel', async () => {
     await prepare();
     const before = emulator.requests.token;
     await Promise.all([push(message('a')), push(message('b')), push(message('c'))]);
@@ -101,7 +104,7 @@ describe('over HTTP, with the emulator', () => {
     ['UNREGISTERED', 404],
     ['INVALID_ARGUMENT', 400],
     ['SENDER_ID_MISMATCH', 403],
-  ])('%s comes back unchanged and at once', async (error, status) => {
+  ])('%s is returned unchanged and at once', async (error, status) => {
     await prepare();
     const before = emulator.requests.send;
     const { statusCode, body } = await push(message(error));
@@ -113,7 +116,7 @@ describe('over HTTP, with the emulator', () => {
     );
   });
 
-  test('a document that is none is the provider’s to refuse', async () => {
+  test('an invalid document is left to the provider to refuse', async () => {
     await prepare();
     for (const body of ['{', '{}', '{"message":{}}', '{"message":{"token":"a","topic":"b"}}', '{"message":{"token":"a","colour":"red"}}']) {
       expect((await push(body)).statusCode).toBe(400);
@@ -137,7 +140,7 @@ describe('over HTTP, with the emulator', () => {
     },
   );
 
-  test('the emulator refuses a document nested deeper than a program can print, and goes on', async () => {
+  test('the emulator refuses a document nested deeper than a program can print, and continues', async () => {
     await prepare();
     const before = emulator.received.length;
     const nested = (levels: number) => `{"message":{"token":"a","android":${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}}}`;
@@ -160,7 +163,7 @@ describe('over HTTP, with the emulator', () => {
     ['another key', { privateKey: pem }],
     ['another issuer', { clientEmail: 'somebody@else.example' }],
     ['another key id', { keyId: 'another' }],
-  ])('the emulator gives no token for %s, and the device learns that there is no answer', async (_, change) => {
+  ])('the emulator issues no token for %s, and the device gets that error', async (_, change) => {
     await prepare(change);
     const before = emulator.requests.send;
     await expect(push(message('a'))).rejects.toMatchObject({
@@ -170,9 +173,9 @@ describe('over HTTP, with the emulator', () => {
     expect(emulator.requests.send).toBe(before);
   });
 
-  /** Signed by hand with the emulator's own key: only the claims differ from a good one. */
+  /** Signed by hand with the emulator's own key: only the claims differ from a valid one. */
   test.each<[string, (now: number) => object, string]>([
-    ['a good one', () => ({}), ''],
+    ['a valid one', () => ({}), ''],
     ['another audience', () => ({ aud: 'https://elsewhere.example/token' }), 'invalid_grant'],
     ['expired', (now) => ({ iat: now - 7_200, exp: now - 3_600 }), 'invalid_grant'],
     ['issued in the future', (now) => ({ iat: now + 3_000, exp: now + 3_600 }), 'invalid_grant'],
@@ -204,7 +207,7 @@ describe('in virtual time', () => {
   let fixture: ProductFixture;
   let station: StationUnderTest;
 
-  /** Answers of messages:send one after the other, the last for ever; the requests and when they came. */
+  /** Plays answers of messages:send in turn, then repeats the last one. Records the requests and their times. */
   async function pushed(answers: (Partial<HttpAnswer> | RemoteError)[]) {
     const sent: { request: HttpRequest; at: number }[] = [];
     const post: HttpPost = async (request) => {
@@ -216,7 +219,7 @@ describe('in virtual time', () => {
     };
     fixture = new ProductFixture();
     station = await fixture.station();
-    // Real signatures take real time, in which virtual time would run on.
+    // Real signatures take real time, in which virtual time would continue.
     station.outbound = { post, sign: async () => 'assertion' };
     station.kill();
     await station.start();
@@ -254,7 +257,7 @@ describe('in virtual time', () => {
     expect(sent[0]?.request.headers.authorization).toBe('Bearer secret');
   });
 
-  test('5xx is tried again until it passes, all under one idempotency key', async () => {
+  test('5xx is retried until it succeeds, always under the same idempotency key', async () => {
     const { response, sent } = await pushed([{ status: 500 }, { status: 503 }, new RemoteError('TIMEOUT', 'no answer'), { status: 200 }]);
     expect(decodePushAnswer(response.payload).statusCode).toBe(200);
     expect(new Set(sent.map(({ request }) => request.headers['idempotency-key'])).size).toBe(1);
@@ -267,14 +270,14 @@ describe('in virtual time', () => {
     expect(sent[1]!.at - sent[0]!.at).toBeLessThan(18_000);
   });
 
-  test('429 without one waits a minute, a second one would be too late: the last answer goes back', async () => {
+  test('429 without one waits a minute; a second one would be too late, so the last answer is returned', async () => {
     const { response, sent, took } = await pushed([{ status: 429 }]);
     expect(decodePushAnswer(response.payload).statusCode).toBe(429);
     expect(sent.length).toBe(2);
     expect(took).toBeLessThan(100_500);
   });
 
-  test('429 with a Retry-After of 0 or in the past does not make a storm of requests', async () => {
+  test('429 with a Retry-After of 0 or in the past does not cause a storm of requests', async () => {
     const past = 'Fri, 02 Jan 2015 03:04:05 GMT';
     const { response, sent } = await pushed([
       { status: 429, headers: { 'retry-after': '0' } },
@@ -284,7 +287,7 @@ describe('in virtual time', () => {
     expect(sent.length).toBeLessThan(30);
   });
 
-  test('a provider that stays away: the last answer after at most 100 s', async () => {
+  test('a provider that stays unavailable gives its last answer after 100 s at most', async () => {
     const { response, sent, took } = await pushed([{ status: 503 }]);
     expect(decodePushAnswer(response.payload).statusCode).toBe(503);
     expect(sent.length).toBeGreaterThan(5);
@@ -294,17 +297,17 @@ describe('in virtual time', () => {
   test.each([
     ['TIMEOUT', 504],
     ['BAD_RESPONSE', 502],
-  ] as const)('never an answer, but %s: the device gets %i', async (code, status) => {
+  ] as const)('%s instead of an answer gives the device %i', async (code, status) => {
     const { response } = await pushed([new RemoteError(code, 'nobody there')]);
     expect(response.status).toBe(status);
   });
 
-  test('a long answer is cut at 4096 bytes between characters', async () => {
+  test('a long answer is cut at 4096 bytes, between characters', async () => {
     const { response } = await pushed([{ status: 400, body: new TextEncoder().encode('€'.repeat(2_000)) }]);
     expect(decodePushAnswer(response.payload).body).toBe('€'.repeat(1_365));
   });
 
-  test('bad input and foreign projects', async () => {
+  test('bad input and projects of others are refused', async () => {
     await pushed([{}]);
     const party = await fixture.raw.client();
     await party.open();

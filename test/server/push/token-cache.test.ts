@@ -1,4 +1,4 @@
-/** Access tokens: kept until shortly before their expiry, fetched once at a time. */
+/** Access tokens are cached until shortly before their expiry, and fetched once at a time. */
 import { beforeEach, expect, test } from 'vitest';
 import { type AccessToken, TokenCache } from '../../../server/push/token-cache.ts';
 
@@ -14,7 +14,7 @@ beforeEach(() => {
   cache = new TokenCache();
 });
 
-test('one token serves until two minutes before it expires', async () => {
+test('a token is used until two minutes before it expires', async () => {
   expect(await cache.get('a', clock, fetch)).toBe('t1');
   now = 3_600_000 - 120_001;
   expect(await cache.get('a', clock, fetch)).toBe('t1');
@@ -22,19 +22,19 @@ test('one token serves until two minutes before it expires', async () => {
   expect(await cache.get('a', clock, fetch)).toBe('t2');
 });
 
-test('many who ask at once cause one fetch; another credential has its own', async () => {
+test('parallel callers cause one fetch; another credential has its own', async () => {
   const all = await Promise.all([cache.get('a', clock, fetch), cache.get('a', clock, fetch), cache.get('b', clock, fetch)]);
   expect(all).toEqual(['t1', 't1', 't2']);
 });
 
-test('a failure reaches all who wait and is not kept', async () => {
+test('a failure reaches all waiting callers and is not cached', async () => {
   const failing = () => Promise.reject(new Error('refused'));
   const both = await Promise.allSettled([cache.get('a', clock, failing), cache.get('a', clock, failing)]);
   expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   expect(await cache.get('a', clock, fetch)).toBe('t1');
 });
 
-test('a refused token is dropped, one that came since stays', async () => {
+test('a refused token is dropped, and a newer one stays', async () => {
   const first = await cache.get('a', clock, fetch);
   cache.drop('a', first);
   expect(await cache.get('a', clock, fetch)).toBe('t2');
@@ -42,7 +42,7 @@ test('a refused token is dropped, one that came since stays', async () => {
   expect(await cache.get('a', clock, fetch)).toBe('t2');
 });
 
-test('a short-lived token is good for half its life', async () => {
+test('a short-lived token is used for half its lifetime', async () => {
   await cache.get('a', clock, async () => ({ token: 'short', lifetime: 60_000 }));
   now = 29_999;
   expect(await cache.get('a', clock, fetch)).toBe('short');
@@ -50,7 +50,7 @@ test('a short-lived token is good for half its life', async () => {
   expect(await cache.get('a', clock, fetch)).toBe('t1');
 });
 
-test('a thousand credentials are remembered, the oldest goes', async () => {
+test('tokens of a thousand credentials are cached, and the oldest is dropped', async () => {
   for (let i = 0; i < 1_001; i++) await cache.get(`credential ${i}`, clock, fetch);
   await cache.get('credential 1000', clock, fetch);
   expect(fetched).toBe(1_001);

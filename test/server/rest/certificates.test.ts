@@ -1,4 +1,4 @@
-/** Certificate files that change under a server: which pair it has, what the log says, and how often. */
+/** Certificate files that change under a server: which pair is used, and what is logged how often. */
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** Time that the test moves, from one look at the files to the next. */
+/** Time that the test advances from one check of the files to the next. */
 class TestClock implements Pick<Clock, 'now' | 'wallTime' | 'schedule'> {
   #now = 0;
   #due: (() => void) | null = null;
@@ -71,7 +71,7 @@ async function following() {
   return { clock, lines, certificates, taken };
 }
 
-test('files that do not change are read once', async () => {
+test('unchanged files are read once', async () => {
   await write(first);
   const { clock, lines, certificates, taken } = await following();
   expect(certificates.pair).toEqual(first);
@@ -90,7 +90,7 @@ test.each<[string, () => Promise<void>]>([
     },
   ],
   [
-    'behind a link that is exchanged',
+    'behind a link that is replaced',
     async () => {
       await write(second, ['live-cert.pem', 'live-key.pem'] as never);
       for (const name of ['cert.pem', 'key.pem']) {
@@ -99,7 +99,7 @@ test.each<[string, () => Promise<void>]>([
       }
     },
   ],
-])('files %s are given to the server', async (_, change) => {
+])('files %s are passed to the server', async (_, change) => {
   await write(first);
   const { clock, lines, taken } = await following();
   await change();
@@ -108,7 +108,7 @@ test.each<[string, () => Promise<void>]>([
   expect(lines).toEqual(['info the TLS certificate was reloaded']);
 });
 
-test('a pair that cannot be used is logged once for each change, and the one before stays', async () => {
+test('an unusable pair is logged once per change, and the previous one stays', async () => {
   await write(first);
   const { clock, lines, certificates, taken } = await following();
   await writeFile(file('cert.pem'), second.cert);
@@ -123,7 +123,7 @@ test('a pair that cannot be used is logged once for each change, and the one bef
   expect([taken, certificates.pair]).toEqual([[second], second]);
 });
 
-test('reload reads them at once, also one after the other', async () => {
+test('reload reads the files at once, on each call', async () => {
   await write(first);
   const { certificates, taken } = await following();
   await write(second);
@@ -131,7 +131,7 @@ test('reload reads them at once, also one after the other', async () => {
   expect(taken).toEqual([second, second]);
 });
 
-test('expiry is told from 14 days before, once a day, and a renewal ends that', async () => {
+test('expiry is logged once a day from 14 days before, until renewal', async () => {
   await write(await serverPair(root, { until: 15 }));
   const { clock, lines } = await following();
   await clock.pass(DAY / 2);
@@ -147,7 +147,7 @@ test('expiry is told from 14 days before, once a day, and a renewal ends that', 
   expect(lines).toEqual(['info the TLS certificate was reloaded']);
 });
 
-test('close ends the looks', async () => {
+test('close ends the checks', async () => {
   await write(first);
   const { clock, certificates } = await following();
   expect(clock.waits).toBe(true);
@@ -161,13 +161,13 @@ test('files that cannot be read or used are refused at the start', async () => {
   await expect(following()).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining(NOT_ITS_KEY) });
 });
 
-test('a key of another type than the certificate is not its key, although OpenSSL takes both', async () => {
+test('a key of another type than the certificate is refused, although OpenSSL accepts both', async () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   await write({ cert: first.cert, key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })) });
   await expect(following()).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining(NOT_ITS_KEY) });
 });
 
-test('a key with a passphrase is told as that', async () => {
+test('a key with a passphrase is reported as such', async () => {
   const encrypted = createPrivateKey(first.key).export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' });
   await write({ cert: first.cert, key: String(encrypted) });
   await expect(following()).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('without a passphrase') });

@@ -1,4 +1,7 @@
-/** Slow HTTP connections of strangers, and then another client. On Linux every address of 127.0.0.0/8 is this machine's. */
+/**
+ * Slow HTTP connections of strangers, and then another client. On Linux every address of 127.0.0.0/8 belongs to this
+ * machine.
+ */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -26,7 +29,7 @@ afterEach(() => {
   server.close();
 });
 
-/** A connection that has sent half a request. Resolves when the server has it, or has closed it. */
+/** Opens a connection that sends half a request. Resolves when the server has it, or has closed it. */
 async function slowFrom(localAddress: string): Promise<void> {
   const socket = connect({ port, host: '127.0.0.1', localAddress });
   slow.push(socket);
@@ -49,14 +52,14 @@ async function answerTo(localAddress: string): Promise<string> {
 
 const open = (): Promise<number> => new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
 
-test('one address has its share, and another one is answered', async () => {
+test('one address is limited to its share, and another one is answered', async () => {
   for (let count = 0; count < 3 * limits.perAddress; count++) await slowFrom('127.0.0.2');
   expect(await open()).toBe(limits.perAddress);
   expect(await answerTo('127.0.0.2')).toBe('');
   expect(await answerTo('127.0.0.3')).toMatch(/^HTTP\/1\.1 200 .*here$/s);
 });
 
-test('a connection that ends gives its place back', async () => {
+test('a connection that ends frees its slot', async () => {
   for (let count = 0; count < limits.perAddress; count++) await slowFrom('127.0.0.2');
   const closed = once(slow[0]!, 'close');
   slow[0]!.destroy();
@@ -65,7 +68,7 @@ test('a connection that ends gives its place back', async () => {
   expect(await answerTo('127.0.0.2')).toMatch(/here$/);
 });
 
-test('of many addresses the oldest connection goes for the next one, which is answered', async () => {
+test('with many addresses the oldest connection is closed for the next one, which is answered', async () => {
   for (let count = 0; count < 2 * limits.total; count++) await slowFrom(`127.0.1.${1 + (count >> 2)}`);
   expect(await open()).toBeLessThanOrEqual(limits.total);
   expect(await answerTo('127.0.0.3')).toMatch(/here$/);

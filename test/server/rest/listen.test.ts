@@ -1,4 +1,4 @@
-/** Where the server listens, and which connections may make requests, by the addresses that they came in on and from. */
+/** Where the server listens, and which connections may make requests, by their local and remote addresses. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -28,7 +28,7 @@ describe('REST', () => {
     ['0.0.0.0', '::ffff:192.0.2.1', '::ffff:203.0.113.5', true],
     ['0.0.0.0', '2001:db8::1', '2001:db8::5', false],
     ['0.0.0.0', undefined, undefined, false],
-  ])('at %s serves a connection that came in on %s from %s: %s', (rest, localAddress, remoteAddress, serves) => {
+  ])('at %s serves a connection to %s from %s: %s', (rest, localAddress, remoteAddress, serves) => {
     expect(servesAt(rest)({ localAddress, remoteAddress } as never)).toBe(serves);
   });
 });

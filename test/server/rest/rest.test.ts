@@ -1,4 +1,4 @@
-/** The REST interface: the API key read, one shape for all errors, and bounds on a real socket. */
+/** The REST interface: reading an API key, one form of all errors, and bounds on a real socket. */
 import { readFileSync } from 'node:fs';
 import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
@@ -32,7 +32,7 @@ const keys: ApiKey[] = [
   { ...plain, apikeyId: 'ak-unenforced', ipWhiteList: [{ ip: '192.0.2.1' }] },
   { ...plain, apikeyId: 'ak-reader', actions: ['svc:write', 'svc:read'] },
   { ...plain, apikeyId: 'ak-admin-b', organizationId: 'or-b', isAdmin: true, actions: ['svc:read'] },
-  // Neither the whole word nor a pattern is the action.
+  // Neither the word alone nor a pattern is the action.
   { ...plain, apikeyId: 'ak-nearly', actions: ['svc:readall', 'svc:*', 'SVC:READ', 'svc:write'] },
 ];
 
@@ -98,7 +98,7 @@ describe('GET /v1/organizations/:organizationId/apikeys/:keyId', () => {
     else expectError(response, status, 'forbidden');
   });
 
-  test('without rights a key cannot tell which other keys exist', async () => {
+  test('does not reveal to a key without rights which other keys exist', async () => {
     const [existing, missing] = await Promise.all([get(path('or-a', 'ak-admin'), 'ak-plain'), get(path('or-a', 'ak-x'), 'ak-plain')]);
     expect(existing.payload).toBe(missing.payload);
   });
@@ -136,17 +136,17 @@ describe('GET /v1/organizations/:organizationId/apikeys/:keyId', () => {
     expectError(await get(path('or-a', 'ak-plain'), undefined, { headers: { authorization } }), 401, 'authentication_error');
   });
 
-  test('does not believe a forwarded address, and a list that is not enforced admits everybody', async () => {
+  test('ignores a forwarded address, and admits every address when the list is not enforced', async () => {
     expectError(await get(path('or-a', 'ak-plain'), 'ak-elsewhere', { headers: { 'x-forwarded-for': '192.0.2.7' } }), 403, 'forbidden');
     expect((await get(path('or-a', 'ak-unenforced'), 'ak-unenforced')).statusCode).toBe(200);
   });
 
-  test('takes the peer address as the socket names it', async () => {
+  test('uses the peer address of the socket', async () => {
     expect((await get(path('or-a', 'ak-elsewhere'), 'ak-elsewhere', { remoteAddress: '::ffff:192.0.2.200' })).statusCode).toBe(200);
     expect((await get(path('or-a', 'ak-loopback'), 'ak-loopback', { remoteAddress: '::1' })).statusCode).toBe(200);
   });
 
-  test('a removed key counts from the next request', async () => {
+  test('refuses a removed key from the next request on', async () => {
     await store.addApiKey({ ...plain, apikeyId: 'ak-short' }, hashSecret('ak-short.secret'));
     expect((await get(path('or-a', 'ak-short'), 'ak-short')).statusCode).toBe(200);
     await store.removeApiKey('ak-short');
@@ -154,7 +154,7 @@ describe('GET /v1/organizations/:organizationId/apikeys/:keyId', () => {
   });
 });
 
-describe('errors have one shape', () => {
+describe('errors have one form', () => {
   test.each([
     ['GET', '/'],
     ['GET', '/v1'],
@@ -172,7 +172,7 @@ describe('errors have one shape', () => {
     expectError(await app.inject({ method: 'GET', url: '/v1/organizations/%zz/apikeys/x' }), 400, 'invalid_request_error');
   });
 
-  test('a failing store is 500 and says nothing of why', async () => {
+  test('a failing store is 500 without the reason', async () => {
     const broken = restApp({
       store: {
         ...store,
@@ -207,7 +207,7 @@ test('GET /health needs no key', async () => {
 describe('on a real socket', () => {
   const pem = (name: string): string => readFileSync(new URL(`../fixtures/localhost.${name}.pem`, import.meta.url), 'utf8');
 
-  test('HTTP over TLS is answered to one who trusts the certificate', async () => {
+  test('a client that trusts the certificate is answered over TLS', async () => {
     const tls = restApp({ store, log: silentLog, tls: { cert: pem('cert'), key: pem('key') } });
     const port = await listen(tls, '127.0.0.1', 0);
     try {
@@ -233,7 +233,7 @@ describe('on a real socket', () => {
     }
   });
 
-  test('what is not HTTP, and headers that are too large, get the same error shape', async () => {
+  test('bytes that are not HTTP, and too large headers, get the same form of error', async () => {
     const clear = restApp({ store, log: silentLog });
     const port = await listen(clear, '127.0.0.1', 0);
     try {
@@ -246,7 +246,7 @@ describe('on a real socket', () => {
     }
   });
 
-  test('a taken port and a foreign address are refused with one line', async () => {
+  test('a port in use and an address of another host are refused with one line', async () => {
     const first = restApp({ store, log: silentLog });
     const port = await listen(first, '127.0.0.1', 0);
     const second = restApp({ store, log: silentLog });

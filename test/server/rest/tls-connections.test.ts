@@ -1,4 +1,4 @@
-/** Connections to HTTP over TLS that never become a request: each gives its place back. Real sockets. */
+/** Connections to HTTP over TLS that never become a request: each frees its slot. Real sockets. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -30,7 +30,7 @@ afterEach(async () => {
   await app.close();
 });
 
-/** The server's end of a connection that keeps its own direction open. */
+/** The server's end of a connection whose client keeps its direction open. */
 async function connected(begin: (socket: Socket) => void): Promise<Socket> {
   const arrived = once(app.server, 'connection');
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
@@ -46,14 +46,14 @@ test.each<[string, (socket: Socket) => void]>([
   ['stops in the middle of its ClientHello', (socket) => void socket.write(HALF_HELLO)],
   ['speaks HTTP without TLS', (socket) => void socket.write('GET / HTTP/1.1\r\n\r\n')],
   ['sends no HTTP over TLS, and keeps its end open', (socket) => connectTls({ socket, rejectUnauthorized: false }).write('BAD\r\n\r\n')],
-])('a client that %s is let go of', async (_, begin) => {
+])('a client that %s is disconnected', async (_, begin) => {
   await listening(30);
   const socket = await connected(begin);
   if (!socket.destroyed) await once(socket, 'close');
   expect(socket.destroyed).toBe(true);
 });
 
-test('a server that closes waits for no handshake', async () => {
+test('a server that closes does not wait for handshakes', async () => {
   await listening(3_600_000);
   const socket = await connected(() => {});
   await app.close();

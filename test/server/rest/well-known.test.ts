@@ -1,4 +1,4 @@
-/** `GET /.well-known/svc`: what it says, for how long, and that what it says can be read by who asks for it. */
+/** `GET /.well-known/svc`: its content, how long it may be cached, and that clients can parse it. */
 import { expect, test } from 'vitest';
 import { decodeStationDocument, STATION_DOCUMENT_PATH } from '../../../protocol/records/index.ts';
 import { restApp } from '../../../server/rest/server.ts';
@@ -17,7 +17,7 @@ async function served(station?: () => { fingerprint: string; port: number }) {
   return answer;
 }
 
-test('names the key and the UDP port for a day, to everybody, and lets proxies keep it as long', async () => {
+test('names the key and the UDP port for a day, to every client, and may be cached by proxies as long', async () => {
   const answer = await served(() => ({ fingerprint, port: 4433 }));
   expect(answer.statusCode).toBe(200);
   expect(answer.headers['cache-control']).toBe('public, max-age=3600');
@@ -26,11 +26,11 @@ test('names the key and the UDP port for a day, to everybody, and lets proxies k
   expect(decodeStationDocument(answer.rawPayload, NOW)).toEqual({ fingerprint, port: 4433, expires: NOW + 86_400_000 });
 });
 
-test('says nothing else of whoever is named', async () => {
+test('contains nothing else, whatever host is named', async () => {
   const answer = await served(() => ({ fingerprint, port: 4433, secret: 'x' }) as { fingerprint: string; port: number });
   expect(Object.keys(answer.json())).toEqual(['fingerprint', 'port', 'expires']);
 });
 
-test('is not there without a base station', async () => {
+test('is not found without a base station', async () => {
   expect((await served()).statusCode).toBe(404);
 });

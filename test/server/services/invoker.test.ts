@@ -72,7 +72,7 @@ function invoke(message = 'hello', from = device, resolve?: (host: string) => Pr
   return invoker.invoke(from, { serviceId: 'se-1', message: new TextEncoder().encode(message) });
 }
 
-test('the service gets ids and message, and can verify the signature with nothing but the secret', async () => {
+test('the service gets ids and message, and can verify the signature with only the secret', async () => {
   await add();
   const before = Math.floor(Date.now() / 1000);
   await invoke('€5');
@@ -88,7 +88,7 @@ test('the service gets ids and message, and can verify the signature with nothin
   expect(at).toBeLessThanOrEqual(Date.now() / 1000);
 });
 
-test('the request has the time that the resolver left', async () => {
+test('the request has the time that the resolver did not use', async () => {
   await add({ timeout: 5_000 });
   const timeouts: number[] = [];
   let now = 0;
@@ -137,8 +137,8 @@ describe('answers', () => {
     ['broken JSON', 'application/json', '{', {}],
     ['null', 'application/json', 'null', {}],
     ['no message', 'application/json', '{}', {}],
-    ['a message that is no text', 'application/json', '{"message":1}', {}],
-    ['a message that is no base64', 'application/json', '{"message":"a*b"}', {}],
+    ['a message that is not text', 'application/json', '{"message":1}', {}],
+    ['a message that is not base64', 'application/json', '{"message":"a*b"}', {}],
     ['a message with one digit too many', 'application/json', '{"message":"aGVsbG8AA"}', {}],
     ['compressed', 'text/plain', 'x', { 'content-encoding': 'gzip' }],
     ['a text over 64 KiB', 'text/plain', 'x'.repeat(65_537), {}],
@@ -150,7 +150,7 @@ describe('answers', () => {
     await expect(invoke()).rejects.toMatchObject({ code: 'BAD_RESPONSE' });
   });
 
-  test('64 KiB fit, both ways', async () => {
+  test('may have 64 KiB, as may requests', async () => {
     await add();
     answering(200, 'application/json', `{"message":"${Buffer.alloc(65_536, 7).toString('base64')}"}`);
     const answer = await invoke('y'.repeat(65_536));
@@ -158,7 +158,7 @@ describe('answers', () => {
     expect(Buffer.from((JSON.parse(received[0]!.body) as { message: string }).message, 'base64').length).toBe(65_536);
   });
 
-  test('redirects are not followed', async () => {
+  test('that redirect are not followed', async () => {
     await add();
     answering(302, null, '', { location: url() });
     expect(await invoke()).toMatchObject({ statusCode: 302, messageFormat: 'NONE' });
@@ -166,19 +166,19 @@ describe('answers', () => {
   });
 });
 
-test('a service that does not answer in its time', async () => {
+test('a service that does not answer in time is a timeout', async () => {
   await add({ timeout: 100 });
   reply = () => {};
   await expect(invoke()).rejects.toMatchObject({ code: 'TIMEOUT' });
 });
 
-test('a service that trickles its answer has no more time for that', async () => {
+test('a service that trickles its answer gets no more time', async () => {
   await add({ timeout: 150 });
   reply = (response) => void response.writeHead(200, { 'content-type': 'text/plain' }).write('x');
   await expect(invoke()).rejects.toMatchObject({ code: 'TIMEOUT' });
 });
 
-test('a service that hangs up, and one where nobody listens', async () => {
+test('a service that hangs up, or at a closed port, is a bad gateway', async () => {
   await add();
   reply = (response) => void response.destroy();
   await expect(invoke()).rejects.toMatchObject({ code: 'BAD_RESPONSE' });
@@ -187,7 +187,7 @@ test('a service that hangs up, and one where nobody listens', async () => {
   await expect(invoke()).rejects.toMatchObject({ code: 'BAD_RESPONSE' });
 });
 
-test('a service that changes to another protocol gives its place back at once', async () => {
+test('a service that switches to another protocol frees its slot at once', async () => {
   await add();
   server.on('connection', (socket) => {
     socket.on('data', () => socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'));
@@ -215,7 +215,7 @@ describe('addresses', () => {
     },
   );
 
-  test('a name that resolves elsewhere the second time is asked once, and the first answer counts', async () => {
+  test('a name is resolved once, so a second address is not used', async () => {
     await add({ address: url('service.invalid') });
     const answers = [['127.0.0.1'], ['169.254.169.254']];
     let asked = 0;
@@ -224,7 +224,7 @@ describe('addresses', () => {
     expect(received[0]!.headers.host).toMatch(/^service\.invalid:/);
   });
 
-  test('one private address among public ones is refused', async () => {
+  test('a private address among public ones is refused', async () => {
     await add({ allowPrivate: false, address: url('service.invalid') });
     await expect(invoke('x', device, async () => ['8.8.8.8', '127.0.0.1'])).rejects.toMatchObject({ code: 'BAD_RESPONSE' });
   });

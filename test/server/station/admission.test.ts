@@ -1,4 +1,6 @@
-/** Which sessions a base station keeps: strangers take every place they can, and then a device and a client come. */
+/**
+ * Which sessions a base station keeps: strangers take every slot that they can, and then a device and a client connect.
+ */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { StationSettings } from '../../../server/index.ts';
 import { hashSecret } from '../../../server/storage/secrets.ts';
@@ -9,7 +11,7 @@ import type { RawPeer } from '../../support/fixture/raw-peer.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
 
 const CONNECTIONS = 16;
-/** Those that anybody may take. */
+/** Slots that any session may take. */
 const OPEN = (CONNECTIONS * 3) / 4;
 
 let fixture: ProductFixture;
@@ -36,7 +38,7 @@ async function strangers(count: number): Promise<RawPeer[]> {
   return all;
 }
 
-/** A client with a valid server key; its device is not attached. */
+/** Connects a client with a valid server key; its device is not attached. */
 async function client(): Promise<RawPeer> {
   const peer = await opened();
   expect((await peer.connect()).status).toBe(404);
@@ -55,7 +57,7 @@ describe('a session without a valid credential', () => {
     ['whose connect was refused', async (peer: RawPeer) => expect((await peer.connect({ serverKey: 'sk-wrong' })).status).toBe(404)],
     ['whose attach was refused', async (peer: RawPeer) => expect((await peer.attach()).status).toBe(404)],
     [
-      'that asks again and again',
+      'that asks repeatedly',
       async (peer: RawPeer) => {
         for (let second = 0; second < 4; second++) {
           await peer.connect({ serverKey: 'sk-wrong' });
@@ -73,7 +75,7 @@ describe('a session without a valid credential', () => {
     expect(stats()).toMatchObject({ sessions: 0, unproved: 0 });
   });
 
-  test('keeps its place once it shows a valid one', async () => {
+  test('stays once it shows a valid one', async () => {
     await station.register(ids, 'ab'.repeat(32));
     const peer = await opened();
     await peer.connect({ serverKey: 'sk-wrong' });
@@ -84,8 +86,8 @@ describe('a session without a valid credential', () => {
   });
 });
 
-describe('strangers that take every place', () => {
-  test('make room, the oldest first, for whoever comes', async () => {
+describe('strangers that take every slot', () => {
+  test('are evicted, the oldest first, for any other session', async () => {
     await station.register(ids, null);
     const crowd = await strangers(3 * CONNECTIONS);
     expect(stats().sessions).toBeLessThanOrEqual(CONNECTIONS);
@@ -98,7 +100,7 @@ describe('strangers that take every place', () => {
     expect(honest.channel.isOpen).toBe(true);
   });
 
-  test('do not keep a device out, nor one that is attached', async () => {
+  test('neither keep a device out nor displace an attached one', async () => {
     await strangers(CONNECTIONS);
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);
@@ -110,12 +112,12 @@ describe('strangers that take every place', () => {
   });
 });
 
-/** Registers devices that are away: `away-1`, `away-2` and so on. */
+/** Registers devices that are not attached: `away-1`, `away-2` and so on. */
 async function devicesAway(count: number): Promise<void> {
   for (let number = 1; number <= count; number++) await station.register({ ...ids, deviceId: `away-${number}` }, null);
 }
 
-/** The sessions that stay, of as many clients with a valid server key, each from an address of its own. */
+/** Connects `count` clients with a valid server key, each from a different address. Returns the sessions that stay. */
 async function clientsOf(deviceId: string, count: number): Promise<RawPeer[]> {
   const peers = await strangers(count);
   for (const peer of peers) await fixture.sim.settle(peer.connecting({ deviceId }).catch(() => null));
@@ -125,9 +127,9 @@ async function clientsOf(deviceId: string, count: number): Promise<RawPeer[]> {
 describe('clients of one device', () => {
   beforeEach(() => devicesAway(6));
 
-  test('take as many places as they leave: the next one is told BUSY, those of other devices connect', async () => {
+  test('take only a share of the free slots: the next one gets BUSY, and clients of other devices connect', async () => {
     const [first] = await clientsOf('away-1', OPEN);
-    // As many as are left of the device's share: 4 of 12, when 8 are free and the device has 4 of these.
+    // 4 of 12: while 8 are free, a fifth for one device is refused.
     expect(stats()).toMatchObject({ sessions: OPEN / 3, unproved: 0 });
     const late = await opened();
     await fixture.sim.settle(late.connecting({ deviceId: 'away-1' }).catch(() => null));
@@ -140,7 +142,7 @@ describe('clients of one device', () => {
     expect(await clientsOf('away-6', 2)).toHaveLength(1);
   });
 
-  test('with one key leave places to those with a token of their own', async () => {
+  test('with one key leave slots to those with their own token', async () => {
     await station.store.replaceTokens(ids.productId, 'away-1', { hashes: [hashSecret('own')], digest: 'own' });
     await clientsOf('away-1', OPEN);
     const owner = await opened();
@@ -148,14 +150,14 @@ describe('clients of one device', () => {
     expect(owner.channel.isOpen).toBe(true);
   });
 
-  test('whose places become free leave them to the next ones', async () => {
+  test('free their slots for the next ones', async () => {
     const peers = await clientsOf('away-1', OPEN);
     for (const { channel } of peers.slice(0, 2)) await fixture.sim.settle(channel.close());
     await fixture.sim.run(1_000);
     expect(await clientsOf('away-1', 4)).toHaveLength(2);
   });
 
-  test('that have a place may ask again and again, also for another device', async () => {
+  test('that have a slot may ask repeatedly, also for another device', async () => {
     const [first] = await clientsOf('away-1', OPEN);
     for (const deviceId of ['away-1', 'away-2', 'away-1']) expect((await first!.connect({ deviceId })).status).toBe(404);
     expect(await clientsOf('away-2', 4)).toHaveLength(3);
@@ -167,14 +169,14 @@ describe('clients of one device', () => {
   });
 });
 
-describe('clients that take every place that is open', () => {
+describe('when clients take every open slot', () => {
   beforeEach(async () => {
     await devicesAway(OPEN);
     for (let number = 1; number <= OPEN; number++) expect(await clientsOf(`away-${number}`, 1)).toHaveLength(1);
     expect(stats()).toMatchObject({ sessions: OPEN, unproved: 0 });
   });
 
-  test('leave a quarter to devices', async () => {
+  test('a quarter is left to devices', async () => {
     const late = await opened();
     await fixture.sim.run(() => !late.channel.isOpen);
     expect(await reason(late)).toMatch(/no room/);
@@ -191,7 +193,7 @@ describe('clients that take every place that is open', () => {
     expect(station.basestation.attached).toBe(CONNECTIONS - OPEN);
   });
 
-  test('a key of a device that does not attach has 5 s there, too', async () => {
+  test('the key of a device that does not attach has 5 s in it, too', async () => {
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);
     await device.open();
@@ -201,7 +203,7 @@ describe('clients that take every place that is open', () => {
     expect(device.channel.isOpen).toBe(false);
   });
 
-  test('a key of a device that opens one connection after another has one place there until it attaches', async () => {
+  test('the key of a device that opens connection after connection has one slot in it until it attaches', async () => {
     const hostile = await fixture.raw.client();
     await station.register(ids, hostile.host.fingerprint);
     const sessions: Session[] = [];
@@ -215,14 +217,14 @@ describe('clients that take every place that is open', () => {
       await device.open();
       expect((await device.attach(deviceIds)).status).toBe(201);
     }
-    // Full: its next connection takes the place of its last one, and of no other device.
+    // It is full now: the next connection replaces the last one of the same key, and no other device's.
     const last = await hostile.open();
     expect((await hostile.attach()).status).toBe(201);
     expect(last.isOpen).toBe(true);
     expect(station.basestation.attached).toBe(CONNECTIONS - OPEN);
   });
 
-  test('a key of a device that connects as a client takes no place there', async () => {
+  test('the key of a device that connects as a client takes no slot in it', async () => {
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);
     await device.open();
@@ -231,7 +233,7 @@ describe('clients that take every place that is open', () => {
     expect(stats()).toMatchObject({ sessions: OPEN });
   });
 
-  test('places that become free are for anybody again', async () => {
+  test('freed slots are open to any session again', async () => {
     await fixture.sim.settle(station.basestation.close());
     await begin();
     const peers = await strangers(3);

@@ -29,7 +29,7 @@ beforeEach(async () => {
 });
 
 describe('POST /device/attach', () => {
-  test('is answered with keep-alive numbers where an operator has set them', async () => {
+  test('is answered with keep-alive numbers if the operator has set them', async () => {
     const keepAlive = { interval: 30_000, retryInterval: 3_000, maxRetries: 5 };
     fixture = new ProductFixture();
     station = await fixture.station({ keepAlive });
@@ -68,7 +68,7 @@ describe('POST /device/attach', () => {
     expect(station.basestation.attached).toBe(0);
   });
 
-  test('a change of the record counts at the next attempt, on the same session', async () => {
+  test('uses a changed record at the next attempt, on the same session', async () => {
     await station.register(ids, null);
     expect(errorCode(await device.attach())).toBe(StationCode.UNKNOWN_FINGERPRINT);
     await station.store.setFingerprint(ids.productId, ids.deviceId, device.host.fingerprint);
@@ -77,7 +77,7 @@ describe('POST /device/attach', () => {
     expect(station.basestation.attached).toBe(1);
   });
 
-  test('the newest wins: the earlier session is closed and told why', async () => {
+  test('replaces an earlier session, which is closed with the reason', async () => {
     await station.register(ids, device.host.fingerprint);
     await device.attach();
     const twin = await fixture.raw.client({ identity: device.identity });
@@ -88,7 +88,7 @@ describe('POST /device/attach', () => {
     expect(station.basestation.attached).toBe(1);
   });
 
-  test('the device is gone when its session ends', async () => {
+  test('lasts until the session ends', async () => {
     await station.register(ids, device.host.fingerprint);
     await device.attach();
     await fixture.sim.settle(device.channel.close());
@@ -102,7 +102,7 @@ describe('POST /device/attach', () => {
     ['an array', encodeTokens(['x'])],
     ['an empty map', new Uint8Array([0xa0])],
     ['deep nesting', new Uint8Array(1000).fill(0x81)],
-  ])('%s is 4.00 and ends nothing', async (_what, payload) => {
+  ])('is answered 4.00 for %s, and the session continues', async (_what, payload) => {
     for (const path of [DevicePath.ATTACH, ClientPath.CONNECT]) {
       const peer = await fixture.raw.client();
       await peer.open();
@@ -118,14 +118,14 @@ describe('PUT /device/sct', () => {
     await device.attach();
   });
 
-  test('keeps the hashes of all tokens, in the place of those before', async () => {
+  test('stores the hashes of all tokens in place of the previous ones', async () => {
     expect((await device.request('PUT', DevicePath.SCT, encodeTokens(['tokenA', 'tokenB']))).status).toBe(201);
     expect(await station.tokens('tokenA', 'tokenB', 'other')).toEqual(['tokenA', 'tokenB']);
     await device.request('PUT', DevicePath.SCT, encodeTokens([]));
     expect(await station.tokens('tokenA', 'tokenB')).toEqual([]);
   });
 
-  test('refuses too many and what is no list of tokens, and keeps what it had', async () => {
+  test('refuses too many tokens and other bodies, and keeps the previous ones', async () => {
     await device.request('PUT', DevicePath.SCT, encodeTokens(['tokenA']));
     const many = Array.from({ length: 2_001 }, (_, i) => `token${i}`);
     expect((await device.request('PUT', DevicePath.SCT, encodeTokens(many))).status).toBe(413);
@@ -135,12 +135,12 @@ describe('PUT /device/sct', () => {
   });
 });
 
-describe('what the answer says of the tokens', () => {
+describe('the answer to an attach', () => {
   const digest = (...tokens: string[]) => digestOfTokens(tokens, device.environment.crypto);
   const attach = async (tokens: Uint8Array | null) => decodeAttachAnswer((await device.attach({ tokens })).payload);
   const upload = (...tokens: string[]) => device.request('PUT', DevicePath.SCT, encodeTokens(tokens));
 
-  test('how many there may be, and whether the list is known', async () => {
+  test('has the limit of tokens, and whether the list is known', async () => {
     await station.register(ids, device.host.fingerprint);
     expect(await attach(digest())).toMatchObject({ maxTokens: 2_000, tokensKnown: false });
     await upload('b', 'a');
@@ -151,13 +151,13 @@ describe('what the answer says of the tokens', () => {
     expect(await attach(digest())).toMatchObject({ tokensKnown: true });
   });
 
-  test('it says nothing before the key of the device was checked', async () => {
+  test('has nothing about tokens before the key of the device was checked', async () => {
     await station.register(ids, 'ab'.repeat(32));
     await station.store.replaceTokens(ids.productId, ids.deviceId, { hashes: [], digest: hex.encode(digest()) });
     expect(errorCode(await device.attach({ tokens: digest() }))).toBe(StationCode.UNKNOWN_FINGERPRINT);
   });
 
-  test('an unchanged list is written once', async () => {
+  test('has the digest of an unchanged list, which is written once', async () => {
     await station.register(ids, device.host.fingerprint);
     await device.attach();
     const write = vi.spyOn(station.store, 'replaceTokens');
@@ -167,7 +167,7 @@ describe('what the answer says of the tokens', () => {
   });
 });
 
-test('attaches from one address and uploads of one device have their rate', async () => {
+test('attaches from one address and uploads of one device have a rate limit', async () => {
   const attach = (): Promise<CoapResponse> => {
     const payload = encodeAttachRequest({ svcVersion: '', appName: null, appVersion: null, redirected: false, tokens: null, ...ids });
     return device.channel.request({ method: 'POST', path: DevicePath.ATTACH, contentFormat: CONTENT_FORMAT_CBOR, payload });
@@ -189,7 +189,7 @@ test('attaches from one address and uploads of one device have their rate', asyn
 });
 
 describe('each kind of channel has its own router', () => {
-  test('a session that has not said what it is may only attach or connect', async () => {
+  test('a new session may only attach or connect', async () => {
     for (const [method, path] of [
       ['PUT', DevicePath.SCT],
       ['GET', '/iam/me'],
@@ -211,13 +211,13 @@ describe('each kind of channel has its own router', () => {
     expect(station.basestation.attached).toBe(1);
   });
 
-  test('an attach that was refused leaves the session as it was', async () => {
+  test('a refused attach leaves the session new', async () => {
     expect((await device.attach()).status).toBe(404);
     expect((await device.request('PUT', DevicePath.SCT, encodeTokens(['x']))).status).toBe(404);
     expect(errorCode(await device.connect({ productId: 'pr-x' }))).toBe(StationCode.UNKNOWN_PRODUCT_ID);
   });
 
-  test('a session that never says what it is is closed, one that did stays', async () => {
+  test('a session that neither attaches nor connects is closed, and others stay', async () => {
     await station.register(ids, device.host.fingerprint);
     const silent = await fixture.raw.client();
     await silent.open();
@@ -228,7 +228,7 @@ describe('each kind of channel has its own router', () => {
   });
 });
 
-test('the log says when a device leaves, and why; not when another session of it took its place, or the station stops', async () => {
+test('the log has when and why a device leaves, except for a newer session of it and the end of the station', async () => {
   const logged: Record<string, unknown>[] = [];
   fixture = new ProductFixture({
     log: (_host, _level, message, fields = {}) => void (message === 'device detached' && logged.push(fields)),
@@ -253,7 +253,7 @@ test('the log says when a device leaves, and why; not when another session of it
   expect(lines()).toEqual([]);
 });
 
-test('the station says which devices are attached, since when, and where from', async () => {
+test('the station reports which devices are attached, since when, and from where', async () => {
   await station.register(ids, device.host.fingerprint);
   expect(station.basestation.devices).toEqual([]);
   await device.attach();

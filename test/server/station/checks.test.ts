@@ -1,4 +1,4 @@
-/** Who may attach and connect, row by row. */
+/** Which devices may attach and which clients may connect, row by row. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { StationCode } from '../../../protocol/errors/index.ts';
 import { type CheckToken, checkAttach, checkConnect } from '../../../server/station/checks.ts';
@@ -11,7 +11,7 @@ const key = (name: string): string => hashSecret(`fingerprint of ${name}`);
 
 let store: Store;
 
-/** The token says itself what it is. */
+/** Verdict of a token, by its text. */
 const checkToken: CheckToken = async (_, token) => {
   switch (token) {
     case 'good':
@@ -85,7 +85,7 @@ describe('checkAttach', () => {
   });
 });
 
-/** What can be shown in each way in, right and wrong. */
+/** Credentials of each kind, valid and invalid. */
 const WAYS = {
   'a token of the device': [{ sct: 'tokenA' }, { sct: 'tokenC' }, { sct: '' }, { sct: 'tokenX', serverKey: 'sk-a' }],
   'a server key': ['sk-a', 'sk-one', 'sk-b', 'sk-x', 'sk-jwt', ''].map((serverKey) => ({ serverKey })),
@@ -95,7 +95,7 @@ const WAYS = {
   'no key': [{}, { jwt: 'good' }, { jwt: 'bad' }],
 };
 
-describe('each code by each way in: for every product, device and thing shown', () => {
+describe('codes of refusals by kind of credential, for every product, device and credential', () => {
   const { INVALID_JWT, TOKEN_REJECTED, SERVER_KEY_MISMATCH, UNKNOWN_SERVER_KEY, UNKNOWN_PRODUCT_ID, UNKNOWN_DEVICE_ID } = StationCode;
   test.each<[keyof typeof WAYS, StationCode[]]>([
     ['a token of the device', [UNKNOWN_PRODUCT_ID, UNKNOWN_DEVICE_ID, TOKEN_REJECTED]],
@@ -116,7 +116,7 @@ describe('each code by each way in: for every product, device and thing shown', 
     expect([...found].sort((a, b) => a - b)).toEqual(codes);
   });
 
-  test('without a key that holds, or a token, no answer depends on the device', async () => {
+  test('no answer depends on the device without a valid key or a token', async () => {
     const strangers = [
       ...WAYS['no key'],
       { serverKey: 'sk-x' },
@@ -142,24 +142,28 @@ describe('checkConnect', () => {
     ['a key for this product', { ...shown, serverKey: 'sk-one' }, 'admitted'],
     ['a token of the device', { ...shown, sct: 'tokenA' }, 'admitted'],
     ['the last of its tokens', { ...shown, sct: 'tokenB' }, 'admitted'],
-    ['a token, and a key that is then not looked at', { ...shown, sct: 'tokenA', serverKey: 'sk-unknown' }, 'admitted'],
+    ['a token, and a key that is then ignored', { ...shown, sct: 'tokenA', serverKey: 'sk-unknown' }, 'admitted'],
     ['an unknown product', { ...shown, productId: 'pr-x', serverKey: 'sk-a' }, StationCode.UNKNOWN_PRODUCT_ID],
     ['an unknown device, with a key', { ...shown, deviceId: 'de-x', serverKey: 'sk-a' }, StationCode.UNKNOWN_DEVICE_ID],
     ['an unknown device, with a token', { ...shown, deviceId: 'de-x', sct: 'tokenA' }, StationCode.UNKNOWN_DEVICE_ID],
     ['an unknown key, whether the device exists', { ...shown, serverKey: 'sk-x' }, StationCode.UNKNOWN_SERVER_KEY],
     ['an unknown key, or not', { ...shown, deviceId: 'de-x', serverKey: 'sk-x' }, StationCode.UNKNOWN_SERVER_KEY],
-    ['nothing at all', shown, StationCode.UNKNOWN_SERVER_KEY],
+    ['no credential', shown, StationCode.UNKNOWN_SERVER_KEY],
     ['a key of another organization', { ...shown, serverKey: 'sk-b' }, StationCode.UNKNOWN_SERVER_KEY],
     ['a key for another product', { ...shown, productId: 'pr-2', serverKey: 'sk-one' }, StationCode.UNKNOWN_SERVER_KEY],
-    ['a key that asks for a JWT', { ...shown, serverKey: 'sk-jwt' }, StationCode.SERVER_KEY_MISMATCH],
-    ['a key that asks for a JWT, with a good one', { ...shown, serverKey: 'sk-jwt', jwt: 'good' }, 'admitted'],
+    ['a key that requires a JWT', { ...shown, serverKey: 'sk-jwt' }, StationCode.SERVER_KEY_MISMATCH],
+    ['a key that requires a JWT, with a valid one', { ...shown, serverKey: 'sk-jwt', jwt: 'good' }, 'admitted'],
     [
-      'with a good one, and an unknown device',
+      'with a valid one, and an unknown device',
       { ...shown, deviceId: 'de-x', serverKey: 'sk-jwt', jwt: 'good' },
       StationCode.UNKNOWN_DEVICE_ID,
     ],
-    ['with a bad one', { ...shown, serverKey: 'sk-jwt', jwt: 'bad' }, StationCode.INVALID_JWT],
-    ['with a bad one, and an unknown device', { ...shown, deviceId: 'de-x', serverKey: 'sk-jwt', jwt: 'bad' }, StationCode.INVALID_JWT],
+    ['with an invalid one', { ...shown, serverKey: 'sk-jwt', jwt: 'bad' }, StationCode.INVALID_JWT],
+    [
+      'with an invalid one, and an unknown device',
+      { ...shown, deviceId: 'de-x', serverKey: 'sk-jwt', jwt: 'bad' },
+      StationCode.INVALID_JWT,
+    ],
     ['with one for another device', { ...shown, serverKey: 'sk-jwt', jwt: 'elsewhere' }, StationCode.TOKEN_REJECTED],
     [
       'with one for another, and an unknown device',
@@ -167,11 +171,11 @@ describe('checkConnect', () => {
       StationCode.TOKEN_REJECTED,
     ],
     [
-      'a key that asks for a JWT, and an unknown device',
+      'a key that requires a JWT, and an unknown device',
       { ...shown, deviceId: 'de-x', serverKey: 'sk-jwt' },
       StationCode.SERVER_KEY_MISMATCH,
     ],
-    ['a key whose issuer is not whole, with a good one', { ...shown, serverKey: 'sk-half', jwt: 'good' }, StationCode.INVALID_JWT],
+    ['a key with an incomplete issuer, with a valid JWT', { ...shown, serverKey: 'sk-half', jwt: 'good' }, StationCode.INVALID_JWT],
     ['a JWT alone, whether the device exists', { ...shown, jwt: 'good' }, StationCode.UNKNOWN_SERVER_KEY],
     ['a JWT alone, or not', { ...shown, deviceId: 'de-x', jwt: 'good' }, StationCode.UNKNOWN_SERVER_KEY],
     ['a JWT for an unknown product', { ...shown, productId: 'pr-x', serverKey: 'sk-jwt', jwt: 'good' }, StationCode.UNKNOWN_PRODUCT_ID],
@@ -181,13 +185,13 @@ describe('checkConnect', () => {
       StationCode.UNKNOWN_SERVER_KEY,
     ],
     ['a JWT beside an unknown key', { ...shown, serverKey: 'sk-x', jwt: 'good' }, StationCode.UNKNOWN_SERVER_KEY],
-    ['a JWT beside a key that admits alone', { ...shown, serverKey: 'sk-a', jwt: 'good' }, StationCode.SERVER_KEY_MISMATCH],
-    ['a JWT beside a token, and is then not looked at', { ...shown, sct: 'tokenA', jwt: 'bad' }, 'admitted'],
+    ['a JWT beside a key that needs none', { ...shown, serverKey: 'sk-a', jwt: 'good' }, StationCode.SERVER_KEY_MISMATCH],
+    ['a JWT beside a token, which is then ignored', { ...shown, sct: 'tokenA', jwt: 'bad' }, 'admitted'],
     ['a JWT beside a wrong token', { ...shown, sct: 'tokenX', serverKey: 'sk-jwt', jwt: 'good' }, StationCode.TOKEN_REJECTED],
     ['a wrong token', { ...shown, sct: 'tokenX' }, StationCode.TOKEN_REJECTED],
     ['an empty token', { ...shown, sct: '' }, StationCode.TOKEN_REJECTED],
     ['the token of another device', { ...shown, sct: 'tokenC' }, StationCode.TOKEN_REJECTED],
-    ['a wrong token beside a right key', { ...shown, sct: 'tokenX', serverKey: 'sk-a' }, StationCode.TOKEN_REJECTED],
+    ['a wrong token beside a valid key', { ...shown, sct: 'tokenX', serverKey: 'sk-a' }, StationCode.TOKEN_REJECTED],
     ['a hash in the place of a token', { ...shown, sct: hashSecret('tokenA') }, StationCode.TOKEN_REJECTED],
   ])('%s', async (_what, admission, expected) => {
     const checked = await checkConnect(store, admission, checkToken);
@@ -202,7 +206,7 @@ describe('checkConnect', () => {
     expect(await checkConnect(store, { ...shown, serverKey: 'sk-jwt', jwt }, checkToken)).toEqual(expected);
   });
 
-  test('a token is checked against the app of its key, and only when it comes to that', async () => {
+  test('a JWT is checked against the app of its key, and only when it is needed', async () => {
     const check = vi.fn<CheckToken>(async () => 'admitted');
     for (const each of [{ sct: 'tokenA' }, { serverKey: 'sk-a' }, { serverKey: 'sk-x' }, {}])
       await checkConnect(store, { ...shown, ...each, jwt: 'good' }, check);

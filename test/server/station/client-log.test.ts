@@ -1,4 +1,4 @@
-/** What the base station's log says of clients, and what no client can put there. */
+/** What the base station logs about clients, and what no client can put into the log. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { encode } from '../../../protocol/cbor/index.ts';
 import { ClientPath, encodeConnectRequest } from '../../../protocol/control/index.ts';
@@ -24,7 +24,7 @@ beforeEach(async () => {
 const connects = (): Line[] => lines.filter(({ message }) => message === 'client connected');
 
 describe("a client's application", () => {
-  test('stands in the line of its connect, at debug', async () => {
+  test('is logged with its connect, at debug', async () => {
     await fixture.attached();
     await fixture.connected({ AppName: 'Phone', AppVersion: '3.2' });
     expect(connects()).toEqual([
@@ -36,7 +36,7 @@ describe("a client's application", () => {
     ]);
   });
 
-  test('is left out where the client names none', async () => {
+  test('is left out if the client names none', async () => {
     await fixture.attached();
     await fixture.connected();
     await fixture.connected({ AppVersion: '3.2' });
@@ -46,7 +46,7 @@ describe("a client's application", () => {
     ]);
   });
 
-  test('of 33 bytes is refused as a broken request', async () => {
+  test('of 33 bytes is refused as a malformed request', async () => {
     await fixture.raw.attached();
     const client = await fixture.raw.client();
     await client.open();
@@ -57,7 +57,7 @@ describe("a client's application", () => {
     expect((await connect({ AppName: 'x'.repeat(32), AppVersion: 'x'.repeat(32) })).status).toBe(201);
   });
 
-  test('is nothing that a stranger, or a client that connects often, can fill the log with', async () => {
+  test('does not let a stranger or a frequent client fill the log', async () => {
     await fixture.raw.attached();
     const client = await fixture.raw.client();
     await client.open();
@@ -74,7 +74,7 @@ describe("a client's application", () => {
   });
 });
 
-test('a connect that is refused for its JWT is counted, and nothing of the token is written', async () => {
+test('a connect refused for its JWT is counted, and nothing of the token is logged', async () => {
   await fixture.raw.attached();
   const client = await fixture.raw.client();
   await client.open();

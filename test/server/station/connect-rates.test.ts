@@ -1,4 +1,4 @@
-/** Who gets a connect to a device when others take all they can. */
+/** Which connects to a device are admitted while others take all that they can. */
 import { describe, expect, test } from 'vitest';
 import { ConnectRates } from '../../../server/station/connect-rates.ts';
 
@@ -6,7 +6,7 @@ const RATE = 5;
 const rates = (): ConnectRates => new ConnectRates(RATE);
 const by = (credential: string, address = 'here', device = 'pr-1.de-1') => ({ device, credential, address });
 
-/** Connects that get through of so many tries at one moment. */
+/** Returns how many of `tries` connects at one moment are admitted. */
 function through(shares: ConnectRates, who: ReturnType<typeof by>, now: number, tries = 100): number {
   let count = 0;
   for (let index = 0; index < tries; index++) if (shares.take(who, now) === 0) count++;
@@ -21,7 +21,7 @@ describe('one holder', () => {
     expect(through(shares, by('greedy'), 1_000)).toBe(RATE);
   });
 
-  test('does not shut out another token, for as long as it tries', () => {
+  test('does not shut out another token, however long it tries', () => {
     const shares = rates();
     for (let second = 0; second < 60; second++) {
       const now = second * 1_000;

@@ -39,7 +39,7 @@ function connected(payload: Uint8Array): Connected {
 
 const together = (answers: Promise<CoapResponse>[]): Promise<CoapResponse[]> => fixture.sim.settle(Promise.all(answers));
 
-/** A device whose answer to /p2p/connect is given. */
+/** Attaches a device with a given answer to /p2p/connect. */
 async function deviceThat(answers: () => CoapReply | Promise<CoapReply>): Promise<RawPeer> {
   const device = await fixture.raw.client();
   await station.register(ids, device.host.fingerprint);
@@ -64,7 +64,7 @@ describe('refusals', () => {
     expect([response.status, errorCode(response)]).toEqual([status, code]);
   });
 
-  test('a device that does not answer in 4 s counts as not attached, and leaves no route', async () => {
+  test('a device that does not answer within 4 s counts as not attached, and leaves no route', async () => {
     await deviceThat(() => new Promise(() => {}));
     const before = fixture.sim.now;
     expect(errorCode(await client.connect())).toBe(StationCode.NOT_ATTACHED);
@@ -75,7 +75,7 @@ describe('refusals', () => {
 
   test.each<[string, CoapReply, number, number | undefined]>([
     ['4.29 with its time', { status: 429, maxAge: 7 }, 429, 7],
-    ['4.29 with a time without end', { status: 429, maxAge: 0xffff_ffff }, 429, 60],
+    ['4.29 with an infinite time', { status: 429, maxAge: 0xffff_ffff }, 429, 60],
     ['5.03', { status: 503 }, 503, undefined],
     ['4.04', { status: 404 }, 502, undefined],
     ['5.00', { status: 500 }, 502, undefined],
@@ -112,7 +112,7 @@ describe('refusals', () => {
 });
 
 describe('a connect', () => {
-  test('leads to an end-to-end session: the station relays it and cannot be part of it', async () => {
+  test('opens an end-to-end session that the station relays and cannot read', async () => {
     const device = await fixture.raw.attached();
     const session = await client.reach();
     expect(session.type).toBe('RELAY');
@@ -135,7 +135,7 @@ describe('a connect', () => {
     expect((await client.request('POST', ClientPath.CONNECT, noKey)).status).toBe(201);
   });
 
-  test('without an Initiate makes a bare route', async () => {
+  test('without an Initiate opens a bare route', async () => {
     await fixture.raw.attached();
     const answer = connected((await client.connect()).payload);
     expect(answer.respond).toBeUndefined();
@@ -144,7 +144,7 @@ describe('a connect', () => {
     expect(answer.observedAddress).toEqual({ address: client.environment.addresses[0], port: client.host.sockets[0]!.port });
   });
 
-  test('a key that is removed counts from the next connect, the session that runs stays', async () => {
+  test('fails with a removed key, while an existing session stays', async () => {
     await fixture.raw.attached();
     const session = await client.reach();
     await station.store.removeApp('ap-a');
@@ -155,7 +155,7 @@ describe('a connect', () => {
 });
 
 describe('the end of a route', () => {
-  test("comes with the device's channel; the client learns it at once", async () => {
+  test("follows that of the device's channel, and the client is notified at once", async () => {
     const device = await fixture.raw.attached();
     const session = await client.reach();
     await fixture.sim.run(100);
@@ -167,7 +167,7 @@ describe('the end of a route', () => {
     expect(station.basestation.stats().routes).toBe(0);
   });
 
-  test("comes with the client's channel; the device learns it at once", async () => {
+  test("follows that of the client's channel, and the device is notified at once", async () => {
     const device = await fixture.raw.attached();
     await client.reach();
     await fixture.sim.run(() => device.incoming.length === 1);
@@ -175,7 +175,7 @@ describe('the end of a route', () => {
     expect(await fixture.sim.settle(device.incoming[0]!.closed)).toMatchObject({ code: 'CLOSED' });
   });
 
-  test('comes with the station: every session is told', async () => {
+  test('follows that of the station, which notifies every session', async () => {
     const device = await fixture.raw.attached();
     const session = await client.reach();
     await fixture.sim.run(100);
@@ -190,7 +190,7 @@ describe('the end of a route', () => {
 });
 
 describe('Wait', () => {
-  /** Collects what an observing connect is told. */
+  /** Collects the answers to an observing connect. */
   function observe(peer: RawPeer, initiate?: Uint8Array) {
     const seen: { status: number; kind: string; payload: Uint8Array; code?: number }[] = [];
     const payload = encodeConnectRequest({ ...ids, serverKey: 'sk-a', wait: true, ...(initiate ? { initiate } : {}) });
@@ -204,7 +204,7 @@ describe('Wait', () => {
     return Object.assign(seen, { cancel });
   }
 
-  test('is over when the client gives it up', async () => {
+  test('ends when the client cancels it', async () => {
     const device = await fixture.raw.client({ responder: () => [name] });
     await station.register(ids, device.host.fingerprint);
     for (let i = 0; i < 40; i++) {
@@ -221,7 +221,7 @@ describe('Wait', () => {
     expect(station.basestation.stats().routes).toBe(0);
   });
 
-  test('is told to wait, and connected when the device attaches', async () => {
+  test('is answered with "waiting", and connected when the device attaches', async () => {
     const device = await fixture.raw.client({ responder: () => [name] });
     await station.register(ids, device.host.fingerprint);
     const prepared = client.host.prepare({ name, timeout: 3_600_000 });
@@ -241,7 +241,7 @@ describe('Wait', () => {
     expect(station.basestation.stats().waiting).toBe(0);
   });
 
-  test('many who wait are served five a second', async () => {
+  test('serves many waiting clients five a second', async () => {
     const device = await fixture.raw.client({ responder: () => [name] });
     await station.register(ids, device.host.fingerprint);
     const waiting: ReturnType<typeof observe>[] = [];
@@ -279,7 +279,7 @@ describe('Wait', () => {
     expect(station.basestation.stats().waiting).toBe(0);
   });
 
-  test('without Observe is not attached at once', async () => {
+  test('without Observe is answered "not attached" at once', async () => {
     await station.register(ids, 'ab'.repeat(32));
     expect(errorCode(await client.connect({ wait: true }))).toBe(StationCode.NOT_ATTACHED);
   });

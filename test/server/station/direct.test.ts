@@ -1,4 +1,7 @@
-/** What a device learns of its client: nothing, unless the client asked for a direct path, and then the address that the base station sees. */
+/**
+ * What a device learns about its client: the address that the base station observes if the client asked for a direct
+ * path, else nothing.
+ */
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Attacher } from '../../../device/attacher.ts';
 import { ServerConnectTokens } from '../../../device/tokens.ts';
@@ -27,7 +30,7 @@ import type { StationUnderTest } from '../../support/fixture/station.ts';
 let fixture: ProductFixture;
 let station: StationUnderTest;
 let device: RawPeer;
-/** What the device was asked. */
+/** Requests that the device received. */
 let asked: P2pConnectRequest[];
 
 beforeEach(async () => {
@@ -52,12 +55,12 @@ const seen = ({ environment, host }: RawPeer): SocketAddress => ({
   port: host.sockets[0]!.port,
 });
 
-describe('the device', () => {
+describe("a client's address", () => {
   test.each<[string, Partial<ConnectRequest>, boolean]>([
-    ['a client that says nothing, as an old one', {}, false],
-    ['a client that wants none', { direct: false }, false],
-    ['a client that asks for a direct path', { direct: true }, true],
-  ])('of %s', async (_, request, learns) => {
+    ['no request, as of older clients', {}, false],
+    ['a request for no direct path', { direct: false }, false],
+    ['a request for a direct path', { direct: true }, true],
+  ])('reaches the device on request only: %s', async (_, request, learns) => {
     await attach();
     const client = await fixture.raw.client();
     await client.open();
@@ -68,10 +71,10 @@ describe('the device', () => {
   test.each<[boolean, number]>([
     [false, 0],
     [true, 1],
-  ])('of the product with Rendezvous %s', async (Rendezvous, addresses) => {
+  ])('reaches the device with the option Rendezvous %s', async (Rendezvous, addresses) => {
     await attach();
     await device.request('PUT', DevicePath.SCT, encodeTokens([SCT]));
-    // The device of this test gives no Respond.
+    // The device of this test sends no Respond.
     await fixture.settle(
       fixture
         .connection({ Rendezvous })
@@ -83,7 +86,7 @@ describe('the device', () => {
   });
 });
 
-test('it learns where the client was shown to be, not where its packets claim to come from', async () => {
+test("the device gets the client's validated address, not the source of its packets", async () => {
   await attach();
   const client = await fixture.raw.client();
   await client.open();
@@ -97,8 +100,8 @@ test('it learns where the client was shown to be, not where its packets claim to
   expect(asked[1]).not.toHaveProperty('peerAddress');
 });
 
-describe('an end that asks where it is seen', () => {
-  test.each(['device', 'client'] as const)('a %s is told the address of its channel that was validated last', async (who) => {
+describe('an end that asks for its observed address', () => {
+  test.each(['device', 'client'] as const)('a %s gets the last validated address of its channel', async (who) => {
     await attach();
     const client = await fixture.raw.client();
     await client.open();
@@ -115,7 +118,7 @@ describe('an end that asks where it is seen', () => {
   });
 });
 
-describe('both are told where STUN is', () => {
+describe('both ends get the STUN ports', () => {
   test('in the answers to attach and connect', async () => {
     const attached = await attach();
     const client = await fixture.raw.client();
@@ -125,7 +128,7 @@ describe('both are told where STUN is', () => {
     expect(connected).toMatchObject({ kind: 'connected', stun: [{ port: STATION_PORT + 1 }] });
   });
 
-  test('and without STUN are told nothing', async () => {
+  test('and get nothing without STUN', async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ stunPort: 0 });
     const raw = await fixture.raw.client();
@@ -136,7 +139,7 @@ describe('both are told where STUN is', () => {
 });
 
 describe("the client's address at the device", () => {
-  /** A relayed connection to the device, through the product of both ends. @returns the device's end of it */
+  /** Opens a relayed connection to the device with both SDKs. @returns the device's end of it */
   async function relayed(request: Partial<ConnectRequest>): Promise<{ session: Session; client: RawPeer }> {
     const attacher = new Attacher({
       environment: device.environment,
@@ -157,7 +160,7 @@ describe("the client's address at the device", () => {
     return { session: device.incoming[0]!, client };
   }
 
-  test('is kept with the route, and names no other path', async () => {
+  test('is kept with the route, and belongs to no other path', async () => {
     const { session, client } = await relayed({ direct: true });
     expect(session.type).toBe('RELAY');
     expect(device.host.peerAddress(session.path)).toEqual(seen(client));
@@ -170,7 +173,7 @@ describe("the client's address at the device", () => {
     expect(device.host.peerAddress(session.path)).toBeUndefined();
   });
 
-  test('goes with the route', async () => {
+  test('is dropped with the route', async () => {
     const { session } = await relayed({ direct: true });
     const { path } = session;
     await fixture.settle(session.close());

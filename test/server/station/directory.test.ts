@@ -1,6 +1,6 @@
 /**
- * A base station with a second directory, which answers when the test says so: late, in another order, about the past,
- * with a failure, or never. What happens to a connect in the meantime must be right, and what is pending bounded.
+ * A base station with another directory, which answers when the test decides: late, in another order, about the past,
+ * with a failure, or never. Connects must be handled correctly meanwhile, and pending questions stay bounded.
  */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type CoapReply, type CoapResponse, Router } from '../../../protocol/coap/index.ts';
@@ -22,7 +22,7 @@ import { ProductFixture } from '../../support/fixture/products.ts';
 import { errorCode, type RawPeer } from '../../support/fixture/raw-peer.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
 
-/** A question that waits for its answer. */
+/** A pending question. */
 interface Question {
   readonly device: DeviceIds;
   readonly signal: AbortSignal;
@@ -30,7 +30,7 @@ interface Question {
   readonly fail: (error: Error) => void;
 }
 
-/** Holds every question until the test answers. One that obeys settles when it is told to give up. */
+/** Holds every question until the test answers. If it obeys, it settles when aborted. */
 class HeldDirectory implements Directory {
   readonly here: Presence;
   readonly questions: Question[] = [];
@@ -48,7 +48,7 @@ class HeldDirectory implements Directory {
     });
   }
 
-  /** Answers with what is true now. */
+  /** Answers with the current state. */
   async answerTruly(question: Question): Promise<void> {
     question.answer(await this.here.locate(question.device));
   }
@@ -58,7 +58,7 @@ let fixture: ProductFixture;
 let station: StationUnderTest;
 let directory: HeldDirectory;
 let client: RawPeer;
-/** Times a device was asked for a route. */
+/** How often a device was asked for a route. */
 let reached: number;
 
 async function begin(settings: Partial<StationSettings> = {}, { obeys = true } = {}): Promise<void> {
@@ -82,7 +82,7 @@ async function opened(): Promise<RawPeer> {
   return peer;
 }
 
-/** A device that is attached and takes every route. */
+/** Attaches a device that accepts every route. */
 async function attached(device = ids): Promise<RawPeer> {
   const peer = await fixture.raw.client();
   await station.register(device, peer.host.fingerprint);
@@ -98,7 +98,7 @@ function takesRoutes(): Router<Session> {
   });
 }
 
-/** The n-th question, once it has been asked. */
+/** Waits for the n-th question. */
 async function question(index = 0): Promise<Question> {
   await fixture.sim.run(() => directory.questions.length > index);
   return directory.questions[index]!;
@@ -107,7 +107,7 @@ async function question(index = 0): Promise<Question> {
 const settled = (answer: Promise<CoapResponse>): Promise<CoapResponse> => fixture.sim.settle(answer);
 const stats = (): Readonly<Record<string, number>> => station.basestation.stats();
 
-/** What an observing connect is answered. */
+/** Answers to an observing connect. */
 function observe(peer: RawPeer) {
   const seen: { status: number; kind: string }[] = [];
   const payload = encodeConnectRequest({ ...ids, serverKey: 'sk-a', wait: true });
@@ -119,7 +119,7 @@ function observe(peer: RawPeer) {
 }
 
 describe('a directory that answers late', () => {
-  test('holds up the connect that asked, and no other', async () => {
+  test('delays the connect that asked, and no other', async () => {
     await attached();
     const waiting = client.connecting();
     const asked = await question();
@@ -132,7 +132,7 @@ describe('a directory that answers late', () => {
     expect([stats().lookups, stats().routes, reached]).toEqual([0, 1, 1]);
   });
 
-  test('answers two in the other order: each has a route of its own', async () => {
+  test('may answer two questions in reverse order: each gets its own route', async () => {
     const other = { ...ids, deviceId: 'de-2' };
     await attached();
     await attached(other);
@@ -149,7 +149,7 @@ describe('a directory that answers late', () => {
     expect([stats().routes, reached]).toEqual([2, 2]);
   });
 
-  test('answers one device twice in parallel: two routes, and the rate of the device counts both', async () => {
+  test('may answer twice for one device in parallel: two routes, which both count for its rate', async () => {
     await begin({ connectsPerDevice: 2 });
     await attached();
     const answers = [client.connecting(), client.connecting(), client.connecting()];
@@ -160,7 +160,7 @@ describe('a directory that answers late', () => {
     expect([stats().routes, reached]).toEqual([2, 2]);
   });
 
-  test('with where the device was before it left: not attached, and no route', async () => {
+  test('with a session that has ended: the device is not attached, and no route is opened', async () => {
     const device = await attached();
     const waiting = client.connecting();
     const asked = await question();
@@ -172,7 +172,7 @@ describe('a directory that answers late', () => {
     expect([stats().lookups, stats().routes, directory.questions.length]).toEqual([0, 0, 1]);
   });
 
-  test('with where the device was before it attached again: is asked again, and the new session is reached', async () => {
+  test('with a session that was replaced: it is asked again, and the new session is reached', async () => {
     const device = await attached();
     const waiting = client.connecting();
     const asked = await question();
@@ -187,7 +187,7 @@ describe('a directory that answers late', () => {
     expect([reached, directory.questions.length]).toEqual([1, 2]);
   });
 
-  test('nothing of a device that attached in the meantime: a client that would wait is connected at once', async () => {
+  test('that a device is unknown which has attached meanwhile: a client that would wait is connected at once', async () => {
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);
     const { seen } = observe(client);
@@ -202,7 +202,7 @@ describe('a directory that answers late', () => {
     expect(stats()).toMatchObject({ waiting: 0, lookups: 0, routes: 1 });
   });
 
-  test('nothing, and the device attaches afterwards: the client waits, and is connected then', async () => {
+  test('that a device is unknown which attaches afterwards: the client waits, and is then connected', async () => {
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);
     const { seen } = observe(client);
@@ -216,7 +216,7 @@ describe('a directory that answers late', () => {
     expect(seen.map(({ kind }) => kind)).toEqual(['waiting', 'connected']);
   });
 
-  test('about a device that attaches again and again: the client has its answer in time', async () => {
+  test('about a device that attaches repeatedly: the client is answered in time', async () => {
     const device = await attached();
     const begun = fixture.sim.now;
     const waiting = client.connecting();
@@ -235,11 +235,11 @@ describe('a directory that answers late', () => {
   });
 });
 
-describe('a directory that fails', () => {
+describe('a failing directory', () => {
   test.each<[string, (asked: Question) => void]>([
     ['rejects', ({ fail }) => fail(new Error('connection lost'))],
     ['rejects with an error of the catalogue', ({ fail }) => fail(Object.assign(new Error('secret'), { code: 'TIMEOUT' }))],
-  ])('one that %s: the client may try again, and learns nothing else', async (_what, act) => {
+  ])('that %s: the client may try again, and learns nothing else', async (_what, act) => {
     await attached();
     const waiting = client.connecting();
     act(await question());
@@ -251,7 +251,7 @@ describe('a directory that fails', () => {
     expect((await settled(again)).status).toBe(201);
   });
 
-  test('one that throws at once is no different', async () => {
+  test('that throws at once: the same', async () => {
     await attached();
     directory.locate = () => {
       throw new Error('not configured');
@@ -260,7 +260,7 @@ describe('a directory that fails', () => {
     expect(stats()).toMatchObject({ lookups: 0, routes: 0 });
   });
 
-  test('one that never answers: the client is told in time, the directory is told to give up', async () => {
+  test('that never answers: the client is refused in time, and the question is aborted', async () => {
     await attached();
     const begun = fixture.sim.now;
     const waiting = client.connecting();
@@ -271,7 +271,7 @@ describe('a directory that fails', () => {
     expect([signal.aborted, stats().lookups, reached]).toEqual([true, 0, 0]);
   });
 
-  test('a client that waited for the device is refused, and does not wait for ever', async () => {
+  test('refuses a client that waited for the device, instead of having it wait for ever', async () => {
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);
     const { seen } = observe(client);
@@ -289,8 +289,8 @@ describe('a directory that fails', () => {
   });
 });
 
-describe('in the meantime', () => {
-  test('the client is gone: the directory is told, and the device is not asked', async () => {
+describe('while a question is pending', () => {
+  test('the client may leave: the question is aborted, and the device is not asked', async () => {
     await attached();
     const waiting = client.connecting().catch(() => null);
     const asked = await question();
@@ -304,7 +304,7 @@ describe('in the meantime', () => {
     expect([reached, stats().routes]).toEqual([0, 0]);
   });
 
-  test('the client is gone before the directory is asked: it is not asked', async () => {
+  test('a client that left before it was sent causes none', async () => {
     await attached();
     const { product } = station.store;
     const store = station.store as { product: typeof product };
@@ -322,7 +322,7 @@ describe('in the meantime', () => {
     expect([directory.questions.length, stats().lookups]).toEqual([0, 0]);
   });
 
-  test('a directory that does not give up answers after the client is gone: nothing comes of it', async () => {
+  test('the client may leave, and an answer that still arrives is ignored', async () => {
     await begin({}, { obeys: false });
     await attached();
     const waiting = client.connecting().catch(() => null);
@@ -336,7 +336,7 @@ describe('in the meantime', () => {
     expect([reached, stats().routes, stats().lookups]).toEqual([0, 0, 0]);
   });
 
-  test('a waiting client gives up while it is being served: the device is not asked', async () => {
+  test('a waiting client may cancel: the device is not asked', async () => {
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);
     const { seen, cancel } = observe(client);
@@ -352,7 +352,7 @@ describe('in the meantime', () => {
     expect([reached, stats().routes, seen.length]).toEqual([0, 0, 1]);
   });
 
-  test('the base station stops: the directory is told, and its answer comes to nothing', async () => {
+  test('the base station may stop: the question is aborted, and its answer is ignored', async () => {
     await attached();
     const waiting = client.connecting().then(
       ({ status }) => status,
@@ -368,10 +368,10 @@ describe('in the meantime', () => {
   });
 });
 
-describe('what is pending', () => {
+describe('the limits of pending questions', () => {
   const limits = { lookupsPerAddress: 3, lookups: 6 };
 
-  /** Connects of one peer whose answers are not awaited. */
+  /** Sends connects of one peer without waiting for answers. */
   function flood(peer: RawPeer, count: number): Promise<CoapResponse>[] {
     return Array.from({ length: count }, () => peer.connecting());
   }
@@ -379,7 +379,7 @@ describe('what is pending', () => {
   const statuses = async (answers: Promise<CoapResponse>[]): Promise<number[]> =>
     (await fixture.sim.settle(Promise.all(answers))).map(({ status }) => status);
 
-  test('a stranger fills the share of one address: it is told when to try again, an honest user elsewhere is served', async () => {
+  test('refuse a stranger that fills the share of one address, with a time, and an honest user elsewhere is served', async () => {
     await begin(limits);
     await attached();
     const stranger = flood(client, 10);
@@ -394,7 +394,7 @@ describe('what is pending', () => {
     expect(answers.filter(({ status }) => status === 503)).toHaveLength(3);
   });
 
-  test('strangers at many addresses fill all of it: the next honest user is told when to try again, and is served when their time is over', async () => {
+  test('may be filled by strangers at many addresses: an honest user is refused with a time, and served once those questions end', async () => {
     await begin(limits);
     await attached();
     const strangers = [...flood(client, 3), ...flood(await opened(), 3)];
@@ -409,7 +409,7 @@ describe('what is pending', () => {
     expect((await settled(served)).status).toBe(201);
   });
 
-  test('a directory that never settles is asked no more than its limits, whatever clients do', async () => {
+  test('hold for a directory that never settles, whatever clients do', async () => {
     await begin({ ...limits, arrivalTimeout: 60_000 }, { obeys: false });
     await attached();
     for (let round = 0; round < 3; round++) {
@@ -430,7 +430,7 @@ describe('what is pending', () => {
     expect((await settled(served)).status).toBe(201);
   });
 
-  test('waiting clients that are too many for the directory are served one after the other', async () => {
+  test('let waiting clients be served one after another', async () => {
     await begin({ lookupsPerAddress: 2, lookups: 2 });
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);

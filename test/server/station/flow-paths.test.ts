@@ -1,4 +1,6 @@
-/** Datagrams of a stream go on while their connection changes from a route through a base station to a direct path. */
+/**
+ * Datagrams of a stream continue while their connection migrates from a route through a base station to a direct path.
+ */
 import { expect, test } from 'vitest';
 import { decodeConnectAnswer } from '../../../protocol/control/index.ts';
 import { type DatagramFlow, noDatagrams, type Session } from '../../../transport/session/index.ts';
@@ -6,7 +8,7 @@ import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { RawPeer } from '../../support/fixture/raw-peer.ts';
 
-/** A relayed session that may change its path. */
+/** Opens a relayed session that may change its path. */
 async function reach(fixture: ProductFixture, device: RawPeer, client: RawPeer): Promise<Session> {
   const prepared = client.host.prepare({ name: `device:${ids.productId}.${ids.deviceId}`, migration: true });
   const answer = decodeConnectAnswer((await client.connect({ initiate: prepared.initiate })).payload);
@@ -17,7 +19,7 @@ async function reach(fixture: ProductFixture, device: RawPeer, client: RawPeer):
   return session;
 }
 
-/** The device sends back what comes on any stream. */
+/** The device echoes everything that arrives on any stream. */
 function echo(session: Session): void {
   session.onDatagram = (datagram) => session.flows.receive(datagram);
   session.onStream = (incoming) => {
@@ -27,7 +29,7 @@ function echo(session: Session): void {
   };
 }
 
-test('from the route to a direct path', async () => {
+test('datagrams continue over a migration from the route to a direct path', async () => {
   const fixture = new ProductFixture();
   await fixture.station();
   const device = await fixture.raw.attached();

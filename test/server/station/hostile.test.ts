@@ -1,4 +1,4 @@
-/** Whatever peers and strangers send: the base station answers within its formats and stays usable. */
+/** Hostile peers and strangers: the base station answers only in its formats and stays usable. */
 import { describe, expect, test } from 'vitest';
 import { type CborValue, encode } from '../../../protocol/cbor/index.ts';
 import { ClientPath, CONTENT_FORMAT_CBOR, DevicePath } from '../../../protocol/control/index.ts';
@@ -42,10 +42,10 @@ function payload(random: Random): Uint8Array {
   return bytes;
 }
 
-describe('whatever an authenticated peer asks', () => {
-  test.each(seeds(1, 50))('is answered below 5.00, changes nothing it may not, and disturbs nobody (seed %i)', async (seed) => {
+describe('any request of an authenticated peer', () => {
+  test.each(seeds(1, 50))('is answered below 5.00, changes nothing without a right, and disturbs no other peer (seed %i)', async (seed) => {
     const fixture = new ProductFixture({ seed });
-    // What it asks takes longer than a session without a credential may stay.
+    // The requests take longer than a session without a credential may stay.
     const station = await fixture.station({ arrivalTimeout: 600_000 });
     const random = new Random(`hostile ${seed}`);
     const device = await fixture.raw.attached();
@@ -70,7 +70,7 @@ describe('whatever an authenticated peer asks', () => {
   });
 });
 
-describe('whatever datagrams come from nowhere', () => {
+describe('any datagrams of strangers', () => {
   test.each(seeds(1, 50))('are dropped, and the device stays reachable (seed %i)', async (seed) => {
     const fixture = new ProductFixture({ seed });
     const station = await fixture.station();

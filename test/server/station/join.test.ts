@@ -1,4 +1,4 @@
-/** Devices that join by an invitation, at a base station in the simulator. */
+/** Devices that join a base station by an invitation, in the simulator. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
 import { DevicePath, decodeErrorBody, decodeJoinAnswer, encodeJoinRequest, type JoinRequest } from '../../../protocol/control/index.ts';
@@ -48,7 +48,7 @@ const refusal = (response: CoapResponse) => [response.status, errorCode(response
 const rejected = [401, StationCode.TOKEN_REJECTED];
 
 describe('POST /device/join', () => {
-  test('registers the key that the handshake proved, which attaches on the same channel', async () => {
+  test('registers the key of the handshake, which then attaches on the same channel', async () => {
     const token = await invited();
     const response = await join(device, token);
     expect(response.status).toBe(201);
@@ -61,7 +61,7 @@ describe('POST /device/join', () => {
     });
   });
 
-  test('and on a new channel', async () => {
+  test('registers a key that attaches on a new channel, too', async () => {
     const deviceId = decodeJoinAnswer((await join(device, await invited())).payload);
     await fixture.sim.settle(device.channel.close());
     await device.open();
@@ -77,7 +77,7 @@ describe('POST /device/join', () => {
     expect(decodeJoinAnswer(response.payload)).toBe(expected);
   });
 
-  test('the same key may repeat it until it expires, and gets the same answer', async () => {
+  test('may be repeated by the same key until it expires, with the same answer', async () => {
     const token = await invited({ lifetime: 60_000 });
     const first = await join(device, token);
     const twin = await peer({ identity: device.identity });
@@ -89,7 +89,7 @@ describe('POST /device/join', () => {
     expect(refusal(await join(late, token))).toEqual(rejected);
   });
 
-  test('two requests of one device at once are one device', async () => {
+  test('registers one device for two parallel requests of one key', async () => {
     const token = await invited();
     const twin = await peer({ identity: device.identity });
     const payload = encodeJoinRequest({ productId: 'pr-1', deviceId: null, token });
@@ -100,7 +100,7 @@ describe('POST /device/join', () => {
     expect(await station.store.devices('pr-1')).toHaveLength(1);
   });
 
-  test('an unknown, expired, revoked or used token is rejected with the same words', async () => {
+  test('rejects an unknown, expired, revoked or used token with the same message', async () => {
     const used = await invited();
     await join(device, used);
     const revoked = await invited();
@@ -110,21 +110,21 @@ describe('POST /device/join', () => {
     const stranger = await peer();
     const answers = [];
     for (const token of [new Uint8Array(16), expired, revoked, used]) answers.push(await join(stranger, token));
-    // Not even the product of a token that does not count is told.
+    // Not even the product of an invalid token is revealed.
     answers.push(await join(stranger, used, { productId: 'pr-2' }));
     expect(answers.map(refusal)).toEqual(Array(5).fill(rejected));
     expect(new Set(answers.map(({ payload }) => decodeErrorBody(payload).message)).size).toBe(1);
     expect(await station.store.devices('pr-1')).toHaveLength(1);
   });
 
-  test('an invitation that counts for more than 30 days was made while the clock was wrong', async () => {
+  test('rejects an invitation of more than 30 days, which was made while the clock was wrong', async () => {
     const { store, ...rest } = administration;
     const inAYear = { store, ...rest, wallTime: () => fixture.sim.wallTime + 365 * DAY };
     const { token } = await inviteDevice(inAYear, { productId: 'pr-1', maker: 'test' });
     expect(refusal(await join(device, token))).toEqual(rejected);
   });
 
-  test('a valid token learns what does not fit, and stays open', async () => {
+  test('reports what does not match to the holder of a valid token, which stays open', async () => {
     await station.register({ productId: 'pr-1', deviceId: 'de-1' }, 'ab'.repeat(32));
     const token = await invited();
     expect(refusal(await join(device, token, { productId: 'pr-2' }))).toEqual([400, StationCode.WRONG_PRODUCT_ID]);
@@ -138,20 +138,20 @@ describe('POST /device/join', () => {
     expect(refusal(await join(device, token, { deviceId: 'de-4' }))).toEqual([400, StationCode.WRONG_DEVICE_ID]);
   });
 
-  test('a device that an operator has added without a key gets this one, where the invitation names it', async () => {
+  test('gives the key to a device that an operator added without one, if the invitation names it', async () => {
     await station.register({ productId: 'pr-1', deviceId: 'de-1' }, null);
     expect(refusal(await join(device, await invited(), { deviceId: 'de-1' }))).toEqual([409, StationCode.DEVICE_ID_IN_USE]);
     expect((await join(device, await invited({ deviceId: 'de-1' }))).status).toBe(201);
     expect((await station.store.device('pr-1', 'de-1'))?.fingerprint).toBe(device.host.fingerprint);
   });
 
-  test('a key that is registered already joins as what it is', async () => {
+  test('keeps the device of a key that is already registered', async () => {
     await station.register({ productId: 'pr-1', deviceId: 'de-1' }, device.host.fingerprint);
     expect(decodeJoinAnswer((await join(device, await invited(), { deviceId: 'de-1' })).payload)).toBe('de-1');
     expect(await station.store.devices('pr-1')).toHaveLength(1);
   });
 
-  test('a device that was removed does not come back by its old invitation', async () => {
+  test('does not restore a removed device by its old invitation', async () => {
     const token = await invited({ deviceId: 'de-1' });
     await join(device, token);
     await station.store.removeDevice('pr-1', 'de-1');
@@ -160,7 +160,7 @@ describe('POST /device/join', () => {
     expect(refusal(await join(device, token))).toEqual(rejected);
   });
 
-  test('a body that is none is 4.00, and a channel that attached does not join', async () => {
+  test('is 4.00 for an invalid body, and not available on an attached channel', async () => {
     expect((await device.request('POST', DevicePath.JOIN, new Uint8Array([0xa0]))).status).toBe(400);
     const token = await invited();
     await join(device, token, { deviceId: 'de-1' });
@@ -168,13 +168,13 @@ describe('POST /device/join', () => {
     expect((await join(device, token)).status).toBe(404);
   });
 
-  test('a stranger that joins is closed as others are when it does not attach', async () => {
+  test('does not keep the session of a device open that does not attach', async () => {
     await join(device, await invited());
     await fixture.sim.run(6_000);
     expect(device.channel.isOpen).toBe(false);
   });
 
-  test('a disk that takes no writes is 5.03, and a second try works', async () => {
+  test('is 5.03 when the disk takes no writes, and a later try succeeds', async () => {
     const token = await invited();
     const { redeem } = station.store.invitations;
     station.store.invitations.redeem = () => Promise.reject(new Error('database or disk is full'));
@@ -186,8 +186,8 @@ describe('POST /device/join', () => {
   });
 });
 
-describe('failures', () => {
-  test('ten a minute of one address, then 4.29; a device with a valid token joins there all the same', async () => {
+describe('the rate', () => {
+  test('of failures is ten a minute per address, then 4.29; a device with a valid token still joins from there', async () => {
     const token = await invited();
     for (let count = 0; count < 12; count++) expect((await join(device, token)).status).toBe(201);
     for (let count = 0; count < 10; count++) expect(refusal(await join(device, new Uint8Array(16)))).toEqual(rejected);
@@ -203,7 +203,7 @@ describe('failures', () => {
     expect((await join(device, new Uint8Array(16))).status).toBe(429);
   });
 
-  test('joins that succeed: fifty at once of one address, five a second', async () => {
+  test('of successful joins is fifty at once per address, and five a second', async () => {
     const token = await invited();
     const { environment } = device;
     const tally = new LogTally(environment.clock, environment.log);
@@ -219,7 +219,7 @@ describe('failures', () => {
     expect(await from('192.0.2.1')).toBe(429);
   });
 
-  test('a table full of addresses that failed forgets the oldest: the next one is served', async () => {
+  test('of the oldest address is forgotten when the table is full of failures, and the next address is served', async () => {
     const { environment } = device;
     const invitations = { ...station.store.invitations, find: async () => null };
     const store = { device: async () => null, invitations };
@@ -234,7 +234,7 @@ describe('failures', () => {
     expect(await from(0)).toBe(429);
     for (let number = 1; number <= 20_000; number++) await from(number);
     expect(await from(30_000)).toBe(401);
-    // The oldest begins again; with so many addresses that is no gain to its owner.
+    // The oldest begins again, which is no gain to an owner of that many addresses.
     expect(await from(0)).toBe(401);
     tally.flush();
   });

@@ -1,4 +1,4 @@
-/** A full base station says so, and one address cannot fill it. */
+/** A full base station answers that it is, and one address cannot fill it. */
 import { describe, expect, test } from 'vitest';
 import { ClientPath, CONTENT_FORMAT_CBOR, encodeConnectRequest } from '../../../protocol/control/index.ts';
 import type { StationSettings } from '../../../server/index.ts';
@@ -10,9 +10,9 @@ import type { StationUnderTest } from '../../support/fixture/station.ts';
 let fixture: ProductFixture;
 let station: StationUnderTest;
 
-test('a connection above the limit is told that there is no room, and takes it when there is again', async () => {
+test('a connection above the limit is refused for want of room, and accepted when there is room again', async () => {
   fixture = new ProductFixture();
-  // One place of the four is kept for devices.
+  // One slot of the four is reserved for devices.
   station = await fixture.station({ connections: 4 });
   const peers = [];
   for (const deviceId of ['de-1', 'de-2', 'de-3']) {
@@ -37,7 +37,7 @@ test('a connection above the limit is told that there is no room, and takes it w
   expect(station.basestation.stats().unproved).toBe(1);
 });
 
-test('a stranger fills the share of one address: its other sessions are told BUSY, honest users elsewhere get in, those behind it when it leaves', async () => {
+test('a stranger that fills the share of its address gets BUSY, while honest users connect from elsewhere, and from there once it leaves', async () => {
   fixture = new ProductFixture();
   station = await fixture.station({ connectionsPerAddress: 3 });
   const stranger = await fixture.raw.client();
@@ -48,7 +48,7 @@ test('a stranger fills the share of one address: its other sessions are told BUS
   expect(await sessions[3]!.closed).toMatchObject({ code: 'DEVICE_INTERNAL_ERROR' });
   const elsewhere = await fixture.raw.client();
   await elsewhere.open();
-  // The same machine: an honest user behind the stranger's address.
+  // An honest user behind the stranger's address, on the same machine here.
   const behind = await stranger.open();
   await fixture.sim.run(1000);
   expect([elsewhere.channel.isOpen, behind.isOpen]).toEqual([true, false]);
@@ -59,7 +59,7 @@ test('a stranger fills the share of one address: its other sessions are told BUS
   expect([elsewhere.channel.isOpen, stranger.channel.isOpen]).toEqual([true, true]);
 });
 
-/** A base station with a device that is registered and not attached. Sessions stay without a credential. */
+/** Starts a base station with a registered device that is not attached. Sessions stay without a credential. */
 async function begin(settings: Partial<StationSettings>): Promise<void> {
   fixture = new ProductFixture();
   station = await fixture.station({ arrivalTimeout: 600_000, ...settings });
@@ -72,7 +72,7 @@ async function opened(): Promise<RawPeer> {
   return peer;
 }
 
-describe('one address uses up its rate: it is told when to try again, others are served meanwhile', () => {
+describe('an address that uses up its rate is refused with a time, and others are served meanwhile:', () => {
   test('connects', async () => {
     await begin({ connectsPerAddress: 0.2 });
     const [stranger, honest] = [await opened(), await opened()];
@@ -98,7 +98,7 @@ describe('one address uses up its rate: it is told when to try again, others are
 });
 
 describe('clients that wait for a device', () => {
-  /** Waits for the device. @returns statuses so far */
+  /** Waits for the device. @returns the statuses so far */
   function wait(peer: RawPeer, deviceId = ids.deviceId): number[] {
     const statuses: number[] = [];
     const payload = encodeConnectRequest({ ...ids, deviceId, serverKey: 'sk-a', wait: true });
@@ -109,7 +109,7 @@ describe('clients that wait for a device', () => {
     return statuses;
   }
 
-  test('of one address take a quarter of the places of a device: those elsewhere wait, too; behind it when one leaves', async () => {
+  test("of one address take a quarter of a device's slots; others wait from elsewhere, and from there once one leaves", async () => {
     await begin({ waitersPerDevice: 8 });
     const [stranger, honest] = [await opened(), await opened()];
     const first = await stranger.open();
@@ -126,7 +126,7 @@ describe('clients that wait for a device', () => {
     expect(behind).toEqual([201]);
   });
 
-  test('of four addresses fill the places of one device: those of another are free, the next one waits when a place is', async () => {
+  test("of four addresses fill one device's slots; another device's are free, and the next client waits once a slot is freed", async () => {
     await begin({ waitersPerDevice: 4 });
     await station.register({ ...ids, deviceId: 'de-2' }, null);
     const strangers = [await opened(), await opened(), await opened(), await opened()];
@@ -140,7 +140,7 @@ describe('clients that wait for a device', () => {
     await freed(strangers[0]!, honest);
   });
 
-  test('fill the places of the base station: the next one is answered 5.03, and waits when a place is free', async () => {
+  test("fill the base station's slots; the next client is answered 5.03, and waits once a slot is freed", async () => {
     await begin({ waiters: 4 });
     const [stranger, honest] = [await opened(), await opened()];
     for (let i = 0; i < 4; i++) wait(stranger);
@@ -149,7 +149,7 @@ describe('clients that wait for a device', () => {
     await freed(stranger, honest);
   });
 
-  /** No place is left for the honest one until the stranger leaves. */
+  /** Expects that there is no slot for the honest client until the stranger leaves. */
   async function freed(stranger: RawPeer, honest: RawPeer): Promise<void> {
     const refused = wait(honest);
     await fixture.sim.run(500);
@@ -165,7 +165,7 @@ describe('clients that wait for a device', () => {
 test.each([
   ['all', { routes: 3 }],
   ['those of the device', { routesPerChannel: 3 }],
-])('routes take %s: the next client is answered 5.03, and gets one when a session ends', async (_, routes) => {
+])('when routes use up %s the next client is answered 5.03, and gets one once a session ends', async (_, routes) => {
   fixture = new ProductFixture();
   await fixture.station({ routes });
   await fixture.raw.attached();

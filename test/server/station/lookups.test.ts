@@ -1,4 +1,4 @@
-/** Questions to the directory, without a base station around them. */
+/** Questions to the directory, without a base station. */
 import { expect, test } from 'vitest';
 import type { Directory } from '../../../server/station/directory.ts';
 import { Lookups } from '../../../server/station/lookups.ts';
@@ -6,7 +6,7 @@ import type { Session } from '../../../transport/session/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 
-test('a session that ends while its question is being asked leaves nothing pending', async () => {
+test('a session that ends while its question is sent leaves nothing pending', async () => {
   let told = false;
   const directory: Directory = {
     locate: (_device, { signal }) =>

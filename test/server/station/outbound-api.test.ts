@@ -1,4 +1,4 @@
-/** The two paths to the outside through CoAP: rates, slots, and a base station that stops meanwhile. */
+/** Push and service invocation by CoAP: rates, slots, and a base station that stops meanwhile. */
 import { expect, test, vi } from 'vitest';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR, DevicePath, encodePushRequest } from '../../../protocol/control/index.ts';
@@ -30,7 +30,7 @@ function pushing(peer: RawPeer): Promise<CoapResponse> {
 
 const push = (peer: RawPeer): Promise<CoapResponse> => fixture.sim.settle(pushing(peer));
 
-/** A provider that answers when it is told. */
+/** A provider that answers when the test releases it. */
 function held() {
   const waiting: ((answer: HttpAnswer) => void)[] = [];
   return {
@@ -57,7 +57,7 @@ test('a device above its rate gets 4.29 with the time to wait, and is served aft
   expect((await push(peer)).status).toBe(201);
 });
 
-test('a device whose slots are taken gets 4.29, another one does not; a released slot can be taken again', async () => {
+test('a device without a free slot gets 4.29, and another one does not; released slots can be taken again', async () => {
   const provider = held();
   const peer = await begin({ outboundPerDevice: 2 }, provider.answer);
   const other = await fixture.raw.attached({ ...ids, deviceId: 'de-2' });
@@ -73,7 +73,7 @@ test('a device whose slots are taken gets 4.29, another one does not; a released
   expect(station.basestation.stats().outbound).toBe(0);
 });
 
-test('devices with slow services do not take all slots: when half are taken each has one, and so has an honest one', async () => {
+test('devices with slow services do not take all slots: once half are taken each has one, and so has an honest one', async () => {
   const provider = held();
   const slow = [await begin({ outbound: 8, outboundPerDevice: 2 }, provider.answer)];
   for (const deviceId of ['de-2', 'de-3', 'de-4']) slow.push(await fixture.raw.attached({ ...ids, deviceId }));
@@ -98,7 +98,7 @@ test('devices with slow services do not take all slots: when half are taken each
   expect(station.basestation.stats().outbound).toBe(0);
 });
 
-test('when all slots are taken every device gets 4.29', async () => {
+test('every device gets 4.29 when all slots are taken', async () => {
   const provider = held();
   const peer = await begin({ outbound: 1 }, provider.answer);
   const other = await fixture.raw.attached({ ...ids, deviceId: 'de-2' });
@@ -109,7 +109,7 @@ test('when all slots are taken every device gets 4.29', async () => {
   expect((await fixture.sim.settle(running)).status).toBe(201);
 });
 
-test('a base station that stops while notifications wait: they end, nothing is sent afterwards', async () => {
+test('waiting notifications end when the base station stops, and nothing is sent afterwards', async () => {
   let sent = 0;
   const warned = vi.spyOn(process, 'emitWarning');
   const peer = await begin({ outboundPerDevice: 20 }, () => {

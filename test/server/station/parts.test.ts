@@ -13,7 +13,7 @@ const device = { productId: 'pr-1', deviceId: 'de-1' };
 describe('Presence', () => {
   const located = async (presence: Presence): Promise<Session | null> => (await presence.locate(device))?.session ?? null;
 
-  test('the newest session of a device wins, and the end of an older one changes nothing', async () => {
+  test('has the newest session of a device, and the end of an older one changes nothing', async () => {
     const presence = new Presence();
     const [old, fresh] = [session('old'), session('fresh')];
     expect(presence.add({ ...device, session: old, since: 0 })).toBeNull();
@@ -26,7 +26,7 @@ describe('Presence', () => {
     expect(presence.size).toBe(0);
   });
 
-  test('attaching again on the same session replaces nothing, also under another name', async () => {
+  test('replaces nothing when a device attaches again on the same session, also under another name', async () => {
     const presence = new Presence();
     const one = session('one');
     presence.add({ ...device, session: one, since: 0 });
@@ -40,7 +40,7 @@ describe('Presence', () => {
 describe('Waiters', () => {
   const limits = { waiters: 3, waitersPerDevice: 2, waitersPerSession: 2 };
   let addresses = 0;
-  /** An address of its own. */
+  /** Returns a new address. */
   const anywhere = (): string => `198.51.100.${addresses++}`;
   const other = { productId: 'pr-1', deviceId: 'de-2' };
 
@@ -63,7 +63,7 @@ describe('Waiters', () => {
     expect(waiters.size).toBe(1);
   });
 
-  test('are bounded per device, per session and in all, and go with their session', () => {
+  test('are bounded per device, per session and in all, and end with their session', () => {
     const waiters = new Waiters(limits);
     const one = session('one');
     const add = (where: typeof device, who: Session): boolean =>
@@ -77,7 +77,7 @@ describe('Waiters', () => {
     expect(add(device, session('three'))).toBe(true);
   });
 
-  test('of one address have a quarter of those of a device, whoever leaves and however', () => {
+  test("of one address have a quarter of a device's slots, however others end", () => {
     const waiters = new Waiters({ waiters: 100, waitersPerDevice: 9, waitersPerSession: 9 });
     const add = (address: string, who: Session, where = device): boolean =>
       waiters.add({ device: where, session: who, address, exchange: 1, serve: () => {} });
@@ -94,7 +94,7 @@ describe('Waiters', () => {
     expect(waiters.size).toBe(2);
   });
 
-  test('of one address are at least one', () => {
+  test('of one address have one slot at least', () => {
     const waiters = new Waiters({ ...limits, waitersPerDevice: 2 });
     const who = session('one');
     const add = (): boolean => waiters.add({ device, session: who, address: 'a', exchange: 1, serve: () => {} });
@@ -111,7 +111,7 @@ describe('Waiters', () => {
 });
 
 describe('Rates', () => {
-  test('each key has its own, and the wait is in whole seconds', () => {
+  test('are separate for each key, and the wait is in whole seconds', () => {
     const rates = new Rates(5, 5);
     const answers = Array.from({ length: 7 }, () => rates.take('a', 0));
     expect(answers).toEqual([0, 0, 0, 0, 0, 1, 1]);
@@ -121,7 +121,7 @@ describe('Rates', () => {
     expect(new Rates(0.1, 0.5).take('slow', 0)).toBe(5);
   });
 
-  test('memory stays bounded whatever knocks', () => {
+  test('take bounded memory, whatever the keys', () => {
     const rates = new Rates(1, 1);
     for (let i = 0; i < 50_000; i++) rates.take(`key ${i}`, 0);
     expect(rates.take('key 49999', 0)).toBe(1);
@@ -135,7 +135,7 @@ describe('Rates', () => {
     ['2001:db8:1::', '2001:db8:1:0'],
     ['::1', '0:0:0:0'],
     ['fe80::1:2:3:4', 'fe80:0:0:0'],
-  ])('the key of %s is %s', (address, key) => {
+  ])('have for %s the key %s', (address, key) => {
     expect(addressKey({ address } as Path)).toBe(key);
   });
 });

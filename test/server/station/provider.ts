@@ -1,4 +1,4 @@
-/** A push provider of a test, as the base station sees it: it signs in, and answers what the test says. */
+/** A push provider for tests: it accepts the sign-in, and gives the test's answers. */
 import type { HttpAnswer, HttpRequest } from '../../../server/index.ts';
 import { credentialRecord } from '../../../server/storage/sealing.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
@@ -6,7 +6,7 @@ import type { StationUnderTest } from '../../support/fixture/station.ts';
 /** Project of organization or-a. */
 export const PROJECT = 'demo';
 
-/** Gives the station, which begins anew, a provider. @param answer to everything but the sign-in */
+/** Restarts the station with a provider. @param answer to everything but the sign-in */
 export async function addProvider(
   station: StationUnderTest,
   answer: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>,

@@ -1,4 +1,4 @@
-/** Routes move with the channel of their end, once that was validated at its new address, and with nothing else (PROTOCOL.md §6). */
+/** Routes follow the channel of their end once its new address is validated, and nothing else (PROTOCOL.md §6). */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { PacketType } from '../../../protocol/packet/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
@@ -10,9 +10,11 @@ import type { StationUnderTest } from '../../support/fixture/station.ts';
 
 const MB = 1 << 20;
 const ATTACKER: SocketAddress = { address: '203.0.113.66', port: 666 };
-/** ms of virtual time a route takes to follow when its end has something to send: a few probe timeouts, and the way to the station and back. */
+/**
+ * Virtual time in which a route follows an end that sends, ms: a few probe timeouts, and a round trip to the station.
+ */
 const SOON = 3_000;
-/** Keep-alive, and its first repetitions. */
+/** A keep-alive and its first repetitions. */
 const KEEP_ALIVE = 30_000;
 
 let fixture: ProductFixture;
@@ -28,7 +30,9 @@ beforeEach(async () => {
   await client.open();
 });
 
-/** A relayed session on which the device sends as many bytes as the port of a stream says, and takes those of port 0. */
+/**
+ * Opens a relayed session. The device sends as many bytes as the port number of a stream, and takes those of port 0.
+ */
 async function relayed(): Promise<Session> {
   const before = device.incoming.length;
   const session = await client.reach();
@@ -59,7 +63,7 @@ async function upload(session: Session): Promise<void> {
 const wentTo = (packets: SimulatedPacket[], { address, port }: SocketAddress) =>
   packets.filter(({ destination }) => destination.address === address && destination.port === port);
 
-/** What leaves the station from now on. */
+/** Collects what leaves the station from now on. */
 function fromStation(): SimulatedPacket[] {
   const packets: SimulatedPacket[] = [];
   fixture.sim.onPacket = (packet) => {
@@ -69,7 +73,7 @@ function fromStation(): SimulatedPacket[] {
   return packets;
 }
 
-/** Time that the work took, ms, when the address of the peer changes in the middle of it. */
+/** Returns the time of the work, ms, when the address of the peer changes in the middle of it. */
 async function timeWith(peer: RawPeer, what: 'port' | 'address', work: () => Promise<unknown>): Promise<number> {
   const from = fixture.sim.now;
   const done = work();
@@ -78,8 +82,8 @@ async function timeWith(peer: RawPeer, what: 'port' | 'address', work: () => Pro
   return fixture.sim.now - from;
 }
 
-describe('a NAT rebinds an end under a transfer', () => {
-  test.each(['port', 'address'] as const)('the one that sends, %s: its route follows within seconds', async (what) => {
+describe('when a NAT rebinds an end under a transfer', () => {
+  test.each(['port', 'address'] as const)("the sender's route follows within seconds: %s", async (what) => {
     const session = await relayed();
     expect(await timeWith(device, what, () => download(session))).toBeLessThan(1_000 + SOON);
     expect(await timeWith(client, what, () => upload(session))).toBeLessThan(1_000 + SOON);
@@ -87,18 +91,15 @@ describe('a NAT rebinds an end under a transfer', () => {
     expect(station.basestation.stats()).toMatchObject({ routes: 1, attached: 1, failures: 0 });
   });
 
-  test.each(['port', 'address'] as const)(
-    'the one that only receives, %s: its route follows too, without waiting for a keep-alive',
-    async (what) => {
-      const session = await relayed();
-      expect(await timeWith(client, what, () => download(session))).toBeLessThan(1_000 + SOON);
-      expect(await timeWith(device, what, () => upload(session))).toBeLessThan(1_000 + SOON);
-      expect(session.isOpen).toBe(true);
-      expect(await fixture.sim.settle(download(session))).toBe(MB);
-    },
-  );
+  test.each(['port', 'address'] as const)("the receiver's route follows as well, without waiting for a keep-alive: %s", async (what) => {
+    const session = await relayed();
+    expect(await timeWith(client, what, () => download(session))).toBeLessThan(1_000 + SOON);
+    expect(await timeWith(device, what, () => upload(session))).toBeLessThan(1_000 + SOON);
+    expect(session.isOpen).toBe(true);
+    expect(await fixture.sim.settle(download(session))).toBe(MB);
+  });
 
-  test('both ends at once', async () => {
+  test('the routes of both ends follow, when both are rebound at once', async () => {
     const session = await relayed();
     const done = download(session);
     await fixture.sim.run(150);
@@ -107,7 +108,7 @@ describe('a NAT rebinds an end under a transfer', () => {
     expect(session.isOpen).toBe(true);
   });
 
-  test('again and again, and an idle session in between', async () => {
+  test('the routes follow repeatedly, also with an idle session', async () => {
     const session = await relayed();
     for (let i = 0; i < 5; i++) {
       fixture.sim.rebind(device.environment, 'port');
@@ -119,7 +120,7 @@ describe('a NAT rebinds an end under a transfer', () => {
   });
 });
 
-test('all sessions over one channel move with it, and the table stays as large as it was', async () => {
+test('all sessions over one channel follow it, and the table keeps its size', async () => {
   const sessions = [await relayed(), await relayed(), await relayed()];
   const packets = fromStation();
   await timeWith(device, 'address', () => Promise.all(sessions.map((session) => download(session))));
@@ -130,7 +131,7 @@ test('all sessions over one channel move with it, and the table stays as large a
   expect(device.host.relayedOver(device.channel)).toBe(3);
 });
 
-test('a channel that its end moves on purpose takes its routes along, at both sides of it', async () => {
+test('routes follow a voluntary migration of a channel, on both sides of it', async () => {
   const session = await relayed();
   const [, other] = fixture.sim.addressesOf('station');
   const packets = fromStation();
@@ -145,12 +146,12 @@ test('a channel that its end moves on purpose takes its routes along, at both si
   expect(await timeWith(device, 'port', () => download(session))).toBeLessThan(1_000 + SOON);
 });
 
-test('until the new address has answered, what is for the end goes to the one before', async () => {
+test('packets for an end go to its previous address until the new one has answered', async () => {
   const session = await relayed();
   const packets = fromStation();
   const before = device.environment.addresses;
   fixture.sim.rebind(device.environment, 'address');
-  // The channel comes from its new address; the station's challenge is lost, and the answer with it.
+  // The channel sends from its new address. The station's challenge is lost, so there is no answer.
   fixture.sim.onPacket = (packet) => {
     if (packet.from !== 'station') return undefined;
     packets.push(packet);
@@ -168,8 +169,8 @@ test('until the new address has answered, what is for the end goes to the one be
   expect((await fixture.sim.settle(request)).status).toBe(404);
 });
 
-describe('an attacker elsewhere moves no route', () => {
-  test('with packets under the right connection ids and route ids', async () => {
+describe('an attacker elsewhere migrates no route', () => {
+  test('with packets under valid connection ids and route ids', async () => {
     const session = await relayed();
     const random = new Random('forger');
     const seen = new Map<string, Uint8Array>();
@@ -195,7 +196,7 @@ describe('an attacker elsewhere moves no route', () => {
     expect(station.basestation.stats()).toMatchObject({ routes: 1, failures: 0 });
   });
 
-  test('with copies of true packets that overtake them, and the same once more', async () => {
+  test('with copies that overtake the genuine packets, also repeated', async () => {
     const session = await relayed();
     const packets = fromStation();
     const target = { address: station.address, port: STATION_PORT };
@@ -214,7 +215,7 @@ describe('an attacker elsewhere moves no route', () => {
     }
     expect(await fixture.sim.settle(done)).toBe(MB);
     expect(copied).toBeGreaterThan(500);
-    // The channels did follow, for as long as nobody had answered there; the routes did not.
+    // The channels did follow until the address failed validation; the routes did not.
     const stolen = wentTo(packets, ATTACKER);
     expect(stolen.length).toBeGreaterThan(0);
     expect(stolen.filter(({ data }) => data[0] === PacketType.ROUTE)).toEqual([]);

@@ -14,7 +14,7 @@ const channel = (name: string, socket = 0): { validatedPath: Path } => ({
 let sim: Simulation;
 let relay: Relay;
 let full: boolean;
-/** Sockets that take nothing, besides. */
+/** Sockets that take no packets. */
 let stalled: Set<number>;
 let sent: { bytes: Uint8Array; to: string }[];
 
@@ -52,7 +52,7 @@ function packet(id: Uint8Array, number: number): Uint8Array {
 }
 
 describe('Relay', () => {
-  test('takes Route packets only, and sends on a copy, as they are lent to it', () => {
+  test('takes only Route packets, and forwards copies, since packets are lent to it', () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     const bytes = packet(end.id, 1);
@@ -66,7 +66,7 @@ describe('Relay', () => {
     expect(relay.intercept(new Uint8Array(), a.validatedPath)).toBe(false);
   });
 
-  test('while the sockets are full it keeps the newest 64 of an end, in order', async () => {
+  test('keeps the newest 64 packets of an end, in order, while the sockets are full', async () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     full = true;
@@ -81,7 +81,7 @@ describe('Relay', () => {
     expect(relay.stats().queued).toBe(0);
   });
 
-  test('4,096 packets that wait are all it keeps: those of the next end are dropped, until the sockets have room', async () => {
+  test('keeps 4,096 waiting packets at most: those of another end are dropped until the sockets have room', async () => {
     const greedy = channel('greedy');
     const honest = relay.open(channel('honest'), channel('peer', 2))!;
     stalled = new Set([1]);
@@ -90,7 +90,7 @@ describe('Relay', () => {
       for (let number = 0; number < 64; number++) relay.intercept(packet(end.id, number), greedy.validatedPath);
     }
     expect(relay.stats()).toMatchObject({ queued: 4_096, queueDropped: 0 });
-    // What leaves at once needs no place.
+    // A packet that leaves at once needs no slot.
     relay.intercept(packet(honest.id, 1), honest.channel.validatedPath);
     expect(sent.map(({ to }) => to)).toEqual(['peer']);
     full = true;
@@ -108,7 +108,7 @@ describe('Relay', () => {
     expect(sent.at(-1)!.bytes[20]).toBe(3);
   });
 
-  test('one end that waits does not hold up another', async () => {
+  test('does not delay one end for another', async () => {
     const [a, b, c] = [channel('a'), channel('b'), channel('c')];
     const [toB, toC] = [relay.open(a, b)!, relay.open(a, c)!];
     full = true;
@@ -120,7 +120,7 @@ describe('Relay', () => {
     expect(sent.map(({ to }) => to)).toEqual(['c', 'b']);
   });
 
-  test('a socket that stalls does not hold up what waits for another one', async () => {
+  test('does not delay packets for one socket when another one stalls', async () => {
     const [a, b, c] = [channel('a'), channel('b', 1), channel('c', 2)];
     const [toB, toC] = [relay.open(a, b)!, relay.open(a, c)!];
     stalled = new Set([1, 2]);
@@ -139,7 +139,7 @@ describe('Relay', () => {
     expect(sent.map(({ to }) => to)).toEqual(['c', 'c', 'c', 'b', 'b', 'b']);
   });
 
-  test('the end of a channel tells the other ends and forgets what waited', async () => {
+  test('notifies the other ends when a channel ends, and drops the packets that waited', async () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     full = true;
@@ -154,7 +154,7 @@ describe('Relay', () => {
     expect(relay.stats()).toMatchObject({ queued: 0, routes: 0 });
   });
 
-  test('a route on which nothing moves is forgotten with what waited for it, and one opened later has its own time', async () => {
+  test('drops an idle route with the packets that waited for it, and a later one has its own time', async () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     full = true;
@@ -170,7 +170,7 @@ describe('Relay', () => {
     expect(relay.stats().routes).toBe(0);
   });
 
-  test('a dead id is answered to the sender, once per packet', () => {
+  test('answers a packet for an unknown id to its sender, once', () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     relay.close(end);
@@ -178,7 +178,7 @@ describe('Relay', () => {
     expect(sent).toMatchObject([{ to: 'a' }]);
   });
 
-  test('routes that nobody uses are forgotten, used ones live on', async () => {
+  test('forgets unused routes and keeps used ones', async () => {
     const [a, b, c] = [channel('a'), channel('b'), channel('c')];
     const used = relay.open(a, b)!;
     relay.open(a, c);
@@ -193,7 +193,7 @@ describe('Relay', () => {
     expect(await sim.run(() => false)).toBe(false);
   });
 
-  test('after stop nothing is left that runs, whatever comes in', async () => {
+  test('runs no timer after stop, whatever arrives', async () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     full = true;

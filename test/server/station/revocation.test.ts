@@ -1,4 +1,4 @@
-/** A device that is removed from the base station, or gets another key there, loses channel and routes within a second. */
+/** A device that is removed from the base station, or gets another key, loses channel and routes within a second. */
 import { beforeEach, expect, test, vi } from 'vitest';
 import { Presence } from '../../../server/station/presence.ts';
 import { Revocation } from '../../../server/station/revocation.ts';
@@ -15,7 +15,10 @@ beforeEach(async () => {
 });
 
 const { productId, deviceId } = ids;
-/** The last: what the client's connection ends with; CLOSED only after a minute, since the device may attach again. */
+/**
+ * Last column: the error of the client's connection. CLOSED follows only after a minute, since the device may attach
+ * again.
+ */
 const changes: [string, RegExp, () => Promise<unknown>, string][] = [
   ['removed', /removed from the base station/, () => station.store.removeDevice(productId, deviceId), 'UNKNOWN_DEVICE_ID'],
   ['given another key', /another key/, () => station.store.setFingerprint(productId, deviceId, 'ab'.repeat(32)), 'CLOSED'],
@@ -24,7 +27,7 @@ const changes: [string, RegExp, () => Promise<unknown>, string][] = [
   ['removed with its organization', /removed/, () => station.store.removeOrganization('or-a'), 'UNKNOWN_PRODUCT_ID'],
 ];
 
-test.each(changes)('%s: channel and routes end, with the reason', async (_, reason, change, code) => {
+test.each(changes)('channel and routes of a device end with the reason: %s', async (_, reason, change, code) => {
   const under = await fixture.attached();
   const connection = await fixture.connected();
   await fixture.settle(change());
@@ -37,7 +40,7 @@ test.each(changes)('%s: channel and routes end, with the reason', async (_, reas
   expect(connection.closeReason?.code).toBe(code);
 });
 
-test('added again, the device attaches without a restart', async () => {
+test('a device that is added again attaches without a restart', async () => {
   const under = await fixture.attached();
   await fixture.settle(station.store.removeDevice(productId, deviceId));
   await fixture.until(under, 'UNKNOWN_FINGERPRINT');
@@ -47,7 +50,7 @@ test('added again, the device attaches without a restart', async () => {
   expect(await fixture.settle(station.tokens(SCT))).toEqual([SCT]);
 });
 
-test('other devices stay, and what concerns no key ends nothing', async () => {
+test('other devices stay, and changes without a key end nothing', async () => {
   const under = await fixture.attached();
   const other = await fixture.device({ deviceId: 'de-2' });
   await fixture.start(other);
@@ -67,11 +70,11 @@ test('a device that is removed while it attaches does not stay', async () => {
   expect(station.basestation.attached).toBe(0);
 });
 
-test('a device that attached beside its removal is looked at again when the storage could not be read', async () => {
+test('a device that attached during its removal is checked again after the storage could not be read', async () => {
   const { clock, log } = fixture.sim.host('observer');
   const presence = new Presence();
   const device = vi.fn<Store['device']>().mockResolvedValue(null);
-  // The removal was counted, and the attached devices looked at, just before this one was among them.
+  // The removal was counted, and the attached devices checked, just before this one attached.
   const revocation = new Revocation({ clock, log, presence, store: { device, devicesRevision: async () => 1 } });
   presence.add({ ...ids, deviceId: 'de-other', session: (await fixture.raw.attached()).channel, since: 0 });
   await fixture.sim.run(500);

@@ -1,4 +1,4 @@
-/** Routes come to an end with the connections on them: neither a busy device nor the base station runs out of them. */
+/** Routes end with the connections on them, so neither a busy device nor the base station runs out of routes. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ClientPath, DevicePath, decodeConnectAnswer, encodeRouteRelease } from '../../../protocol/control/index.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
@@ -6,7 +6,7 @@ import type { StationUnderTest } from '../../support/fixture/station.ts';
 import { size } from '../../support/size.ts';
 
 const ROUNDS = size(60, 10_000);
-/** ms in which both ends of a closed connection have given its route back. */
+/** Time in which both ends of a closed connection have released its route, ms. */
 const SOON = 5_000;
 
 let fixture: ProductFixture;
@@ -36,7 +36,7 @@ test(`${ROUNDS} rounds of connect, GET and close leave no route`, async () => {
   expect(routes()).toBe(0);
 }, 600_000);
 
-test('the device closes: the route goes too', async () => {
+test('a route ends when the device closes', async () => {
   const { device } = await fixture.attached();
   const connection = await fixture.connected();
   await fixture.sim.run(100);
@@ -46,7 +46,7 @@ test('the device closes: the route goes too', async () => {
   expect([routes(), connection.closeReason?.code]).toEqual([0, 'CLOSED']);
 });
 
-test('a connect that is given up leaves no route', async () => {
+test('a cancelled connect leaves no route', async () => {
   await fixture.attached();
   const connection = fixture.connection();
   const connected = connection.connect().catch(() => {});
@@ -57,7 +57,7 @@ test('a connect that is given up leaves no route', async () => {
   expect(routes()).toBe(0);
 });
 
-test('the last bytes of a close reach the other end although the first gave the route back', async () => {
+test('the last bytes of a close reach the peer although the other end has released the route', async () => {
   const { device } = await fixture.attached();
   const connection = await fixture.connected();
   await fixture.settle(connection.close());
@@ -66,7 +66,7 @@ test('the last bytes of a close reach the other end although the first gave the 
 });
 
 describe('DELETE', () => {
-  test('of one end alone ends the route after 3 s, and a made-up, foreign or repeated id changes nothing', async () => {
+  test('of one end ends the route after 3 s, and an invented, foreign or repeated id changes nothing', async () => {
     await fixture.attached();
     const [client, thief] = [await fixture.raw.client(), await fixture.raw.client()];
     await client.open();
@@ -103,7 +103,7 @@ describe('DELETE', () => {
     expect((await client.request('DELETE', ClientPath.ROUTE, payload)).status).toBe(400);
   });
 
-  test('is not for a session that has shown no credential, nor for the other kind of channel', async () => {
+  test('is not available to a session without a credential, nor on the other kind of channel', async () => {
     const client = await fixture.raw.client();
     await client.open();
     expect((await client.request('DELETE', ClientPath.ROUTE, encodeRouteRelease(new Uint8Array(8)))).status).toBe(404);

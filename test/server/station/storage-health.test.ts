@@ -1,4 +1,4 @@
-/** A base station whose disk is full or read-only: it goes on with what needs no write, and says so. */
+/** A base station whose disk is full or read-only continues with everything that needs no write, and logs the state. */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { DevicePath, encodeTokens } from '../../../protocol/control/index.ts';
 import { StorageHealth } from '../../../server/station/storage-health.ts';
@@ -25,7 +25,7 @@ function fillDisk(): () => void {
   };
 }
 
-test('devices that are known attach and are reached', async () => {
+test('known devices attach and are reached', async () => {
   const privateKey = fixture.client().createPrivateKey();
   const under = await fixture.attached({ privateKey });
   await fixture.settle(under.device.close());
@@ -39,7 +39,7 @@ test('devices that are known attach and are reached', async () => {
   expect(station.basestation.storageFailed).toBe(false);
 });
 
-test('a new list of tokens is refused until the disk has room, and costs nobody the channel', async () => {
+test('a new list of tokens is refused until the disk has room, and no channel ends', async () => {
   const under = await fixture.attached();
   const emptyDisk = fillDisk();
   under.device.addServerConnectToken('late');
@@ -65,7 +65,7 @@ test('the upload is answered 5.03 with a time to wait', async () => {
 });
 
 describe('StorageHealth', () => {
-  test('notices by itself within a minute, logs one line a minute, and notices the recovery', async () => {
+  test('notices the failure within a minute, logs one line a minute, and notices the recovery', async () => {
     const sim = nativeSimulation();
     const { clock } = sim.host('station');
     const lines: string[] = [];

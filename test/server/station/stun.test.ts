@@ -1,4 +1,6 @@
-/** STUN of a base station: what it answers, what not, its rates, and where it is when it can be had, or cannot. */
+/**
+ * STUN of a base station: which requests it answers, its rates, and the ports and addresses at which it can be opened.
+ */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { PathsReport } from '../../../client/node.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
@@ -33,7 +35,7 @@ describe('beside a base station', () => {
     socket = client.bind({ port: 0, receive: (data, from) => heard.push({ data: data.slice(), from }) });
   });
 
-  /** Sends to the station and runs. @returns what it answers */
+  /** Sends to the station and runs. @returns its answers */
   async function ask(station: StationUnderTest, port: number, data = request, address = station.address): Promise<Uint8Array[]> {
     heard = [];
     socket.send(data, 0, data.length, socket.path(address, port), () => {});
@@ -42,7 +44,7 @@ describe('beside a base station', () => {
     return heard.map((each) => each.data);
   }
 
-  test('the port after the main one answers with the address it sees; the main one is silent', async () => {
+  test('the port after the main one answers with the observed address, and the main one is silent', async () => {
     const station = await fixture.station();
     const [v4, v6] = client.addresses as [string, string];
     const stationV6 = fixture.sim.addressesOf('station').find((each) => each.includes(':'))!;
@@ -81,7 +83,7 @@ describe('beside a base station', () => {
     expect(station.basestation.stats().stun).toBe(0);
   });
 
-  test('RESPONSE-PORT: the answer goes to that port of the address that asked, and says where the request came from', async () => {
+  test('an answer goes to the RESPONSE-PORT of the address that asked, and has the source of the request', async () => {
     const station = await fixture.station();
     const other: Uint8Array[] = [];
     const elsewhere = client.bind({ port: 0, receive: (data) => other.push(data.slice()) });
@@ -95,7 +97,7 @@ describe('beside a base station', () => {
   });
 
   test('with a second address both are announced, and both answer', async () => {
-    // The host is there before the base station starts on it, which takes over its addresses.
+    // The host exists before the base station starts on it, which uses its addresses.
     fixture.host('station', { machine: 'station', addresses: ['10.9.0.1/16', '10.9.0.2/16'] }).stop();
     const station = await fixture.station({ stunPort: 3478, stunAddress: '10.9.0.2' });
     expect(station.basestation.stunServers).toEqual([
@@ -109,7 +111,7 @@ describe('beside a base station', () => {
     expect(await ask(station, 3478)).toHaveLength(0);
   });
 
-  test('a device that comes while its port is being opened attaches at once, and is told of it', async () => {
+  test('a device that connects while the STUN port is being opened attaches at once, and gets the port', async () => {
     const station = await fixture.station();
     const under = await fixture.device();
     station.kill();
@@ -127,7 +129,7 @@ describe('beside a base station', () => {
     expect(reports[0]?.().station?.stun).toContainEqual(expect.objectContaining({ port: STUN_PORT }));
   });
 
-  test('with port 0 there is none, and nothing is announced', async () => {
+  test('port 0 opens none, and nothing is announced', async () => {
     const station = await fixture.station({ stunPort: 0 });
     expect(station.basestation.stunServers).toEqual([]);
     expect(await ask(station, STUN_PORT)).toEqual([]);
@@ -135,7 +137,7 @@ describe('beside a base station', () => {
 
   test.each<[string, Partial<StationSettings>, string[]]>([
     [
-      'a second address that is not of this host',
+      'a second address of another host',
       { stunAddress: '203.0.113.77' },
       ['STUN answers at one address alone: see --stun-address and --stun-port'],
     ],
@@ -144,7 +146,7 @@ describe('beside a base station', () => {
       { stunPort: 65_535, stunAddress: '203.0.113.77' },
       ['STUN answers at one address alone: see --stun-address and --stun-port'],
     ],
-  ])('%s is one warning, and the base station runs', async (_, settings, expected) => {
+  ])('%s causes one warning, and the base station runs', async (_, settings, expected) => {
     const warnings: unknown[] = [];
     fixture = new ProductFixture({ log: (_host, level, message, fields) => level === 'warn' && warnings.push([message, fields?.reason]) });
     await fixture.station(settings);
@@ -155,7 +157,7 @@ describe('beside a base station', () => {
 });
 
 describe('settings', () => {
-  test('a second address that tells nothing is refused with what to do', () => {
+  test('a useless second address is refused with the remedy', () => {
     const problem = (settings: Partial<StationSettings>, host?: string, port = STATION_PORT): string => {
       try {
         checkStun({ ...off, ...settings }, { port, ...(host !== undefined && { host }) });
@@ -180,7 +182,7 @@ describe('settings', () => {
   });
 });
 
-/** The host, which takes its time to open the port of STUN. */
+/** A host that takes time to open the STUN port. */
 function slowStun(host: SimulatedHost): Environment {
   const bind = async (options: BindOptions): Promise<BoundSocket> => {
     if (options.port === STUN_PORT) await new Promise<void>((resolve) => void host.clock.schedule(SLOW, resolve));
@@ -189,7 +191,7 @@ function slowStun(host: SimulatedHost): Environment {
   return Object.create(host, { network: { value: { ...host.network, bind } } });
 }
 
-/** STUN on a network that delivers from whatever address the test says. */
+/** STUN on a network that delivers from any address of the test. */
 async function forged(mainPort = STATION_PORT) {
   let now = 0;
   let receive: BindOptions['receive'] = () => {};
@@ -205,7 +207,7 @@ async function forged(mainPort = STATION_PORT) {
     close: () => {},
   } as unknown as BoundSocket;
   const bind = async (options: BindOptions): Promise<BoundSocket> => {
-    // While further families are opened, the first is heard already.
+    // The first family already receives while further ones are opened.
     options.receive(request.slice(), path('192.0.2.1'));
     binds.push(options.port);
     receive = options.receive;
@@ -215,7 +217,7 @@ async function forged(mainPort = STATION_PORT) {
   const environment = { clock: { now: () => now }, network: { bind }, log: { ...silentLog, warn } } as never;
   const stun = new Stun({ environment, mainPort, ...off });
   await stun.opened;
-  /** @returns how many of them are answered */
+  /** @returns the number of answers */
   const ask = (address: string, times = 1, data = request): number => {
     const before = sent.length;
     for (let i = 0; i < times; i++) {
@@ -240,12 +242,12 @@ async function forged(mainPort = STATION_PORT) {
 }
 
 describe('opening', () => {
-  test('what arrives while it is opening is dropped', async () => {
+  test('drops packets that arrive meanwhile', async () => {
     const { stun, sent, warn } = await forged();
     expect([stun.answered, sent, warn.mock.calls]).toEqual([0, [], []]);
   });
 
-  test('a port that another program has is one warning, without the remedies of other ports', async () => {
+  test('warns once of a port in use, without the remedies of other ports', async () => {
     const warn = vi.fn();
     const taken = new LocalError('PORT_IN_USE', 'choose another port (0 takes a free one)');
     const network = { bind: () => Promise.reject(taken) };
@@ -256,7 +258,7 @@ describe('opening', () => {
     expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringMatching(/^STUN is off/), { port: STUN_PORT, reason });
   });
 
-  test('above the last port there is none, with a warning and no attempt', async () => {
+  test('warns without an attempt when there is no next port', async () => {
     const { stun, binds, warn } = await forged(65_535);
     expect([stun.servers, binds]).toEqual([[], []]);
     expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringMatching(/^STUN is off/), { port: 65_536, reason: 'there is no port 65536' });
@@ -264,7 +266,7 @@ describe('opening', () => {
 });
 
 describe('rates', () => {
-  test('one address has 30 at once and 10 a second, and others are answered meanwhile', async () => {
+  test('of one address are 30 at once and 10 a second, and others are answered meanwhile', async () => {
     const { ask, pass } = await forged();
     expect([ask('192.0.2.1', 40), ask('192.0.2.2', 1)]).toEqual([30, 1]);
     pass(1_000);
@@ -273,7 +275,7 @@ describe('rates', () => {
     expect(ask('192.0.2.1', 40)).toBe(30);
   });
 
-  test('requests with RESPONSE-PORT count as all others, and are answered to the address that asked alone', async () => {
+  test('include requests with RESPONSE-PORT, which are answered only to the address that asked', async () => {
     const { ask, sent } = await forged();
     const elsewhere = encodeBindingToPort(50_000, transaction);
     expect([ask('192.0.2.1', 20, elsewhere), ask('192.0.2.1', 20), ask('192.0.2.1', 1, elsewhere)]).toEqual([20, 10, 0]);
@@ -281,13 +283,13 @@ describe('rates', () => {
     expect(sent).toEqual([...Array(20).fill('192.0.2.1 50000'), ...Array(10).fill(own)]);
   });
 
-  test('a /64 of IPv6 counts as one address', async () => {
+  test('treat a /64 of IPv6 as one address', async () => {
     const { ask } = await forged();
     for (let i = 0; i < 30; i++) expect(ask(`2001:db8::${i}`)).toBe(1);
     expect([ask('2001:db8::ffff:1'), ask('2001:db8:0:1::1')]).toEqual([0, 1]);
   });
 
-  test('all together have 2,000 a second; one address that asks without end takes nothing of it from others', async () => {
+  test('are 2,000 a second in all, of which one endlessly asking address takes nothing from others', async () => {
     const { stun, ask, pass } = await forged();
     expect(ask('198.51.100.1', 5_000)).toBe(30);
     let answered = 0;
@@ -301,7 +303,7 @@ describe('rates', () => {
     expect(stun.answered).toBe(2_003);
   });
 
-  test('forged addresses do not make it forget: a busy address stays limited while 40,000 others come', async () => {
+  test('are kept for a busy address while packets of 40,000 forged addresses arrive', async () => {
     const { ask, pass } = await forged();
     ask('192.0.2.1', 30);
     let [busy, others] = [0, 0];
@@ -310,11 +312,11 @@ describe('rates', () => {
       busy += ask('192.0.2.1');
       others += ask(`10.${i >> 16}.${(i >> 8) & 0xff}.${i & 0xff}`);
     }
-    // 20 s, in which that many may be answered.
+    // The number of answers allowed in 20 s.
     expect([busy, others]).toEqual([200, 40_000]);
   });
 
-  test('a socket that sends nothing holds 256 answers; then nothing is answered until it does', async () => {
+  test('do not apply to a blocked socket, which holds 256 answers, and then none until it sends', async () => {
     const { sent, receive, release } = await forged();
     for (let i = 0; i < 300; i++) receive(`10.0.0.${i & 0xff}`);
     expect(sent).toHaveLength(256);

@@ -1,4 +1,4 @@
-/** Clients that wait for a device while more of them wait than may connect: a timer for each would set off all the others each time. */
+/** More clients wait for a device than may connect at once. Individual timers would all trigger one another. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Status } from '../../../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR, encodeConnectRequest, encodeP2pConnectAnswer } from '../../../protocol/control/index.ts';
@@ -17,14 +17,14 @@ const RATE = defaultSettings.connectsPerDevice;
 const created = '2026-01-01T00:00:00.000Z';
 
 let store: Store;
-/** Statuses that the clients were notified of. */
+/** Statuses of the notifications to the clients. */
 let told: number[];
 let lookups: number;
 let api: ClientApi;
 let presence: Presence;
 
 beforeEach(async () => {
-  // Not the simulator: Node runs what promises wait for between two timers of the same instant.
+  // Not the simulator: Node runs promise callbacks between two timers of the same instant.
   vi.useFakeTimers();
   [told, lookups] = [[], 0];
   store = await openSqliteStore(':memory:');
@@ -70,7 +70,7 @@ function client(address: string): Session {
   return { isOpen: true, path: { address, port: 1, key: address }, notify } as never;
 }
 
-/** Attaches a device that answers each `/p2p/connect` so. */
+/** Attaches a device with this answer to each `/p2p/connect`. */
 function attach(answer: object): void {
   const session = { isOpen: true, request: () => Promise.resolve(answer) } as never;
   presence.add({ ...ids, session, since: 0 });
@@ -79,7 +79,7 @@ function attach(answer: object): void {
 
 const CONNECTED = { status: Status.CREATED, payload: encodeP2pConnectAnswer({ respond: new Uint8Array(8) }) };
 
-test('a hundred clients that wait get their turns a few a second, each looked at once', async () => {
+test('a hundred waiting clients get their turns, a few a second, and each is checked once', async () => {
   for (let i = 0; i < 100; i++) await request(client(`10.0.${i}.1`), 1);
   expect(api.stats().waiting).toBe(100);
   lookups = 0;
@@ -87,7 +87,7 @@ test('a hundred clients that wait get their turns a few a second, each looked at
   await vi.advanceTimersByTimeAsync(3_000);
   expect(told.length).toBeGreaterThanOrEqual(3 * RATE);
   expect(lookups).toBe(told.length);
-  // One timer for all of them.
+  // They share one timer.
   expect(vi.getTimerCount()).toBe(1);
   await vi.advanceTimersByTimeAsync(20_000);
   expect(told).toEqual(Array(100).fill(Status.CREATED));
@@ -95,7 +95,7 @@ test('a hundred clients that wait get their turns a few a second, each looked at
   expect(api.stats().waiting).toBe(0);
 });
 
-test('a device that is too busy for clients that waited tells them so, each once', async () => {
+test('clients that waited for a device that is busy are notified, each once', async () => {
   const session = client('10.0.0.1');
   for (let exchange = 0; exchange < 16; exchange++) await request(session, exchange);
   lookups = 0;
@@ -106,7 +106,7 @@ test('a device that is too busy for clients that waited tells them so, each once
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('a client that gives its request up while it is looked at waits no more, and is told nothing', async () => {
+test('a client that cancels its request while it is checked no longer waits, and gets no answer', async () => {
   const session = client('10.0.0.1');
   const answered = request(session, 7);
   api.cancelled(session, 7);

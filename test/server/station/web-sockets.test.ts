@@ -1,4 +1,6 @@
-/** Whose WebSocket the base station closes, and when its place is free: at once, whether or not the peer closes its end. */
+/**
+ * Which WebSocket the base station closes, and that its slot is freed at once, whether or not the peer closes its end.
+ */
 import { expect, it } from 'vitest';
 import { RemoteError } from '../../../protocol/errors/index.ts';
 import { WebSockets } from '../../../server/station/web-sockets.ts';
@@ -7,7 +9,7 @@ import { heapUsed } from '../../support/garbage.ts';
 import { size } from '../../support/size.ts';
 import { FakePipe } from '../../transport/websocket/fake-pipe.ts';
 
-/** No session runs over any WebSocket. */
+/** There is no session over any WebSocket. */
 function withPlaces(places: number, perAddress = Number.POSITIVE_INFINITY) {
   let now = 0;
   let index = 0;
@@ -54,7 +56,7 @@ function withPlaces(places: number, perAddress = Number.POSITIVE_INFINITY) {
   return { webSockets, open, pass };
 }
 
-it('when all places are taken the oldest makes way from its second second on, for an address that may have more', () => {
+it('when all slots are taken, the oldest WebSocket is closed once older than a second, for an address that may have more', () => {
   const { webSockets, open, pass } = withPlaces(3, 2);
   const [first, second, third] = [open()!, open()!, open('192.0.2.2')!];
   expect(open('192.0.2.2')).toBeNull();
@@ -68,7 +70,7 @@ it('when all places are taken the oldest makes way from its second second on, fo
   expect(webSockets.stats()).toMatchObject({ webSockets: 3, webSocketsRefused: 2, webSocketsUnused: 2 });
 });
 
-it('when all places of an address are taken its own oldest makes way, whatever there is elsewhere', () => {
+it('when all slots of an address are taken, its own oldest WebSocket is closed, whatever others exist', () => {
   const { open, pass } = withPlaces(10, 2);
   const [elsewhere, first, second] = [open('192.0.2.9')!, open()!, open()!];
   expect(open()).toBeNull();
@@ -80,7 +82,7 @@ it('when all places of an address are taken its own oldest makes way, whatever t
   expect(open()).toBeNull();
 });
 
-it('one whose session has just shown a valid credential does not make way', () => {
+it('a WebSocket whose session has just shown a valid credential is not closed', () => {
   const { webSockets, open, pass } = withPlaces(2);
   const [first, second] = [open()!, open()!];
   pass(2);
@@ -90,7 +92,7 @@ it('one whose session has just shown a valid credential does not make way', () =
   expect(open()).toBeNull();
 });
 
-it('one without a session gives its place back at once after its time', () => {
+it('a WebSocket without a session frees its slot at once after its time', () => {
   const { webSockets, open, pass } = withPlaces(2);
   const silent = open()!;
   pass(9);
@@ -103,7 +105,7 @@ it('one without a session gives its place back at once after its time', () => {
   expect(webSockets.stats()).toMatchObject({ webSockets: 2, webSocketsUnused: 1 });
 });
 
-it('those that have closed leave nothing of their addresses', () => {
+it('closed WebSockets leave nothing of their addresses', () => {
   const { open, pass } = withPlaces(1_000);
   const round = (net: number): void => {
     const all = Array.from({ length: 1_000 }, (_, i) => open(`10.${net}.${i >> 8}.${i & 255}`)!);

@@ -19,7 +19,7 @@ afterEach(() => rmSync(parent, { recursive: true }));
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
-test('the first start makes key and secret, readable for this user only; the next one finds them', async () => {
+test('the first start makes key and secret, readable by this user only, and the next one finds them', async () => {
   const first = await openStationData(directory, nodeCrypto);
   const kept = [hex(first.identity.publicKey), hex(first.resetSecret)];
   await first.close();
@@ -33,7 +33,7 @@ test('the first start makes key and secret, readable for this user only; the nex
   expect(readdirSync(directory).filter((name) => name.endsWith('.tmp'))).toEqual([]);
 });
 
-test('in a directory that others may enter, what holds hashes is for this user only too', async () => {
+test('files with hashes are readable by this user only, even in a directory that others may enter', async () => {
   mkdirSync(directory, { mode: 0o755 });
   const data = await openStationData(directory, nodeCrypto);
   await data.store.addOrganization({ organizationId: 'or-a', name: null, created: '2026-01-02T03:04:05.678Z' });
@@ -43,7 +43,7 @@ test('in a directory that others may enter, what holds hashes is for this user o
   await data.close();
 });
 
-test('a second base station is refused with one line, administration is not', async () => {
+test('a second base station is refused with one line, and administration is not', async () => {
   const running = await openStationData(directory, nodeCrypto);
   await expect(openStationData(directory, nodeCrypto)).rejects.toMatchObject({
     code: 'IN_USE',
@@ -75,7 +75,7 @@ test.each([
   ['identity.pem', 'no key'],
   ['reset-secret', 'abc'],
   ['outbound.key', 'abc'],
-])('a damaged %s is refused with its name, and the lock is given back', async (name, content) => {
+])('a damaged %s is refused with its name, and the lock is released', async (name, content) => {
   await (await openStationData(directory, nodeCrypto)).close();
   const file = join(directory, name);
   const intact = readFileSync(file);
@@ -88,7 +88,7 @@ test.each([
   await (await openStationData(directory, nodeCrypto)).close();
 });
 
-test('a lost key is not made anew in silence: devices and clients know the base station by it', async () => {
+test('a lost key is not silently replaced, since devices and clients know the base station by it', async () => {
   await (await openStationData(directory, nodeCrypto)).close();
   const file = join(directory, 'identity.pem');
   const intact = readFileSync(file);
@@ -98,30 +98,33 @@ test('a lost key is not made anew in silence: devices and clients know the base 
   expect(existsSync(file)).toBe(false);
   writeFileSync(file, intact);
   await (await openStationData(directory, nodeCrypto)).close();
-  // What the message says for who wants a new one.
+  // The remedy in the message, for an operator who wants a new key.
   for (const name of [file, join(directory, 'reset-secret')]) rmSync(name);
   await (await openStationData(directory, nodeCrypto)).close();
   expect(readFileSync(file)).not.toEqual(intact);
 });
 
-test('a directory that cannot be one is refused with one line', async () => {
+test('a path that cannot be a directory is refused with one line', async () => {
   writeFileSync(directory, '');
   await expect(openStationData(directory, nodeCrypto)).rejects.toMatchObject({ code: 'FAILED' });
   await expect(openStore(directory)).rejects.toMatchObject({ code: 'FAILED' });
 });
 
-test.each([['notes.txt'], ['key.pem', 'state.json']])('a directory of others is refused and left as it is: %s', async (...names) => {
-  mkdirSync(directory);
-  for (const name of names) writeFileSync(join(directory, name), '');
-  for (const open of [() => openStationData(directory, nodeCrypto), () => openStore(directory)])
-    await expect(open()).rejects.toMatchObject({
-      code: 'INVALID_ARGUMENT',
-      message: `${directory} is not empty and holds no data of a base station: choose an empty or a new directory`,
-    });
-  expect(readdirSync(directory).sort()).toEqual(names);
-});
+test.each([['notes.txt'], ['key.pem', 'state.json']])(
+  'a directory with other content is refused and left unchanged: %s',
+  async (...names) => {
+    mkdirSync(directory);
+    for (const name of names) writeFileSync(join(directory, name), '');
+    for (const open of [() => openStationData(directory, nodeCrypto), () => openStore(directory)])
+      await expect(open()).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        message: `${directory} is not empty and holds no data of a base station: choose an empty or a new directory`,
+      });
+    expect(readdirSync(directory).sort()).toEqual(names);
+  },
+);
 
-test('hidden files and lost+found are no data of others, and what `svc admin` made alone is ours', async () => {
+test('hidden files and lost+found do not count as other content, nor does what `svc admin` made alone', async () => {
   mkdirSync(join(directory, 'lost+found'), { recursive: true });
   writeFileSync(join(directory, '.gitkeep'), '');
   await (await openStore(directory)).close();
@@ -129,7 +132,7 @@ test('hidden files and lost+found are no data of others, and what `svc admin` ma
   await (await openStationData(directory, nodeCrypto)).close();
 });
 
-test('a lock file of an earlier version is for this user only from the next start on', async () => {
+test('a lock file of an earlier version becomes accessible to this user only at the next start', async () => {
   await (await openStationData(directory, nodeCrypto)).close();
   const lock = join(directory, 'basestation.lock');
   chmodSync(lock, 0o644);

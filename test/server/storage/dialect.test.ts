@@ -1,4 +1,4 @@
-/** The dialect behind the store: one suite over SQLite and over a second database, whose errors have another shape. */
+/** The dialect behind the store: one suite over SQLite and over a second database, whose errors have another form. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { StoreDialect } from '../../../server/storage/dialect.ts';
 import { adding } from '../../../server/storage/rows.ts';
@@ -10,7 +10,7 @@ const created = '2026-01-02T03:04:05.678Z';
 
 describe.each([
   ['SQLite', () => openSqliteStore(':memory:')],
-  ['a database with errors of another shape', openPostgresShaped],
+  ['a database with errors of another form', openPostgresShaped],
 ])('over %s', (_name, open) => {
   let store: Store;
 
@@ -64,14 +64,14 @@ describe.each([
     await expect(store.outbound.addService(service)).rejects.toMatchObject({ code: 'NOT_FOUND', message: 'there is no organization or-2' });
   });
 
-  test('any other failure of the database stays what it is', async () => {
+  test('any other failure of the database is passed on unchanged', async () => {
     const failure = await store.addOrganization({ organizationId: 'or-2', name: null, created: null as never }).catch((error) => error);
     expect(failure).toBeInstanceOf(Error);
     expect(failure.code).toMatch(/NOTNULL|23502/);
   });
 });
 
-test('only the dialect decides: what looks like a broken constraint of another database is passed on as it is', async () => {
+test('only the dialect decides: a constraint error of another database is passed on unchanged', async () => {
   const failure = Object.assign(new Error('UNIQUE constraint failed'), { code: 'SQLITE_CONSTRAINT_UNIQUE' });
   const dialect: StoreDialect = { brokenConstraint: () => null };
   await expect(adding(dialect, 'product pr-1', () => Promise.reject(failure))).rejects.toBe(failure);

@@ -1,4 +1,6 @@
-/** Invitations in the store: one suite over SQLite, over a database whose errors have another shape, and over the model. */
+/**
+ * Invitations in the store: one suite over SQLite, over a database whose errors have another form, and over the model.
+ */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { NewInvitation } from '../../../server/storage/invitation-store.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
@@ -23,7 +25,7 @@ const invitation = (tokenHash: string, more: Partial<NewInvitation> = {}): NewIn
 
 describe.each<[string, () => Promise<Store>]>([
   ['SQLite', () => openSqliteStore(':memory:')],
-  ['a database with errors of another shape', openPostgresShaped],
+  ['a database with errors of another form', openPostgresShaped],
   ['the model', async () => new MemoryStore()],
 ])('over %s', (_, open) => {
   let store: Store;
@@ -35,7 +37,7 @@ describe.each<[string, () => Promise<Store>]>([
   });
   afterEach(() => store.close());
 
-  test('one is found by its hash and used once', async () => {
+  test('an invitation is found by its hash and used once', async () => {
     expect(await store.invitations.add(invitation('a', { deviceId: 'de-1' }), 5)).toBe(true);
     const open = { ...invitation('a', { deviceId: 'de-1' }), revoked: false, use: null };
     expect(await store.invitations.find('a')).toEqual(open);
@@ -48,7 +50,7 @@ describe.each<[string, () => Promise<Store>]>([
     expect((await store.device('pr-1', 'de-1'))?.fingerprint).toBe(fingerprint);
   });
 
-  test('a taken id uses nothing', async () => {
+  test('a taken id does not use up the invitation', async () => {
     await store.addDevice({ productId: 'pr-1', deviceId: 'de-1', name: null, fingerprint: other, created });
     await store.invitations.add(invitation('a'), 5);
     expect(await store.invitations.redeem({ tokenHash: 'a', ...use })).toBe('taken');
@@ -59,7 +61,7 @@ describe.each<[string, () => Promise<Store>]>([
     expect(await store.invitations.redeem({ tokenHash: 'a', ...use, deviceId: 'de-2' })).toBe('joined');
   });
 
-  test('a device without a key gets one only where the invitation names it', async () => {
+  test('a device without a key gets one only if the invitation names it', async () => {
     await store.addDevice({ productId: 'pr-1', deviceId: 'de-1', name: 'lamp', fingerprint: null, created });
     await store.invitations.add(invitation('a'), 5);
     await store.invitations.add(invitation('b', { deviceId: 'de-1' }), 5);
@@ -68,7 +70,7 @@ describe.each<[string, () => Promise<Store>]>([
     expect(await store.device('pr-1', 'de-1')).toMatchObject({ fingerprint, name: 'lamp' });
   });
 
-  test('one that expired, was revoked or is not there is closed', async () => {
+  test('an expired, revoked or missing invitation is closed', async () => {
     await store.invitations.add(invitation('a', { expires: time }), 5);
     await store.invitations.add(invitation('b'), 5);
     expect([await store.invitations.revoke('b'), await store.invitations.revoke('c')]).toEqual([true, false]);
@@ -76,7 +78,7 @@ describe.each<[string, () => Promise<Store>]>([
     expect(await store.devices()).toEqual([]);
   });
 
-  test('a product has a limit of open ones; used, revoked, expired ones and those of others do not count', async () => {
+  test('a product has a limit of open invitations; used, revoked, expired and foreign ones do not count', async () => {
     const add = (tokenHash: string, more = {}): Promise<boolean> => store.invitations.add(invitation(tokenHash, more), 2);
     expect([await add('a'), await add('b'), await add('c'), await add('d', { productId: 'pr-2' })]).toEqual([true, true, false, true]);
     await store.invitations.redeem({ tokenHash: 'a', ...use });
@@ -90,7 +92,7 @@ describe.each<[string, () => Promise<Store>]>([
     });
   });
 
-  test('expired ones are removed, used ones later, and all of them with their product', async () => {
+  test('expired invitations are removed, used ones later, and all of them with their product', async () => {
     for (const tokenHash of ['a', 'b']) await store.invitations.add(invitation(tokenHash), 5);
     await store.invitations.add(invitation('c', { expires: '2026-01-09T00:00:00.000Z' }), 5);
     await store.invitations.redeem({ tokenHash: 'a', ...use });
@@ -106,7 +108,7 @@ describe.each<[string, () => Promise<Store>]>([
   });
 });
 
-test('two that use one invitation at once: one of them joins', async () => {
+test('one of two parallel uses of an invitation succeeds', async () => {
   const store = await openSqliteStore(':memory:');
   await store.addOrganization({ organizationId: 'or-1', name: null, created });
   await store.addProduct({ productId: 'pr-1', organizationId: 'or-1', name: null, created });

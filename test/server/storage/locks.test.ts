@@ -1,6 +1,7 @@
 /**
- * One process may open the database several times, beside another process. POSIX locks belong to a process and a file: whoever closes any descriptor
- * of the file frees them all, so only SQLite, which knows that, may open an existing database.
+ * One process may open the database several times, beside another process. POSIX locks belong to a process and a file:
+ * closing any descriptor of the file releases them all. So only SQLite, which allows for that, may open an existing
+ * database.
  */
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -35,7 +36,7 @@ async function openAgain(): Promise<Store> {
   return store;
 }
 
-/** Runs a statement in a process of its own, which closes the database behind it, as `svc admin` does. @returns the rows */
+/** Runs a statement in a separate process, which then closes the database, as `svc admin` does. @returns the rows */
 async function elsewhere(sql: string): Promise<unknown[]> {
   const script = `
     const Database = require(${JSON.stringify(createRequire(import.meta.url).resolve('libsql'))});
@@ -62,7 +63,7 @@ test(`${ROUNDS} rounds of opening it again beside another process lose no acknow
   expect(await store.products()).toHaveLength(3 * ROUNDS);
 });
 
-test('a database that is made is for this user only, and one that is there keeps its mode', async () => {
+test('a new database is accessible to this user only, and an existing one keeps its mode', async () => {
   await openAgain();
   expect(statSync(file).mode & 0o777).toBe(0o600);
   const shared = join(directory, 'shared.sqlite');

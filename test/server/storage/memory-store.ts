@@ -1,4 +1,4 @@
-/** The base station's storage in maps: a second implementation of `Store`, and the obvious model of the first. */
+/** The base station's storage in maps: a second implementation of `Store`, and a simple model of the first. */
 import { LocalError } from '../../../protocol/errors/index.ts';
 import type { Invitation, InvitationStore, NewInvitation, Redemption } from '../../../server/storage/invitation-store.ts';
 import type { OutboundStore, PushCredential, Service } from '../../../server/storage/outbound-store.ts';

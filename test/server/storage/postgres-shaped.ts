@@ -1,5 +1,6 @@
 /**
- * A second database behind the store: SQLite's engine with a driver that reports as Postgres does, SQLSTATE in `code` and no word of SQLite.
+ * A second database behind the store: SQLite's engine with a driver that reports errors as Postgres does, with SQLSTATE
+ * in `code` and no codes of SQLite.
  */
 import { type DatabaseConnection, Kysely, Migrator, type QueryResult, SqliteDialect, SqliteDriver } from 'kysely';
 import Database from 'libsql';
@@ -59,7 +60,7 @@ class PostgresShapedDialect extends SqliteDialect implements StoreDialect {
   }
 }
 
-/** An empty store over it, in memory. */
+/** Opens an empty store over it, in memory. */
 export async function openPostgresShaped(): Promise<Store> {
   const dialect = new PostgresShapedDialect();
   const db = new Kysely<Tables>({ dialect });

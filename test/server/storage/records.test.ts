@@ -1,4 +1,7 @@
-/** The records of the store with their constraints: one suite over SQLite, over a database of another dialect, and over the model in memory. */
+/**
+ * The records of the store with their constraints: one suite over SQLite, over a database of another dialect, and over
+ * the model in memory.
+ */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { hashSecret } from '../../../server/storage/secrets.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
@@ -19,7 +22,7 @@ async function seed(): Promise<void> {
 
 const list = (...hashes: string[]): TokenList => ({ hashes, digest: `digest of ${hashes.join(' ')}` });
 
-/** Which of the hashes are those of tokens of de-1. */
+/** Returns which of the hashes belong to tokens of de-1. */
 async function known(...hashes: string[]): Promise<string[]> {
   const found = await Promise.all(hashes.map((hash) => store.hasToken('pr-1', 'de-1', hash)));
   return hashes.filter((_, index) => found[index]);
@@ -56,7 +59,7 @@ describe.each<[string, () => Promise<Store>]>([
   });
   afterEach(() => store.close());
 
-  test('come back as they were put in', async () => {
+  test('are returned as they were stored', async () => {
     await seed();
     await store.addApp(app);
     await store.addApiKey(key, hashSecret('secret'));
@@ -72,7 +75,7 @@ describe.each<[string, () => Promise<Store>]>([
     expect(await store.apiKeyHash('ak-1')).toBe(hashSecret('secret'));
   });
 
-  test('that are not there are null, empty or false', async () => {
+  test('that are missing are null, empty or false', async () => {
     expect(await store.organization('or-x')).toBeNull();
     expect(await store.product('pr-x')).toBeNull();
     expect(await store.device('pr-x', 'de-x')).toBeNull();
@@ -104,7 +107,7 @@ describe.each<[string, () => Promise<Store>]>([
     expect((await store.apps()).map(({ appId }) => appId)).toEqual(['ap-1']);
   });
 
-  test('of a server key change as a whole, and only where they are', async () => {
+  test('of a server key are changed as a whole, and only if they exist', async () => {
     await seed();
     await store.addApp(app);
     const jwt = { issuer: 'https://issuer', audience: 'svc', jwksUri: 'https://issuer/keys', svcIdsClaim: 'svc_ids' };
@@ -118,7 +121,7 @@ describe.each<[string, () => Promise<Store>]>([
     expect(await store.updateApp('ap-9', changes)).toBe(false);
   });
 
-  test('go with what they belong to', async () => {
+  test('are removed with their owner', async () => {
     await seed();
     await store.addApp({ ...app, productIds: ['pr-1'] });
     await store.replaceTokens('pr-1', 'de-1', list('aa', 'bb'));
@@ -130,7 +133,7 @@ describe.each<[string, () => Promise<Store>]>([
     expect(await store.apps()).toEqual([]);
   });
 
-  test('tokens are replaced as a whole, duplicates counted once', async () => {
+  test('of tokens are replaced as a whole, and duplicates count once', async () => {
     await seed();
     await store.addDevice({ productId: 'pr-1', deviceId: 'de-other', name: null, fingerprint: null, created });
     await store.replaceTokens('pr-1', 'de-other', list('cc'));
@@ -145,7 +148,7 @@ describe.each<[string, () => Promise<Store>]>([
     expect(await store.hasToken('pr-1', 'de-other', 'cc')).toBe(true);
   });
 
-  test('a change that takes a device away or gives it another key is counted, no other', async () => {
+  test('are counted as changed only when a device is removed or gets another key', async () => {
     await seed();
     const revisions = [await store.devicesRevision()];
     const counted = async (change: () => Promise<unknown>): Promise<boolean> => {
@@ -162,7 +165,7 @@ describe.each<[string, () => Promise<Store>]>([
     expect(await counted(() => store.removeProduct('pr-1'))).toBe(true);
   });
 
-  test('4,096 tokens are replaced by as many others, and all of them by none', async () => {
+  test('of 4,096 tokens are replaced by as many others, and by none', async () => {
     await seed();
     const hashes = (prefix: string): string[] => Array.from({ length: 4_096 }, (_, index) => `${prefix}${index}`);
     await store.replaceTokens('pr-1', 'de-1', list(...hashes('a')));
@@ -172,7 +175,7 @@ describe.each<[string, () => Promise<Store>]>([
     expect(await known('b0', 'b4095')).toEqual([]);
   });
 
-  test('the default organization is made when there is none, and refused when there are several', async () => {
+  test('of organizations have a default, made when there is none, and refused when there are several', async () => {
     const fresh = { organizationId: 'or-a', name: 'default', created };
     expect(await store.defaultOrganization(fresh)).toEqual(fresh);
     expect(await store.defaultOrganization({ ...fresh, organizationId: 'or-b' })).toEqual(fresh);

@@ -1,4 +1,4 @@
-/** Secrets that must be readable again: sealed for one record under the data directory's key. */
+/** Secrets that must be recoverable are sealed for one record under the data directory's key. */
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 const refused = { code: 'INVALID_STATE' };
 
-test('what is sealed opens for its record only, under its key only, and only as it is', () => {
+test('a sealed secret opens only for its record, only under its key, and only unchanged', () => {
   const sealer = new Sealer(new Uint8Array(32));
   const sealed = sealer.seal('grüße', 'service se-1');
   expect(sealed).not.toBe(sealer.seal('grüße', 'service se-1'));
@@ -28,7 +28,7 @@ test('what is sealed opens for its record only, under its key only, and only as 
   for (const [by, text, record] of attempts) expect(() => by.open(text, record)).toThrow(expect.objectContaining(refused));
 });
 
-test('the key is made once, for this user only, also when two ask at once', async () => {
+test('the key is made once, for this user only, also for two parallel callers', async () => {
   const [one, other] = await Promise.all([openSealer(directory), openSealer(directory)]);
   expect(other.open(one.seal('x', 'r'), 'r')).toBe('x');
   expect(statSync(join(directory, 'outbound.key')).mode & 0o777).toBe(0o600);

@@ -1,4 +1,4 @@
-/** The store's file under concurrency and age. */
+/** The store's file: concurrent access, and files of other versions. */
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -44,7 +44,7 @@ async function seed(): Promise<void> {
 }
 
 describe('the file', () => {
-  test('the default organization is made once and must be the only one', async () => {
+  test('gets a default organization once, which must be the only one', async () => {
     const fresh = { organizationId: 'or-a', name: 'default', created };
     const made = await Promise.all([
       store.defaultOrganization(fresh),
@@ -55,7 +55,7 @@ describe('the file', () => {
     await expect(store.defaultOrganization(fresh)).rejects.toMatchObject({ code: 'INVALID_STATE' });
   });
 
-  test('keeps what was acknowledged, in WAL with full synchronization', async () => {
+  test('keeps acknowledged changes, in WAL mode with full synchronization', async () => {
     await seed();
     const raw = new Database(file);
     expect(raw.pragma('journal_mode')).toEqual([{ journal_mode: 'wal' }]);
@@ -69,7 +69,7 @@ describe('the file', () => {
     expect(raw.prepare('select hash from deviceTokens').all([])).toEqual([{ hash: hashSecret('tokenInClear') }]);
   });
 
-  test('changes of another process count at the next read, and both sides can write', async () => {
+  test('shows changes of another process at the next read, and both processes can write', async () => {
     await seed();
     const writes = 40;
     const script = `
@@ -86,7 +86,7 @@ describe('the file', () => {
     expect(await store.device('pr-1', `other-${writes - 1}`)).not.toBeNull();
   });
 
-  test('a process killed in the middle of its writes leaves every acknowledged one', async () => {
+  test('has every acknowledged write of a killed process', async () => {
     await seed();
     const script = `
       const Database = require(${JSON.stringify(createRequire(import.meta.url).resolve('libsql'))});
@@ -105,7 +105,7 @@ describe('the file', () => {
     await store.addDevice({ productId: 'pr-1', deviceId: 'after', name: null, fingerprint: null, created });
   });
 
-  test.each(Object.keys(migrations).slice(0, -1))('of version %s is brought up to date and keeps what it held', async (version) => {
+  test.each(Object.keys(migrations).slice(0, -1))('of version %s is migrated and keeps its content', async (version) => {
     const old = join(directory, `${version}.sqlite`);
     const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: new Database(old) }) });
     const { error } = await new Migrator({ db, provider: { getMigrations: async () => ({ ...migrations }) } }).migrateTo(version);
@@ -141,7 +141,7 @@ describe('the file', () => {
     });
   });
 
-  test('emptied beside its WAL is refused, and both stay as they are', async () => {
+  test('emptied beside its WAL is refused, and both stay unchanged', async () => {
     const copy = join(directory, 'copy.sqlite');
     await seed();
     writeFileSync(copy, '');
@@ -155,7 +155,7 @@ describe('the file', () => {
     expect([readFileSync(copy).length, readFileSync(`${copy}-wal`).equals(wal)]).toEqual([0, true]);
   });
 
-  test('a transaction that SQLite itself rolls back fails with its reason, and the next one works', async () => {
+  test('reports the reason when SQLite itself rolls back a transaction, and the next one succeeds', async () => {
     await seed();
     const raw = new Database(file);
     raw.exec("create trigger full before insert on deviceTokens begin select raise(rollback, 'database or disk is full'); end");
@@ -166,7 +166,7 @@ describe('the file', () => {
     expect(await store.hasToken('pr-1', 'de-1', 'aa')).toBe(true);
   });
 
-  test('that is no database, or cannot be made, is refused with one line', async () => {
+  test('that is not a database, or cannot be created, is refused with one line', async () => {
     const garbage = join(directory, 'garbage.sqlite');
     writeFileSync(garbage, 'no database at all '.repeat(300));
     await expect(openSqliteStore(garbage)).rejects.toMatchObject({

@@ -4,7 +4,7 @@ import { expect, it, vi } from 'vitest';
 import type { WebSocket } from 'ws';
 import { AcceptedPipe } from '../../../server/websocket/pipe.ts';
 
-it('are answered up to a bound of bytes that wait', () => {
+it('pings are answered up to a limit of waiting bytes', () => {
   const webSocket = Object.assign(new EventEmitter(), { bufferedAmount: 0, pong: vi.fn(), close: vi.fn() });
   const pipe = new AcceptedPipe(webSocket as unknown as WebSocket, 0, { address: '192.0.2.1', port: 1 });
   pipe.listen({ receive: vi.fn(), closed: vi.fn() }, () => 0);

@@ -1,4 +1,4 @@
-/** WebSockets of a base station over real sockets: upgrades, their places, what is refused and closed, and REST beside them. */
+/** WebSockets of a base station over real sockets: upgrades, slots, refusals and closes, and REST beside them. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { get } from 'node:http';
@@ -18,7 +18,7 @@ import { nodeEnvironment } from '../../../transport/node/index.ts';
 import { SharedQueue, WebSocketSocket } from '../../../transport/websocket/index.ts';
 
 let parent: string;
-/** With the settings that most tests need; one of its own has another. */
+/** The base station of most tests; a test with other settings starts its own. */
 let shared: RunningBasestation;
 let station: RunningBasestation;
 let stations = 0;
@@ -43,7 +43,7 @@ afterAll(async () => {
   rmSync(parent, { recursive: true });
 });
 
-/** A base station for this test alone. */
+/** Starts a base station for this test. */
 async function start(settings: Partial<StationSettings> = {}, options: Partial<StartOptions> = {}): Promise<void> {
   station = await startWith(`own-${++stations}`, settings, options);
 }
@@ -54,7 +54,7 @@ function startWith(name: string, settings: Partial<StationSettings>, options: Pa
     port: 0,
     host: '127.0.0.1',
     log: { ...silentLog, warn },
-    // No WebSocket has a session in most tests: that closes none of them.
+    // WebSockets have no session in most tests, so the session timeout must not close them.
     settings: { connections: 16, stunPort: 0, webSocketTimeout: 600_000, ...settings },
     ...options,
   });
@@ -62,11 +62,11 @@ function startWith(name: string, settings: Partial<StationSettings>, options: Pa
 
 interface Opened {
   readonly socket: WebSocket;
-  /** The code with which it was closed. */
+  /** Resolves with the close code. */
   readonly closed: Promise<number>;
 }
 
-/** @returns the HTTP status where it is refused */
+/** @returns the HTTP status of a refusal */
 async function open(
   options: { path?: string; protocol?: string; headers?: Record<string, string>; from?: string } = {},
 ): Promise<Opened | number> {
@@ -105,7 +105,7 @@ async function raw(from = '127.0.0.1'): Promise<Socket> {
   return socket;
 }
 
-/** Header of a frame of a client with the mask 0. */
+/** Header of a client's frame, with mask 0. */
 function frame(opcode: number, length: number, final = true): Buffer {
   const first = (final ? 0x80 : 0) | opcode;
   if (length < 126) return Buffer.from([first, 0x80 | length, 0, 0, 0, 0]);
@@ -123,7 +123,7 @@ describe('an upgrade', () => {
     ['another path', { path: '/svc/v2' }, 404],
     ['another subprotocol', { protocol: 'svc.2' }, 400],
     [
-      'tokens and a foreign Origin, which count for nothing',
+      'tokens and a foreign Origin, which are ignored',
       {
         path: '/svc/v1?token=a',
         headers: { origin: 'https://evil.example', cookie: 'a=b', authorization: 'Bearer a', host: 'evil.example' },
@@ -136,7 +136,7 @@ describe('an upgrade', () => {
     else expect((result as Opened).socket.protocol).toBe('svc.1');
   });
 
-  it('has a sentence where it is refused, and a request that asks for none is told', async () => {
+  it('is refused with a sentence, and a request without an upgrade gets 426', async () => {
     const socket = await raw();
     socket.write(
       'GET /svc/v1 HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
@@ -148,7 +148,7 @@ describe('an upgrade', () => {
   });
 });
 
-it('a connection whose upgrade was refused ends, whatever it goes on to send', async () => {
+it('a connection whose upgrade was refused ends, whatever it sends afterwards', async () => {
   const socket = connect({ port: station.port, host: '127.0.0.1', allowHalfOpen: true });
   sockets.push(socket);
   const closed = new Promise((resolve) => socket.on('error', () => {}).on('close', resolve));
@@ -160,7 +160,10 @@ it('a connection whose upgrade was refused ends, whatever it goes on to send', a
   expect(performance.now() - began).toBeLessThan(7_000);
 });
 
-/** The answer to a request that offers HTTP/2 in clear, as curl and Java do, up to the end of the connection. */
+/**
+ * Returns everything that answers a request offering cleartext HTTP/2, as curl and Java do, up to the end of the
+ * connection.
+ */
 async function offering(socket: Socket, line: string, body = '', rest: () => unknown = () => statusOf('/health')): Promise<string> {
   const offer = 'Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA';
   const content = body === '' ? '' : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
@@ -171,7 +174,7 @@ async function offering(socket: Socket, line: string, body = '', rest: () => unk
   });
   const closed = once(socket, 'close');
   if (body !== '') {
-    // The server has read the first part by then.
+    // By then the server has read the first part.
     await rest();
     socket.write(body.slice(5));
   }
@@ -201,8 +204,8 @@ describe('an offer of another upgrade is ignored', () => {
   });
 });
 
-describe('WebSockets have places of their own', () => {
-  it('of one address and of all; REST is answered beside them, and a place is free again at once', async () => {
+describe('WebSockets have their own slots', () => {
+  it('per address and in all; REST is answered beside them, and a slot is freed at once', async () => {
     await start({ webSockets: 80, webSocketsPerAddress: 70 });
     const first = await Promise.all(Array.from({ length: 70 }, () => opened()));
     expect(await open()).toBe(503);
@@ -214,14 +217,14 @@ describe('WebSockets have places of their own', () => {
     await vi.waitFor(() => opened({ from: '127.0.0.3' }));
   });
 
-  it('and those who never finish the upgrade take none of them, nor of REST', async () => {
+  it('and clients that never finish the upgrade take none of them, nor of REST', async () => {
     const slow = await Promise.all(Array.from({ length: 100 }, (_, i) => raw(`127.0.1.${i % 2}`)));
     for (const socket of slow) socket.write('GET /svc/v1 HTTP/1.1\r\n');
     await opened();
     expect([await statusOf('/health'), station.stats().webSockets]).toEqual([200, 1]);
   });
 
-  it('closing the station closes them with 1001 and takes no second', async () => {
+  it('and closing the station closes them with 1001', async () => {
     await start();
     const all = await Promise.all([opened(), opened()]);
     await station.close();
@@ -229,7 +232,7 @@ describe('WebSockets have places of their own', () => {
   });
 });
 
-/** Byte by byte, each read alone, until it is closed, or long enough. */
+/** Sends byte by byte, each in its own read, until it is closed or long enough. */
 async function crumbs(socket: Socket): Promise<void> {
   socket.setNoDelay();
   socket.write(frame(2, 65_535));
@@ -241,14 +244,14 @@ async function crumbs(socket: Socket): Promise<void> {
   socket.destroy();
 }
 
-describe('what is no packet', () => {
+describe('bytes that are not a packet', () => {
   it.each([
     ['text', (socket: WebSocket) => socket.send('hello'), 1003],
     ['65,536 bytes', (socket: WebSocket) => socket.send(new Uint8Array(65_536)), 1009],
     ['pings in floods', (socket: WebSocket) => Array.from({ length: 60 }, () => socket.ping()), 1008],
     ['pongs in floods', (socket: WebSocket) => Array.from({ length: 60 }, () => socket.pong()), 1008],
     [
-      'fragments without end',
+      'endless fragments',
       (socket: WebSocket) => {
         const tcp = tcpOf(socket);
         tcp.write(frame(2, 0, false));
@@ -256,9 +259,9 @@ describe('what is no packet', () => {
       },
       1008,
     ],
-    ['a message in crumbs', (socket: WebSocket) => void crumbs(tcpOf(socket)), 1008],
-    ['a frame that says it is large', (socket: WebSocket) => tcpOf(socket).write(frame(2, 2 ** 40)), 1009],
-  ])('%s closes', async (_, send, code) => {
+    ['a message in tiny pieces', (socket: WebSocket) => void crumbs(tcpOf(socket)), 1008],
+    ['a frame that claims to be large', (socket: WebSocket) => tcpOf(socket).write(frame(2, 2 ** 40)), 1009],
+  ])('close the connection: %s', async (_, send, code) => {
     const { socket, closed } = await opened();
     const { webSocketMalformed = 0 } = station.stats();
     send(socket);
@@ -266,7 +269,7 @@ describe('what is no packet', () => {
     await vi.waitFor(() => expect(station.stats()).toMatchObject({ webSockets: 0, webSocketMalformed: webSocketMalformed + 1 }));
   });
 
-  it('is dropped where it has no byte or is garbage, and a ping is answered', async () => {
+  it('are dropped when empty or garbage, and a ping is answered', async () => {
     const { socket } = await opened();
     const { webSocketMalformed = 0 } = station.stats();
     socket.send(new Uint8Array(0));
@@ -281,14 +284,14 @@ describe('what is no packet', () => {
 });
 
 describe('behind proxies', () => {
-  it('each client has the places of its own address where the proxy is trusted', async () => {
+  it('each client has the slots of its own address if the proxy is trusted', async () => {
     await start({ webSocketsPerAddress: 1 }, { trustedProxies: ['127.0.0.0/8'] });
     await opened({ headers: { 'x-forwarded-for': '203.0.113.1' } });
     await opened({ headers: { 'x-forwarded-for': '203.0.113.1, 203.0.113.2' } });
     expect(await open({ headers: { 'x-forwarded-for': '203.0.113.2' } })).toBe(503);
   });
 
-  it('all share those of a proxy that is not trusted, and the log says so once', async () => {
+  it('all clients share the slots of an untrusted proxy, which is logged once', async () => {
     await start({ webSocketsPerAddress: 2 });
     await opened({ headers: { 'x-forwarded-for': '203.0.113.1' } });
     await opened({ headers: { forwarded: 'for=203.0.113.2' } });
@@ -297,10 +300,10 @@ describe('behind proxies', () => {
   });
 });
 
-it('over TLS REST and WebSockets have one port, and a WebSocket takes no place of HTTP', async () => {
+it('over TLS REST and WebSockets share a port, and a WebSocket takes no slot of HTTP', async () => {
   const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/localhost.${name}.pem`, import.meta.url));
   await start({}, { tls: { certFile: fixture('cert'), keyFile: fixture('key') } });
-  // More than HTTP's places of one address.
+  // More than HTTP's slots of one address.
   for (let i = 0; i < 70; i++) {
     const socket = new WebSocket(`wss://127.0.0.1:${station.port}/svc/v1`, ['svc.1'], { rejectUnauthorized: false });
     sockets.push(socket);
@@ -316,7 +319,7 @@ it('over TLS REST and WebSockets have one port, and a WebSocket takes no place o
 });
 
 describe('without TLS', () => {
-  it('an address that is not loopback serves WebSockets and nothing else', async () => {
+  it('an address that is not loopback serves only WebSockets', async () => {
     const environment = nodeEnvironment();
     const outside = environment.network.interfaces!()
       .flatMap(({ addresses }) => addresses)
@@ -335,7 +338,7 @@ describe('without TLS', () => {
     await once(socket, 'open');
   });
 
-  it('REST has an address of its own where one is given, and WebSockets are beside it', async () => {
+  it('REST may have a separate address, beside WebSockets', async () => {
     await start({}, { host: '127.0.0.2', httpHost: '127.0.0.1' });
     expect([await statusOf('/health'), await statusOf('/health', '127.0.0.2'), await statusOf('/svc/v1', '127.0.0.2')]).toEqual([
       200, 404, 426,
@@ -344,7 +347,7 @@ describe('without TLS', () => {
   });
 });
 
-it('a host attaches over a WebSocket, without a UDP address of its own in the answer, and what it answers is not its mapping', async () => {
+it('a host connects over a WebSocket, which has no observed UDP address', async () => {
   const environment = nodeEnvironment();
   const host = await Host.open(environment, { identity: environment.crypto.generateKey(), binds: [] });
   const { socket, closed } = await opened();

@@ -1,4 +1,7 @@
-/** The package as a bundler gives it to a browser, under the Content-Security-Policy of ARCHITECTURE.md, in a page and in a worker. */
+/**
+ * The package as a bundler builds it for a browser, in a page and in a worker, under the Content-Security-Policy of
+ * ARCHITECTURE.md.
+ */
 import { readFile } from 'node:fs/promises';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,7 +14,7 @@ import { fromRoot } from '../../bench/root.ts';
 import { aeads } from '../core-as/aead/rfc8439.ts';
 import { hmacVectors, sha256Vectors } from '../support/hash-vectors.ts';
 
-/** Entry point → file of the build that a browser gets. */
+/** Entry point → file of the build that a browser loads. */
 const ENTRIES = {
   bindings: 'dist/bindings/index.js',
   protocol: 'dist/protocol/index.js',
@@ -19,7 +22,7 @@ const ENTRIES = {
   client: 'dist/client/browser.js',
 } as const;
 const TASKS = ['loading', 'scenario', 'vectors'];
-/** ms for one page. */
+/** Time limit of one page, ms. */
 const PATIENCE = 25_000;
 
 const toHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -57,7 +60,7 @@ function suite(place: Place): void {
   const run = (module: string, call: string, input?: unknown): Promise<unknown> =>
     visit(browser, site, { place, module, call, input }, PATIENCE);
 
-  it('runs there', async () => {
+  it('runs in that place', async () => {
     expect(await run('loading', 'place')).toBe(place);
   });
 
@@ -66,7 +69,7 @@ function suite(place: Place): void {
     expect(await run('loading', 'exportsOf', name)).toEqual(names);
   });
 
-  it('loads the core from each source', async () => {
+  it('loads the core from every source', async () => {
     const loaded = (await run('loading', 'everySource')) as Record<string, string>;
     expect(Object.keys(loaded)).toEqual(['create', 'embedded', 'url', 'response', 'bytes', 'module']);
     expect(new Set(Object.values(loaded)).size).toBe(1);
@@ -90,7 +93,7 @@ function suite(place: Place): void {
     expect(seen).toEqual(vectors.map(({ name, tag }) => [name, tag, tag]));
   });
 
-  it('the client shakes hands, asks, observes and streams over the simulator', async () => {
+  it('runs a client over the simulator: handshake, request, observation and byte stream', async () => {
     expect(await run('scenario', 'scenario')).toEqual({
       type: 'DIRECT',
       verified: 'pinned',
@@ -101,14 +104,14 @@ function suite(place: Place): void {
     });
   });
 
-  it('runs the contenders of the bench', async () => {
+  it('runs every cipher of the benchmark', async () => {
     const input: AeadRounds = { operation: 'both', size: 1200, rounds: 1, warmUp: 0, time: 1 };
     const rates = (await run('aead', 'measure', input)) as Record<string, number[]>;
     expect(Object.keys(rates)).toEqual(['ours', '@noble/ciphers', '@chainsafe/as-chacha20poly1305']);
     for (const [rate] of Object.values(rates)) expect(rate).toBeGreaterThan(0);
   });
 
-  it('says what the policy must allow where it forbids WebAssembly', async () => {
+  it('names the missing permission where the policy forbids WebAssembly', async () => {
     const strict = await Site.open({ loading: fromRoot('test/browser/loading.ts') }, { policy: "script-src 'self'" });
     try {
       const refused = visit(browser, strict, { place, module: 'loading', call: 'refusal' }, PATIENCE);
@@ -120,12 +123,12 @@ function suite(place: Place): void {
     }
   });
 
-  it('fails at a violation of the policy, even when the exception is caught', async () => {
+  it('fails on a violation of the policy, even when the exception is caught', async () => {
     await expect(run('loading', 'hiddenEval')).rejects.toThrow(/Content[ -]Security[ -]Policy/);
   });
 
-  it('fails at a rejection that nobody waits for, and at an error of the task', async () => {
-    await expect(run('loading', 'lostRejection')).rejects.toThrow('nobody waits for this');
+  it('fails on an unhandled rejection, and on an error of the task', async () => {
+    await expect(run('loading', 'lostRejection')).rejects.toThrow('this rejection is not handled');
     await expect(run('loading', 'failure')).rejects.toThrow('the task failed');
   });
 }

@@ -1,8 +1,8 @@
-/** Runs in the browser: what an entry point exports, every way to load the core, and what the policy forbids. */
+/** Runs in the browser: the exports of an entry point, every way to load the core, and what the policy forbids. */
 import { Core } from 'svc-connect/bindings';
 import type { Place } from '../../bench/browser/task.ts';
 
-/** Where this runs. */
+/** The kind of place in which this runs. */
 export function place(): Place {
   return typeof document === 'undefined' ? 'worker' : 'page';
 }
@@ -12,7 +12,7 @@ export async function exportsOf(module: string): Promise<string[]> {
   return Object.keys(await import(`/${module}.js`)).sort();
 }
 
-/** The same bytes sealed by a core from each source. `/core.wasm` is the file of the package. */
+/** Seals the same bytes with a core from each source. `/core.wasm` is the file of the package. */
 export async function everySource(): Promise<Record<string, string>> {
   const url = new URL('/core.wasm', location.origin);
   const bytes = await (await fetch(url)).arrayBuffer();
@@ -28,12 +28,12 @@ export async function everySource(): Promise<Record<string, string>> {
   return Object.fromEntries(Object.entries(cores).map(([name, { aead }]) => [name, aead.seal(key, 0, none, none).join()]));
 }
 
-/** Fails as `Core.load` does. */
+/** Settles as `Core.load` does. */
 export async function refusal(): Promise<void> {
   await Core.load();
 }
 
-/** Text as code, and nobody hears of the refusal. */
+/** Evaluates text as code, and hides the exception. */
 export function hiddenEval(): string {
   try {
     return String(new Function('return 1')());
@@ -42,12 +42,12 @@ export function hiddenEval(): string {
   }
 }
 
-/** A promise that nobody waits for. */
+/** Leaves a rejected promise without a handler. */
 export function lostRejection(): void {
-  void Promise.reject(new Error('nobody waits for this'));
+  void Promise.reject(new Error('this rejection is not handled'));
 }
 
-/** An error of the task itself. */
+/** Throws: an error of the task itself. */
 export function failure(): never {
   throw new Error('the task failed');
 }

@@ -1,8 +1,8 @@
 /**
- * Runs in the browser: the client SDK and a device on two hosts of a simulation over a lossy link. A handshake with a pinned fingerprint, a CoAP
- * request, an observation with its end, and a byte stream that comes back.
+ * Runs in the browser: the client SDK and a device on two hosts of a simulation over a lossy link. It has a handshake
+ * with a pinned fingerprint, a CoAP request, an observation with its end, and an echoed byte stream.
  *
- * The device SDK needs Node, so the device is a host of the simulator with a router, as `svc-connect/testing` offers it.
+ * The device SDK needs Node, so the device is a simulated host with a CoAP router, made with `svc-connect/testing`.
  */
 import { SvcClient } from 'svc-connect/client';
 import { fingerprint, Router } from 'svc-connect/protocol';
@@ -14,7 +14,7 @@ const LENGTH = 100_000;
 type Client = ReturnType<typeof SvcClient.create>;
 type Connection = ReturnType<Client['createConnection']>;
 
-/** What the client has seen, as JSON. */
+/** What the client saw, as JSON. */
 export async function scenario(): Promise<Record<string, unknown>> {
   const simulation = new Simulation({ seed: 7, link: { delay: 5, loss: 0.02 } });
   const device = await Device.open(simulation.host('device', { addresses: ['10.0.0.1/24'] }));
@@ -47,7 +47,7 @@ async function hello(connection: Connection): Promise<string> {
   return `${coap.getResponseStatusCode()} ${text(coap.getResponsePayload())}`;
 }
 
-/** Three states and the end: each is published when the one before has arrived. */
+/** Three states and the end of the observation. Each is published once the one before has arrived. */
 async function observed(connection: Connection, device: Device): Promise<string[]> {
   const seen: string[] = [];
   await new Promise<void>((resolve, reject) => {
@@ -62,7 +62,7 @@ async function observed(connection: Connection, device: Device): Promise<string[
   return seen;
 }
 
-/** Bytes that came back from the device's stream as they were sent. */
+/** Number of bytes that the device echoed unchanged. */
 async function echoed(connection: Connection): Promise<number> {
   const stream = connection.createStream();
   await stream.open(1);
@@ -73,7 +73,7 @@ async function echoed(connection: Connection): Promise<number> {
   return back.filter((byte, index) => byte === data[index]).length;
 }
 
-/** The device's end: `/hello`, the observable `/state`, and streams that echo. */
+/** The device: `/hello`, the observable `/state`, and streams that echo. */
 class Device {
   readonly fingerprint: string;
   #observer: { session: Session; exchange: number } | null = null;
@@ -98,7 +98,7 @@ class Device {
     this.fingerprint = fingerprint;
   }
 
-  /** Notifies the observer; any status but a success ends the observation. */
+  /** Notifies the observer; an error status ends the observation. */
   publish(status: number, state: string): void {
     this.#observer?.session.notify(this.#observer.exchange, { status, payload: bytes(state), observe: status < 300 });
   }

@@ -1,4 +1,6 @@
-/** Before a run, in vitest's own process: says why all tests are skipped where there is no Chromium. */
+/**
+ * Runs once before the tests, in vitest's main process: prints why all tests are skipped where there is no Chromium.
+ */
 import { missingChromium } from '../../bench/browser/chromium.ts';
 
 export default function setup(): void {

@@ -1,4 +1,4 @@
-/** Runs in the browser: published vectors through the cipher and the hashes, all bytes as hexadecimal text. */
+/** Runs in the browser: published vectors of the cipher and the hashes. All bytes are hexadecimal text. */
 import { hexToBytes as fromHex, bytesToHex as toHex } from '@noble/hashes/utils.js';
 import { Core } from 'svc-connect/bindings';
 import { Simulation } from 'svc-connect/testing';
@@ -13,11 +13,11 @@ export interface AeadInput {
 export interface AeadResult {
   readonly sealed: string;
   readonly opened: string | null;
-  /** What opens when one bit of the tag is changed. */
+  /** Result of opening with one bit of the tag changed. */
   readonly damaged: unknown;
 }
 
-/** Each vector sealed, opened, and opened again with a damaged tag. */
+/** Seals each vector, opens it, and opens it again with a damaged tag. */
 export function sealAndOpen(vectors: readonly AeadInput[]): AeadResult[] {
   const { aead } = Core.create();
   return vectors.map(({ key, nonce, ad, plaintext }) => {
@@ -30,12 +30,12 @@ export function sealAndOpen(vectors: readonly AeadInput[]): AeadResult[] {
 }
 
 export interface HashInput {
-  /** Without one it is SHA-256, with one HMAC-SHA-256. */
+  /** Without a key: SHA-256; with one: HMAC-SHA-256. */
   readonly key?: string;
   readonly parts: readonly string[];
 }
 
-/** Each by the core, and by the cryptography of a simulated host, which is that of a browser. */
+/** Computes each vector with the core, and with the cryptography of a simulated host, which is the one for browsers. */
 export function hashes(vectors: readonly HashInput[]): string[][] {
   const hosts = [Core.create().hash, new Simulation().host('hashes').crypto];
   return vectors.map(({ key, parts }) => {

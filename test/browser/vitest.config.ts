@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** The package in a real browser. One file at a time: each starts a Chromium. */
+/** Tests of the package in a real browser. One file at a time: each starts a Chromium. */
 export default defineConfig({
   test: {
     include: ['test/browser/**/*.test.ts'],

@@ -1,8 +1,8 @@
 /**
- * A copy of the tree in a temporary folder, where mutations are applied and taken back. The original is never written to.
+ * A copy of the tree in a temporary folder, where mutations are applied and reverted. The original is never written to.
  *
- * Sources and build results are copied, node_modules is linked. The core's build results are kept in memory and put back after a mutant of
- * the core, which is faster than a second build.
+ * Sources and build results are copied, node_modules is linked. The core's build results are kept in memory and
+ * restored after a mutant of the core, which is faster than another build.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,17 +10,17 @@ import { basename, join } from 'node:path';
 import { isCore, type Mutant, mutated } from './list.ts';
 import { run } from './process.ts';
 
-/** Folders of the root that are not copied, and folders of build/ that no test reads. */
+/** Folders of the root that are not copied, and the folders of build/ that no test reads. */
 const LEFT_OUT = new Set(['.git', 'node_modules', 'coverage', 'data', 'build/mutants', 'build/fuzz', 'build/conformance']);
-/** What a build of the core writes. */
+/** Files that a build of the core writes. */
 const BUILT = ['dist/core.wasm', 'build/core.test.wasm', 'bindings/core-wasm.generated.ts', 'build/stamps.json'];
-/** Tests of the core's internals, which load the test build of the module. */
+/** Tests of the core's internals load the test build of the module. */
 const CORE_TESTS = 'test/core-as/';
-/** ms that a build of the core may take. */
+/** Time limit of a build of the core, ms. */
 const BUILD_LIMIT = 120_000;
 
 export class Copy {
-  /** The copy's root. */
+  /** Root of the copy. */
   readonly root: string;
   readonly #built: ReadonlyMap<string, Buffer>;
 
@@ -36,8 +36,8 @@ export class Copy {
   }
 
   /**
-   * Runs `action` while the mutation is applied. Returns what it returns, or null, without running it, when the core does not compile with the
-   * mutation.
+   * Runs `action` while the mutation is applied, and returns its result. Returns null without running it when the core
+   * does not compile with the mutation.
    */
   async with<T>(mutant: Mutant, action: () => Promise<T>): Promise<T | null> {
     const path = join(this.root, mutant.file);
@@ -57,7 +57,7 @@ export class Copy {
     rmSync(this.root, { recursive: true, force: true });
   }
 
-  /** Builds the modules that `tests` load. False when the compiler refuses. */
+  /** Builds the modules that `tests` load. Returns false when the core does not compile. */
   async #buildCore(tests: readonly string[]): Promise<boolean> {
     const inside = tests.filter((test) => test.startsWith(CORE_TESTS)).length;
     const only = inside === 0 ? ['--wasm=release'] : inside === tests.length ? ['--wasm=test'] : ['--wasm'];

@@ -1,15 +1,16 @@
 /**
- * The list of mutants: one JSON file per layer in this folder. This file reads it, checks it against the sources, and selects a part of it.
+ * The list of mutants: one JSON file per layer in this folder. This module reads it, checks it against the sources, and
+ * selects a part of it.
  *
- * A mutant is one small, wrong change of one source file together with the test files that must notice it.
+ * A mutant is one small, wrong change of one source file, with the test files that must notice it.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** One JSON file each, in the order of the run. */
+/** Layers, one JSON file each, in the order of the run. */
 export const LAYERS = ['core-as', 'bindings', 'protocol', 'transport', 'server', 'device', 'client', 'cli'] as const;
 
-/** Most mutants of the core: each needs a build of its own. */
+/** Limit on mutants of the core: each needs its own build. */
 export const MOST_CORE_MUTANTS = 47;
 
 export interface Mutant {
@@ -20,11 +21,11 @@ export interface Mutant {
   readonly replace: string;
   /** Test files, relative to the root; one of them must fail. */
   readonly tests: readonly string[];
-  /** Why no test can notice the change: the mutant is equivalent. */
+  /** Given for an equivalent mutant: why no test can notice the change. */
   readonly reason?: string;
 }
 
-/** All mutants, layer by layer. Throws a TypeError that names the layer and the entry when one is malformed. */
+/** Returns all mutants, layer by layer. Throws a TypeError that names layer and entry when an entry is malformed. */
 export function readMutants(root: string): Mutant[] {
   return LAYERS.flatMap((layer) => {
     const entries: unknown = JSON.parse(readFileSync(join(root, `test/mutants/${layer}.json`), 'utf8'));
@@ -33,7 +34,7 @@ export function readMutants(root: string): Mutant[] {
   });
 }
 
-/** `entry` as a mutant of `layer`. Throws a TypeError that begins with `place`. */
+/** Parses `entry` as a mutant of `layer`. Throws a TypeError that begins with `place`. */
 export function parseMutant(entry: unknown, layer: string, place: string): Mutant {
   const { file, search, replace, tests, reason, ...others } = Object(entry) as Record<string, unknown>;
   for (const key of Object.keys(others)) throw new TypeError(`${place}: unknown key ${key}`);
@@ -46,7 +47,10 @@ export function parseMutant(entry: unknown, layer: string, place: string): Mutan
   return { file, search, replace, tests, ...(reason === undefined ? {} : { reason }) };
 }
 
-/** What keeps the list from being run: search texts that do not match exactly once, tests that do not exist, doubles, too many of the core. */
+/**
+ * Returns what is wrong with the list: search texts that do not match exactly once, missing test files, duplicates, too
+ * many mutants of the core.
+ */
 export function faults(mutants: readonly Mutant[], root: string): string[] {
   const found: string[] = [];
   const seen = new Set<string>();
@@ -64,23 +68,23 @@ export function faults(mutants: readonly Mutant[], root: string): string[] {
   return found;
 }
 
-/** Every n-th mutant, so that each part has its share of every layer. @param part 1 to `of` */
+/** Selects every n-th mutant, so that each part has its share of every layer. @param part 1 to `of` */
 export function partOf(mutants: readonly Mutant[], part: number, of: number): Mutant[] {
   return mutants.filter((_, index) => index % of === part - 1);
 }
 
-/** Whether the wasm module must be built for it. */
+/** Returns whether the mutant needs a build of the wasm module. */
 export function isCore({ file }: Mutant): boolean {
   return file.startsWith('core-as/');
 }
 
-/** `source` with the mutation. */
+/** Returns `source` with the mutation. */
 export function mutated(source: string, { search, replace }: Mutant): string {
-  // A function, since a text would give $ a meaning.
+  // A function, since $ has a meaning in a replacement string.
   return source.replace(search, () => replace);
 }
 
-/** One line for people. */
+/** Describes the mutant in one line. */
 export function describe({ file, search, replace }: Mutant): string {
   return `${file}: ${shown(search)} → ${shown(replace)}`;
 }

@@ -1,18 +1,18 @@
 /**
- * Mutation tests: are the tests able to fail? Each mutant of the list is a wrong change that the tests it names must notice.
+ * Mutation tests: can the tests fail? Each mutant of the list is a wrong change that the tests it names must notice.
  *
  *   1. read and check the list; a search text that does not match exactly once fails the run
  *   2. copy the tree to temporary folders, one per job
  *   3. run all named tests without a mutation; they must pass
- *   4. apply each mutation to a copy, run its tests, take it back
+ *   4. apply each mutation to a copy, run its tests, revert it
  *
  *   --part k/n    every n-th mutant, from the k-th
  *   --only text   mutants whose file, search text or replacement contains the text
- *   --jobs N      copies that work side by side; default 2
- *   --json        one JSON object per mutant and line instead of the text, before the two closing lines
+ *   --jobs N      number of copies that run in parallel; default 2
+ *   --json        prints one JSON object per line and mutant instead of text, before the two closing lines
  *
- * A mutant with a reason is equivalent: its tests run, too, and when one fails, the reason is wrong and the mutant counts as killed. Exit status 1
- * when a mutant survived or is invalid, 2 when nothing could be run.
+ * A mutant with a reason is equivalent. Its tests run, too: when one fails, the reason is wrong and the mutant counts
+ * as killed. The exit status is 1 when a mutant survived or is invalid, and 2 when nothing could be run.
  */
 import { parseArgs } from 'node:util';
 import { Copy } from './copy.ts';
@@ -20,10 +20,10 @@ import { describe, faults, type Mutant, partOf, readMutants } from './list.ts';
 import { killRuns } from './process.ts';
 import { type Outcome, runTests, type TestRun } from './tests.ts';
 
-/** ms for the start of vitest, and for the run without a mutation. */
+/** Time limits, ms: the start of vitest, and the run without a mutation. */
 const START_LIMIT = 30_000;
 const BASELINE_LIMIT = 900_000;
-/** A mutant's tests may take so many times what they take without a mutation. */
+/** Time limit of a mutant's tests, as a multiple of their time without a mutation. */
 const PATIENCE = 5;
 
 type State = Outcome | 'equivalent';
@@ -73,7 +73,7 @@ export async function main(root: string, args: readonly string[]): Promise<numbe
   }
 }
 
-/** Each copy takes the next mutant when it is done with one. */
+/** Runs the mutants: each copy takes the next one when it is done with one. */
 async function runAll(
   mutants: readonly Mutant[],
   copies: readonly Copy[],
@@ -136,7 +136,7 @@ interface Options {
   readonly json: boolean;
 }
 
-/** The options, or what is wrong with them. */
+/** Parses the options, or says what is wrong with them. */
 function parse(args: readonly string[]): Options | string {
   const { values } = parseArgs({
     args: [...args],

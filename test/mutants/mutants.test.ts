@@ -1,4 +1,7 @@
-/** The runner of the mutants: what it takes for a list, which part it runs, and what it makes of a run of tests. No mutant runs here. */
+/**
+ * The runner of the mutants: which lists it accepts, which part it runs, and how it judges a run of tests. No mutant
+ * runs here.
+ */
 import { describe, expect, test } from 'vitest';
 import { describe as described, faults, type Mutant, mutated, parseMutant, partOf } from './list.ts';
 import { type Report, verdict } from './tests.ts';
@@ -12,7 +15,7 @@ const sound: Mutant = {
 };
 
 describe('the list', () => {
-  test('takes an entry as it is, with and without a reason', () => {
+  test('keeps an entry unchanged, with and without a reason', () => {
     for (const entry of [sound, { ...sound, reason: 'the name is not seen' }])
       expect(parseMutant(entry, 'protocol', 'here')).toEqual(entry);
   });
@@ -23,14 +26,14 @@ describe('the list', () => {
     ['no change', { ...sound, replace: sound.search }],
     ['an empty search text', { ...sound, search: '' }],
     ['no tests', { ...sound, tests: [] }],
-    ['a test that is none', { ...sound, tests: ['protocol/fifo.ts'] }],
+    ['a file that is not a test', { ...sound, tests: ['protocol/fifo.ts'] }],
     ['an empty reason', { ...sound, reason: '' }],
     ['an unknown key', { ...sound, why: 'x' }],
-  ])('refuses %s and says where', (_, entry) => {
+  ])('refuses %s and names the entry', (_, entry) => {
     expect(() => parseMutant(entry, 'protocol', 'here')).toThrow(/^here: /);
   });
 
-  test('must match exactly once, name tests that exist, and be no double', () => {
+  test('has search texts that match exactly once, tests that exist, and no duplicates', () => {
     expect(faults([sound], root)).toEqual([]);
     expect(faults([{ ...sound, search: 'no such text' }], root)).toEqual([expect.stringContaining('occurs 0 times')]);
     expect(faults([{ ...sound, search: 'this' }], root)).toEqual([expect.stringMatching(/occurs \d+ times/)]);
@@ -39,14 +42,14 @@ describe('the list', () => {
     expect(faults([sound, sound], root)).toEqual([expect.stringContaining('listed twice')]);
   });
 
-  test('is split into parts that make the whole', () => {
+  test('is split into parts that add up to the whole', () => {
     const mutants = Array.from({ length: 25 }, (_, index) => ({ ...sound, replace: `${index}` }));
     const parts = Array.from({ length: 10 }, (_, index) => partOf(mutants, index + 1, 10));
     expect(parts.map(({ length }) => length)).toEqual([3, 3, 3, 3, 3, 2, 2, 2, 2, 2]);
     expect(new Set(parts.flat())).toEqual(new Set(mutants));
   });
 
-  test('replaces word for word', () => {
+  test('replaces text literally, $ included', () => {
     expect(mutated('a $1 b', { ...sound, search: '$1', replace: '$&$2' })).toBe('a $&$2 b');
     expect(described({ ...sound, search: 'if (x)\n    y', replace: '' })).toBe('protocol/fifo.ts: `if (x) y` → nothing');
   });

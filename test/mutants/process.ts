@@ -1,15 +1,15 @@
-/** Runs this Node outside of any test: builds of the core, and the test runner itself. */
+/** Runs this Node outside of any test: for builds of the core, and for the test runner itself. */
 import { spawn } from 'node:child_process';
 
-/** Process groups that run. */
+/** Process groups of the current runs. */
 const running = new Set<number>();
 
-/** Kills every run: a group of its own does not end with this process. */
+/** Kills every run. Each has its own process group, which does not end with this process. */
 export function killRuns(): void {
   for (const pid of running) killGroup(pid);
 }
 
-/** Exit status of a run, or null after `limit`, and what it wrote. */
+/** Exit status of a run, null after `limit`, and its output. */
 export interface Run {
   readonly status: number | null;
   readonly output: string;
@@ -18,7 +18,7 @@ export interface Run {
 /** Runs this Node with `args` in `cwd`. After `limit` ms the process and all its children are killed. */
 export function run(args: readonly string[], cwd: string, limit: number, env: NodeJS.ProcessEnv = process.env): Promise<Run> {
   return new Promise((resolve, reject) => {
-    // A process group of its own, so that the workers of the test runner end with it.
+    // Its own process group, so that the workers of the test runner end with it.
     const child = spawn(process.execPath, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     const output: Buffer[] = [];
     if (child.pid !== undefined) running.add(child.pid);
@@ -43,6 +43,6 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has already ended.
   }
 }

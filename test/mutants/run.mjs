@@ -1,6 +1,6 @@
 /**
- * `npm run test:mutants -- [--part k/n] [--only text] [--jobs N] [--json]`: bundles the runner, whose parts are TypeScript, and runs it with this
- * Node. What it does and prints: test/mutants/main.ts.
+ * `npm run test:mutants -- [--part k/n] [--only text] [--jobs N] [--json]`: bundles the runner, which is TypeScript,
+ * and runs it with this Node. test/mutants/main.ts says what it does and prints.
  */
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';

@@ -1,9 +1,9 @@
 /**
- * Runs test files of a copy with vitest and says what that shows about a mutant.
+ * Runs test files of a copy with vitest and derives the state of a mutant.
  *
- *   killed    a test failed, an error went unhandled while tests ran, or the time was over: an endless loop is noticed, too
+ *   killed    a test failed, an error went unhandled while tests ran, or the time ran out, as in an endless loop
  *   survived  every test passed
- *   invalid   no test ran, or a test file could not be loaded: the mutation says nothing about the tests
+ *   invalid   no test ran, or a test file could not be loaded: the run says nothing about the tests
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,12 +11,15 @@ import { run } from './process.ts';
 
 export type Outcome = 'killed' | 'survived' | 'invalid';
 
-/** ms for one test or hook, with and without a mutation. In virtual time a test that waits for ever takes all of it. */
+/**
+ * Time limits of one test or hook, ms, with and without a mutation. A test in virtual time that waits for ever takes
+ * all of it.
+ */
 const TEST_LIMIT = 20_000;
-/** MiB of heap of each process. An endless loop that collects objects ends there. */
+/** Heap limit of each process, MiB. It ends an endless loop that collects objects. */
 const HEAP = 1024;
 
-/** What vitest's JSON reporter writes, as far as it is read here. */
+/** The part of the output of vitest's JSON reporter that is used here. */
 export interface Report {
   readonly testResults: readonly {
     readonly name: string;
@@ -30,18 +33,18 @@ export interface Report {
 
 export interface TestRun {
   readonly outcome: Outcome;
-  /** The first test that failed, or why there is none. */
+  /** The first test that failed, or why the run failed without one. */
   readonly by: string;
-  /** ms of each file, by its path relative to the root. */
+  /** Time of each file, ms, by its path relative to the root. */
   readonly times: ReadonlyMap<string, number>;
 }
 
 export interface RunSettings {
-  /** ms. */
+  /** Time limit of the run, ms. */
   readonly limit: number;
-  /** At the first test that fails. */
+  /** Stop at the first test that fails. */
   readonly stopEarly: boolean;
-  /** Processes side by side. */
+  /** Number of parallel processes. */
   readonly workers: number;
 }
 
@@ -57,7 +60,7 @@ export async function runTests(root: string, tests: readonly string[], { limit, 
   return { ...verdict(readReport(file), status, output), times: timesOf(readReport(file), root) };
 }
 
-/** What exit status and report of the tests of one mutant show. */
+/** Derives the state of a mutant from the exit status and the report of its tests. */
 export function verdict(report: Report | null, status: number, output = ''): Pick<TestRun, 'outcome' | 'by'> {
   const files = report?.testResults ?? [];
   const tests = files.flatMap(({ assertionResults }) => assertionResults);

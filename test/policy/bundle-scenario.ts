@@ -1,4 +1,7 @@
-/** Two hosts of a simulation over a lossy link: handshake with a pin, one CoAP request, one byte stream echoed. Runs in a bare context. */
+/**
+ * Two simulated hosts over a lossy link: handshake with a pinned fingerprint, one CoAP request, one echoed byte stream.
+ * Runs in a bare context.
+ */
 import { fingerprint, Router } from '../../protocol/index.ts';
 import { Host, type Session, Simulation } from '../../transport/sim/index.ts';
 

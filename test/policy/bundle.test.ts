@@ -1,6 +1,7 @@
 /**
- * `/bindings`, `/protocol` and `/testing` know no host: each bundles without any `node:` import, and one bundle of all three runs a
- * simulated handshake, a CoAP request and a byte stream in a `node:vm` context that has the language and nothing of Node.
+ * `/bindings`, `/protocol` and `/testing` depend on no platform: each bundles without any `node:` import, and one
+ * bundle of all three runs a simulated handshake, a CoAP request and a byte stream in a `node:vm` context that has the
+ * language but nothing of Node.
  */
 import { fileURLToPath } from 'node:url';
 import { createContext, Script } from 'node:vm';
@@ -20,7 +21,7 @@ describe('browser bundles', () => {
 });
 
 describe('the engine in a bare context', () => {
-  it('shakes hands, answers a CoAP request and carries a stream', async () => {
+  it('completes a handshake, answers a CoAP request and carries a stream', async () => {
     const { text } = await bundle(`export { scenario } from './test/policy/bundle-scenario.ts';`);
     const context = createContext({ TextEncoder, TextDecoder });
     new Script(text).runInContext(context);

@@ -1,4 +1,7 @@
-/** The command as it is built: bundles that load fast, hold no `import()`, name what stays outside, and come with the licences of what is in them. */
+/**
+ * The built command: its bundles are small, hold no `import()`, import only listed packages, and come with the licences
+ * of what they contain.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { builtinModules, createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -38,32 +41,32 @@ describe.each(bundles)('%s', (file) => {
   const text = textOf(file);
 
   test('has no import(), which fails in code from a cache', () => {
-    // A property of that name is none.
+    // A property of that name does not count.
     expect(text.match(/(?<![.\w$])import\s*\(/g)).toBeNull();
   });
 
-  test('is ASCII: a byte is a character', () => {
+  test('is ASCII', () => {
     expect(Buffer.byteLength(text)).toBe(text.length);
   });
 });
 
-test('leave outside what a package may be without, and nothing else', () => {
+test('bundles leave out optional dependencies, and nothing else', () => {
   const imports = Object.values(metafile.inputs).flatMap((input) => input.imports);
   const outside = new Set(
     imports
       .filter(({ external, path }) => external === true && !builtinModules.includes(path.replace(/^node:/, '')))
       .map(({ path }) => path),
   );
-  // ws looks for the last two, and does without.
+  // The last two are optional dependencies of ws.
   expect([...outside].toSorted()).toEqual(['@achingbrain/nat-port-mapper', 'bufferutil', 'libsql', 'utf-8-validate']);
 });
 
-test('one for each file of cli/bundles, and the one that starts them', () => {
+test('there is one bundle for each file of cli/bundles, and the one that starts them', () => {
   const names = sources('cli/bundles').map((file) => file.replace(/^.*\/(.*)\.ts$/, '$1.cjs'));
   expect(bundles.toSorted()).toEqual([...names, 'main.cjs'].toSorted());
 });
 
-test('what starts them is small', () => {
+test('the bundle that starts the others is small', () => {
   expect(textOf('main.cjs').length).toBeLessThan(10_000);
 });
 
@@ -81,13 +84,13 @@ describe('LICENSES.txt', () => {
     expect(titles.filter((title) => !licences.includes(title))).toEqual([]);
   });
 
-  test('has no part without text', () => {
+  test('has no part without a licence text', () => {
     const parts = licences.split(/\n-{80}\n/).slice(1);
     expect(parts.filter((part) => !/permission|redistribution/i.test(part) || !/copyright/i.test(part))).toEqual([]);
   });
 });
 
-test('is in the package', () => {
+test('LICENSES.txt is in the package', () => {
   const { bin, files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   expect(existsSync(join(root, bin.svc))).toBe(true);
   expect(bin.svc.startsWith('./dist/svc/')).toBe(true);

@@ -1,4 +1,4 @@
-/** `npm run conformance` as a test: nothing that has to be there is missing, and nothing counts as done by claim. */
+/** `npm run conformance` as a test: nothing required is missing, and nothing counts as done by a mere claim. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,12 +14,12 @@ const NAME = 'c-device: Limits: svc_device_limit_streams';
 const { specification, entries } = readLists(root);
 const own = entries.find(({ names }) => names.includes(NAME)) as DoneEntry;
 
-/** The row of `NAME` when its entry is changed like this. */
+/** Row of `NAME` after this change of its entry. */
 async function broken(change: Partial<DoneEntry>) {
   return standing({ ...own, ...change });
 }
 
-/** The row of `NAME`, or of another, with these entries for it. */
+/** Row of `NAME`, or of another name, with these entries for it. */
 async function standing(...changed: readonly (DoneEntry | OtherEntry)[]) {
   const rest = entries.filter((each) => each !== own);
   const names = ['svc_device_limit_streams', 'svc_device_limit_connections'];
@@ -29,7 +29,7 @@ async function standing(...changed: readonly (DoneEntry | OtherEntry)[]) {
 }
 
 describe('the lists', () => {
-  test('leave nothing missing that is not listed as missing', async () => {
+  test('list everything that is missing', async () => {
     const rows = await checkConformance(root);
     expect(missingRows(rows).map(({ name, reason }) => `${name}: ${reason}`)).toEqual([]);
     expect(rows.length).toBeGreaterThan(560);
@@ -49,7 +49,7 @@ describe('the lists', () => {
     expect(new Set(names).size).toBe(count);
   });
 
-  test('name nothing twice, and nothing that is not in the specification', () => {
+  test('name nothing twice, and nothing outside of the specification', () => {
     expect(() => listRows(specification, [own, own])).toThrow(NAME);
     expect(() => listRows(specification, [{ ...own, names: ['c-device: Limits: svc_device_limit_everything'] }])).toThrow(
       'limit_everything',
@@ -57,8 +57,8 @@ describe('the lists', () => {
   });
 });
 
-describe('a row is missing', () => {
-  test('not as it stands', async () => {
+describe('a row counts as missing', () => {
+  test('not when its entry is correct', async () => {
     expect(await broken({})).toMatchObject({ row: { state: 'done', symbol: 'device:Device.limitStreams' }, missing: 0 });
   });
 
@@ -66,27 +66,31 @@ describe('a row is missing', () => {
     ['without an implementation', { names: [] }, /nothing is named/],
     ['with a method that does not exist', { symbol: 'device:Device.limitEverything' }, /no Device.limitEverything in device/],
     ['with a private one', { symbol: 'device:Device.apply' }, /no Device.apply/],
-    ['with one of every object', { symbol: 'device:Device.toString' }, /no Device.toString/],
+    ['with a method of every object', { symbol: 'device:Device.toString' }, /no Device.toString/],
     ['with an export that does not exist', { symbol: 'device:Gadget' }, /no Gadget in device/],
     ['with a module that does not exist', { symbol: 'gadget:Gadget' }, /no module gadget/],
-    ['with a member that its type has not', { symbol: 'device:DeviceEvent.EXPLODED' }, /no DeviceEvent.EXPLODED/],
+    ['with a member that its type does not have', { symbol: 'device:DeviceEvent.EXPLODED' }, /no DeviceEvent.EXPLODED/],
     [
-      'with an endpoint that its table has not',
+      'with an endpoint that its table does not have',
       { symbol: 'device/iam/endpoints/table:iamEndpoints[PUT /iam/me]' },
       /no endpoint PUT \/iam\/me/,
     ],
-    ['with something that is no symbol', { symbol: 'the limit' }, /not a symbol/],
+    ['with something that is not a symbol', { symbol: 'the limit' }, /not a symbol/],
     ['with a test file that does not exist', { test: 'test/device/gadget.test.ts > works' }, /no test file/],
-    ['with a file that is no test', { test: 'test/client/gateway-tool.ts > works' }, /no test file/],
+    ['with a file that is not a test', { test: 'test/client/gateway-tool.ts > works' }, /no test file/],
     ['with a test that does not exist', { test: 'test/device/limits.test.ts > works' }, /no test "works"/],
     [
       'with a test that does not use it',
       { test: 'test/device/settings.test.ts > only one authorization listener' },
       /does not use limitStreams/,
     ],
-    ['of a kind that passes through operations, without one', { kind: 'option' }, /nothing says where the option passes/],
-    ['that passes through what does not exist', { kind: 'option', where: ['device:Device.limitEverything'] }, /no Device.limitEverything/],
-    ['of a type without a test of types', { kind: 'type' }, /says nothing about types/],
+    ['when its kind passes through operations and it names none', { kind: 'option' }, /nothing says where the option passes/],
+    [
+      'when it passes through an operation that does not exist',
+      { kind: 'option', where: ['device:Device.limitEverything'] },
+      /no Device.limitEverything/,
+    ],
+    ['when it is a type without a type test', { kind: 'type' }, /says nothing about types/],
   ])('%s', async (_, change, reason) => {
     expect(await broken(change)).toMatchObject({ row: { state: 'missing', reason: expect.stringMatching(reason) }, missing: 1 });
   });
@@ -106,13 +110,13 @@ describe('a row that is not done', () => {
     ...more,
   });
 
-  test('is missing and known, or not applicable, with its reason', async () => {
+  test('is a known gap or not applicable, with its reason', async () => {
     expect(await standing(other('missing'))).toMatchObject({ row: { state: 'missing', known: true, reason: 'of this test' }, missing: 0 });
     expect(await standing(other('not applicable'))).toMatchObject({ row: { state: 'not applicable' }, missing: 0 });
     expect(await standing(other('not applicable', { reason: ' ' }))).toMatchObject({ row: { state: 'missing' }, missing: 1 });
   });
 
-  test('is an alias only of what is done on its surface', async () => {
+  test('is an alias only of something done on its surface', async () => {
     expect(await standing(other('alias', { symbol: 'device:Device.limitConnections' }))).toMatchObject({
       row: { state: 'alias' },
       missing: 0,
@@ -157,19 +161,19 @@ test('four', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
   const uses = (title: string, member: string) => testTexts(file, title).some((text) => mentions(text, { member, use: 'method' }));
 
-  test('holds what it calls, its helpers and its hooks, and no comment or neighbour', () => {
+  test('includes what it calls, its helpers and its hooks, and excludes comments and neighbours', () => {
     expect(['called', 'prepared', 'commented', 'short', 'other'].filter((member) => uses('one', member))).toEqual(['called', 'prepared']);
     expect(['called', 'short', 'other'].filter((member) => uses('three', member))).toEqual(['short']);
   });
 
-  test('holds the tables around it, of other files too', () => {
+  test('includes the tables around it, those of other files too', () => {
     const [text = ''] = testTexts(file, 'two');
     expect(mentions(text, { member: 'GET /{name}', use: 'endpoint' })).toBe(true);
     expect(mentions(text, { member: 'GET /b', use: 'endpoint' })).toBe(false);
     expect(mentions(text, { member: 'PUT /{name}', use: 'endpoint' })).toBe(false);
   });
 
-  test('is none when it is skipped or not there', () => {
+  test('is empty when the test is skipped or does not exist', () => {
     expect([testTexts(file, 'skipped'), testTexts(file, 'five')]).toEqual([[], []]);
   });
 });

@@ -1,4 +1,7 @@
-/** PROTOCOL.md is normative: its tables of numbers are held against the code, and ARCHITECTURE.md names only files that exist. */
+/**
+ * PROTOCOL.md is normative: its tables of numbers are compared with the code. ARCHITECTURE.md names only files that
+ * exist.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { CloseCode, StationCode, StreamCode, stationCodeMeaning } from '../../protocol/errors/index.ts';

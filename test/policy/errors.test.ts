@@ -33,7 +33,7 @@ const PARTIES = ['client program', 'person', 'device maker', 'operator'];
 const exported: Readonly<Record<string, unknown>> = { ...client, ...device, ...server, PushNotification, ServiceInvocation };
 const commands = COMMANDS.map(({ name }) => `svc ${name}`);
 
-/** A row: the cells by the names of their columns. */
+/** Cells of a row by the names of their columns. */
 type Row = Readonly<Record<string, string>>;
 
 /** Heading of a table of codes → what generates cells of its rows, by the code; undefined for an unknown code. */
@@ -134,7 +134,7 @@ function ofStation(code: string): Row | undefined {
   return meaning && { status: formatStatus(meaning.status), becomes: meaning.error, meaning: meaning.message };
 }
 
-/** The document with what is generated. */
+/** Returns the document with its generated cells. */
 function generated(document: string): string {
   const sections = document.split(/^(?=## )/m).map((section) => {
     const generate = GENERATED[headingOf(section)];

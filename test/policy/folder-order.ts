@@ -4,15 +4,19 @@
  *     - `protocol/`: errors, path.ts → cbor → endpoint
  *       → index.ts
  *
- * An entry is a first-level folder with everything in it, or a file beside those folders. `,` separates the entries of a rank, `→` the ranks,
- * from the ground up. An entry imports only entries of lower ranks. Every file counts, declarations, generated files and entry points for tests too.
+ * An entry is a first-level folder with everything in it, or a file beside those folders. `,` separates the entries of
+ * a rank, `→` the ranks, lowest first. An entry imports only entries of lower ranks. Every file counts, also
+ * declarations, generated files and entry points for tests.
  */
 import type { ImportGraph } from './imports.ts';
 
-/** Ranks from the ground up. */
+/** Ranks, lowest first. */
 export type FolderOrder = readonly (readonly string[])[];
 
-/** Top folder → its order, from every line of the document that has the form above. @throws Error when a folder has two lines */
+/**
+ * Reads top folder → order from every line of the document that has the form above.
+ * @throws Error when a folder has two lines
+ */
 export function foldersInOrder(document: string): ReadonlyMap<string, FolderOrder> {
   const orders = new Map<string, FolderOrder>();
   for (const [, folder, line] of document.matchAll(/^- `([\w-]+)\/`: (.*(?:\n {2}.*)*)$/gm)) {
@@ -24,7 +28,10 @@ export function foldersInOrder(document: string): ReadonlyMap<string, FolderOrde
   return orders;
 }
 
-/** What in a top folder breaks its order: entries that are named twice, are not named or do not exist, and imports that do not lead downwards. */
+/**
+ * Returns what breaks the order of a top folder: entries named twice, not named or not existing, and imports that do
+ * not lead downwards.
+ */
 export function breaches(folder: string, order: FolderOrder, graph: ImportGraph): string[] {
   const named = order.flat();
   const rankOf = new Map(order.flatMap((rank, index) => rank.map((entry) => [entry, index] as const)));
@@ -42,7 +49,7 @@ export function breaches(folder: string, order: FolderOrder, graph: ImportGraph)
   ];
 }
 
-/** Circles of files: each set of files that reach one another, its files sorted and joined by ` ↔ `. */
+/** Returns the circles of files: each set of files that reach one another, sorted and joined by ` ↔ `. */
 export function circles(graph: ImportGraph): string[] {
   const reach = new Map([...graph.keys()].map((file) => [file, reachable(graph, file)]));
   const circleOf = (file: string) => [...reach.get(file)!].filter((other) => reach.get(other)!.has(file)).sort();
@@ -50,7 +57,7 @@ export function circles(graph: ImportGraph): string[] {
   return [...new Set(found.map((circle) => circle.join(' ↔ ')))];
 }
 
-/** The files that a file imports, directly or through others; itself only when it does. */
+/** Returns the files that a file imports, directly or through others; itself only if it is among them. */
 function reachable(graph: ImportGraph, file: string): Set<string> {
   const seen = new Set<string>();
   const open = [...(graph.get(file) ?? [])];

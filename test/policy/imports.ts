@@ -3,25 +3,25 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The repository. */
+/** Root of the repository. */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Files of a folder → those of its files that each imports. Paths are relative to the repository. */
+/** File of a folder → files of that folder that it imports. Paths are relative to the repository. */
 export type ImportGraph = ReadonlyMap<string, readonly string[]>;
 
-/** All `.ts` files below a folder, declarations and generated ones included. */
+/** Lists all `.ts` files below a folder, declarations and generated ones included. */
 export function sources(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .map((entry) => relative(root, join(entry.parentPath ?? entry.path, entry.name)));
 }
 
-/** The text of a file. */
+/** Reads the text of a file. */
 export function textOf(file: string): string {
   return readFileSync(join(root, file), 'utf8');
 }
 
-/** What a file imports and exports from, as written there. */
+/** Returns the specifiers that a file imports or exports from, as written. */
 export function imports(file: string): string[] {
   const text = textOf(file).replace(/\/\*[\s\S]*?\*\//g, '');
   const pattern =
@@ -29,7 +29,7 @@ export function imports(file: string): string[] {
   return [...text.matchAll(pattern)].map((match) => (match[1] ?? match[2] ?? match[3]) as string);
 }
 
-/** Source without comments and string contents, so that prose may name what code may not. */
+/** Returns the source without comments and string contents, so that prose may name what code may not. */
 export function stripped(file: string): string {
   return textOf(file)
     .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ' '))
@@ -38,12 +38,15 @@ export function stripped(file: string): string {
     .replace(/`(?:[^`\\$]|\\.)*`/g, "''");
 }
 
-/** The path that a relative import names, or null when it names a package. */
+/** Resolves a relative import to a path; null for a package. */
 export function targetOf(file: string, specifier: string): string | null {
   return specifier.startsWith('.') ? normalize(join(dirname(file), specifier)) : null;
 }
 
-/** The imports between the files of a top folder. AssemblyScript leaves out the suffix, and `/index` of a folder. */
+/**
+ * Returns the imports between the files of a top folder. AssemblyScript leaves out the suffix, and `/index` of a
+ * folder.
+ */
 export function importGraph(folder: string): ImportGraph {
   const files = new Set(sources(folder));
   const resolve = (path: string) => [path, `${path}.ts`, `${path}/index.ts`].find((candidate) => files.has(candidate));

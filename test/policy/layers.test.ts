@@ -1,6 +1,7 @@
 /**
- * Layers are law (ARCHITECTURE.md, "The layers" and "Inside the folders"): every import of every source file is read and held against the
- * arrows, between the top folders and inside them. Node modules and packages are checked too: the pure layers may import only what is named here.
+ * Enforces ARCHITECTURE.md, "The layers" and "Inside the folders": every import of every source file must follow the
+ * arrows, between the top folders and inside them. Node modules and packages are checked, too: the pure layers may
+ * import only those named here.
  */
 import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -8,7 +9,10 @@ import { describe, expect, it } from 'vitest';
 import { breaches, circles, foldersInOrder } from './folder-order.ts';
 import { type ImportGraph, importGraph, imports, root, sources, stripped, targetOf, textOf } from './imports.ts';
 
-/** Layer → layers it may import besides itself. `transport/node` and `transport/browser` are shells around the pure rest of transport. */
+/**
+ * Layer → layers that it may import besides itself. `transport/node` and `transport/browser` are shells around the pure
+ * rest of transport.
+ */
 const mayImport: Record<string, readonly string[]> = {
   'core-as': [],
   bindings: [],
@@ -23,7 +27,7 @@ const mayImport: Record<string, readonly string[]> = {
   cli: ['bindings', 'protocol', 'transport', 'transport/node', 'device', 'client', 'client host', 'server'],
 };
 
-/** Layer → packages (and `node:`) it may import. */
+/** Layer → packages (and `node:`) that it may import. */
 const packages: Record<string, RegExp> = {
   'core-as': /^$/,
   bindings: /^@scure\/base$/,
@@ -40,12 +44,12 @@ const packages: Record<string, RegExp> = {
 
 const folders = ['core-as', 'bindings', 'protocol', 'transport', 'device', 'client', 'server', 'cli'];
 
-/** Top folders whose inside has an order: one line each in ARCHITECTURE.md. */
+/** Top folders with an inner order: one line each in ARCHITECTURE.md. */
 const ordered = ['core-as', 'protocol', 'transport', 'device', 'client', 'server'];
-/** Top folders that have none: too few files. */
+/** Top folders with too few files for an inner order. */
 const unordered = ['bindings', 'cli'];
 
-/** Circles of files that stay, each with its reason. */
+/** Accepted circles of files, each with its reason. */
 const knownCircles: Readonly<Record<string, string>> = {};
 
 describe('layers', () => {
@@ -56,7 +60,7 @@ describe('layers', () => {
     });
   }
 
-  it('finds a forbidden import when there is one', () => {
+  it('finds a forbidden import', () => {
     expect(violation('protocol/noise/x.ts', 'node:crypto')).not.toEqual([]);
     expect(violation('protocol/noise/x.ts', '../../transport/driver.ts')).not.toEqual([]);
     expect(violation('client/stream.ts', '../transport/node/udp.ts')).not.toEqual([]);
@@ -82,12 +86,12 @@ describe('inside the folders', () => {
   });
 
   for (const folder of ordered) {
-    it(`${folder}/ imports only what lies lower`, () => {
+    it(`${folder}/ imports only lower ranks`, () => {
       expect(breaches(folder, orders.get(folder) ?? [], importGraph(folder))).toEqual([]);
     });
   }
 
-  it('no files import one another in a circle but those that are listed with a reason', () => {
+  it('files import one another in a circle only where a reason is listed', () => {
     const found = [...ordered, ...unordered].flatMap((folder) => circles(importGraph(folder)));
     expect(found.sort()).toEqual(Object.keys(knownCircles).sort());
   });
@@ -116,7 +120,7 @@ describe('the order inside a folder', () => {
     expect(breaches('protocol', order, graph)).toEqual([]);
   });
 
-  it('finds an import that leads upwards, or aside in its rank', () => {
+  it('finds an import that leads upwards, or sideways within a rank', () => {
     const upward = plus('protocol/coap/message.ts', 'protocol/endpoint/dial.ts');
     expect(breaches('protocol', order, upward)).toEqual(['protocol/coap/message.ts → protocol/endpoint/dial.ts']);
     const aside = plus('protocol/errors/codes.ts', 'protocol/path.ts');
@@ -134,7 +138,7 @@ describe('the order inside a folder', () => {
     expect(breaches('protocol', order, stray)).toContain('protocol/endpoint/dial.ts → protocol/cbor/index.ts');
   });
 
-  it('finds circles of files, also of one file and through others', () => {
+  it('finds circles of files, also of a single file, and indirect ones', () => {
     expect(circles(graph)).toEqual([]);
     expect(circles(plus('protocol/path.ts', 'protocol/path.ts'))).toEqual(['protocol/path.ts']);
     expect(circles(plus('protocol/errors/codes.ts', 'protocol/coap/codes.ts'))).toEqual([
@@ -142,7 +146,7 @@ describe('the order inside a folder', () => {
     ]);
   });
 
-  it('finds them in the real tree when one import is added', () => {
+  it('finds a circle in the real tree when one import is added', () => {
     const real = importGraph('protocol');
     const [low, high] = ['protocol/path.ts', 'protocol/endpoint/endpoint.ts'];
     const changed = new Map([...real, [low, [...real.get(low)!, high]]]);
@@ -151,11 +155,11 @@ describe('the order inside a folder', () => {
   });
 });
 
-describe('purity of protocol, session, simulator and driver', () => {
+describe('protocol, session, simulator and driver', () => {
   const pure = [...sources('protocol'), ...sources('transport').filter((file) => layer(file) === 'transport')];
   const host = /\b(Date|Math\.random|globalThis|performance|setTimeout|setInterval|setImmediate|queueMicrotask|process|Buffer|console)\b/;
 
-  it('names no clock, no randomness and no host', () => {
+  it('use no clock, no randomness and no platform global', () => {
     const wrong = pure.flatMap((file) =>
       stripped(file)
         .split('\n')
@@ -167,8 +171,8 @@ describe('purity of protocol, session, simulator and driver', () => {
   });
 });
 
-describe('size of files', () => {
-  it('keeps every source file at 500 lines or fewer, unrolled cipher rounds and generated files aside', () => {
+describe('source files', () => {
+  it('have 500 lines at most, unrolled cipher rounds and generated files aside', () => {
     const long = folders
       .flatMap(sources)
       .filter((file) => !file.includes('.generated.') && !/aead\/.*rounds/.test(file))

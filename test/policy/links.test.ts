@@ -59,7 +59,7 @@ function leads(target: string, anchor: string): boolean {
   return anchor === '' || anchorsOf(target).has(anchor);
 }
 
-/** Anchors of headings, as GitHub makes them. */
+/** Anchors of headings, as GitHub builds them. */
 function anchorsOf(path: string): ReadonlySet<string> {
   const prose = withoutFences(readFileSync(join(root, path), 'utf8'));
   const anchors = new Set<string>();

@@ -1,16 +1,16 @@
-/** Processes of tests are started by `test/support/process.ts`, so that a failing test shows what they wrote. */
+/** Tests start processes only by `test/support/process.ts`, so that a failing test shows what they wrote. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const folder = fileURLToPath(new URL('..', import.meta.url));
 const HELPER = 'support/process.ts';
-/** They start processes outside of any test: one that outlives the run, and runs of the test runner itself. */
+/** Files that start processes outside of any test: one that outlives the run, and runs of the test runner itself. */
 const OUTSIDE_OF_TESTS = ['lab/setup.ts', 'mutants/process.ts'];
 const IMPORT = /import (?:type )?\{([^}]*)\} from 'node:child_process'/g;
-/** Folders whose processes may be those below. */
+/** Folders that may use the functions below. */
 const WAITED_FOR = ['lab/', 'conformance/prove/'];
-/** They wait, and their errors hold what the command wrote. */
+/** Functions that wait for the command, and whose errors hold its output. */
 const WAITING = /^(?:spawnSync|execFileSync)$/;
 
 function imported(file: string): string[] {
@@ -18,7 +18,7 @@ function imported(file: string): string[] {
   return [...text.matchAll(IMPORT)].flatMap(([, names = '']) => names.split(',').map((name) => name.trim()));
 }
 
-test('nothing else starts one', () => {
+test('nothing but test/support/process.ts starts a process', () => {
   const files = readdirSync(folder, { recursive: true }).map(String);
   const sources = files.filter((file) => file.endsWith('.ts'));
   expect(sources).toContain(HELPER);

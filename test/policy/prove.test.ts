@@ -1,4 +1,7 @@
-/** The parts of `npm run conformance -- --prove`: what is replaced, with what, and that a claim without substance stays unproved. */
+/**
+ * The parts of `npm run conformance -- --prove`: what is replaced, by what, and that a claim without substance stays
+ * unproved.
+ */
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import type { Row } from '../conformance/check.ts';
@@ -12,7 +15,7 @@ import { placeOf } from '../conformance/prove/sources.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const FILE = 'some.ts';
 
-/** A module of its own, as plugin.ts opens it. */
+/** A fresh module, as plugin.ts opens it. */
 function module() {
   class Base {
     inherited(): string {
@@ -52,14 +55,14 @@ function module() {
 const proof: Proof = { recorded: [], replacement: null, calls: {}, testTimeout: 1_000 };
 const place = (name: string, member?: string) => ({ file: FILE, name, isValue: true, ...(member !== undefined && { member }) });
 
-/** The module without a symbol, where no call of it is known to have failed. */
+/** The module without a symbol, of which no call is known to have thrown. */
 function without(name: string, member?: string, calls: Proof['calls'] = {}) {
   const opened = module();
   openModule({ ...proof, replacement: { kind: 'call', places: [place(name, member)] }, calls }, FILE, opened.declarations);
   return opened;
 }
 
-describe('an operation that is replaced does nothing', () => {
+describe('a replaced operation does nothing', () => {
   test.each([
     ['a method', () => without('Thing', 'check').make().check(1), undefined],
     ['an inherited method', () => without('Thing', 'inherited').make().inherited(), undefined],
@@ -73,7 +76,7 @@ describe('an operation that is replaced does nothing', () => {
     expect(run()).toEqual(result);
   });
 
-  test('but a call that threw when it was recorded, in its order and its test', () => {
+  test('but throws in the calls that threw when they were recorded, per test and in order', () => {
     const calls = { one: { 'some.ts:Thing.check': 'rt' }, other: { 'some.ts:Thing.check': 't' } };
     const thing = without('Thing', 'check', calls).make();
     startTest('one');
@@ -84,7 +87,7 @@ describe('an operation that is replaced does nothing', () => {
     expect(() => thing.check(-1)).toThrow('negative');
   });
 
-  test('and gives a promise where it gave one', async () => {
+  test('but returns a promise where the original did', async () => {
     const thing = without('Thing', 'later', { one: { 'some.ts:Thing.later': 'R' } }).make();
     startTest('one');
     const later = thing.later(1);
@@ -93,7 +96,7 @@ describe('an operation that is replaced does nothing', () => {
   });
 });
 
-test('the recording knows what each call came to', async () => {
+test('the recording holds the outcome of each call', async () => {
   const { declarations, make } = module();
   openModule({ ...proof, recorded: [place('Thing', 'check'), place('Thing', 'later')] }, FILE, declarations);
   startTest('recorded');
@@ -114,7 +117,7 @@ describe('what passes through an operation', () => {
     expect(handler({ a: 1, b: 2 })).toEqual({ b: 2, c: 3 });
   });
 
-  test('an event is not heard, by a function or by onEvent, and others are', () => {
+  test('an event reaches neither a function nor onEvent, while others do', () => {
     const heard: string[] = [];
     const hear = silenced((_: number, event: string) => heard.push(event), 'OPENED') as (ref: number, event: string) => void;
     const callback = silenced({ onEvent: (event: string) => heard.push(event) }, 'OPENED') as { onEvent(event: string): void };
@@ -125,7 +128,7 @@ describe('what passes through an operation', () => {
     expect(heard).toEqual(['CLOSED', 'CLOSED']);
   });
 
-  test('an endpoint is not registered, in a call of its own or among others', () => {
+  test('an endpoint is not registered, whether alone or among others', () => {
     const added: string[] = [];
     const add = (method: string, path: string) =>
       unregistered(() => added.push(`${method} ${path}`), [method, path], 'PUT /users/{name}/*');
@@ -145,7 +148,7 @@ describe('what passes through an operation', () => {
   });
 });
 
-test('an error has another code, in the classes that extend its own, too, unless the test made it', async () => {
+test('an error has another code, also in subclasses, unless the test made it', async () => {
   class Failure {
     readonly code: string;
     constructor(code: string) {
@@ -172,14 +175,14 @@ describe('where a symbol is', () => {
     expect(placeOf(root, symbol)).toMatchObject({ file, name, isValue });
   });
 
-  test('nowhere, or only a type, is no replacement', () => {
+  test('a symbol that does not exist, or is only a type, has no replacement', () => {
     const row = { kind: 'operation', where: [], path: '' } as unknown as Row;
     expect(replacementOf(root, { ...row, symbol: 'device:Gadget' })).toBe('no source of device:Gadget');
     expect(replacementOf(root, { ...row, symbol: 'device:DeviceStream.accept' })).toMatch(/is a type/);
   });
 });
 
-test('a title names its tests, a template all that come of it', () => {
+test('a title names its test, a template all its tests', () => {
   const names = ['device settings start twice', 'device settings start twice more', 'codes TIMEOUT: late', 'codes 3 of 4'];
   const matching = (title: string) => names.filter((name) => namesOf(title).test(name));
   expect(matching('start twice')).toEqual(['device settings start twice']);
@@ -198,7 +201,7 @@ describe('a run', () => {
   const cache = { has: (claim: (typeof claims)[number]) => !changed.includes(claim) };
   const chosen = (options: Parameters<typeof select>[3]) => select(root, claims, cache, options).claims.map(({ key }) => key);
 
-  test('proves what changed and a tenth of the rest, another one each time, and everything in ten times', () => {
+  test('proves what changed and a different tenth of the rest each time, and everything in ten runs', () => {
     const runs = Array.from({ length: 10 }, (_, tenth) => chosen({ all: false, tenth }));
     for (const run of runs) {
       expect(run.slice(0, 3)).toEqual(changed.map(({ key }) => key));
@@ -207,7 +210,7 @@ describe('a run', () => {
     expect(new Set(runs.flat()).size).toBe(claims.length);
   });
 
-  test('proves everything when it is told to, or compares with a commit that git does not know', () => {
+  test('proves everything on request, or when git does not know the commit to compare with', () => {
     expect(chosen({ all: true })).toHaveLength(claims.length);
     const nothing = { has: () => false };
     expect(select(root, claims, nothing, { all: false, since: 'no-such-commit' }).claims).toHaveLength(claims.length);

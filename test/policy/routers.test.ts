@@ -1,4 +1,4 @@
-/** PROTOCOL.md §7.1 names every route of every router, and no other: compared with what a base station and a device register when they run. */
+/** PROTOCOL.md §7.1 names exactly the routes that a running base station and device register. */
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Router } from '../../protocol/coap/index.ts';
@@ -7,7 +7,7 @@ import { ProductFixture } from '../support/fixture/products.ts';
 
 const page = readFileSync(new URL('../../PROTOCOL.md', import.meta.url), 'utf8');
 
-/** Routes by router, as the table has them. */
+/** Routes by router, as in the table. */
 const documented = grouped(
   [...page.matchAll(/^\| (\S[^|]* → [^|]*\S) \| `([A-Z]+ \/[^`]*)` \| /gm)].map(([, router, route]) => [router, route as string]),
 );
@@ -20,7 +20,7 @@ function grouped<Key>(routes: readonly (readonly [router: Key, route: string])[]
 
 const routesOf = (...routers: string[]) => routers.map((router) => documented.get(router)).sort();
 
-/** Routes of each router that gets some while `run` runs. */
+/** Routes of each router to which `run` adds any. */
 async function registered(run: () => Promise<unknown>): Promise<string[][]> {
   const on = vi.spyOn(Router.prototype, 'on');
   await run();
@@ -48,7 +48,7 @@ describe('PROTOCOL.md', () => {
     expect(routers).toEqual(routesOf('new channel → station', 'device → station', 'client → station'));
   });
 
-  it('names the routes of a device; those of access control are in docs/iam.md', async () => {
+  it('names the routes of a device, except those of access control, which docs/iam.md has', async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const routers = await registered(async () => {

@@ -13,7 +13,7 @@ interface Row {
   readonly cells: readonly string[];
 }
 
-/** The part of the document under a heading, up to the next heading of that depth or above. */
+/** Returns the part of the document under a heading, up to the next heading of that depth or above. */
 function section(under: string, depth: number, heading: string): string {
   const lines = under.split('\n');
   const begin = lines.indexOf(`${'#'.repeat(depth)} ${heading}`);
@@ -23,7 +23,7 @@ function section(under: string, depth: number, heading: string): string {
   return rest.slice(0, end < 0 ? rest.length : end).join('\n');
 }
 
-/** Cells of the lines of a table; a bar inside code does not occur. */
+/** Returns the cells of each line of a table; there are no bars inside code. */
 const cellsOf = (line: string): string[] =>
   line
     .slice(1, -1)

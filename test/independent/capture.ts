@@ -1,7 +1,7 @@
 /**
- * Whole sessions in the simulator, captured at the client's socket, with what the decoder is given (packets and the
- * client's private keys) and what it is compared with: what the applications saw, and what went through the client's
- * core.
+ * Whole sessions in the simulator, captured at the client's socket. A capture has the input of the decoder (packets and
+ * the client's private keys) and what its output is compared with: what the applications saw, and what went through the
+ * client's core.
  *
  * 1. Connect, directly or through a base station.
  * 2. A request, and a stream that stays open.
@@ -56,7 +56,7 @@ export interface Capture {
 
 const STREAM_PORT = 7;
 const STREAM_BYTES = 12_000;
-/** More than a key lasts (PROTOCOL.md §4). */
+/** Longer than the lifetime of a key (PROTOCOL.md §4). */
 const OVER_AN_HOUR = 3_700_000;
 /** Until a core may update its key: 3 PTO. */
 const BEFORE_UPDATE = 5_000;

@@ -4,7 +4,7 @@ import { imports, sources, stripped, targetOf } from '../policy/imports.ts';
 
 const FOLDER = 'test/independent/decoder/';
 const PACKAGE = /^(node:[a-z/]+|@noble\/curves\/[a-z0-9]+\.js)$/;
-/** What would load a module past the imports that are read. */
+/** Ways to load a module without an import declaration. */
 const OTHER_WAYS = /\b(require|createRequire|getBuiltinModule|eval|Function|WebAssembly)\b|\bimport\s*[.(]/;
 
 const files = sources('test/independent/decoder');
@@ -23,7 +23,7 @@ it('the decoder imports Node, @noble/curves and itself', () => {
   expect(files.filter((file) => OTHER_WAYS.test(stripped(file)))).toEqual([]);
 });
 
-it('an import of ours would be found', () => {
+it('an import of the implementation would be found', () => {
   const file = `${FOLDER}packets.ts`;
   const ours = [
     '../../../protocol/packet/index.ts',

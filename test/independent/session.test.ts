@@ -185,7 +185,7 @@ describe('the channel to the station', () => {
  * - Reset, which holds by its token alone (§2.5).
  */
 describe.each(Object.keys(kinds) as Kind[])('one changed byte in a %s session', (kind) => {
-  it('has the packet refused, whichever packet it is, and leaves no trace', async () => {
+  it('makes the decoder refuse the packet, whichever it is, and leaves no trace', async () => {
     const { packets, privateKeys } = await captureOf(kind);
     const decoder = new Decoder(NAMES, privateKeys);
     const random = generator(21);
@@ -203,7 +203,7 @@ describe.each(Object.keys(kinds) as Kind[])('one changed byte in a %s session', 
     expect(tried).toBeGreaterThan(15 * packets.length);
   });
 
-  it('goes unnoticed in the padding of Initiate alone (§2.3)', async () => {
+  it('goes unnoticed only in the padding of Initiate (§2.3)', async () => {
     const { packets, privateKeys } = await captureOf(kind);
     const initiate = packets[0]!;
     const end = protectedLength(initiate.datagram);

@@ -7,7 +7,7 @@
  *     label =
  *       00112233…      32 bytes to a line
  *
- * `render` writes sections, `parse` reads the values of the code blocks again. What they mean is elsewhere.
+ * `render` writes sections, `parse` reads the values back from the code blocks. This file does not know what they mean.
  */
 
 /** Bytes, a text, or a number. */

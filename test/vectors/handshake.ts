@@ -29,7 +29,7 @@ export interface HandshakeVectors {
   readonly complete: Uint8Array;
 }
 
-/** Plays the handshake. The other end reads each message, so that a message that does not hold is an error here. */
+/** Runs the handshake. The other end reads each message, so an invalid message is an error here. */
 export function handshakeVectors(): HandshakeVectors {
   const core = Core.create({ memory: 2 << 20 });
   const initiatorId = connectionId(initiator);

@@ -140,7 +140,7 @@ async function run(
   return { packets, privateKeys, cores, exchanges, stream: whole, fingerprints };
 }
 
-/** `/upper` gives the text in capitals, the port gives back what it gets. */
+/** `/upper` returns the text in capitals, and the port echoes. */
 function serve(device: Device): void {
   device.addCoapResource('POST', '/upper', ({ payload }) => ({ status: 205, payload: Buffer.from(payload).toString().toUpperCase() }));
   device.addStreamListener(STREAM_PORT, async ({ accept }) => {

@@ -255,7 +255,7 @@ function positions(datagram: Uint8Array, random: () => number): number[] {
   return all.filter((position) => position < frames.from || position === one || position === frames.to || position > end - tag);
 }
 
-/** Without what is behind `length` of an Initiate. */
+/** Without the padding after `length` of an Initiate. */
 function protectedLength(datagram: Uint8Array): number {
   return datagram[0] === 0x80 ? BODY_AT + Buffer.from(datagram).readUInt16BE(LENGTH_AT) : datagram.length;
 }

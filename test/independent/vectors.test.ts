@@ -160,7 +160,7 @@ const checks: Readonly<Record<string, () => void>> = {
     matches('mask of the initiator id under m2', u32(maskOf(m2, bytes('initiator id'))));
   },
 
-  'both Data packets, and what is in them': () => {
+  'both Data packets and their content': () => {
     const { k1, k2, m1, m2 } = keys();
     const request = {
       number: count('initiator packet number'),

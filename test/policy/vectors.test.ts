@@ -22,12 +22,12 @@ describe('the appendix of PROTOCOL.md', () => {
 describe('the text of vectors', () => {
   const values = { bytes: Uint8Array.from({ length: 40 }, (_, index) => index), text: 'a "b" = c', number: 42, none: new Uint8Array(0) };
 
-  it('gives back the values that were written', () => {
+  it('preserves the written values', () => {
     const text = render(['Introduction.'], [{ title: 'One', text: ['Text.'], values }]);
     expect(Object.fromEntries(parse(text))).toEqual(values);
   });
 
-  it('is refused with a line that is no value, and with a label that comes twice', () => {
+  it('is refused with a line that is not a value, and with a repeated label', () => {
     const block = (...lines: string[]) => ['```text', ...lines, '```', ''].join('\n');
     expect(parse(block('a =', '  00ff', 'b = 1')).size).toBe(2);
     expect(() => parse(block('a =', '  00fg'))).toThrow('not a vector');

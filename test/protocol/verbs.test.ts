@@ -399,7 +399,7 @@ describe('the driver finds', () => {
     expect(() => driver.run(10)).toThrow('handled its timeout at 5, and wants to be called at 5');
   });
 
-  test('a timeout that is no number', () => {
+  test('a timeout that is not a number', () => {
     const driver = new VirtualDriver();
     driver.add({ ...quiet, nextTimeout: () => Number.NaN });
     expect(() => driver.run(10)).toThrow('nextTimeout is no number');

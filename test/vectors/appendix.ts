@@ -43,7 +43,7 @@ export function appendixOf(document: string): string {
   return start < 0 ? '' : document.slice(start);
 }
 
-/** The values of an appendix by label. @throws Error for a line that is none, and for a label that comes twice */
+/** Reads the values of an appendix by label. @throws Error for a line that is not a value, and for a repeated label */
 export function parse(appendix: string): Map<string, Value> {
   const values = new Map<string, Value>();
   for (const [, block = ''] of appendix.matchAll(/^```text\n([\s\S]*?)^```$/gm)) {

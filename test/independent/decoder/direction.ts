@@ -76,7 +76,7 @@ export class Direction {
 /** The bytes of one direction of a stream, in whatever order they come. */
 export class StreamBytes {
   #bytes = Buffer.alloc(0);
-  /** Behind the end. */
+  /** Frames beyond a gap. */
   #ahead: { offset: number; data: Buffer }[] = [];
   #size: number | undefined;
 

@@ -267,7 +267,7 @@ describe('after the end of a connection', () => {
     expect(closed.reason).toMatch(/^\?\[31mx{150,200}$/);
   });
 
-  it('a connection that hears nothing ends with TIMEOUT', () => {
+  it('a connection that receives nothing ends with TIMEOUT', () => {
     const keepAlive = { interval: 1000, retryInterval: 100, maxRetries: 3 };
     const { network, connection, client } = connected(15, { client: { keepAlive } });
     network.tap = () => false;

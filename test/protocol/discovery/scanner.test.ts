@@ -637,7 +637,7 @@ describe('hostile messages', () => {
 
     test('is empty again when the TTLs have passed', () => {
       const bench = full(whole);
-      // Looked at ten times a second.
+      // Expired records are removed ten times a second.
       bench.run(bench.now + 120_100);
       expect(bench.services().size).toBe(0);
       bench.scanner.endBrowse(SERVICE_TYPE);

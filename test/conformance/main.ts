@@ -2,10 +2,11 @@
  * Prints every name of the specification with its state, the symbol that implements it and the test that uses it, then
  * a summary by surface.
  *
- * With `--json`: `{"rows": [{"section", "surface", "group", "kind", "name", "symbol", "test", "where", "path", "state",
- * …}]}`. The state is `done`, `alias`, `not applicable` or `missing`, with a `reason` for all but `done`, and `known`
- * where a missing row is listed as such. Exit code 1 when a row is missing without being listed as such. With
- * `--prove`: see prove/main.ts.
+ * With `--json`:
+ * `{"rows": [{"section", "surface", "group", "kind", "name", "symbol", "test", "where", "path", "state", …}]}`. The
+ * state is `done`, `alias`, `not applicable` or `missing`, with a `reason` for all but `done`, and `known` where a
+ * missing row is listed as such. Exit code 1 when a row is missing without being listed as such. With `--prove`: see
+ * prove/main.ts.
  */
 import { checkConformance, missingRows, type Row, STATES } from './check.ts';
 import { proveRows } from './prove/main.ts';

@@ -1,6 +1,6 @@
 /**
- * Closing lines of a run: which slice of the large matrices ran, and one line that a script can add up: `tests: N
- * passed, N failed, N skipped`.
+ * Closing lines of a run: which slice of the large matrices ran, and one line that a script can add up:
+ * `tests: N passed, N failed, N skipped`.
  */
 import type { Reporter, TestModule } from 'vitest/node';
 

@@ -47,8 +47,8 @@ export interface SystemCalls {
 }
 
 /**
- * Returns null where they cannot be called: another system, koffi not installed, or native code forbidden (`node
- * --permission`).
+ * Returns null where they cannot be called: another system, koffi not installed, or native code forbidden
+ * (`node --permission`).
  */
 export async function loadSystemCalls(log: Log): Promise<SystemCalls | null> {
   if (process.platform !== 'linux') return null;

@@ -1,0 +1,67 @@
+/** The parts of one device, built and wired together: log, events, authorization, connections, resources, streams, tunnels, passwords, runtime. */
+import type { SvcError } from '../protocol/errors/index.ts';
+import { Emitter } from '../transport/emitter.ts';
+import { type Environment, withLog } from '../transport/environment.ts';
+import type { AccessControl } from './access-control.ts';
+import type { DeviceAudit } from './audit/device.ts';
+import { Authorization } from './authorization.ts';
+import { CoapResources } from './coap-resources.ts';
+import { Connections } from './connections.ts';
+import type { DeviceEvent } from './events.ts';
+import { callerOf, type Denial } from './iam/caller.ts';
+import { DeviceLog } from './log.ts';
+import { PasswordService } from './password/service.ts';
+import { DeviceRuntime } from './runtime.ts';
+import { StreamListeners } from './streams.ts';
+import { createTunnels, type DeviceTunnels } from './tunnels/create.ts';
+
+export class DeviceParts {
+  readonly environment: Environment;
+  readonly log: DeviceLog;
+  readonly events: Emitter<{ deviceEvent: { event: DeviceEvent; reason: SvcError | null }; denied: Denial }>;
+  readonly authorization: Authorization;
+  readonly connections: Connections;
+  readonly resources: CoapResources;
+  readonly streams: StreamListeners;
+  readonly tunnels: DeviceTunnels;
+  readonly passwords: PasswordService;
+  readonly runtime: DeviceRuntime;
+  accessControl: AccessControl | null = null;
+  audit: DeviceAudit | null = null;
+
+  constructor(environment: Environment) {
+    this.log = new DeviceLog(environment.log, environment.clock);
+    const { log } = this.log;
+    const { clock } = environment;
+    this.environment = withLog(environment, log);
+    this.events = new Emitter(log);
+    const { log: tally } = this.log.tally;
+    this.authorization = new Authorization({ clock, log: tally }, ({ connection, action, attributes }) =>
+      this.events.emit('denied', { caller: callerOf(connection), action, attributes }),
+    );
+    this.connections = new Connections(log, clock);
+    this.resources = new CoapResources(this.connections, tally, clock, this.authorization);
+    this.streams = new StreamListeners(tally);
+    const { authorization, streams, resources } = this;
+    this.tunnels = createTunnels(this.environment, { authorization, streams, resources });
+    this.runtime = this.#createRuntime();
+    this.passwords = new PasswordService(this.environment, () => this.runtime.passwordIdentity, this.resources);
+  }
+
+  #createRuntime(): DeviceRuntime {
+    const { environment, resources, streams, connections } = this;
+    return new DeviceRuntime({
+      environment,
+      resources,
+      streams,
+      connections,
+      onEvent: (event, reason) => this.events.emit('deviceEvent', { event, reason }),
+      onClose: () => {
+        this.log.tally.flush();
+        this.tunnels.tcp.close();
+        this.tunnels.udp.close();
+        this.accessControl?.close();
+      },
+    });
+  }
+}

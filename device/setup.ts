@@ -1,0 +1,217 @@
+/**
+ * What an application sets about a device: who it is, its base station, its ports, discovery, limits and log. `Device` inherits it. The setters
+ * check their values with `settings.ts`; those that take effect at start throw LocalError INVALID_STATE once it has begun.
+ */
+import { checkCertificates, shortFingerprint } from '../protocol/identity/index.ts';
+import { type DeviceLogCallback, stdOutCallback } from './log.ts';
+import type { DeviceOptions } from './options.ts';
+import type { DeviceParts } from './parts.ts';
+import { checkRendezvous, type RendezvousMode, type RendezvousOptions } from './rendezvous-options.ts';
+import * as settings from './settings.ts';
+
+export abstract class DeviceSetup {
+  readonly #parts: DeviceParts;
+
+  /** @param parts of this device */
+  constructor(parts: DeviceParts) {
+    this.#parts = parts;
+  }
+
+  // Who the device is. All of these only before start: LocalError INVALID_STATE.
+
+  /** @throws LocalError INVALID_ARGUMENT unless 1 to 61 letters, digits, `-` or `_` */
+  setProductId(id: string): void {
+    this.#parts.runtime.setup().productId = settings.checkId('product id', id);
+  }
+
+  /** @throws LocalError INVALID_ARGUMENT unless 1 to 61 letters, digits, `-` or `_` */
+  setDeviceId(id: string): void {
+    this.#parts.runtime.setup().deviceId = settings.checkId('device id', id);
+  }
+
+  /** PKCS#8 PEM, as `createPrivateKey` makes it. @throws LocalError INVALID_ARGUMENT */
+  setPrivateKey(pem: string): void {
+    this.#parts.runtime.setup().identity = settings.importPrivateKey(this.#parts.environment.crypto, pem);
+  }
+
+  /** A fresh private key as PKCS#8 PEM. It is not set: keep it, and give it to `setPrivateKey` at every start. */
+  createPrivateKey(): string {
+    return settings.createPrivateKey(this.#parts.environment.crypto);
+  }
+
+  /** @throws LocalError STRING_TOO_LONG over 32 bytes */
+  setAppName(name: string): void {
+    this.#parts.runtime.setup().appName = settings.checkAppText('application name', name);
+  }
+
+  /** @throws LocalError STRING_TOO_LONG over 32 bytes */
+  setAppVersion(version: string): void {
+    this.#parts.runtime.setup().appVersion = settings.checkAppText('application version', version);
+  }
+
+  /** The base station: `https://host[:port]` or `host[:port]`. Without a port: 4433. @throws LocalError INVALID_ARGUMENT */
+  setServerUrl(url: string): void {
+    const { host, port } = settings.parseServerUrl(url);
+    this.#parts.runtime.setup().serverHost = host;
+    if (port !== undefined) this.#parts.runtime.settings.serverPort = port;
+  }
+
+  /** Port of the base station, if the URL names none: of UDP, and without a fingerprint that of https. @throws LocalError INVALID_ARGUMENT */
+  setServerPort(port: number): void {
+    this.#parts.runtime.setup().serverPort = settings.checkPort('server port', port);
+  }
+
+  /** Pin: full hex fingerprint of the base station's key. Without it the base station is proved by TLS. @throws LocalError INVALID_ARGUMENT */
+  setServerFingerprint(fingerprint: string): void {
+    this.#parts.runtime.setup().serverFingerprint = settings.checkFingerprint(fingerprint);
+  }
+
+  /** PEM: roots that prove a base station without pin, in place of those of the platform. @throws LocalError INVALID_ARGUMENT */
+  setRootCerts(pem: string): void {
+    this.#parts.runtime.setup().rootCerts = checkCertificates(pem);
+  }
+
+  /** Where UDP is silent; null, the default: `/svc/v1` of the base station. @param verify its certificate must be valid @throws LocalError INVALID_ARGUMENT */
+  setServerWebSocketUrl(url: string | null, verify = false): void {
+    Object.assign(this.#parts.runtime.setup(), settings.checkWebSocket(url, verify));
+  }
+
+  /** With whom the device looks for direct paths, and what it names for that; default `anyone`. @throws LocalError INVALID_ARGUMENT */
+  setRendezvous(rendezvous: RendezvousMode | RendezvousOptions): void {
+    this.#parts.runtime.setup().rendezvous = checkRendezvous(rendezvous);
+  }
+
+  /** How often the channel to the base station is kept alive; default `balanced` (docs/paths.md). @throws LocalError INVALID_ARGUMENT */
+  setKeepAliveProfile(profile: NonNullable<DeviceOptions['keepAliveProfile']>): void {
+    this.#parts.runtime.setup().keepAliveProfile = settings.checkProfile(profile);
+  }
+
+  /** UDP port for the local network, 0 = any free one; default 5592. @throws LocalError INVALID_ARGUMENT */
+  setLocalPort(port: number): void {
+    this.#parts.runtime.setup().localPort = settings.checkPort('local port', port);
+  }
+
+  /** UDP port towards the base station, 0 = any free one; default 5593. @throws LocalError INVALID_ARGUMENT */
+  setP2pPort(port: number): void {
+    this.#parts.runtime.setup().p2pPort = settings.checkPort('p2p port', port);
+  }
+
+  get productId(): string | null {
+    return this.#parts.runtime.settings.productId;
+  }
+
+  get deviceId(): string | null {
+    return this.#parts.runtime.settings.deviceId;
+  }
+
+  get appName(): string | null {
+    return this.#parts.runtime.settings.appName;
+  }
+
+  get appVersion(): string | null {
+    return this.#parts.runtime.settings.appVersion;
+  }
+
+  /** The port in use once started, before that the one set. */
+  get localPort(): number {
+    return this.#parts.runtime.localPort;
+  }
+
+  /** The port in use once started, before that the one set. */
+  get p2pPort(): number {
+    return this.#parts.runtime.p2pPort;
+  }
+
+  /** Full hex fingerprint of the device's key. @throws LocalError INVALID_STATE without a private key */
+  get deviceFingerprint(): string {
+    return this.#parts.runtime.fingerprint;
+  }
+
+  /** @deprecated The first 16 bytes of it: for people's eyes, never to tell devices apart. @throws as deviceFingerprint */
+  get deviceFingerprintHex(): string {
+    return shortFingerprint(this.#parts.runtime.fingerprint);
+  }
+
+  // Discovery on the local network (PROTOCOL.md §11).
+
+  /** Announces the device by multicast DNS once it is started. Only before start. @throws LocalError INVALID_STATE; NOT_IMPLEMENTED without multicast */
+  enableMdns(): void {
+    this.#parts.runtime.setup();
+    this.#parts.runtime.announcer.enable();
+  }
+
+  /** Clients can look for a subtype alone. Only before start. @throws LocalError INVALID_STATE; INVALID_ARGUMENT unless 1 to 63 characters without `.` */
+  mdnsAddSubtype(subtype: string): void {
+    this.#parts.runtime.setup();
+    this.#parts.runtime.announcer.addSubtype(subtype);
+  }
+
+  /**
+   * A text that scanning clients see; the same key, without regard to case, is overwritten. Any time; announced at once.
+   * @throws LocalError INVALID_ARGUMENT (keys are printable ASCII without `=`; not `productid`, `deviceid`); STRING_TOO_LONG: `key=value` over 255 bytes
+   */
+  mdnsAddTxtItem(key: string, value: string): void {
+    this.#parts.runtime.announcer.addTxtItem(key, value);
+  }
+
+  // Limits. Any time unless said; lowering one ends nothing that is open.
+
+  /**
+   * Client connections at a time, default 64; further clients see DEVICE_INTERNAL_ERROR.
+   * @throws LocalError INVALID_ARGUMENT; INVALID_STATE on a running device above 1,024 and above the limit it was started with
+   */
+  limitConnections(limit: number): void {
+    this.#parts.runtime.limitConnections(settings.checkLimit('connections', limit));
+  }
+
+  /** Streams open at a time, over all connections; further ones are refused. @throws LocalError INVALID_ARGUMENT */
+  limitStreams(limit: number): void {
+    this.#parts.runtime.limitStreams(settings.checkLimit('streams', limit));
+  }
+
+  /** Stream buffer in units of 256 bytes, at least 128, over all connections; streams wait when it is used up. @throws LocalError INVALID_ARGUMENT */
+  limitStreamSegments(limit: number): void {
+    this.#parts.runtime.limitStreamSegments(settings.checkLimit('stream segments', limit));
+  }
+
+  /** CoAP requests worked on at a time, over all connections; further ones are answered 5.03. @throws LocalError INVALID_ARGUMENT */
+  limitCoapServerRequests(limit: number): void {
+    this.#parts.resources.limit = settings.checkLimit('CoAP requests', limit);
+  }
+
+  /** Observations of CoAP resources at a time, over all connections, default 1,024; further ones are answered once. @throws LocalError INVALID_ARGUMENT */
+  limitCoapObservations(limit: number): void {
+    this.#parts.resources.observers.limit = settings.checkLimit('CoAP observations', limit);
+  }
+
+  /** Tunnel connections at a time to all services of a type; further ones are refused. @throws LocalError INVALID_ARGUMENT */
+  limitTcpTunnelConnections(type: string, limit: number): void {
+    this.#parts.tunnels.tcp.limit(type, limit);
+  }
+
+  /** Flows at a time to all UDP services of a type; further ones are refused. @throws LocalError INVALID_ARGUMENT */
+  limitUdpTunnelFlows(type: string, limit: number): void {
+    this.#parts.tunnels.udp.limit(type, limit);
+  }
+
+  /** Flows at a time of one client's connection, default 256; further ones are refused. @throws LocalError INVALID_ARGUMENT */
+  limitUdpTunnelFlowsPerConnection(limit: number): void {
+    this.#parts.tunnels.udp.limitPerClient(limit);
+  }
+
+  // Messages for people. Any time.
+  /** Least severe level that is told: `error`, `warn`, `info` or `trace`; of this device alone. @throws LocalError INVALID_ARGUMENT */
+  setLogLevel(level: string): void {
+    this.#parts.log.setLevel(level);
+  }
+
+  /** Told of each message, beside the environment's log; null takes it away. */
+  setLogCallback(callback: DeviceLogCallback | null): void {
+    this.#parts.log.setCallback(callback);
+  }
+
+  /** Messages as lines on standard output, in place of another callback. */
+  setLogStdOutCallback(): void {
+    this.#parts.log.setCallback(stdOutCallback());
+  }
+}

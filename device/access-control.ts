@@ -1,15 +1,15 @@
 /**
- * A device under access control: `Iam` decides, this carries it out on the running device.
+ * A device under access control: `Iam` decides, and this class carries its decisions out on the running device.
  *
- * - Authorization requests and passwords are answered by it, each from the state that is published then.
- * - Users' server connect tokens, and the one of open pairing, are on the device's list while they are in the state; a token that leaves it is
- *   withdrawn from the base station.
- * - Who was deleted has no connection any more. One that waits for an answer, perhaps that to the deletion itself, is closed a moment later; it
- *   has no rights from the deletion on.
- * - A tunnel or stream that a change no longer allows ends at once: a role taken down, a key removed, another policy.
- * - A user's new name follows the user; a new password, or none, ends what was proved by the one before, except where the client's key is
- *   the user's.
- * - The friendly name is announced.
+ * - Answers authorization requests and password lookups from the state published at that moment.
+ * - Keeps the server connect tokens of users and of open pairing on the device's list while they are in the state. A
+ *   token that leaves the state is withdrawn from the base station.
+ * - Closes the connections of a deleted user. A connection that waits for an answer, perhaps to the deletion itself, is
+ *   closed a moment later; it has no rights from the deletion on.
+ * - Ends a tunnel or stream at once when a change no longer allows it: a removed role or key, another policy.
+ * - Carries a user's new name over to the user's connections. A new or cleared password ends what the old one
+ *   authenticated, unless the client's key is the user's.
+ * - Announces the friendly name.
  */
 import { LocalError } from '../protocol/errors/index.ts';
 import { passwordBytes } from '../protocol/password/kdf.ts';
@@ -28,10 +28,10 @@ import { PushNotification } from './push.ts';
 import type { DeviceRuntime } from './runtime.ts';
 import { requireIdentity } from './settings.ts';
 
-/** ms a deleted user's connection stays for an answer that is on its way. */
+/** How long a deleted user's connection stays open for an answer under way, ms. */
 const FAREWELL = 1000;
 
-/** The parts of a device that access control works on. */
+/** The parts of a device that access control acts on. */
 export interface ControlledDevice {
   readonly clock: Pick<Clock, 'schedule' | 'now'>;
   readonly authorization: Authorization;
@@ -39,7 +39,7 @@ export interface ControlledDevice {
   readonly resources: CoapResources;
   readonly connections: Connections;
   readonly runtime: DeviceRuntime;
-  /** Told of what a client was refused. */
+  /** Called for each refusal to a client. */
   readonly denied: (denial: Denial) => void;
 }
 
@@ -48,7 +48,7 @@ export class AccessControl {
   readonly #device: ControlledDevice;
   readonly #stop: () => void;
 
-  /** @throws LocalError IN_USE when the device has an authorization listener or a source of passwords */
+  /** @throws LocalError IN_USE when the device has an authorization listener or a password source */
   constructor(iam: Iam, device: ControlledDevice) {
     this.iam = iam;
     this.#device = device;
@@ -70,7 +70,10 @@ export class AccessControl {
     this.#stop = iam.onChange((change) => this.#changed(change));
   }
 
-  /** The connection acts as this user, unless its key or a password says another; null ends that. @throws LocalError NOT_FOUND, INVALID_CONNECTION */
+  /**
+   * Lets the connection act as this user, unless its key or a password names another one; null ends that.
+   * @throws LocalError NOT_FOUND, INVALID_CONNECTION
+   */
   authorizeConnection(connection: DeviceConnection, username: string | null): void {
     if (username !== null && this.iam.user(username) === undefined)
       throw new LocalError('NOT_FOUND', `there is no user ${JSON.stringify(username)}`);
@@ -78,7 +81,7 @@ export class AccessControl {
     this.#device.authorization.reconsider();
   }
 
-  /** Nothing that happens to the state concerns the device any more. */
+  /** Stops applying changes of the state to the device. */
   close(): void {
     this.#stop();
   }
@@ -123,7 +126,7 @@ export class AccessControl {
       if (change.setting === 'open-pairing-password') this.#withdrawPassword('');
       if (change.setting === 'friendly-name') this.#friendlyName();
     }
-    // Roles, keys, names and policies: any of them may have carried what goes on now.
+    // Roles, keys, names and policies: any of them may have carried a tunnel or stream that is open now.
     this.#device.authorization.reconsider();
   }
 
@@ -143,7 +146,7 @@ export class AccessControl {
       const named = this.#namedBy(connection, username);
       if (named) this.#forget(connection, username);
       const byKey = fingerprints.some(({ fingerprint }) => fingerprint === connection.clientFingerprint);
-      // Who acts as somebody else in spite of the name goes on as that user.
+      // A connection that acts as another user, despite the deleted name, stays open as that user.
       if (byKey || (named && this.iam.resolveCaller(callerOf(connection)) === undefined)) this.#dismiss(connection);
     }
   }
@@ -183,7 +186,7 @@ export class AccessControl {
   }
 }
 
-/** Passwords of the users; that of open pairing while somebody could pair by it. */
+/** Passwords of the users, and that of open pairing while a client could pair with it. */
 function passwordSource(iam: Iam): PasswordSource {
   return {
     async lookup(username) {

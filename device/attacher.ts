@@ -1,11 +1,12 @@
 /**
  * Keeps a device attached to its base station.
  *
- * Steps on each fresh channel: `POST /device/attach` (a redirect is followed), then the server connect tokens (`token-upload.ts`). The
- * channel itself (resolve, prove the base station's key, begin again with back-off) is the session layer's StationChannel. What the base
- * station may ask of a device is `/p2p/connect` and nothing else: it brings a client's Initiate, we answer with our Respond.
+ * Steps on each fresh channel: `POST /device/attach`, following a redirect; then the server connect tokens
+ * (`token-upload.ts`). The session layer's StationChannel provides the channel: it resolves the host, checks the base
+ * station's key and retries with back-off. The base station may request only `/p2p/connect` of a device: it forwards a
+ * client's Initiate, and the device answers with its Respond.
  *
- * Became known here and told to the device's listeners: ATTACHED, DETACHED, and why an attach was refused.
+ * Reports to the device's listeners: ATTACHED, DETACHED, and why an attach was refused.
  */
 import { type CoapReply, type CoapResponse, type RoutedRequest, Router, Status, textReply } from '../protocol/coap/index.ts';
 import {
@@ -41,11 +42,11 @@ export interface AttacherConfig {
     readonly appVersion: string | null;
   };
   readonly onEvent: (event: DeviceEvent, reason: SvcError | null) => void;
-  /** Before ATTACHED. @param keepAlive numbers that the base station gave, an upper bound; null where it gave none */
+  /** Called before ATTACHED. @param keepAlive limits from the base station, an upper bound; null where it sent none */
   readonly onChannel: (channel: Session, keepAlive: KeepAlive | null) => void;
 }
 
-/** When a client may try again that found too many handshakes. */
+/** Seconds after which a client may retry that found too many handshakes under way. */
 const BUSY_SECONDS = 1;
 
 export class Attacher {
@@ -55,9 +56,9 @@ export class Attacher {
   readonly #tokens: TokenUpload;
   #attached = false;
   #running = false;
-  /** Of the newest attach answer. */
+  /** From the latest attach answer. */
   #keepAlive: KeepAlive | null = null;
-  /** Code of the failure that was logged since the last attach. */
+  /** Code of the latest failure logged since the last attach. */
   #lastFailure: string | null = null;
 
   constructor(config: AttacherConfig) {
@@ -77,7 +78,7 @@ export class Attacher {
     this.#channel.on('failed', ({ error, delay }) => this.#failed(error, delay));
   }
 
-  /** Attached now. */
+  /** Whether the device is attached. */
   get attached(): boolean {
     return this.#attached;
   }
@@ -87,14 +88,14 @@ export class Attacher {
     return this.#channel.session;
   }
 
-  /** A request of the application's to the base station. @throws LocalError NOT_ATTACHED; as `Session.request` */
+  /** Sends an application's request to the base station. @throws LocalError NOT_ATTACHED; as `Session.request` */
   async request(request: SessionRequest): Promise<CoapResponse> {
     const { session } = this.#channel;
     if (session === null) throw new LocalError('NOT_ATTACHED', 'the device is not attached to the base station');
     return session.request(request);
   }
 
-  /** Does nothing while it runs. */
+  /** Starts attaching. Does nothing while it runs. */
   start(): void {
     if (this.#running) return;
     this.#running = true;
@@ -109,12 +110,12 @@ export class Attacher {
     await this.#channel.stop();
   }
 
-  /** The network may be another one: the next attempt to attach does not wait. */
+  /** Skips the wait before the next attempt to attach: the network may have changed. */
   hurry(): void {
     this.#channel.hurry();
   }
 
-  /** The list of tokens is another. */
+  /** Uploads the changed token list. */
   tokensChanged(): void {
     this.#tokens.changed();
   }
@@ -144,7 +145,10 @@ export class Attacher {
     };
   }
 
-  /** A client's Initiate through the base station, or its wish to go on over a bare route. Errors are the router's to answer. */
+  /**
+   * Accepts a client's Initiate through the base station, or its request to continue over a bare route. The router
+   * answers errors.
+   */
   #acceptRelayed({ payload, context: channel }: RoutedRequest<Session>): CoapReply {
     const { host } = this.#config;
     const { route, initiate, id, routeResetToken, peerAddress } = decodeP2pConnectRequest(payload);
@@ -178,7 +182,9 @@ export class Attacher {
     this.#config.onEvent('DETACHED', reason);
   }
 
-  /** What the application can act upon is an event; the rest is for the log, a reason that repeats itself once. */
+  /**
+   * Emits an event for a failure that the application can act on. Logs any other failure, a repeated reason only once.
+   */
   #failed(error: SvcError, delay: number): void {
     const event = eventOf(error.code);
     if (event === undefined) {
@@ -197,7 +203,7 @@ export class Attacher {
   }
 }
 
-/** Codes that come from what we are: asking again soon does not help. */
+/** Refusals caused by the device's own identity: an early retry does not help. */
 const REFUSALS: readonly string[] = [
   'UNKNOWN_FINGERPRINT',
   'WRONG_PRODUCT_ID',
@@ -207,7 +213,7 @@ const REFUSALS: readonly string[] = [
   'REPLACED',
 ];
 
-/** What a refused attach means. */
+/** Maps a refused attach to a verdict. */
 function refusal(response: CoapResponse): AttachVerdict {
   const error = stationError(response);
   if (REFUSALS.includes(error.code)) return { kind: 'refused', error };

@@ -1,34 +1,34 @@
 /**
- * Authorization of what clients ask for: the one listener, the application's or access control's, decides. Without a listener, without a verdict in
- * time or when the listener fails, the answer is no.
+ * Authorization of client requests: one listener decides, the application's or access control's. Without a listener,
+ * without a verdict in time, or when the listener fails, the answer is no.
  *
- * What goes on for long, such as a tunnel, holds a grant. When something changes that verdicts rest upon, the listener is asked again for every grant;
- * where it now says no, the grant is revoked.
+ * A long-lived permission, such as that of a tunnel, holds a grant. When something changes that verdicts depend on, the
+ * listener is asked again for every grant; a grant it now denies is revoked.
  */
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Clock, Log } from '../transport/environment.ts';
 import type { DeviceConnection } from './connections.ts';
 
-/** What a client wants to do. */
+/** A client's request for permission. */
 export interface AuthorizationRequest {
-  /** What is to be done, for example `TcpTunnel:Connect`. */
+  /** The action, for example `TcpTunnel:Connect`. */
   readonly action: string;
-  /** More about it, for example `TcpTunnel:ServiceId`. */
+  /** Attributes of the request, for example `TcpTunnel:ServiceId`. */
   readonly attributes: Readonly<Record<string, string>>;
-  /** Who asks. */
+  /** The client's connection. */
   readonly connection: DeviceConnection;
 }
 
-/** What a client was allowed and still does. It ends with the client's connection. */
+/** A lasting permission of a client. It ends with the client's connection. */
 export interface Grant {
-  /** It has ended by itself. May be called again. */
+  /** Ends the grant when its use is over. Safe to call again. */
   release(): void;
 }
 
 /** True allows. Anything else denies, and so does a verdict that takes longer than 10 s. */
 export type AuthorizationListener = (request: AuthorizationRequest) => boolean | undefined | Promise<boolean | undefined>;
 
-/** ms a verdict may take. */
+/** Longest time for a verdict, ms. */
 const VERDICT_TIMEOUT = 10_000;
 
 interface Held {
@@ -38,7 +38,7 @@ interface Held {
   readonly stop: () => void;
 }
 
-/** The one listener, and no where there is none. */
+/** Asks the one listener; denies where there is none. */
 export class Authorization {
   readonly #clock: Pick<Clock, 'schedule'>;
   readonly #log: Log;
@@ -47,7 +47,7 @@ export class Authorization {
   #listener: AuthorizationListener | null = null;
   #reconsidering = false;
 
-  /** @param onDenied told of every no */
+  /** @param onDenied called for every denial */
   constructor({ clock, log }: { clock: Pick<Clock, 'schedule'>; log: Log }, onDenied: (request: AuthorizationRequest) => void) {
     this.#clock = clock;
     this.#log = log;
@@ -63,7 +63,7 @@ export class Authorization {
     };
   }
 
-  /** The verdict. Never throws. */
+  /** Returns the verdict. Never throws. */
   async allows(connection: DeviceConnection, action: string, attributes: Readonly<Record<string, string>> = {}): Promise<boolean> {
     const request = { action, attributes, connection };
     const allowed = await this.#verdict(request);
@@ -71,13 +71,14 @@ export class Authorization {
     return allowed;
   }
 
-  /** The same for a question alone: nobody is refused anything, and nobody is told. */
+  /** Like `allows`, but only asks: nothing is refused, and no denial is reported. */
   wouldAllow(connection: DeviceConnection, action: string): Promise<boolean> {
     return this.#verdict({ action, attributes: {}, connection });
   }
 
   /**
-   * The same for what goes on: `onRevoked` is called once, when it is no longer allowed or the connection has ended. Null when it is denied. Never throws.
+   * Like `allows`, for a lasting permission: calls `onRevoked` once, when it is no longer allowed or the connection has
+   * ended. Null when denied. Never throws.
    */
   async grant(
     connection: DeviceConnection,
@@ -88,20 +89,20 @@ export class Authorization {
     if (!connection.isOpen) return null;
     const stop = connection.onClosed(() => this.#revoke(held));
     const held: Held = { request: { action, attributes, connection }, onRevoked, stop };
-    // Held while the listener decides: what changes meanwhile counts.
+    // Added before the listener decides, so that a change in the meantime counts.
     this.#grants.add(held);
     const allowed = await this.allows(connection, action, attributes);
     if (!allowed) this.#end(held);
     return this.#grants.has(held) ? { release: () => void this.#end(held) } : null;
   }
 
-  /** False when it had ended before. */
+  /** Returns false if it had already ended. */
   #end(held: Held): boolean {
     held.stop();
     return this.#grants.delete(held);
   }
 
-  /** Something has changed that verdicts rest upon: asks again for every grant. Calls in a row count as one. */
+  /** Asks again for every grant, after a change that verdicts depend on. Consecutive calls count as one. */
   reconsider(): void {
     if (this.#reconsidering) return;
     this.#reconsidering = true;
@@ -121,7 +122,7 @@ export class Authorization {
     try {
       held.onRevoked();
     } catch (error) {
-      this.#log.error('what a client is no longer allowed could not be ended', { action: held.request.action, error: String(error) });
+      this.#log.error('a revoked grant could not be ended', { action: held.request.action, error: String(error) });
     }
   }
 

@@ -1,55 +1,64 @@
 /**
- * Who observes the application's resources (RFC 7641), and what they are told.
+ * Observers of the application's resources (RFC 7641), and their notifications.
  *
- *   registering ── 2.xx was answered ──▶ idle ── notify ──▶ due ── there is room ──▶ running ──▶ idle, or due when it changed meanwhile
- *        └── any other answer, cancelled, connection closed: no observer any more, from every state ──┘
+ *   registering ── 2.xx was answered ──▶ idle ── notify ──▶ due ── there is room ──▶ running ──▶ idle
+ *        │                                                  ▲                          │
+ *        │                                                  └── it changed meanwhile ──┘
+ *        └── from every state: any other answer, cancelled, connection closed ──▶ no longer an observer
  *
- * 1. A notification is the answer of the resource's own handler, run again for each observer: whatever it allows or refuses a client is
- *    decided anew. An answer that is no 2.xx is the last (§4.2).
- * 2. Observers see the newest state, not each (§1.3): changes while a handler runs, or while a notification waits for the channel, are one.
+ * 1. A notification is the answer of the resource's own handler, run again for each observer, so what it allows or
+ *    refuses a client is decided again. An answer other than 2.xx is the last (§4.2).
+ * 2. Observers see the newest state, not each state (§1.3): changes while a handler runs, or while a notification waits
+ *    for the channel, become one notification.
  * 3. Runs count as requests: without room under the device's limit they wait for one to end.
  * 4. Above the limits a request to observe is answered like any other, without Observe (§4.1).
  *
- * That a peer still listens is the connection's business (keep-alive), and order and loss are the channel's.
+ * The connection's keep-alive checks that a peer is still there; the channel provides order and retransmission.
  */
 import { type CoapReply, type RoutedRequest, Status, textReply } from '../protocol/coap/index.ts';
 import type { Session } from '../transport/session/index.ts';
 
-/** A resource of the application, as `addCoapResource` gives it. */
+/** An application's resource, as returned by `addCoapResource`. */
 export interface CoapResource {
-  /** Observers now. */
+  /** Current number of observers. */
   readonly observers: number;
   /**
-   * The resource has changed: runs its handler once more for each observer and sends the answers. Cheap without observers, and calls in a row
-   * count as one. Never throws.
-   * @param parameters only observers of a path with these values of its `{name}` segments; default all
+   * Reports a change: runs the resource's handler once more for each observer and sends the answers. Cheap without
+   * observers; consecutive calls count as one. Never throws.
+   * @param parameters limits this to observers of a path with these values of its `{name}` segments; default all
    */
   notify(parameters?: Readonly<Record<string, string>>): void;
-  /** Takes the resource away: its place is free, its observers are told 4.04. Requests being worked on are answered all the same. May be called again. */
+  /**
+   * Removes the resource: frees its path and answers its observers 4.04. Requests under way are still answered. Safe to
+   * call again.
+   */
   remove(): void;
 }
 
 /** Answers a request to the resource. Never rejects. */
 export type Answer = (request: RoutedRequest<Session>) => Promise<CoapReply>;
 
-/** What the observers need from their surroundings. */
+/** What the observers need from the device. */
 export interface ObserversOptions {
   /** Whether one more handler may run. */
   readonly hasRoom: () => boolean;
-  /** Calls back when what was settled by now is through: the answer to a registration has left before the first notification. */
+  /**
+   * Calls back after everything settled so far has been processed: the answer to a registration has left before the
+   * first notification.
+   */
   readonly defer: (run: () => void) => void;
 }
 
-/** Observations of one connection; its other requests need the rest of those a peer may have open (64). */
+/** Observations of one connection. The rest of a peer's 64 open exchanges stay free for other requests. */
 const PER_CONNECTION = 32;
-/** Observations of a device where it sets no limit. */
+/** Observations of a device that sets no limit. */
 const PER_DEVICE = 1024;
 
 interface Observer {
   readonly request: RoutedRequest<Session>;
   readonly resource: ObservedResource;
   state: 'registering' | 'idle' | 'due' | 'running' | 'ended';
-  /** The resource changed while it could not be told. */
+  /** The resource changed while no notification could be sent. */
   changed: boolean;
 }
 
@@ -72,7 +81,7 @@ export class Observers {
     this.#options = options;
   }
 
-  /** A resource that may be observed; `answer` runs its handler. */
+  /** Creates an observable resource; `answer` runs its handler. */
   resource(answer: Answer): ObservedResource {
     return new ObservedResource(
       answer,
@@ -81,7 +90,7 @@ export class Observers {
     );
   }
 
-  /** Answers a request to a resource, and keeps who asked to observe it. */
+  /** Answers a request to a resource, and registers the client if it asked to observe. */
   async serve(resource: ObservedResource, request: RoutedRequest<Session>): Promise<CoapReply> {
     const observer = this.#register(resource, request);
     const reply = await resource.answer(request);
@@ -94,7 +103,7 @@ export class Observers {
     return { ...reply, observe: true };
   }
 
-  /** There may be room for handlers again. */
+  /** Runs due handlers while there is room. */
   resume(): void {
     for (const observer of this.#due) {
       if (!this.#options.hasRoom()) return;
@@ -103,7 +112,7 @@ export class Observers {
     }
   }
 
-  /** Registered before the handler runs, so that no change between its answer and the registration is missed. */
+  /** Registers before the handler runs, so that no change between its answer and the registration is missed. */
   #register(resource: ObservedResource, request: RoutedRequest<Session>): Observer | undefined {
     // A payload would have to be kept for every later run, and means nothing in a GET (RFC 7252 §5.8.1).
     if (!request.observe || request.payload.length > 0 || this.#count >= this.limit || !request.context.isOpen) return undefined;
@@ -162,7 +171,7 @@ export class Observers {
     else this.#remove(observer);
   }
 
-  /** The resource is gone (RFC 7641 §3.2): what is being answered for the first time is left to its handler. */
+  /** Notifies that the resource is gone (RFC 7641 §3.2). A first answer under way is left to its handler. */
   #end(observer: Observer): void {
     const { request, state } = observer;
     this.#remove(observer);
@@ -188,12 +197,12 @@ export class Observers {
   }
 }
 
-/** One resource and those who observe it. */
+/** One resource and its observers. */
 export class ObservedResource implements CoapResource {
-  /** For the observers of the device. */
+  /** For `Observers`. */
   readonly all = new Set<Observer>();
   readonly answer: Answer;
-  /** Takes it from its router. */
+  /** Removes it from its router. */
   removed: () => void = () => {};
   readonly #changed: (observer: Observer) => void;
   readonly #end: (observer: Observer) => void;

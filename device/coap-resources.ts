@@ -1,9 +1,10 @@
 /**
- * CoAP on a device's client connections: the application's resources and the device's own under one router, with a limit on how many
- * requests are worked on at a time.
+ * CoAP on a device's client connections: the application's resources and the device's own under one router, with a
+ * limit on concurrent requests.
  *
- * A handler that fails, or returns nothing, is answered 5.00 "Request unhandled", one that could not write a file "The device could not
- * save it"; above the limit a request is answered 5.03. Who observes a resource is told of changes by `coap-observers.ts`.
+ * A handler that fails, or returns nothing, is answered 5.00 "Request unhandled"; one that could not write a file, "The
+ * device could not save it". Above the limit a request is answered 5.03. `coap-observers.ts` notifies observers of
+ * changes.
  */
 import {
   CORE_PATH,
@@ -24,7 +25,7 @@ import { type Answer, type CoapResource, Observers } from './coap-observers.ts';
 import type { Connections, DeviceConnection } from './connections.ts';
 import { type ListedResource, ResourceList } from './resource-list.ts';
 
-/** A client's request, as a handler gets it. */
+/** A client's request, as passed to a handler. */
 export interface DeviceCoapRequest {
   readonly method: CoapMethod;
   readonly path: string;
@@ -36,46 +37,48 @@ export interface DeviceCoapRequest {
   readonly connection: DeviceConnection;
 }
 
-/** What a handler answers. */
+/** A handler's answer. */
 export interface DeviceCoapResponse {
   /** Class × 100 + detail: 205 is 2.05 Content. */
   readonly status: number;
   /** Default: text (0) for a text payload, none for bytes. */
   readonly contentFormat?: number;
   readonly payload?: Uint8Array | string;
-  /** Seconds for which the answer may be taken for the state, 0 to 2^32 - 1; without it 60 (RFC 7252 §5.10.5). */
+  /** Seconds for which the answer stays fresh, 0 to 2^32 - 1; default 60 (RFC 7252 §5.10.5). */
   readonly maxAge?: number;
 }
 
-/** What else holds for a resource. What several methods of a path say of it once is enough. */
+/** Further properties of a resource. It is enough that one of several methods of a path states them. */
 export interface CoapResourceOptions extends ListedResource {
-  /** Clients may observe it (RFC 7641); only with GET. Say so only of a resource that is then notified. */
+  /**
+   * Clients may observe it (RFC 7641); only with GET. Set it only on a resource whose changes are reported by `notify`.
+   */
   readonly observable?: boolean;
 }
 
 /** Answers a request; undefined, or an error, becomes 5.00 "Request unhandled". */
 export type CoapHandler = (request: DeviceCoapRequest) => DeviceCoapResponse | undefined | Promise<DeviceCoapResponse | undefined>;
 
-/** Paths the SDK keeps for itself, and what lies below them. */
+/** Paths reserved for the SDK, with everything below them. */
 const RESERVED = ['/p2p', '/tcp-tunnels', '/udp-tunnels', '/iam', CORE_PATH];
 
-/** Who decides for whom a resource is listed. */
+/** Decides which resources a connection sees in the list. */
 export interface Verdicts {
   wouldAllow(connection: DeviceConnection, action: string): Promise<boolean>;
 }
 
-/** Every resource of a device, with the limit on requests. */
+/** All resources of a device, with the limit on requests. */
 export class CoapResources {
   readonly router = new Router<Session>();
   readonly observers: Observers;
-  /** Requests worked on at a time, over all connections. */
+  /** Concurrent requests, over all connections. */
   limit = Number.POSITIVE_INFINITY;
   readonly #connections: Connections;
   readonly #list = new ResourceList();
   readonly #log: Log;
   readonly #taken = new Set<string>();
   #running = 0;
-  /** Requests worked on, by connection; those without are not in it. */
+  /** Requests under way by connection; connections without any have no entry. */
   readonly #serving = new Map<DeviceConnection, number>();
 
   constructor(connections: Connections, log: Log, clock: Clock, verdicts: Verdicts) {
@@ -91,9 +94,10 @@ export class CoapResources {
   }
 
   /**
-   * A resource of the application. `path` starts with `/` and may have `{name}` segments.
-   * @throws LocalError INVALID_ARGUMENT (method, path, a path below /p2p, /tcp-tunnels, /udp-tunnels, /iam, /.well-known/core, observable
-   * and not GET, or a type or title that cannot be listed); IN_USE when method and path have a handler
+   * Adds a resource of the application. `path` starts with `/` and may have `{name}` segments.
+   * @throws LocalError INVALID_ARGUMENT (method, path, a path below /p2p, /tcp-tunnels, /udp-tunnels, /iam,
+   *   /.well-known/core, observable and not GET, or a type or title that cannot be listed); IN_USE when method and path
+   *   have a handler
    */
   add(method: string, path: string, handler: CoapHandler, options: CoapResourceOptions = {}): CoapResource {
     const { observable = false } = options;
@@ -122,13 +126,15 @@ export class CoapResources {
     return resource;
   }
 
-  /** One of the SDK's own endpoints. */
+  /** Adds one of the SDK's own endpoints. */
   addOwn(method: CoapMethod, path: string, handler: CoapHandler): void {
     this.#route(method, path, (request) => this.#serve(method, handler, request));
     if (!path.startsWith('/p2p/')) this.#list.add(method, path, {});
   }
 
-  /** A resource of the protocol: it sees the session and the exchange, and does not count as a request that is worked on. */
+  /**
+   * Adds a resource of the protocol. It gets the session and the exchange, and does not count as a request under way.
+   */
   addProtocol(method: CoapMethod, path: string, answer: (request: RoutedRequest<Session>) => CoapReply): void {
     this.#route(method, path, async (request) => answer(request));
   }
@@ -148,7 +154,7 @@ export class CoapResources {
     };
   }
 
-  /** Whether a request of the connection's is being worked on. */
+  /** Whether a request of the connection is under way. */
   isServing(connection: DeviceConnection): boolean {
     return this.#serving.has(connection);
   }
@@ -184,7 +190,7 @@ export class CoapResources {
   }
 }
 
-/** A file that could not be written, as on a full or read-only disk: an error of the system is behind it. Its path is for the log. */
+/** Whether a system error kept a file from being written, as on a full or read-only disk. Its path is only logged. */
 function isFailedSave(error: unknown): boolean {
   if (!(error instanceof LocalError) || error.code !== 'FAILED') return false;
   for (let cause = error.cause; cause instanceof Error; cause = cause.cause)
@@ -201,7 +207,7 @@ function encodeResponse({ status, contentFormat, payload, maxAge }: DeviceCoapRe
   if (payload === undefined) return head;
   if (typeof payload !== 'string') return { ...head, payload, ...(contentFormat !== undefined && { contentFormat }) };
   const bytes = new TextEncoder().encode(payload);
-  // Text on an error has no content format (reference §0); elsewhere text is text.
+  // Text on an error is a diagnostic payload without content format (RFC 7252 §5.5.2); elsewhere it is text/plain.
   if (status >= 400 && contentFormat === undefined) return { ...head, payload: bytes };
   return { ...head, payload: bytes, contentFormat: contentFormat ?? ContentFormat.TEXT_PLAIN };
 }

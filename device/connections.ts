@@ -1,5 +1,6 @@
 /**
- * The client connections of a device: each gets a number that only grows (its ref) and is announced when it opens and closes.
+ * The client connections of a device: each gets an increasing number (its ref) and is announced when it opens and
+ * closes.
  */
 import { CloseCode, LocalError } from '../protocol/errors/index.ts';
 import { shortFingerprint } from '../protocol/identity/index.ts';
@@ -8,16 +9,16 @@ import type { Clock, Log } from '../transport/environment.ts';
 import type { PathsReport, PathTimes } from '../transport/rendezvous/index.ts';
 import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../transport/session/index.ts';
 
-/** Number of a connection: from 1, never used twice by a device. */
+/** Number of a connection: from 1, never reused by a device. */
 export type ConnectionRef = number;
 
-/** CHANNEL_CHANGED: the connection migrated to another path, so its type or locality may differ: read them again. */
+/** CHANNEL_CHANGED: the connection migrated to another path, so its type and locality may have changed. */
 export type ConnectionEvent = 'OPENED' | 'CLOSED' | 'CHANNEL_CHANGED';
 
-/** For all connections of a device. */
+/** Reports paths for all connections of a device. */
 export type ReportPaths = (session: Session, times: PathTimes) => PathsReport;
 
-/** What the application may know of a client's connection. */
+/** A client's connection, as the application sees it. */
 export class DeviceConnection {
   readonly ref: ConnectionRef;
   readonly #session: Session;
@@ -36,12 +37,15 @@ export class DeviceConnection {
     this.#migrated = opened;
   }
 
-  /** For the device: another path is in use since then. */
+  /** For the device: another path is in use since then. @param at Unix ms */
   noteMove(at: number): void {
     this.#migrated = at;
   }
 
-  /** Its paths now: which is in use, what was tried, and why it is not a direct one. @throws LocalError INVALID_CONNECTION when the connection is closed */
+  /**
+   * Reports the current paths: which is in use, what was tried, and why it is not a direct one.
+   * @throws LocalError INVALID_CONNECTION when the connection is closed
+   */
   paths(): PathsReport {
     if (!this.#session.isOpen) throw new LocalError('INVALID_CONNECTION', 'the connection is closed');
     return this.#paths(this.#session, { opened: this.#opened, migrated: this.#migrated });
@@ -52,12 +56,12 @@ export class DeviceConnection {
     return this.#session.remoteFingerprint;
   }
 
-  /** @deprecated The first 16 bytes of it: for people's eyes, never to tell clients apart. */
+  /** @deprecated The first 16 bytes of it: for display only, never to distinguish clients. */
   get clientFingerprintHex(): string {
     return shortFingerprint(this.clientFingerprint);
   }
 
-  /** For the device: numeric address of the client, or of the base station that relays it, as it is now. */
+  /** For the device: current numeric address of the client, or of the base station that relays it. */
   get remoteAddress(): string {
     return this.#session.path.address;
   }
@@ -92,7 +96,7 @@ export class DeviceConnection {
     return this.#session.isOpen ? this.#boundUsername : null;
   }
 
-  /** Noise handshake hash: the same at both ends, and on no other connection. */
+  /** Noise handshake hash: the same at both ends, and unique to this connection. */
   get handshakeHash(): Uint8Array {
     return this.#session.handshakeHash;
   }
@@ -103,7 +107,7 @@ export class DeviceConnection {
     this.#session.setVerified('password');
   }
 
-  /** For the device: the user has another name; null when the password is no longer the user's. */
+  /** For the device: the user's new name; null when the password is no longer the user's. */
   changePasswordUsername(username: string | null): void {
     this.#passwordUsername = username;
   }
@@ -119,7 +123,7 @@ export class DeviceConnection {
     return this.#session.flows.open(stream.id, receive, counts);
   }
 
-  /** It has not ended. */
+  /** Whether the connection has not ended. */
   get isOpen(): boolean {
     return this.#session.isOpen;
   }
@@ -129,7 +133,10 @@ export class DeviceConnection {
     return this.#session.closed;
   }
 
-  /** Calls back when the connection ends. Returns the function that stops listening: for what comes and goes during a long connection. */
+  /**
+   * Calls back when the connection ends. Returns the function that stops listening: for short-lived listeners on a long
+   * connection.
+   */
   onClosed(listener: () => void): () => void {
     return this.#session.on('closed', listener);
   }
@@ -139,13 +146,13 @@ export class DeviceConnection {
     return this.#session.close();
   }
 
-  /** For the device: closes it because its user is gone; the client sees FORBIDDEN. */
+  /** For the device: closes it because its user was deleted; the client sees FORBIDDEN. */
   withdrawAccess(): Promise<void> {
     return this.#session.close(CloseCode.FORBIDDEN);
   }
 }
 
-/** Told when a client's connection opens, closes or changes its way. */
+/** Called when a client's connection opens, closes or migrates to another path. */
 export type ConnectionListener = (connection: DeviceConnection, event: ConnectionEvent) => void;
 
 /** All client connections of a device. */
@@ -161,12 +168,12 @@ export class Connections {
     this.#clock = clock;
   }
 
-  /** Listens. @returns the function that removes the listener */
+  /** Adds a listener. @returns the function that removes it */
   onEvent(listener: ConnectionListener): () => void {
     return this.#events.on('connectionEvent', ({ connection, event }) => listener(connection, event));
   }
 
-  /** A client connected. */
+  /** Adds a client's new connection. */
   add(session: Session, paths: ReportPaths): DeviceConnection {
     const connection = new DeviceConnection(++this.#lastRef, session, paths, this.#clock.wallTime());
     this.#bySession.set(session, connection);
@@ -189,7 +196,7 @@ export class Connections {
     return connection;
   }
 
-  /** @throws LocalError INVALID_CONNECTION when it is closed or never was */
+  /** @throws LocalError INVALID_CONNECTION when it is closed or never existed */
   byRef(ref: ConnectionRef): DeviceConnection {
     const connection = this.#byRef.get(ref);
     if (connection === undefined) throw new LocalError('INVALID_CONNECTION', `there is no connection ${ref}`);

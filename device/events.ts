@@ -1,12 +1,13 @@
-/** Device events, as the specification names them (reference §3). */
+/** Device events, named as in the specification. */
 
 /**
- * - ATTACHED, DETACHED: the base station has us, or lost us after it had us
- * - CLOSED: the device was closed; always the last one
- * - UNKNOWN_FINGERPRINT, WRONG_PRODUCT_ID, WRONG_DEVICE_ID: the base station refuses us for what we are; we try again, slowly
- * - CERTIFICATE_VALIDATION_FAILED: the base station did not prove to be the one we were told to trust: by its TLS certificate, or by its key
- * - WATCHDOG_FAILURE: not attached, and nothing changed about that for 10 minutes
- * - PLATFORM_FAILURE: the data plane failed and ten attempts to start it again did too; restart the process
+ * - ATTACHED, DETACHED: the base station accepted the device, or lost it afterwards
+ * - CLOSED: the device was closed; always the last event
+ * - UNKNOWN_FINGERPRINT, WRONG_PRODUCT_ID, WRONG_DEVICE_ID: the base station refuses the device's identity; retried
+ *   slowly
+ * - CERTIFICATE_VALIDATION_FAILED: the base station failed to authenticate by its TLS certificate or its pinned key
+ * - WATCHDOG_FAILURE: not attached, with no change for 10 minutes
+ * - PLATFORM_FAILURE: the data plane failed, and so did ten restarts of it; restart the process
  */
 export type DeviceEvent =
   | 'ATTACHED'
@@ -27,7 +28,7 @@ const BY_ERROR: Readonly<Record<string, DeviceEvent>> = {
   FINGERPRINT_MISMATCH: 'CERTIFICATE_VALIDATION_FAILED',
 };
 
-/** The event an attach error is told as, if it is one the application can act upon. */
+/** Returns the event for an attach error, if the application can act on it. */
 export function eventOf(errorCode: string): DeviceEvent | undefined {
   return BY_ERROR[errorCode];
 }

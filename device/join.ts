@@ -1,8 +1,10 @@
 /**
- * Joins a base station: a device that the station does not know yet shows the token of a join string, and its key becomes that of a device.
+ * Joins a base station: a device that the station does not know yet shows the token of a join string, and the station
+ * accepts its key.
  *
- * The channel is proved first, by the fingerprint of the join string or by TLS, so that no one else sees the token. The station binds the key that this
- * channel's handshake proved. Keep the key before you join: with it a join whose answer was lost can be repeated until the invitation expires.
+ * The channel is authenticated first, by the fingerprint in the join string or by TLS, so that only the station sees
+ * the token. The station binds the key that this channel's handshake proved. Store the key before you join: a join
+ * whose answer was lost can be repeated with it until the invitation expires.
  */
 import { CONTENT_FORMAT_CBOR, DevicePath, decodeJoinAnswer, encodeJoinRequest, stationError } from '../protocol/control/index.ts';
 import { LocalError, RemoteError } from '../protocol/errors/index.ts';
@@ -17,30 +19,33 @@ import { checkWebSocket, importPrivateKey, parseServerUrl } from './settings.ts'
 
 /** What a join needs. */
 export interface JoinOptions {
-  /** Where the device runs; default Node. */
+  /** The environment of the device; default Node. */
   readonly environment?: Environment;
-  /** `svc://join#~…`, as `svc admin device invite` prints it. */
+  /** `svc://join#~…`, as printed by `svc admin device invite`. */
   readonly joinString: string;
-  /** PKCS#8 PEM: the key that becomes the device's. Keep it before you join. */
+  /** The device's key, PKCS#8 PEM. Store it before you join. */
   readonly privateKey: string;
-  /** Where the invitation leaves it open; the base station makes one otherwise. */
+  /** Only where the invitation leaves it open; by default the base station generates one. */
   readonly deviceId?: string;
-  /** The same base station at another address than that of the join string: `https://host[:port]`. */
+  /** Another address of the base station than that in the join string: `https://host[:port]`. */
   readonly serverUrl?: string;
-  /** PEM: roots that prove a base station whose fingerprint the join string does not have. Default: those of the platform. */
+  /**
+   * Roots that authenticate a base station whose fingerprint is not in the join string; PEM. Default: those of the
+   * platform.
+   */
   readonly rootCerts?: string;
   /** `wss://` or `ws://` to the base station where UDP is silent; default `/svc/v1` at its host and port. */
   readonly serverWebSocketUrl?: string;
-  /** When it fires the join ends with STOPPED; it may have had its effect. */
+  /** When it fires, the join ends with STOPPED; the station may have accepted it all the same. */
   readonly signal?: AbortSignal;
 }
 
-/** Who the device is from now on, and where: options of a `Device`. */
+/** The device's identity and base station from now on: options of a `Device`. */
 export interface Joined {
   readonly productId: string;
   readonly deviceId: string;
   readonly serverUrl: string;
-  /** Absent: TLS proves the base station. */
+  /** Absent: TLS authenticates the base station. */
   readonly serverFingerprint?: string;
 }
 
@@ -48,10 +53,11 @@ export interface Joined {
 const ANSWER_TIMEOUT = 10_000;
 
 /**
- * One attempt, of at most 20 s. Repeat it with the same key where the answer was lost.
- * @throws LocalError INVALID_ARGUMENT (join string, key, URL or device id), STOPPED; RemoteError TOKEN_REJECTED (unknown, used by another key, expired or
- * revoked), WRONG_PRODUCT_ID, WRONG_DEVICE_ID (not those of the invitation), DEVICE_ID_IN_USE, TOO_MANY_REQUESTS, NOT_IMPLEMENTED (a base station of an older
- * version); FINGERPRINT_MISMATCH, CERTIFICATE_VALIDATION_FAILED, CONNECTION_REFUSED, DNS, TIMEOUT, BAD_RESPONSE
+ * Makes one attempt, of at most 20 s. Repeat it with the same key when the answer was lost.
+ * @throws LocalError INVALID_ARGUMENT (join string, key, URL or device id), STOPPED; RemoteError TOKEN_REJECTED
+ *   (unknown, used by another key, expired or revoked), WRONG_PRODUCT_ID, WRONG_DEVICE_ID (not those of the
+ *   invitation), DEVICE_ID_IN_USE, TOO_MANY_REQUESTS, NOT_IMPLEMENTED (a base station of an older version);
+ *   FINGERPRINT_MISMATCH, CERTIFICATE_VALIDATION_FAILED, CONNECTION_REFUSED, DNS, TIMEOUT, BAD_RESPONSE
  */
 export async function joinBaseStation(options: JoinOptions): Promise<Joined> {
   const join = decodeJoinString(options.joinString);
@@ -70,7 +76,7 @@ export async function joinBaseStation(options: JoinOptions): Promise<Joined> {
     checkAnswer(productId, joined);
     return { productId, deviceId: joined, serverUrl, ...(serverFingerprint !== undefined && { serverFingerprint }) };
   } finally {
-    // It would wait for a dial that is under way.
+    // Not awaited: it would wait for a dial under way.
     void connector.close();
     await host.close();
     identity.wipe();
@@ -92,7 +98,7 @@ function stationOf({ serverFingerprint }: JoinString, url: string, options: Join
   };
 }
 
-/** The one that is asked for; null leaves it to the base station. */
+/** Returns the requested device id; null leaves the choice to the base station. */
 function deviceIdOf(join: JoinString, given: string | undefined): string | null {
   if (given === undefined) return join.deviceId ?? null;
   if (join.deviceId !== undefined && join.deviceId !== given)
@@ -113,12 +119,12 @@ async function request(session: Session, { productId, token }: JoinString, devic
   if (response.status < 300) return decodeJoinAnswer(response.payload);
   const error = stationError(response);
   if (error.code === 'NOT_FOUND')
-    throw new RemoteError('NOT_IMPLEMENTED', 'the base station is of an older version, which no device can join', { cause: error });
+    throw new RemoteError('NOT_IMPLEMENTED', 'the base station is of an older version that does not accept joins', { cause: error });
   throw error;
 }
 
-/** What a base station makes up must be an id as well. */
+/** An id generated by the base station must be valid as well. */
 function checkAnswer(productId: string, deviceId: string): void {
   if (!isId(deviceId) || !areIds(productId, deviceId))
-    throw new RemoteError('BAD_RESPONSE', 'the base station answered with a device id that is none');
+    throw new RemoteError('BAD_RESPONSE', 'the base station answered with an invalid device id');
 }

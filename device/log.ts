@@ -1,21 +1,25 @@
 /**
- * What a device tells about itself: to the environment's log, and to a callback of the application. Each device has its own; nothing here is
- * shared by a process.
+ * The log messages of a device, passed to the environment's log and to a callback of the application. Each device has
+ * its own log.
  *
- * Until a level is set the environment's log gets everything and chooses itself, and a callback gets `info` and above. `debug` counts as trace.
+ * Until a level is set, the environment's log gets every message and filters by itself, and a callback gets `info` and
+ * above. `debug` counts as trace.
  */
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Clock, Log, LogLevel } from '../transport/environment.ts';
 import { LogTally } from '../transport/log-tally.ts';
 import { stderrLog } from '../transport/node/index.ts';
 
-/** Least severe level that is told. */
+/** Least severe level logged. */
 export type DeviceLogLevel = 'error' | 'warn' | 'info' | 'trace';
 
-/** Severity of a message, one bit each (reference §3). A device that cannot go on says so by its event PLATFORM_FAILURE, not by FATAL. */
+/**
+ * Severity of a message, one bit each. A device that cannot continue emits the event PLATFORM_FAILURE; it does not log
+ * FATAL.
+ */
 export const LogSeverity = { FATAL: 1, ERROR: 2, WARN: 4, INFO: 8, TRACE: 16 } as const;
 
-/** One message. Keys, passwords and tokens never appear in it. */
+/** One message. It never contains keys, passwords or tokens. */
 export interface DeviceLogMessage {
   /** One of {@link LogSeverity}. */
   readonly severity: number;
@@ -23,7 +27,9 @@ export interface DeviceLogMessage {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** Told of each message, at once; it must not call back into the device. One that throws is told to the environment's log. */
+/**
+ * Receives each message at once; must not call back into the device. An error it throws goes to the environment's log.
+ */
 export type DeviceLogCallback = (message: DeviceLogMessage) => void;
 
 const LEVELS: readonly DeviceLogLevel[] = ['error', 'warn', 'info', 'trace'];
@@ -36,7 +42,10 @@ const SEVERITIES: Readonly<Record<LogLevel, number>> = {
   trace: LogSeverity.TRACE,
 };
 
-/** Name of a severity in lower case: `fatal`, `error`, `warn`, `info` or `trace`. @throws LocalError INVALID_ARGUMENT */
+/**
+ * Returns the name of a severity in lower case: `fatal`, `error`, `warn`, `info` or `trace`.
+ * @throws LocalError INVALID_ARGUMENT
+ */
 export function logSeverityAsString(severity: number): string {
   const name = Object.entries(LogSeverity).find(([, bit]) => bit === severity)?.[0];
   if (name === undefined) throw new LocalError('INVALID_ARGUMENT', 'a log severity is 1, 2, 4, 8 or 16');
@@ -44,19 +53,19 @@ export function logSeverityAsString(severity: number): string {
 }
 
 export class DeviceLog {
-  /** What the parts of the device write to. */
+  /** The log that the device's parts write to. */
   readonly log: Log;
-  /** For what strangers can cause: warnings and errors once a minute. Flushed when the device closes. */
+  /** For messages that strangers can cause: warnings and errors once a minute. Flushed when the device closes. */
   readonly tally: LogTally;
   readonly #under: Log;
-  /** Greatest severity number that is told; null until a level is set. */
+  /** Greatest severity number logged; null until a level is set. */
   #most: number | null = null;
   #callback: DeviceLogCallback | null = null;
 
   constructor(under: Log, clock: Pick<Clock, 'schedule'>) {
     this.#under = under;
     const entries = (Object.keys(SEVERITIES) as LogLevel[]).map((level) => {
-      const write: Log[LogLevel] = (message, fields) => this.#tell(level, message, fields);
+      const write: Log[LogLevel] = (message, fields) => this.#write(level, message, fields);
       return [level, write];
     });
     this.log = Object.fromEntries(entries) as Log;
@@ -70,12 +79,12 @@ export class DeviceLog {
     this.#most = SEVERITIES[level as DeviceLogLevel];
   }
 
-  /** Null takes it away. */
+  /** Null removes it. */
   setCallback(callback: DeviceLogCallback | null): void {
     this.#callback = callback;
   }
 
-  #tell(level: LogLevel, message: string, fields?: Record<string, unknown>): void {
+  #write(level: LogLevel, message: string, fields?: Record<string, unknown>): void {
     const severity = SEVERITIES[level];
     if (severity <= (this.#most ?? LogSeverity.TRACE)) this.#under[level](message, fields);
     if (this.#callback === null || severity > (this.#most ?? LogSeverity.INFO)) return;
@@ -87,7 +96,7 @@ export class DeviceLog {
   }
 }
 
-/** A callback that writes lines to standard output: `2026-01-01T00:00:00.000Z warn text name=value …`. */
+/** Returns a callback that writes lines to standard output: `2026-01-01T00:00:00.000Z warn text name=value …`. */
 export function stdOutCallback(write: (line: string) => unknown = (line) => process.stdout.write(line)): DeviceLogCallback {
   const lines = stderrLog({ level: 'trace', write: (line) => void write(line) });
   return ({ severity, message, fields }) => lines[logSeverityAsString(severity) as DeviceLogLevel](message, { ...fields });

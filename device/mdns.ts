@@ -1,4 +1,4 @@
-/** Announces the device on the local network (PROTOCOL.md §11): one responder for each link. */
+/** Announces the device on the local network (PROTOCOL.md §11): one responder per link. */
 
 import { checkSubtype, type MdnsConflict, Responder, serviceRecords, TxtItems } from '../protocol/discovery/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
@@ -6,23 +6,23 @@ import { MdnsLinks } from '../transport/discovery/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import type { MdnsLink, MdnsNetwork } from '../transport/mdns.ts';
 
-/** A device belongs to no more groups than that. */
+/** Most subtypes of a device. */
 const MAX_SUBTYPES = 32;
-/** Keys that are the device's own. */
+/** Keys reserved for the device itself. */
 const OWN_KEYS = ['productid', 'deviceid'];
-/** TXT key of the friendly name (reference §3). */
+/** TXT key of the friendly name (PROTOCOL.md §11). */
 const FRIENDLY_NAME = 'fn';
 /** Bytes of a TXT item besides `fn=`. */
 const MAX_FRIENDLY_NAME = 252;
 
-/** Whom to announce, and the UDP port of its local socket. */
+/** The ids to announce, and the UDP port of the local socket. */
 export interface Announced {
   readonly productId: string;
   readonly deviceId: string;
   readonly port: number;
 }
 
-/** The device's part in multicast DNS. */
+/** Announces a device by multicast DNS. */
 export class Announcer {
   readonly #environment: Environment;
   readonly #subtypes = new Set<string>();
@@ -50,7 +50,7 @@ export class Announcer {
     this.#subtypes.add(subtype);
   }
 
-  /** Announced at once when it runs. @throws LocalError INVALID_ARGUMENT, STRING_TOO_LONG */
+  /** Announced at once if it runs. @throws LocalError INVALID_ARGUMENT, STRING_TOO_LONG */
   addTxtItem(key: string, value: string): void {
     const name = String(key).toLowerCase();
     if (OWN_KEYS.includes(name)) throw new LocalError('INVALID_ARGUMENT', `the TXT item ${key} is the device's own`);
@@ -58,7 +58,7 @@ export class Announcer {
     this.#republish();
   }
 
-  /** TXT item `fn`, cut to 252 bytes. Announced at once when it runs. */
+  /** Sets the TXT item `fn`, cut to 252 bytes. Announced at once if it runs. */
   setFriendlyName(name: string): void {
     const bytes = new TextEncoder().encode(name);
     let end = Math.min(bytes.length, MAX_FRIENDLY_NAME);
@@ -67,7 +67,7 @@ export class Announcer {
     this.addTxtItem(FRIENDLY_NAME, new TextDecoder().decode(bytes.subarray(0, end)));
   }
 
-  /** Begins to announce, if it is enabled. */
+  /** Starts to announce, if enabled. */
   start({ productId, deviceId, port }: Announced): void {
     if (!this.#enabled) return;
     this.#announced = { productId, deviceId, port };
@@ -84,7 +84,7 @@ export class Announcer {
     this.#links.start();
   }
 
-  /** Takes everything back; resolves when that has left. */
+  /** Withdraws all announcements; resolves when that has been sent. */
   async close(): Promise<void> {
     const links = this.#links;
     this.#links = null;

@@ -1,12 +1,12 @@
-/** What a device can be made with, each by the setter of the same name. */
+/** The constructor options of a device. */
 import { LocalError } from '../protocol/errors/index.ts';
 import type { KeepAliveProfile } from '../protocol/keep-alive/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import type { RendezvousMode, RendezvousOptions } from './rendezvous-options.ts';
 
-/** Everything here can also be given later, by the setter of the same name. */
+/** Each option can also be set later, by the setter of the same name. */
 export interface DeviceOptions {
-  /** Where the device runs; default Node. */
+  /** The environment of the device; default Node. */
   environment?: Environment;
   productId?: string;
   deviceId?: string;
@@ -22,9 +22,9 @@ export interface DeviceOptions {
   appVersion?: string;
   localPort?: number;
   p2pPort?: number;
-  /** False: only reachable straight on the network. */
+  /** False: reachable only directly, without the base station. */
   basestationAttach?: boolean;
-  /** With whom the device looks for direct paths, and what it names for that. Default `anyone`. */
+  /** With which clients the device looks for direct paths, and which addresses it offers. Default `anyone`. */
   rendezvous?: RendezvousMode | RendezvousOptions;
   /** How often the channel to the base station is kept alive; default `balanced`. */
   keepAliveProfile?: KeepAliveProfile;
@@ -49,7 +49,7 @@ interface OptionSetters {
   setKeepAliveProfile(profile: KeepAliveProfile): void;
 }
 
-/** Names of all options; the compiler sees to it that none is missing. */
+/** Names of all options; the compiler checks that none is missing. */
 const NAMES = Object.keys({
   environment: true,
   productId: true,
@@ -70,7 +70,10 @@ const NAMES = Object.keys({
   keepAliveProfile: true,
 } satisfies Record<keyof DeviceOptions, true>);
 
-/** Calls the setter of each option that is given. @throws LocalError INVALID_ARGUMENT for an option that does not exist; as the setters */
+/**
+ * Calls the setter of each given option.
+ * @throws LocalError INVALID_ARGUMENT for an option that does not exist; as the setters
+ */
 export function applyOptions(device: OptionSetters, options: DeviceOptions): void {
   refuseUnknown(options);
   if (options.productId !== undefined) device.setProductId(options.productId);
@@ -91,7 +94,7 @@ export function applyOptions(device: OptionSetters, options: DeviceOptions): voi
   if (options.basestationAttach !== undefined) device.setBasestationAttach(options.basestationAttach);
 }
 
-/** An option with a slip in its name would count as absent. */
+/** A misspelt option would count as absent. */
 function refuseUnknown(options: object): void {
   const unknown = Object.keys(options).find((name) => !NAMES.includes(name));
   if (unknown === undefined) return;

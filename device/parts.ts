@@ -1,4 +1,7 @@
-/** The parts of one device, built and wired together: log, events, authorization, connections, resources, streams, tunnels, passwords, runtime. */
+/**
+ * The parts of one device, built and wired together: log, events, authorization, connections, resources, streams,
+ * tunnels, passwords and runtime.
+ */
 import type { SvcError } from '../protocol/errors/index.ts';
 import { Emitter } from '../transport/emitter.ts';
 import { type Environment, withLog } from '../transport/environment.ts';

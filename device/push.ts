@@ -1,4 +1,4 @@
-/** A push notification to a user of the device, through the base station and the push provider (reference §5.6). */
+/** A push notification to a user of the device, through the base station and the push provider (docs/outbound.md). */
 import { type CoapResponse, Status } from '../protocol/coap/index.ts';
 import { DevicePath, decodePushAnswer, encodePushRequest, type PushAnswer, stationError } from '../protocol/control/index.ts';
 import { type ErrorCode, LocalError, RemoteError } from '../protocol/errors/index.ts';
@@ -10,7 +10,7 @@ const ERRORS: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([
   [Status.GATEWAY_TIMEOUT, 'TIMEOUT'],
 ]);
 
-/** Made by `Device.createPushNotification`; may be sent again. */
+/** Created by `Device.createPushNotification`; can be sent again. */
 export class PushNotification {
   readonly #call: StationCall;
   #projectId: string | null = null;
@@ -32,9 +32,10 @@ export class PushNotification {
   }
 
   /**
-   * Sends it; resolves when the provider has answered, whatever it says. That may take 100 s.
-   * @throws LocalError INVALID_STATE (no project id or payload), OPERATION_IN_PROGRESS, NOT_ATTACHED, STOPPED; RemoteError FORBIDDEN (the base station
-   * has no credential for the project), TOO_MANY_REQUESTS, TIMEOUT, BAD_RESPONSE (no answer of the provider)
+   * Sends it; resolves with the provider's answer, of any status. That may take 100 s.
+   * @throws LocalError INVALID_STATE (no project id or payload), OPERATION_IN_PROGRESS, NOT_ATTACHED, STOPPED;
+   *   RemoteError FORBIDDEN (the base station has no credential for the project), TOO_MANY_REQUESTS, TIMEOUT,
+   *   BAD_RESPONSE (no answer of the provider)
    */
   async send(): Promise<void> {
     if (this.#projectId === null || this.#payload === null)
@@ -44,17 +45,20 @@ export class PushNotification {
     this.#answer = pushAnswer(response);
   }
 
-  /** Ends `send` with STOPPED. The notification may go out all the same. */
+  /** Ends `send` with STOPPED. The notification may still be delivered. */
   stop(): void {
     this.#call.stop();
   }
 
-  /** HTTP status of the provider: 200 sent, 400 bad document, 403 no permission, 404 the token is gone. @throws LocalError INVALID_STATE before an answer */
+  /**
+   * HTTP status of the provider: 200 sent, 400 bad document, 403 no permission, 404 the token is no longer valid.
+   * @throws LocalError INVALID_STATE before an answer
+   */
   getResponseStatusCode(): number {
     return this.#answered().statusCode;
   }
 
-  /** What the provider said, at most 4096 bytes. @throws LocalError INVALID_STATE before an answer */
+  /** The provider's answer, at most 4096 bytes. @throws LocalError INVALID_STATE before an answer */
   getResponseBody(): string {
     return this.#answered().body;
   }

@@ -1,29 +1,38 @@
-/** What a device is told of direct paths: with whom it looks for one, and which addresses it names. */
+/** Options of direct paths: with which clients the device looks for one, and which addresses it offers. */
 import type { SocketAddress } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { parseSocketAddress } from '../transport/address.ts';
 import { isPeerAddress } from '../transport/rendezvous/index.ts';
 
 /**
- * With whom a device looks for a direct path. `anyone`, the default: with every client, but it tells only paired keys the addresses of its
- * interfaces. `paired`: only with paired keys and clients that have proved a password. `off`: with nobody.
+ * With which clients a device looks for a direct path. `anyone`, the default: with every client, but only paired keys
+ * learn the addresses of its interfaces. `paired`: only with paired keys and clients that have proved a password.
+ * `off`: with none.
  */
 export type RendezvousMode = 'anyone' | 'paired' | 'off';
 
-/** How a device takes part; what is left out keeps its default. */
+/** Options of rendezvous; those left out keep their defaults. */
 export interface RendezvousOptions {
   readonly mode?: RendezvousMode;
-  /** False: no 256 sockets and no spraying where a NAT gives out random ports. Default true. */
+  /** False: no 256 sockets and no spraying where a NAT assigns random ports. Default true. */
   readonly hardNat?: boolean;
-  /** Addresses `ip:port` at which the device can be reached from outside besides what it finds out, such as a forwarded port. */
+  /**
+   * Addresses `ip:port` at which the device can be reached from outside, besides those it discovers: for example a
+   * forwarded port.
+   */
   readonly candidates?: readonly string[];
-  /** Names of interfaces whose addresses are no candidates. A check that leaves over one shows its address all the same. */
+  /**
+   * Names of interfaces whose addresses are not offered. A check sent over such an interface still reveals its address.
+   */
   readonly noCandidatesOn?: readonly string[];
-  /** Whether routers are asked to map the device's port: `auto`, the default, by PCP and NAT-PMP; `upnp`: by UPnP as well, which needs a package; `off`. */
+  /**
+   * Whether the device asks routers to map its port: `auto`, the default, by PCP and NAT-PMP; `upnp`: by UPnP as well,
+   * which needs a package; `off`.
+   */
   readonly portMapping?: PortMapping;
 }
 
-/** Which protocols ask a router to map the device's port: `auto` is PCP and NAT-PMP, `upnp` these and UPnP, `off` none. */
+/** Which protocols map the device's port at a router: `auto` is PCP and NAT-PMP, `upnp` these and UPnP, `off` none. */
 export type PortMapping = 'auto' | 'upnp' | 'off';
 
 export const portMappings: readonly PortMapping[] = ['auto', 'upnp', 'off'];
@@ -49,8 +58,8 @@ export const defaultRendezvous: RendezvousSettings = {
 };
 
 /**
- * @throws LocalError INVALID_ARGUMENT for another mode, a value of the wrong type, an address that is not `ip:port`, or of no single host beyond this one, or
- * more than three of them
+ * @throws LocalError INVALID_ARGUMENT for an unknown mode, a value of the wrong type, an address that is not `ip:port`,
+ *   one that does not belong to a single other host, or more than three of them
  */
 export function checkRendezvous(given: RendezvousMode | RendezvousOptions): RendezvousSettings {
   if (typeof given !== 'string' && (typeof given !== 'object' || given === null || Array.isArray(given)))
@@ -78,7 +87,7 @@ function isTexts(value: unknown): boolean {
   return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }
 
-/** A candidate as a person states it: `ip:port`, an IPv6 address in brackets. @throws LocalError INVALID_ARGUMENT */
+/** Parses a stated candidate: `ip:port`, an IPv6 address in brackets. @throws LocalError INVALID_ARGUMENT */
 export function statedCandidate(text: string): SocketAddress {
   const candidate = parseSocketAddress(text);
   if (!isPeerAddress(candidate.address))

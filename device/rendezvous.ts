@@ -1,6 +1,6 @@
 /**
- * Direct paths of a device: with whom it looks for one, which addresses it names, and what becomes of each connection (PROTOCOL.md §6). What is done on the
- * network is `transport/rendezvous/`.
+ * Direct paths of a device: with which clients it looks for one, which addresses it offers, and why a connection is not
+ * direct (PROTOCOL.md §6). `transport/rendezvous/` does the network part.
  */
 import type { CoapReply, RoutedRequest } from '../protocol/coap/index.ts';
 import { ConnectionPath, DevicePath, type SocketAddress } from '../protocol/control/index.ts';
@@ -47,7 +47,7 @@ export interface DeviceRendezvousOptions {
   isKnown(session: Session): boolean;
   /** Host of the base station, null without one. */
   readonly stationName: string | null;
-  /** Made where the settings ask for UPnP. */
+  /** Called where the settings ask for UPnP. */
   upnp(): UpnpMapper;
   /** The channel to the base station, null while there is none. */
   channel(): Session | null;
@@ -91,7 +91,7 @@ export class DeviceRendezvous {
     options.resources.addProtocol('PUT', ConnectionPath.RENDEZVOUS, (request) => this.#responder.update(request));
   }
 
-  /** All that is known of the paths of a client's connection. */
+  /** Reports the paths of a client's connection. */
   report(session: Session, times: PathTimes): PathsReport {
     const facts = this.#responder.facts(session);
     return {
@@ -107,17 +107,20 @@ export class DeviceRendezvous {
     };
   }
 
-  /** The device is attached: routers map its port from now on. */
+  /** Starts port mapping, once the device is attached. */
   attached(): void {
     this.#end.mapPort(this.#station(null));
   }
 
-  /** The channel of an attach is kept alive as its profile says. @param bound numbers of the base station, null for none */
+  /**
+   * Keeps the channel of an attach alive as its profile says.
+   * @param bound limits from the base station, null for none
+   */
   keepAlive(channel: Session, bound: KeepAlive | null): void {
     this.#keepAlive.followChannel(channel, { profile: this.#options.keepAliveProfile, ...(bound !== null && { bound }) });
   }
 
-  /** What has become of the network of the device. */
+  /** Handles a change of the device's network. */
   networkEvent(event: RoamingEvent): void {
     if (event === 'changed' || event === 'reverted') {
       this.#keepAlive.networkChanged();
@@ -129,14 +132,14 @@ export class DeviceRendezvous {
     return stationView(this.#options.channel(), name, ask);
   }
 
-  /** Ends every round, and has the mappings deleted, as far as the routers answer within a second. */
+  /** Ends every round, and deletes the mappings as far as routers answer within a second. */
   async close(): Promise<void> {
     this.#keepAlive.close();
     this.#responder.close();
     await this.#end.close();
   }
 
-  /** What this end knows of it: the client has the word, and says nothing of its reasons. */
+  /** Returns this end's reason: the client decides, and does not say why. */
   #why(session: Session, facts: AttemptFacts | null): NotDirect {
     if (!this.#trustOf(session).isWelcome) return notDirect('DISABLED');
     if (this.#responder.isOngoing(session)) return notDirect('IN_PROGRESS');

@@ -1,25 +1,32 @@
 /**
- * `GET /.well-known/core`: which resources a device has, in the link format (RFC 6690), with a filter in the query (§4.1).
+ * `GET /.well-known/core`: the resources of a device in the link format (RFC 6690), with a filter in the query (§4.1).
  *
- * Listed are the endpoints of the SDK that people and applications use, and the application's resources, but for those that it hides. One with an `action` is
- * listed for a connection that may do that now, method by method. Nothing is said of what a resource holds, and a listing is no refusal: nobody is told of it.
+ * It lists the SDK endpoints that people and applications use, and the application's resources except hidden ones. A
+ * method with an `action` is listed for a connection that may perform the action now. The list says nothing about a
+ * resource's content, and leaving one out is not reported as a refusal.
  *
  *     </thermostat/target>;methods="GET PUT";rt="thermostat.target";obs
  *
- * `methods` is ours. A path with `{name}` segments is marked `templated`: it is no place by itself.
+ * `methods` is our own attribute. A path with `{name}` segments is marked `templated`: it is not an address by itself.
  */
 import { type CoreAttribute, type CoreLink, encodeLinks, filterLinks, formatPath, parsePath } from '../protocol/coap/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 
-/** What the list says of a resource. */
+/** What the list says about a resource. */
 export interface ListedResource {
-  /** Resource types, for machines (RFC 6690 §3.1): one name or several with a blank between them, such as `thermostat.target`. */
+  /**
+   * Resource types, for machines (RFC 6690 §3.1): one or several names separated by a blank, such as
+   * `thermostat.target`.
+   */
   readonly type?: string;
   /** For people. */
   readonly title?: string;
-  /** Who may not do this, as the authorization listener says, does not see the resource in the list. It does not guard the resource: its handler does. */
+  /**
+   * Hides the resource in the list from clients to which the authorization listener denies this action. The handler
+   * must still guard the resource.
+   */
   readonly action?: string;
-  /** Nobody sees it in the list. */
+  /** Never listed. */
   readonly hidden?: boolean;
 }
 
@@ -29,11 +36,15 @@ interface Entry extends ListedResource {
   readonly observable: boolean;
 }
 
-/** What is listed of one device. */
+/** The list of one device. */
 export class ResourceList {
   readonly #entries = new Set<Entry>();
 
-  /** Adds one method of a path. @returns what takes it away @throws LocalError INVALID_ARGUMENT for a type or title that cannot be listed */
+  /**
+   * Adds one method of a path.
+   * @returns the function that removes it
+   * @throws LocalError INVALID_ARGUMENT for a type or title that cannot be listed
+   */
   add(method: string, path: string, { observable = false, ...listed }: ListedResource & { readonly observable?: boolean }): () => void {
     const { type, title } = listed;
     if (type !== undefined && !TYPES.test(type))
@@ -50,8 +61,8 @@ export class ResourceList {
   }
 
   /**
-   * The list as it is for one connection, in the order of paths.
-   * @param allows whether the connection may do an action; asked once for each
+   * Returns the list for one connection, in the order of paths.
+   * @param allows whether the connection may perform an action; asked once for each
    * @param query arguments of the request
    */
   async describe(allows: (action: string) => Promise<boolean>, query: readonly string[]): Promise<string> {
@@ -70,7 +81,7 @@ const TYPES = /^[a-z][a-z0-9.-]*(?: [a-z][a-z0-9.-]*)*$/;
 const MAX_TITLE = 100;
 const TITLE = new RegExp(`^[^\\p{Cc}\\p{Zl}\\p{Zp}\\p{Surrogate}]{1,${MAX_TITLE}}$`, 'u');
 
-/** All methods of a path are one resource: the first that says something of it counts. */
+/** All methods of a path are one resource: the first that states a property counts. */
 function linkOf(path: string, entries: readonly Entry[]): CoreLink {
   const first = (what: 'type' | 'title'): string | undefined => entries.find((entry) => entry[what] !== undefined)?.[what];
   const [type, title] = [first('type'), first('title')];

@@ -1,9 +1,10 @@
 /**
- * The running part of a device: its state from new to closed, its host with two sockets, the channel to the base station, the announcer.
+ * The running part of a device: its state from new to closed, its host with two sockets, the channel to the base
+ * station, the announcer.
  *
  *   new ── start ──▶ starting ──▶ running ── close ──▶ closed          a start that fails leads back to new
  *
- * `Device` is the surface over it. What may be set only before start goes through `setup`.
+ * `Device` is the public surface. Settings that may change only before start go through `setup`.
  */
 import type { CoreOptions } from '../bindings/index.ts';
 import type { CoapResponse } from '../protocol/coap/index.ts';
@@ -34,25 +35,31 @@ const LOCAL_SOCKET = 1;
 /** Streams, above the application's limit, that a client may begin before it is refused (docs/transport.md §2). */
 const STREAM_CREDIT = 64;
 
-/** Client connections that a device has room for at least: a running one may raise its limit to that. They cost nothing until they are used. */
+/**
+ * Least capacity for client connections: a running device may raise its limit up to this. Unused capacity costs
+ * nothing.
+ */
 const MIN_CAPACITY = 1024;
 
-/** One connection of so many is kept for paired keys. */
+/** One in four connections is kept for paired keys. */
 const KEPT = 4;
-/** One connection of so many that are for anyone may be held from one address by keys that are not paired. */
+/** One in two of the other connections may be held from one address by keys that are not paired. */
 const PER_NETWORK = 2;
 
-/** Slots of the core above the limit of client connections: the base station's channel, and clients that are being told "busy". */
+/**
+ * Slots of the core above the limit of client connections: the base station's channel, and clients that get a "busy"
+ * answer.
+ */
 const SPARE_SLOTS = 8;
 
-/** What a device runtime is made of. */
+/** The parts and callbacks of a device runtime. */
 export interface DeviceRuntimeOptions {
   readonly environment: Environment;
   readonly resources: CoapResources;
   readonly streams: StreamListeners;
   readonly connections: Connections;
   readonly onEvent: (event: DeviceEvent, reason: SvcError | null) => void;
-  /** Before the host closes: end what runs over its connections. */
+  /** Called before the host closes: ends what runs over its connections. */
   readonly onClose: () => void;
 }
 
@@ -63,16 +70,16 @@ export class DeviceRuntime {
   readonly #options: DeviceRuntimeOptions;
   readonly #limits: { connections?: number; streams?: number } = {};
   #streamSegments: number | null = null;
-  /** Whether a key is paired; null without access control. */
+  /** Returns the user of a paired key, else null; itself null without access control. */
   #userOf: ((fingerprint: string) => string | null) | null = null;
-  /** Once started: how far the limit of connections may be raised. */
+  /** Once started: the highest limit of connections. */
   #capacity = Number.POSITIVE_INFINITY;
   #state: 'new' | 'starting' | 'running' | 'closed' = 'new';
   #host: Host | null = null;
   #attacher: Attacher | null = null;
   #rendezvous: DeviceRendezvous | null = null;
   #roaming: Roaming | null = null;
-  /** One for all connections. */
+  /** Shared by all connections. */
   readonly #reportPaths: ReportPaths = (session, times) => this.#rendezvous!.report(session, times);
 
   constructor(options: DeviceRuntimeOptions) {
@@ -80,18 +87,18 @@ export class DeviceRuntime {
     this.announcer = new Announcer(options.environment);
   }
 
-  /** The settings, as long as they may be changed. @throws LocalError INVALID_STATE once start has begun */
+  /** Returns the settings while they may be changed. @throws LocalError INVALID_STATE once start has begun */
   setup(): settings.Settings {
     if (this.#state !== 'new') throw new LocalError('INVALID_STATE', 'this can be set only before the device is started');
     return this.settings;
   }
 
-  /** The port in use once started, before that the one set. */
+  /** The port in use once started; before that, the one set. */
   get localPort(): number {
     return this.#host?.sockets[LOCAL_SOCKET]?.port ?? this.settings.localPort;
   }
 
-  /** The port in use once started, before that the one set. */
+  /** The port in use once started; before that, the one set. */
   get p2pPort(): number {
     return this.#host?.sockets[P2P_SOCKET]?.port ?? this.settings.p2pPort;
   }
@@ -119,8 +126,9 @@ export class DeviceRuntime {
   }
 
   /**
-   * A quarter of the connections, rounded down, is kept for keys that are somebody's; other keys have half of the rest, rounded up, from one address.
-   * @param userOf whose a key is; null for nobody's
+   * Keeps a quarter of the connections, rounded down, for paired keys; other keys get half of the rest, rounded up, per
+   * address.
+   * @param userOf returns the user of a key; null for an unpaired key
    */
   keepConnectionsFor(userOf: (fingerprint: string) => string | null): void {
     this.#userOf = userOf;
@@ -133,7 +141,7 @@ export class DeviceRuntime {
   }
 
   limitStreamSegments(limit: number): void {
-    // To the core 0 is no limit, and few are as many as it needs.
+    // To the core 0 means no limit; any small number gives the least that it needs.
     this.#streamSegments = Math.max(1, limit);
     this.#limitHost();
   }
@@ -142,7 +150,7 @@ export class DeviceRuntime {
     return this.#attacher?.attached === true;
   }
 
-  /** The base station has another list of tokens to be told, if it has us. */
+  /** Uploads the changed token list, if attached. */
   tokensChanged(): void {
     this.#attacher?.tokensChanged();
   }
@@ -156,14 +164,14 @@ export class DeviceRuntime {
     else void this.#attacher?.stop();
   }
 
-  /** Asks the base station. @throws NOT_ATTACHED, and as the channel does */
+  /** Sends a request to the base station. @throws NOT_ATTACHED, and as the channel does */
   async ask(request: SessionRequest): Promise<CoapResponse> {
     if (this.#attacher === null) throw new LocalError('NOT_ATTACHED', 'the device is not attached to a base station');
     return this.#attacher.request(request);
   }
 
   /**
-   * Opens the sockets and begins to attach; does not wait for the attach to hold (event ATTACHED).
+   * Opens the sockets and begins to attach, without waiting until attached (event ATTACHED).
    * @throws LocalError INVALID_STATE (key, ids or base station missing, started or closed before); ADDRESS_IN_USE
    */
   async start(): Promise<void> {
@@ -176,14 +184,14 @@ export class DeviceRuntime {
       if (this.#state !== 'starting') return await host.close();
       this.#host = host;
       this.#rendezvous = this.#startRendezvous(host);
-      // The port is the one that was set: forwarded, mapped and opened in firewalls.
+      // Keeps the configured port: it may be forwarded, mapped or opened in firewalls.
       this.#roaming = new Roaming({
         host,
         takesFreshSocket: false,
         onEvent: (event) => this.#networkEvent(event),
         isWaiting: () => this.settings.attach,
       });
-      // What was set while it was being opened.
+      // Applies limits set while the host was opening.
       this.#limitHost();
       this.#state = 'running';
       this.announcer.start({ ...settings.requireIdentity(this.settings), port: this.localPort });
@@ -196,7 +204,10 @@ export class DeviceRuntime {
     }
   }
 
-  /** Detaches, closes all connections and the sockets. The last event is CLOSED. @throws LocalError INVALID_STATE when it does not run */
+  /**
+   * Detaches, closes all connections and the sockets. The last event is CLOSED.
+   * @throws LocalError INVALID_STATE unless it is running
+   */
   async close(): Promise<void> {
     if (this.#state !== 'running' && this.#state !== 'starting') throw new LocalError('INVALID_STATE', 'the device does not run');
     this.#state = 'closed';

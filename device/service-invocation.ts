@@ -1,4 +1,4 @@
-/** An invocation of an HTTP service that the operator of the base station has configured (reference §5.7). */
+/** Invokes an HTTP service that the operator of the base station has configured (docs/outbound.md). */
 import { type CoapResponse, Status } from '../protocol/coap/index.ts';
 import {
   DevicePath,
@@ -12,7 +12,7 @@ import {
 import { LocalError, RemoteError } from '../protocol/errors/index.ts';
 import { StationCall, type StationRequest } from './station-call.ts';
 
-/** Made by `Device.createServiceInvocation`; may be executed again. */
+/** Created by `Device.createServiceInvocation`; can be executed again. */
 export class ServiceInvocation {
   readonly #call: StationCall;
   #serviceId: string | null = null;
@@ -35,8 +35,9 @@ export class ServiceInvocation {
   }
 
   /**
-   * Invokes the service; resolves when it has answered, whatever it says.
-   * @throws LocalError INVALID_STATE (no service id), OPERATION_IN_PROGRESS, NOT_ATTACHED, STOPPED; RemoteError FAILED with the reason
+   * Invokes the service; resolves with its answer, of any status.
+   * @throws LocalError INVALID_STATE (no service id), OPERATION_IN_PROGRESS, NOT_ATTACHED, STOPPED; RemoteError FAILED
+   *   with the reason
    */
   async execute(): Promise<void> {
     if (this.#serviceId === null) throw new LocalError('INVALID_STATE', 'an invocation needs a service id');
@@ -50,7 +51,7 @@ export class ServiceInvocation {
     this.#call.stop();
   }
 
-  /** HTTP status of the service. @throws LocalError INVALID_STATE before an answer, as the other two */
+  /** HTTP status of the service. This and the other two: @throws LocalError INVALID_STATE before an answer */
   getResponseStatusCode(): number {
     return this.#answered().statusCode;
   }

@@ -1,6 +1,6 @@
 /**
- * What a device is told before it starts: identity, names, base station, ports. Each setter checks its value; `Device` decides when they may
- * be called.
+ * Settings of a device before start: identity, names, base station, ports. Each check validates one value;
+ * `DeviceSetup` decides when it may be set.
  */
 import { MAX_APP_TEXT } from '../protocol/control/index.ts';
 import type { CryptoProvider, PrivateKey } from '../protocol/crypto-provider.ts';
@@ -17,7 +17,7 @@ import {
 } from '../transport/station/index.ts';
 import { defaultRendezvous, type RendezvousSettings } from './rendezvous-options.ts';
 
-/** Ports of the specification's systems (reference §5.1). */
+/** Default ports; `setLocalPort` and `setP2pPort` change them. */
 export const DEFAULT_LOCAL_PORT = 5592;
 export const DEFAULT_P2P_PORT = 5593;
 
@@ -47,7 +47,7 @@ export interface Identity {
   readonly key: PrivateKey;
 }
 
-/** @throws LocalError INVALID_STATE when the key or an id is missing; INVALID_ARGUMENT when the ids are too long together */
+/** @throws LocalError INVALID_STATE when the key or an id is missing; INVALID_ARGUMENT for ids too long together */
 export function requireIdentity({ productId, deviceId, identity }: Settings): Identity {
   if (productId === null) throw missing('product id', 'productId');
   if (deviceId === null) throw missing('device id', 'deviceId');
@@ -57,9 +57,10 @@ export function requireIdentity({ productId, deviceId, identity }: Settings): Id
 }
 
 /**
- * The base station, with its pin or to be proved by TLS.
- * @throws LocalError INVALID_STATE when its address is missing; when there are root certificates beside the pin, where they have no effect
- * unless the certificate of a WebSocket must be valid; when there is no pin and the host has no https
+ * Returns the base station, pinned or to be authenticated by TLS.
+ * @throws LocalError INVALID_STATE when its address is missing; when there are root certificates with the pin, where
+ *   they have no effect unless the certificate of a WebSocket must be valid; when there is no pin and the platform has
+ *   no https
  */
 export function requireStation(
   { serverHost, serverPort, serverFingerprint, rootCerts, serverWebSocketUrl, serverWebSocketVerify }: Settings,
@@ -73,7 +74,7 @@ export function requireStation(
     return station;
   }
   if (serverFingerprint !== null && !serverWebSocketVerify)
-    throw new LocalError('INVALID_STATE', 'root certificates have no effect beside the fingerprint of the base station: set one of them');
+    throw new LocalError('INVALID_STATE', 'root certificates have no effect with the fingerprint of the base station: set one of them');
   return { ...station, rootCerts };
 }
 
@@ -97,7 +98,7 @@ export function checkPort(kind: string, port: number): number {
   return port;
 }
 
-/** @throws LocalError INVALID_ARGUMENT for what is no profile */
+/** @throws LocalError INVALID_ARGUMENT for an unknown profile */
 export function checkProfile(profile: KeepAliveProfile): KeepAliveProfile {
   if (!isKeepAliveProfile(profile))
     throw new LocalError('INVALID_ARGUMENT', `the keep-alive profile must be one of ${keepAliveProfiles.join(', ')}`);
@@ -119,7 +120,7 @@ export function checkFingerprint(text: string): string {
 }
 
 /**
- * Host, and port if one is named, of `https://host[:port]` or `host[:port]`, nothing else; an IPv6 address in brackets.
+ * Parses `https://host[:port]` or `host[:port]`, nothing else; an IPv6 address in brackets.
  * @throws LocalError INVALID_ARGUMENT
  */
 export function parseServerUrl(url: string): { host: string; port?: number } {
@@ -131,14 +132,14 @@ export function parseServerUrl(url: string): { host: string; port?: number } {
 
 /**
  * @param text null: none is set
- * @throws LocalError INVALID_ARGUMENT for a URL that is none, or might hold a secret; `verify` of another type, or for `ws://`
+ * @throws LocalError INVALID_ARGUMENT for an invalid URL, or one that might hold a secret; for a `verify` of another
+ *   type, or with `ws://`
  */
 export function checkWebSocket(text: string | null, verify: boolean): Pick<Settings, 'serverWebSocketUrl' | 'serverWebSocketVerify'> {
-  if (typeof verify !== 'boolean')
-    throw new LocalError('INVALID_ARGUMENT', 'whether the certificate of the WebSocket is verified is true or false');
+  if (typeof verify !== 'boolean') throw new LocalError('INVALID_ARGUMENT', 'verify of the WebSocket URL must be true or false');
   const serverWebSocketUrl = text === null ? null : parseWebSocketUrl(text);
   if (verify && serverWebSocketUrl?.startsWith('ws:'))
-    throw new LocalError('INVALID_ARGUMENT', 'a WebSocket of a ws:// URL has no certificate that could be verified: give a wss:// URL');
+    throw new LocalError('INVALID_ARGUMENT', 'a ws:// URL has no certificate to verify: give a wss:// URL');
   if (serverWebSocketUrl !== null || text === null) return { serverWebSocketUrl, serverWebSocketVerify: verify };
   throw new LocalError(
     'INVALID_ARGUMENT',
@@ -146,7 +147,7 @@ export function checkWebSocket(text: string | null, verify: boolean): Pick<Setti
   );
 }
 
-/** @param option by which it is given; there is a setter of the same name */
+/** @param option its name; the setter has the same name */
 function missing(what: string, option: string, otherwise = ''): LocalError {
   const setter = `set${option[0]?.toUpperCase()}${option.slice(1)}`;
   return new LocalError(
@@ -155,7 +156,7 @@ function missing(what: string, option: string, otherwise = ''): LocalError {
   );
 }
 
-/** A private key from PKCS#8 PEM. @throws LocalError INVALID_ARGUMENT */
+/** Imports a private key from PKCS#8 PEM. @throws LocalError INVALID_ARGUMENT */
 export function importPrivateKey(crypto: CryptoProvider, pem: string): PrivateKey {
   const raw = decodePrivateKey(pem);
   const key = crypto.importKey(raw);
@@ -163,7 +164,7 @@ export function importPrivateKey(crypto: CryptoProvider, pem: string): PrivateKe
   return key;
 }
 
-/** A fresh private key as PKCS#8 PEM. */
+/** Returns a fresh private key as PKCS#8 PEM. */
 export function createPrivateKey(crypto: CryptoProvider): string {
   const key = crypto.generateKey();
   const raw = key.export();
@@ -173,7 +174,7 @@ export function createPrivateKey(crypto: CryptoProvider): string {
   return pem;
 }
 
-/** 32 bytes derived from the identity key: the same after every restart (PROTOCOL.md §2, Reset, and §8). */
+/** Derives 32 bytes from the identity key: the same after every restart (PROTOCOL.md §2, Reset, and §8). */
 export function derivedSecret(crypto: Pick<CryptoProvider, 'hmacSha256'>, key: PrivateKey, purpose: string): Uint8Array {
   const raw = key.export();
   const secret = crypto.hmacSha256(raw, new TextEncoder().encode(purpose));

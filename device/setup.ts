@@ -1,6 +1,7 @@
 /**
- * What an application sets about a device: who it is, its base station, its ports, discovery, limits and log. `Device` inherits it. The setters
- * check their values with `settings.ts`; those that take effect at start throw LocalError INVALID_STATE once it has begun.
+ * The setters of a device: identity, base station, ports, discovery, limits and log. `Device` inherits them. Values are
+ * checked by `settings.ts`; a setter that takes effect only at start throws LocalError INVALID_STATE once start has
+ * begun.
  */
 import { checkCertificates, shortFingerprint } from '../protocol/identity/index.ts';
 import { type DeviceLogCallback, stdOutCallback } from './log.ts';
@@ -17,7 +18,7 @@ export abstract class DeviceSetup {
     this.#parts = parts;
   }
 
-  // Who the device is. All of these only before start: LocalError INVALID_STATE.
+  // Identity, base station and ports. Only before start: LocalError INVALID_STATE.
 
   /** @throws LocalError INVALID_ARGUMENT unless 1 to 61 letters, digits, `-` or `_` */
   setProductId(id: string): void {
@@ -29,12 +30,15 @@ export abstract class DeviceSetup {
     this.#parts.runtime.setup().deviceId = settings.checkId('device id', id);
   }
 
-  /** PKCS#8 PEM, as `createPrivateKey` makes it. @throws LocalError INVALID_ARGUMENT */
+  /** PKCS#8 PEM, as returned by `createPrivateKey`. @throws LocalError INVALID_ARGUMENT */
   setPrivateKey(pem: string): void {
     this.#parts.runtime.setup().identity = settings.importPrivateKey(this.#parts.environment.crypto, pem);
   }
 
-  /** A fresh private key as PKCS#8 PEM. It is not set: keep it, and give it to `setPrivateKey` at every start. */
+  /**
+   * Returns a fresh private key as PKCS#8 PEM, without setting it. Store it, and pass it to `setPrivateKey` at every
+   * start.
+   */
   createPrivateKey(): string {
     return settings.createPrivateKey(this.#parts.environment.crypto);
   }
@@ -49,49 +53,71 @@ export abstract class DeviceSetup {
     this.#parts.runtime.setup().appVersion = settings.checkAppText('application version', version);
   }
 
-  /** The base station: `https://host[:port]` or `host[:port]`. Without a port: 4433. @throws LocalError INVALID_ARGUMENT */
+  /**
+   * The base station: `https://host[:port]` or `host[:port]`. Default port 4433.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   setServerUrl(url: string): void {
     const { host, port } = settings.parseServerUrl(url);
     this.#parts.runtime.setup().serverHost = host;
     if (port !== undefined) this.#parts.runtime.settings.serverPort = port;
   }
 
-  /** Port of the base station, if the URL names none: of UDP, and without a fingerprint that of https. @throws LocalError INVALID_ARGUMENT */
+  /**
+   * Port of the base station if the URL names none: for UDP, and without a fingerprint for https.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   setServerPort(port: number): void {
     this.#parts.runtime.setup().serverPort = settings.checkPort('server port', port);
   }
 
-  /** Pin: full hex fingerprint of the base station's key. Without it the base station is proved by TLS. @throws LocalError INVALID_ARGUMENT */
+  /**
+   * Pins the base station's key: its full hex fingerprint. Without it, TLS authenticates the base station.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   setServerFingerprint(fingerprint: string): void {
     this.#parts.runtime.setup().serverFingerprint = settings.checkFingerprint(fingerprint);
   }
 
-  /** PEM: roots that prove a base station without pin, in place of those of the platform. @throws LocalError INVALID_ARGUMENT */
+  /**
+   * Roots that authenticate a base station without pin, instead of the platform's; PEM.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   setRootCerts(pem: string): void {
     this.#parts.runtime.setup().rootCerts = checkCertificates(pem);
   }
 
-  /** Where UDP is silent; null, the default: `/svc/v1` of the base station. @param verify its certificate must be valid @throws LocalError INVALID_ARGUMENT */
+  /**
+   * Sets the WebSocket URL used where UDP is silent; null, the default: `/svc/v1` of the base station.
+   * @param verify its certificate must be valid
+   * @throws LocalError INVALID_ARGUMENT
+   */
   setServerWebSocketUrl(url: string | null, verify = false): void {
     Object.assign(this.#parts.runtime.setup(), settings.checkWebSocket(url, verify));
   }
 
-  /** With whom the device looks for direct paths, and what it names for that; default `anyone`. @throws LocalError INVALID_ARGUMENT */
+  /**
+   * Sets with which clients the device looks for direct paths, and which addresses it offers; default `anyone`.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   setRendezvous(rendezvous: RendezvousMode | RendezvousOptions): void {
     this.#parts.runtime.setup().rendezvous = checkRendezvous(rendezvous);
   }
 
-  /** How often the channel to the base station is kept alive; default `balanced` (docs/paths.md). @throws LocalError INVALID_ARGUMENT */
+  /**
+   * Sets how often the channel to the base station is kept alive; default `balanced` (docs/paths.md).
+   * @throws LocalError INVALID_ARGUMENT
+   */
   setKeepAliveProfile(profile: NonNullable<DeviceOptions['keepAliveProfile']>): void {
     this.#parts.runtime.setup().keepAliveProfile = settings.checkProfile(profile);
   }
 
-  /** UDP port for the local network, 0 = any free one; default 5592. @throws LocalError INVALID_ARGUMENT */
+  /** UDP port for the local network, 0 = any free port; default 5592. @throws LocalError INVALID_ARGUMENT */
   setLocalPort(port: number): void {
     this.#parts.runtime.setup().localPort = settings.checkPort('local port', port);
   }
 
-  /** UDP port towards the base station, 0 = any free one; default 5593. @throws LocalError INVALID_ARGUMENT */
+  /** UDP port towards the base station, 0 = any free port; default 5593. @throws LocalError INVALID_ARGUMENT */
   setP2pPort(port: number): void {
     this.#parts.runtime.setup().p2pPort = settings.checkPort('p2p port', port);
   }
@@ -112,12 +138,12 @@ export abstract class DeviceSetup {
     return this.#parts.runtime.settings.appVersion;
   }
 
-  /** The port in use once started, before that the one set. */
+  /** The port in use once started; before that, the one set. */
   get localPort(): number {
     return this.#parts.runtime.localPort;
   }
 
-  /** The port in use once started, before that the one set. */
+  /** The port in use once started; before that, the one set. */
   get p2pPort(): number {
     return this.#parts.runtime.p2pPort;
   }
@@ -127,90 +153,120 @@ export abstract class DeviceSetup {
     return this.#parts.runtime.fingerprint;
   }
 
-  /** @deprecated The first 16 bytes of it: for people's eyes, never to tell devices apart. @throws as deviceFingerprint */
+  /**
+   * @deprecated The first 16 bytes of it: for display only, never to distinguish devices.
+   * @throws as deviceFingerprint
+   */
   get deviceFingerprintHex(): string {
     return shortFingerprint(this.#parts.runtime.fingerprint);
   }
 
   // Discovery on the local network (PROTOCOL.md §11).
 
-  /** Announces the device by multicast DNS once it is started. Only before start. @throws LocalError INVALID_STATE; NOT_IMPLEMENTED without multicast */
+  /**
+   * Announces the device by multicast DNS once started. Only before start.
+   * @throws LocalError INVALID_STATE; NOT_IMPLEMENTED without multicast
+   */
   enableMdns(): void {
     this.#parts.runtime.setup();
     this.#parts.runtime.announcer.enable();
   }
 
-  /** Clients can look for a subtype alone. Only before start. @throws LocalError INVALID_STATE; INVALID_ARGUMENT unless 1 to 63 characters without `.` */
+  /**
+   * Adds a subtype that clients can search for. Only before start.
+   * @throws LocalError INVALID_STATE; INVALID_ARGUMENT unless 1 to 63 characters without `.`
+   */
   mdnsAddSubtype(subtype: string): void {
     this.#parts.runtime.setup();
     this.#parts.runtime.announcer.addSubtype(subtype);
   }
 
   /**
-   * A text that scanning clients see; the same key, without regard to case, is overwritten. Any time; announced at once.
-   * @throws LocalError INVALID_ARGUMENT (keys are printable ASCII without `=`; not `productid`, `deviceid`); STRING_TOO_LONG: `key=value` over 255 bytes
+   * Sets a TXT item that scanning clients see; a key that differs only in case is replaced. Any time; announced at
+   * once.
+   * @throws LocalError INVALID_ARGUMENT (keys are printable ASCII without `=`; not `productid`, `deviceid`);
+   *   STRING_TOO_LONG: `key=value` over 255 bytes
    */
   mdnsAddTxtItem(key: string, value: string): void {
     this.#parts.runtime.announcer.addTxtItem(key, value);
   }
 
-  // Limits. Any time unless said; lowering one ends nothing that is open.
+  // Limits. Any time unless stated otherwise; lowering one ends nothing that is open.
 
   /**
-   * Client connections at a time, default 64; further clients see DEVICE_INTERNAL_ERROR.
-   * @throws LocalError INVALID_ARGUMENT; INVALID_STATE on a running device above 1,024 and above the limit it was started with
+   * Concurrent client connections, default 64; further clients get DEVICE_INTERNAL_ERROR.
+   * @throws LocalError INVALID_ARGUMENT; INVALID_STATE on a running device above 1,024 and above the limit it was
+   *   started with
    */
   limitConnections(limit: number): void {
     this.#parts.runtime.limitConnections(settings.checkLimit('connections', limit));
   }
 
-  /** Streams open at a time, over all connections; further ones are refused. @throws LocalError INVALID_ARGUMENT */
+  /** Concurrent streams, over all connections; further ones are refused. @throws LocalError INVALID_ARGUMENT */
   limitStreams(limit: number): void {
     this.#parts.runtime.limitStreams(settings.checkLimit('streams', limit));
   }
 
-  /** Stream buffer in units of 256 bytes, at least 128, over all connections; streams wait when it is used up. @throws LocalError INVALID_ARGUMENT */
+  /**
+   * Stream buffer in units of 256 bytes, at least 128, over all connections; streams wait when it is used up.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   limitStreamSegments(limit: number): void {
     this.#parts.runtime.limitStreamSegments(settings.checkLimit('stream segments', limit));
   }
 
-  /** CoAP requests worked on at a time, over all connections; further ones are answered 5.03. @throws LocalError INVALID_ARGUMENT */
+  /**
+   * Concurrent CoAP requests, over all connections; further ones are answered 5.03.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   limitCoapServerRequests(limit: number): void {
     this.#parts.resources.limit = settings.checkLimit('CoAP requests', limit);
   }
 
-  /** Observations of CoAP resources at a time, over all connections, default 1,024; further ones are answered once. @throws LocalError INVALID_ARGUMENT */
+  /**
+   * Concurrent observations of CoAP resources, over all connections, default 1,024; further ones are answered once.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   limitCoapObservations(limit: number): void {
     this.#parts.resources.observers.limit = settings.checkLimit('CoAP observations', limit);
   }
 
-  /** Tunnel connections at a time to all services of a type; further ones are refused. @throws LocalError INVALID_ARGUMENT */
+  /**
+   * Concurrent tunnel connections to all services of a type; further ones are refused.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   limitTcpTunnelConnections(type: string, limit: number): void {
     this.#parts.tunnels.tcp.limit(type, limit);
   }
 
-  /** Flows at a time to all UDP services of a type; further ones are refused. @throws LocalError INVALID_ARGUMENT */
+  /** Concurrent flows to all UDP services of a type; further ones are refused. @throws LocalError INVALID_ARGUMENT */
   limitUdpTunnelFlows(type: string, limit: number): void {
     this.#parts.tunnels.udp.limit(type, limit);
   }
 
-  /** Flows at a time of one client's connection, default 256; further ones are refused. @throws LocalError INVALID_ARGUMENT */
+  /**
+   * Concurrent flows of one client's connection, default 256; further ones are refused.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   limitUdpTunnelFlowsPerConnection(limit: number): void {
     this.#parts.tunnels.udp.limitPerClient(limit);
   }
 
-  // Messages for people. Any time.
-  /** Least severe level that is told: `error`, `warn`, `info` or `trace`; of this device alone. @throws LocalError INVALID_ARGUMENT */
+  // Log messages. Any time.
+  /**
+   * Sets the least severe level logged by this device: `error`, `warn`, `info` or `trace`.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   setLogLevel(level: string): void {
     this.#parts.log.setLevel(level);
   }
 
-  /** Told of each message, beside the environment's log; null takes it away. */
+  /** Receives each message, besides the environment's log; null removes it. */
   setLogCallback(callback: DeviceLogCallback | null): void {
     this.#parts.log.setCallback(callback);
   }
 
-  /** Messages as lines on standard output, in place of another callback. */
+  /** Writes messages as lines to standard output, instead of another callback. */
   setLogStdOutCallback(): void {
     this.#parts.log.setCallback(stdOutCallback());
   }

@@ -1,4 +1,6 @@
-/** One request at a time to the base station, that can be stopped: what push notifications and service invocations share. */
+/**
+ * One request at a time to the base station, which can be stopped. Push notifications and service invocations share it.
+ */
 import type { CoapResponse } from '../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
@@ -35,7 +37,7 @@ export class StationCall {
     }
   }
 
-  /** Ends the request that runs with STOPPED; it may have had its effect. */
+  /** Ends the running request with STOPPED; it may have taken effect. */
   stop(): void {
     this.#running?.abort();
   }

@@ -1,26 +1,29 @@
 /**
- * Stream listeners: which port of the device belongs to whom. A stream to a port without a listener is refused.
+ * Stream listeners: which handler serves which port of the device. A stream to a port without a listener is refused.
  */
 import { LocalError, StreamCode } from '../protocol/errors/index.ts';
 import type { Log } from '../transport/environment.ts';
 import type { IncomingStream, SessionStream } from '../transport/session/index.ts';
 import type { DeviceConnection } from './connections.ts';
 
-/** Ports from here on are given out by the device (reference §6.5). */
+/** The first ephemeral port: the device assigns ports from here on. */
 const FIRST_EPHEMERAL_PORT = 0x8000_0000;
 const LAST_PORT = 0xffff_ffff;
 
-/** A stream a client wants to open. Accept or refuse it within 30 s, later it is reset. */
+/** A stream that a client wants to open. Accept or refuse it within 30 s; later it is reset. */
 export interface DeviceStream {
   readonly port: number;
   readonly connection: DeviceConnection;
-  /** From now on data flows. @throws LocalError STOPPED when the client gave up meanwhile; INVALID_STATE when decided before */
+  /**
+   * Starts the flow of data.
+   * @throws LocalError STOPPED when the client gave up meanwhile; INVALID_STATE when decided before
+   */
   accept(): SessionStream;
   /** The client's open fails with STOPPED. */
   refuse(code?: number): void;
 }
 
-/** An error of a handler that names the code with which its stream is refused. */
+/** An error of a handler that carries the code for refusing its stream. */
 export class StreamRefusal extends Error {
   readonly streamCode: number;
 
@@ -30,14 +33,14 @@ export class StreamRefusal extends Error {
   }
 }
 
-/** Gets every stream to its port; an error ends the stream. */
+/** Receives every stream to its port; an error ends the stream. */
 export type StreamHandler = (stream: DeviceStream) => void | Promise<void>;
 
-/** A port that is listened on. */
+/** A port with its listener. */
 export interface StreamListener {
-  /** The port listened on: the one given, or an ephemeral one (≥ 0x80000000). */
+  /** The given port, or an ephemeral one (≥ 0x80000000). */
   readonly port: number;
-  /** Stops listening; streams that are open go on. */
+  /** Stops listening; open streams continue. */
   close(): void;
 }
 
@@ -63,7 +66,7 @@ export class StreamListeners {
     return { port: chosen, close: () => this.#handlers.get(chosen) === handler && this.#handlers.delete(chosen) };
   }
 
-  /** A stream arrived on a client's session. */
+  /** Passes a stream that arrived on a client's session to its handler. */
   arrived(stream: IncomingStream, connection: DeviceConnection): void {
     const handler = this.#handlers.get(stream.port);
     if (handler === undefined) stream.refuse(StreamCode.STREAM_REFUSED);

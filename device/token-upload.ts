@@ -1,11 +1,11 @@
 /**
- * Keeps the base station's list of server connect tokens the same as the device's, from attach to the end of the channel.
+ * Keeps the base station's list of server connect tokens equal to the device's, from attach to the end of the channel.
  *
- * - The attach carries a digest of the list; a base station that knows it spares the upload.
- * - A change is uploaded at once, further ones after a pause: many changes are one upload, and a quick series of them stays below what a base station
- *   takes in a second.
- * - A refused upload is tried again, after the base station's Max-Age and a back-off. It never ends the channel: those whose tokens the base station has
- *   stay connected.
+ * - The attach carries a digest of the list; a base station that knows it needs no upload.
+ * - A change is uploaded at once, further ones after a pause: several changes share one upload, and a quick series
+ *   stays below the rate that a base station accepts.
+ * - A refused upload is retried after the base station's Max-Age and a back-off. It never ends the channel: clients
+ *   whose tokens the base station has stay connected.
  */
 import {
   type Attached,
@@ -22,7 +22,7 @@ import type { Session } from '../transport/session/index.ts';
 import { Backoff } from '../transport/station/index.ts';
 import type { ServerConnectTokens } from './tokens.ts';
 
-/** Tokens that a base station takes that does not say how many. */
+/** Tokens that a base station accepts if it names no limit. */
 const DEFAULT_MOST = 100;
 /** ms between two uploads. */
 const PAUSE = 250;
@@ -32,7 +32,7 @@ const LONGEST_WAIT = 3_600_000;
 /** What the device shows when it attaches. */
 interface Shown {
   readonly digest: Uint8Array;
-  /** Of the list that the digest is of. */
+  /** Version of the list in the digest. */
   readonly version: number;
 }
 
@@ -45,9 +45,9 @@ export class TokenUpload {
   /** An upload is under way, or the pause after one. */
   #busy = false;
   #endPause = (): void => {};
-  /** A refusal has been logged since the last upload that was taken. */
+  /** A refusal has been logged since the last accepted upload. */
   #logged = false;
-  /** There are tokens without room, and that has been logged. */
+  /** The list is over the base station's limit, and that has been logged. */
   #overfull = false;
 
   constructor(environment: Environment, tokens: ServerConnectTokens) {
@@ -56,28 +56,31 @@ export class TokenUpload {
     this.#backoff = new Backoff(environment.crypto);
   }
 
-  /** For the attach request. */
+  /** Returns the digest for the attach request. */
   show(): Shown {
     const { listed, version } = this.#tokens;
     return { digest: digestOfTokens(listed, this.#environment.crypto), version };
   }
 
-  /** The attach was accepted. Resolves when the base station has the list, or has refused it. @throws as `Session.request` */
+  /**
+   * Handles an accepted attach. Resolves when the base station has the list, or has refused it.
+   * @throws as `Session.request`
+   */
   async attached(session: Session, { version }: Shown, { maxTokens, tokensKnown }: Attached): Promise<void> {
     this.ended();
     this.#session = session;
     this.#tokens.limit(Math.min(maxTokens ?? DEFAULT_MOST, MAX_SCTS));
     this.#logRoom();
-    // When it is not known, an empty list is uploaded too: tokens that the device no longer has must not open the door. A limit that cuts the list makes
-    // another version of it.
+    // If the digest was unknown, an empty list is uploaded too: tokens that the device has removed must stop working. A
+    // limit that cuts the list changes its version.
     this.#tokens.uploadedVersion(tokensKnown ? version : null);
     this.#busy = true;
     const wait = this.#tokens.uploaded ? 0 : await this.#upload(session);
-    // No pause after the attach's own upload: a user who is invited right then can connect at once.
+    // No pause after the attach's own upload, so that a user invited right then can connect at once.
     void this.#continue(session, this.#tokens.uploaded ? 0 : wait);
   }
 
-  /** The list is another. */
+  /** Uploads the changed list. */
   changed(): void {
     this.#logRoom();
     if (this.#session === null || this.#busy) return;
@@ -94,7 +97,8 @@ export class TokenUpload {
   }
 
   /**
-   * Uploads until the base station has the list or the channel ends, which may be before the attach is through: then nobody calls `ended`.
+   * Uploads until the base station has the list or the channel ends. The channel may end before the attach is complete;
+   * then `ended` is not called.
    * @param wait ms before the first upload
    */
   async #continue(session: Session, wait: number): Promise<void> {

@@ -1,21 +1,22 @@
 /**
- * Server connect tokens (SCT): words a client must know to be let through to this device by the base station. They keep strangers from
- * loading the device; they are not authorization.
+ * Server connect tokens (SCT): a client must know one for the base station to connect it to this device. They protect
+ * the device from load by strangers; they are not authorization.
  *
- * The device keeps the list and a version; `token-upload.ts` uploads it and notes which version the base station has. A base station takes so many
- * tokens: the first of the list, which begins with the application's and goes on with those of access control, open pairing's and then its users'
- * from the oldest. Who has one of the others reaches the device locally only.
+ * The device keeps the list and its version; `token-upload.ts` uploads it and notes which version the base station has.
+ * A base station accepts a limited number, from the start of the list: first the application's tokens, then those of
+ * access control, open pairing's and then its users' from the oldest. Clients with any other token reach the device
+ * locally only.
  */
 import { MAX_SCT } from '../protocol/control/index.ts';
 import type { CryptoProvider } from '../protocol/crypto-provider.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 
-/** Of a token we make: 62 characters, so that a byte below 248 = 4 × 62 gives each with the same probability. */
+/** Of the tokens made here: 62 characters, so that a byte below 248 = 4 × 62 gives each with the same probability. */
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const FAIR = 4 * ALPHABET.length;
 const LENGTH = 12;
 
-/** A fresh token: 12 characters of A-Z a-z 0-9, about 71 bits. */
+/** Returns a fresh token: 12 characters of A-Z a-z 0-9, about 71 bits. */
 export function createToken(crypto: CryptoProvider): string {
   let token = '';
   while (token.length < LENGTH) {
@@ -26,47 +27,50 @@ export function createToken(crypto: CryptoProvider): string {
   return token;
 }
 
-/** The application's tokens, and beside them those of access control. */
+/** The application's tokens and those of access control. */
 export class ServerConnectTokens {
   readonly #tokens = new Set<string>();
   #managed: ReadonlySet<string> = new Set();
   #version = 0;
   /** Version that the base station has. A list without tokens counts as known. */
   #uploaded: number | null = 0;
-  /** Tokens that the base station takes; unknown before the first attach. */
+  /** Number of tokens that the base station accepts; unknown before the first attach. */
   #most = Number.POSITIVE_INFINITY;
 
-  /** True when the list has changed. @throws LocalError INVALID_ARGUMENT when empty or over 64 bytes */
+  /** Returns whether the list has changed. @throws LocalError INVALID_ARGUMENT when empty or over 64 bytes */
   add(token: string): boolean {
     const length = new TextEncoder().encode(token).length;
     if (length < 1 || length > MAX_SCT) throw new LocalError('INVALID_ARGUMENT', `a server connect token has 1 to ${MAX_SCT} bytes`);
     return this.#changed(() => this.#tokens.add(token));
   }
 
-  /** True when the list has changed: not, when access control has the token, too. @throws LocalError NOT_FOUND */
+  /**
+   * Returns whether the list has changed: it has not if access control also has the token.
+   * @throws LocalError NOT_FOUND
+   */
   remove(token: string): boolean {
     if (!this.#tokens.has(token)) throw new LocalError('NOT_FOUND', 'the device has no such server connect token');
     return this.#changed(() => this.#tokens.delete(token));
   }
 
-  /** Replaces those of access control. True when the list has changed. */
+  /** Replaces those of access control. Returns whether the list has changed. */
   manage(tokens: readonly string[]): boolean {
     return this.#changed(() => {
       this.#managed = new Set(tokens);
     });
   }
 
-  /** What the base station is to have. */
+  /** The tokens for the base station. */
   get listed(): readonly string[] {
     return this.#all.slice(0, this.#most);
   }
 
-  /** Tokens of the list for which the base station has no room. */
+  /** Tokens beyond the base station's limit. */
   get omitted(): readonly string[] {
     return this.#all.slice(this.#most);
   }
 
-  /** The base station takes that many. */
+  /** Sets the number of tokens that the base station accepts. */
   limit(most: number): void {
     const before = this.listed.length;
     this.#most = most;
@@ -77,17 +81,17 @@ export class ServerConnectTokens {
     return this.#version;
   }
 
-  /** The base station has what was listed at this version; null: what it has is not known. */
+  /** Notes that the base station has the list of this version; null: unknown. */
   uploadedVersion(version: number | null): void {
     this.#uploaded = version;
   }
 
-  /** The base station has what is listed now. */
+  /** Whether the base station has the current list. */
   get uploaded(): boolean {
     return this.#uploaded === this.#version;
   }
 
-  /** The base station has every token. */
+  /** Whether the base station has every token. */
   get synchronized(): boolean {
     return this.uploaded && this.omitted.length === 0;
   }

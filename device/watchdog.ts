@@ -1,4 +1,7 @@
-/** Calls back once when a device is not attached and its attach state has not changed for 10 minutes; any change starts it anew. */
+/**
+ * Calls back once when a device is not attached and its attach state has not changed for 10 minutes; any change
+ * restarts the time.
+ */
 import type { Cancel, Clock } from '../transport/environment.ts';
 
 const LIMIT = 10 * 60_000;
@@ -13,7 +16,7 @@ export class Watchdog {
     this.#bark = bark;
   }
 
-  /** The state changed and is not "attached". */
+  /** The state changed to one other than attached. */
   restart(): void {
     this.stop();
     this.#cancel = this.#clock.schedule(LIMIT, this.#bark);

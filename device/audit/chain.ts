@@ -1,29 +1,31 @@
 /**
- * Walks over lines of an audit log and finds the first that does not stand where it should: the heart of verifying a log and of going on with one.
+ * Checks the lines of an audit log in order and finds the first one out of place. Verification and resuming a log both
+ * rest on it.
  *
- * Each line in turn: it is a canonical entry, the audit key signed it, its number follows, it has the hash of the one before. A log, and each
- * of its segments, begins with an entry that binds (`log-started`, `segment-started`): it names the audit key and the device, so that what
- * follows can be verified when everything before was removed. No IO.
+ * Each line must be a canonical entry, signed by the audit key, with the next number and the hash of the entry before.
+ * A log, and each of its segments, begins with a binding entry (`log-started`, `segment-started`): it names the audit
+ * key and the device, so that the rest can be verified after everything before it was removed. No IO.
  */
 import { type AuditEntry, type AuditHash, type AuditHead, type AuditVerifier, NO_ENTRY, readEntry } from './entry.ts';
 
-/** Entries that bind: Seq 0 of a log, and the first of each further segment. */
+/** Binding entries: Seq 0 of a log, and the first entry of each further segment. */
 export const LOG_STARTED = 'log-started';
 export const SEGMENT_STARTED = 'segment-started';
-/** The device has other ids or another key from here on. */
+/** From here on the device has other ids or another key. */
 export const IDENTITY_CHANGED = 'identity-changed';
 
-/** One file of a log as it is, in the order of the names. */
+/** One file of a log, unparsed. Files come in the order of their names. */
 export interface AuditFile {
   readonly name: string;
   readonly bytes: Uint8Array;
 }
 
 /**
- * Why a log is broken: `malformed` no entry in canonical form; `bad-signature` changed, or not written by this device; `bad-hash` does not have the
- * hash of the entry before; `missing-entries` removed, at the place or before the first; `reordered`; `duplicated` a number twice;
- * `wrong-key` another audit key than expected, or another within the log; `truncated` the last line is torn, or the log ends before an entry that is
- * remembered; `other-history` the remembered entry is another.
+ * Why a log is broken: `malformed` no entry in canonical form; `bad-signature` changed, or not written by this device;
+ * `bad-hash` does not have the hash of the entry before; `missing-entries` removed, here or before the first;
+ * `reordered`; `duplicated` a number twice; `wrong-key` another audit key than expected, or another within the log;
+ * `truncated` the last line is torn, or the log ends before the expected entry; `other-history` the expected entry
+ * differs.
  */
 export type AuditFault =
   | 'malformed'
@@ -36,17 +38,17 @@ export type AuditFault =
   | 'truncated'
   | 'other-history';
 
-/** Where a log is broken first. */
+/** The first break in a log. */
 export interface AuditBreak {
   readonly reason: AuditFault;
-  /** Number the entry has, or should have where it cannot be read. */
+  /** Number the entry has, or should have if it cannot be parsed. */
   readonly seq: number;
   readonly file: string;
-  /** In the file, from 1. */
+  /** Line in the file, from 1. */
   readonly line: number;
 }
 
-/** Of which device a log is, as its latest entry about that says. */
+/** The device a log belongs to, as its latest binding entry says. */
 export interface AuditBinding {
   readonly publicKey: string;
   readonly productId: string;
@@ -57,20 +59,20 @@ export interface AuditBinding {
 /** A chain without a fault. */
 export interface SoundChain {
   readonly entries: number;
-  /** Seq of the first. */
+  /** Seq of the first entry. */
   readonly first: number;
   readonly head: AuditHead;
   readonly binding: AuditBinding;
-  /** Everything before this Seq was removed by rotation, says the last segment. */
+  /** Rotation removed everything before this Seq, as the last segment says. */
   readonly firstKept: number;
 }
 
 export interface ChainOptions {
-  /** The audit key; without it the one the first entry names. */
+  /** The audit key; default the one named by the first entry. */
   readonly publicKey?: string;
-  /** Told of each entry that is in its place. */
+  /** Called for each entry in its place. */
   readonly onEntry?: (entry: AuditEntry, hash: string) => void;
-  /** Which signatures are checked, default all. The last one says who wrote all that it has the hash of. */
+  /** Which signatures to check, default all. The last one vouches for everything before it, through the hashes. */
   readonly signatures?: 'all' | 'last';
 }
 
@@ -79,7 +81,7 @@ interface Line {
   readonly file: string;
   readonly number: number;
   readonly bytes: Uint8Array;
-  /** Without a line feed. */
+  /** The line feed is missing. */
   readonly torn: boolean;
   /** Nothing follows in any file. */
   readonly last: boolean;
@@ -87,13 +89,13 @@ interface Line {
 
 type Crypto = AuditHash & AuditVerifier;
 
-/** @param files not empty in all */
+/** @param files at least one of them not empty */
 export function checkChain(files: readonly AuditFile[], crypto: Crypto, options: ChainOptions = {}): SoundChain | AuditBreak {
   return new Walk(linesOf(files), crypto, options).run();
 }
 
 class Walk {
-  /** Those that are still to come. */
+  /** Lines not yet checked. */
   readonly #lines: Iterable<Line>;
   readonly #crypto: Crypto;
   readonly #options: ChainOptions;
@@ -132,7 +134,7 @@ class Walk {
     const { entry, signed } = read;
     const binds = entry.Event === LOG_STARTED || entry.Event === SEGMENT_STARTED;
     if (binds) this.#key ??= String(entry.AuditKey);
-    // Without a key nothing can be said but that the beginning is not here.
+    // Without a key, all that can be said is that the beginning is missing.
     if (this.#key === undefined) return this.#outOfPlace(entry.Seq);
     if (binds && entry.AuditKey !== this.#key) return 'wrong-key';
     const checked = this.#options.signatures !== 'last' || last;
@@ -160,7 +162,7 @@ class Walk {
     return Prev === head.hash ? undefined : 'bad-hash';
   }
 
-  /** What comes later tells whether the entry that should stand here is gone or only elsewhere. */
+  /** Later lines show whether the missing entry is gone or only misplaced. */
   #outOfPlace(seq: number): AuditFault {
     if (this.#head !== null && seq <= this.#head.seq) return seq < this.#first ? 'reordered' : 'duplicated';
     for (const { bytes } of this.#lines) {
@@ -181,7 +183,7 @@ class Walk {
   }
 }
 
-/** The entries of a file that are some, whatever their signature. */
+/** Returns the lines of a file that parse as entries, whatever their signature. */
 export function entriesOf(file: AuditFile): AuditEntry[] {
   const entries: AuditEntry[] = [];
   for (const { bytes } of linesOf([file])) {
@@ -193,7 +195,7 @@ export function entriesOf(file: AuditFile): AuditEntry[] {
 
 const LINE_FEED = 10;
 
-/** One at a time: a file of nothing but line feeds is not to become as many objects. */
+/** Yields one line at a time: a file of nothing but line feeds must not become as many objects. */
 function* linesOf(files: readonly AuditFile[]): Generator<Line, void> {
   const written = files.filter(({ bytes }) => bytes.length > 0);
   for (const file of written) {
@@ -209,8 +211,9 @@ function* linesOf(files: readonly AuditFile[]): Generator<Line, void> {
 }
 
 /**
- * How many bytes of a segment a crash left whole: all up to a line without line feed, or up to one with a zero byte, which some file systems
- * leave where data was on its way when the power failed. No entry has one.
+ * Returns how many bytes of a segment a crash left whole: everything before a line without line feed, or before a line
+ * with a zero byte. Some file systems leave zeros where data was being written when power failed. No entry contains a
+ * zero byte.
  */
 export function wholeLength(bytes: Uint8Array): number {
   const zero = bytes.indexOf(0);

@@ -1,4 +1,7 @@
-/** What a running device has written into its audit log: starts and stops, refusals by name of the user, and every change of access control. */
+/**
+ * Records a running device in its audit log: starts and stops, refusals with the user's name, and every change of
+ * access control.
+ */
 import { VERSION } from '../../protocol/records/index.ts';
 import type { DeviceEvent } from '../events.ts';
 import { type Caller, callerOf, type Denial } from '../iam/caller.ts';
@@ -7,8 +10,8 @@ import type { PasswordFailure } from '../password/service.ts';
 import { auditIam } from './iam.ts';
 import type { AuditLog, AuditSubject } from './log.ts';
 
-/** Events that say somebody may have tampered with device or base station. The others are everyday life. */
-const TOLD: ReadonlySet<DeviceEvent> = new Set([
+/** Events that hint at tampering with the device or base station. The others are routine. */
+const RECORDED: ReadonlySet<DeviceEvent> = new Set([
   'UNKNOWN_FINGERPRINT',
   'WRONG_PRODUCT_ID',
   'WRONG_DEVICE_ID',
@@ -16,7 +19,7 @@ const TOLD: ReadonlySet<DeviceEvent> = new Set([
   'PLATFORM_FAILURE',
 ]);
 
-/** Never throws: what cannot be written is told by the log of the device, and counted in the audit log. */
+/** Never throws: the device log reports entries that cannot be written, and the audit log counts them. */
 export class DeviceAudit {
   readonly #log: AuditLog;
   #iam: Iam | null = null;
@@ -27,19 +30,19 @@ export class DeviceAudit {
     this.#log = log;
   }
 
-  /** Has the changes of access control written from now on, and refusals with the names of its users. */
+  /** Records all further changes of access control, and the names of its users in refusals. */
   follow(iam: Iam): void {
     this.#iam = iam;
     this.#stopIam = auditIam(iam, this.#log);
   }
 
-  /** Resolves when the start is on the disk, or cannot be. One that was stopped meanwhile is none. */
+  /** Resolves when the start is on disk, or cannot be written. Records nothing if the device was stopped meanwhile. */
   async started({ appName, appVersion }: { readonly appName: string | null; readonly appVersion: string | null }): Promise<void> {
     if (!this.#stopped)
       await this.#append('device-started', { SvcVersion: VERSION, AppName: appName ?? undefined, AppVersion: appVersion ?? undefined });
   }
 
-  /** The same for the stop; nothing is written afterwards. */
+  /** Records the stop likewise; nothing is written afterwards. */
   async stopped(): Promise<void> {
     this.#stopped = true;
     this.#stopIam?.();
@@ -56,7 +59,7 @@ export class DeviceAudit {
   }
 
   deviceEvent(event: DeviceEvent): void {
-    if (TOLD.has(event)) this.#log.deviceEvent(event);
+    if (RECORDED.has(event)) this.#log.deviceEvent(event);
   }
 
   #subject(caller: Caller): AuditSubject {

@@ -1,22 +1,24 @@
 /**
- * An entry of the audit log and its one line of text (docs/audit.md): which members it has, in which order, and what of it is signed and hashed.
+ * An entry of the audit log and its line of text (docs/audit.md): its members, their order, and what is signed and
+ * hashed.
  *
  *     {"Seq":7,"Time":"2026-01-02T03:04:05.678Z","Event":"paired",…,"Prev":"<64 hex>","Sig":"<128 hex>"}
  *
- * The line is canonical: exactly what JSON.stringify makes of it, so every entry has one form. The signature is over the line without its Sig member,
- * the hash over the whole line; the line feed belongs to neither. Nothing here reads a clock, a file or a key.
+ * The line is canonical: exactly what JSON.stringify returns, so every entry has one form. The signature covers the
+ * line without its Sig member, the hash covers the whole line; neither covers the line feed. No clock, file or key is
+ * used here.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 
 export type AuditScalar = string | number | boolean | undefined;
 
-/** What an entry says besides its frame; members that are undefined are left out. */
+/** The members of an entry besides its frame; undefined ones are left out. */
 export type AuditDetails = Readonly<Record<string, AuditScalar | Readonly<Record<string, AuditScalar>>>>;
 
 export interface AuditEntry {
   /** From 0, without gaps. */
   readonly Seq: number;
-  /** Wall time of the device, ISO 8601 UTC with milliseconds. It may jump; Seq tells the order. */
+  /** Wall time of the device, ISO 8601 UTC with milliseconds. It may jump; Seq gives the order. */
   readonly Time: string;
   readonly Event: string;
   /** Hash of the entry before, zeros in entry 0. */
@@ -25,7 +27,7 @@ export interface AuditEntry {
   readonly [detail: string]: unknown;
 }
 
-/** Primitives, so that this folder's rules need no host. Everything textual is lowercase hex. */
+/** Primitives, passed in to keep this folder free of platform code. All text is lowercase hex. */
 export interface AuditHash {
   /** SHA-256. */
   hash(bytes: Uint8Array): string;
@@ -37,11 +39,11 @@ export interface AuditSigner {
   sign(bytes: Uint8Array): string;
 }
 export interface AuditVerifier {
-  /** False also for a key or signature that is none. */
+  /** Also false for a malformed key or signature. */
   verify(publicKey: string, bytes: Uint8Array, signature: string): boolean;
 }
 
-/** The last entry of a log: who remembers it elsewhere sees that entries are missing at the end. */
+/** The last entry of a log. Remembered elsewhere, it shows when entries are missing at the end. */
 export interface AuditHead {
   readonly seq: number;
   readonly hash: string;
@@ -49,9 +51,9 @@ export interface AuditHead {
 
 /** Bytes of a line, line feed included. */
 export const MAX_LINE = 8192;
-/** At most what an entry has besides its details: Seq, Time, Event, Prev and Sig. */
+/** Most bytes that an entry has besides its details: Seq, Time, Event, Prev and Sig. */
 const FRAME_BYTES = 400;
-/** Characters of a text, and of names and texts of a nested object. Longer ones are cut and end with "…". */
+/** Characters of a text, and of names and texts in a nested object. Longer ones are cut and end with "…". */
 const MAX_TEXT = 128;
 const MAX_NESTED_TEXT = 64;
 /** Members of a nested object; further ones are left out. */
@@ -68,7 +70,7 @@ const SIGNED = /^(\{"Seq":.*),"Sig":"([0-9a-f]{128})"\}$/s;
 const text = new TextEncoder();
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** An entry that is ready to be written: `checkEntry` made its details. */
+/** An entry ready to be written: `checkEntry` made its details. */
 export interface AuditDraft {
   /** Unix milliseconds. */
   readonly time: number;
@@ -77,8 +79,8 @@ export interface AuditDraft {
 }
 
 /**
- * The details as they can be written: long texts cut, large nested objects too.
- * @throws LocalError INVALID_ARGUMENT for names that are none, numbers that are not whole, and more than an entry holds
+ * Returns the details as they can be written, with long texts and large nested objects cut.
+ * @throws LocalError INVALID_ARGUMENT for an invalid name, a number that is not whole, or more than an entry holds
  */
 export function checkEntry(event: string, details: AuditDetails): AuditDetails {
   if (!EVENT.test(event)) throw new LocalError('INVALID_ARGUMENT', 'an audit event is named by 1 to 32 of a-z, 0-9 and "-"');
@@ -92,7 +94,7 @@ export function checkEntry(event: string, details: AuditDetails): AuditDetails {
   return bounded;
 }
 
-/** The line, without line feed, that follows `head`, and the head it leads to. */
+/** Returns the line that follows `head`, without line feed, and the new head. */
 export function sealEntry(
   head: AuditHead | null,
   { time, event, details }: AuditDraft,
@@ -105,7 +107,9 @@ export function sealEntry(
   return { line, head: { seq, hash: crypto.hash(line) } };
 }
 
-/** A line without its line feed, taken apart; null when it is not the canonical form of an entry. Says nothing about signature and chain. */
+/**
+ * Parses a line without its line feed; null unless it is an entry in canonical form. Does not check signature or chain.
+ */
 export function readEntry(bytes: Uint8Array): { readonly entry: AuditEntry; readonly signed: Uint8Array } | null {
   const line = bytes.length < MAX_LINE ? decode(bytes) : '';
   const [, body, signature] = SIGNED.exec(line) ?? [];
@@ -118,7 +122,7 @@ export function readEntry(bytes: Uint8Array): { readonly entry: AuditEntry; read
   return framed && sound && /^[0-9a-f]{64}$/.test(entry.Prev) ? { entry, signed: text.encode(`${body}}`) } : null;
 }
 
-/** What is not UTF-8 becomes what no entry is. */
+/** Invalid UTF-8 becomes text that is no entry. */
 function decode(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
@@ -148,7 +152,7 @@ function scalar(value: AuditScalar, longest: number): AuditScalar {
   return typeof value === 'string' ? cut(value, longest) : value;
 }
 
-/** Counted in code points, so that no character is cut in two. */
+/** Counts code points, so that no character is cut in two. */
 function cut(value: string, longest: number): string {
   if (value.length <= longest) return value;
   const characters = Array.from(value.slice(0, 2 * longest));

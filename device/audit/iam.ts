@@ -1,4 +1,7 @@
-/** Which changes of access control become which entries of the audit log. Passwords, tokens and push registrations are named, never told. */
+/**
+ * Maps changes of access control to entries of the audit log. Entries name passwords, tokens and push registrations,
+ * but never contain them.
+ */
 import type { ChangeAuthor, Iam, IamChange } from '../iam/index.ts';
 import type { AuditDetails } from './entry.ts';
 import { type AuditLog, subjectDetails } from './log.ts';
@@ -10,8 +13,8 @@ export interface AuditEvent {
 }
 
 /**
- * Has every change written: `iam.update` resolves when its entries are on the disk. Returns the function that ends it.
- * A change whose entry cannot be written counts all the same; the log says later how many entries were lost.
+ * Records every change: `iam.update` resolves when its entries are on disk. Returns the function that ends it.
+ * A change whose entry cannot be written still counts; the log later says how many entries were lost.
  */
 export function auditIam(iam: Iam, log: AuditLog): () => void {
   return iam.record(async (changes) => {
@@ -20,7 +23,7 @@ export function auditIam(iam: Iam, log: AuditLog): () => void {
   });
 }
 
-/** The entries of a change, in order. */
+/** Returns the entries of a change, in order. */
 export function auditEvents(change: IamChange): AuditEvent[] {
   const by = authorDetails(change.by);
   return eventsOf(change).map(({ event, details }) => ({ event, details: { ...details, ...by } }));
@@ -66,7 +69,7 @@ function userEvents({ username, setting, previous, user }: Extract<IamChange, { 
 type Key = IamChangeKeys[number];
 type IamChangeKeys = Extract<IamChange, { kind: 'user-created' }>['user']['fingerprints'];
 
-/** Those of `all` that are not in `from`. */
+/** Returns the keys of `all` that are not in `from`. */
 function missing(from: IamChangeKeys, all: IamChangeKeys): Key[] {
   const there = new Set(from.map(({ fingerprint }) => fingerprint));
   return all.filter(({ fingerprint }) => !there.has(fingerprint));

@@ -1,8 +1,9 @@
 /**
- * The chain on the disk: where it goes on after a start, and how it goes from segment to segment.
+ * The chain on disk: where it resumes after a start, and how it moves from segment to segment.
  *
- * A start reads the newest segment, checks its chain and the signature of its last entry, removes what a crash tore, and says so in an entry. When a segment
- * is full, the next one begins with an entry that binds anew and says which segments are kept; only then the oldest are removed.
+ * A start reads the newest segment, checks its chain and the signature of its last entry, and removes what a crash
+ * tore, with an entry that says so. When a segment is full, the next one begins with a binding entry that names the
+ * segments kept; only then are the oldest removed.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import { checkChain, IDENTITY_CHANGED, LOG_STARTED, SEGMENT_STARTED, type SoundChain, wholeLength } from './chain.ts';
@@ -10,7 +11,7 @@ import { type AuditDetails, type AuditDraft, type AuditHead, type AuditSigner, c
 import { auditHash, auditVerifier } from './signing.ts';
 import { AuditStore, openAuditKey } from './store.ts';
 
-/** Who the device is. */
+/** Identity of the device. */
 export interface AuditIdentity {
   readonly productId: string;
   readonly deviceId: string;
@@ -20,24 +21,24 @@ export interface AuditIdentity {
 
 export interface JournalOptions {
   readonly identity: AuditIdentity;
-  /** Bytes of a segment, from 32 KiB; default 1 MiB. */
+  /** Bytes of a segment, at least 32 KiB; default 1 MiB. */
   readonly segmentBytes?: number;
-  /** Bytes of all segments, at least two of them; default 16 MiB. While a segment begins there is one entry more. */
+  /** Bytes of all segments, at least two segments; default 16 MiB. One entry more while a segment begins. */
   readonly maxBytes?: number;
-  /** Unix milliseconds, for entries of the journal's own. */
+  /** Unix milliseconds, for the journal's own entries. */
   readonly time: () => number;
 }
 
-/** Where a log goes on. */
+/** Where a log resumes. */
 interface Resumed {
   /** Null: there is no entry. */
   readonly chain: SoundChain | null;
-  /** What was torn at the end, and is removed. */
+  /** Torn bytes at the end, to be removed. */
   readonly torn: Uint8Array;
 }
 
 const VERSION = 1;
-/** Bytes written at once, and the most that a crash can tear. */
+/** Bytes per write, and the most that a crash can tear. */
 const MAX_BATCH = 64 * 1024;
 const DEFAULT_SEGMENT = 1024 * 1024;
 const DEFAULT_SEGMENTS = 16;
@@ -79,15 +80,15 @@ export class Journal {
     return this.#crypto.publicKey;
   }
 
-  /** The last entry on the disk. */
+  /** The last entry on disk. */
   get head(): AuditHead {
     return this.#head!;
   }
 
   /**
-   * Writes as many of the entries as go into one write, at least one; they are on the disk when it resolves with their number, and none of them when it
-   * rejects.
-   * @throws LocalError FAILED; INVALID_STATE when somebody else has written to the log
+   * Writes as many entries as fit one write, at least one. Resolves with their number once they are on disk; when it
+   * rejects, none of them is.
+   * @throws LocalError FAILED; INVALID_STATE when another process has written to the log
    */
   async write(drafts: readonly AuditDraft[]): Promise<number> {
     if (this.#store.size + MAX_LINE > this.#segmentBytes) await this.#beginSegment();
@@ -122,7 +123,7 @@ export class Journal {
     return binding.productId === ProductId && binding.deviceId === DeviceId && binding.fingerprint === DeviceFingerprint;
   }
 
-  /** What binds goes to the disk first, then goes what it says is not kept. */
+  /** Writes the binding entry first, then removes the segments that it no longer keeps. */
   async #beginSegment(): Promise<void> {
     const seq = this.#head === null ? 0 : this.#head.seq + 1;
     const firstKept = this.#firstKept() ?? seq;
@@ -134,7 +135,7 @@ export class Journal {
     await this.#store.removeBefore(firstKept);
   }
 
-  /** Seq of the oldest segment for which there is room beside a new one. */
+  /** Seq of the oldest segment that fits beside a new one. */
   #firstKept(): number | undefined {
     let room = this.#maxBytes - this.#segmentBytes;
     let kept: number | undefined;
@@ -151,7 +152,7 @@ export class Journal {
   }
 }
 
-/** Lines that follow each other, before they are written. */
+/** Consecutive lines, before they are written. */
 class Lines {
   readonly #lines: Uint8Array[] = [];
   readonly #crypto: AuditSigner & typeof auditHash;
@@ -186,7 +187,10 @@ class Lines {
   }
 }
 
-/** Finds where the log goes on, and removes what a crash tore. @throws LocalError PARSE when it is broken otherwise, and then changes nothing */
+/**
+ * Finds where the log resumes, and removes what a crash tore.
+ * @throws LocalError PARSE when it is broken otherwise; nothing is changed then
+ */
 async function resume(store: AuditStore, publicKey: string): Promise<Resumed> {
   const torn: Uint8Array[] = [];
   const cuts: number[] = [];

@@ -1,15 +1,19 @@
 /**
- * Keeps strangers from filling the log, or from pushing out by rotation what it holds: how many refusals of one kind and one class of caller are
- * written, 20 in a minute and 200 in a day. The others are counted, and the count is written once an hour. No clock of its own.
+ * Limits the refusals written per kind and class of caller to 20 a minute and 200 a day, so that strangers can neither
+ * fill the log nor rotate its entries out. Further ones are counted, and the count is written once an hour. No clock of
+ * its own.
  */
 import { TokenBucket } from '../../protocol/token-bucket.ts';
 
-/** Who was refused: a user, a stranger near by, a stranger from afar; or the device itself. No class takes anything from another. */
+/**
+ * The class of the refused caller: a user, a local stranger, a remote stranger, or the device itself. Each class has
+ * its own budget.
+ */
 export type CallerClass = 'paired' | 'local' | 'remote' | 'device';
 
-/** Refusals that were counted and not written. */
+/** Refusals that were counted but not written. */
 export interface Suppressed {
-  /** Event that was left out. */
+  /** The event left out. */
   readonly event: string;
   readonly callerClass: CallerClass;
   readonly count: number;
@@ -31,7 +35,11 @@ interface Count {
 export class RefusalLimiter {
   readonly #counts = new Map<string, Count>();
 
-  /** Whether this one is written; if not it is counted. @param event one of few @param now ms, monotonic */
+  /**
+   * Returns whether to write this one; otherwise counts it.
+   * @param event from a small fixed set
+   * @param now ms, monotonic
+   */
   admit(event: string, callerClass: CallerClass, now: number): boolean {
     const count = this.#count(event, callerClass);
     const admitted = count.day.wait(1, now) === 0 && count.minute.take(1, now) && count.day.take(1, now);
@@ -39,7 +47,7 @@ export class RefusalLimiter {
     return admitted;
   }
 
-  /** What was counted since the last call. */
+  /** Returns and resets the counts since the last call. */
   takeSuppressed(): Suppressed[] {
     const taken: Suppressed[] = [];
     for (const count of this.#counts.values()) {

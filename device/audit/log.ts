@@ -1,9 +1,10 @@
 /**
- * The audit log of a running device: takes what happened and has it written (docs/audit.md).
+ * The audit log of a running device: queues entries and writes them (docs/audit.md).
  *
- * Theory of operation. Entries wait in one queue, in the order they came; whoever waits for one is answered when it is on the disk, and entries that
- * wait together share a write. Refusals are nobody's to wait for: they are rate-limited, and written within a second. When a write fails, all that
- * waits is lost, who waits is told, and the next write begins with an entry that says how many there were.
+ * Theory of operation. Entries wait in one queue, in order of arrival; each waiting caller is answered when its entry
+ * is on disk, and entries that wait together share a write. No caller waits for refusals: they are rate-limited, and
+ * written within a second. When a write fails, all queued entries are lost, their callers get the error, and the next
+ * write begins with an entry that says how many were lost.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import { type Cancel, type Clock, type Log, silentLog } from '../../transport/environment.ts';
@@ -12,18 +13,18 @@ import { type AuditIdentity, JOURNAL_EVENTS, Journal } from './journal.ts';
 import { type CallerClass, RefusalLimiter } from './limiter.ts';
 
 export interface AuditLogOptions {
-  /** Who the device is. */
+  /** Identity of the device. */
   readonly identity: AuditIdentity;
   /** `environment.clock` of the device. */
   readonly clock: Pick<Clock, 'now' | 'wallTime' | 'schedule'>;
   readonly log?: Log;
-  /** Bytes of a segment, from 32 KiB; default 1 MiB. */
+  /** Bytes of a segment, at least 32 KiB; default 1 MiB. */
   readonly segmentBytes?: number;
-  /** Bytes of all segments, at least two of them; default 16 segments. While a segment begins there is one entry more. */
+  /** Bytes of all segments, at least two segments; default 16 segments. One entry more while a segment begins. */
   readonly maxBytes?: number;
 }
 
-/** Who was refused something, as far as it is known. */
+/** The refused caller, as far as it is known. */
 export interface AuditSubject {
   /** Full hex fingerprint of the client's key. */
   readonly fingerprint: string;
@@ -32,9 +33,12 @@ export interface AuditSubject {
   readonly username?: string;
 }
 
-/** A password that was not accepted. */
+/** A rejected password. */
 export interface FailedPassword {
-  /** The user whose password was tried, '' for open pairing. Leave out a name the device does not know: people type passwords into the wrong field. */
+  /**
+   * The user whose password was tried, '' for open pairing. Leave out a name the device does not know: people type
+   * passwords into the wrong field.
+   */
   readonly username?: string;
   readonly reason: 'wrong' | 'throttled';
 }
@@ -44,9 +48,9 @@ interface Waiting extends AuditDraft {
   readonly reject: (error: unknown) => void;
 }
 
-/** ms from a refusal to its write, at most. */
+/** Longest time from a refusal to its write, ms. */
 const LAZY = 1000;
-/** ms from the first refusal that is only counted to the entry with the count. */
+/** Time from the first refusal that is only counted to the entry with the count, ms. */
 const SUMMARY = 3_600_000;
 const LOST = 'entries-lost';
 const SUPPRESSED = 'suppressed';
@@ -56,14 +60,14 @@ export class AuditLog {
   readonly #log: Log;
   readonly #journal: Journal;
   readonly #limiter = new RefusalLimiter();
-  /** In order; all of it is being written while there is work. */
+  /** In order; all of it is written while `#work` runs. */
   #queue: Waiting[] = [];
-  /** In order, after the queue: goes there when somebody waits or time has passed. */
+  /** In order, after the queue: joins the queue when a caller waits or the time has passed. */
   #lazy: Waiting[] = [];
   #lazyTimer: Cancel | null = null;
   #summaryTimer: Cancel | null = null;
   #lost = 0;
-  /** Ends when nothing waits any more. */
+  /** Settles when nothing waits any longer. */
   #work: Promise<void> | null = null;
   #open = true;
 
@@ -74,27 +78,28 @@ export class AuditLog {
   }
 
   /**
-   * Goes on with the log of a device's directory, or begins it and makes its key. What a crash tore at the end is removed, and an entry says so. Only one
-   * process may have a log open.
-   * @throws LocalError PARSE when log or key are broken, NOT_FOUND when the key is missing: nothing is changed then; FAILED; INVALID_ARGUMENT
+   * Resumes the log in a device's directory, or begins one and creates its key. Removes what a crash tore at the end,
+   * with an entry that says so. Only one process may have a log open.
+   * @throws LocalError PARSE when log or key are broken, NOT_FOUND when the key is missing: nothing is changed then;
+   *   FAILED; INVALID_ARGUMENT
    */
   static async open(directory: string, options: AuditLogOptions): Promise<AuditLog> {
     const time = () => options.clock.wallTime();
     return new AuditLog(options, await Journal.open(directory, { ...options, time }));
   }
 
-  /** Public key of the log, 64 hex digits: what a verifier should have from elsewhere. */
+  /** Public key of the log, 64 hex digits. A verifier should get it from a second source. */
   get publicKey(): string {
     return this.#journal.publicKey;
   }
 
-  /** The last entry on the disk: who remembers it elsewhere can see whether the log was cut. */
+  /** The last entry on disk. Remembered elsewhere, it shows whether the log was cut. */
   get head(): AuditHead {
     return this.#journal.head;
   }
 
   /**
-   * Adds an entry; resolves when it is on the disk.
+   * Adds an entry; resolves when it is on disk.
    * @param event 1 to 32 of a-z, 0-9 and `-`
    * @param details members begin with a capital letter; long texts are cut. Never a secret
    * @throws LocalError INVALID_ARGUMENT; FAILED when it cannot be written; INVALID_STATE after close
@@ -111,28 +116,28 @@ export class AuditLog {
     });
   }
 
-  /** An action was denied. Written soon, within a rate; never throws. */
+  /** Records a denied action. Written soon, rate-limited; never throws. */
   denied(subject: AuditSubject, action: string, attributes: Readonly<Record<string, string>> = {}): void {
     this.#refused('denied', subject, { Action: action, Attributes: attributes });
   }
 
-  /** A password was wrong, or too many were tried. Written soon, within a rate; never throws. */
+  /** Records a wrong password, or one too many. Written soon, rate-limited; never throws. */
   passwordFailed(subject: AuditSubject, { username, reason }: FailedPassword): void {
     this.#refused('password-failed', subject, { Username: username, Reason: reason });
   }
 
-  /** Something befell the device. Written soon, within a rate; never throws. @param name of few */
+  /** Records a device event. Written soon, rate-limited; never throws. @param name from a small fixed set */
   deviceEvent(name: string): void {
     this.#limited('device-event', 'device', { DeviceEvent: name });
   }
 
-  /** Resolves when everything so far is on the disk or lost, refusals included. */
+  /** Resolves when everything so far, refusals included, is on disk or lost. */
   async flush(): Promise<void> {
     this.#takeLazy();
     await this.#work;
   }
 
-  /** Writes what waits and closes the files. May be called again. */
+  /** Writes what is queued and closes the files. Safe to call again. */
   async close(): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
@@ -159,7 +164,7 @@ export class AuditLog {
     }
   }
 
-  /** An entry that nobody waits for. */
+  /** Adds an entry that no caller waits for. */
   #note(event: string, details: AuditDetails): void {
     this.#lazy.push({ ...this.#draft(event, details), resolve() {}, reject() {} });
     this.#lazyTimer ??= this.#clock.schedule(LAZY, () => this.#takeLazy());
@@ -197,7 +202,7 @@ export class AuditLog {
   }
 }
 
-/** Who did it or was refused it, as entries tell it. */
+/** Members that name the acting or refused caller in an entry. */
 export function subjectDetails({ username, fingerprint, isLocal }: AuditSubject): Readonly<Record<string, string | boolean | undefined>> {
   return { Username: username, Fingerprint: fingerprint, Local: isLocal };
 }

@@ -1,4 +1,4 @@
-/** The primitives of the audit log by Node: Ed25519 (RFC 8032) and SHA-256. */
+/** The audit log's primitives on Node: Ed25519 (RFC 8032) and SHA-256. */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { AuditHash, AuditSigner, AuditVerifier } from './entry.ts';
@@ -20,7 +20,7 @@ export function auditSigner(pem: string): AuditSigner {
 
 export const auditHash: AuditHash = { hash: (bytes) => createHash('sha256').update(bytes).digest('hex') };
 
-/** Keeps the key it used last. */
+/** Caches the key it used last. */
 export function auditVerifier(): AuditVerifier {
   let [name, key]: [string, KeyObject | null] = ['', null];
   return {
@@ -36,9 +36,9 @@ function readPrivateKey(pem: string): KeyObject {
     const key = createPrivateKey(pem);
     if (key.asymmetricKeyType === 'ed25519') return key;
   } catch {
-    // Told below: what OpenSSL says of a damaged key helps nobody.
+    // The error below is clearer than OpenSSL's message about a damaged key.
   }
-  throw new LocalError('PARSE', 'it is no Ed25519 private key in PKCS#8 PEM');
+  throw new LocalError('PARSE', 'it is not an Ed25519 private key in PKCS#8 PEM');
 }
 
 function readPublicKey(publicKey: string): KeyObject | null {

@@ -1,9 +1,9 @@
 /**
- * The files of the audit log, and the only code of it that does IO: `audit-key.pem` in the device's directory, and in its subdirectory `audit` the
- * segments, `<Seq of the first entry, 12 digits>.jsonl`, each with a line per entry.
+ * The files of the audit log, and its only IO: `audit-key.pem` in the device's directory, and the segments in the
+ * subdirectory `audit`, `<Seq of the first entry, 12 digits>.jsonl`, with a line per entry.
  *
- * A segment only grows. What `append` wrote is on the disk when it resolves; when it fails, the file is cut back to what it was. One process
- * may have a log open: another one that writes into it is seen by the size, and the entry refused.
+ * A segment only grows. When `append` resolves, its bytes are on disk; when it fails, the file is cut back to its old
+ * size. Only one process may have a log open: the size reveals a write by another process, and the entry is refused.
  */
 import { type FileHandle, open, readdir, rm, stat, truncate } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -18,7 +18,7 @@ export const AUDIT_KEY_FILE = 'audit-key.pem';
 export const AUDIT_DIRECTORY = 'audit';
 
 const SEGMENT = /^(\d{12})\.jsonl$/;
-/** Bytes: no segment of ours is that large, and a larger file is not read into memory. */
+/** Bytes. The log never writes a larger segment, and a larger file is not read into memory. */
 const LARGEST_SEGMENT = 64 * 1024 * 1024;
 const READ_ATTEMPTS = 3;
 
@@ -29,7 +29,7 @@ interface Segment {
 }
 
 /**
- * The audit key of a device's directory, made where neither key nor log is.
+ * Opens the audit key of a device's directory. Creates it when there is neither key nor log.
  * @throws LocalError PARSE for a damaged key, NOT_FOUND for a log without key, FAILED
  */
 export async function openAuditKey(directory: string): Promise<AuditSigner> {
@@ -37,14 +37,14 @@ export async function openAuditKey(directory: string): Promise<AuditSigner> {
   const existing = await readAuditKey(directory);
   if (existing !== undefined) return existing;
   if ((await segmentNames(join(directory, AUDIT_DIRECTORY))).length > 0) {
-    const missing = `${join(directory, AUDIT_KEY_FILE)} is missing, without which the audit log cannot go on`;
+    const missing = `${join(directory, AUDIT_KEY_FILE)} is missing, and the audit log cannot continue without it`;
     throw new LocalError('NOT_FOUND', `${missing}: restore it, or move the directory "${AUDIT_DIRECTORY}" away to begin a new log`);
   }
   await createFile(join(directory, AUDIT_KEY_FILE), createAuditKey());
   return openAuditKey(directory);
 }
 
-/** undefined when there is none. @throws LocalError PARSE, FAILED */
+/** Returns undefined when there is none. @throws LocalError PARSE, FAILED */
 export async function readAuditKey(directory: string): Promise<AuditSigner | undefined> {
   const path = join(directory, AUDIT_KEY_FILE);
   const bytes = await readFileIfPresent(path);
@@ -53,33 +53,33 @@ export async function readAuditKey(directory: string): Promise<AuditSigner | und
     return auditSigner(new TextDecoder().decode(bytes));
   } catch (error) {
     if (!(error instanceof SvcError)) throw error;
-    throw new LocalError(error.code, `${path}: ${error.message}: restore it, or move key and log away to begin anew`, { cause: error });
+    throw new LocalError(error.code, `${path}: ${error.message}: restore it, or move key and log away to start again`, { cause: error });
   }
 }
 
 /**
- * Looks for the first entry of a log that is not as the device wrote it. May run beside the device.
+ * Finds the first entry of a log that is not as the device wrote it. May run beside the device.
  * @param target directory of the device, or of the segments; or the files of the segments
- * @throws LocalError NOT_FOUND when there is no log, FAILED when it cannot be read. Not for what is in it.
+ * @throws LocalError NOT_FOUND when there is no log, FAILED when it cannot be read. Never for its content
  */
 export async function verifyAuditLog(target: string | readonly string[], options: VerifyOptions = {}): Promise<AuditVerdict> {
   let files = await readAuditFiles(target);
   for (let attempt = 1; ; attempt++) {
     const verdict = verifyEntries(files, { ...auditHash, ...auditVerifier() }, options);
     if (verdict.ok || attempt === READ_ATTEMPTS) return verdict;
-    // The device may have been writing just then.
+    // The device may have been writing at that moment.
     const again = await readAuditFiles(target);
     if (totalOf(again) === totalOf(files)) return verdict;
     files = again;
   }
 }
 
-/** The entries that can be read, in the order they stand; unverified. @throws LocalError as verifyAuditLog */
+/** Returns the entries that can be parsed, in the order they stand; unverified. @throws LocalError as verifyAuditLog */
 export async function readAuditEntries(target: string | readonly string[]): Promise<AuditEntry[]> {
   return (await readAuditFiles(target)).flatMap(entriesOf);
 }
 
-/** The segments in order. @throws LocalError as verifyAuditLog */
+/** Reads the segments in order. @throws LocalError as verifyAuditLog */
 async function readAuditFiles(target: string | readonly string[]): Promise<AuditFile[]> {
   const paths = typeof target === 'string' ? await segmentPaths(target) : [...target];
   if (paths.length === 0) throw new LocalError('NOT_FOUND', `there is no audit log in ${target}: a device makes it at its first start`);
@@ -92,7 +92,7 @@ async function readAuditFiles(target: string | readonly string[]): Promise<Audit
   return files.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** What the log of a running device writes to. */
+/** The log files that a running device writes. */
 export class AuditStore {
   readonly #directory: string;
   readonly #segments: Segment[];
@@ -105,7 +105,7 @@ export class AuditStore {
     this.#segments = segments;
   }
 
-  /** Opens the segments below a device's directory, and makes their directory. @throws LocalError FAILED */
+  /** Opens the segments below a device's directory, and creates their directory. @throws LocalError FAILED */
   static async open(parent: string): Promise<AuditStore> {
     const directory = join(parent, AUDIT_DIRECTORY);
     await makeDirectory(directory);
@@ -132,7 +132,7 @@ export class AuditStore {
     return (await readSegment(path)) ?? new Uint8Array(0);
   }
 
-  /** Takes bytes from the end of the newest segment; one that has none left goes. */
+  /** Cuts the newest segment to `size` bytes; removes a segment that becomes empty. */
   async cut(size: number): Promise<void> {
     const newest = this.#newest();
     await this.#tried(newest.path, async () => {
@@ -144,7 +144,7 @@ export class AuditStore {
     if (size === 0) this.#segments.pop();
   }
 
-  /** Adds to the newest segment. @throws LocalError FAILED; INVALID_STATE when somebody else has written to it */
+  /** Appends to the newest segment. @throws LocalError FAILED; INVALID_STATE when another process has written to it */
   async append(bytes: Uint8Array): Promise<void> {
     const newest = this.#newest();
     await this.#tried(newest.path, async () => {
@@ -152,7 +152,7 @@ export class AuditStore {
       const { size, nlink } = await this.#file.stat();
       if (this.#dirty) await this.#file.truncate(newest.size);
       else if (size !== newest.size || nlink === 0)
-        throw new LocalError('INVALID_STATE', `${newest.path} was changed by somebody else while the device runs`);
+        throw new LocalError('INVALID_STATE', `${newest.path} was changed by another process while the device was running`);
       this.#dirty = true;
       await writeAll(this.#file, bytes, newest.size);
       await this.#file.datasync();
@@ -182,7 +182,7 @@ export class AuditStore {
     this.#segments.push({ first, path, size: bytes.length });
   }
 
-  /** Removes the segments that begin before `first`, the oldest first. @throws LocalError FAILED */
+  /** Removes the segments that begin before `first`, oldest first. @throws LocalError FAILED */
   async removeBefore(first: number): Promise<void> {
     for (let oldest = this.#segments[0]; oldest !== undefined && oldest.first < first; oldest = this.#segments[0]) {
       const { path } = oldest;
@@ -217,7 +217,7 @@ async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): 
   }
 }
 
-/** Of a device's directory, or of the segments' own. */
+/** Segments of a device's directory, or of the directory of segments itself. */
 async function segmentPaths(directory: string): Promise<string[]> {
   for (const each of [join(directory, AUDIT_DIRECTORY), directory]) {
     const names = await segmentNames(each);

@@ -1,11 +1,17 @@
-/** The verdict on a whole audit log: its chain, that its beginning is where rotation says it is, and what somebody remembers of it. No IO. */
+/**
+ * The verdict on a whole audit log: its chain, whether it begins where rotation says, and whether it matches a
+ * remembered entry. No IO.
+ */
 import { type AuditBinding, type AuditBreak, type AuditFault, type AuditFile, type ChainOptions, checkChain } from './chain.ts';
 import type { AuditEntry, AuditHash, AuditHead, AuditVerifier } from './entry.ts';
 
 export interface VerifyOptions {
-  /** Public key of the audit log, 64 hex digits, from elsewhere. Without it the log is only shown to be of one piece, whoever made it. */
+  /**
+   * Public key of the audit log, 64 hex digits, from a second source. Without it the verdict says only that the log is
+   * consistent, not who made it.
+   */
   readonly publicKey?: string;
-  /** An entry that the log had once (`svc device audit head`). Only so can a cut at the end be seen. */
+  /** An entry that the log had once (`svc device audit head`). Only this reveals a cut at the end. */
   readonly expect?: AuditHead;
 }
 
@@ -13,7 +19,7 @@ export type AuditVerdict =
   | ({
       readonly ok: true;
       readonly entries: number;
-      /** Seq of the first entry that is kept. */
+      /** Seq of the first entry kept. */
       readonly first: number;
       readonly head: AuditHead;
     } & AuditBinding)
@@ -32,7 +38,7 @@ const TEXTS: Readonly<Record<AuditFault, string>> = {
   'other-history': 'is not the one that is remembered: this is another history',
 };
 
-/** Judges the files of a log, in the order of their names. Never throws for what is in them. */
+/** Judges the files of a log, in the order of their names. Never throws for their content. */
 export function verifyEntries(files: readonly AuditFile[], crypto: AuditHash & AuditVerifier, options: VerifyOptions = {}): AuditVerdict {
   const { publicKey, expect } = options;
   let remembered: string | undefined;
@@ -41,7 +47,8 @@ export function verifyEntries(files: readonly AuditFile[], crypto: AuditHash & A
     else if (Seq - 1 === expect?.seq) remembered ??= Prev;
   };
   const chainOptions: ChainOptions = publicKey === undefined ? { onEntry } : { publicKey, onEntry };
-  // The last signature is over the hash of all that is before, so it vouches for that. All are looked at where something is wrong, to tell what.
+  // The last signature covers the hash of everything before it, so it vouches for all. When something is wrong, all
+  // signatures are checked to find out what.
   const quick = checkChain(files, crypto, { ...chainOptions, signatures: 'last' });
   const chain = 'reason' in quick ? checkChain(files, crypto, chainOptions) : quick;
   if ('reason' in chain) return broken(chain);
@@ -60,7 +67,7 @@ export function verifyEntries(files: readonly AuditFile[], crypto: AuditHash & A
   return { ok: true, entries, first, head, ...binding };
 }
 
-/** @param line 0: of no line in particular */
+/** @param line 0: no particular line */
 function broken(fault: AuditBreak, detail?: string): AuditVerdict {
   const { reason, seq, file, line } = fault;
   const place = line === 0 || file === '' ? '' : ` (${file}:${line})`;

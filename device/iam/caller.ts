@@ -1,35 +1,35 @@
-/** Who asks (reference §2.1), and what every request tells about it. */
+/** The caller of a request, and the attributes that every request has because of it (docs/iam.md). */
 import type { IamUser } from '../../protocol/records/index.ts';
 import type { DeviceConnection } from '../connections.ts';
 import type { Lookup } from './conditions.ts';
 import type { Attributes } from './policy.ts';
 import type { Users } from './users.ts';
 
-/** What is known of the connection a request comes over. */
+/** What is known of a request's connection. */
 export interface Caller {
   /** Full hex fingerprint of the client's key. */
   readonly fingerprint: string;
   readonly isLocal: boolean;
-  /** Name of the password authentication: '' is the one of open pairing; absent without one. */
+  /** Name of the password authentication: '' for open pairing; absent without one. */
   readonly passwordUsername?: string;
-  /** User the application bound to the connection (OAuth). */
+  /** User that the application bound to the connection (OAuth). */
   readonly boundUsername?: string;
 }
 
-/** What policies are asked for. */
+/** What policies must allow. */
 export interface Demand {
   readonly action: string;
   readonly attributes?: Attributes;
 }
 
-/** What a client was refused. */
+/** A refusal to a client. */
 export interface Denial {
   readonly caller: Caller;
   readonly action: string;
   readonly attributes: Attributes;
 }
 
-/** What the connection says now. */
+/** The caller that the connection is right now. */
 export function callerOf(connection: DeviceConnection): Caller {
   const { clientFingerprint: fingerprint, isLocal, isPasswordAuthenticated, boundUsername } = connection;
   return {
@@ -40,7 +40,7 @@ export function callerOf(connection: DeviceConnection): Caller {
   };
 }
 
-/** The user of the client's key, else of the password authentication, else the one the application bound. */
+/** Returns the user of the client's key, else of the password authentication, else the one bound by the application. */
 export function resolveCaller(users: Users, { fingerprint, passwordUsername, boundUsername }: Caller): IamUser | undefined {
   return (
     users.byFingerprint(fingerprint) ??
@@ -49,7 +49,9 @@ export function resolveCaller(users: Users, { fingerprint, passwordUsername, bou
   );
 }
 
-/** Attributes of a request: `Connection:*` are facts of the connection, nothing a request says can take their place. */
+/**
+ * Attributes of a request. `Connection:*` are facts of the connection; no attribute of the request can replace them.
+ */
 export function requestAttributes(caller: Caller, user: IamUser | undefined, attributes: Attributes): Lookup {
   return (name) => {
     if (name === 'Connection:IsLocal') return caller.isLocal ? 'true' : 'false';

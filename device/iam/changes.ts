@@ -1,4 +1,4 @@
-/** What a change of the state tells those who listen: told after it is saved, in the order of the changes. */
+/** Changes of the state as listeners receive them: after the save, in the order of the changes. */
 import type { IamUser, PairingMode, SettingName } from '../../protocol/records/index.ts';
 import type { Caller } from './caller.ts';
 
@@ -14,7 +14,7 @@ export type UserSetting =
   | 'push'
   | 'notification-categories';
 
-/** Settings of the device; those beyond the specification's have names in the same manner. */
+/** Settings of the device; those beyond the specification's are named in the same way. */
 export type StateSetting =
   | SettingName
   | 'local-initial-pairing'
@@ -24,14 +24,14 @@ export type StateSetting =
   | 'initial-pairing-username'
   | 'friendly-name';
 
-/** Who asked for a change, with the name of the user it acted as before the change. */
+/** The caller that asked for a change, with the name of its user before the change. */
 export interface ChangeAuthor extends Caller {
   readonly username?: string;
 }
 
 type Change =
   | { readonly kind: 'user-created'; readonly username: string; readonly user: IamUser }
-  /** `previous` is the user as it was, with the keys whose connections end and the token to withdraw. */
+  /** `previous` is the user before the change, with the keys whose connections end and the token to withdraw. */
   | { readonly kind: 'user-deleted'; readonly username: string; readonly previous: IamUser }
   /** `username` is the name after the change. */
   | {
@@ -43,14 +43,14 @@ type Change =
     }
   /** Follows the user-created or user-changed of the same pairing. */
   | { readonly kind: 'user-paired'; readonly username: string; readonly mode: PairingMode; readonly fingerprint: string }
-  /** `value` is the new one; absent when it was cleared, and always where it is secret. */
+  /** `value` is the new one; absent when it was cleared, and always absent for a secret. */
   | { readonly kind: 'settings-changed'; readonly setting: StateSetting; readonly value?: boolean | string }
   | { readonly kind: 'configuration-changed' };
 
-/** Without `by` the application itself changed it. */
+/** Without `by` the application itself made the change. */
 export type IamChange = Change & { readonly by?: ChangeAuthor };
 
 export type IamChangeListener = (change: IamChange) => void;
 
-/** Makes changes part of a record, such as an audit log; they are acknowledged when it resolves. */
+/** Adds changes to a record, such as an audit log; they are acknowledged when it resolves. */
 export type IamRecorder = (changes: readonly IamChange[]) => Promise<void>;

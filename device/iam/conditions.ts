@@ -1,12 +1,12 @@
 /**
- * Conditions of statements (reference §2.2), compiled once per configuration.
+ * Conditions of statements (docs/iam.md), compiled once per configuration.
  *
- * A missing attribute does not match, a variable without a value matches nothing, and a value that is no number or boolean where one is
- * needed is an error. Values are tried in order; the first that matches or is in error decides.
+ * A missing attribute does not match, a variable without a value matches nothing, and a value that should be a number
+ * or boolean but is not is an error. Values are tried in order; the first that matches or is in error decides.
  */
 import type { Condition, Operator } from './policy.ts';
 
-/** `undefined` where there is no attribute of that name. */
+/** Returns `undefined` if there is no attribute of that name. */
 export type Lookup = (name: string) => string | undefined;
 
 export type Match = 'match' | 'no-match' | 'error';
@@ -18,7 +18,7 @@ export type CompiledCondition = (values: readonly (string | undefined)[]) => Mat
 type Comparison = (attribute: string, value: string) => Match;
 
 const VARIABLE = /^\$\{([^{}]*)\}$/;
-/** Decimal, as a person writes it: no hexadecimal, no blanks, no infinity. */
+/** Decimal, as people write it: no hexadecimal, no blanks, no infinity. */
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
 const comparisons: Readonly<Record<Operator, Comparison>> = {
@@ -33,7 +33,7 @@ const comparisons: Readonly<Record<Operator, Comparison>> = {
   Bool: (attribute, value) => (isBoolean(attribute) && isBoolean(value) ? verdict(attribute === value) : 'error'),
 };
 
-/** @param slot where the value of an attribute will stand: one lookup of each serves all conditions of a decision */
+/** @param slot where the value of an attribute will be: one lookup of each serves all conditions of a decision */
 export function compileCondition({ operator, key, values }: Condition, slot: (name: string) => number): CompiledCondition {
   const compare = comparisons[operator];
   const subject = slot(key);

@@ -1,11 +1,12 @@
 /**
- * The configuration as JSON, version 1 (reference §2.6):
+ * The configuration as JSON, version 1 (docs/iam.md):
  *
- *     {Version: 1, Policies: [{Id, Statements: [{Effect, Actions: […], Conditions?: [{<Operator>: {<Key>: [<values>]}}]}]}],
+ *     {Version: 1,
+ *      Policies: [{Id, Statements: [{Effect, Actions: […], Conditions?: [{<Operator>: {<Key>: [<values>]}}]}]}],
  *      Roles: [{Id, Policies: […]}], Config: {UnpairedRole?}}
  *
- * What does not follow that shape is refused with its place. Members that are not known are refused too: `Condition` for `Conditions` would
- * turn a restricted statement into one without restriction.
+ * A document of another shape is refused, with the place of the error. Unknown members are refused too: `Condition` for
+ * `Conditions` would turn a restricted statement into an unrestricted one.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import { JsonField } from './json-fields.ts';
@@ -38,7 +39,7 @@ export function readConfiguration(document: unknown): IamConfiguration {
   return configuration;
 }
 
-/** The document `readConfiguration` reads. */
+/** Returns the document that `readConfiguration` accepts. */
 export function configurationDocument({ policies, roles, unpairedRole }: IamConfiguration): unknown {
   return {
     Version: VERSION,
@@ -49,7 +50,8 @@ export function configurationDocument({ policies, roles, unpairedRole }: IamConf
 }
 
 /**
- * What must hold beyond the shape: ids once, and an UnpairedRole that exists. A role may name a policy that does not exist; it denies everything.
+ * Checks rules beyond the shape: unique ids, and an UnpairedRole that exists. A role may name a policy that does not
+ * exist; it denies everything.
  * @throws LocalError INVALID_ARGUMENT with the place
  */
 export function checkConfiguration({ policies, roles, unpairedRole }: IamConfiguration): void {

@@ -1,12 +1,11 @@
 /**
- * Policies, roles and first states an application can begin with: those of the reference's tunnel application (reference §2.4), with the gaps it
- * has closed. An application may as well bring its own: nothing else here knows these names.
+ * Policies, roles and first states that an application can start with (docs/iam.md). Nothing else in the SDK knows
+ * these names, so an application may define its own.
  *
- * Departures from the reference, whose policies grant nobody push, notification, SCT, fingerprint, username and OAuth settings:
- *
- * - `ManageOwnUser` also covers one's own push settings and test, notification categories and fingerprints, and the list of categories.
- * - `Tunnelling` also covers UDP tunnels, which the reference does not have.
- * - `ManageIAM` also covers those settings of every user, and username, SCT and OAuth subject.
+ * - `ManageOwnUser` covers the user's own push settings and test, notification categories and fingerprints, and the
+ *   list of categories.
+ * - `Tunnelling` covers TCP and UDP tunnels.
+ * - `ManageIAM` covers all settings of every user: also username, SCT and OAuth subject.
  */
 import type { Condition, IamConfiguration, Policy, Statement } from './policy.ts';
 import type { IamSecrets, IamState } from './state.ts';
@@ -26,7 +25,7 @@ const manageActions = [
 ];
 const ownUser: Condition = { operator: 'StringEquals', key: 'IAM:Username', values: [`\${Connection:Username}`] };
 
-/** The configuration of a device with tunnels: roles Unpaired, Guest, Standard and Administrator. */
+/** Returns the configuration of a device with tunnels: roles Unpaired, Guest, Standard and Administrator. */
 export function defaultConfiguration(): IamConfiguration {
   return {
     policies: [
@@ -49,15 +48,15 @@ export function defaultConfiguration(): IamConfiguration {
   };
 }
 
-/** A first state with the passwords in it, which cannot be told from the state later on (but the one of open pairing). */
+/** A first state with its passwords. Later, the state reveals only the password of open pairing. */
 export interface FirstState {
   readonly state: IamState;
   readonly openPairingPassword: string;
-  /** Of the user `admin`, for a pairing string with `u=admin`. */
+  /** Password of the user `admin`, for a pairing string with `u=admin`. */
   readonly adminPassword?: string;
 }
 
-/** For a product: the user `admin` is invited by a password, open pairing is prepared and off. */
+/** For a product: the user `admin` is invited by a password; open pairing is prepared but off. */
 export async function productionState(secrets: IamSecrets): Promise<FirstState> {
   const [adminPassword, openPairingPassword] = [secrets.makeToken(), secrets.makeToken()];
   const admin = {
@@ -73,7 +72,7 @@ export async function productionState(secrets: IamSecrets): Promise<FirstState> 
   return { state, openPairingPassword, adminPassword };
 }
 
-/** To try things out: whoever comes locally or knows the password becomes an administrator. */
+/** For trials: a client on the local network, or with the password, becomes an administrator. */
 export async function demoState(secrets: IamSecrets): Promise<FirstState> {
   const openPairingPassword = secrets.makeToken();
   const state: IamState = {
@@ -86,7 +85,7 @@ export async function demoState(secrets: IamSecrets): Promise<FirstState> {
   return { state, openPairingPassword };
 }
 
-/** What both begin with: invitations on, all else off. */
+/** The common start of both: invitations on, all else off. */
 async function openPairing(secrets: IamSecrets, password: string): Promise<Omit<IamState, 'users'>> {
   return {
     localOpenPairing: false,

@@ -1,9 +1,11 @@
 /**
- * A state in the making: what the function given to `Iam.update` changes. Every operation checks rules and limits against the newest state
- * and throws without a change when they are broken; nothing counts before the whole update is saved.
+ * A draft of the state: what the function passed to `Iam.update` changes. Each operation checks rules and limits
+ * against the newest state and, when one is broken, throws without a change; nothing counts before the whole update is
+ * saved.
  *
- * Errors, all LocalError: INVALID_ARGUMENT for a value outside its rule, NOT_FOUND for an unknown user, role or fingerprint, IN_USE for a name
- * or key that somebody has, OUT_OF_MEMORY for a limit on users or fingerprints, INVALID_STATE after the update.
+ * Errors, all LocalError: INVALID_ARGUMENT for a value outside its rule, NOT_FOUND for an unknown user, role or
+ * fingerprint, IN_USE for a name or key that is taken, OUT_OF_MEMORY for a limit on users or fingerprints,
+ * INVALID_STATE after the update.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { IamUser, PairingMode, UserFingerprint, UserPush } from '../../protocol/records/index.ts';
@@ -20,7 +22,7 @@ export interface DraftContext {
   readonly makeToken: IamSecrets['makeToken'];
 }
 
-/** Whose values no listener is told. */
+/** Settings whose values no listener receives. */
 const SECRET: ReadonlySet<StateSetting> = new Set(['open-pairing-password', 'open-pairing-sct']);
 
 const flagSettings: Readonly<Record<keyof PairingFlags, StateSetting>> = {
@@ -43,7 +45,7 @@ export class IamDraft {
     this.#context = context;
   }
 
-  /** As it stands now, the changes of this update included. */
+  /** The current state, including the changes of this update. */
   get state(): IamState {
     return this.#state;
   }
@@ -54,7 +56,7 @@ export class IamDraft {
   }
 
   /**
-   * A new user with a fresh server connect token, without password.
+   * Creates a user with a fresh server connect token, without password.
    * @param fields further fields of the record; none by default
    */
   createUser(username: string, fields: { role?: string; fingerprints?: readonly UserFingerprint[] } = {}): IamUser {
@@ -75,7 +77,7 @@ export class IamDraft {
     this.#replace({ ...this.#state, users: this.#state.users.removing(username) }, { kind: 'user-deleted', username, previous });
   }
 
-  /** Renaming to the same name is IN_USE, as for any name that is taken. The initial user stays the initial user. */
+  /** Renames a user. The same name is IN_USE, like any name that is taken. The initial user stays the initial user. */
   setUserUsername(username: string, to: string): void {
     this.#context.rules.username(to);
     const entry = this.#entry(username);
@@ -90,14 +92,14 @@ export class IamDraft {
     this.#setUser(username, 'display-name', 'displayName', displayName);
   }
 
-  /** What is left of a password of allowed length: see `Iam.setUserPassword`. */
+  /** Sets the verifier of a password of allowed length: see `Iam.setUserPassword`. */
   setUserVerifier(username: string, verifier: PasswordVerifier | undefined): void {
     const { user } = this.#entry(username);
     const users = this.#state.users.replacing(username, verifier === undefined ? { user } : { user, verifier });
     this.#replace({ ...this.#state, users }, { kind: 'user-changed', username, setting: 'password', previous: user, user });
   }
 
-  /** A role of the configuration; undefined leaves the user without one, who is then denied everything. */
+  /** Sets a role of the configuration; undefined leaves the user without one, and then denied everything. */
   setUserRole(username: string, role: string | undefined): void {
     this.user(username);
     if (role !== undefined) this.#checkRole(role);
@@ -119,14 +121,14 @@ export class IamDraft {
     this.#setUser(username, 'push', 'push', push);
   }
 
-  /** Replaces the whole set; each must be one the device has. */
+  /** Replaces the whole set; each category must exist on the device. */
   setUserNotificationCategories(username: string, categories: readonly string[]): void {
     const unknown = categories.find((each) => !this.#context.notificationCategories.has(each));
     if (unknown !== undefined) throw new LocalError('INVALID_ARGUMENT', 'one or more categories invalid');
     this.#setUser(username, 'notification-categories', 'notificationCategories', [...new Set(categories)]);
   }
 
-  /** Sets or removes the first fingerprint, the only one that clients before several were possible know. */
+  /** Sets or removes the first fingerprint, the only one known to clients from before several were possible. */
   setUserFingerprint(username: string, fingerprint: string | undefined): void {
     const { fingerprints } = this.user(username);
     if (fingerprint !== undefined) this.#checkFree(fingerprint);
@@ -179,12 +181,12 @@ export class IamDraft {
     this.#setText('friendly-name', 'friendlyName', name);
   }
 
-  /** Tells listeners of a pairing; the user has its key by now. */
+  /** Reports a pairing to listeners, after the user has its key. */
   notePairing(username: string, mode: PairingMode, fingerprint: string): void {
     this.#changes.push({ kind: 'user-paired', username, mode, fingerprint });
   }
 
-  /** Ends the draft: the new state and what changed. Nothing can be changed afterwards. */
+  /** Ends the draft: returns the new state and what changed. Nothing can be changed afterwards. */
   finish(): { readonly state: IamState; readonly changes: readonly IamChange[] } {
     this.#open = false;
     return { state: this.#state, changes: this.#changes };
@@ -214,8 +216,8 @@ export class IamDraft {
 
   #setText(setting: StateSetting, field: TextField, value: string | undefined): void {
     const { [field]: _, ...others } = this.#state;
-    const told = value === undefined || SECRET.has(setting) ? {} : { value };
-    this.#replace(value === undefined ? others : { ...others, [field]: value }, { kind: 'settings-changed', setting, ...told });
+    const shown = value === undefined || SECRET.has(setting) ? {} : { value };
+    this.#replace(value === undefined ? others : { ...others, [field]: value }, { kind: 'settings-changed', setting, ...shown });
   }
 
   #replace(state: IamState, change: IamChange): void {

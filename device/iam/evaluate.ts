@@ -1,38 +1,38 @@
 /**
- * Decides whether a role may do something (reference §2.2), and says why.
+ * Decides whether a role may perform an action (docs/iam.md), and says why.
  *
- * The result starts as no match. Statements are taken in the order of the role's policies; Allow sets allow, Deny or an error is final. Only
- * a final Allow permits. A role's statements are sorted by action once per configuration, so that a decision looks only at those which
- * name the action.
+ * The result starts as no match. Statements are evaluated in the order of the role's policies; Allow sets allow, Deny
+ * or an error is final. Only a final Allow permits. A role's statements are sorted by action once per configuration, so
+ * that a decision evaluates only those that name the action.
  */
 import { type CompiledCondition, compileCondition, type Lookup } from './conditions.ts';
 import type { Effect, IamConfiguration, Policy, Role, Statement } from './policy.ts';
 
-/** Why a decision is what it is. Everything but `allow` denies. */
+/** The reason for a decision. All but `allow` deny. */
 export type DecisionReason =
   /** A statement allows it and none denies it. */
   | 'allow'
   /** A statement denies it. */
   | 'deny'
-  /** A condition compares something that is no number or boolean. */
+  /** A condition compares a value that is not a number or boolean. */
   | 'unparsable-value'
   /** The role names a policy that does not exist. */
   | 'missing-policy'
-  /** No statement of the role is about it, or none whose conditions match. */
+  /** No statement of the role applies, or none whose conditions match. */
   | 'no-match'
-  /** The user has no role, or the configuration has none for those who are no user. */
+  /** The user has no role, or the configuration has none for unpaired clients. */
   | 'no-role'
   /** The configuration has no role of that id. */
   | 'unknown-role';
 
-/** A verdict with its ground. */
+/** A verdict with its reason. */
 export interface Decision {
   readonly allowed: boolean;
   readonly reason: DecisionReason;
   readonly action: string;
-  /** Role by which it was decided. */
+  /** The role that decided. */
   readonly role?: string;
-  /** Policy that decided, or the one that is missing. */
+  /** The policy that decided, or the one that is missing. */
   readonly policy?: string;
   /** Index of the statement in that policy, from 0. */
   readonly statement?: number;
@@ -41,7 +41,7 @@ export interface Decision {
   readonly text: string;
 }
 
-/** Where and how a role's decision fell, without the words. */
+/** Where and how a role's decision was made, without its text. */
 interface Outcome {
   readonly reason: DecisionReason;
   readonly policy?: string;
@@ -60,7 +60,7 @@ interface CompiledStatement {
 /** What a role's policies say about one action. */
 class ActionRules {
   readonly statements: CompiledStatement[] = [];
-  /** The attributes that conditions ask for; the index is their slot. */
+  /** The attributes that conditions refer to; the index is their slot. */
   readonly names: string[] = [];
 
   add({ effect, conditions }: Statement, policy: string, statement: number): void {
@@ -80,7 +80,7 @@ class ActionRules {
 
 interface CompiledRole {
   readonly byAction: ReadonlyMap<string, ActionRules>;
-  /** The first policy that is missing: what follows it is never reached. */
+  /** The first policy that is missing: nothing after it is evaluated. */
   readonly missing?: Outcome;
 }
 
@@ -100,7 +100,7 @@ export class Evaluator {
     return this.#outcome(role, action, attributes).reason === 'allow';
   }
 
-  /** The same verdict, with its ground. */
+  /** Returns the same verdict, with its reason. */
   explain(role: string | undefined, action: string, attributes: Lookup): Decision {
     const outcome = this.#outcome(role, action, attributes);
     const decision = { ...outcome, allowed: outcome.reason === 'allow', action, ...(role === undefined ? {} : { role }) };

@@ -1,12 +1,12 @@
 /**
- * Access control of a device: who the users are, what each may do, and how clients become users. A model without IO.
+ * Access control of a device: its users, their permissions, and how clients become users. A model without IO.
  *
- * The state is an immutable value. A change is a function over a draft of the newest state; changes are carried out one after the other, the new
- * state is saved, and only then published, told to listeners and acknowledged. Changes that wait for a save share the next one. When a save fails its
- * changes are dropped, as if they had never been asked for.
+ * The state is an immutable value. A change is a function over a draft of the newest state. Changes run one after the
+ * other; the new state is saved, and only then published, reported to listeners and acknowledged. Changes that wait for
+ * a save share the next one. When a save fails, its changes are dropped.
  *
- * Decisions read the published state and cost no promise. The parts lie beside this file: policies and their evaluation, rules and limits, users,
- * draft, pairing.
+ * Decisions use the published state and need no promise. The parts are in other files of this folder: policies and
+ * their evaluation, rules and limits, users, draft, pairing.
  */
 import { asSvcError, LocalError } from '../../protocol/errors/index.ts';
 import type { IamUser, PairingMode } from '../../protocol/records/index.ts';
@@ -30,23 +30,26 @@ export interface IamOptions {
   readonly configuration: IamConfiguration;
   readonly state: IamState;
   readonly secrets: IamSecrets;
-  /** Those left out are the defaults. */
+  /** Default limits for those left out. */
   readonly limits?: Partial<IamLimits>;
-  /** Categories of notifications users can choose from; not part of the state. */
+  /** Categories of notifications that users can choose from; not part of the state. */
   readonly notificationCategories?: readonly string[];
-  /** Makes the new state durable: a change counts when it resolves, and not when it rejects. Default: the state lives in memory only. */
+  /**
+   * Makes the new state durable: a change counts when it resolves, and does not when it rejects. Default: the state is
+   * only in memory.
+   */
   readonly save?: (document: StateDocument) => Promise<void>;
-  /** The same for a new configuration. */
+  /** Likewise for a new configuration. */
   readonly saveConfiguration?: (configuration: IamConfiguration) => Promise<void>;
-  /** Where it is kept how often passwords were tried. Without it a restart gives everybody new attempts. */
+  /** Stores the count of password attempts. Without it, a restart resets the count. */
   readonly passwordThrottle?: KeptDocument;
   readonly log?: Log;
 }
 
-/** The password of a name, as an authentication needs it: the one of open pairing in clear, a user's as verifier. */
+/** What authentication of a name needs: the password of open pairing in clear, or a user's verifier. */
 export type StoredPassword = { readonly kdf: 0; readonly password: string } | PasswordVerifier;
 
-/** A change that waits for its turn. */
+/** A queued change. */
 interface Waiting {
   readonly change: (draft: IamDraft) => unknown;
   readonly by: Caller | undefined;
@@ -58,7 +61,7 @@ interface Waiting {
 const SILENT: Log = { error() {}, warn() {}, info() {}, debug() {}, trace() {} };
 
 export class Iam {
-  /** For the device: where it keeps how often passwords were tried. */
+  /** For the device: where it stores the count of password attempts. */
   readonly passwordThrottle: KeptDocument | undefined;
   readonly #secrets: IamSecrets;
   readonly #save: (document: StateDocument) => Promise<void>;
@@ -74,14 +77,17 @@ export class Iam {
   #rules: Rules;
   #categories: ReadonlySet<string>;
   #waiting: Waiting[] = [];
-  /** Ends when no change waits any more. */
+  /** Settles when no change waits any longer. */
   #work: Promise<void> | null = null;
-  /** Ends when no password is being derived or sealed. */
+  /** Settles when no password is being derived or sealed. */
   #derived: Promise<unknown> = Promise.resolve();
-  /** Ends when no configuration is being saved. */
+  /** Settles when no configuration is being saved. */
   #configuring: Promise<void> = Promise.resolve();
 
-  /** @throws LocalError INVALID_ARGUMENT when the configuration is not sound or the state breaks a limit: the message says where */
+  /**
+   * @throws LocalError INVALID_ARGUMENT when the configuration is invalid or the state breaks a limit: the message says
+   *   where
+   */
   constructor(options: IamOptions) {
     checkConfiguration(options.configuration);
     this.passwordThrottle = options.passwordThrottle;
@@ -100,32 +106,34 @@ export class Iam {
 
   // Decisions
 
-  /** Whether the caller may do that: by its user's role, or as nobody by the UnpairedRole. Never throws. */
+  /** Whether the caller may perform the action: by its user's role, or by the UnpairedRole. Never throws. */
   check(caller: Caller, action: string, attributes: Attributes = {}): boolean {
     return this.#allows(this.#state, caller, { action, attributes });
   }
 
-  /** The same verdict as `check`, with the statement that decided, or why there is none. */
+  /** Returns the verdict of `check`, with the statement that decided, or why there is none. */
   explain(caller: Caller, action: string, attributes: Attributes = {}): Decision {
     const user = this.resolveCaller(caller);
     return this.#evaluator.explain(this.#roleOf(user), action, requestAttributes(caller, user, attributes));
   }
 
-  /** Whether a role lets its users make others and give them roles, wherever they connect from. */
+  /** Whether a role lets its users create users and set their roles, over any connection. */
   administers(role: string | undefined): boolean {
-    const nobody = { fingerprint: '', isLocal: false };
-    const lookup = requestAttributes(nobody, undefined, { 'IAM:Username': '' });
+    const stranger = { fingerprint: '', isLocal: false };
+    const lookup = requestAttributes(stranger, undefined, { 'IAM:Username': '' });
     return ['IAM:CreateUser', 'IAM:SetUserRole'].every((action) => this.#evaluator.allows(role, action, lookup));
   }
 
-  /** The user the caller acts as: by key, else by password authentication, else bound by the application. */
+  /**
+   * Returns the user that the caller acts as: by key, else by password authentication, else bound by the application.
+   */
   resolveCaller(caller: Caller): IamUser | undefined {
     return resolveCaller(this.#state.users, caller);
   }
 
   // Queries
 
-  /** The published state; never changes under the caller's hands. */
+  /** The published state; the value never changes. */
   get state(): IamState {
     return this.#state;
   }
@@ -138,7 +146,7 @@ export class Iam {
     return this.#rules.limits;
   }
 
-  /** The checks by these limits: for a value that is looked at before policies are asked. */
+  /** The checks by these limits, for a value checked before policies are asked. */
   get rules(): Rules {
     return this.#rules;
   }
@@ -151,7 +159,7 @@ export class Iam {
     return this.#state.users.user(username);
   }
 
-  /** Names of all users, in the order they came. */
+  /** Names of all users, in the order they were added. */
   get usernames(): readonly string[] {
     return this.#state.users.names;
   }
@@ -173,20 +181,23 @@ export class Iam {
     return this.#configuration.roles.map(({ id }) => id);
   }
 
-  /** All tokens the base station shall let clients through by: the one of open pairing and the users'. */
+  /** All tokens that the base station must accept: that of open pairing and the users'. */
   get serverConnectTokens(): readonly string[] {
     const tokens = [this.#state.openPairingSct, ...this.users.map(({ sct }) => sct)];
     return [...new Set(tokens.filter((token) => token !== undefined))];
   }
 
-  /** What a password authentication of that name is checked with; '' is open pairing. undefined: there is no such user, or no password. */
+  /**
+   * Returns what checks a password authentication of that name; '' is open pairing. undefined: no such user, or no
+   * password.
+   */
   async passwordOf(username: string): Promise<StoredPassword | undefined> {
     if (username !== '') return this.#state.users.entry(username)?.verifier;
     const password = await this.openPairingPassword();
     return password === undefined ? undefined : { kdf: 0, password };
   }
 
-  /** In clear, for settings and pairing string. */
+  /** Returns it in clear, for settings and pairing string. */
   async openPairingPassword(): Promise<string | undefined> {
     const { openPairingPasswordSealed } = this.#state;
     return openPairingPasswordSealed === undefined ? undefined : this.#secrets.unseal(openPairingPasswordSealed);
@@ -195,12 +206,13 @@ export class Iam {
   // Changes
 
   /**
-   * Changes the state: the function is given a draft of the newest one, and what it returns is what this resolves with, once all of it is
-   * saved. When it throws, nothing of it counts.
+   * Changes the state: calls the function with a draft of the newest one, and resolves with its return value once
+   * everything is saved. When it throws, nothing is changed.
    * @param change synchronous; several operations of one function are saved together or not at all
-   * @param by who asked for it, told with the changes; left out for the application itself
-   * @param demand what policies must still allow `by` when its turn comes: changes before it may have taken that away
-   * @throws what the function throws; LocalError FORBIDDEN when they no longer do; FAILED when the save fails
+   * @param by the caller that asked for it, passed to listeners; left out for the application itself
+   * @param demand what policies must still allow `by` when its turn comes: earlier changes may have removed the
+   *   permission
+   * @throws what the function throws; LocalError FORBIDDEN when policies no longer allow it; FAILED when the save fails
    */
   update<T>(change: (draft: IamDraft) => T, by?: Caller, demand?: Demand): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -209,16 +221,19 @@ export class Iam {
     });
   }
 
-  /** Resolves when every change asked for so far is saved or refused. */
+  /** Resolves when every change requested so far is saved or refused. */
   async settled(): Promise<void> {
     await this.#derived;
     await this.#work;
   }
 
-  /** undefined clears it; `by` and `demand` as for `update`. @throws LocalError INVALID_ARGUMENT outside the limits, NOT_FOUND, FORBIDDEN */
+  /**
+   * undefined clears it; `by` and `demand` as for `update`.
+   * @throws LocalError INVALID_ARGUMENT outside the limits, NOT_FOUND, FORBIDDEN
+   */
   async setUserPassword(username: string, password: string | undefined, by?: Caller, demand?: Demand): Promise<void> {
     if (password !== undefined) this.#rules.password(password);
-    // No costly derivation for a user that is not there.
+    // Avoids a costly derivation for a user that does not exist.
     if (this.user(username) === undefined && this.#work === null) throw new LocalError('NOT_FOUND', `there is no user "${username}"`);
     const verifier = await this.#inTurn(async () => (password === undefined ? undefined : this.#secrets.makeVerifier(password)));
     await this.update((draft) => draft.setUserVerifier(username, verifier), by, demand);
@@ -232,7 +247,7 @@ export class Iam {
   }
 
   /**
-   * Replaces policies and roles. Users keep their role even when it is gone, and are then denied everything.
+   * Replaces policies and roles. Users keep a role that no longer exists, and are then denied everything.
    * @throws LocalError INVALID_ARGUMENT; the error of the save
    */
   async setConfiguration(configuration: IamConfiguration, by?: Caller): Promise<void> {
@@ -248,28 +263,35 @@ export class Iam {
     await replaced;
   }
 
-  /** Those left out stay. @throws LocalError INVALID_ARGUMENT when the present state breaks one: it could not be loaded again */
+  /**
+   * Limits left out keep their values.
+   * @throws LocalError INVALID_ARGUMENT when the current state breaks one: it could not be loaded again
+   */
   setLimits(limits: Partial<IamLimits>): void {
     const rules = new Rules({ ...this.limits, ...limits });
     this.#checkStates(rules, this.#categories);
     this.#rules = rules;
   }
 
-  /** @throws LocalError INVALID_ARGUMENT when a user has a category that is not among them: take it from the user first */
+  /**
+   * @throws LocalError INVALID_ARGUMENT when a user has a category that is not among them: remove it from the user
+   *   first
+   */
   setNotificationCategories(categories: readonly string[]): void {
     const known = new Set(categories);
     this.#checkStates(this.#rules, known);
     this.#categories = known;
   }
 
-  /** Told of every change after it is saved. Returns the function that removes the listener. */
+  /** Calls `listener` for every change after it is saved. Returns the function that removes the listener. */
   onChange(listener: IamChangeListener): () => void {
     return this.#events.on('change', listener);
   }
 
   /**
-   * Gives every change to a recorder after it is saved and before it is acknowledged: `update` resolves when all recorders have. One that rejects is
-   * logged and stops nothing, as the change is made by then. Returns the function that removes it.
+   * Passes every change to a recorder after it is saved and before it is acknowledged: `update` resolves when all
+   * recorders have. A recorder's rejection is logged and stops nothing, since the change is already made. Returns the
+   * function that removes it.
    */
   record(recorder: IamRecorder): () => void {
     const own: IamRecorder = (changes) => recorder(changes);
@@ -279,19 +301,23 @@ export class Iam {
 
   // Pairing
 
-  /** What the caller can pair by now, in the order of the record. */
+  /** The modes by which the caller can pair now, in the order of the record. */
   availablePairingModes(caller: Caller): readonly PairingMode[] {
     return availablePairingModes(this.#state, caller, this.#mayPair);
   }
 
-  /** What an endpoint asks before it reads a body. @throws LocalError NOT_FOUND, FORBIDDEN, UNAUTHORIZED, in this order */
+  /**
+   * Checks what an endpoint checks before it decodes a body.
+   * @throws LocalError NOT_FOUND, FORBIDDEN, UNAUTHORIZED, in this order
+   */
   requirePairing(mode: PairingMode, caller: Caller): void {
     requirePairing(this.#state, mode, caller, this.#mayPair);
   }
 
   /**
-   * A new user with the role of open pairing; again with the same name and key it changes nothing.
-   * @throws LocalError as requirePairing; INVALID_ARGUMENT; IN_USE when name or key is somebody else's; OUT_OF_MEMORY from three quarters of `maxUsers` on
+   * Adds a user with the role of open pairing; again with the same name and key it changes nothing.
+   * @throws LocalError as requirePairing; INVALID_ARGUMENT; IN_USE when name or key belongs to another user;
+   *   OUT_OF_MEMORY from three quarters of `maxUsers` on
    */
   pairLocalOpen(caller: Caller, username: string, fingerprintName?: string): Promise<IamUser> {
     return this.#pair('LocalOpen', caller, (draft) => pairLocalOpen(draft, this.#rules, caller, { username, name: fingerprintName }));
@@ -302,12 +328,15 @@ export class Iam {
     return this.#pair('PasswordOpen', caller, (draft) => pairPasswordOpen(draft, caller, { username, name: fingerprintName }));
   }
 
-  /** @throws LocalError as requirePairing; IN_USE when the initial user is paired or the key is somebody else's */
+  /** @throws LocalError as requirePairing; IN_USE when the initial user is paired or the key belongs to another user */
   pairLocalInitial(caller: Caller, fingerprintName?: string): Promise<IamUser> {
     return this.#pair('LocalInitial', caller, (draft) => pairLocalInitial(draft, caller, fingerprintName));
   }
 
-  /** @throws LocalError as requirePairing; IN_USE when the key is somebody else's; INVALID_STATE when the user is gone */
+  /**
+   * @throws LocalError as requirePairing; IN_USE when the key belongs to another user; INVALID_STATE when the user was
+   *   deleted
+   */
   pairPasswordInvite(caller: Caller, fingerprintName?: string): Promise<IamUser> {
     return this.#pair('PasswordInvite', caller, (draft) => pairPasswordInvite(draft, caller, fingerprintName));
   }
@@ -331,7 +360,10 @@ export class Iam {
     throw new LocalError('FORBIDDEN', 'Access denied');
   }
 
-  /** One derivation after the other: of two passwords for one name the later counts, and only one at a time takes scrypt's memory. */
+  /**
+   * Derives one after the other: of two passwords for one name the later counts, and only one at a time uses scrypt's
+   * memory.
+   */
   #inTurn<T>(derive: () => Promise<T>): Promise<T> {
     const turn = this.#derived.then(derive);
     this.#derived = turn.catch(() => {});
@@ -342,12 +374,12 @@ export class Iam {
     return user === undefined ? this.#configuration.unpairedRole : user.role;
   }
 
-  /** The published state, and the one that is about to be. */
+  /** Checks the published state, and the one being saved. */
   #checkStates(rules: Rules, notificationCategories: ReadonlySet<string>): void {
     for (const state of [this.#state, this.#pending ?? this.#state]) checkState(state, rules, notificationCategories);
   }
 
-  /** Takes what waits, until nothing does. */
+  /** Carries out queued changes until none is left. */
   async #carryOut(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
@@ -357,7 +389,7 @@ export class Iam {
     this.#work = null;
   }
 
-  /** One save for all of them. Nobody learns of a result before it, since each stands on those before it. */
+  /** Saves all of them at once. No result is reported before the save, since each depends on those before it. */
   async #carryOutTogether(batch: readonly Waiting[]): Promise<void> {
     let state = this.#state;
     const changes: IamChange[] = [];
@@ -382,7 +414,7 @@ export class Iam {
       if (state !== this.#state) await this.#save(stateDocument(state));
       this.#state = state;
     } catch (error) {
-      // A code of its own: whatever the application's `save` throws is no fault of what was asked for.
+      // Its own code: an error of the application's `save` says nothing about the request.
       const { message } = asSvcError(error);
       for (const { reject } of batch) reject(new LocalError('FAILED', `the change could not be saved: ${message}`, { cause: error }));
       return;
@@ -393,7 +425,7 @@ export class Iam {
     for (const each of settle) each();
   }
 
-  /** Tells listeners, and waits for recorders. Never throws. */
+  /** Reports to listeners, and waits for recorders. Never throws. */
   async #publish(changes: readonly IamChange[]): Promise<void> {
     for (const change of changes) this.#events.emit('change', change);
     if (changes.length === 0) return;

@@ -1,7 +1,7 @@
-/** Reads a JSON document with a known shape: each value knows its place in the document, and what is wrong is told with it. */
+/** Parses a JSON document of a known shape: each value knows its place in the document, and errors name that place. */
 import { LocalError } from '../../protocol/errors/index.ts';
 
-/** A value and where it stands, for example `Policies[2].Statements[0]`. */
+/** A value and its place, for example `Policies[2].Statements[0]`. */
 export class JsonField {
   readonly #value: unknown;
   readonly #parent: JsonField | undefined;
@@ -50,7 +50,7 @@ export class JsonField {
     return Object.keys(this.#object);
   }
 
-  /** Refuses members that are not named: one with a slip in its name would count as absent. */
+  /** Refuses members that are not listed: a misspelt member would count as absent. */
   only(names: readonly string[]): this {
     const unknown = this.names.find((name) => !names.includes(name));
     if (unknown !== undefined) this.reject(`unknown member "${unknown.slice(0, 64)}"`);
@@ -68,7 +68,7 @@ export class JsonField {
     return this.optional(name) ?? this.reject(`"${name}" is missing`);
   }
 
-  /** Runs a check; what it says is wrong is told with the place. */
+  /** Runs a check; adds the place to its error. */
   check(check: () => void): void {
     try {
       check();
@@ -77,7 +77,7 @@ export class JsonField {
     }
   }
 
-  /** Put together only when it is told. */
+  /** Built only for an error. */
   get #place(): string {
     const before = this.#parent === undefined ? '' : this.#parent.#place;
     if (typeof this.#step === 'number') return `${before}[${this.#step}]`;

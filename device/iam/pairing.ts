@@ -1,9 +1,10 @@
 /**
- * The four ways to become a user (reference §1.1): who may take which one now, and what each does.
+ * The four ways to become a user (docs/iam.md): which are open to a caller now, and what each does.
  *
- * Checks come in the reference's order: NOT_FOUND when the mode is off (for Local Initial also without an initial user), FORBIDDEN when policies
- * or circumstances forbid it, UNAUTHORIZED without the password authentication it needs; only then what was asked for is looked at. An endpoint
- * calls `requirePairing` before it reads a body, and the pairing itself checks again against the newest state.
+ * The order of checks: NOT_FOUND when the mode is off (for Local Initial also without an initial user), FORBIDDEN when
+ * policies or circumstances forbid it, UNAUTHORIZED without the password authentication it needs; only then the
+ * request's content is checked. An endpoint calls `requirePairing` before it decodes a body, and the pairing itself
+ * checks again against the newest state.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import { type IamUser, type PairingMode, pairingModes } from '../../protocol/records/index.ts';
@@ -22,7 +23,7 @@ const flags: Readonly<Record<PairingMode, keyof PairingFlags>> = {
   LocalInitial: 'localInitialPairing',
 };
 
-/** Modes possible for the caller now, in the record's order. */
+/** Returns the modes open to the caller now, in the record's order. */
 export function availablePairingModes(state: IamState, caller: Caller, check: Check): PairingMode[] {
   return pairingModes.filter((mode) => {
     if (mode === 'LocalInitial' && isPaired(initialUser(state))) return false;
@@ -30,20 +31,26 @@ export function availablePairingModes(state: IamState, caller: Caller, check: Ch
   });
 }
 
-/** @throws LocalError NOT_FOUND, FORBIDDEN or UNAUTHORIZED when the caller cannot pair this way, whatever it asks for */
+/**
+ * @throws LocalError NOT_FOUND, FORBIDDEN or UNAUTHORIZED when the caller cannot pair this way, whatever its request
+ *   contains
+ */
 export function requirePairing(state: IamState, mode: PairingMode, caller: Caller, check: Check): void {
   const refused = refusal(state, mode, caller, check) ?? unauthenticated(mode, caller);
   if (refused !== undefined) throw refused;
 }
 
-/** Asked of open pairing. */
+/** A request for open pairing. */
 interface Asked {
   readonly username: string;
-  /** Of the key. */
+  /** Name of the key. */
   readonly name?: string | undefined;
 }
 
-/** Local Open: a new user of that name, while there is room for uninvited ones. Again with the same name and key changes nothing. */
+/**
+ * Local Open: adds a user of that name, while uninvited users are below their limit. Again with the same name and key
+ * it changes nothing.
+ */
 export function pairLocalOpen(draft: IamDraft, rules: Rules, caller: Caller, asked: Asked): IamUser {
   const { size } = draft.state.users;
   const user = pairOpen(draft, 'LocalOpen', caller, asked);
@@ -51,7 +58,7 @@ export function pairLocalOpen(draft: IamDraft, rules: Rules, caller: Caller, ask
   return user;
 }
 
-/** Password Open: a new user of that name. Again with the same name and key changes nothing. */
+/** Password Open: adds a user of that name. Again with the same name and key it changes nothing. */
 export function pairPasswordOpen(draft: IamDraft, caller: Caller, asked: Asked): IamUser {
   return pairOpen(draft, 'PasswordOpen', caller, asked);
 }
@@ -66,14 +73,14 @@ export function pairLocalInitial(draft: IamDraft, { fingerprint }: Caller, name?
   return draft.user(user.username);
 }
 
-/** Password Invite: the caller becomes the user it authenticated as, whose password is used up by that. */
+/** Password Invite: the caller becomes the user it authenticated as, which uses up the password. */
 export function pairPasswordInvite(draft: IamDraft, { fingerprint, passwordUsername = '' }: Caller, name?: string): IamUser {
   const owner = draft.state.users.byFingerprint(fingerprint);
   if (owner !== undefined && owner.username === passwordUsername) return owner;
   if (owner !== undefined) throw new LocalError('IN_USE', 'this key belongs to another user');
   const entry = draft.state.users.entry(passwordUsername);
   if (entry === undefined) throw new LocalError('INVALID_STATE', 'the invited user was deleted');
-  // Two connections may have authenticated by one invitation: it is for the first of them.
+  // Two connections may have authenticated by one invitation: the first of them gets it.
   if (entry.verifier === undefined) throw new LocalError('UNAUTHORIZED', 'the invitation was used or withdrawn');
   draft.addUserFingerprint(passwordUsername, fingerprint, name);
   draft.setUserVerifier(passwordUsername, undefined);
@@ -106,7 +113,7 @@ function refusal(state: IamState, mode: PairingMode, caller: Caller, check: Chec
   return undefined;
 }
 
-/** The empty name is the one of open pairing, any other an invited user's. */
+/** The empty name is that of open pairing, any other an invited user's. */
 function unauthenticated(mode: PairingMode, { passwordUsername }: Caller): LocalError | undefined {
   if (mode === 'PasswordOpen' && passwordUsername === '') return undefined;
   if (mode === 'PasswordInvite' && passwordUsername !== undefined && passwordUsername !== '') return undefined;

@@ -1,6 +1,7 @@
 /**
- * The words of access control (reference §2.2): a user has a role, a role names policies, a policy is a list of statements, a statement
- * allows or denies actions under conditions. `evaluate.ts` decides by them, `configuration.ts` reads them from JSON.
+ * The terms of access control (docs/iam.md): a user has a role, a role names policies, a policy is a list of
+ * statements, a statement allows or denies actions under conditions. `evaluate.ts` decides by them, `configuration.ts`
+ * parses them from JSON.
  */
 
 /** The nine operators of a condition. */
@@ -18,7 +19,10 @@ export const operators = [
 
 export type Operator = (typeof operators)[number];
 
-/** Compares an attribute with values: any of them may match. A value of the form `${Name}` stands for the attribute of that name. */
+/**
+ * Compares the attribute with values, of which one must match. A value of the form `${Name}` stands for the attribute
+ * of that name.
+ */
 export interface Condition {
   readonly operator: Operator;
   /** Name of the attribute, for example `IAM:Username`. */
@@ -28,7 +32,7 @@ export interface Condition {
 
 export type Effect = 'Allow' | 'Deny';
 
-/** Has its effect on exactly the named actions, without wildcards, when all conditions match. */
+/** Applies its effect to exactly the named actions, without wildcards, when all conditions match. */
 export interface Statement {
   readonly effect: Effect;
   readonly actions: readonly string[];
@@ -47,13 +51,13 @@ export interface Role {
   readonly policies: readonly string[];
 }
 
-/** What the application's developer decides about access; users and settings are the state (`state.ts`). */
+/** Access rules set by the application's developer; users and settings are the state (`state.ts`). */
 export interface IamConfiguration {
   readonly policies: readonly Policy[];
   readonly roles: readonly Role[];
-  /** Role of those who are no user; without it they are denied everything. */
+  /** Role of unpaired clients; without it they are denied everything. */
   readonly unpairedRole?: string;
 }
 
-/** More about a request: name → value, for example `TcpTunnel:ServiceId`. */
+/** Attributes of a request: name → value, for example `TcpTunnel:ServiceId`. */
 export type Attributes = Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-/** What names, texts and counts may be (reference §2.5). Lengths are bytes of UTF-8, both ends included. */
+/** Rules for names, texts and counts (docs/iam.md). Lengths are bytes of UTF-8; bounds are inclusive. */
 import { utf8Length } from '../../protocol/cbor/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { isFingerprint } from '../../protocol/identity/index.ts';
@@ -16,15 +16,12 @@ export interface IamLimits {
   readonly maxSct: number;
   readonly maxFriendlyName: number;
   readonly maxFingerprintName: number;
-  /** For every way a new user comes, created or paired. A state with more is loaded as it is. */
+  /** For every new user, created or paired. A state with more users can be loaded. */
   readonly maxUsers: number;
   readonly maxFingerprintsPerUser: number;
 }
 
-/**
- * The reference's, whose limits of 1024 and 256 are exclusive. The reference has none for the name of a fingerprint; 1024 fingerprints are what
- * a reader of the user record takes.
- */
+/** A decoder of the user record accepts up to 1024 fingerprints. */
 export const defaultIamLimits: IamLimits = {
   maxUsername: 64,
   maxDisplayName: 64,
@@ -40,11 +37,11 @@ export const defaultIamLimits: IamLimits = {
   maxFingerprintsPerUser: 1024,
 };
 
-/** Part of the users up to which anyone on the local network may become one uninvited. */
+/** Share of `maxUsers` up to which local clients may become users uninvited. */
 const LOCAL_OPEN_SHARE = 3 / 4;
 const USERNAME = /^[a-z0-9_.-]+$/;
 
-/** The checks: each throws LocalError INVALID_ARGUMENT that says what is wrong, the counts OUT_OF_MEMORY. */
+/** The checks: each throws LocalError INVALID_ARGUMENT that says what is wrong; those of counts throw OUT_OF_MEMORY. */
 export class Rules {
   readonly limits: IamLimits;
 
@@ -56,8 +53,8 @@ export class Rules {
   }
 
   /**
-   * Never empty: the empty name is the one of open pairing in a password authentication. Never `.` or `..`: no CoAP path can hold them as segments
-   * (RFC 7252 §5.10.1), so nobody could look at such a user, or delete it.
+   * Never empty: the empty name is that of open pairing in a password authentication. Never `.` or `..`: no CoAP path
+   * can have them as segments (RFC 7252 §5.10.1), so no client could read or delete such a user.
    */
   username(text: string): void {
     this.#length('username', text, 1, this.limits.maxUsername);
@@ -102,7 +99,7 @@ export class Rules {
     if (count > this.limits.maxUsers) throw new LocalError('OUT_OF_MEMORY', `the limit of ${this.limits.maxUsers} users is reached`);
   }
 
-  /** Fewer than `users`: the owner still finds room when strangers have taken all they can. */
+  /** Fewer than `users`: room is left for the owner when strangers have taken all they can. */
   usersByLocalOpen(count: number): void {
     const { maxUsers } = this.limits;
     const most = Math.ceil(maxUsers * LOCAL_OPEN_SHARE);

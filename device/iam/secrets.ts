@@ -1,8 +1,10 @@
 /**
- * The secret work of access control on a device: verifiers of passwords, tokens, and the seal over the password of open pairing.
+ * The secret work of access control on a device: verifiers of passwords, tokens, and the seal over the password of open
+ * pairing.
  *
- * The seal is ChaCha20-Poly1305 (RFC 8439) under a key that HKDF-SHA-256 (RFC 5869) derives from the device's private key, with a random nonce:
- * `v1.` and base64url of nonce ‖ ciphertext ‖ tag. Whoever has the state file alone reads no password in it; whoever has the device's key, too, does.
+ * The seal is ChaCha20-Poly1305 (RFC 8439) under a key that HKDF-SHA-256 (RFC 5869) derives from the device's private
+ * key, with a random nonce: `v1.` and base64url of nonce ‖ ciphertext ‖ tag. An attacker with only the state file
+ * cannot recover the password; one who also has the device's key can.
  */
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
@@ -21,7 +23,7 @@ const TAG_LENGTH = 16;
 const PURPOSE = 'svc iam seal v1';
 
 /**
- * What `Iam` needs to keep secrets on the device with this key. With another key, what is sealed can no longer be read.
+ * Returns what `Iam` needs to keep secrets on the device with this key. Another key cannot open what this one sealed.
  * @param privateKey PKCS#8 PEM, the one of `Device.setPrivateKey`; not kept
  * @throws LocalError INVALID_ARGUMENT
  */
@@ -47,7 +49,7 @@ export function createIamSecrets(privateKey: string, crypto: CryptoProvider = no
       } catch {
         throw new LocalError(
           'INVALID_STATE',
-          'a sealed password was sealed with another device key, or is damaged: restore the key of the device, or move the state away, which begins without users',
+          'a sealed password was sealed with another device key, or is damaged: restore the key of the device, or move the state away, which removes all users',
         );
       }
     },
@@ -66,6 +68,6 @@ function decodeSealed(sealed: string): Buffer {
   const bytes = Buffer.from(sealed.slice(VERSION.length), 'base64url');
   const readable = sealed.startsWith(VERSION) && VERSION + bytes.toString('base64url') === sealed;
   if (!readable || bytes.length < NONCE_LENGTH + TAG_LENGTH)
-    throw new LocalError('INVALID_ARGUMENT', 'a sealed password cannot be read: set it anew');
+    throw new LocalError('INVALID_ARGUMENT', 'a sealed password cannot be opened: set it again');
   return bytes;
 }

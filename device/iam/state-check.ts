@@ -1,4 +1,7 @@
-/** Holds a whole state to rules and limits, as loading it and changing a limit do (reference §2.5): the first thing that breaks one is named. */
+/**
+ * Checks a whole state against rules and limits (docs/iam.md), when it is loaded and when a limit changes. The error
+ * names the first violation.
+ */
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { IamUser } from '../../protocol/records/index.ts';
 import type { Rules } from './rules.ts';

@@ -1,13 +1,17 @@
 /**
- * The state as JSON (reference §2.6). Written is version 3; versions 1 and 2 are read and become version 3 with the next save.
+ * The state as JSON (docs/iam.md). It is written as version 3; versions 1 and 2 are read and become version 3 with the
+ * next save.
  *
- *     {Version: 3, OpenPairingPasswordSealed?, OpenPairingSct?, LocalOpenPairing, PasswordOpenPairing, PasswordInvitePairing, LocalInitialPairing,
- *      OpenPairingRole?, InitialPairingUsername?, FriendlyName?, Users: [{Username, DisplayName?, Fingerprints: [{Fingerprint, Name?}],
- *      ServerConnectToken?, PasswordVerifier?: {Kdf: 1, Salt, Value}, Role?, Push?: {Token?, ProjectId?}, NotificationCategories?: […], OauthSubject?}]}
+ *     {Version: 3, OpenPairingPasswordSealed?, OpenPairingSct?,
+ *      LocalOpenPairing, PasswordOpenPairing, PasswordInvitePairing, LocalInitialPairing,
+ *      OpenPairingRole?, InitialPairingUsername?, FriendlyName?,
+ *      Users: [{Username, DisplayName?, Fingerprints: [{Fingerprint, Name?}], ServerConnectToken?,
+ *               PasswordVerifier?: {Kdf: 1, Salt, Value}, Role?, Push?: {Token?, ProjectId?},
+ *               NotificationCategories?: […], OauthSubject?}]}
  *
- * Version 2 has the passwords in clear, `OpenPairingPassword` and `Password`; version 1 also one `Fingerprint` in place of `Fingerprints`.
- * Salt and Value are base64. A missing flag reads as false. Anything that does not follow the shape is refused with its place, an invalid user too:
- * to skip it would delete it with the next save.
+ * Version 2 has the passwords in clear, `OpenPairingPassword` and `Password`; version 1 also one `Fingerprint` instead
+ * of `Fingerprints`. Salt and Value are base64. A missing flag counts as false. A document of another shape is refused,
+ * with the place of the error. So is one with an invalid user: skipping it would delete it with the next save.
  */
 import type { IamUser, UserFingerprint, UserPush } from '../../protocol/records/index.ts';
 import { JsonField } from './json-fields.ts';
@@ -34,7 +38,7 @@ const settings = [
 ];
 const userFields = ['Username', 'DisplayName', 'ServerConnectToken', 'Role', 'Push', 'NotificationCategories', 'OauthSubject'];
 
-/** Members that one version has and another has not. */
+/** Members that differ between versions. */
 const versions: Readonly<Record<number, { readonly settings: readonly string[]; readonly user: readonly string[] }>> = {
   1: { settings: ['OpenPairingPassword'], user: ['Fingerprint', 'Password'] },
   2: { settings: ['OpenPairingPassword'], user: ['Fingerprints', 'Password'] },
@@ -47,14 +51,17 @@ export interface StateDocument {
   readonly [name: string]: unknown;
 }
 
-/** What a state is held to while it is read, and what its clear passwords are converted with. */
+/** What a state is checked against, and what converts its clear passwords. */
 export interface ReadStateOptions {
   readonly rules: Rules;
   readonly notificationCategories: readonly string[];
   readonly secrets: Pick<IamSecrets, 'makeVerifier' | 'seal'>;
 }
 
-/** @param document a parsed JSON value, which stays as it is. @throws LocalError PARSE or INVALID_ARGUMENT with the place of the error */
+/**
+ * @param document a parsed JSON value, which is not modified.
+ * @throws LocalError PARSE or INVALID_ARGUMENT with the place of the error
+ */
 export async function readState(document: unknown, { rules, notificationCategories, secrets }: ReadStateOptions): Promise<IamState> {
   const root = new JsonField(document);
   const versionField = root.required('Version');
@@ -64,7 +71,7 @@ export async function readState(document: unknown, { rules, notificationCategori
   const fields = root.required('Users').array.map((field) => field.only([...userFields, ...version.user]));
   const entries = fields.map((field) => ({ user: readUser(field), ...optional('verifier', readVerifier(field)) }));
   const state = { ...readSettings(root), users: tableOf(entries, fields) };
-  // Costly derivations come last: a file that is refused has none.
+  // Costly derivations come last, so that a refused file causes none.
   checkState(state, rules, new Set(notificationCategories));
   const clear = readClearPasswords(root, fields, rules);
   const users = await withVerifiers(state.users, clear.users, secrets);
@@ -72,7 +79,7 @@ export async function readState(document: unknown, { rules, notificationCategori
   return { ...state, ...optional('openPairingPasswordSealed', sealed), users };
 }
 
-/** The document `readState` reads. */
+/** Returns the document that `readState` accepts. */
 export function stateDocument(state: IamState): StateDocument {
   return {
     Version: VERSION,
@@ -166,7 +173,7 @@ function readBytes(field: JsonField, min: number, max: number): Uint8Array {
   return bytes.length < min || bytes.length > max ? field.reject(`must have ${min === max ? min : `${min} to ${max}`} bytes`) : bytes;
 }
 
-/** The table of users; what two of them cannot both have is told at the place of the second. */
+/** The table of users. A conflict between two of them is reported at the place of the second. */
 function tableOf(entries: readonly UserEntry[], fields: readonly JsonField[]): Users {
   const [names, fingerprints] = [new Set<string>(), new Set<string>()];
   entries.forEach(({ user }, index) => {

@@ -1,7 +1,7 @@
 /**
- * Configuration and state in two files of a directory, beside them how often passwords were tried, each replaced as a whole or not at all.
- * What cannot be read is refused with the file's name, and the file stays as it is; a file that is not there is made from what the
- * application begins with.
+ * Configuration and state in two files of a directory, and the password throttle in a third, each replaced as a whole
+ * or not at all. A file that cannot be parsed is refused by name and stays as it is; a missing file is created from the
+ * application's first configuration and state.
  */
 import { join } from 'node:path';
 import { LocalError, SvcError } from '../../protocol/errors/index.ts';
@@ -19,7 +19,7 @@ export const CONFIGURATION_FILE = 'iam-configuration.json';
 export const STATE_FILE = 'iam-state.json';
 export const THROTTLE_FILE = 'password-throttle.json';
 
-/** What a device without files begins with. */
+/** What a device without files starts with. */
 export interface IamStoreOptions extends Omit<IamOptions, 'configuration' | 'state' | 'save' | 'saveConfiguration' | 'passwordThrottle'> {
   /** Called when there is no configuration file. Default: `defaultConfiguration`. */
   readonly firstConfiguration?: () => IamConfiguration;
@@ -28,10 +28,10 @@ export interface IamStoreOptions extends Omit<IamOptions, 'configuration' | 'sta
 }
 
 /**
- * Access control with the files of a directory, which is made where it is missing. From then on every change is in its file before it counts.
- * Only one process may have a directory open.
- * @throws LocalError PARSE or INVALID_ARGUMENT that names file and place, INVALID_STATE when the password of open pairing was sealed on a
- * device with another key, FAILED when the directory cannot be used
+ * Opens access control with the files of a directory, which is created if missing. From then on every change is in its
+ * file before it counts. Only one process may have a directory open.
+ * @throws LocalError PARSE or INVALID_ARGUMENT that names file and place, INVALID_STATE when the password of open
+ *   pairing was sealed on a device with another key, FAILED when the directory cannot be used
  */
 export async function openIam(
   directory: string,
@@ -61,14 +61,14 @@ function readOptions({ secrets, limits, notificationCategories = [] }: Pick<IamO
   return { secrets, rules: new Rules({ ...defaultIamLimits, ...limits }), notificationCategories };
 }
 
-/** One that cannot be read is no reason not to start: the device then begins with nothing saved up. */
+/** A damaged file must not keep the device from starting: it then starts with empty buckets. */
 async function keptThrottle(directory: string): Promise<KeptDocument> {
   const path = join(directory, THROTTLE_FILE);
   const stored = await readJson(path).catch(() => null);
   return { stored, save: (document) => replaceJson(path, document) };
 }
 
-/** Tells errors with the name of the file. */
+/** Adds the name of the file to errors. */
 async function inFile<T>(path: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();

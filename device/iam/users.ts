@@ -1,13 +1,14 @@
 /**
- * The users, as an immutable table: found by name and by the fingerprint of each of their keys. A change gives a new table.
+ * The users, as an immutable table: found by name and by the fingerprint of each of their keys. A change returns a new
+ * table.
  *
- * Password verifiers are kept beside the records, so that no record that is handed out carries one.
+ * Password verifiers are stored apart from the records, so that no record handed out contains one.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import { packed, unpacked } from '../../protocol/packed-bytes.ts';
 import type { IamUser } from '../../protocol/records/index.ts';
 
-/** Stands in for a password: its scrypt hash (N 2^14, r 8, p 1). */
+/** Stored instead of a password: its scrypt hash (N 2^14, r 8, p 1). */
 export interface PasswordVerifier {
   readonly kdf: 1;
   /** 16 random bytes. */
@@ -16,13 +17,13 @@ export interface PasswordVerifier {
   readonly value: Uint8Array;
 }
 
-/** A user and what is left of the password. */
+/** A user and its password verifier. */
 export interface UserEntry {
   readonly user: IamUser;
   readonly verifier?: PasswordVerifier;
 }
 
-/** An entry as the table keeps it: with a thousand users, bytes as arrays would take 0.3 MB more. */
+/** An entry as stored: with a thousand users, bytes as arrays would take 0.3 MB more. */
 interface KeptEntry {
   readonly user: IamUser;
   readonly verifier?: { readonly kdf: 1; readonly salt: string; readonly value: string };
@@ -48,17 +49,17 @@ export class Users {
     return this.#entries.size;
   }
 
-  /** In the order they came. */
+  /** In the order they were added. */
   get entries(): Iterable<UserEntry> {
     return Array.from(this.#entries.values(), given);
   }
 
-  /** In the order they came. */
+  /** In the order they were added. */
   get names(): string[] {
     return [...this.#entries.keys()];
   }
 
-  /** In the order they came, without verifiers. */
+  /** In the order they were added, without verifiers. */
   get all(): IamUser[] {
     return Array.from(this.#entries.values(), ({ user }) => user);
   }
@@ -86,7 +87,7 @@ export class Users {
     return this.#changed((entries, byFingerprint) => insert(entries, byFingerprint, entry));
   }
 
-  /** The user in a new form, which may have another name, in the same place. @throws LocalError IN_USE */
+  /** Replaces a user, whose name may change, in the same place. @throws LocalError IN_USE */
   replacing(username: string, entry: UserEntry): Users {
     return this.#changed((entries, byFingerprint) => {
       this.#forget(username, byFingerprint);
@@ -113,7 +114,7 @@ export class Users {
   }
 }
 
-/** @param replaced name of the entry this one stands in for */
+/** @param replaced name of the entry this one replaces */
 function insert(entries: Map<string, KeptEntry>, byFingerprint: Map<string, string>, entry: UserEntry, replaced?: string): void {
   const { username, fingerprints } = entry.user;
   if (username !== replaced && entries.has(username)) throw new LocalError('IN_USE', `there is a user "${username}"`);
@@ -125,7 +126,7 @@ function insert(entries: Map<string, KeptEntry>, byFingerprint: Map<string, stri
   entries.set(username, kept(entry));
 }
 
-/** Puts the last entry where the entry `place` is, which goes. */
+/** Moves the last entry to the position of `place`, which is removed. */
 function moveLastTo(entries: Map<string, KeptEntry>, place: string): void {
   const ordered = [...entries];
   entries.clear();

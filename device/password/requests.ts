@@ -1,11 +1,14 @@
-/** The application's one listener as a source of passwords: it is asked for each login and answers with the password itself. */
+/**
+ * Adapts the application's listener to a source of passwords: it is asked at each login and answers with the password
+ * itself.
+ */
 import { LocalError } from '../../protocol/errors/index.ts';
 import { type PasswordSecret, passwordBytes } from '../../protocol/password/kdf.ts';
 import type { Clock, Log } from '../../transport/environment.ts';
 import type { DeviceConnection } from '../connections.ts';
 import type { PasswordSource } from './source.ts';
 
-/** A client wants to log in as `username`. Answer with `setPassword`, now or within 30 s; no answer is no such user. */
+/** A client's login as `username`. Answer with `setPassword` within 30 s; no answer counts as no such user. */
 export class PasswordAuthenticationRequest {
   /** Empty for the password of open pairing. */
   readonly username: string;
@@ -20,8 +23,9 @@ export class PasswordAuthenticationRequest {
   }
 
   /**
-   * @param password of the user; null when there is no such user, which the client cannot tell from a wrong password
-   * @throws LocalError INVALID_STATE when it was set before; INVALID_ARGUMENT for an empty password or more than 1,024 bytes
+   * @param password of the user; null when there is no such user, which looks to the client like a wrong password
+   * @throws LocalError INVALID_STATE when it was set before; INVALID_ARGUMENT for an empty password or more than 1,024
+   *   bytes
    */
   setPassword(password: string | null): void {
     if (this.#answer === null) throw new LocalError('INVALID_STATE', 'the password of this request was set before');
@@ -31,12 +35,12 @@ export class PasswordAuthenticationRequest {
   }
 }
 
-/** Hears of every login; what it returns does not matter. */
+/** Called for every login; its return value is ignored. */
 export type PasswordAuthenticationListener = (request: PasswordAuthenticationRequest) => unknown;
 
 const ANSWER_TIMEOUT = 30_000;
 
-/** The source that asks a listener. One that fails or stays silent knows nobody. */
+/** Returns the source that asks a listener. A listener that fails or stays silent counts as no such user. */
 export function listenerSource(listener: PasswordAuthenticationListener, clock: Pick<Clock, 'schedule'>, log: Log): PasswordSource {
   return {
     lookup: (username, connection) =>

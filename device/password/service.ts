@@ -1,13 +1,15 @@
 /**
  * Password authentication of a device's clients (PROTOCOL.md §8): the endpoints `POST /p2p/password/1` and `/2`.
  *
- * 1. A source is there (4.04), the body is CBOR (4.15) and readable (4.00), no other run is being begun on this connection and the throttle lets
- *    one begin (4.29). Only then the source is asked, and the device's share is made and sent.
- * 2. The same tests, and a run must have begun (4.00). The attempt is charged (4.29), the client's tag is checked (4.01), the charge given back
- *    and the device's tag sent. From then on the connection is authenticated as that user, until it closes.
+ * 1. Checks that a source exists (4.04), the body is CBOR (4.15) and valid (4.00), no other run is starting on this
+ *    connection and the throttle allows one (4.29). Only then the source is asked, and the device's share is made and
+ *    sent.
+ * 2. The same checks, and a run must have started (4.00). The attempt is charged (4.29) and the client's tag is checked
+ *    (4.01); if it is right, the charge is given back and the device's tag sent. From then on the connection is
+ *    authenticated as that user, until it closes.
  *
- * A name without a password goes the same way with a random one, and shows a Kdf and a salt that stay the same: its answers differ from
- * those of other names in nothing. Nothing here ever writes a password, a value or a tag into the log.
+ * A name without a password takes the same steps with a random password, and a Kdf and salt that stay the same: its
+ * answers look like those of any other name. No password, share or tag is ever logged.
  */
 import { Status } from '../../protocol/coap/index.ts';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
@@ -26,13 +28,13 @@ import type { PasswordSource } from './source.ts';
 import { type AttemptClass, PasswordThrottle } from './throttle.ts';
 import { ThrottleKeeper } from './throttle-keeper.ts';
 
-/** Who the device is, once it is started. */
+/** Identity of a started device. */
 export interface PasswordIdentity {
   readonly productId: string;
   readonly deviceId: string;
   /** Full hex. */
   readonly fingerprint: string;
-  /** 32 bytes that only this device knows and that stay the same: what unknown names show is derived from it. */
+  /** 32 bytes known only to this device and constant: the parameters of unknown names are derived from it. */
   readonly secret: Uint8Array;
 }
 
@@ -44,16 +46,16 @@ export interface PasswordContext {
   readonly identity: () => PasswordIdentity;
 }
 
-/** An attempt that proved nothing. */
+/** A failed attempt. */
 export interface PasswordFailure {
   readonly connection: DeviceConnection;
-  /** As the client gave it: perhaps nobody's, perhaps a password in the wrong field. */
+  /** As sent by the client: perhaps an unknown name, perhaps a password in the wrong field. */
   readonly username: string;
-  /** Wrong, or one of too many. */
+  /** A wrong password, or too many attempts. */
   readonly reason: 'wrong' | 'throttled';
 }
 
-/** Where a connection is. */
+/** The state of a connection's authentication. */
 interface Progress {
   /** Number of the latest run. */
   runs: number;
@@ -68,26 +70,32 @@ export class PasswordService {
   readonly #progress = new WeakMap<DeviceConnection, Progress>();
   #keeper: ThrottleKeeper | null = null;
   #source: PasswordSource | null = null;
-  /** Passwords that were withdrawn so far. */
+  /** Passwords withdrawn so far. */
   #withdrawn = 0;
-  /** Told of each attempt that proved nothing. */
+  /** Called for each failed attempt. */
   onFailed: ((failure: PasswordFailure) => void) | null = null;
 
   constructor({ crypto, clock, log }: Omit<PasswordContext, 'identity'>, identity: () => PasswordIdentity, resources: CoapResources) {
     const context = { crypto, clock, log, identity };
     this.#context = context;
-    // The same after a restart, for what is kept of the slots.
+    // The same after a restart, so that stored slots stay valid.
     this.#throttle = new PasswordThrottle((name) => context.crypto.hmacSha256(identity().secret, SLOT_LABEL, text.encode(name))[0]!);
     resources.addOwn('POST', messages.PasswordPath.FIRST, (request) => this.#checked(request, this.#first));
     resources.addOwn('POST', messages.PasswordPath.SECOND, (request) => this.#checked(request, this.#second));
   }
 
-  /** The application's listener as the source. Returns the function that removes it. @throws LocalError IN_USE when there is a source */
+  /**
+   * Uses the application's listener as the source. Returns the function that removes it.
+   * @throws LocalError IN_USE when there is a source
+   */
   listen(listener: PasswordAuthenticationListener): () => void {
     return this.use(listenerSource(listener, this.#context.clock, this.#context.log));
   }
 
-  /** Takes passwords from here. Returns the function that removes it. @throws LocalError IN_USE when there is a source */
+  /**
+   * Sets the source of passwords. Returns the function that removes it.
+   * @throws LocalError IN_USE when there is a source
+   */
   use(source: PasswordSource): () => void {
     if (this.#source !== null) throw new LocalError('IN_USE', 'the device has a listener for password requests: only one is possible');
     this.#source = source;
@@ -96,18 +104,18 @@ export class PasswordService {
     };
   }
 
-  /** Keeps over restarts how often passwords were tried. Before start, once. */
+  /** Keeps the count of password attempts over restarts. Before start, once. */
   keepThrottle(store: KeptDocument): void {
     const { clock, log } = this.#context;
     this.#keeper = new ThrottleKeeper({ clock, log, store, throttle: this.#throttle });
   }
 
-  /** The device has closed: saves what is to be kept. Never rejects. */
+  /** Saves what is to be kept, after the device has closed. Never rejects. */
   async close(): Promise<void> {
     await this.#keeper?.close();
   }
 
-  /** The password of a name is another, or gone: runs with the one before fail. @param connections all that are open */
+  /** Fails all runs with the old password of a name, which was changed or removed. @param connections all open ones */
   withdraw(username: string, connections: Iterable<DeviceConnection>): void {
     this.#withdrawn++;
     for (const connection of connections) {
@@ -145,7 +153,7 @@ export class PasswordService {
       let withdrawn = this.#withdrawn;
       let secret = await this.#lookup(source, username, connection);
       const { DeviceRun } = await loadExchange();
-      // What was withdrawn meanwhile may have been this password.
+      // A password withdrawn meanwhile may have been this one.
       while (withdrawn !== this.#withdrawn) {
         withdrawn = this.#withdrawn;
         secret.value.fill(0);
@@ -203,7 +211,7 @@ export class PasswordService {
   }
 
   async #lookup(source: PasswordSource, username: string, connection: DeviceConnection): Promise<PasswordSecret> {
-    // Made for every name: a known one is not answered sooner for want of it.
+    // Made for every name, so that a known one is not answered sooner.
     const unknown = this.#unknown(source.kdfOf(username), username);
     try {
       return (await source.lookup(username, connection)) ?? unknown;
@@ -213,7 +221,7 @@ export class PasswordService {
     }
   }
 
-  /** What a name without a password shows, with a value nobody can know. */
+  /** The parameters shown for a name without a password, with a random value. */
   #unknown(kdf: Kdf, username: string): PasswordSecret {
     const { crypto, identity } = this.#context;
     const value = crypto.randomBytes(VALUE_LENGTH);

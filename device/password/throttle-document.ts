@@ -1,14 +1,16 @@
 /**
- * What the password throttle keeps over a restart, as a JSON document:
+ * The state of the password throttle that is kept over a restart, as a JSON document:
  *
- *     {Version: 1, Saved, Clean, Classes: {paired, local, remote: {Failures, Slots: [[index, failures, counted, blocked, day, today], …]}}}
+ *     {Version: 1, Saved, Clean, Classes: {paired, local, remote:
+ *       {Failures, Slots: [[index, failures, counted, blocked, day, today], …]}}}
  *
- * `Saved` is Unix time in ms; `Failures` is the level of the class's bucket. In a slot, `counted` and `day` are ms before `Saved`, `blocked` is ms after it.
- * `Clean`: the device was closed after it was saved, so nothing can be missing.
+ * `Saved` is Unix time in ms; `Failures` is the level of the class's bucket. In a slot, `counted` and `day` are ms
+ * before `Saved`, `blocked` is ms after it. `Clean`: the device was closed after it was saved, so nothing can be
+ * missing.
  */
 import { type AttemptClass, attemptClasses, SLOTS, type ThrottleClassState, type ThrottleState } from './throttle.ts';
 
-/** What was kept, and when. */
+/** The stored state, and when it was saved. */
 export interface StoredThrottle {
   readonly state: ThrottleState;
   readonly savedAt: number;

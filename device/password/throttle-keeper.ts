@@ -1,6 +1,7 @@
 /**
- * Keeps the password throttle over restarts, so that a restart allows no new attempts. The first change is saved at once, further changes within a minute, and
- * everything when the device closes. After an unclean end the device starts with empty buckets.
+ * Keeps the password throttle over restarts, so that a restart allows no new attempts. The first change is saved at
+ * once, further changes within a minute, and everything when the device closes. After an unclean end the device starts
+ * with empty buckets.
  */
 import type { Cancel, Clock, Log } from '../../transport/environment.ts';
 import type { KeptDocument } from '../kept-document.ts';
@@ -20,7 +21,7 @@ export interface ThrottleKeeperOptions {
 export class ThrottleKeeper {
   readonly #options: ThrottleKeeperOptions;
   #savedAt = Number.NEGATIVE_INFINITY;
-  /** The document on the disk says that nothing is missing. */
+  /** The document on disk says that nothing is missing. */
   #isClean: boolean;
   #cancel: Cancel | null = null;
   #saving: Promise<void> = Promise.resolve();
@@ -31,7 +32,7 @@ export class ThrottleKeeper {
     this.#isClean = store.stored === undefined;
     if (store.stored === undefined) return;
     const stored = readThrottleDocument(store.stored);
-    if (stored === null) log.warn('what was kept of failed password attempts cannot be read: it begins anew, with nothing saved up');
+    if (stored === null) log.warn('the count of failed password attempts cannot be read: it starts again, with no attempts to spare');
     // A clock that was set back counts as no time.
     else throttle.restore(stored.state, Math.max(0, clock.wallTime() - stored.savedAt), clock.now());
     this.#isClean = stored?.isClean === true;
@@ -48,7 +49,7 @@ export class ThrottleKeeper {
     });
   }
 
-  /** Saves what is not saved. Never rejects. */
+  /** Saves what is not saved yet. Never rejects. */
   async close(): Promise<void> {
     this.#cancel?.();
     this.#cancel = null;

@@ -1,17 +1,19 @@
 /**
- * How many passwords may be tried (PROTOCOL.md §8), without a clock of its own: `now` is monotonic milliseconds.
+ * Limits password attempts (PROTOCOL.md §8). It has no clock of its own: `now` is monotonic milliseconds.
  *
- * Theory of operation. Who asks is of one of three classes, and no class takes anything from another: `paired`, a key paired to this very user;
- * `local`; `remote`. Each class has 256 slots, a fixed memory; a name's slot is chosen by a keyed hash, so known and unknown names are counted alike
- * and nobody can choose whose slot to share. Per slot five failures are free, then each makes the next wait twice as long, from 1 s to
- * 900 s, and one failure is forgiven per 900 s after the last; from afar 100 failures a day are the end. Per class ten failures may come in a burst, then one
- * a second, over all names; and five runs may begin in a second.
+ * Theory of operation. A client belongs to one of three classes with separate budgets: `paired`, a key paired to this
+ * very user; `local`; `remote`. Each class has 256 slots of fixed memory. A keyed hash picks a name's slot, so known
+ * and unknown names are counted alike and an attacker cannot choose which names share a slot. Per slot five failures
+ * are free, then each doubles the next wait, from 1 s to 900 s, and one failure is forgiven per 900 s after the last; a
+ * remote slot allows 100 failures a day. Per class, over all names, ten failures may come in a burst, then one a
+ * second; and five runs may begin per second.
  *
- * An attempt is charged before it is looked at and given back when it was right, so that attempts side by side cannot outrun the count.
+ * An attempt is charged before it is checked and given back when it was right, so that parallel attempts cannot outrun
+ * the count.
  */
 import { TokenBucket } from '../../protocol/token-bucket.ts';
 
-/** Who asks, as seen from the user of that name. */
+/** The client's class with regard to the user of that name. */
 export type AttemptClass = 'paired' | 'local' | 'remote';
 export const attemptClasses: readonly AttemptClass[] = ['paired', 'local', 'remote'];
 
@@ -22,21 +24,21 @@ const FREE = 5;
 const LONGEST_WAIT = 900_000;
 const SECOND = 1000;
 const DAY = 86_400_000;
-/** Failures of a slot in a day, from afar. */
+/** Failures of a remote slot in a day. */
 const DAILY = 100;
-/** Failures more than these change nothing: the wait is the longest. */
+/** Further failures change nothing: the wait is the longest. */
 const MOST_COUNTED = FREE + Math.ceil(Math.log2(LONGEST_WAIT / SECOND));
 const DEVICE_BURST = 10;
 const DEVICE_RATE = 1;
-/** Runs that begin in a second. */
+/** Runs that may begin per second. */
 const BEGIN_RATE = 5;
 
 /** Counters of one slot. */
 interface Slot {
   failures: number;
-  /** Up to when `failures` were forgiven; the last one of them at first. */
+  /** Time up to which `failures` were forgiven; at first, that of the latest failure. */
   countedAt: number;
-  /** No attempt before. */
+  /** No attempt before this time. */
   blockedUntil: number;
   dayBegan: number;
   today: number;
@@ -48,11 +50,11 @@ interface Counters {
   readonly begins: TokenBucket;
 }
 
-/** What of a class outlives a restart. Times are relative: ms ago, and for `blocked` ms from then. */
+/** The state of a class kept over a restart. Times are relative: ms before the save, and for `blocked` ms after it. */
 export interface ThrottleClassState {
   /** Level of the bucket of failures. */
   readonly failures: number;
-  /** Slots that are in use. */
+  /** Slots in use. */
   readonly slots: readonly (readonly [index: number, failures: number, counted: number, blocked: number, day: number, today: number])[];
 }
 
@@ -60,7 +62,7 @@ export type ThrottleState = Readonly<Record<AttemptClass, ThrottleClassState>>;
 
 /** A charged attempt. */
 export interface Charge {
-  /** The password was right: nothing happened. */
+  /** Refunds the charge: the password was right. */
   giveBack(): void;
 }
 
@@ -68,18 +70,18 @@ export class PasswordThrottle {
   readonly #hash: (text: string) => number;
   readonly #counters: Readonly<Record<AttemptClass, Counters>> = { paired: counters(), local: counters(), remote: counters() };
 
-  /** @param hash keyed, so that nobody outside can compute it; any integer from 0 */
+  /** @param hash keyed, so that an attacker cannot compute it; any integer from 0 */
   constructor(hash: (text: string) => number) {
     this.#hash = hash;
   }
 
-  /** Whether a run may begin, which costs work: asked before any. False above the rate, or while an attempt would be refused anyway. */
+  /** Whether a run, which costs work, may begin. False above the rate, or while an attempt would be refused anyway. */
   begin(kind: AttemptClass, name: string, now: number): boolean {
     const { begins } = this.#counters[kind];
     return this.#wait(kind, name, now) === 0 && begins.take(1, now);
   }
 
-  /** Charges an attempt; null when it is refused, and nothing is charged. */
+  /** Charges an attempt; null when it is refused, and then nothing is charged. */
   charge(kind: AttemptClass, name: string, now: number): Charge | null {
     if (this.#wait(kind, name, now) > 0) return null;
     const { failures } = this.#counters[kind];
@@ -95,7 +97,7 @@ export class PasswordThrottle {
     };
   }
 
-  /** What is to be kept over a restart. */
+  /** Returns the state to keep over a restart. */
   state(now: number): ThrottleState {
     const classes = attemptClasses.map((kind): [AttemptClass, ThrottleClassState] => {
       const { failures, slots } = this.#counters[kind];
@@ -110,7 +112,7 @@ export class PasswordThrottle {
     return Object.fromEntries(classes) as ThrottleState;
   }
 
-  /** Goes on from a state. @param elapsed ms since then @param now ms, monotonic */
+  /** Resumes from a state. @param elapsed ms since then @param now ms, monotonic */
   restore(state: ThrottleState, elapsed: number, now: number): void {
     for (const kind of attemptClasses) {
       const { failures, slots } = this.#counters[kind];
@@ -126,7 +128,7 @@ export class PasswordThrottle {
     }
   }
 
-  /** Empties all buckets, where it is not known what was used before. */
+  /** Empties all buckets, for when earlier use is unknown. */
   drain(now: number): void {
     for (const { failures, begins } of Object.values(this.#counters)) {
       failures.take(failures.level(now), now);

@@ -1,9 +1,10 @@
 /**
- * How many connections to services the tunnels of a device hold together. Each takes a file descriptor, of which a process often has 1,024: without them the
- * device could save nothing, and its owner could not even delete the user whose tunnels they are.
+ * Limits the connections to services that a device's tunnels hold together. Each takes a file descriptor, of which a
+ * process often has 1,024. Without free descriptors the device could save nothing, and its owner could not even delete
+ * the user whose tunnels they are.
  *
- * A client takes another one only while it holds no more than are free, so that one of them cannot take all. A client counts by its key, over all its
- * connections.
+ * A client gets another connection only while it holds no more than are free, so that one client cannot take all.
+ * Clients are counted by key, over all their connections.
  */
 
 /** All connections to services, TCP and UDP. */
@@ -13,7 +14,10 @@ export class TunnelConcurrencyLimit {
   readonly #held = new Map<string, number>();
   #size = 0;
 
-  /** @param key fingerprint of the client @returns a function that releases the slot, harmless to call twice; null when there is none */
+  /**
+   * @param key fingerprint of the client
+   * @returns a function that releases the slot, safe to call twice; null when there is none
+   */
   acquire(key: string): (() => void) | null {
     const held = this.#held.get(key) ?? 0;
     if (this.#size + Math.max(1, held) > CAPACITY) return null;

@@ -1,4 +1,7 @@
-/** The tunnels of one device. Both kinds share one limit of connections, and resolve names with the device's network. */
+/**
+ * Creates the tunnels of one device. TCP and UDP share one limit of connections, and resolve names with the device's
+ * network.
+ */
 import type { Environment } from '../../transport/environment.ts';
 import { TunnelConcurrencyLimit } from './concurrency-limit.ts';
 import { connectTcp } from './tcp.ts';
@@ -13,7 +16,7 @@ export interface DeviceTunnels {
   readonly udp: UdpTunnels;
 }
 
-/** Creates both, without services, and registers their resources. */
+/** Creates both kinds, without services, and registers their resources. */
 export function createTunnels(environment: Environment, parts: TunnelParts): DeviceTunnels {
   const shared = {
     ...parts,

@@ -1,10 +1,10 @@
 /**
- * Where a tunnel service is: one numeric address, fixed when the service is added.
+ * The address of a tunnel service: numeric, fixed when the service is added.
  *
  * A name is resolved once, and its address is pinned: an attacker with control of the name cannot move the service
  * later. Nor can a name lead to link-local, metadata, unspecified, multicast or broadcast addresses. An operator who
- * means a link-local or metadata address writes it as a number; the others no server has. Loopback is allowed: services
- * of the device itself.
+ * means a link-local or metadata address writes it as a number; no server has one of the others. Loopback is allowed:
+ * services of the device itself.
  */
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { canonicalAddress, parseAddress } from '../../transport/address.ts';
@@ -13,14 +13,14 @@ import { type AddressKind, addressKind, embeddedAddress } from '../../transport/
 /** No server has these. */
 const IMPOSSIBLE: readonly AddressKind[] = ['this-network', 'multicast', 'broadcast'];
 
-/** A name may not lead there. */
+/** A name may not lead to these. */
 const NOT_BY_NAME: readonly AddressKind[] = [...IMPOSSIBLE, 'link-local', 'cloud'];
 
 /** The address of one service. */
 export class PinnedAddress {
   readonly #host: string;
   readonly #resolve: (host: string) => Promise<string[]>;
-  /** Pinned, or being looked for; null after a failure: the next one to ask tries again. */
+  /** Pinned, or being resolved; null after a failure: the next caller tries again. */
   #address: Promise<string> | null;
 
   /**
@@ -37,7 +37,10 @@ export class PinnedAddress {
     this.#address.catch(() => {});
   }
 
-  /** The same address each time. @throws RemoteError DNS when the name has none by now that a service may have */
+  /**
+   * Returns the same address each time.
+   * @throws RemoteError DNS when the name does not resolve to an allowed address
+   */
   address(): Promise<string> {
     this.#address ??= this.#pin();
     return this.#address;
@@ -56,13 +59,13 @@ export class PinnedAddress {
   }
 }
 
-/** Whether a name may lead to an address, numeric. */
+/** Whether a name may lead to this numeric address. */
 export function mayBeResolved(address: string): boolean {
   const bytes = parseAddress(address);
   return bytes !== null && mayLeadTo(bytes);
 }
 
-/** A translated address is what the address inside it is. */
+/** A translated address counts as the address inside it. */
 function mayLeadTo(address: Uint8Array): boolean {
   const embedded = embeddedAddress(address);
   return embedded === null ? !NOT_BY_NAME.includes(addressKind(address)) : mayLeadTo(embedded);

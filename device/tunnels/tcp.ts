@@ -1,4 +1,6 @@
-/** The TCP side of a tunnel on a device: connects to the service, then carries bytes between it and the client's stream. */
+/**
+ * The TCP side of a tunnel on a device: connects to the service, then carries bytes between it and the client's stream.
+ */
 import { connect, type Socket } from 'node:net';
 import { StreamCode } from '../../protocol/errors/index.ts';
 import { pump } from '../../transport/node/index.ts';
@@ -6,15 +8,17 @@ import type { SessionStream } from '../../transport/session/index.ts';
 import { StreamRefusal } from '../streams.ts';
 import type { TcpTunnelService, TunnelConnection } from './tunnels.ts';
 
-/** How long a service may take to accept, ms. */
+/** Time for a service to accept, ms. */
 const CONNECT_TIMEOUT = 10_000;
-/** How long a connection is silent before the system asks whether the service's host still has it, ms: one that vanished resets the stream. */
+/**
+ * Silence after which the system probes the connection, ms: if the service's host has vanished, the stream is reset.
+ */
 const KEEP_ALIVE = 60_000;
 
-/** What the system says of a host or port that does not answer. */
+/** System errors for a host or port that does not answer. */
 const UNREACHABLE: readonly (string | undefined)[] = ['EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'EHOSTDOWN'];
 
-/** Connects. @throws StreamRefusal that says why, also when nobody accepts within 10 s */
+/** Connects. @throws StreamRefusal with the reason, also when the service does not accept within 10 s */
 export function connectTcp({ port }: Pick<TcpTunnelService, 'port'>, host: string): Promise<TunnelConnection> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE });
@@ -25,7 +29,7 @@ export function connectTcp({ port }: Pick<TcpTunnelService, 'port'>, host: strin
     socket.once('connect', () => {
       clearTimeout(timer);
       socket.off('error', fail);
-      // Whatever comes before join must find its listeners, an immediate end above all.
+      // Paused so that everything before join, above all an immediate end, reaches its listeners.
       socket.pause();
       resolve(tcpConnection(socket));
     });
@@ -36,7 +40,7 @@ function timedOut(host: string, port: number): Error {
   return Object.assign(new Error(`${host}:${port} does not accept a TCP connection`), { code: 'ETIMEDOUT' });
 }
 
-/** What a client is told of an error of the system. */
+/** Maps a system error to the refusal that the client sees. */
 export function serviceRefusal(error: NodeJS.ErrnoException): StreamRefusal {
   if (error.code === 'ECONNREFUSED') return new StreamRefusal(StreamCode.SERVICE_REFUSED, error);
   return new StreamRefusal(UNREACHABLE.includes(error.code) ? StreamCode.SERVICE_UNREACHABLE : StreamCode.SERVICE_FAILED, error);
@@ -45,7 +49,7 @@ export function serviceRefusal(error: NodeJS.ErrnoException): StreamRefusal {
 function tcpConnection(socket: Socket): TunnelConnection {
   const aborted = new AbortController();
   const ignore = () => {};
-  // Between connect and join nobody else listens.
+  // The only listener between connect and join.
   socket.on('error', ignore);
   return {
     async join(stream: SessionStream) {

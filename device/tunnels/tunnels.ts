@@ -1,10 +1,11 @@
 /**
  * Tunnel services: TCP or UDP servers near the device that clients may reach through it.
  *
- * A service has three CoAP endpoints (listed, described, asked for) and a stream port of its own. For each stream that arrives there: ask
- * the authorization listener again, look at the limits, connect to the service's host and port, and only then accept and carry
- * both ways. Removing a service ends its connections. Who may do what is the application's decision alone. A service's host
- * is one address for good (`pinned-address.ts`). What TCP and UDP do with an accepted stream is in `tcp.ts` and `udp.ts`.
+ * A service has three CoAP endpoints (list, description, request to connect) and a stream port of its own. Each stream
+ * that arrives there: ask the authorization listener again, check the limits, connect to the service's host and port,
+ * and only then accept and carry both ways. Removing a service ends its connections. Only the application decides which
+ * client may do what. A service's host is pinned to one address (`pinned-address.ts`). `tcp.ts` and `udp.ts` handle an
+ * accepted stream.
  */
 import { Status } from '../../protocol/coap/index.ts';
 import { LocalError, StreamCode } from '../../protocol/errors/index.ts';
@@ -26,25 +27,28 @@ export interface TunnelService {
   readonly id: string;
   /** Kind of service, for limits and authorization: `http`, `ssh`, `dns` … */
   readonly type: string;
-  /** Where it listens: a numeric address, or a name, which is resolved once: clients see, and reach, that address for ever. */
+  /** A numeric address, or a name, which is resolved once: clients then see and reach that address. */
   readonly host: string;
   readonly port: number;
-  /** Anything clients should know. */
+  /** Anything that clients should know. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /** A TCP server that clients may reach through the device. */
 export type TcpTunnelService = TunnelService;
 
-/** What leads to a service, ready to be joined with a stream: a TCP connection, or a flow of datagrams. */
+/** A connection to a service, ready to be joined with a stream: a TCP connection, or a flow of datagrams. */
 export interface TunnelConnection {
-  /** Carries both ways until both directions of the stream have ended. Rejects when either side failed; both are aborted then. */
+  /**
+   * Carries both ways until both directions of the stream have ended. Rejects when either side failed; both are aborted
+   * then.
+   */
   join(stream: SessionStream): Promise<void>;
   /** Resets it. */
   abort(): void;
 }
 
-/** Leads to a service at its pinned address, for a client's connection. */
+/** Connects to a service at its pinned address, for a client's connection. */
 export type ConnectTunnel<S extends TunnelService> = (service: S, address: string, client: DeviceConnection) => Promise<TunnelConnection>;
 
 /** Names of the two kinds: of actions and attributes, and of the endpoints. */
@@ -63,16 +67,16 @@ const NAMES = {
   },
 } as const;
 
-/** What tunnels of a kind are made of. */
+/** The parts of a kind of tunnel. */
 export interface TunnelsOptions<S extends TunnelService> {
   readonly kind: keyof typeof NAMES;
   readonly authorization: Authorization;
   readonly streams: StreamListeners;
   readonly resources: CoapResources;
   readonly connect: ConnectTunnel<S>;
-  /** Of all tunnels of the device. */
+  /** Shared by all tunnels of the device. */
   readonly concurrency: TunnelConcurrencyLimit;
-  /** The numeric addresses of a host name. */
+  /** Resolves a host name to numeric addresses. */
   readonly resolve: (host: string) => Promise<string[]>;
 }
 
@@ -92,7 +96,7 @@ export class Tunnels<S extends TunnelService> {
   readonly #limits = new Map<string, number>();
   readonly #open = new Map<string, number>();
   readonly #openOf = new WeakMap<DeviceConnection, number>();
-  /** Connections at a time of one client's connection, to all services. */
+  /** Concurrent tunnel connections of one client's connection, to all services. */
   limitPerClient = Number.POSITIVE_INFINITY;
 
   constructor(options: TunnelsOptions<S>) {
@@ -114,14 +118,14 @@ export class Tunnels<S extends TunnelService> {
     this.#services.set(service.id, { service: { ...service }, address, metadata, listener, connections: new Set() });
   }
 
-  /** What clients see of it from now on. @throws LocalError NOT_FOUND; INVALID_ARGUMENT */
+  /** Replaces the metadata that clients see. @throws LocalError NOT_FOUND; INVALID_ARGUMENT */
   setMetadata(id: string, metadata: Readonly<Record<string, string>>): void {
     const registered = this.#find(id);
     checkMetadata(metadata);
     registered.metadata = { ...metadata };
   }
 
-  /** Its connections are reset. @throws LocalError NOT_FOUND */
+  /** Removes a service and resets its connections. @throws LocalError NOT_FOUND */
   remove(id: string): void {
     const { listener, connections } = this.#find(id);
     this.#services.delete(id);
@@ -129,12 +133,12 @@ export class Tunnels<S extends TunnelService> {
     for (const connection of connections) connection.abort();
   }
 
-  /** Connections to a service that are open now. @throws LocalError NOT_FOUND */
+  /** Open connections to a service. @throws LocalError NOT_FOUND */
   open(id: string): number {
     return this.#find(id).connections.size;
   }
 
-  /** Connections at a time to all services of a type; those above are refused, those there already stay. */
+  /** Limits the concurrent connections to all services of a type; further ones are refused, open ones stay. */
   limit(type: string, connections: number): void {
     this.#limits.set(type, checkLimit('tunnel connections', connections));
   }
@@ -149,7 +153,7 @@ export class Tunnels<S extends TunnelService> {
     return { status: Status.CONTENT, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeTunnelServiceIds([...this.#services.keys()]) };
   }
 
-  /** The service is looked up before the caller is authorized (reference §0). */
+  /** Looks the service up before it authorizes the caller. */
   async #describe(
     action: string,
     { parameters, connection }: { parameters: Readonly<Record<string, string>>; connection: DeviceConnection },
@@ -172,7 +176,7 @@ export class Tunnels<S extends TunnelService> {
     const registered = this.#services.get(id);
     if (registered === undefined) return stream.refuse(StreamCode.STREAM_REFUSED);
     const { service, address } = registered;
-    // Permission goes first: who has none takes no place from those who have.
+    // Asks for permission first, so that unauthorized clients take no slot.
     const revoked = new AbortController();
     const attributes = this.#attributes(service);
     const grant = await this.#options.authorization.grant(stream.connection, `${this.#action}:Connect`, attributes, () => revoked.abort());
@@ -226,7 +230,7 @@ export class Tunnels<S extends TunnelService> {
     return registered;
   }
 
-  /** Takes a place for one more connection. @returns what gives it back; null when there is none */
+  /** Takes a slot for one more connection. @returns the function that releases it; null when there is none */
   #enter(type: string, client: DeviceConnection): (() => void) | null {
     const open = this.#open.get(type) ?? 0;
     const openOf = this.#openOf.get(client) ?? 0;
@@ -244,7 +248,7 @@ export class Tunnels<S extends TunnelService> {
 }
 
 function check({ id, type, host, port, metadata = {} }: TunnelService): void {
-  // It is a segment of a path, which cannot be "." or ".." (RFC 7252 §5.10.1).
+  // The id is a segment of a path, which cannot be "." or ".." (RFC 7252 §5.10.1).
   if (!/^(?!\.{1,2}$)[^/]{1,64}$/.test(id))
     throw new LocalError('INVALID_ARGUMENT', 'the id of a tunnel service has 1 to 64 characters, no "/", and is not "." or ".."');
   if (!/^.{1,64}$/.test(type)) throw new LocalError('INVALID_ARGUMENT', 'the type of a tunnel service has 1 to 64 characters');

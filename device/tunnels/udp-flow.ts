@@ -1,9 +1,9 @@
 /**
- * One flow of a UDP tunnel on the device: a socket of its own that is connected to the service, and the datagrams of the stream that stands for it
- * (PROTOCOL.md §12).
+ * One flow of a UDP tunnel on the device: its own socket, connected to the service, and the datagrams of the stream
+ * that represents it (PROTOCOL.md §12).
  *
- * It ends with the stream, without a datagram for the idle timeout (the stream is ended then, and aborted when the client does not end it too), and
- * when the network says that the service cannot be reached (the stream is reset).
+ * It ends with the stream; after the idle timeout without a datagram (the stream is then ended, and aborted if the
+ * client does not end it too); and when the network reports that the service is unreachable (the stream is reset).
  */
 import { StreamCode, SvcError } from '../../protocol/errors/index.ts';
 import type { Cancel, Clock, ConnectedSocket, Environment } from '../../transport/environment.ts';
@@ -11,19 +11,19 @@ import type { DatagramCounts, DatagramFlow, SessionStream } from '../../transpor
 import type { DeviceConnection } from '../connections.ts';
 import type { TunnelConnection } from './tunnels.ts';
 
-/** Our constant, ms: how long a client may take to end the stream of a flow that has ended here. */
+/** Our constant, ms: time for a client to end the stream of a flow that has ended here. */
 const END_TIMEOUT = 30_000;
 
-/** What a flow is made of. */
+/** The parts of a flow. */
 export interface UdpFlowOptions {
   readonly environment: Pick<Environment, 'clock' | 'network'>;
   readonly client: DeviceConnection;
-  /** Of the service, numeric. */
+  /** The service's numeric address. */
   readonly address: string;
   readonly port: number;
   /** ms */
   readonly idleTimeout: number;
-  /** Kept up to date. */
+  /** Updated by the flow. */
   readonly counts: DatagramCounts;
 }
 
@@ -38,7 +38,7 @@ export class UdpFlow implements TunnelConnection {
   #lastUsed: number;
   #cancelTimer: Cancel;
 
-  /** Opens the socket. @throws LocalError UNKNOWN when the system gives none */
+  /** Opens the socket. @throws LocalError UNKNOWN when the system refuses one */
   static async open(options: UdpFlowOptions): Promise<UdpFlow> {
     const flow = new UdpFlow(options);
     try {
@@ -66,7 +66,7 @@ export class UdpFlow implements TunnelConnection {
     if (this.#failure !== null) throw this.#failure;
     this.#stream = stream;
     this.#flow = this.#options.client.openFlow(stream, (payload) => this.#fromClient(payload), this.#options.counts);
-    // A client that resets the stream has nothing to be told.
+    // A client that resets the stream needs no answer.
     await readToEnd(stream).catch(() => {});
     this.#stop();
     await this.#end(stream);
@@ -113,7 +113,7 @@ export class UdpFlow implements TunnelConnection {
     return this.#ending;
   }
 
-  /** Nothing goes through any more. */
+  /** Stops carrying datagrams. */
   #stop(): void {
     this.#cancelTimer();
     this.#flow?.close();
@@ -122,7 +122,7 @@ export class UdpFlow implements TunnelConnection {
   }
 }
 
-/** Bytes on the stream of a flow have no meaning yet and are passed over. */
+/** Bytes on the stream of a flow have no meaning yet and are ignored. */
 async function readToEnd(stream: SessionStream): Promise<void> {
   try {
     for (;;) await stream.readSome();

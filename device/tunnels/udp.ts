@@ -1,4 +1,4 @@
-/** UDP tunnel services of a device: the services (`tunnels.ts`), and what became of their datagrams. */
+/** UDP tunnel services of a device: the services (`tunnels.ts`), and counts of their datagrams. */
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Environment } from '../../transport/environment.ts';
 import { type DatagramCounts, noDatagrams } from '../../transport/session/index.ts';
@@ -8,16 +8,16 @@ import { UdpFlow } from './udp-flow.ts';
 
 /** RFC 4787 REQ-5: ms without a datagram after which a flow ends. */
 const IDLE_TIMEOUT = 120_000;
-/** Our constant: flows at a time of one client's connection. */
+/** Our constant: concurrent flows of one client's connection. */
 const FLOWS_PER_CLIENT = 256;
 
 /** A UDP server that clients may reach through the device. */
 export interface UdpTunnelService extends TunnelService {
-  /** A flow without datagrams ends after so many ms, from 1,000; default 120,000 (RFC 4787 REQ-5). */
+  /** Time without datagrams after which a flow ends: at least 1,000 ms; default 120,000 (RFC 4787 REQ-5). */
   readonly idleTimeout?: number;
 }
 
-/** Of one service since it was added. */
+/** Counts of one service since it was added. */
 export interface UdpTunnelServiceStats extends Readonly<DatagramCounts> {
   /** Open now. */
   readonly flows: number;
@@ -57,12 +57,12 @@ export class UdpTunnels {
     this.#counts.delete(id);
   }
 
-  /** Flows at a time to all services of a type. */
+  /** Limits the concurrent flows to all services of a type. */
   limit(type: string, flows: number): void {
     this.#tunnels.limit(type, flows);
   }
 
-  /** Flows at a time of one client's connection. */
+  /** Limits the concurrent flows of one client's connection. */
   limitPerClient(flows: number): void {
     this.#tunnels.limitPerClient = checkLimit('flows', flows);
   }

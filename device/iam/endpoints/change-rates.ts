@@ -1,6 +1,7 @@
 /**
- * How often a user may change its own record. Each change is saved and has an entry in the audit log: without a rate the lowest role could
- * push out what the log holds within a minute. Changes of other users are for those who manage users, and have no rate.
+ * Limits how often a user may change its own record. Each change is saved and recorded in the audit log: without a
+ * rate, the lowest role could rotate everything out of the log within a minute. Changes of other users need the rights
+ * of a manager, and have no rate.
  */
 import { Rates } from '../../../protocol/rates.ts';
 
@@ -17,7 +18,7 @@ export class ChangeRates {
     this.#now = now;
   }
 
-  /** @returns 0, or the seconds to wait */
+  /** Takes one change. @returns 0, or the seconds to wait */
   take(username: string): number {
     return this.#ofUser.take(username, this.#now());
   }

@@ -1,4 +1,4 @@
-/** Settings of the device, its name, its roles and its notification categories (reference §1.2 to §1.4). */
+/** Settings of the device, its name, its roles and its notification categories (docs/iam.md). */
 import { Status } from '../../../protocol/coap/index.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
 import { decodeFlag, decodeText, encodeNames, encodeSettings, isSettingName, type SettingName } from '../../../protocol/records/index.ts';
@@ -80,7 +80,7 @@ async function settings(iam: Iam): Promise<Answer> {
   return { status: Status.CONTENT, payload };
 }
 
-/** A seal that does not open is our fault, whatever its error says. */
+/** A seal that does not open is the device's fault, whatever code its error has. */
 async function openPairingPassword(iam: Iam): Promise<string | undefined> {
   try {
     return await iam.openPairingPassword();

@@ -1,9 +1,10 @@
 /**
- * An endpoint as data, and how each is served: its checks in its order, then its answer; an error becomes a status and a short text.
+ * An endpoint as data, and how it is served: its checks in order, then its answer; an error becomes a status and a
+ * short text.
  *
- * The order is the reference's and not uniform (reference §0): what only reads, deletes or sets the device asks policies first; what carries a body
- * about a user reads and checks the body first, so that a bad one is 4.00 whoever sent it; pairing asks for its flag before policies. Whether the user
- * exists is looked at last.
+ * The order is not uniform (docs/iam.md): reads, deletions and settings of the device ask policies first. A request
+ * with a body about a user checks the body first, so that a bad one is 4.00 for any sender. Pairing checks its flag
+ * before policies. Whether the user exists is checked last.
  */
 import { type CoapMethod, Status } from '../../../protocol/coap/index.ts';
 import { LocalError, SvcError } from '../../../protocol/errors/index.ts';
@@ -32,12 +33,15 @@ export interface IamService {
 /** A request on its way through the checks. */
 export interface IamRequest<Body> extends IamService {
   readonly caller: Caller;
-  /** Of the client, numeric. */
+  /** Numeric address of the client. */
   readonly address: string;
   readonly parameters: Readonly<Record<string, string>>;
-  /** What policies allowed: a change of the state demands it again. undefined before they were asked, for what they are not asked for, and for pairing. */
+  /**
+   * What policies allowed; a change of the state checks it again. undefined before policies are asked, where none are
+   * asked, and for pairing.
+   */
   readonly demand: Demand | undefined;
-  /** undefined before it is read, and where none is. */
+  /** undefined before it is decoded, and without a body. */
   readonly body: Body;
 }
 
@@ -45,16 +49,16 @@ export interface IamEndpoint<Body = unknown> {
   readonly method: CoapMethod;
   /** With `{name}` segments. */
   readonly path: string;
-  /** What policies are asked for; everybody may do what has none. */
+  /** The action that policies must allow; without one, every client may use the endpoint. */
   readonly action?: string;
-  /** Pairing: policies are asked together with everything else this mode depends on. */
+  /** Pairing: policies are asked together with the mode's other conditions. */
   readonly pairing?: PairingMode;
-  /** What policies learn of the request. */
+  /** Attributes of the request for policies. */
   readonly attributes?: (request: IamRequest<Body>) => Attributes;
   readonly checks: readonly Check[];
-  /** Reads and checks the body. @throws RemoteError PARSE or LocalError INVALID_ARGUMENT (4.00), NOT_FOUND (4.04) */
+  /** Decodes and checks the body. @throws RemoteError PARSE or LocalError INVALID_ARGUMENT (4.00), NOT_FOUND (4.04) */
   readonly read?: (request: DeviceCoapRequest, iam: Iam) => Body;
-  /** Does it. A payload of bytes is CBOR, a text is for a person. */
+  /** Carries out the request. A payload of bytes is CBOR; a text is for people. */
   readonly answer: (request: IamRequest<Body>) => Answer | Promise<Answer>;
 }
 
@@ -65,18 +69,18 @@ export interface Answer {
   readonly maxAge?: number;
 }
 
-/** An endpoint among others: what its body is, is its own business. */
+/** Erases the body's type, so that endpoints fit one table. */
 export function endpoint<Body>(definition: IamEndpoint<Body>): IamEndpoint {
   return definition as unknown as IamEndpoint;
 }
 
-/** The payload of a request that has to have one. @throws LocalError INVALID_ARGUMENT without CBOR */
+/** Returns the payload of a request that must have one. @throws LocalError INVALID_ARGUMENT without CBOR */
 export function cborBody({ contentFormat, payload }: DeviceCoapRequest): Uint8Array {
   if (contentFormat === CONTENT_FORMAT_CBOR && payload.length > 0) return payload;
   throw new LocalError('INVALID_ARGUMENT', 'A CBOR body is needed, content format 60');
 }
 
-/** The answer to a request. @throws what says something about us: the resource answers 5.00 and logs it */
+/** Answers a request. @throws errors that are the device's fault: the resource answers 5.00 and logs them */
 export async function serve(definition: IamEndpoint, service: IamService, from: DeviceCoapRequest): Promise<DeviceCoapResponse> {
   const { iam, device } = service;
   const { connection, parameters } = from;
@@ -134,7 +138,7 @@ const statuses: ReadonlyMap<string, number> = new Map([
   ['FORBIDDEN', Status.FORBIDDEN],
   ['NOT_FOUND', Status.NOT_FOUND],
   ['IN_USE', Status.CONFLICT],
-  // Limits and a vanished invitee are answered 5.00 here (reference §1.1, §1.3).
+  // A reached limit, or an invited user that was deleted, is answered 5.00.
   ['OUT_OF_MEMORY', Status.INTERNAL_SERVER_ERROR],
   ['INVALID_STATE', Status.INTERNAL_SERVER_ERROR],
   ['NOT_ATTACHED', Status.SERVICE_UNAVAILABLE],
@@ -144,6 +148,6 @@ const statuses: ReadonlyMap<string, number> = new Map([
 function refusal(error: SvcError): DeviceCoapResponse {
   const status = statuses.get(error.code);
   if (status === undefined) throw error;
-  // Whose a name or key is, is not the business of who asks for it.
+  // Does not reveal whose the name or key is.
   return { status, payload: status === Status.CONFLICT ? 'Already in use' : error.message };
 }

@@ -10,7 +10,7 @@ import { iamEndpoints } from './table.ts';
 
 export type { DeviceFacade, DeviceFacts } from './device-facade.ts';
 
-/** Adds every endpoint below `/iam`. @throws LocalError IN_USE when they are there */
+/** Adds every endpoint below `/iam`. @throws LocalError IN_USE when they exist */
 export function installIamEndpoints(resources: CoapResources, iam: Iam, device: DeviceFacade): void {
   const service = {
     iam,

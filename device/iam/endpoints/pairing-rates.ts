@@ -1,21 +1,21 @@
 /**
- * How often clients may try local open pairing, which anybody on the local network may use: so often that a family pairs at once, so rarely that a
- * stranger needs half an hour, not a second, to fill the user list, and each user it makes is in the audit log.
+ * Limits local open pairing, which every client on the local network may use. A family can pair at once, but a stranger
+ * needs half an hour, not a second, to fill the user list. Each user it creates is in the audit log.
  */
 import { Rates } from '../../../protocol/rates.ts';
 import { TokenBucket } from '../../../protocol/token-bucket.ts';
 
 const MINUTE = 60;
-/** Of one address, and of all. */
+/** Attempts per address, and in all. */
 const PER_ADDRESS = 10;
 const TOTAL = 30;
 
-/** Attempts of one device. */
+/** Attempts on one device. */
 export class PairingRates {
   readonly #perAddress = new Rates(PER_ADDRESS / MINUTE, PER_ADDRESS);
   readonly #total = new TokenBucket(TOTAL / MINUTE, TOTAL);
 
-  /** Takes one. @param now ms, monotonic @returns 0, or the seconds to wait */
+  /** Takes one attempt. @param now ms, monotonic @returns 0, or the seconds to wait */
   take(address: string, now: number): number {
     const wait = this.#perAddress.take(address, now);
     if (wait > 0) return wait;

@@ -1,4 +1,7 @@
-/** How a client can become a user, and the four ways (reference §1.1). The flag, policies and circumstances come first, then the body. */
+/**
+ * How a client can become a user, in four ways (docs/iam.md). Flag, policies and circumstances are checked before the
+ * body.
+ */
 import { Status } from '../../../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
 import {
@@ -83,7 +86,7 @@ function checked(pairing: OpenPairing, rules: Rules): OpenPairing {
   return pairing;
 }
 
-/** None without a body; a body has to name it. */
+/** None without a body; a body must name the fingerprint. */
 function readInitialName(request: DeviceCoapRequest, { rules }: Iam): string | undefined {
   if (request.payload.length === 0) return undefined;
   const name = decodeFingerprintName(cborBody(request));
@@ -92,7 +95,7 @@ function readInitialName(request: DeviceCoapRequest, { rules }: Iam): string | u
   return name;
 }
 
-/** The name is a courtesy: without a good one the pairing goes on without it. */
+/** The name is optional: pairing continues without it if it is invalid. */
 function readInvitedName(request: DeviceCoapRequest, { rules }: Iam): string | undefined {
   try {
     const name = decodeFingerprintName(cborBody(request));

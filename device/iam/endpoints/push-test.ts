@@ -1,14 +1,16 @@
-/** Sends test notifications (reference §1.4) and returns the provider's answer, whatever it is. */
+/** Sends test notifications (docs/iam.md) and returns the provider's answer, of any status. */
 import { asSvcError, LocalError } from '../../../protocol/errors/index.ts';
 import type { PushAnswer, UserPush } from '../../../protocol/records/index.ts';
 import type { DeviceFacade } from './device-facade.ts';
 
 const NOTIFICATION = { title: 'Test', body: 'This is a test notification' };
 
-/** The base station is not there, or went away meanwhile. */
+/** The base station is not connected, or the connection was lost meanwhile. */
 const UNREACHABLE: ReadonlySet<string> = new Set(['NOT_ATTACHED', 'NOT_CONNECTED', 'CLOSED', 'STOPPED', 'TIMEOUT']);
 
-/** One notification at a time for the whole device: each holds a place at the base station for as long as the provider takes. */
+/**
+ * One notification at a time for the whole device: each takes a slot at the base station until the provider answers.
+ */
 export class PushTests {
   readonly #device: DeviceFacade;
   #running = false;
@@ -17,7 +19,10 @@ export class PushTests {
     this.#device = device;
   }
 
-  /** @throws LocalError OPERATION_IN_PROGRESS; NOT_ATTACHED without base station; INVALID_STATE when that has refused it */
+  /**
+   * @throws LocalError OPERATION_IN_PROGRESS; NOT_ATTACHED without base station; INVALID_STATE when the base station
+   *   refused it
+   */
   async send({ token, projectId }: Required<UserPush>): Promise<PushAnswer> {
     if (this.#running) throw new LocalError('OPERATION_IN_PROGRESS', 'Another push test is running');
     this.#running = true;
@@ -25,7 +30,7 @@ export class PushTests {
       return await this.#device.sendPush(projectId, JSON.stringify({ message: { token, notification: NOTIFICATION } }));
     } catch (error) {
       const { code, message } = asSvcError(error);
-      // The base station's refusals must not look like the device's: 4.03 here is always a matter of policies.
+      // The base station's refusals must not look like the device's: 4.03 here always comes from policies.
       if (UNREACHABLE.has(code)) throw new LocalError('NOT_ATTACHED', `The base station cannot be reached: ${message}`);
       throw new LocalError('INVALID_STATE', `The base station did not send it: ${message}`);
     } finally {

@@ -1,4 +1,4 @@
-/** Every IAM endpoint (interface.md §4.2, reference §1.1 to §1.4). */
+/** Every IAM endpoint (docs/iam.md). */
 import { deviceEndpoints } from './device.ts';
 import type { IamEndpoint } from './endpoint.ts';
 import { pairingEndpoints } from './pairing.ts';

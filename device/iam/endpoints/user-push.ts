@@ -1,4 +1,4 @@
-/** Tests a user's push settings with a notification (reference §1.4). */
+/** Tests a user's push settings with a notification (docs/iam.md). */
 import { Status } from '../../../protocol/coap/index.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
 import { encodePushAnswer } from '../../../protocol/records/index.ts';

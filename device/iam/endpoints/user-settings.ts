@@ -1,4 +1,7 @@
-/** The settings of a user, `PUT /iam/users/:username/:setting` (reference §1.3): a bare value each, checked before policies are asked. */
+/**
+ * The settings of a user, `PUT /iam/users/:username/:setting` (docs/iam.md): each a bare value, checked before policies
+ * are asked.
+ */
 import { Status } from '../../../protocol/coap/index.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
 import { decodeNames, decodePush, decodeText, type UserPush } from '../../../protocol/records/index.ts';
@@ -14,7 +17,7 @@ interface SettingDefinition<Value> {
   readonly action: string;
   /** @throws RemoteError PARSE, LocalError INVALID_ARGUMENT */
   readonly read: (payload: Uint8Array, iam: Iam) => Value;
-  /** What policies learn besides the username. */
+  /** Attributes for policies, besides the username. */
   readonly attributes?: (value: Value) => Attributes;
   readonly set: (request: IamRequest<Value>) => Promise<void>;
 }
@@ -92,7 +95,7 @@ function setting<Value>(name: UserSetting, { action, read, attributes, set }: Se
   });
 }
 
-/** A text; null is none. */
+/** A text, or null for none. */
 function textOrNone(check: (rules: Rules, text: string) => void): (payload: Uint8Array, iam: Iam) => string | undefined {
   return (payload, { rules }) => {
     const value = decodeText(payload);

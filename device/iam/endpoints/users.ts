@@ -1,4 +1,4 @@
-/** Users, and the caller's own (reference §1.3). */
+/** Users, and the caller's own record (docs/iam.md). */
 import { Status } from '../../../protocol/coap/index.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
 import {
@@ -13,12 +13,12 @@ import type { IamDraft } from '../draft.ts';
 import type { Attributes } from '../policy.ts';
 import { type Answer, cborBody, endpoint, type IamEndpoint, type IamRequest } from './endpoint.ts';
 
-/** The user a request is about, as policies see it. */
+/** The user a request is about, as an attribute for policies. */
 export function aboutUser({ parameters }: IamRequest<unknown>): Attributes {
   return { 'IAM:Username': parameters.username ?? '' };
 }
 
-/** The name of the path. */
+/** The username in the path. */
 export function usernameOf({ parameters }: IamRequest<unknown>): string {
   return parameters.username ?? '';
 }
@@ -27,7 +27,7 @@ export const userEndpoints: readonly IamEndpoint[] = [
   endpoint({
     method: 'GET',
     path: '/iam/me',
-    // No action: a caller that is no user learns that, and nothing else.
+    // No action: a caller that is not a user learns only that.
     checks: [],
     answer: ({ iam, device, caller }) => found({ iam, device }, iam.resolveCaller(caller), 'This client is not paired'),
   }),

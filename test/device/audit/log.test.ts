@@ -280,7 +280,7 @@ describe('a start is refused, and nothing is changed,', () => {
     writeFileSync(path, createAuditKey());
     await refused('PARSE', /entry 0 in line 1: wrong-key/);
     writeFileSync(path, 'no key');
-    await refused('PARSE', /audit-key\.pem: .*no Ed25519/);
+    await refused('PARSE', /audit-key\.pem: .*not an Ed25519/);
     rmSync(path);
     await refused('NOT_FOUND', /audit-key\.pem is missing/);
   });

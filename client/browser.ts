@@ -1,6 +1,6 @@
 /**
- * `svc-connect/client` in a browser: the client SDK over an environment that the page provides. Tunnels are refused with NOT_IMPLEMENTED.
- * An environment over WebSocket and WebRTC is not part of this version.
+ * `svc-connect/client` in a browser: the client SDK over an environment that the page provides. Tunnels fail with
+ * NOT_IMPLEMENTED. This version has no environment over WebSocket and WebRTC.
  */
 import type { Environment } from '../transport/environment.ts';
 import { SvcClient as Client, type ClientOptions } from './svc-client.ts';

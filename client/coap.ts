@@ -1,15 +1,20 @@
 /**
- * One CoAP request to the device, in the specification's form: create it from a connection, give it a payload, execute it, read the response.
+ * One CoAP request to the device, in the specification's form: create it from a connection, set its payload, execute
+ * it, read the response.
  *
- * Any response is a result, 4.xx and 5.xx included; only the absence of one is an error. An object serves one request at a time and may be
- * executed again; the getters show the latest response. `observe` is a request whose resource goes on answering (RFC 7641).
+ * Any response is a result, also 4.xx and 5.xx; only a missing response is an error. An object serves one request at a
+ * time and can be executed again; the getters return the latest response. `observe` is a request that the resource
+ * continues to answer (RFC 7641).
  */
 import { type CoapMethod, type CoapResponse, checkQuery, DEFAULT_TIMEOUT, MethodCode } from '../protocol/coap/index.ts';
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
 import type { Observation, Session, SessionRequest } from '../transport/session/index.ts';
 import { lossAsStopped, whileConnected } from './while-connected.ts';
 
-/** Content formats the specification names, with their numbers (RFC 7252 §12.3, RFC 8949). Any other number up to 65535 works as well. */
+/**
+ * Content formats named by the specification, with their numbers (RFC 7252 §12.3, RFC 8949). Any other number up to
+ * 65535 works as well.
+ */
 export const ContentFormat = {
   TEXT_PLAIN: 0,
   APPLICATION_LINK_FORMAT: 40,
@@ -19,18 +24,22 @@ export const ContentFormat = {
   APPLICATION_CBOR: 60,
 } as const;
 
-/** Told what an observed resource is. */
+/** Receives the answers of an observed resource. */
 export interface CoapObserver {
-  /** The first response and each notification. Of changes in quick succession the newest is enough, so there may be fewer notifications than changes. */
+  /**
+   * Called for the first response and each notification. Quick changes may share a notification, which carries the
+   * newest state.
+   */
   onResponse(response: CoapResponse): void;
   /**
-   * Once, when no more will come, unless it was cancelled: null when the last response ended it (an error status, or a resource that cannot be
-   * observed), else why (STOPPED: the connection was closed or is lost; TIMEOUT: no first response; BAD_RESPONSE).
+   * Called once when no more answers will come, unless the observation was cancelled: null when the last response ended
+   * it (an error status, or a resource that cannot be observed), else the reason (STOPPED: the connection was closed or
+   * lost; TIMEOUT: no first response; BAD_RESPONSE).
    */
   onEnd?(error: SvcError | null): void;
 }
 
-/** One CoAP request and its latest response. Made by `Connection.createCoap`. */
+/** One CoAP request and its latest response. Created by `Connection.createCoap`. */
 export class Coap {
   readonly #session: () => Session;
   readonly #method: CoapMethod;
@@ -41,7 +50,7 @@ export class Coap {
   #executing = false;
 
   /**
-   * For `Connection.createCoap`. `session` gives the live session, or throws NOT_CONNECTED or STOPPED.
+   * For `Connection.createCoap`. `session` returns the open session, or throws NOT_CONNECTED or STOPPED.
    * @throws LocalError INVALID_ARGUMENT for another method, or a path that does not start with `/`
    */
   constructor(session: () => Session, method: string, path: string) {
@@ -54,8 +63,8 @@ export class Coap {
   }
 
   /**
-   * The payload of the request; without a call there is none.
-   * @param contentFormat 0 to 65535, see {@link ContentFormat}; null to say none
+   * Sets the payload of the request; default none.
+   * @param contentFormat 0 to 65535, see {@link ContentFormat}; null for none
    * @throws LocalError INVALID_ARGUMENT
    */
   setRequestPayload(contentFormat: number | null, payload: Uint8Array): void {
@@ -70,8 +79,9 @@ export class Coap {
   }
 
   /**
-   * Arguments of the query (RFC 7252 §6.4), decoded, `name=value` by custom; without a call there are none. A resource that takes no query answers 4.00.
-   * @throws LocalError INVALID_ARGUMENT for more than 512 bytes, an argument of more than 255, or what is not text
+   * Sets the arguments of the query (RFC 7252 §6.4), decoded, usually `name=value`; default none. A resource that takes
+   * no query answers 4.00.
+   * @throws LocalError INVALID_ARGUMENT for more than 512 bytes, an argument of more than 255, or one that is not text
    */
   setRequestQuery(query: readonly string[]): void {
     this.#query = [...checkQuery(query)];
@@ -79,8 +89,8 @@ export class Coap {
 
   /**
    * Sends the request and waits for the response, at most 2 minutes.
-   * @throws TIMEOUT; STOPPED when `signal` fires, the connection was closed or is lost; NOT_CONNECTED; OPERATION_IN_PROGRESS; BAD_RESPONSE when
-   * the answer is malformed
+   * @throws TIMEOUT; STOPPED when `signal` fires, or the connection was closed or lost; NOT_CONNECTED;
+   *   OPERATION_IN_PROGRESS; BAD_RESPONSE when the answer is malformed
    */
   async execute(options: { signal?: AbortSignal } = {}): Promise<void> {
     if (this.#executing) throw new LocalError('OPERATION_IN_PROGRESS', 'this CoAP request is being executed');
@@ -94,9 +104,10 @@ export class Coap {
   }
 
   /**
-   * Observes the resource (RFC 7641), with GET or POST; the getters do not show what comes. Ends with `cancel`, with `signal`, when the device ends it
-   * and with the connection.
-   * @throws LocalError INVALID_ARGUMENT for another method; NOT_CONNECTED; STOPPED when `signal` has fired or the connection is closed
+   * Observes the resource (RFC 7641), with GET or POST; the getters do not return its answers. Ends with `cancel`, with
+   * `signal`, when the device ends it, and with the connection.
+   * @throws LocalError INVALID_ARGUMENT for another method; NOT_CONNECTED; STOPPED when `signal` has fired or the
+   *   connection is closed
    */
   observe(observer: CoapObserver, options: { signal?: AbortSignal } = {}): Observation {
     if (this.#method !== 'GET' && this.#method !== 'POST')
@@ -106,12 +117,18 @@ export class Coap {
     return session.observe(this.#request(options), (response) => observer.onResponse(response), end);
   }
 
-  /** The latest response whole, with what has no getter (Max-Age). @throws LocalError INVALID_STATE before a response */
+  /**
+   * Returns the whole latest response, with fields that have no getter (Max-Age).
+   * @throws LocalError INVALID_STATE before a response
+   */
   getResponse(): CoapResponse {
     return this.#latest();
   }
 
-  /** Status as class × 100 + detail: 205 is 2.05 Content. @throws LocalError INVALID_STATE before a response */
+  /**
+   * Returns the status as class × 100 + detail: 205 is 2.05 Content.
+   * @throws LocalError INVALID_STATE before a response
+   */
   getResponseStatusCode(): number {
     return this.#latest().status;
   }

@@ -1,8 +1,10 @@
 /**
- * A connection to one device, in the specification's form: give it options, connect, make CoAP requests, streams and tunnels on it, close it.
+ * A connection to one device, in the specification's form: set options, connect, use CoAP requests, streams and
+ * tunnels, close it.
  *
- * It is used once: options only before `connect`, and after `close` or a loss a new connection is made. `connect` tries the channels side
- * by side (`connect/race.ts`); the first that authenticates wins and the others are stopped.
+ * It is used once: options can be set only before `connect`, and after `close` or a loss a new connection is needed.
+ * `connect` tries the channels in parallel (`connect/race.ts`); the first that authenticates wins and the others are
+ * stopped.
  */
 import type { PrivateKey } from '../protocol/crypto-provider.ts';
 import { type ChannelErrors, CloseCode, type ErrorCode, LocalError, type SvcError } from '../protocol/errors/index.ts';
@@ -24,17 +26,18 @@ import { askService, type FoundService, type TunnelKind } from './tunnels/ask-se
 import { TcpTunnel } from './tunnels/tcp.ts';
 import { UdpTunnel } from './tunnels/udp.ts';
 
-/** RELAY: through the base station. DIRECT: straight to an address of the device, on the local network or elsewhere. */
+/** RELAY: through the base station. DIRECT: to an address of the device, on the local network or elsewhere. */
 export type ConnectionType = 'RELAY' | 'DIRECT';
 
 /**
- * CHANNEL_CHANGED: the type or path changed while connected. WAITING_FOR_ATTACH: while connecting, with the option IgnoreDeviceNotAttached: the device is not
- * attached to the base station, and the connect waits for it. RESTING: no path carries anything any longer (`restReason`); the connection continues when
- * one is found (RESUMED), else it ends a minute later (CLOSED).
+ * CHANNEL_CHANGED: the type or path changed while connected. WAITING_FOR_ATTACH: while connecting, with the option
+ * IgnoreDeviceNotAttached: the device is not attached to the base station, and the connect waits for it. RESTING: no
+ * path works any longer (`restReason`); the connection continues when one is found (RESUMED), else it ends a minute
+ * later (CLOSED).
  */
 export type ConnectionEvent = 'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED' | 'WAITING_FOR_ATTACH' | 'RESTING' | 'RESUMED';
 
-/** Told of the events of a connection. */
+/** Receives the events of a connection. */
 export interface ConnectionEventsCallback {
   onEvent(event: ConnectionEvent): void;
 }
@@ -43,19 +46,19 @@ export interface ConnectionEventsCallback {
 export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | 'identity' | 'onChannels' | 'onWaiting'> {
   readonly listenTunnel: ListenTunnel | undefined;
   readonly hasUdpPorts: boolean;
-  /** Private key from PEM. @throws LocalError INVALID_ARGUMENT */
+  /** Imports a private key from PEM. @throws LocalError INVALID_ARGUMENT */
   importKey(pem: string): PrivateKey;
   fingerprintOf(key: PrivateKey): string;
-  /** The connection takes a place until `onClosed`. @throws LocalError OUT_OF_MEMORY when all are taken */
+  /** The connection takes a slot until `onClosed`. @throws LocalError OUT_OF_MEMORY when all are taken */
   onConnecting(connection: Connection): void;
-  /** What finds direct paths, once a session is open. */
+  /** Finds direct paths, once a session is open. */
   directPaths(): Pick<DirectPaths, 'search' | 'report' | 'keepAlive' | 'keepAliveInterval' | 'warmInterval'>;
   onClosed(connection: Connection): void;
 }
 
 const NO_FAILURES: ChannelFailures = {};
 
-/** A connection to one device, used once. Made by `SvcClient.createConnection`. */
+/** A connection to one device, used once. Created by `SvcClient.createConnection`. */
 export class Connection {
   readonly #context: ConnectionContext;
   readonly #listeners = new Set<ConnectionEventsCallback>();
@@ -65,11 +68,14 @@ export class Connection {
   #candidates: DirectCandidates | null = null;
   #state: 'new' | 'connecting' | 'connected' | 'lost' | 'closed' = 'new';
   #session: Session | null = null;
-  /** Null for a connection that looks for no direct path. */
+  /** Null while the connection looks for no direct path. */
   #search: DirectSearch | null = null;
-  /** While a route is looked for in place of one that was lost. */
+  /** Set during a search for a route that replaces a lost one. */
   #searchingRoute: AbortController | null = null;
-  /** When the device was heard before it was last silent, and the way to the base station then. */
+  /**
+   * When the device was last heard before its latest silence, and the path of the channel to the base station at that
+   * time.
+   */
   #asked: { readonly heardAt: number; readonly over: Path } | null = null;
   #passwords: PasswordAuthentication | null = null;
   #connecting: AbortController | null = null;
@@ -84,9 +90,10 @@ export class Connection {
   }
 
   /**
-   * Merges options over those given before.
+   * Merges options over earlier ones.
    * @param options an object, or JSON text of one
-   * @throws LocalError INVALID_ARGUMENT for an unknown key, a wrong type or bad JSON; INVALID_STATE once connect has begun
+   * @throws LocalError INVALID_ARGUMENT for an unknown key, a wrong type or bad JSON; INVALID_STATE once connect has
+   *   begun
    */
   updateOptions(options: ConnectionOptions | string): void {
     this.#requireNew('the options can be changed only before connect');
@@ -96,15 +103,16 @@ export class Connection {
     this.#options = merged;
   }
 
-  /** The options with their defaults, without the private key. */
+  /** Returns the options with their defaults, without the private key. */
   getOptions(): ConnectionOptions {
     return publicOptions(this.#options);
   }
 
   /**
    * Connects; resolves when the device is authenticated.
-   * @throws INVALID_STATE (an option is missing or has no effect, or connected before); NO_CHANNELS (see NoChannelsError); FINGERPRINT_MISMATCH; TIMEOUT;
-   * DEVICE_INTERNAL_ERROR (the device has no room); STOPPED (closed meanwhile, or `signal` fired)
+   * @throws INVALID_STATE (an option is missing or has no effect, or connected before); NO_CHANNELS (see
+   *   NoChannelsError); FINGERPRINT_MISMATCH; TIMEOUT; DEVICE_INTERNAL_ERROR (the device is at its connection limit);
+   *   STOPPED (closed meanwhile, or `signal` fired)
    */
   async connect({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
     this.#requireNew('the connection was used before: create a new one');
@@ -136,7 +144,7 @@ export class Connection {
     }
   }
 
-  /** Closes; what is open on the connection ends. Stops a connect that is running. Harmless when closed before. */
+  /** Closes the connection; everything open on it ends. Stops a running connect. Safe to call again. */
   async close(): Promise<void> {
     const session = this.#session;
     const wasConnected = this.#state === 'connected';
@@ -148,9 +156,9 @@ export class Connection {
   }
 
   /**
-   * Result of the channel over the local network in `connect`: OK when it led to the device; its error when it failed, NOT_FOUND when the device did not answer
-   * there; NONE when it was not tried (off, or not possible); OPERATION_IN_PROGRESS while it is tried, and when another channel, or the end of the connect, was
-   * faster.
+   * Result of the channel over the local network in `connect`: OK when it led to the device; its error when it failed,
+   * NOT_FOUND when the device did not answer there; NONE when it was not tried (off, or not possible);
+   * OPERATION_IN_PROGRESS while it is tried, and when another channel, or the end of the connect, was faster.
    */
   getLocalChannelErrorCode(): ErrorCode {
     return this.#channels.local;
@@ -166,7 +174,7 @@ export class Connection {
     return this.#channels.direct;
   }
 
-  /** The errors of the channels that have failed in `connect`, however that ended; empty once it is connected. */
+  /** The errors of the channels that failed in `connect`, however it ended; empty once connected. */
   get channelFailures(): ChannelFailures {
     return this.#failures;
   }
@@ -176,7 +184,10 @@ export class Connection {
     return this.#connected().type;
   }
 
-  /** Its paths now: which is in use, what was tried, and why it is not a direct one. @throws LocalError as getType */
+  /**
+   * Reports the current paths: which is in use, what was tried, and why it is not a direct one.
+   * @throws LocalError as getType
+   */
   paths(): PathsReport {
     const session = this.#connected();
     return this.#search?.report() ?? this.#context.directPaths().report(session);
@@ -193,20 +204,23 @@ export class Connection {
     return this.#context.fingerprintOf(this.#identity);
   }
 
-  /** How the device is verified: `pinned` by its fingerprint, by `password`, or `none`. @throws LocalError as getType */
+  /**
+   * How the device was verified: `pinned` by its fingerprint, by `password`, or `none`.
+   * @throws LocalError as getType
+   */
   get verified(): 'pinned' | 'password' | 'none' {
     return this.#connected().verified;
   }
 
   /**
-   * How the base station was verified through which the connection was made: by its pin, or by TLS. Null before, and where it was made
-   * directly. It says nothing about the device: that is {@link verified}.
+   * How the base station was verified when the connection was made through it: by its pin, or by TLS. Null before that,
+   * and for a connection made directly. It says nothing about the device: see {@link verified}.
    */
   get stationVerified(): 'pinned' | 'tls' | null {
     return this.#stationVerified;
   }
 
-  /** What the device said of itself: product and device id. @throws LocalError as getType */
+  /** Information sent by the device: product and device id. @throws LocalError as getType */
   get deviceInfo(): Readonly<Record<string, unknown>> {
     return this.#connected().info;
   }
@@ -216,12 +230,12 @@ export class Connection {
     return this.#state === 'connected';
   }
 
-  /** Why the connection ended; null while it lives and when this end closed it. */
+  /** Why the connection ended; null while it is open and when this end closed it. */
   get closeReason(): SvcError | null {
     return this.#closeReason;
   }
 
-  /** Why no path carries anything now; null while one does, and when it is not connected. */
+  /** Why no path works now; null while one does, and when not connected. */
   get restReason(): SvcError | null {
     return this.#state === 'connected' ? (this.#session?.restReason ?? null) : null;
   }
@@ -231,21 +245,27 @@ export class Connection {
     return this.#connected().stats();
   }
 
-  /** Turns the direct channel on. Candidates may follow before and after connect. @throws LocalError INVALID_STATE once connect has begun */
+  /**
+   * Turns the direct channel on. Candidates may follow before and after connect.
+   * @throws LocalError INVALID_STATE once connect has begun
+   */
   enableDirectCandidates(): void {
     this.#requireNew('direct candidates can be enabled only before connect');
     this.#candidates ??= new DirectCandidates();
   }
 
   /**
-   * An address where the device may be: `host` a name or numeric address, `port` 1 to 65535.
+   * Adds an address where the device may be: `host` a name or numeric address, `port` 1 to 65535.
    * @throws LocalError INVALID_ARGUMENT; INVALID_STATE when direct candidates are not enabled or have ended
    */
   addDirectCandidate(host: string, port: number): void {
     this.#requireCandidates().add(host, port);
   }
 
-  /** No more candidates come: from now on the direct channel can fail. @throws LocalError INVALID_STATE when they are not enabled */
+  /**
+   * Ends the list of candidates: from now on the direct channel can fail.
+   * @throws LocalError INVALID_STATE when they are not enabled
+   */
   endOfDirectCandidates(): void {
     this.#requireCandidates().end();
   }
@@ -260,12 +280,13 @@ export class Connection {
   }
 
   /**
-   * Logs in: proves to the device that this end knows the user's password, and has the device prove the same. Whoever stands between the two
-   * makes it fail. Afterwards {@link verified} is `password`.
+   * Logs in: proves to the device that this end knows the user's password, and lets the device prove the same. It fails
+   * when an attacker stands in between. Afterwards {@link verified} is `password`.
    * @param username at most 255 bytes; empty for the password of open pairing
    * @param password 1 to 1,024 bytes
-   * @throws UNAUTHORIZED (user name or password wrong, not told apart); NOT_FOUND (the device has no password authentication);
-   * TOO_MANY_REQUESTS; OPERATION_IN_PROGRESS; INVALID_ARGUMENT; NOT_CONNECTED; STOPPED (closed or lost meanwhile); TIMEOUT; BAD_RESPONSE
+   * @throws UNAUTHORIZED (wrong user name or password, not distinguished); NOT_FOUND (the device has no password
+   *   authentication); TOO_MANY_REQUESTS; OPERATION_IN_PROGRESS; INVALID_ARGUMENT; NOT_CONNECTED; STOPPED (closed or
+   *   lost meanwhile); TIMEOUT; BAD_RESPONSE
    */
   async passwordAuthenticate(username: string, password: string): Promise<void> {
     const session = this.#connected();
@@ -286,7 +307,7 @@ export class Connection {
     return new UdpTunnel(this.#live, this.#context.hasUdpPorts ? this.#context.environment : undefined);
   }
 
-  /** For what outlives a connection, as `PortForwarding`. @throws as TcpTunnel.open */
+  /** For objects that outlive a connection, such as `PortForwarding`. @throws as TcpTunnel.open */
   async findService(kind: TunnelKind, id: string): Promise<FoundService> {
     return askService(this.#connected(), kind, id);
   }
@@ -295,14 +316,14 @@ export class Connection {
     this.#listeners.add(callback);
   }
 
-  /** Harmless for one that was not added; may be called from the callback itself. */
+  /** Does nothing for a callback that was not added; may be called from the callback itself. */
   removeConnectionEventsListener(callback: ConnectionEventsCallback): void {
     this.#listeners.delete(callback);
   }
 
   #opened(session: Session): void {
     this.#session = session;
-    // They are of no more use, and errors are large.
+    // No longer needed, and errors are large.
     this.#failures = NO_FAILURES;
     if (this.#state !== 'connecting') {
       session.close();
@@ -340,7 +361,7 @@ export class Connection {
     this.#search = this.#context.directPaths().search(session, { hardNat: HardNat, stationName });
   }
 
-  /** A rest begins again with each route that is tried in vain; the application hears of it once. */
+  /** Each route that fails begins the rest again; the application gets one event. */
   #announceRests(session: Session): void {
     let rests = false;
     const becomes = (now: boolean, event: 'RESTING' | 'RESUMED'): void => {
@@ -359,9 +380,10 @@ export class Connection {
   }
 
   /**
-   * Who has set the keep-alive, or wants to notice fast, has set how long a device may be silent while the base station is not. That is
-   * asked along with the device from the second question on, so it was heard after the first one that the device did not answer. Where the
-   * channel has moved meanwhile, as to a WebSocket, the questions of before did not reach the base station.
+   * Whether the device is silent while the base station is not. An application that sets the keep-alive, or uses the
+   * profile `live`, has thereby set how long the device may be silent. From the second probe on, the base station is
+   * probed along with the device; so it counts if it was heard after the first probe that the device did not answer. If
+   * the channel has migrated meanwhile, for example to a WebSocket, earlier probes did not reach the base station.
    */
   async #isDeviceGone(session: Session): Promise<boolean> {
     const { profile, explicit } = keepAliveWish(effectiveOptions(this.#options));
@@ -379,13 +401,13 @@ export class Connection {
     if (channel !== undefined && this.#asked?.heardAt !== heardAt) this.#asked = { heardAt, over: channel.path };
   }
 
-  /** To the base station, behind a route of the session. */
+  /** Returns the channel to the base station behind a route of the session. */
   async #channelOf({ paths }: Session): Promise<Session | undefined> {
     const host = await this.#context.host();
     return paths.map((path) => host.channelOf(path)).find((each) => each !== undefined);
   }
 
-  /** Where there is a base station the connection outlives the loss of its route, and of its last path. */
+  /** Where there is a base station, the connection survives the loss of its route, and of its last path. */
   async #searchRoute(session: Session): Promise<void> {
     if (this.#searchingRoute !== null || !needsRoute(session)) return;
     const searching = new AbortController();

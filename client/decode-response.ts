@@ -1,7 +1,7 @@
-/** Bodies of answers: what does not have the agreed shape is the other end's fault. */
+/** Decodes bodies of answers: a malformed one is the peer's fault. */
 import { RemoteError, SvcError } from '../protocol/errors/index.ts';
 
-/** `decode(payload)`. @param what names the exchange in the message. @throws RemoteError BAD_RESPONSE */
+/** Returns `decode(payload)`. @param what names the exchange in the message. @throws RemoteError BAD_RESPONSE */
 export function decodeResponse<T>(what: string, decode: (payload: Uint8Array) => T, payload: Uint8Array): T {
   try {
     return decode(payload);

@@ -1,23 +1,24 @@
 /**
- * The connection of what outlives connections, a gateway or forwarded ports: one at a time, and another when it is lost, after a wait that doubles.
+ * The connection behind a gateway or forwarded ports: one at a time, replaced when it is lost, after a wait that
+ * doubles.
  *
  *   connected ── lost ──▶ waiting ── back-off ──▶ connecting ── done ──▶ connected
  *                            ▲──────── failed ────────┘└─ refused ──▶ ended
  *
- * What ends it for good: the device has another key, the base station refuses a client that it let through before (its user was deleted, the device is not
- * registered any more), or what the owner says.
+ * It ends permanently when the device has another key, when the base station refuses a client that it accepted before
+ * (its user was deleted, the device is no longer registered), or when the owner says so.
  */
 import { asSvcError, type ErrorCode, NoChannelsError, type SvcError } from '../protocol/errors/index.ts';
 import type { Cancel, Environment } from '../transport/environment.ts';
 import { Backoff } from '../transport/station/backoff.ts';
 import type { Connection } from './connection.ts';
 
-/** What becomes of the connection. */
+/** Changes of the connection. */
 export interface LinkEvents {
   connected(connection: Connection): void;
-  /** It is tried again. */
+  /** It will be tried again. */
   lost(error: SvcError | null): void;
-  /** It is not tried again, see above. */
+  /** It will not be tried again, see above. */
   ended(error: SvcError): void;
 }
 
@@ -26,13 +27,13 @@ export interface DeviceLinkOptions {
   /** Opens a connection; stops when `signal` fires. */
   readonly connect: (signal: AbortSignal) => Promise<Connection>;
   readonly events: LinkEvents;
-  /** What else ends it: asked of what `connect` fails with. */
+  /** Further errors of `connect` that end it. */
   readonly isFinal?: (error: SvcError) => boolean;
-  /** The next connect may have another token: that one is rejected ends nothing. Default false. */
+  /** The next connect may have another token, so that a rejected token does not end the link. Default false. */
   readonly renewsToken?: boolean;
 }
 
-/** What the base station says of a client or a device for as long as a person does nothing about it. */
+/** Answers of the base station that stay the same until a person acts. */
 const REFUSALS: ReadonlySet<string> = new Set<ErrorCode>([
   'TOKEN_REJECTED',
   'UNKNOWN_DEVICE_ID',
@@ -40,7 +41,7 @@ const REFUSALS: ReadonlySet<string> = new Set<ErrorCode>([
   'UNKNOWN_SERVER_KEY',
 ]);
 
-/** A connection that stood that long begins the waits again, ms. */
+/** A connection that stayed open this long, ms, resets the back-off. */
 const STEADY = 30_000;
 
 export class DeviceLink {
@@ -64,18 +65,18 @@ export class DeviceLink {
     return this.#connection;
   }
 
-  /** Seconds until another connection may stand, at least 1. */
+  /** Seconds until the next connection can be open, at least 1. */
   get retryIn(): number {
     return Math.max(1, Math.ceil((this.#retryAt - this.#options.environment.clock.now()) / 1000));
   }
 
-  /** Takes over a connection that is connected, or begins to connect. */
+  /** Takes over an open connection, or begins to connect. */
   start(connection: Connection | null): void {
     if (connection !== null) this.#opened(connection);
     else void this.#connect();
   }
 
-  /** Closes the connection, and opens none any more. */
+  /** Closes the connection, and opens no further one. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#cancelTimer();
@@ -97,7 +98,7 @@ export class DeviceLink {
   }
 
   #opened(connection: Connection): void {
-    // It may have ended before anybody listened.
+    // It may have ended before a listener was added.
     if (!connection.isConnected) {
       this.#failed(connection.closeReason);
       return;
@@ -128,7 +129,10 @@ export class DeviceLink {
     this.#options.events.lost(error);
   }
 
-  /** The base station's word counts where the way leads through it: on the local network a device may do without. */
+  /**
+   * A refusal by the base station counts only for a connection through it: on the local network a device may not need
+   * it.
+   */
   #isRefusal(error: SvcError): boolean {
     if (error.code === 'FINGERPRINT_MISMATCH') return true;
     const code = error instanceof NoChannelsError ? error.remoteChannelErrorCode : error.code;

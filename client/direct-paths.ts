@@ -1,4 +1,7 @@
-/** What the connections of one client share to find direct paths: its end of the network, how much it may send, and how its NAT is kept open. */
+/**
+ * What the connections of one client share to find direct paths: its end of the network, its sending limits, and the
+ * keep-alive of its NAT.
+ */
 import { ClientPath, type SocketAddress } from '../protocol/control/index.ts';
 import { clientLimits, HostBudget } from '../protocol/rendezvous/index.ts';
 import type { Environment } from '../transport/environment.ts';
@@ -50,12 +53,15 @@ export class DirectPaths {
     this.#shared = new Searches({ end: this.#end, budget: new HostBudget(clientLimits), clock, log });
   }
 
-  /** Begins to look for a direct path of a relayed connection, whose owner reports each migration and the end of the session. */
+  /**
+   * Starts to look for a direct path of a relayed connection, whose owner reports each migration and the end of the
+   * session.
+   */
   search(session: Session, options: SearchOptions): DirectSearch {
     return new DirectSearch({ session, shared: this.#shared, kind: this.#kindOf(options) });
   }
 
-  /** The paths of a connection without a search. */
+  /** Reports the paths of a connection without a search. */
   report(session: Session): PathsReport {
     const { gatherer } = this.#end;
     return idleReport(
@@ -66,7 +72,10 @@ export class DirectPaths {
     );
   }
 
-  /** Keeps a connection alive, and the channel behind its route, as seldom as is wanted and as the NAT allows. Once for each connection. */
+  /**
+   * Keeps a connection, and the channel behind its route, alive as seldom as the options want and the NAT allows. Once
+   * for each connection.
+   */
   keepAlive(session: Session, wish: KeepAliveWish): void {
     this.#keepAlive.follow(session, wish);
   }
@@ -81,13 +90,13 @@ export class DirectPaths {
     return this.#keepAlive.warmInterval;
   }
 
-  /** `migrated`: this host is in another network, and so is the channel to the base station. */
+  /** `migrated`: this host is in another network, and the channel to the base station has migrated. */
   networkEvent(event: RoamingEvent): void {
     if (event === 'migrated') this.#end.networkChanged();
     else this.#keepAlive.interrupted();
   }
 
-  /** Stops asking STUN, and has the mappings deleted, as far as the routers answer within a second. */
+  /** Stops STUN requests, and deletes the mappings as far as routers answer within a second. */
   close(): Promise<void> {
     this.#keepAlive.close();
     return this.#end.close();

@@ -1,4 +1,4 @@
-/** What both entry points of the client SDK export. */
+/** The common exports of both entry points of the client SDK. */
 export type { CoapMethod, CoapResponse } from '../protocol/coap/index.ts';
 export type { NatMapping, NatReport, SocketAddress } from '../protocol/control/index.ts';
 export {

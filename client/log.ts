@@ -1,25 +1,27 @@
 /**
- * What a client logs: to the environment's log and to a callback of the application, both down to one level. Each client has its own; nothing here is
- * shared by a process.
+ * The log messages of a client, passed to the environment's log and to a callback of the application, both with one
+ * level. Each client has its own log.
  */
 import { LocalError } from '../protocol/errors/index.ts';
 import { type Log, type LogLevel, silentLog } from '../transport/environment.ts';
 
-/** One message. Keys, passwords and tokens never appear in it. */
+/** One message. It never contains keys, passwords or tokens. */
 export interface LogMessage {
   readonly level: LogLevel;
   readonly message: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** Called with each message, at once; it must not call back into the client. An error it throws goes to the environment's log. */
+/**
+ * Receives each message at once; must not call back into the client. An error it throws goes to the environment's log.
+ */
 export type LogCallback = (message: LogMessage) => void;
 
 /** From the most severe to the least. */
 const LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
 
 export class ClientLog {
-  /** What the parts of the client write to. */
+  /** The log that the client's parts write to. */
   readonly log: Log;
   readonly #under: Log;
   #level: LogLevel = 'info';
@@ -41,7 +43,7 @@ export class ClientLog {
     this.#level = level as LogLevel;
   }
 
-  /** Null takes it away. */
+  /** Null removes it. */
   setCallback(callback: LogCallback | null): void {
     this.#callback = callback;
   }

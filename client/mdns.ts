@@ -1,39 +1,40 @@
 /**
- * Discovery of devices on the local network, in the specification's form: a listener of the client, or a scanner with receivers. Each has a stream of its own
- * results; all of one client share its sockets.
+ * Discovery of devices on the local network, in the specification's form: a listener of the client, or a scanner with
+ * receivers. Each has its own stream of results; all of one client share its sockets.
  *
- * Results prove nothing: anybody on the network can announce any ids. Who a device is, the handshake of a connection says.
+ * Results prove nothing: any host on the network can announce any ids. Only the handshake of a connection authenticates
+ * a device.
  */
 import { type DiscoveredService, idsOf, type ServiceChange, txtEntries } from '../protocol/discovery/index.ts';
 import type { MdnsBrowser } from '../transport/discovery/index.ts';
 
-/** What has become of a service (reference §3). */
+/** What happened to a service. */
 export const MdnsAction = { ADD: 0, UPDATE: 1, REMOVE: 2 } as const;
 export type MdnsAction = (typeof MdnsAction)[keyof typeof MdnsAction];
 
-/** Where a service can be reached. */
+/** An address of a service. */
 export interface MdnsAddress {
-  /** Numeric; an IPv6 address that counts on one link alone has that link's zone, as in `fe80::1%eth0`. */
+  /** Numeric; a link-scoped IPv6 address has its zone, as in `fe80::1%eth0`. */
   readonly address: string;
   readonly port: number;
 }
 
-/** One service that was found, has changed or has gone. */
+/** One service that was found, changed or removed. */
 export interface MdnsResult {
-  /** REMOVE: it said goodbye, or was not heard for the life of its records. */
+  /** REMOVE: it said goodbye, or its records expired. */
   readonly action: MdnsAction;
-  /** Names the service: results of one service have the same. Never empty. */
+  /** Identifies the service: all its results have the same. Never empty. */
   readonly serviceInstanceName: string;
   /** The ids that the service announces; '' when it does not. */
   readonly productId: string;
   readonly deviceId: string;
-  /** All items of the TXT record, `productid`, `deviceid` and `fn` (the friendly name) among them. Text of strangers. */
+  /** All items of the TXT record, including `productid`, `deviceid` and `fn` (the friendly name). Untrusted text. */
   readonly txtItems: Readonly<Record<string, string>>;
-  /** One at least. Of REMOVE where it was. */
+  /** At least one. For REMOVE: the former addresses. */
   readonly addresses: readonly MdnsAddress[];
 }
 
-/** Told of results. What it throws is logged. */
+/** Receives results. Its errors are logged. */
 export interface MdnsResultReceiver {
   onResultReady(result: MdnsResult): void;
 }
@@ -61,11 +62,11 @@ export class MdnsListeners {
   }
 }
 
-/** Scans for services while it is started. Made by `SvcClient.createMdnsScanner`. */
+/** Scans for services while it is started. Created by `SvcClient.createMdnsScanner`. */
 export class MdnsScanner {
   readonly #browser: MdnsBrowser;
   readonly #subtype: string | null;
-  /** With what ends its listening, null while the scanner is not started. */
+  /** Each with the function that ends its listening, null while the scanner is not started. */
   readonly #receivers = new Map<MdnsResultReceiver, (() => void) | null>();
   #started = false;
 
@@ -75,7 +76,10 @@ export class MdnsScanner {
     this.#subtype = subtype;
   }
 
-  /** Begins to scan: what is found is given to all receivers. Does nothing when it is started. @throws LocalError STOPPED when the client is stopped */
+  /**
+   * Begins to scan and passes results to all receivers. Does nothing when it is started.
+   * @throws LocalError STOPPED when the client is stopped
+   */
   start(): void {
     if (this.isStarted()) return;
     this.#browser.check(this.#subtype);
@@ -83,7 +87,7 @@ export class MdnsScanner {
     for (const receiver of this.#receivers.keys()) this.#receivers.set(receiver, this.#listen(receiver));
   }
 
-  /** Ends the scan; it can be started again, and tells then what there is as ADD. Does nothing when it is not started. */
+  /** Ends the scan. A later start reports existing services as ADD. Does nothing when it is not started. */
   stop(): void {
     this.#started = false;
     for (const [receiver, end] of this.#receivers) {
@@ -97,12 +101,12 @@ export class MdnsScanner {
     return this.#started && !this.#browser.isClosed;
   }
 
-  /** Gives results to the receiver, those that are known as ADD. A receiver counts once. */
+  /** Passes results to the receiver, known services as ADD. Adding a receiver twice has no effect. */
   addMdnsResultReceiver(receiver: MdnsResultReceiver): void {
     if (!this.#receivers.has(receiver)) this.#receivers.set(receiver, this.isStarted() ? this.#listen(receiver) : null);
   }
 
-  /** The receiver is told nothing more. Harmless for one that was not added. */
+  /** Passes nothing more to the receiver. Does nothing for one that was not added. */
   removeMdnsResultReceiver(receiver: MdnsResultReceiver): void {
     this.#receivers.get(receiver)?.();
     this.#receivers.delete(receiver);

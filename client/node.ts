@@ -18,7 +18,10 @@ export { Gateway, type GatewayOptions, type GatewayState } from './gateway/gatew
 
 /** The client SDK in Node. */
 export class SvcClient extends Client {
-  /** A client. `environment`: where it runs, default Node; a log is part of it. @throws LocalError INVALID_ARGUMENT (maxConnections) */
+  /**
+   * Creates a client. `environment`: default Node; it includes a log.
+   * @throws LocalError INVALID_ARGUMENT (maxConnections)
+   */
   static create({ environment = nodeEnvironment(), ...options }: { environment?: Environment } & ClientOptions = {}): SvcClient {
     return new SvcClient({ environment, listenTunnel, hasUdpPorts: true }, options);
   }

@@ -1,8 +1,8 @@
 /**
  * The options of a connection: the keys of the specification, their rules and their defaults.
  *
- * Options are given as an object or as JSON text, more than once if wished: later ones are merged over earlier ones. A value of the wrong
- * type or an unknown key is refused and then nothing of that call is taken. This file knows nothing about what the options do.
+ * Options are an object or JSON text and may be set several times: later ones are merged over earlier ones. A call with
+ * a value of the wrong type or an unknown key changes nothing. This file does not know what the options do.
  */
 import { MAX_APP_TEXT, MAX_JWT } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
@@ -12,11 +12,14 @@ import { defaultProfile, isKeepAliveProfile, type KeepAliveProfile, keepAlivePro
 import type { KeepAliveWish } from '../transport/keep-alive/index.ts';
 import { DEFAULT_SERVER_PORT, parseServerUrl, parseWebSocketUrl } from '../transport/station/index.ts';
 
-/** Keys and types are the specification's; from DeviceFingerprint on they are ours. */
+/** Keys and types are the specification's; from DeviceFingerprint on they are our own. */
 export interface ConnectionOptions {
-  /** Private key of this client: PKCS#8 PEM, as `SvcClient.createPrivateKey` makes it. Required. */
+  /** Private key of this client: PKCS#8 PEM, as returned by `SvcClient.createPrivateKey`. Required. */
   PrivateKey?: string;
-  /** Which device. Required together with DeviceId for the local and the remote channel; direct candidates do without. */
+  /**
+   * Id of the device. Required together with DeviceId for the local and the remote channel; direct candidates do
+   * without.
+   */
   ProductId?: string;
   DeviceId?: string;
   /** `https://host[:port]` of the base station; with ServerFingerprint the port is that of UDP. Default port 4433. */
@@ -24,65 +27,78 @@ export interface ConnectionOptions {
   /** Admission at the base station: one of the three is required for the remote channel. */
   ServerKey?: string;
   /**
-   * Token of an issuer (JWT), beside a ServerKey that asks for one; or a function that gives a fresh one for each connect, called when it is needed. Beside a
-   * server connect token base stations do not look at it.
+   * Token of an issuer (JWT), in addition to a ServerKey that requires one; or a function that returns a fresh one for
+   * each connect, called when it is needed. With a server connect token, base stations ignore it.
    */
   ServerJwtToken?: string | (() => string | Promise<string>);
   ServerConnectToken?: string;
-  /** Name and version of the application, at most 32 bytes of UTF-8 each. The base station writes them in its log. */
+  /** Name and version of the application, at most 32 bytes of UTF-8 each. The base station logs them. */
   AppName?: string;
   AppVersion?: string;
   /**
-   * How often the connection, and this client's channel to the base station, are kept alive. `live`: each 10 s, and a lost end is noticed within 15 s.
-   * `balanced`, the default: as seldom as the NAT was found to allow, 55 s at most, and 25 s until that is known. `eco`: the same, 114 s at
-   * most. While a client has connections of several profiles the channel has that which sends most.
+   * How often the connection, and this client's channel to the base station, are kept alive. `live`: each 10 s; a lost
+   * peer is noticed within 15 s. `balanced`, the default: as seldom as the NAT was found to allow, 55 s at most, and 25
+   * s until that is known. `eco`: the same, 114 s at most. With connections of several profiles, the channel uses the
+   * most frequent one.
    */
   KeepAliveProfile?: KeepAliveProfile;
-  /** Keep-alive of the connection: ms, ms, count; each goes before that of the profile. */
+  /** Keep-alive of the connection: ms, ms, count; each overrides that of the profile. */
   KeepAliveInterval?: number;
   KeepAliveRetryInterval?: number;
   KeepAliveMaxRetries?: number;
-  /** How long one handshake may take, ms; on the local network 2.5 s at most. */
+  /** Longest time for one handshake, ms; on the local network 2.5 s at most. */
   DtlsHelloTimeout?: number;
-  /** How long `connect` may take altogether, ms. */
+  /** Longest time for the whole `connect`, ms. */
   ConnectTimeout?: number;
   /**
-   * The channel over the local network: the device is looked for by multicast DNS, which needs neither a base station nor the internet. It shows the ids of the
-   * device in whatever network this host is. Where there is no multicast DNS (a browser) the channel is off.
+   * The channel over the local network: finds the device by multicast DNS, which needs neither a base station nor the
+   * internet. The query reveals the device's ids in whatever network this host is. Without multicast DNS (a browser)
+   * the channel is off.
    */
   Local?: boolean;
   /** The channel through the base station. */
   Remote?: boolean;
-  /** A relayed connection looks for a direct path, and moves to it. Default true. */
+  /** Looks for a direct path of a relayed connection, and migrates to it. Default true. */
   Rendezvous?: boolean;
-  /** Where a NAT gives out random ports, open 256 sockets, or try 1,024 ports of the other end. Default true. */
+  /** Where a NAT assigns random ports, opens 256 sockets, or tries 1,024 ports of the peer. Default true. */
   HardNat?: boolean;
-  /** The local channel listens to all devices and takes the one whose TXT record has the ids, in place of asking for this one. */
+  /**
+   * The local channel listens to all devices and picks the one whose TXT record has the ids, instead of querying this
+   * one.
+   */
   ScanLocalConnect?: boolean;
   /**
-   * A device that is not attached to the base station is waited for until ConnectTimeout; the event WAITING_FOR_ATTACH says so. A base station that does not
-   * answer still makes the connect fail; once it has said that the device is not attached, interruptions are waited out.
+   * Waits until ConnectTimeout for a device that is not attached to the base station; the event WAITING_FOR_ATTACH
+   * reports it. A base station that does not answer still makes the connect fail; once it has said that the device is
+   * not attached, the wait survives interruptions.
    */
   IgnoreDeviceNotAttached?: boolean;
   /** How long the local channel looks for the device, ms; experimental in the specification. */
   MdnsTimeout?: number;
-  /** Pin of the device: full hex fingerprint. With it `connect` fails with FINGERPRINT_MISMATCH when another key answers. */
+  /**
+   * Pin of the device: full hex fingerprint. With it `connect` fails with FINGERPRINT_MISMATCH when another key
+   * answers.
+   */
   DeviceFingerprint?: string;
-  /** Pin of the base station: full hex fingerprint. Without it the base station is proved by TLS, where the host has https; a browser needs the pin. */
+  /**
+   * Pin of the base station: full hex fingerprint. Without it TLS authenticates the base station, where the platform
+   * has https; a browser needs the pin.
+   */
   ServerFingerprint?: string;
   /**
-   * PEM: roots that prove a base station without pin, in place of those of the platform. Beside a pin `connect` refuses them, unless
-   * ServerWebSocketVerify is set.
+   * PEM: roots that authenticate a base station without pin, instead of the platform's. With a pin `connect` refuses
+   * them, unless ServerWebSocketVerify is set.
    */
   RootCerts?: string;
   /**
-   * `wss://` or `ws://` of the WebSocket to the base station, which is used where UDP is silent: behind a reverse proxy, for example.
-   * Default: `/svc/v1` at host and port of ServerUrl, with TLS or without.
+   * `wss://` or `ws://` URL of the WebSocket to the base station, used where UDP is silent: behind a reverse proxy, for
+   * example. Default: `/svc/v1` at host and port of ServerUrl, with TLS or without.
    */
   ServerWebSocketUrl?: string;
   /**
-   * The certificate of that WebSocket must be valid. Default false: the base station proves its key inside, and companies replace
-   * certificates. `connect` refuses it beside a `ws://` ServerWebSocketUrl, which has none.
+   * The certificate of that WebSocket must be valid. Default false: the base station proves its key inside the
+   * WebSocket, and companies replace certificates. `connect` refuses it with a `ws://` ServerWebSocketUrl, which has no
+   * certificate.
    */
   ServerWebSocketVerify?: boolean;
 }
@@ -149,8 +165,9 @@ const RULES: Record<keyof ConnectionOptions, readonly [Check, string]> = {
 };
 
 /**
- * `previous` with `update` merged over it.
- * @throws LocalError INVALID_ARGUMENT when `update` is not an object or JSON of one, has an unknown key or a value of the wrong type.
+ * Returns `previous` with `update` merged over it.
+ * @throws LocalError INVALID_ARGUMENT when `update` is not an object or JSON of one, has an unknown key or a value of
+ *   the wrong type
  */
 export function mergeOptions(previous: ConnectionOptions, update: ConnectionOptions | string): ConnectionOptions {
   const given = typeof update === 'string' ? parse(update) : update;
@@ -159,12 +176,12 @@ export function mergeOptions(previous: ConnectionOptions, update: ConnectionOpti
   return { ...previous, ...given };
 }
 
-/** Options with defaults, for the connect itself. */
+/** Options with defaults, for `connect`. */
 export function effectiveOptions(options: ConnectionOptions): EffectiveOptions {
   return { ...DEFAULTS, ...options };
 }
 
-/** Keep-alive as the options have it. */
+/** Keep-alive as set by the options. */
 export function keepAliveWish(options: EffectiveOptions): Required<KeepAliveWish> {
   const {
     KeepAliveProfile: profile,
@@ -180,13 +197,16 @@ export function keepAliveWish(options: EffectiveOptions): Required<KeepAliveWish
   return { profile, explicit };
 }
 
-/** What `getOptions` shows: everything but the private key, and functions. */
+/** Returns everything but the private key, and functions. */
 export function publicOptions(options: ConnectionOptions): ConnectionOptions {
   const { PrivateKey: _, ServerJwtToken, ...shown } = effectiveOptions(options);
   return { ...shown, ...(typeof ServerJwtToken === 'string' && { ServerJwtToken }) };
 }
 
-/** The token of the option. @throws LocalError INVALID_ARGUMENT when its function gives none; FAILED when it fails */
+/**
+ * Returns the token of the option.
+ * @throws LocalError INVALID_ARGUMENT when its function returns none; FAILED when it fails
+ */
 export async function currentJwt(given: NonNullable<ConnectionOptions['ServerJwtToken']>): Promise<string> {
   if (typeof given === 'string') return given;
   let token: unknown;
@@ -200,7 +220,7 @@ export async function currentJwt(given: NonNullable<ConnectionOptions['ServerJwt
   return token;
 }
 
-/** Host and port that a ServerUrl names. */
+/** Host and port of a ServerUrl. */
 export function serverAddress(url: string): { host: string; port: number } {
   const { host = '', port = null } = parseServerUrl(url) ?? {};
   return { host, port: port ?? DEFAULT_SERVER_PORT };

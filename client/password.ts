@@ -1,4 +1,7 @@
-/** The client's part of password authentication (PROTOCOL.md §8): two requests, and the device is believed only when its tag holds. */
+/**
+ * The client's side of password authentication (PROTOCOL.md §8): two requests, and the device is trusted only if its
+ * tag is right.
+ */
 import { type CoapResponse, DEFAULT_TIMEOUT, formatStatus } from '../protocol/coap/index.ts';
 import type { CryptoProvider } from '../protocol/crypto-provider.ts';
 import { LocalError, RemoteError } from '../protocol/errors/index.ts';
@@ -14,7 +17,7 @@ import { whileConnected } from './while-connected.ts';
 const failures: Readonly<Record<number, readonly ['UNAUTHORIZED' | 'NOT_FOUND' | 'TOO_MANY_REQUESTS', string]>> = {
   401: ['UNAUTHORIZED', 'the user name or the password is wrong'],
   404: ['NOT_FOUND', 'the device has no password authentication'],
-  429: ['TOO_MANY_REQUESTS', 'too many attempts to log in: try again later'],
+  429: ['TOO_MANY_REQUESTS', 'too many login attempts: try again later'],
 };
 
 const EXCHANGE = 'password authentication';
@@ -32,9 +35,9 @@ export class PasswordAuthentication {
   }
 
   /**
-   * Proves the password to the device and has the device prove it.
-   * @throws UNAUTHORIZED; NOT_FOUND; TOO_MANY_REQUESTS; OPERATION_IN_PROGRESS; INVALID_ARGUMENT; BAD_RESPONSE; TIMEOUT; STOPPED when the
-   * connection ended meanwhile
+   * Proves the password to the device and lets the device prove it.
+   * @throws UNAUTHORIZED; NOT_FOUND; TOO_MANY_REQUESTS; OPERATION_IN_PROGRESS; INVALID_ARGUMENT; BAD_RESPONSE; TIMEOUT;
+   *   STOPPED when the connection ended meanwhile
    */
   async run(username: string, secret: string): Promise<void> {
     if (this.#running) throw new LocalError('OPERATION_IN_PROGRESS', 'a password authentication runs on this connection');

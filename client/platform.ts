@@ -1,6 +1,6 @@
 /**
- * What a client needs from where it runs: the environment every product needs, and on Node listeners for tunnels.
- * `node.ts` and `browser.ts` provide it; nothing else in this folder knows where it runs.
+ * What a client needs from its platform: the environment that every product needs, and on Node listeners for tunnels.
+ * `node.ts` and `browser.ts` provide it; the rest of this folder does not depend on the platform.
  */
 import type { Environment } from '../transport/environment.ts';
 import type { SessionStream } from '../transport/session/index.ts';
@@ -14,8 +14,8 @@ export interface ClientPlatform {
 }
 
 /**
- * Listens on 127.0.0.1:`port` (0 = any free one). Every TCP connection calls `startStream` and is carried over the stream, half closes
- * included; when it throws or the stream is refused, the TCP connection is reset.
+ * Listens on 127.0.0.1:`port` (0 = any free one). Calls `startStream` for every TCP connection and carries it over the
+ * stream, half closes included; when it throws or the stream is refused, the TCP connection is reset.
  * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT
  */
 export type ListenTunnel = (port: number, startStream: () => SessionStream) => Promise<TunnelListener>;
@@ -23,6 +23,6 @@ export type ListenTunnel = (port: number, startStream: () => SessionStream) => P
 export interface TunnelListener {
   /** The port it listens on. */
   readonly port: number;
-  /** Stops listening and resets the TCP connections that are open. Resolves when the port is free. */
+  /** Stops listening and resets open TCP connections. Resolves when the port is free. */
   close(): Promise<void>;
 }

@@ -1,10 +1,10 @@
 /**
- * How long a client keeps its process alive: while a connection is open or connecting, and while the client stops. Its sockets alone do not, so a program whose
- * connections are closed ends, also without `stop`.
+ * How long a client keeps its process alive: while a connection is open or connecting, and while the client stops. Its
+ * sockets alone do not, so a program that closes its connections ends, also without `stop`.
  */
 import type { Environment } from '../transport/environment.ts';
 
-/** The same environment, whose sockets for datagrams and WebSockets keep no process alive. */
+/** Returns the same environment, whose sockets for datagrams and WebSockets do not keep a process alive. */
 export function withoutSocketHold(environment: Environment): Environment {
   if (environment.keepProcess === undefined) return environment;
   const { network } = environment;
@@ -25,7 +25,7 @@ function unreferenced<T extends { unref?(): void }>(socket: T): T {
   return socket;
 }
 
-/** Keeps the process alive for as long as anything wants it. */
+/** Keeps the process alive while it has a holder. */
 export class ProcessHold {
   readonly #keep: () => () => void;
   readonly #holders = new Set<unknown>();
@@ -40,7 +40,7 @@ export class ProcessHold {
     this.#holders.add(holder);
   }
 
-  /** Harmless for one that was not added. */
+  /** Does nothing for a holder that was not added. */
   remove(holder: unknown): void {
     if (this.#holders.delete(holder) && this.#holders.size === 0) this.#release();
   }

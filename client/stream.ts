@@ -1,17 +1,18 @@
 /**
- * A byte stream to a port of the device, in the specification's form: create it from a connection, open it, read and write, close or abort.
+ * A byte stream to a port of the device, in the specification's form: create it from a connection, open it, read and
+ * write, close or abort.
  *
- * The stream may be used as soon as `open` was called, without waiting for it: what is written before the device has accepted travels with the
- * opening and saves a round trip. If the device refuses, those calls fail as `open` does.
+ * The stream may be used as soon as `open` was called, without waiting for it: data written before the device has
+ * accepted travels with the opening and saves a round trip. If the device refuses, those calls fail as `open` does.
  *
- * One read, one write and one close may be outstanding at a time. `close` ends our direction and resolves when all of it has arrived;
- * reading goes on to the device's own end. `abort` drops everything. The semantics are those of the session's stream; this class adds the
- * life before `open`.
+ * One read, one write and one close may be outstanding at a time. `close` ends our direction and resolves when all of
+ * it has arrived; reading continues to the device's own end. `abort` drops everything. The semantics are those of the
+ * session's stream; this class adds the state before `open`.
  */
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Session, SessionStream, StreamStats } from '../transport/session/index.ts';
 
-/** A byte stream to a port of the device. Made by `Connection.createStream`. */
+/** A byte stream to a port of the device. Created by `Connection.createStream`. */
 export class Stream {
   readonly #session: () => Session;
   #stream: SessionStream | null = null;
@@ -23,10 +24,12 @@ export class Stream {
   }
 
   /**
-   * Opens the stream; resolves when the device accepted it. Before that up to 16 KiB can be on their way, further writes wait.
+   * Opens the stream; resolves when the device has accepted it. Before that up to 16 KiB can be sent; further writes
+   * wait.
    * @param port 0 to 2^32 − 1, the port of a stream listener on the device
    * @param options `weight`: see `setWeight`
-   * @throws STOPPED when nobody listens there, a limit is reached or the stream was aborted; NOT_CONNECTED; INVALID_STATE when opened before
+   * @throws STOPPED when the port has no listener, a limit is reached or the stream was aborted; NOT_CONNECTED;
+   *   INVALID_STATE when opened before
    */
   async open(port: number, options: { weight?: number } = {}): Promise<void> {
     if (!Number.isInteger(port) || port < 0 || port > 0xffff_ffff)
@@ -38,22 +41,26 @@ export class Stream {
     try {
       await stream.opened;
     } catch (error) {
-      // It may be tried again.
+      // It may be opened again.
       this.#stream = null;
       throw error;
     }
   }
 
   /**
-   * Reads what there is, waiting for at least one byte.
+   * Reads available bytes, waiting for at least one.
    * @param max most bytes to return, 1 to 65536
-   * @throws END_OF_FILE after the device's last byte; STOPPED; OPERATION_IN_PROGRESS; INVALID_STATE before open was called
+   * @throws END_OF_FILE after the device's last byte; STOPPED; OPERATION_IN_PROGRESS; INVALID_STATE before open was
+   *   called
    */
   async readSome(max?: number): Promise<Uint8Array> {
     return this.#open().readSome(max);
   }
 
-  /** Reads `length` bytes; fewer only at the end of the stream, and then the next read throws END_OF_FILE. @throws as readSome */
+  /**
+   * Reads `length` bytes; fewer only at the end of the stream, and then the next read throws END_OF_FILE.
+   * @throws as readSome
+   */
   async readAll(length: number): Promise<Uint8Array> {
     return this.#open().readAll(length);
   }
@@ -66,19 +73,22 @@ export class Stream {
     return this.#open().write(data);
   }
 
-  /** Ends our direction; resolves when all that was written has been acknowledged. @throws OPERATION_IN_PROGRESS; STOPPED; CLOSED; INVALID_STATE */
+  /**
+   * Ends our direction; resolves when everything written has been acknowledged.
+   * @throws OPERATION_IN_PROGRESS; STOPPED; CLOSED; INVALID_STATE
+   */
   async close(): Promise<void> {
     return this.#open().close();
   }
 
-  /** Ends both directions at once; what is outstanding fails with STOPPED. May be called at any time. */
+  /** Ends both directions at once; outstanding calls fail with STOPPED. May be called at any time. */
   abort(): void {
     this.#aborted = true;
     this.#stream?.abort();
   }
 
   /**
-   * What our direction gets of the connection when several of its streams have something to send: in proportion to their weights.
+   * Sets the stream's share of the connection when several streams have data to send: in proportion to their weights.
    * @param weight 1 to 256; 16 unless `open` was given another
    * @throws LocalError INVALID_ARGUMENT; INVALID_STATE before open
    */
@@ -86,17 +96,23 @@ export class Stream {
     this.#open().setWeight(weight);
   }
 
-  /** The device's direction as a WHATWG stream; then leave readSome and readAll alone. @throws LocalError INVALID_STATE before open */
+  /**
+   * The device's direction as a WHATWG stream; do not mix with readSome and readAll.
+   * @throws LocalError INVALID_STATE before open
+   */
   get readable(): ReadableStream<Uint8Array> {
     return this.#open().readable;
   }
 
-  /** Our direction as a WHATWG stream; then leave write and close alone. @throws LocalError INVALID_STATE before open */
+  /** Our direction as a WHATWG stream; do not mix with write and close. @throws LocalError INVALID_STATE before open */
   get writable(): WritableStream<Uint8Array> {
     return this.#open().writable;
   }
 
-  /** Bytes read and written so far, and what the data plane has sent, received, holds and waits for. @throws LocalError INVALID_STATE before open */
+  /**
+   * Bytes read and written so far, and the data plane's counts: sent, received, held, waiting.
+   * @throws LocalError INVALID_STATE before open
+   */
   stats(): StreamStats {
     return this.#open().stats();
   }

@@ -1,7 +1,8 @@
 /**
- * The client SDK's root: makes private keys and connections, and owns what its connections share: one UDP socket, one core, and the channels
- * to base stations. All of it is opened when the first connection needs it and closed with the client. The sockets for discovery are open while somebody
- * listens, or a connection looks for its device. What is open between connections keeps no process alive (`process-hold.ts`).
+ * The client SDK's root: creates private keys and connections, and owns what its connections share: one UDP socket, one
+ * core, and the channels to base stations. These are opened when the first connection needs them and closed with the
+ * client. The sockets for discovery are open while there is a listener, or a connection looks for its device. Shared
+ * sockets without a connection keep no process alive (`process-hold.ts`).
  */
 import type { PrivateKey } from '../protocol/crypto-provider.ts';
 import { LocalError } from '../protocol/errors/index.ts';
@@ -21,22 +22,25 @@ import { MdnsListeners, type MdnsResultReceiver, MdnsScanner } from './mdns.ts';
 import type { ClientPlatform } from './platform.ts';
 import { ProcessHold, withoutSocketHold } from './process-hold.ts';
 
-/** What a client may be told when it is made. */
+/** Options of a client. */
 export interface ClientOptions {
   /**
-   * Connections that may be open or connecting at a time, 1 to 16,384; default 1,024. Their memory is reserved once, with the first connection, and costs
-   * nothing until it is used.
+   * Connections that may be open or connecting at a time, 1 to 16,384; default 1,024. Their memory is reserved once,
+   * with the first connection, and costs nothing until it is used.
    */
   readonly maxConnections?: number;
-  /** Names of interfaces whose addresses are not told to devices when a direct path is looked for. */
+  /** Names of interfaces whose addresses are not sent to devices in the search for a direct path. */
   readonly noCandidatesOn?: readonly string[];
-  /** Routers are asked by PCP and NAT-PMP to map a port once a connection found no direct path. Default true. */
+  /** Asks routers by PCP and NAT-PMP to map a port once a connection found no direct path. Default true. */
   readonly mapsPort?: boolean;
 }
 
 const DEFAULT_CONNECTIONS = 1_024;
 const MAX_CONNECTIONS = 16_384;
-/** Slots of the core above that: channels to base stations, and connections that have closed and wait for the last packets of the other end. */
+/**
+ * Slots of the core above that: channels to base stations, and closed connections that wait for the peer's last
+ * packets.
+ */
 const SPARE_SLOTS = 64;
 const SPARE_SHARE = 1 / 4;
 
@@ -47,9 +51,9 @@ export class SvcClient {
   readonly #localEnd: LocalEndOptions;
   readonly #log: ClientLog;
   readonly #connections = new Set<Connection>();
-  /** One for all of them. */
+  /** Shared by all connections. */
   readonly #context: ConnectionContext;
-  /** Those of them that are open or connecting. */
+  /** Connections that are open or connecting. */
   readonly #taken = new Set<Connection>();
   readonly #connectors = new Map<string, StationConnector>();
   readonly #blocked = new BlockedNetworks();
@@ -87,17 +91,20 @@ export class SvcClient {
     return VERSION;
   }
 
-  /** Least severe level that is logged: error, warn, info (default), debug or trace. @throws LocalError INVALID_ARGUMENT */
+  /**
+   * Sets the least severe level logged: error, warn, info (default), debug or trace.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   setLogLevel(level: string): void {
     this.#log.setLevel(level);
   }
 
-  /** Calls `callback` with each message of the level or a more severe one; null takes it away. */
+  /** Calls `callback` with each message of the level or a more severe one; null removes it. */
   setLogCallback(callback: LogCallback | null): void {
     this.#log.setCallback(callback);
   }
 
-  /** A fresh private key as PKCS#8 PEM. Keep it: it is this client's identity towards devices. */
+  /** Returns a fresh private key as PKCS#8 PEM. Store it: it is this client's identity towards devices. */
   createPrivateKey(): string {
     const { crypto } = this.#platform.environment;
     const key = crypto.generateKey();
@@ -110,7 +117,7 @@ export class SvcClient {
     }
   }
 
-  /** A connection to one device, still without options. @throws LocalError STOPPED after stop */
+  /** Creates a connection to one device, without options. @throws LocalError STOPPED after stop */
   createConnection(): Connection {
     if (this.#stopped) throw stopped();
     const connection = new Connection(this.#context);
@@ -119,28 +126,34 @@ export class SvcClient {
   }
 
   /**
-   * Tells the listener of the devices on the local network: what is known as ADD, then each change, until it is removed. Each listener has a stream of its own.
-   * @param subtype null or '' for all devices. A listener may be added for several, and counts once for each.
-   * @throws LocalError NOT_IMPLEMENTED where there is no multicast DNS (a browser); INVALID_ARGUMENT for what is no subtype; STOPPED after stop
+   * Reports the devices on the local network to the listener: known ones as ADD, then each change, until it is removed.
+   * Each listener has its own stream of results.
+   * @param subtype null or '' for all devices. A listener may be added for several subtypes.
+   * @throws LocalError NOT_IMPLEMENTED where there is no multicast DNS (a browser); INVALID_ARGUMENT for an invalid
+   *   subtype; STOPPED after stop
    */
   addMdnsResultListener(listener: MdnsResultReceiver, subtype: string | null = null): void {
     this.#mdnsListeners.add(listener, subtype);
   }
 
-  /** The listener is told nothing more. Harmless for one that was not added. */
+  /** Reports nothing more to the listener. Does nothing for one that was not added. */
   removeMdnsResultListener(listener: MdnsResultReceiver): void {
     this.#mdnsListeners.remove(listener);
   }
 
-  /** A scanner for the devices on the local network, not started yet. @param subtype and @throws as of `addMdnsResultListener` */
+  /**
+   * Creates a scanner for the devices on the local network, not started yet.
+   * @param subtype and
+   * @throws as of `addMdnsResultListener`
+   */
   createMdnsScanner(subtype: string | null = null): MdnsScanner {
     this.#browser.check(subtype);
     return new MdnsScanner(this.#browser, subtype);
   }
 
   /**
-   * Closes every connection, the channels to base stations and the sockets, and ends discovery. May be called again. A program that ends without it leaves the
-   * base stations to notice by themselves that it is gone.
+   * Closes every connection, the channels to base stations and the sockets, and ends discovery. Safe to call again.
+   * When a program ends without it, base stations notice only by timeout.
    */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -159,7 +172,7 @@ export class SvcClient {
     const host = await this.#host?.catch(() => null);
     this.#roaming?.close();
     const unmapped = this.#directPaths?.close();
-    // Ends what the connectors wait for as well.
+    // Also ends what the connectors wait for.
     await Promise.all([host?.close(), unmapped]);
   }
 
@@ -189,7 +202,7 @@ export class SvcClient {
       const limit = this.#maxConnections;
       throw new LocalError(
         'OUT_OF_MEMORY',
-        `this client has room for ${limit} connections: close some, or make it with a larger maxConnections`,
+        `this client is at its limit of ${limit} connections: close some, or create it with a larger maxConnections`,
       );
     }
     this.#taken.add(connection);

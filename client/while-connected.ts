@@ -1,13 +1,14 @@
-/** Requests to the device and the end of the connection (reference §4.2: what is under way when it is lost ends with STOPPED). */
+/** Requests to the device and the end of the connection: a request under way when it is lost ends with STOPPED. */
 import { LocalError, SvcError } from '../protocol/errors/index.ts';
 import type { Session } from '../transport/session/index.ts';
 
-/** What a session ends with when the device closes it or is gone. */
+/** Errors of a session that the device closed or that was lost. */
 const LOSSES: readonly string[] = ['CLOSED', 'TIMEOUT'];
 
 /**
- * The result of `request`.
- * @throws LocalError STOPPED when the connection was lost meanwhile, its cause says why; else what the request fails with
+ * Returns the result of `request`.
+ * @throws LocalError STOPPED when the connection was lost meanwhile, with the reason as cause; else the error of the
+ *   request
  */
 export async function whileConnected<T>(session: Session, request: () => Promise<T>): Promise<T> {
   try {
@@ -17,7 +18,7 @@ export async function whileConnected<T>(session: Session, request: () => Promise
   }
 }
 
-/** STOPPED in place of an error that says how the session ended; any other as it is. */
+/** Returns STOPPED instead of an error that says how the session ended; any other error unchanged. */
 export function lossAsStopped(session: Session, error: SvcError): SvcError {
   if (session.isOpen || !LOSSES.includes(error.code)) return error;
   return new LocalError('STOPPED', `the connection ended: ${error.message}`, { cause: error });

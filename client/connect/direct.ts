@@ -1,8 +1,9 @@
 /**
- * The direct channel: addresses given by the application, each tried at once and on its own; the first that authenticates is the connection.
+ * The direct channel: addresses given by the application, each tried at once and independently; the first that
+ * authenticates becomes the connection.
  *
- * Candidates may be added before and after `connect`. The channel has failed once `end` was called and every candidate has failed; the
- * error is NOT_FOUND when nothing answered (reference §4.3).
+ * Candidates may be added before and after `connect`. The channel fails once `end` was called and every candidate has
+ * failed; the error is NOT_FOUND when nothing answered.
  */
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Network } from '../../transport/environment.ts';
@@ -16,7 +17,7 @@ export interface Candidate {
   readonly port: number;
 }
 
-/** The list the application fills. */
+/** The candidates that the application adds. */
 export class DirectCandidates {
   readonly #candidates: Candidate[] = [];
   #complete = false;
@@ -41,7 +42,7 @@ export class DirectCandidates {
     return this.#complete;
   }
 
-  /** Calls back with each candidate, those there already and those to come, and after every change. */
+  /** Calls back with each candidate, existing and later ones, and after every change. */
   follow(onCandidate: (candidate: Candidate) => void, onChange: () => void): void {
     let seen = 0;
     this.#changed = () => {
@@ -81,7 +82,7 @@ export async function connectDirect(
   }
 }
 
-/** All addresses of one candidate, side by side. */
+/** Dials all addresses of one candidate in parallel. */
 function dialCandidate(host: Host, network: Network, { host: name, port }: Candidate, target: ConnectTarget): Attempt<Session> {
   const race = raceOf(host, (failures) => mostTelling(inOrder(failures)) ?? new RemoteError('DNS', `${name} has no address`));
   network.resolve(name).then(
@@ -94,7 +95,7 @@ function dialCandidate(host: Host, network: Network, { host: name, port }: Candi
   return race;
 }
 
-/** A race of dials: all at once. @param summarize the error when all have failed */
+/** A race of dials, all at once. @param summarize returns the error when all have failed */
 export function raceOf(host: Host, summarize: (failures: readonly Failure[]) => SvcError): Race<Session> {
   return new Race({ environment: host.environment, delay: 0, discard: (session) => void session.close(), summarize });
 }
@@ -108,7 +109,7 @@ function channelError(failures: readonly Failure[], signal: AbortSignal): SvcErr
   if (error.code !== 'TIMEOUT') return error;
   return new RemoteError(
     'NOT_FOUND',
-    'no address of the device answers: check the address, its port (5592 unless the device was told another), and that the device runs',
+    'no address of the device answers: check the address, its port (5592 by default), and that the device runs',
     { cause: error },
   );
 }

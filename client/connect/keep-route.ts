@@ -1,11 +1,12 @@
 /**
- * Gets a route through the base station for a connection that stands and has lost its own (PROTOCOL.md §6).
+ * Finds a route through the base station for an open connection that has lost its own (PROTOCOL.md §6).
  *
- *   at rest   it takes the place of the last path, and the connection goes on
- *   direct    it is added behind the direct path and kept warm
+ *   at rest   the route replaces the last path, and the connection continues
+ *   direct    the route is added behind the direct path and kept warm
  *
- * Each attempt uses the client's channel to the base station, or makes one; between attempts lies a back-off, and a device that is not attached is waited for.
- * What no wait can mend ends a connection at rest with that error, and leaves a direct one without a route. How long a rest may last the connection knows.
+ * Each attempt uses the client's channel to the base station, or opens one, with a back-off between attempts; it waits
+ * for a device that is not attached. A permanent error ends a connection at rest, and leaves a direct one without a
+ * route. The connection limits how long a rest may last.
  */
 import { Status } from '../../protocol/coap/index.ts';
 import { asSvcError, CloseCode, type ErrorCode, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
@@ -18,12 +19,12 @@ import { Backoff, type StationConnector } from '../../transport/station/index.ts
 import type { EffectiveOptions } from '../options.ts';
 import { askBareRoute } from './relay.ts';
 
-/** Answers of the base station that another attempt may mend. */
+/** Answers of the base station after which another attempt may succeed. */
 const PASSING: ReadonlySet<string> = new Set<ErrorCode>(['CLOSED', 'NOT_ATTACHED', 'STOPPED', 'TIMEOUT', 'TOO_MANY_REQUESTS']);
 
-/** ms between two attempts at most while the connection rests. */
+/** Longest time between two attempts while the connection rests, ms. */
 const REST_DELAY = 2_000;
-/** ms of an attempt after which the next one need not hold back. */
+/** An attempt that lasted this long, ms, needs no back-off before the next. */
 const STEADY = 10_000;
 
 export interface RouteSearchOptions {
@@ -60,7 +61,7 @@ export async function searchRoute(search: RouteSearchOptions): Promise<void> {
   }
 }
 
-/** Less long at rest, and not at all when a rest begins meanwhile. */
+/** Waits less at rest, and not at all when a rest begins meanwhile. */
 async function holdBack({ session, signal }: RouteSearchOptions, clock: Clock, delay: number): Promise<void> {
   const rests = new AbortController();
   const stopListening = session.on('resting', () => rests.abort());
@@ -68,9 +69,9 @@ async function holdBack({ session, signal }: RouteSearchOptions, clock: Clock, d
   stopListening();
 }
 
-/** @returns null when it went well, or another attempt may; else what no wait can mend */
+/** @returns null when it succeeded, or another attempt may; else a permanent error */
 async function attempt({ session, host, options, connector, keepInterval, signal }: RouteSearchOptions): Promise<SvcError | null> {
-  // When the rest is over, as by a packet on another path, nothing is waited for.
+  // Stops waiting when the rest is over, for example by a packet on another path.
   const over = new AbortController();
   const stop = (): void => over.abort();
   const stopListening = session.on('resumed', stop);
@@ -81,7 +82,8 @@ async function attempt({ session, host, options, connector, keepInterval, signal
     if (session.restReason === null) session.addPath(answer.path, { keepInterval });
     else await resume(session, answer.path);
   } catch (error) {
-    // On the way to the base station everything may change: even a certificate, where a network asks to log in first.
+    // Any error on the way to the base station can be temporary: even a wrong certificate, where a network asks to log
+    // in first.
     host.environment.log.debug('the base station cannot be asked for a route', { reason: asSvcError(error).message });
   } finally {
     stopListening();
@@ -90,23 +92,27 @@ async function attempt({ session, host, options, connector, keepInterval, signal
   return null;
 }
 
-/** What a refusal means for a connection at rest: null when another attempt may have another answer. */
+/** Maps a refusal for a connection at rest: null when another attempt may succeed. */
 function refusalOf(error: SvcError): SvcError | null {
   const { code } = error;
   if (PASSING.has(code)) return null;
   if (code === 'NOT_FOUND') return new RemoteError('CLOSED', 'the device has lost the state of the connection');
   if (isTooOld(error))
-    return new RemoteError('CLOSED', 'the device or the base station is too old for the connection to go on over another route');
-  // Whatever answers in another way, as a web server that stands in for the base station while it restarts, says nothing of the connection.
+    return new RemoteError('CLOSED', 'the device or the base station is too old to continue the connection over another route');
+  // An unexpected answer, such as that of a web server that replaces the base station while it restarts, says nothing
+  // about the connection.
   return code === 'BAD_RESPONSE' ? null : error;
 }
 
-/** A device of before answers such a request with 5.01 (Not Implemented), and a base station of before with 5.02 (Bad Gateway). */
+/**
+ * An older device answers such a request with 5.01 (Not Implemented), and an older base station with 5.02 (Bad
+ * Gateway).
+ */
 function isTooOld(error: SvcError & { readonly status?: number }): boolean {
   return error.status === Status.NOT_IMPLEMENTED || error.status === Status.BAD_GATEWAY;
 }
 
-/** Goes on over the route, which is asked until an answer comes or it ends. */
+/** Continues over the route: probes it until it answers or the attempt ends. */
 function resume(session: Session, path: Path): Promise<void> {
   return new Promise((resolve) => {
     const over = (): void => {

@@ -1,12 +1,13 @@
 /**
- * The local channel: the device is looked for by multicast DNS, and each address that is found is dialed at once; the first that authenticates is the
- * connection.
+ * The local channel: finds the device by multicast DNS and dials each address found at once; the first that
+ * authenticates becomes the connection.
  *
- * Anybody on the network can announce the device. So an answer decides nothing: whoever answers must prove the device's key where the connection has a pin,
- * no address waits for another, and the other channels of the connect do not wait for this one. An answer can direct packets only to
- * addresses nearby: to a network of this host, and to private addresses, since a network may be routed behind another one.
+ * Any host on the network can announce the device, so an announcement decides nothing: where the connection has a pin,
+ * the peer must prove the device's key; no address waits for another, and the other channels of the connect do not wait
+ * for this one. An announcement can direct packets only to nearby addresses: to a network of this host, and to private
+ * addresses, since a network may be routed behind another one.
  *
- * The channel has failed when the search is over and every address has failed; the error is NOT_FOUND when nothing answered (reference §4.3).
+ * The channel fails when the search is over and every address has failed; the error is NOT_FOUND when nothing answered.
  */
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { isNear, parseAddress, parsePrefix } from '../../transport/address.ts';
@@ -18,13 +19,13 @@ import { type AddressKind, addressKind } from '../../transport/special-addresses
 import { FIRST_TIMEOUT, raceOf } from './direct.ts';
 
 /**
- * ms for one handshake at most. An address that was announced may be a stranger's, or that of a device switched off since: it gets four
- * Initiates, and a connect that fails otherwise does not wait longer for it. A network that loses a fifth of the packets each way answers
- * one of four in all but one of 60 handshakes.
+ * Longest time for one handshake, ms. An announced address may be a stranger's, or that of a device switched off since:
+ * it gets four Initiates, and a failing connect waits no longer for it. On a network that loses a fifth of the packets
+ * each way, one of the four is answered in all but one of 60 handshakes.
  */
 const HANDSHAKE_TIMEOUT = 2_500;
 
-/** Which device is looked for, how long and how. */
+/** Which device to look for, how long and how. */
 export type LocalSearch = Pick<FindDeviceOptions, 'productId' | 'deviceId' | 'timeout' | 'scanAll'>;
 
 /** Connects to the first address on the local network that authenticates. @throws the channel's error */
@@ -57,10 +58,13 @@ export async function connectLocal(
   }
 }
 
-/** Addresses that are of networks as this one is, wherever they are. */
+/** Kinds of addresses that local networks use. */
 const LOCAL_KINDS: ReadonlySet<AddressKind> = new Set<AddressKind>(['private', 'shared', 'link-local']);
 
-/** Whether a device of this network may have that address. Where the host does not tell its networks it has no multicast DNS either. */
+/**
+ * Whether a device of this network may have that address. A host that does not report its networks has no multicast DNS
+ * either.
+ */
 function isLocalNetwork({ environment }: Host, address: string): boolean {
   const plain = address.split('%')[0]!;
   const bytes = parseAddress(plain);
@@ -76,5 +80,5 @@ function channelError(failures: readonly Failure[], { timeout }: LocalSearch, si
       ? new LocalError('STOPPED', 'the search on the local network was stopped')
       : new RemoteError('NOT_FOUND', `the device did not answer on the local network within ${timeout / 1000} s`);
   if (error.code !== 'TIMEOUT') return error;
-  return new RemoteError('NOT_FOUND', 'the device is announced on the local network and does not answer', { cause: error });
+  return new RemoteError('NOT_FOUND', 'the device is announced on the local network, but does not answer', { cause: error });
 }

@@ -1,10 +1,11 @@
 /**
- * One connect over all channels that are enabled: each tries on its own and side by side, the first that authenticates wins, the others are
- * stopped. None waits for another: whichever way is there first is the connection.
+ * One connect over all enabled channels: they run in parallel, the first that authenticates wins, and the others are
+ * stopped. None waits for another.
  *
- * When all fail: a wrong key of the device is FINGERPRINT_MISMATCH, a device without room DEVICE_INTERNAL_ERROR, the end of the time allowed
- * TIMEOUT, anything else NO_CHANNELS with the error of each channel. A wrong key on one channel does not stop the others: somebody in the
- * way of one address, or who announces the device on the local network, must not be able to keep the device from being reached.
+ * When all fail: a wrong key of the device is FINGERPRINT_MISMATCH, a device at its connection limit
+ * DEVICE_INTERNAL_ERROR, the end of the time allowed TIMEOUT, anything else NO_CHANNELS with the error of each channel.
+ * A wrong key on one channel does not stop the others: an attacker on the path to one address, or one that announces
+ * the device on the local network, must not be able to block the device.
  */
 import type { PrivateKey } from '../../protocol/crypto-provider.ts';
 import {
@@ -36,15 +37,19 @@ export interface ChannelContext {
   host(): Promise<Host>;
   connector(station: ConfiguredStation): Promise<StationConnector>;
   /**
-   * What has become of each channel, at the beginning and after each change: NONE for one that is not tried, OPERATION_IN_PROGRESS for one that is tried or was
-   * when the connect ended, its error when it failed, OK when it led to the device. Beside them the errors of those that failed.
+   * Reports the state of each channel, at the beginning and after each change: NONE for a channel not tried,
+   * OPERATION_IN_PROGRESS for one under way, also when the connect ended, its error when it failed, OK when it led to
+   * the device. Also passes the errors of those that failed.
    */
   onChannels(results: ChannelErrors, failures: ChannelFailures): void;
   /** The device is not attached, and the channel through the base station waits for it. */
   onWaiting(): void;
 }
 
-/** Why each channel failed: the `cause` of a NoChannelsError. Undefined for a channel that was not tried, or has not failed. */
+/**
+ * Why each channel failed: the `cause` of a NoChannelsError. Undefined for a channel that was not tried, or has not
+ * failed.
+ */
 export interface ChannelFailures {
   readonly local?: SvcError;
   readonly remote?: SvcError;
@@ -56,10 +61,7 @@ type Connect = (target: ConnectTarget & { signal: AbortSignal }) => Promise<Sess
 type Won = { readonly channel: Channel; readonly session: Session };
 type Note = (channel: Channel, result: 'OPERATION_IN_PROGRESS' | 'OK' | SvcError) => void;
 
-/**
- * @param signal stops the connect with STOPPED
- * @throws see Connection.connect
- */
+/** @param signal stops the connect with STOPPED @throws see Connection.connect */
 export async function connectChannels(given: ChannelContext, options: EffectiveOptions, signal: AbortSignal): Promise<Session> {
   let hasWaited = false;
   let latest: ChannelErrors | null = null;
@@ -92,15 +94,15 @@ export async function connectChannels(given: ChannelContext, options: EffectiveO
 
 function late({ ConnectTimeout }: EffectiveOptions, hasWaited: boolean, results: ChannelErrors | null): LocalError {
   const time = `no channel to the device within ${ConnectTimeout / 1000} s`;
-  if (hasWaited) return new LocalError('TIMEOUT', `${time}: it was not attached to the base station, and was waited for`);
+  if (hasWaited) return new LocalError('TIMEOUT', `${time}: it did not attach to the base station in that time`);
   const names = Object.entries(WAYS).filter(([channel]) => results?.[channel as Channel] === 'OPERATION_IN_PROGRESS');
   return new LocalError('TIMEOUT', names.length === 0 ? time : `${time}; still being tried: ${names.map(([, name]) => name).join(', ')}`);
 }
 
-/** The channels as a person calls them. */
+/** The channels in words. */
 const WAYS: Readonly<Record<Channel, string>> = { local: 'the local network', remote: 'the base station', direct: 'the address' };
 
-/** All enabled channels side by side. */
+/** Starts all enabled channels. */
 function startRace(context: ChannelContext, options: EffectiveOptions, channels: Map<Channel, Connect>, note: Note): Race<Won> {
   const names = [...channels.keys()];
   const race = new Race<Won>({
@@ -115,7 +117,7 @@ function startRace(context: ChannelContext, options: EffectiveOptions, channels:
       try {
         return { channel, session: await connect({ ...common, signal }) };
       } catch (error) {
-        // What it fails with after the signal is the end of the race, and no result of its own.
+        // An error after the signal comes from the end of the race, and is no result of the channel.
         if (!signal.aborted) note(channel, asSvcError(error));
         throw error;
       }
@@ -126,7 +128,7 @@ function startRace(context: ChannelContext, options: EffectiveOptions, channels:
   return race;
 }
 
-/** Reports the results of the channels from now on. @returns what takes the result of one */
+/** Reports the results of the channels. @returns the function that takes one result */
 function noteResults({ onChannels }: ChannelContext, channels: Iterable<Channel>): Note {
   let results: ChannelErrors = { local: 'NONE', remote: 'NONE', direct: 'NONE' };
   let failures: ChannelFailures = {};
@@ -141,7 +143,7 @@ function noteResults({ onChannels }: ChannelContext, channels: Iterable<Channel>
   return note;
 }
 
-/** @throws LocalError INVALID_STATE when what the enabled channels need is missing, or has no effect */
+/** @throws LocalError INVALID_STATE when something that the enabled channels need is missing, or has no effect */
 function enabledChannels(context: ChannelContext, options: EffectiveOptions): Map<Channel, Connect> {
   const channels = new Map<Channel, Connect>();
   const { candidates } = context;
@@ -155,7 +157,7 @@ function enabledChannels(context: ChannelContext, options: EffectiveOptions): Ma
   requireIds(options);
   requireOption(options, 'ServerUrl');
   if (options.RootCerts !== undefined && options.ServerFingerprint !== undefined && !options.ServerWebSocketVerify)
-    throw new LocalError('INVALID_STATE', 'the connection option RootCerts has no effect beside ServerFingerprint: give one of them');
+    throw new LocalError('INVALID_STATE', 'the connection option RootCerts has no effect with ServerFingerprint: give one of them');
   if (options.ServerWebSocketVerify && /^ws:/i.test(options.ServerWebSocketUrl ?? ''))
     throw new LocalError(
       'INVALID_STATE',
@@ -169,8 +171,8 @@ function enabledChannels(context: ChannelContext, options: EffectiveOptions): Ma
 }
 
 /**
- * Where there is no multicast DNS, as in a browser, the channel is off, and its result NONE: NOT_FOUND would say that the device is not
- * there. Direct candidates do without ids, and nothing can be looked for then.
+ * Without multicast DNS, as in a browser, the channel is off and its result NONE: NOT_FOUND would say that the device
+ * is not there. With direct candidates the ids may be missing, and then nothing can be searched for.
  */
 function isLocalPossible({ environment, candidates }: ChannelContext, options: EffectiveOptions): boolean {
   const { Local, ProductId, DeviceId } = options;
@@ -203,7 +205,7 @@ function connectError(failures: ChannelFailures): SvcError {
   return mostTelling(all, rank) ?? new NoChannelsError(summary, { cause: failures });
 }
 
-/** What says more than that each channel failed: a wrong key of the device, and a device without room. */
+/** Ranks errors that say more than that each channel failed: a wrong key of the device, and a device at its limit. */
 function rank(error: SvcError): number {
   if (error.code === 'FINGERPRINT_MISMATCH' && !(error instanceof StationMismatch)) return 0;
   return error.code === 'DEVICE_INTERNAL_ERROR' ? 1 : Number.POSITIVE_INFINITY;

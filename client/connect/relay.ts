@@ -1,9 +1,10 @@
 /**
- * The remote channel: one request to the base station carries our Initiate to the device and its Respond back, then data flows on the route.
+ * The remote channel: one request to the base station carries our Initiate to the device and its Respond back, then
+ * data flows on the route.
  *
- * Steps: check that admission is possible at all, use the client's channel to that base station (made or reused, redirects followed), send
- * `POST /client/connect`, finish the handshake with what came back. The base station's refusals become the channel's errors. With
- * IgnoreDeviceNotAttached it waits for a device that is not attached (`waiting.ts`).
+ * Steps: check that an admission option is set; use the client's channel to that base station (opened or reused,
+ * redirects followed); send `POST /client/connect`; finish the handshake with the answer. The base station's refusals
+ * become the channel's errors. With IgnoreDeviceNotAttached it waits for a device that is not attached (`waiting.ts`).
  */
 import {
   ClientPath,
@@ -24,14 +25,17 @@ import { currentJwt, type EffectiveOptions, serverAddress } from '../options.ts'
 import { answerAfterWait, answerOf, whileNotAttached } from './waiting.ts';
 
 /**
- * The base station of the options, with its pin or to be proved by TLS.
- * @throws LocalError INVALID_STATE when its address is missing, or its pin where the host has no https
+ * Returns the base station of the options, pinned or to be authenticated by TLS.
+ * @throws LocalError INVALID_STATE when its address is missing, or its pin where the platform has no https
  */
 export function configuredStation(options: EffectiveOptions, { getHttps }: Pick<Environment, 'getHttps'>): ConfiguredStation {
   const { ServerUrl, ServerFingerprint = null, RootCerts, ServerWebSocketUrl, ServerWebSocketVerify } = options;
   if (ServerUrl === undefined) throw new LocalError('INVALID_STATE', 'the connection option ServerUrl is missing');
   if (ServerFingerprint === null && getHttps === undefined)
-    throw new LocalError('INVALID_STATE', 'the connection option ServerFingerprint is missing, and this host has no https to do without');
+    throw new LocalError(
+      'INVALID_STATE',
+      'the connection option ServerFingerprint is missing: this platform has no https to authenticate the base station',
+    );
   const webSocket = { verifyCertificate: ServerWebSocketVerify, ...(ServerWebSocketUrl !== undefined && { url: ServerWebSocketUrl }) };
   return {
     ...serverAddress(ServerUrl),
@@ -41,10 +45,14 @@ export function configuredStation(options: EffectiveOptions, { getHttps }: Pick<
   };
 }
 
-/** How it is connected: the target, and what is done when the device is not attached; null: the connect fails then. */
+/** The target of a remote connect. `waits` is called when the device is not attached; null: the connect fails then. */
 type RemoteTarget = ConnectTarget & { readonly signal: AbortSignal; readonly waits: (() => void) | null };
 
-/** Connects through the base station. @param onWaiting called once, when it waits for a device that is not attached @throws the channel's error */
+/**
+ * Connects through the base station.
+ * @param onWaiting called once, when it waits for a device that is not attached
+ * @throws the channel's error
+ */
 export async function connectRemote(
   host: Host,
   connector: StationConnector,
@@ -79,7 +87,7 @@ async function connectOnce(host: Host, connector: StationConnector, options: Eff
   }
 }
 
-/** The base station is not the one that was to be trusted. Says nothing about the device. */
+/** The base station is not the trusted one. Says nothing about the device. */
 export class StationMismatch extends RemoteError {
   override name = 'StationMismatch';
   constructor(cause: SvcError, { ServerFingerprint }: EffectiveOptions) {
@@ -95,7 +103,7 @@ async function connectOver(
   target: RemoteTarget,
   redirected: boolean,
 ): Promise<Session | Redirect> {
-  // The answer of a device that is waited for may come at any time until the whole connect ends.
+  // While the connect waits for the device, its answer may come at any time until the connect ends.
   const prepared = host.prepare(target.waits === null ? target : { ...target, timeout: options.ConnectTimeout });
   try {
     const jwt = await unlessAborted(jwtOf(options), target.signal);
@@ -107,7 +115,7 @@ async function connectOver(
     if (answer.kind === 'redirect') return new Redirect(answer);
     if (answer.kind === 'connected') noteSeen(channel, answer);
     if (answer.kind === 'waiting' || answer.respond === undefined)
-      throw new RemoteError('BAD_RESPONSE', 'the base station gave no answer of the device');
+      throw new RemoteError('BAD_RESPONSE', "the base station did not return the device's answer");
     const { route, routeResetToken: resetToken } = answer;
     return await prepared.establish(answer.respond, host.routePath(channel, route, { resetToken, onUnused: giveBack }));
   } finally {
@@ -115,15 +123,15 @@ async function connectOver(
   }
 }
 
-/** What the base station says to the wish for a bare route. */
+/** The base station's answer to a request for a bare route. */
 export type BareRoute = { readonly path: Path } | { readonly refused: SvcError };
 
 /**
- * Asks for a bare route to the device, for a connection that stands (PROTOCOL.md §6). `refused`: NOT_FOUND when the device does not know the connection,
- * BAD_RESPONSE when it, or the base station, is too old; else the base station's refusal.
+ * Asks for a bare route to the device, for an open connection (PROTOCOL.md §6). `refused`: NOT_FOUND when the device
+ * does not know the connection, BAD_RESPONSE when it, or the base station, is too old; else the base station's refusal.
  * @param id the device's id of the connection
- * @param signal a device that is not attached is waited for until it fires
- * @throws what keeps the base station from being asked
+ * @param signal ends the wait for a device that is not attached
+ * @throws the error that kept the request from the base station
  */
 export async function askBareRoute(
   host: Host,
@@ -139,7 +147,8 @@ export async function askBareRoute(
         const request = { ...options, jwt, redirected: redirects > 0 };
         const answer = await askStation(channel, request, { id }, { signal, waits: () => {} });
         if (answer.kind === 'redirect') return new Redirect(answer);
-        if (answer.kind === 'waiting') return { refused: new RemoteError('BAD_RESPONSE', 'the base station gave no answer of the device') };
+        if (answer.kind === 'waiting')
+          return { refused: new RemoteError('BAD_RESPONSE', "the base station did not return the device's answer") };
         noteSeen(channel, answer);
         return { path: host.routePath(channel, answer.route, { resetToken: answer.routeResetToken, onUnused: giveBack }) };
       } catch (error) {
@@ -162,24 +171,27 @@ function giveBack(channel: Session, route: Uint8Array): void {
   releaseRoute(channel, ClientPath.ROUTE, route);
 }
 
-/** What the base station said of where we are, and how to find out more. */
+/** Passes on the address that the base station observed, and its STUN servers. */
 function noteSeen(channel: Session, { observedAddress, stun = [] }: Connected): void {
   if (observedAddress !== undefined) channel.noteObservedAddress(observedAddress);
   channel.noteStun(stun);
 }
 
-/** "No room" on the way to the base station is the base station's, not the device's. */
+/** DEVICE_INTERNAL_ERROR on the way to the base station is about the base station's limit, not the device's. */
 function stationFull(error: unknown): unknown {
   if (!(error instanceof SvcError) || error.code !== 'DEVICE_INTERNAL_ERROR') return error;
   return new RemoteError('CONNECTION_REFUSED', 'the base station has no room for another connection', { cause: error });
 }
 
-/** A function is called for each connect, and only where the base station looks at the token. @throws as currentJwt */
+/** Calls a function for each connect, and only where the base station uses the token. @throws as currentJwt */
 async function jwtOf({ ServerConnectToken, ServerJwtToken }: EffectiveOptions): Promise<string | undefined> {
   return ServerConnectToken === undefined && ServerJwtToken !== undefined ? currentJwt(ServerJwtToken) : undefined;
 }
 
-/** Asks for a route, with our Initiate or for a connection that stands. @throws RemoteError with the code of the base station's refusal */
+/**
+ * Asks for a route, with our Initiate or for an open connection.
+ * @throws RemoteError with the code of the base station's refusal
+ */
 async function askStation(
   channel: Session,
   options: EffectiveOptions & { readonly jwt: string | undefined; readonly redirected: boolean },
@@ -213,7 +225,7 @@ async function askStation(
   });
 }
 
-/** The connect was stopped, and the base station does not know it: a route that it still makes is given back. */
+/** Releases a route that the base station still makes after the connect was stopped. */
 function giveBackLate(channel: Session, asked: Promise<ConnectAnswer>): void {
   const giveBack = (answer: ConnectAnswer): void => {
     if (answer.kind === 'connected' && channel.isOpen) releaseRoute(channel, ClientPath.ROUTE, answer.route);

@@ -1,13 +1,14 @@
 /**
  * The option IgnoreDeviceNotAttached: a connect through the base station that waits for a device which is not attached.
  *
- * 1. The request asks to wait, and observes: the base station says that the device is not attached, and answers once more when it attaches.
- * 2. The wait outlives what interrupts it: the channel is lost, the base station restarts, or the device attached and did not answer. Then it is asked again,
- *    with back-off.
- * 3. What must be mended by a person ends it, and so does any failure before it is known that the device is not attached: a wrong address of the base station
- *    would be waited for in vain.
+ * 1. The request asks to wait, and observes: the base station answers that the device is not attached, and answers
+ *    again when it attaches.
+ * 2. The wait survives interruptions: a lost channel, a restart of the base station, a device that attached but did not
+ *    answer. It then asks again, with back-off.
+ * 3. An error that a person must fix ends the wait. So does any failure before the base station has said that the
+ *    device is not attached: with a wrong address of the base station the wait would be in vain.
  *
- * How long it waits altogether is the caller's (ConnectTimeout).
+ * The caller limits the total time (ConnectTimeout).
  */
 import type { CoapResponse } from '../../protocol/coap/index.ts';
 import { type ConnectAnswer, decodeConnectAnswer, stationError } from '../../protocol/control/index.ts';
@@ -18,7 +19,7 @@ import { pause } from '../../transport/pause.ts';
 import type { Session } from '../../transport/session/index.ts';
 import { Backoff } from '../../transport/station/index.ts';
 
-/** What interrupts a wait without ending it. */
+/** Errors that interrupt a wait without ending it. */
 const PASSING: ReadonlySet<string> = new Set<ErrorCode>([
   'CLOSED',
   'CONNECTION_REFUSED',
@@ -28,11 +29,11 @@ const PASSING: ReadonlySet<string> = new Set<ErrorCode>([
   'TOO_MANY_REQUESTS',
 ]);
 
-/** ms after which an attempt says that the base station is well: the next one need not hold back. */
+/** An attempt that lasted this long, ms, shows that the base station works: the next one needs no back-off. */
 const STEADY = 30_000;
 
 /**
- * Attempts to connect until it succeeds, fails for good or the signal fires.
+ * Repeats an attempt to connect until it succeeds, fails permanently or the signal fires.
  * @param attempt calls `waits` when the base station says that the device is not attached
  * @param onWaiting called once, when the wait begins
  * @throws as the attempt
@@ -55,7 +56,7 @@ export async function whileNotAttached<T>(
       return await attempt(waits);
     } catch (error) {
       const { code } = asSvcError(error);
-      // Also of a device that has gone and is not missed yet, and of a base station that does not know how to wait.
+      // Also for a device that has just gone unnoticed, and for a base station that cannot wait.
       if (code === 'NOT_ATTACHED') waits();
       if (signal.aborted || !waiting || !PASSING.has(code)) throw error;
     }
@@ -65,9 +66,10 @@ export async function whileNotAttached<T>(
 }
 
 /**
- * Asks the base station and waits for the answer that ends the wait; `waits` is called when it says that there is a wait.
- * When the signal fires meanwhile the base station is told; before its first answer that is the caller's, as for any request.
- * @throws RemoteError of a refusal; what ends the channel; LocalError STOPPED, TIMEOUT
+ * Asks the base station and waits for the answer that ends the wait; `waits` is called when the base station says that
+ * it waits. When the signal fires during the wait, the base station is notified; before its first answer that is up to
+ * the caller, as for any request.
+ * @throws RemoteError of a refusal; the error that ends the channel; LocalError STOPPED, TIMEOUT
  */
 export async function answerAfterWait(
   channel: Session,

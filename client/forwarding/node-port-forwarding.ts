@@ -1,13 +1,15 @@
 /**
- * Local ports that lead to services of a device for as long as they are wanted (compare RFC 4254 §7): they stay open while the connection
- * is lost and made again.
+ * Local ports that lead to services of a device (compare RFC 4254 §7): they stay open while the connection is lost and
+ * made again.
  *
- * 1. Each service is asked for over the connection; its port is opened.
- * 2. When the connection is lost, `DeviceLink` makes another, the services are asked for again, and the ports lead there.
- * 3. It ends for good when the device has another key, refuses a service or no longer has it, or when the base station refuses the client.
+ * 1. Requests each service over the connection and opens its port.
+ * 2. When the connection is lost, `DeviceLink` makes another one, the services are requested again, and the ports lead
+ *    there.
+ * 3. It ends permanently when the device has another key, refuses a service or no longer has it, or when the base
+ *    station refuses the client.
  *
- * A TCP connection does not outlive the connection that carries it; one that comes meanwhile waits (`node-tcp-port.ts`). Datagrams are dropped meanwhile.
- * The gateway does the same for CoAP endpoints.
+ * A TCP connection does not survive the connection that carries it; new ones wait for the next (`node-tcp-port.ts`).
+ * Datagrams are dropped meanwhile. The gateway does the same for CoAP endpoints.
  */
 import { asSvcError, LocalError, SvcError } from '../../protocol/errors/index.ts';
 import type { TunnelServiceRecord } from '../../protocol/records/index.ts';
@@ -22,12 +24,12 @@ import { TcpPort } from './node-tcp-port.ts';
 /** Our constant: services of one forwarding. */
 export const MAX_SERVICES = 32;
 
-/** A service and where it is to be. */
+/** A service and its local port. */
 export interface ForwardedService {
   readonly kind: TunnelKind;
   /** Id of the service on the device. */
   readonly id: string;
-  /** 0, the default, takes a free one. */
+  /** 0, the default, takes a free port. */
   readonly localPort?: number;
 }
 
@@ -46,34 +48,34 @@ export class LocalPortError extends SvcError {
 export interface ForwardedPort {
   readonly kind: TunnelKind;
   readonly port: number;
-  /** What the device says of the service. */
+  /** The device's description of the service. */
   readonly service: TunnelServiceRecord;
 }
 
 export type ForwardingEvent =
-  /** There is a connection again. */
+  /** A connection is open again. */
   | { readonly kind: 'connected'; readonly connection: Connection }
-  /** The connection was lost, or could not be made; it is tried again. */
+  /** The connection was lost, or could not be made; it will be tried again. */
   | { readonly kind: 'lost'; readonly error: SvcError | null }
-  /** No path of the connection carries anything; what is under way waits. */
+  /** No path of the connection works; open connections and requests wait. */
   | { readonly kind: 'resting'; readonly error: SvcError | null }
   | { readonly kind: 'resumed' }
-  /** A local connection or flow was refused: by the device, or NOT_CONNECTED when it waited in vain. */
+  /** A local connection or flow was refused: by the device, or with NOT_CONNECTED after it waited in vain. */
   | { readonly kind: 'refused'; readonly service: ForwardedService; readonly error: SvcError }
-  /** It has ended for good. */
+  /** The forwarding has ended permanently. */
   | { readonly kind: 'ended'; readonly error: SvcError };
 
 export interface PortForwardingOptions {
-  /** Where it runs; the connections come from elsewhere. */
+  /** The environment to run in; connections come from `connect`. */
   readonly environment: Environment;
-  /** Connected. The forwarding closes it. */
+  /** An open connection. The forwarding closes it. */
   readonly connection: Connection;
   /** Opens a further connection to the same device. */
   readonly connect: (signal: AbortSignal) => Promise<Connection>;
   readonly services: readonly ForwardedService[];
   /** Numeric address to listen on; default 127.0.0.1. */
   readonly address?: string;
-  /** The next connect may have another token: that one is rejected does not end it. Default false. */
+  /** The next connect may have another token, so that a rejected token does not end the forwarding. Default false. */
   readonly renewsToken?: boolean;
   readonly onEvent?: (event: ForwardingEvent) => void;
 }
@@ -86,18 +88,18 @@ interface LocalPort {
   close(): Promise<void>;
 }
 
-/** Ports that are open. */
+/** Open local ports. */
 export class PortForwarding {
   readonly #options: PortForwardingOptions;
   readonly #link: DeviceLink;
   readonly #ports: LocalPort[] = [];
-  /** In the order of the services, over the newest connection. */
+  /** In the order of the services, from the newest connection. */
   #found: readonly FoundService[] = [];
 
   /**
-   * Asks for the services and opens the ports.
-   * @throws NOT_FOUND (no such service); FORBIDDEN; LocalPortError; INVALID_ARGUMENT (too many services); STOPPED, NOT_CONNECTED when the
-   * connection is lost meanwhile. Nothing is open then but the connection.
+   * Requests the services and opens the ports. On an error only the connection stays open.
+   * @throws NOT_FOUND (no such service); FORBIDDEN; LocalPortError; INVALID_ARGUMENT (too many services); STOPPED,
+   *   NOT_CONNECTED when the connection is lost meanwhile
    */
   static async open(options: PortForwardingOptions): Promise<PortForwarding> {
     const forwarding = new PortForwarding(options);
@@ -110,13 +112,13 @@ export class PortForwarding {
     this.#link = new DeviceLink({
       environment: options.environment,
       connect: (signal) => this.#connect(signal),
-      // What the device answers when it is asked for a service; a way that fails has other codes.
+      // Codes of the device's answer to a request for a service; a failed channel has other codes.
       isFinal: ({ code }) => code === 'NOT_FOUND' || code === 'FORBIDDEN',
       renewsToken: options.renewsToken ?? false,
       events: {
         connected: (connection) => this.#connected(connection),
-        lost: (error) => this.#tell({ kind: 'lost', error }),
-        ended: (error) => this.#tell({ kind: 'ended', error }),
+        lost: (error) => this.#report({ kind: 'lost', error }),
+        ended: (error) => this.#report({ kind: 'ended', error }),
       },
     });
   }
@@ -127,7 +129,7 @@ export class PortForwarding {
     return this.#ports.map(({ port }, index) => ({ kind: services[index]!.kind, port, service: this.#found[index]!.record }));
   }
 
-  /** Closes ports and connection. Harmless when closed before. */
+  /** Closes ports and connection. Safe to call again. */
   async close(): Promise<void> {
     await Promise.all([this.#closePorts(), this.#link.close()]);
   }
@@ -181,20 +183,20 @@ export class PortForwarding {
   #connected(connection: Connection): void {
     connection.addConnectionEventsListener({
       onEvent: (event) => {
-        if (event === 'RESTING') this.#tell({ kind: 'resting', error: connection.restReason });
+        if (event === 'RESTING') this.#report({ kind: 'resting', error: connection.restReason });
         else if (event === 'RESUMED') this.#resumed();
       },
     });
     for (const [index, { session, record }] of this.#found.entries()) this.#ports[index]?.attach(session, record.streamPort);
-    this.#tell({ kind: 'connected', connection });
+    this.#report({ kind: 'connected', connection });
   }
 
   #resumed(): void {
     for (const port of this.#ports) port.resume?.();
-    this.#tell({ kind: 'resumed' });
+    this.#report({ kind: 'resumed' });
   }
 
-  #tell(event: ForwardingEvent): void {
+  #report(event: ForwardingEvent): void {
     this.#options.onEvent?.(event);
   }
 

@@ -1,8 +1,9 @@
 /**
  * A local TCP port that stays open while connections to the device come and go.
  *
- * While there is none, or it rests, local connections wait for it, some seconds and a bounded number of them; what waits in vain is reset.
- * When the connection is lost those that were carried are reset, too: what they had sent may or may not have arrived.
+ * While there is no connection, or it rests, a bounded number of local connections wait for it some seconds; one that
+ * waits in vain is reset. When the connection is lost, the local connections it carried are reset, too: their data may
+ * or may not have arrived.
  */
 import type { Socket } from 'node:net';
 import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
@@ -14,16 +15,19 @@ import { listenTcp } from '../tunnels/node-listener.ts';
 
 /** Our constant: local connections of one port that wait for the device. */
 export const MAX_WAITING = 64;
-/** Our constant, ms: how long each of them waits. */
+/** Our constant: longest wait of each, ms. */
 export const WAIT = 10_000;
 
 export interface TcpPortOptions {
   readonly clock: Clock;
-  /** 0 takes a free one. */
+  /** 0 takes a free port. */
   readonly port: number;
-  /** Numeric, to listen on. */
+  /** Numeric address to listen on. */
   readonly address: string;
-  /** A local connection was reset before it reached the service, for this reason: NOT_CONNECTED when it waited in vain, else what the device said. */
+  /**
+   * A local connection was reset before it reached the service: NOT_CONNECTED when it waited in vain, else the device's
+   * error.
+   */
   readonly onRefused: (error: SvcError) => void;
 }
 
@@ -39,7 +43,7 @@ export class TcpPort {
   #closing: AbortSignal | null = null;
   #target: Target | null = null;
 
-  /** Leads nowhere yet. @throws as `listenTcp` */
+  /** Listens without a target. @throws as `listenTcp` */
   static async listen(options: TcpPortOptions): Promise<TcpPort> {
     const port = new TcpPort(options);
     port.#listener = await listenTcp(options, (socket, signal) => port.#take(socket, signal));
@@ -55,18 +59,18 @@ export class TcpPort {
     return this.#listener?.port ?? 0;
   }
 
-  /** Local connections that wait. */
+  /** Number of waiting local connections. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** From now on it leads to a stream port of the device, until the session ends; local connections that wait are carried now. */
+  /** Sets the device's stream port as target, until the session ends; waiting local connections are carried now. */
   attach(session: Target['session'], streamPort: number): void {
     this.#target = { session, streamPort };
     this.resume();
   }
 
-  /** The connection no longer rests: local connections that wait are carried now. */
+  /** Carries waiting local connections: the connection no longer rests. */
   resume(): void {
     if (this.#target === null) return;
     for (const socket of [...this.#waiting.keys()]) {
@@ -84,11 +88,11 @@ export class TcpPort {
 
   #take(socket: Socket, closing: AbortSignal): void {
     this.#closing = closing;
-    // One that is reset, or ends badly while it waits, has nobody else to tell.
+    // An error while it waits needs no report.
     socket.on('error', () => {});
     if (this.#target?.session.isOpen === true && this.#target.session.restReason === null) this.#carry(socket, this.#target);
     else if (this.#waiting.size < MAX_WAITING) this.#wait(socket);
-    else this.#refuse(socket, `${MAX_WAITING} connections wait for the device already`);
+    else this.#refuse(socket, `${MAX_WAITING} connections already wait for the device`);
   }
 
   #wait(socket: Socket): void {
@@ -114,7 +118,7 @@ export class TcpPort {
     resetSocket(socket);
   }
 
-  /** Its first bytes travel with the opening of the stream. */
+  /** The first bytes travel with the opening of the stream. */
   #carry(socket: Socket, { session, streamPort }: Target): void {
     let stream: SessionStream;
     try {

@@ -4,9 +4,10 @@
  *   datagram ─▶ MessageLayer ─▶ critical options ─▶ BlockTransfers ─▶ request.ts ─▶ DeviceLink's connection ─▶ device
  *                                                                        └─ Observe ─▶ Observations
  *
- * Whoever reaches the port acts with the rights of this client at the device: the port listens on loopback unless it is told otherwise, and there any
- * process of the machine may use it. While there is no connection requests are answered 5.03 with the time to wait, those that lose it on the way 5.04.
- * Bounded: requests under way, observations, bodies and what is remembered of messages.
+ * A program that reaches the port acts with this client's rights at the device: by default the port listens on
+ * loopback, and any process of the machine may use it. Without a connection, requests are answered 5.03 with the time
+ * to wait; those under way when it is lost are answered 5.04. Bounded: requests under way, observations, bodies and the
+ * memory of messages.
  */
 import type { CoapReply } from '../../protocol/coap/index.ts';
 import { BlockTransfers, type DatagramRequest, MessageLayer } from '../../protocol/coap-udp/index.ts';
@@ -19,21 +20,24 @@ import { busyReply, errorReply, notConnectedReply, responseReply } from './repli
 import { deviceRequest, unrecognizedOption } from './request.ts';
 
 export interface GatewayOptions {
-  /** Where it runs; the connections come from elsewhere. */
+  /** The environment to run in; connections come from `connect`. */
   readonly environment: Environment;
   /** Opens a connection to the device, always the same one: called whenever there is none. */
   readonly connect: (signal: AbortSignal) => Promise<Connection>;
-  /** One that is connected, to begin with. The gateway closes it. */
+  /** An open connection to start with. The gateway closes it. */
   readonly connection?: Connection;
   /** Numeric address to listen on; default 127.0.0.1. */
   readonly host?: string;
-  /** 0, the default: any free one. */
+  /** 0, the default: any free port. */
   readonly port?: number;
-  /** How long the device may take, ms; default 60,000. */
+  /** Longest time for the device's answer, ms; default 60,000. */
   readonly requestTimeout?: number;
-  /** The next connect may have another token: that one is rejected does not end it. Default false. */
+  /** The next connect may have another token, so that a rejected token does not end the gateway. Default false. */
   readonly renewsToken?: boolean;
-  /** Told when the connection to the device stands, is lost (it is opened again), or has ended for good, see `device-link.ts`. */
+  /**
+   * Called when the connection to the device is open, is lost (it is opened again), or has ended permanently, see
+   * `device-link.ts`.
+   */
   readonly onState?: (state: GatewayState, error: SvcError | null) => void;
 }
 
@@ -43,14 +47,14 @@ export type GatewayState = 'connected' | 'lost' | 'ended';
 const MAX_REQUESTS = 24;
 const REQUEST_TIMEOUT = 60_000;
 
-/** A gateway that listens. */
+/** A listening gateway. */
 export class Gateway {
   readonly #options: GatewayOptions;
   readonly #layer: MessageLayer;
   readonly #transfers: BlockTransfers;
   readonly #observations: Observations;
   readonly #link: DeviceLink;
-  /** What ends the wait for each request under way. */
+  /** Cancels the wait of each request under way. */
   readonly #waits = new Map<DatagramRequest, Cancel>();
   #socket: BoundSocket | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
@@ -83,8 +87,8 @@ export class Gateway {
       renewsToken: options.renewsToken ?? false,
       events: {
         connected: (connection) => this.#connected(connection),
-        lost: (error) => this.#tell('lost', error),
-        ended: (error) => this.#tell('ended', error),
+        lost: (error) => this.#report('lost', error),
+        ended: (error) => this.#report('ended', error),
       },
     });
   }
@@ -99,7 +103,7 @@ export class Gateway {
     return { requests: this.#waits.size, observations: this.#observations.size };
   }
 
-  /** Stops listening and closes the connection to the device. Harmless when closed before. */
+  /** Stops listening and closes the connection to the device. Safe to call again. */
   async close(): Promise<void> {
     this.#socket?.close();
     this.#socket = null;
@@ -116,7 +120,7 @@ export class Gateway {
       host,
       port,
       receive: (datagram, peer) => {
-        // Lent to us, and an answer may need the message long after.
+        // Copied: the datagram is only lent, and an answer may need the message long after.
         this.#layer.receive(new Uint8Array(datagram), peer, environment.clock.now());
         this.#service();
       },
@@ -124,7 +128,7 @@ export class Gateway {
     this.#link.start(connection);
   }
 
-  /** Acts on what the message layer reports, sends what it has to send, and comes back at the next timeout. */
+  /** Acts on the message layer's events, sends its datagrams, and schedules the next timeout. */
   #service(): void {
     const [layer, socket] = [this.#layer, this.#socket];
     for (let event = layer.nextEvent(); event !== null; event = layer.nextEvent()) {
@@ -153,7 +157,7 @@ export class Gateway {
     else this.#serve({ datagram, whole, request });
   }
 
-  /** RFC 7252 §5.4.1. Its blocks are not looked at: their options may be what is wrong. */
+  /** RFC 7252 §5.4.1. Its blocks are ignored: their options may be the cause of the refusal. */
   #refuse(datagram: DatagramRequest, reply: CoapReply): void {
     const whole = { message: datagram.message, block1: undefined, block2: undefined, key: '' };
     if (datagram.confirmable) this.#reply({ datagram, whole }, reply);
@@ -168,9 +172,9 @@ export class Gateway {
     else if (observer.request.observe !== 0 || !this.#observe(observer, connection)) void this.#ask(observer, connection);
   }
 
-  /** @returns false when it cannot be observed now: it is a GET like any other */
+  /** @returns false when it cannot be observed now: the request is then a plain GET */
   #observe(observer: Observer, connection: Connection): boolean {
-    // Its wait stands before anything can answer it.
+    // The wait starts before anything can answer it.
     let giveUp: (() => void) | null = null;
     this.#await(observer, () => giveUp?.());
     giveUp = this.#observations.register(observer, connection);
@@ -195,7 +199,10 @@ export class Gateway {
     this.#answer(observer, reply);
   }
 
-  /** Begins the time the device may take. @param giveUp when it is over; the request is then answered 5.04 */
+  /**
+   * Limits the time for the device's answer.
+   * @param giveUp called when it is over; the request is then answered 5.04
+   */
   #await(observer: Observer, giveUp: () => void): void {
     const { environment, requestTimeout = REQUEST_TIMEOUT } = this.#options;
     const cancel = environment.clock.schedule(requestTimeout, () => {
@@ -210,7 +217,7 @@ export class Gateway {
     return this.#waits.delete(datagram);
   }
 
-  /** Answers a request under way; nothing happens when it has been answered, or everything is closed. */
+  /** Answers a request under way; does nothing when it has been answered, or everything is closed. */
   #answer(observer: Observer, reply: CoapReply, sequence?: number): void {
     if (this.#settled(observer)) this.#reply(observer, reply, sequence);
   }
@@ -223,10 +230,10 @@ export class Gateway {
 
   #connected(connection: Connection): void {
     this.#observations.resume(connection);
-    this.#tell('connected', null);
+    this.#report('connected', null);
   }
 
-  #tell(state: GatewayState, error: SvcError | null): void {
+  #report(state: GatewayState, error: SvcError | null): void {
     this.#options.onState?.(state, error);
   }
 

@@ -1,11 +1,11 @@
 /**
- * Observations of the device's resources for CoAP tools (RFC 7641): what the device notifies goes on to who observes here.
+ * Observations of the device's resources for CoAP tools (RFC 7641): passes the device's notifications to the tools.
  *
- * 1. One observation of a tool is one at the device, known by the tool's address and token.
- * 2. Notifications are confirmable if the request was; of non-confirmable ones every eighth, so that a tool that is gone is found out (§4.5). While one
- *    waits for its acknowledgement, only the newest state waits behind it (§4.5.2).
- * 3. A reset, no acknowledgement, a GET with Observe 1, or an answer that is no 2.xx ends it.
- * 4. It outlives the connection: with the next one the resource is observed again, and its state is a notification.
+ * 1. Each observation of a tool is one observation at the device, identified by the tool's address and token.
+ * 2. Notifications are confirmable if the request was; of non-confirmable ones every eighth, to detect tools that are
+ *    gone (§4.5). While one waits for its acknowledgement, only the newest state waits behind it (§4.5.2).
+ * 3. A reset, a missing acknowledgement, a GET with Observe 1, or an answer other than 2.xx ends it.
+ * 4. It survives the connection: the next one observes the resource again, and its state is sent as a notification.
  */
 import type { CoapReply, CoapResponse } from '../../protocol/coap/index.ts';
 import type {
@@ -29,13 +29,13 @@ export interface ObservationsOptions {
   readonly now: () => number;
   /** The message layer has something to send. */
   readonly onSent: () => void;
-  /** Answers the request that began an observation; its slot among the requests is free again. */
+  /** Answers the request that began an observation, which frees its request slot. */
   readonly answer: (observer: Observer, reply: CoapReply, sequence?: number) => void;
-  /** The request that began an observation is not answered any more: a later one of the same token is. */
+  /** Drops the request that began an observation unanswered: a later one with the same token is answered instead. */
   readonly drop: (observer: Observer) => void;
 }
 
-/** Who observes here. */
+/** A tool that observes. */
 export interface Observer {
   readonly datagram: DatagramRequest;
   readonly whole: WholeRequest;
@@ -46,7 +46,7 @@ export interface Observer {
 const MAX_OBSERVATIONS = 32;
 const CONFIRMABLE_EVERY = 8;
 
-/** What an observation ends with when its connection does. */
+/** Errors of an observation whose connection was lost. */
 const LOST: readonly string[] = ['STOPPED', 'NOT_CONNECTED'];
 
 interface Entry extends Observer {
@@ -56,16 +56,16 @@ interface Entry extends Observer {
   answered: boolean;
   sequence: number;
   ended: boolean;
-  /** The confirmable notification that is under way. */
+  /** The confirmable notification under way. */
   underWay: SentMessage | null;
-  /** What comes after it. */
+  /** The notification after it. */
   next: { readonly reply: CoapReply; readonly final: boolean } | null;
 }
 
 export class Observations {
   readonly #options: ObservationsOptions;
   readonly #entries = new Map<string, Entry>();
-  /** Whose notification a message is. */
+  /** The entry that a notification belongs to. */
   readonly #notified = new WeakMap<SentMessage, Entry>();
 
   constructor(options: ObservationsOptions) {
@@ -76,7 +76,10 @@ export class Observations {
     return this.#entries.size;
   }
 
-  /** Registers, or renews (§4.1). @returns what gives it up unanswered; null when there is no room: answer it as a GET like any other */
+  /**
+   * Registers, or renews (§4.1).
+   * @returns the function that gives up unanswered; null at the limit: the request is then a plain GET
+   */
   register(observer: Observer, connection: Connection): (() => void) | null {
     const key = keyOf(observer);
     const before = this.#entries.get(key);
@@ -95,18 +98,18 @@ export class Observations {
     if (entry !== undefined) this.#replace(entry);
   }
 
-  /** There is a connection again. */
+  /** Observes again over a new connection. */
   resume(connection: Connection): void {
     for (const entry of [...this.#entries.values()]) if (entry.observation === null) this.#observe(entry, connection);
   }
 
-  /** What became of a notification. */
+  /** Handles the delivery or loss of a notification. */
   delivered({ sent, delivery }: Extract<MessageLayerEvent, { kind: 'delivery' }>): void {
     const entry = this.#notified.get(sent);
     if (entry !== undefined && !entry.ended) this.#delivered(entry, delivery);
   }
 
-  /** Ends all; nobody is told. */
+  /** Ends all observations without notifying the tools. */
   close(): void {
     for (const entry of [...this.#entries.values()]) this.#end(entry);
   }
@@ -138,7 +141,10 @@ export class Observations {
     if (final) this.#end(entry);
   }
 
-  /** Null after a last response, which has been handled. A connection that is lost leaves what was answered to `resume`. */
+  /**
+   * Null after a last response, which has been handled. After a lost connection, `resume` continues those already
+   * answered.
+   */
   #observationEnded(entry: Entry, error: SvcError | null): void {
     entry.observation = null;
     if (entry.ended || error === null) return;
@@ -179,7 +185,7 @@ export class Observations {
     if (next !== null) this.#notify(entry, next.reply, next.final);
   }
 
-  /** A late answer to the first request would look like one to the request that takes its place. */
+  /** A late answer to the first request would look like an answer to the one that replaces it. */
   #replace(entry: Entry): void {
     this.#end(entry);
     this.#options.drop(entry);

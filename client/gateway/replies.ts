@@ -1,15 +1,15 @@
-/** What the gateway answers a CoAP tool: the device's response as it is, or why there is none. */
+/** The gateway's answers to a CoAP tool: the device's response unchanged, or why there is none. */
 import { type CoapReply, type CoapResponse, Status, textReply } from '../../protocol/coap/index.ts';
 import type { SvcError } from '../../protocol/errors/index.ts';
 
-/** The device's response. @param accept the only content format that is taken (RFC 7252 §5.10.4) */
+/** The device's response. @param accept the only content format accepted (RFC 7252 §5.10.4) */
 export function responseReply({ status, contentFormat, payload, maxAge }: CoapResponse, accept: number | undefined): CoapReply {
   const unwanted = accept !== undefined && contentFormat !== undefined && contentFormat !== accept && status < 300;
   if (unwanted) return textReply(Status.NOT_ACCEPTABLE, `The content format is ${contentFormat}`);
   return { status, payload, ...(contentFormat !== undefined && { contentFormat }), ...(maxAge !== undefined && { maxAge }) };
 }
 
-/** Why a request that went to the device has no response. Whether the device acted on it is not known. */
+/** Why a request that went to the device has no response. The device may or may not have acted on it. */
 export function errorReply({ code }: SvcError): CoapReply {
   if (code === 'TIMEOUT') return textReply(Status.GATEWAY_TIMEOUT, 'The device did not answer in time');
   if (code === 'BAD_RESPONSE') return textReply(Status.BAD_GATEWAY, "The device's answer cannot be understood");
@@ -22,7 +22,7 @@ export function notConnectedReply(retryIn: number): CoapReply {
   return { ...textReply(Status.SERVICE_UNAVAILABLE, 'There is no connection to the device'), maxAge: retryIn };
 }
 
-/** Too much is under way here. */
+/** The gateway is at its limit of requests. */
 export function busyReply(): CoapReply {
   return { ...textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'), maxAge: 1 };
 }

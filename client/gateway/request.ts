@@ -1,17 +1,20 @@
 /**
- * What a CoAP request from outside asks of the device, or why it is refused: the options that pass, as RFC 7252 §5.7 has it for a proxy that stands
- * in for the device (§5.7.3).
+ * Translates a CoAP request from outside to one for the device, or refuses it. Options pass as RFC 7252 §5.7 requires
+ * of a reverse proxy (§5.7.3).
  *
- *     Uri-Host, Uri-Port             read over: there is one device here
+ *     Uri-Host, Uri-Port             ignored: there is one device here
  *     Uri-Path, Uri-Query, Content-Format   pass; where the device takes no query it answers 4.00
- *     Observe, Block1, Block2, Size  are the gateway's own business, on either side apart
- *     Accept                         a GET whose answer has another format is answered 4.06; unrecognized with methods that act before they answer
+ *     Observe, Block1, Block2, Size  handled by the gateway, separately on each side
+ *     Accept                         a GET whose answer has another format is answered 4.06;
+ *                                    unrecognized with methods that act before they answer
  *     Proxy-Uri, Proxy-Scheme        5.05
- *     ETag, No-Response              read over; an answer is never wrong (RFC 7967 §2)
- *     others                         unrecognized if critical; 4.02 if elective and unsafe to forward unknown (§5.7.1); else read over
+ *     ETag, No-Response              ignored; an answer is always allowed (RFC 7967 §2)
+ *     others                         unrecognized if critical; 4.02 if elective and unsafe to forward (§5.7.1);
+ *                                    else ignored
  *
- * So are those above that are repeated and may not be, or of a wrong length (§5.4.3, §5.4.5). An unrecognized critical option is answered 4.02 when the
- * request was confirmable, else the request is rejected (§5.4.1): that is up to the gateway, which asks `unrecognizedOption` first.
+ * The same holds for an option above that is repeated where it must not be, or has a wrong length (§5.4.3, §5.4.5). A
+ * request with an unrecognized critical option is answered 4.02 if it was confirmable, else rejected (§5.4.1): the
+ * gateway does that, after it asks `unrecognizedOption`.
  */
 import {
   type CoapMessage,
@@ -26,7 +29,7 @@ import {
 import { isCritical, refusalText, sortOptions, uintOption } from '../../protocol/coap/options.ts';
 import { acceptedInRequests, readRequest } from '../../protocol/coap/request.ts';
 
-/** A request the device can be asked. */
+/** A request for the device. */
 export interface DeviceRequest {
   readonly method: CoapMethod;
   readonly path: string;
@@ -34,7 +37,7 @@ export interface DeviceRequest {
   readonly query: readonly string[];
   readonly contentFormat: number | null;
   readonly payload: Uint8Array;
-  /** The only content format that is taken. */
+  /** The only content format accepted. */
   readonly accept: number | undefined;
   /** 0 registers, 1 deregisters (RFC 7641 §2). */
   readonly observe: number | undefined;
@@ -42,18 +45,21 @@ export interface DeviceRequest {
 
 const accepted: ReadonlySet<number> = new Set([...acceptedInRequests, OptionNumber.ACCEPT, OptionNumber.URI_QUERY]);
 const known: ReadonlySet<number> = new Set(Object.values(OptionNumber));
-/** Those that are refused are recognized, too. */
+/** Options that are refused are recognized, too. */
 const recognized: ReadonlySet<number> = new Set([...accepted, OptionNumber.PROXY_URI, OptionNumber.PROXY_SCHEME]);
 const recognizedByActing: ReadonlySet<number> = new Set([...recognized].filter((number) => number !== OptionNumber.ACCEPT));
 
-/** What a confirmable request with an unrecognized critical option is answered; undefined when it has none. Never throws. */
+/**
+ * Returns the answer to a confirmable request with an unrecognized critical option; undefined when it has none. Never
+ * throws.
+ */
 export function unrecognizedOption({ code, options }: CoapMessage): CoapReply | undefined {
   const method = methodOfCode(code);
   const { refused } = sortOptions(options, method === undefined || method === 'GET' ? recognized : recognizedByActing);
   return refused && textReply(Status.BAD_OPTION, `Critical ${refusalText(refused)}`);
 }
 
-/** Reads a request without unrecognized critical options; a reply when it is refused. Never throws. */
+/** Translates a request without unrecognized critical options; a reply when it is refused. Never throws. */
 export function deviceRequest(message: CoapMessage): DeviceRequest | CoapReply {
   const method = methodOfCode(message.code);
   if (method === undefined) return textReply(Status.METHOD_NOT_ALLOWED, 'The method is not supported');
@@ -83,7 +89,7 @@ function refusal({ options }: CoapMessage): CoapReply | undefined {
   return undefined;
 }
 
-/** Whether the device can be asked with it. */
+/** Whether the device accepts this query. */
 function isQuery(query: readonly string[]): boolean {
   try {
     checkQuery(query);

@@ -1,13 +1,13 @@
-/** What a device's access control refuses, as errors with the names of the reference's wrappers (§1.1, §1.3). */
+/** Refusals by a device's access control, as errors with the specification's names (docs/iam.md). */
 import { formatStatus, Status } from '../../protocol/coap/index.ts';
 import { type ErrorCode, RemoteError } from '../../protocol/errors/index.ts';
 
-/** The device refused a request of `IamUtil`. The codes of each operation stand at the operation. */
+/** The device refused a request of `IamUtil`. Each operation lists its codes. */
 export class IamError extends RemoteError {
   override name = 'IamError';
   /** Status of the answer, class × 100 + detail. */
   readonly status: number;
-  /** What the device said for a person; may be empty. */
+  /** The device's text for people; may be empty. */
   readonly diagnostic: string;
 
   constructor(code: ErrorCode, message: string, { status, diagnostic }: Refusal, options?: ErrorOptions) {
@@ -17,20 +17,20 @@ export class IamError extends RemoteError {
   }
 }
 
-/** An answer that is no success. */
+/** An answer other than success. */
 export interface Refusal {
   readonly status: number;
   readonly diagnostic: string;
 }
 
-/** What a status means to one operation, where that is not what it means to all of them. */
+/** Statuses with a special meaning for one operation. */
 export type Meanings = Readonly<Record<number, Meaning>>;
 export type Meaning = readonly [ErrorCode, string];
 
 const general: Meanings = {
-  [Status.BAD_REQUEST]: ['INVALID_INPUT', 'the device does not take this value'],
+  [Status.BAD_REQUEST]: ['INVALID_INPUT', 'the device does not accept this value'],
   [Status.UNAUTHORIZED]: ['AUTHENTICATION_ERROR', 'the device asks for a password first'],
-  [Status.FORBIDDEN]: ['BLOCKED_BY_DEVICE_CONFIGURATION', 'the device does not let this client do that'],
+  [Status.FORBIDDEN]: ['BLOCKED_BY_DEVICE_CONFIGURATION', 'the device does not allow this client to do that'],
   [Status.NOT_FOUND]: ['IAM_NOT_SUPPORTED', 'the device does not offer this'],
   [Status.REQUEST_ENTITY_TOO_LARGE]: ['INVALID_INPUT', 'the value is too long for the device'],
   [Status.TOO_MANY_REQUESTS]: ['TOO_MANY_REQUESTS', 'too many requests: try again later'],
@@ -38,14 +38,14 @@ const general: Meanings = {
   [Status.SERVICE_UNAVAILABLE]: ['FAILED', 'the device cannot do it now: try again later'],
 };
 
-/** The error of a refusal; a status that nobody foresees is BAD_RESPONSE. */
+/** Returns the error of a refusal; an unknown status is BAD_RESPONSE. */
 export function iamError(refusal: Refusal, meanings: Meanings = {}): IamError {
   const { status } = refusal;
-  const [code, message] = meanings[status] ?? general[status] ?? ['BAD_RESPONSE', 'the device gave an answer that is not foreseen'];
+  const [code, message] = meanings[status] ?? general[status] ?? ['BAD_RESPONSE', 'the device gave an unexpected answer'];
   return errorOf(code, message, refusal);
 }
 
-/** `message` with what the device said. */
+/** Adds the device's answer to `message`. */
 export function errorOf(code: ErrorCode, message: string, refusal: Refusal): IamError {
   const { status, diagnostic } = refusal;
   const said = diagnostic === '' ? '' : `: "${diagnostic}"`;

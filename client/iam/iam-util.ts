@@ -1,10 +1,11 @@
 /**
- * Access control of a device from the client's side, in the specification's form: pairing, users and their settings, roles, settings of the device.
+ * Access control of a device from the client's side, in the specification's form: pairing, users and their settings,
+ * roles, settings of the device.
  *
- * Every method is one request unless it says otherwise, over a connection that is open. Besides its own codes each may fail with
- * BLOCKED_BY_DEVICE_CONFIGURATION (the role of this client does not allow it), INVALID_INPUT (a value the device does not take), IAM_NOT_SUPPORTED
- * (the device has no such endpoint), FAILED (the device could not: a limit, its disk), all of them `IamError`; BAD_RESPONSE; and what a request may
- * always fail with: NOT_CONNECTED, STOPPED, TIMEOUT.
+ * Unless stated otherwise, each method is one request over an open connection. Besides its own codes each may fail with
+ * BLOCKED_BY_DEVICE_CONFIGURATION (the role of this client does not allow it), INVALID_INPUT (a value the device does
+ * not accept), IAM_NOT_SUPPORTED (the device has no such endpoint), FAILED (a limit of the device, or its disk), all of
+ * them `IamError`; BAD_RESPONSE; and the errors of any request: NOT_CONNECTED, STOPPED, TIMEOUT.
  */
 import {
   type DeviceDetails,
@@ -45,15 +46,17 @@ export class IamUtil {
   // Pairing
 
   /**
-   * Open pairing on the local network: this client becomes a new user of that name. Again with the same name it changes nothing.
-   * @throws PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION (also over a connection that is not local); USERNAME_EXISTS
+   * Open pairing on the local network: this client becomes a new user of that name. Again with the same name it changes
+   * nothing.
+   * @throws PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION (also over a connection that is not local);
+   *   USERNAME_EXISTS
    */
   pairLocalOpen(username: string, options?: pairing.PairingOptions): Promise<void> {
     return pairing.pairLocalOpen(this.#connection, username, options);
   }
 
   /**
-   * The first client on the local network becomes the user that was prepared for it.
+   * The first client on the local network becomes the user prepared for it.
    * @throws PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION; INITIAL_USER_ALREADY_PAIRED
    */
   pairLocalInitial(options?: pairing.PairingOptions): Promise<void> {
@@ -61,27 +64,30 @@ export class IamUtil {
   }
 
   /**
-   * Open pairing with the device's password, by which the device is verified as well: this client becomes a new user of that name.
-   * @throws AUTHENTICATION_ERROR; TOO_MANY_REQUESTS; PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION; USERNAME_EXISTS
+   * Open pairing with the device's password, which also verifies the device: this client becomes a new user of that
+   * name.
+   * @throws AUTHENTICATION_ERROR; TOO_MANY_REQUESTS; PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION;
+   *   USERNAME_EXISTS
    */
   pairPasswordOpen(username: string, password: string, options?: pairing.PairingOptions): Promise<void> {
     return pairing.pairPasswordOpen(this.#connection, username, password, options);
   }
 
   /**
-   * By invitation: this client becomes the user who was made for it, whose password is used up by that.
-   * @throws AUTHENTICATION_ERROR; TOO_MANY_REQUESTS; PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION; FINGERPRINT_IN_USE
+   * Pairing by invitation: this client becomes the user created for it, which uses up the password.
+   * @throws AUTHENTICATION_ERROR; TOO_MANY_REQUESTS; PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION;
+   *   FINGERPRINT_IN_USE
    */
   pairPasswordInvite(username: string, password: string, options?: pairing.PairingOptions): Promise<void> {
     return pairing.pairPasswordInvite(this.#connection, username, password, options);
   }
 
-  /** Chooses the way by what the device offers and what is given, see `PairOptions`. */
+  /** Chooses the mode by what the device offers and the options contain, see `PairOptions`. */
   pair(options?: pairing.PairOptions): Promise<pairing.Paired> {
     return pairing.pair(this.#connection, options);
   }
 
-  /** Ways that are possible over this connection now. */
+  /** Returns the modes possible over this connection now. */
   async getAvailablePairingModes(): Promise<readonly PairingMode[]> {
     return (await this.getDeviceDetails()).modes;
   }
@@ -103,7 +109,7 @@ export class IamUtil {
 
   // Users
 
-  /** The user this client is. @throws USER_DOES_NOT_EXIST when it is none */
+  /** Returns the user that this client is. @throws USER_DOES_NOT_EXIST when it is none */
   getCurrentUser(): Promise<UserRecord> {
     return this.#get(['me'], decodeUser, pairing.notPaired);
   }
@@ -124,15 +130,18 @@ export class IamUtil {
   }
 
   /**
-   * Up to three requests: the user, its role, its password. When role or password is refused, the user is deleted again with a fourth; the error
-   * says so when that fails too.
+   * Creates a user in up to three requests: the user, its role, its password. When role or password is refused, a
+   * fourth request deletes the user again; the error says so when that fails too.
    * @throws USERNAME_EXISTS; ROLE_DOES_NOT_EXIST
    */
   createUser(username: string, user: NewUser = {}): Promise<IamUser> {
     return createUser(this.#connection, username, user);
   }
 
-  /** Its connections to the device are closed, and its server connect token counts no longer. @throws USER_DOES_NOT_EXIST */
+  /**
+   * Deletes a user: closes its connections to the device and invalidates its server connect token.
+   * @throws USER_DOES_NOT_EXIST
+   */
   deleteUser(username: string): Promise<void> {
     return send(this.#connection, { method: 'DELETE', path: ['users', username] }, unknownUser);
   }
@@ -142,12 +151,15 @@ export class IamUtil {
     return this.#setText(username, 'username', newUsername, renamed);
   }
 
-  /** What the user is invited by; null takes the invitation back. @throws USER_DOES_NOT_EXIST */
+  /** Sets the password of the user's invitation; null withdraws the invitation. @throws USER_DOES_NOT_EXIST */
   updateUserPassword(username: string, password: string | null): Promise<void> {
     return this.#setText(username, 'password', password);
   }
 
-  /** One request; up to two more to tell which of them does not exist. @throws USER_DOES_NOT_EXIST; ROLE_DOES_NOT_EXIST */
+  /**
+   * One request, and up to two more to find out which of them does not exist.
+   * @throws USER_DOES_NOT_EXIST; ROLE_DOES_NOT_EXIST
+   */
   updateUserRole(username: string, role: string): Promise<void> {
     return setRole(this.#connection, username, role);
   }
@@ -157,7 +169,7 @@ export class IamUtil {
     return this.#setText(username, 'display-name', displayName);
   }
 
-  /** The token by which the user's clients pass the base station. @throws USER_DOES_NOT_EXIST */
+  /** Sets the token that admits the user's clients at the base station. @throws USER_DOES_NOT_EXIST */
   updateUserSct(username: string, sct: string): Promise<void> {
     return this.#setText(username, 'sct', sct);
   }
@@ -168,7 +180,8 @@ export class IamUtil {
   }
 
   /**
-   * The first of the user's fingerprints; null removes it. For devices before several were possible: elsewhere add and remove.
+   * Sets the first of the user's fingerprints; null removes it. For devices that support only one; elsewhere add and
+   * remove.
    * @throws USER_DOES_NOT_EXIST; FINGERPRINT_IN_USE
    */
   updateUserFingerprint(username: string, fingerprint: string | null): Promise<void> {
@@ -195,24 +208,32 @@ export class IamUtil {
 
   // Notifications
 
-  /** Categories the device has. */
+  /** Categories of the device. */
   getNotificationCategories(): Promise<string[]> {
     return this.#get(['notification-categories'], decodeNames);
   }
 
-  /** Those the user is notified of, in place of all before; each must be one of the device. @throws USER_DOES_NOT_EXIST; INVALID_INPUT */
+  /**
+   * Replaces the categories that the user is notified of; each must be one of the device.
+   * @throws USER_DOES_NOT_EXIST; INVALID_INPUT
+   */
   updateUserNotificationCategories(username: string, categories: readonly string[]): Promise<void> {
     return this.#set(username, 'notification-categories', encodeNames(categories));
   }
 
-  /** Where the user's notifications go: a registration token of the provider, and the project it belongs to. @throws USER_DOES_NOT_EXIST */
+  /**
+   * Sets where the user's notifications go: a registration token of the provider, and its project.
+   * @throws USER_DOES_NOT_EXIST
+   */
   updateUserPush(username: string, { token, projectId }: { token: string; projectId: string }): Promise<void> {
     return this.#set(username, 'push', encodePush({ token, projectId }));
   }
 
   /**
-   * Has the device send the user a notification, and gives the provider's answer: 200 when it took it, 404 when it does not know the token any more.
-   * @throws USER_DOES_NOT_EXIST; NOT_FOUND when the user has no token; NOT_ATTACHED when the device is not attached or its base station fails
+   * Asks the device to send the user a notification, and returns the provider's answer: 200 when accepted, 404 when it
+   * no longer knows the token.
+   * @throws USER_DOES_NOT_EXIST; NOT_FOUND when the user has no token; NOT_ATTACHED when the device is not attached or
+   *   its base station fails
    */
   sendUserPushTest(username: string): Promise<PushAnswer> {
     const request = { method: 'POST', path: ['users', username, 'push-test'] } as const;
@@ -227,12 +248,12 @@ export class IamUtil {
     return this.#get(['settings'], decodeSettings);
   }
 
-  /** Turns a way of pairing on or off. */
+  /** Turns a pairing mode on or off. */
   updateSetting(name: SettingName, on: boolean): Promise<void> {
     return send(this.#connection, { method: 'PUT', path: ['settings', name], body: encodeFlag(on) });
   }
 
-  /** What the device is called on the local network and in its details. */
+  /** Sets the device's name on the local network and in its details. */
   updateFriendlyName(name: string): Promise<void> {
     return send(this.#connection, { method: 'PUT', path: ['device-info', 'friendly-name'], body: encodeText(name) });
   }

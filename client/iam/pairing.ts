@@ -1,7 +1,8 @@
 /**
- * Becoming a user of a device (reference §1.1): the four ways as requests, and the helper that chooses among them.
+ * Becoming a user of a device (docs/iam.md): the four modes as requests, and the helper that chooses among them.
  *
- * The two ways by password authenticate first, with the empty user name for open pairing: so they also prove the device to this client.
+ * The two modes by password authenticate first, with the empty user name for open pairing; that also proves the device
+ * to this client.
  */
 import { Status } from '../../protocol/coap/index.ts';
 import { LocalError, type RemoteError, SvcError } from '../../protocol/errors/index.ts';
@@ -18,31 +19,31 @@ import {
 import { IamError, type Meaning, type Meanings } from './errors.ts';
 import { fetch, type IamConnection, send } from './requests.ts';
 
-/** What may be said with a pairing. */
+/** Options of every pairing. */
 export interface PairingOptions {
-  /** Name of this client's key among those of the user, such as the phone's. */
+  /** Name of this client's key among the user's keys, such as the phone's. */
   readonly fingerprintName?: string;
 }
 
-/** What `pair` has to go by. */
+/** Options of `pair`. */
 export interface PairOptions extends PairingOptions {
-  /** Default: chosen from what the device offers, see `choosePairingMode`. */
+  /** Default: chosen from the modes that the device offers, see `choosePairingMode`. */
   readonly mode?: PairingMode;
-  /** A pairing string or link of the device; what is also given beside it wins. */
+  /** A pairing string or link of the device; other options take precedence over it. */
   readonly pairing?: PairingString | string;
-  /** Open pairing: the name to have. By invitation: the name one was invited by. */
+  /** Open pairing: the name to take. By invitation: the invited name. */
   readonly username?: string;
   readonly password?: string;
-  /** Asked for what the chosen mode needs and is not given; without it that is an error. */
+  /** Called for an input that the chosen mode needs and that is missing; without it a missing input is an error. */
   readonly ask?: (missing: PairingInput, mode: PairingMode) => Promise<string>;
 }
 
-/** What a person may have to be asked for. */
+/** Inputs that a person may be asked for. */
 export type PairingInput = 'user name' | 'password';
 
-/** What became of it. */
+/** The result of a pairing. */
 export interface Paired {
-  /** null when this client was that user already. */
+  /** null when this client already was that user. */
   readonly mode: PairingMode | null;
   readonly user: IamUser;
 }
@@ -87,9 +88,10 @@ export async function pairPasswordInvite(
 }
 
 /**
- * Pairs as `options` say, or as the device offers, and gives the user this client is now. Does nothing when it is that user already.
- * @throws as the way that is taken; INVALID_INPUT when it needs a user name or password that is not given; PAIRING_MODE_DISABLED when the
- * device offers nothing that fits; INVALID_ARGUMENT for a broken pairing string
+ * Pairs as `options` say, or as the device offers, and returns the user that this client is now. Does nothing when it
+ * already is that user.
+ * @throws as the chosen mode; INVALID_INPUT when it needs a user name or password that is missing;
+ *   PAIRING_MODE_DISABLED when the device offers no mode that fits; INVALID_ARGUMENT for a broken pairing string
  */
 export async function pair(connection: IamConnection, options: PairOptions = {}): Promise<Paired> {
   const string = typeof options.pairing === 'string' ? decodePairing(options.pairing) : options.pairing;
@@ -123,11 +125,11 @@ const carryOut: Readonly<
 export interface PairingKnowledge {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** Whether the password is that of an invitation: what a pairing string says by its `u=`. */
+  /** Whether the password is that of an invitation, as `u=` of a pairing string says. */
   readonly invited?: boolean;
 }
 
-/** What the mode needs and is not given. */
+/** Returns the inputs that the mode needs and that are missing. */
 export function missingForPairing(mode: PairingMode, { username, password }: PairingKnowledge): PairingInput[] {
   const needs = { PasswordOpen: [true, true], LocalOpen: [true, false], PasswordInvite: [true, true], LocalInitial: [false, false] }[mode];
   return [
@@ -137,9 +139,9 @@ export function missingForPairing(mode: PairingMode, { username, password }: Pai
 }
 
 /**
- * The mode that fits what is known, of those the device offers now. With a password: the invitation or open pairing, whichever it is for. Without:
- * open pairing on the local network when there is a name, the initial user when there is none, each before the other, and then what needs a
- * password that is still to be given.
+ * Returns the mode that fits what is known, of those the device offers now. With a password: invitation or open
+ * pairing, whichever it is for. Without: with a name, open pairing on the local network first, then the initial user;
+ * without a name, in the other order; then a mode whose password is still to be asked for.
  * @throws LocalError PAIRING_MODE_DISABLED when nothing fits; INVALID_INPUT when a password may be for either
  */
 export function choosePairingMode(modes: readonly PairingMode[], given: PairingKnowledge): PairingMode {
@@ -169,10 +171,12 @@ function details(connection: IamConnection) {
   return fetch(connection, { method: 'GET', path: ['pairing'] }, decodeDeviceDetails);
 }
 
-/** What `GET /iam/me` says to who is nobody. */
+/** The answer of `GET /iam/me` to a client that is not a user. */
 export const notPaired: Meanings = { [Status.NOT_FOUND]: ['USER_DOES_NOT_EXIST', 'this client is not paired'] };
 
-/** The user who has this client's key. A user by password alone, or bound by the application, is not paired yet. */
+/**
+ * Returns the user with this client's key. A user by password alone, or bound by the application, is not paired yet.
+ */
 async function pairedUser(connection: IamConnection): Promise<IamUser | undefined> {
   const user = await fetch(connection, { method: 'GET', path: ['me'] }, decodeUser, notPaired).catch((error: unknown) => {
     if (error instanceof IamError && error.code === 'USER_DOES_NOT_EXIST') return undefined;
@@ -186,7 +190,7 @@ function post(connection: IamConnection, mode: string, body: Uint8Array | undefi
   return send(connection, { method: 'POST', path: ['pairing', mode], ...(body !== undefined && { body }) }, meanings);
 }
 
-/** Authenticates; the codes of `passwordAuthenticate` become those of pairing. */
+/** Authenticates; maps the codes of `passwordAuthenticate` to those of pairing. */
 async function authenticate(connection: IamConnection, username: string, password: string): Promise<void> {
   try {
     await connection.passwordAuthenticate(username, password);

@@ -1,4 +1,4 @@
-/** Requests to the endpoints below /iam: CBOR both ways, and a refusal becomes an error. */
+/** Requests to the endpoints below /iam: CBOR both ways; a refusal becomes an error. */
 import { type CoapMethod, type CoapResponse, diagnosticText, formatPath } from '../../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { CONTENT_FORMAT_CBOR } from '../../protocol/records/index.ts';
@@ -6,7 +6,7 @@ import type { Connection } from '../connection.ts';
 import { decodeResponse } from '../decode-response.ts';
 import { iamError, type Meanings } from './errors.ts';
 
-/** What is used of a connection. */
+/** The part of a connection used here. */
 export type IamConnection = Pick<Connection, 'createCoap' | 'passwordAuthenticate' | 'getClientFingerprint'>;
 
 export interface IamRequest {
@@ -21,15 +21,18 @@ export interface IamRequest {
 const MAX_DIAGNOSTIC = 256;
 
 /**
- * Sends a request that is answered without a body.
- * @param meanings what statuses mean here beyond what they always mean
- * @throws IamError; what `Coap.execute` throws; LocalError INVALID_INPUT for a name that cannot stand in a path
+ * Sends a request whose answer has no body.
+ * @param meanings special meanings of statuses for this request
+ * @throws IamError; the errors of `Coap.execute`; LocalError INVALID_INPUT for a name that cannot be in a path
  */
 export async function send(connection: IamConnection, request: IamRequest, meanings?: Meanings): Promise<void> {
   await answered(connection, request, meanings);
 }
 
-/** Sends a request that is answered with a record. @throws as `send`; RemoteError BAD_RESPONSE when the record cannot be read */
+/**
+ * Sends a request whose answer is a record.
+ * @throws as `send`; RemoteError BAD_RESPONSE when the record cannot be decoded
+ */
 export async function fetch<T>(
   connection: IamConnection,
   request: IamRequest,
@@ -53,7 +56,7 @@ async function answered(connection: IamConnection, { method, path, body }: IamRe
   throw iamError({ status, diagnostic: diagnosticText(response, MAX_DIAGNOSTIC) }, meanings);
 }
 
-/** A name of the caller's in a path. An empty one, `.` and `..` would make it another path (RFC 7252 §5.10.1). */
+/** Checks a caller's name in a path. An empty one, `.` and `..` would make it another path (RFC 7252 §5.10.1). */
 function checkSegment(segment: string): void {
   if (segment === '' || segment === '.' || segment === '..')
     throw new LocalError('INVALID_INPUT', 'the name must not be empty, "." or ".."');

@@ -1,5 +1,5 @@
 /**
- * Requests about one user where one answer of the device may mean several things, or several requests make one operation.
+ * Requests about one user where one answer of the device has several meanings, or one operation takes several requests.
  */
 import { Status } from '../../protocol/coap/index.ts';
 import { type ErrorCode, SvcError } from '../../protocol/errors/index.ts';
@@ -17,8 +17,8 @@ export interface NewUser {
 }
 
 /**
- * A user with role and password, or none: when the device refuses one of them, the user is deleted again. The role comes before the password, so that
- * nobody can log in as a user that is not finished.
+ * Creates a user with role and password, or none: when the device refuses one of them, the user is deleted again. The
+ * role comes before the password, so that no client can log in as an unfinished user.
  */
 export async function createUser(connection: IamConnection, username: string, { password, role }: NewUser): Promise<IamUser> {
   const created = await fetch(connection, { method: 'POST', path: ['users'], body: encodeNewUser(username) }, decodeUser, nameTaken);
@@ -32,7 +32,10 @@ export async function createUser(connection: IamConnection, username: string, { 
   return role === undefined ? created : { ...created, role };
 }
 
-/** Deletes the user whose making failed with `cause`. @throws the same failure, saying that the user is still there */
+/**
+ * Deletes the user whose creation failed with `cause`.
+ * @throws the same failure, with a note if the user still exists
+ */
 async function undo(connection: IamConnection, username: string, cause: unknown): Promise<void> {
   try {
     await send(connection, { method: 'DELETE', path: ['users', username] });
@@ -44,7 +47,7 @@ async function undo(connection: IamConnection, username: string, cause: unknown)
   }
 }
 
-/** The device answers alike for an unknown user and an unknown role: so it is asked which of them it is. */
+/** The device answers alike for an unknown user and an unknown role; this asks it which of them is unknown. */
 export async function setRole(connection: IamConnection, username: string, role: string): Promise<void> {
   try {
     await send(connection, setting(username, 'role', encodeText(role)), unknownUser);
@@ -55,8 +58,9 @@ export async function setRole(connection: IamConnection, username: string, role:
 }
 
 /**
- * For requests about something a user has: where the device answers that there is none, the error is `code` when the user is there.
- * @param missing what the user has not
+ * For requests about something a user has: when the device answers that there is none, the error is `code` if the user
+ * exists.
+ * @param missing what the user does not have
  */
 export async function withKnownUser<T>(
   connection: IamConnection,

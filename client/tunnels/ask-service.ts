@@ -1,4 +1,7 @@
-/** Asks a device whether this client may use a service (`GET /tcp-tunnels/connect/:id` or `/udp-tunnels/connect/:id`); the answer names its stream port. */
+/**
+ * Asks a device whether this client may use a service (`GET /tcp-tunnels/connect/:id` or `/udp-tunnels/connect/:id`);
+ * the answer names its stream port.
+ */
 import { diagnosticText, formatStatus, Status } from '../../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { decodeTunnelService, type TunnelServiceRecord } from '../../protocol/records/index.ts';
@@ -13,10 +16,13 @@ export interface FoundService {
   readonly record: TunnelServiceRecord;
 }
 
-/** Bytes of what a device says that are shown. */
+/** Bytes of the device's text that are shown. */
 const MAX_DIAGNOSTIC = 256;
 
-/** @throws NOT_FOUND (no such service); FORBIDDEN; BAD_RESPONSE; INVALID_ARGUMENT; STOPPED (the connection was lost); TIMEOUT; PARSE */
+/**
+ * @throws NOT_FOUND (no such service); FORBIDDEN; BAD_RESPONSE; INVALID_ARGUMENT; STOPPED (the connection was lost);
+ *   TIMEOUT; PARSE
+ */
 export async function askService(session: Session, kind: TunnelKind, id: string): Promise<FoundService> {
   if (id === '' || id.includes('/')) throw new LocalError('INVALID_ARGUMENT', 'a service id is a text without "/"');
   const request = { method: 'GET', path: `/${kind}-tunnels/connect/${encodeURIComponent(id)}` } as const;

@@ -1,5 +1,5 @@
 /**
- * What TCP and UDP tunnels have in common: a port on 127.0.0.1 behind which lies a service of the device.
+ * The common part of TCP and UDP tunnels: a port on 127.0.0.1 that leads to a service of the device.
  *
  * Steps of opening: ask the device whether this client may use the service (`ask-service.ts`), then listen.
  */
@@ -23,10 +23,10 @@ export class LocalTunnel<L extends TunnelListener> {
     this.#kind = kind;
   }
 
-  /** @param listen undefined where the host cannot listen. @throws as TcpTunnel.open */
+  /** @param listen undefined where the platform cannot listen. @throws as TcpTunnel.open */
   async open(serviceId: string, localPort: number, listen: ListenLocally<L> | undefined): Promise<void> {
     const kind = this.#kind.toUpperCase();
-    if (listen === undefined) throw new LocalError('NOT_IMPLEMENTED', `${kind} tunnels need a host that can listen on ${kind} ports`);
+    if (listen === undefined) throw new LocalError('NOT_IMPLEMENTED', `${kind} tunnels need a platform that can listen on ${kind} ports`);
     if (!Number.isInteger(localPort) || localPort < 0 || localPort > 0xffff)
       throw new LocalError('INVALID_ARGUMENT', 'a local port is a number from 0 to 65535');
     if (this.#state !== 'new') throw new LocalError('INVALID_STATE', 'the tunnel was opened before');

@@ -12,7 +12,8 @@ export function listenTunnel(port: number, startStream: () => SessionStream): Pr
 }
 
 /**
- * Listens on a numeric address; port 0 takes a free one. `take` gets each TCP connection, not read yet, and the signal that closes the listener.
+ * Listens on a numeric address; port 0 takes a free one. `take` gets each TCP connection, not read yet, and the signal
+ * that closes the listener.
  * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (an address that this host does not have)
  */
 export async function listenTcp(
@@ -20,11 +21,11 @@ export async function listenTcp(
   take: (socket: Socket, signal: AbortSignal) => void,
 ): Promise<TunnelListener> {
   const closing = new AbortController();
-  // Each connection listens for the end; their number is the device's to bound.
+  // Each connection listens for the end; the device limits their number.
   setMaxListeners(0, closing.signal);
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (socket) => take(socket, closing.signal));
   await listen(server, address, port);
-  // A connection that cannot be accepted, for want of descriptors above all, is lost; the next one may be taken again.
+  // A connection that cannot be accepted, mostly for want of descriptors, is lost; the next one may be accepted again.
   server.on('error', () => {});
   const bound = server.address();
   return {
@@ -36,7 +37,10 @@ export async function listenTcp(
   };
 }
 
-/** One TCP connection: its first bytes travel with the opening of the stream, and it is reset when the device does not take that. */
+/**
+ * Carries one TCP connection: its first bytes travel with the opening of the stream, and it is reset when the device
+ * refuses.
+ */
 function carry(socket: Socket, startStream: () => SessionStream, signal: AbortSignal): void {
   try {
     void pump(startStream(), socket, { signal });
@@ -61,6 +65,6 @@ function listenError(error: NodeJS.ErrnoException, host: string, port: number): 
     return new LocalError('PRIVILEGED_PORT', message, { cause: error });
   }
   if (error.code === 'EADDRNOTAVAIL')
-    return new LocalError('INVALID_ARGUMENT', `${host} is no address of this host: listen on one that it has`, { cause: error });
+    return new LocalError('INVALID_ARGUMENT', `${host} is not an address of this host: listen on one of its addresses`, { cause: error });
   return new LocalError('UNKNOWN', error.message, { cause: error });
 }

@@ -1,12 +1,12 @@
 /**
- * A TCP tunnel: a port on 127.0.0.1 behind which lies a TCP service of the device, in the specification's form. For every TCP connection it opens a
- * stream to the service's port, and the device authorizes each of these again.
+ * A TCP tunnel: a port on 127.0.0.1 that leads to a TCP service of the device, in the specification's form. It opens a
+ * stream to the service's port for every TCP connection, and the device authorizes each again.
  */
 import type { Session } from '../../transport/session/index.ts';
 import type { ListenTunnel, TunnelListener } from '../platform.ts';
 import { LocalTunnel } from './local-tunnel.ts';
 
-/** A local TCP port that leads to a service of the device. Made by `Connection.createTcpTunnel`. */
+/** A local TCP port that leads to a service of the device. Created by `Connection.createTcpTunnel`. */
 export class TcpTunnel {
   readonly #tunnel: LocalTunnel<TunnelListener>;
   readonly #listen: ListenTunnel | undefined;
@@ -20,8 +20,8 @@ export class TcpTunnel {
   /**
    * @param serviceId id of the service on the device
    * @param localPort port to listen on, 0 chooses a free one
-   * @throws NOT_FOUND (no such service); FORBIDDEN; PORT_IN_USE; PRIVILEGED_PORT; NOT_CONNECTED; STOPPED; INVALID_STATE when opened before;
-   * NOT_IMPLEMENTED in a browser
+   * @throws NOT_FOUND (no such service); FORBIDDEN; PORT_IN_USE; PRIVILEGED_PORT; NOT_CONNECTED; STOPPED; INVALID_STATE
+   *   when opened before; NOT_IMPLEMENTED in a browser
    */
   open(serviceId: string, localPort = 0): Promise<void> {
     const listen = this.#listen;

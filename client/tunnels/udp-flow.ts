@@ -1,7 +1,8 @@
 /**
- * One flow of a UDP tunnel on the client: a byte stream that stands for it, and its datagrams (PROTOCOL.md §12).
+ * One flow of a UDP tunnel on the client: the byte stream that represents it, and its datagrams (PROTOCOL.md §12).
  *
- * Datagrams leave with the opening of the stream, without waiting for the device. Only while the peer grants no stream a few wait.
+ * Datagrams are sent with the opening of the stream, without waiting for the device. A few wait only while the peer
+ * grants no stream.
  */
 import { asSvcError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Cancel, Clock } from '../../transport/environment.ts';
@@ -10,7 +11,7 @@ import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../..
 /** Our constant: datagrams that wait for a stream, the oldest is dropped first. */
 const MOST_WAITING = 16;
 
-/** What a flow is made of. */
+/** The parts of a flow. */
 export interface LocalFlowOptions {
   readonly clock: Clock;
   /** Open. */
@@ -18,10 +19,10 @@ export interface LocalFlowOptions {
   readonly streamPort: number;
   /** ms */
   readonly idleTimeout: number;
-  /** Kept up to date. */
+  /** Updated by the flow. */
   readonly counts: DatagramCounts;
   readonly receive: (payload: Uint8Array) => void;
-  /** Once. @param failure refused or reset by the device, for this reason; null: it ended well */
+  /** Called once. @param failure why the device refused or reset it; null: it ended normally */
   readonly onEnd: (failure: SvcError | null) => void;
 }
 
@@ -41,7 +42,7 @@ export class LocalFlow {
     this.#cancelTimer = clock.schedule(idleTimeout, () => this.#lookWhetherIdle());
   }
 
-  /** Opens the stream. Datagrams of the device may be there at once. @throws NOT_CONNECTED when the session is over */
+  /** Opens the stream. Datagrams of the device may arrive at once. @throws NOT_CONNECTED when the session is over */
   start(): void {
     const { session, streamPort } = this.#options;
     const stream = session.startStream(streamPort);
@@ -59,7 +60,7 @@ export class LocalFlow {
     return this.#state === 'failed';
   }
 
-  /** @param payload the caller's again when this returns */
+  /** @param payload may be reused when this returns */
   send(payload: Uint8Array): void {
     if (this.#state !== 'open') return;
     this.#lastUsed = this.#options.clock.now();
@@ -70,7 +71,7 @@ export class LocalFlow {
     }
   }
 
-  /** Ends it; the device is told. */
+  /** Ends the flow and, with it, the stream. */
   end(): void {
     this.#stop(null);
     this.#stream?.close().catch(() => {});
@@ -94,7 +95,7 @@ export class LocalFlow {
     for (const payload of this.#waiting.splice(0)) datagrams.send(payload);
   }
 
-  /** The end of the stream is the end of the flow. Bytes on it have no meaning yet and are passed over. */
+  /** The end of the stream is the end of the flow. Bytes on it have no meaning yet and are ignored. */
   async #readToEnd(stream: SessionStream): Promise<void> {
     try {
       for (;;) await stream.readSome();

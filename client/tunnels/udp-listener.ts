@@ -1,11 +1,12 @@
 /**
- * The local side of a UDP tunnel: a socket, by default on 127.0.0.1, and a flow for each address that sends to it (`udp-flow.ts`).
+ * The local side of a UDP tunnel: a socket, by default on 127.0.0.1, and a flow for each address that sends to it
+ * (`udp-flow.ts`).
  *
- * - It leads to a session, or to none: then what programs send is dropped.
- * - Flows stand in the order of their last datagram. Is there no place for another, the one that was silent longest ends: programs such as resolvers
- *   use another port for each question.
- * - A flow that failed (refused, service unreachable) stays, deaf, for `REST`: what its program sends meanwhile is dropped, so that no program makes us
- *   ask the device once for each datagram.
+ * - It leads to a session, or to none: then datagrams of programs are dropped.
+ * - Flows are ordered by their last datagram. At the limit, the flow that was silent longest ends: programs such as
+ *   resolvers use another port for each question.
+ * - A flow that failed (refused, service unreachable) stays for `REST` and ignores its program's datagrams, so that a
+ *   program cannot cause a request to the device for each datagram.
  */
 
 import type { SvcError } from '../../protocol/errors/index.ts';
@@ -17,18 +18,23 @@ import { LocalFlow } from './udp-flow.ts';
 
 /** RFC 4787 REQ-5: ms without a datagram after which a flow ends. */
 const IDLE_TIMEOUT = 120_000;
-/** Our constant: half of what a device has for one client, so that flows that end and flows that begin fit together. */
+/** Our constant: half of a device's limit for one client, so that ending and beginning flows fit together. */
 const MAX_FLOWS = 128;
 /** Our constant, ms. */
 const REST = 1_000;
 /** Our constant: datagrams that wait to leave for local programs. */
 const MOST_LEAVING = 256;
 
-/** How a tunnel treats its flows. */
+/** Limits of a tunnel's flows. */
 export interface UdpTunnelOptions {
-  /** A flow without datagrams ends after so many ms, from 1,000; default 120,000 (RFC 4787 REQ-5). The device has a timeout of its own. */
+  /**
+   * Time without datagrams after which a flow ends: at least 1,000 ms; default 120,000 (RFC 4787 REQ-5). The device has
+   * its own timeout.
+   */
   readonly idleTimeout?: number;
-  /** Local addresses that can use the tunnel at a time; default 128. One more, and the one that was silent longest makes room. */
+  /**
+   * Local addresses that can use the tunnel at a time; default 128. One more replaces the one that was silent longest.
+   */
   readonly maxFlows?: number;
 }
 
@@ -39,11 +45,11 @@ export interface UdpTunnelStats extends Readonly<DatagramCounts> {
   readonly flowsOpened: number;
   /** Refused by the device, or ended because the service cannot be reached. */
   readonly flowsFailed: number;
-  /** Ended before their time to make room. */
+  /** Ended early to make room. */
   readonly flowsReplaced: number;
 }
 
-/** Where the listener lives. */
+/** The parts of a listener. */
 export interface UdpTunnelParts {
   readonly host: Pick<Environment, 'clock' | 'network'>;
   /** Numeric address to listen on; default 127.0.0.1. */
@@ -72,7 +78,11 @@ export class UdpTunnelListener implements TunnelListener {
   #failed = 0;
   #replaced = 0;
 
-  /** It leads nowhere yet. @param port 0 takes a free one. @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (the address) */
+  /**
+   * Listens without a target.
+   * @param port 0 takes a free one.
+   * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (the address)
+   */
   static async listen(parts: UdpTunnelParts, port: number, options: UdpTunnelOptions): Promise<UdpTunnelListener> {
     const listener = new UdpTunnelListener(parts, options);
     listener.#socket = await parts.host.network.bind({
@@ -98,7 +108,7 @@ export class UdpTunnelListener implements TunnelListener {
     return { flows, flowsOpened: this.#opened, flowsFailed: this.#failed, flowsReplaced: this.#replaced, ...this.#counts };
   }
 
-  /** From now on it leads there, until the session ends. Flows of before end. */
+  /** Sets the target, until the session ends. Earlier flows end. */
   attach(session: Session, streamPort: number): void {
     this.#endFlows();
     session.onDatagram = (datagram) => session.flows.receive(datagram);
@@ -115,7 +125,7 @@ export class UdpTunnelListener implements TunnelListener {
     this.#flows.clear();
   }
 
-  /** A local program sent something. */
+  /** A local program sent a datagram. */
   #receive(datagram: Uint8Array, path: Path): void {
     const flow = this.#flows.get(path) ?? this.#begin(path);
     if (flow === null || flow.failed) {
@@ -155,7 +165,7 @@ export class UdpTunnelListener implements TunnelListener {
     }
   }
 
-  /** It is the last in the order from now on. */
+  /** Moves the flow to the end of the order. */
   #used(path: Path, flow: LocalFlow): void {
     if (!this.#flows.delete(path)) return;
     this.#flows.set(path, flow);

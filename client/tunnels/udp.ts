@@ -1,8 +1,8 @@
 /**
- * A UDP tunnel: a port on 127.0.0.1 behind which lies a UDP service of the device (PROTOCOL.md §12). Every local address that sends there has a flow of
- * its own, and the device authorizes each of these again.
+ * A UDP tunnel: a port on 127.0.0.1 that leads to a UDP service of the device (PROTOCOL.md §12). Every local address
+ * that sends there has its own flow, and the device authorizes each again.
  *
- * The original has no UDP tunnels; the surface is that of `TcpTunnel`, with figures.
+ * The specification has no UDP tunnels; the surface is that of `TcpTunnel`, with figures.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Environment } from '../../transport/environment.ts';
@@ -10,7 +10,7 @@ import type { Session } from '../../transport/session/index.ts';
 import { LocalTunnel } from './local-tunnel.ts';
 import { UdpTunnelListener, type UdpTunnelOptions, type UdpTunnelStats } from './udp-listener.ts';
 
-/** A local UDP port that leads to a service of the device. Made by `Connection.createUdpTunnel`. */
+/** A local UDP port that leads to a service of the device. Created by `Connection.createUdpTunnel`. */
 export class UdpTunnel {
   readonly #tunnel: LocalTunnel<UdpTunnelListener>;
   readonly #host: Pick<Environment, 'clock' | 'network'> | undefined;
@@ -24,8 +24,8 @@ export class UdpTunnel {
   /**
    * @param serviceId id of the service on the device
    * @param localPort port to listen on, 0 chooses a free one
-   * @throws NOT_FOUND (no such service); FORBIDDEN; PORT_IN_USE; PRIVILEGED_PORT; NOT_CONNECTED; STOPPED; INVALID_ARGUMENT; INVALID_STATE when
-   * opened before; NOT_IMPLEMENTED in a browser
+   * @throws NOT_FOUND (no such service); FORBIDDEN; PORT_IN_USE; PRIVILEGED_PORT; NOT_CONNECTED; STOPPED;
+   *   INVALID_ARGUMENT; INVALID_STATE when opened before; NOT_IMPLEMENTED in a browser
    */
   async open(serviceId: string, localPort = 0, options: UdpTunnelOptions = {}): Promise<void> {
     check(options);
@@ -47,7 +47,7 @@ export class UdpTunnel {
     return this.#tunnel.listener.port;
   }
 
-  /** What became of flows and datagrams so far. @throws LocalError INVALID_STATE when it is not open */
+  /** Counts of flows and datagrams so far. @throws LocalError INVALID_STATE when it is not open */
   stats(): UdpTunnelStats {
     return this.#tunnel.listener.stats();
   }
@@ -62,5 +62,5 @@ function check({ idleTimeout = 1_000, maxFlows = 1 }: UdpTunnelOptions): void {
   if (!Number.isSafeInteger(idleTimeout) || idleTimeout < 1_000)
     throw new LocalError('INVALID_ARGUMENT', 'the idle timeout of a UDP tunnel is a whole number of ms from 1,000');
   if (!Number.isSafeInteger(maxFlows) || maxFlows < 1)
-    throw new LocalError('INVALID_ARGUMENT', 'the flows of a UDP tunnel are a whole number from 1');
+    throw new LocalError('INVALID_ARGUMENT', 'maxFlows of a UDP tunnel is a whole number from 1');
 }

@@ -220,7 +220,7 @@ describe('a connect that fails', () => {
     await clinic.fixture.sim.run(1_000);
     const failure = await run({ wait: true, timeout: 3_000, json: false });
     expect(clinic.stderr).toBe('device pr-1.de-1 is not attached to the base station: waiting for it\n');
-    expect(failure).toMatch(/no channel to the device within 3 s: it was not attached to the base station, and was waited for/);
+    expect(failure).toMatch(/no channel to the device within 3 s: it did not attach to the base station in that time/);
     expect(clinic.stdout).toMatch(
       /base station {2}OPERATION_IN_PROGRESS: the device was not attached, and was waited for\n.*check that it runs/,
     );

@@ -36,7 +36,9 @@ describe('maxConnections', () => {
     const client = fixture.client(fixture.host('client'), 3);
     const connections = Array.from({ length: 5 }, () => fixture.connection({}, client));
     for (const each of connections.slice(0, 3)) expect(await code(each.connect())).toBe('OK');
-    expect(await code(connections[3]!.connect())).toMatch(/^OUT_OF_MEMORY this client has room for 3 connections: .* maxConnections$/);
+    expect(await code(connections[3]!.connect())).toMatch(
+      /^OUT_OF_MEMORY this client is at its limit of 3 connections: .* maxConnections$/,
+    );
     // It may be retried: nothing has happened.
     await fixture.settle(connections[0]!.close());
     expect(await code(connections[3]!.connect())).toBe('OK');

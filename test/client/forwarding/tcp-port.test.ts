@@ -128,7 +128,7 @@ describe('without a connection to the device', () => {
     const waiting = await Promise.all(Array.from({ length: MAX_WAITING }, () => program()));
     await until(() => port.waiting === MAX_WAITING);
     await isReset(await program());
-    expect(refused).toMatchObject([{ code: 'NOT_CONNECTED', message: expect.stringContaining('64 connections wait') }]);
+    expect(refused).toMatchObject([{ code: 'NOT_CONNECTED', message: expect.stringContaining('64 connections already wait') }]);
     pass(WAIT);
     await Promise.all(waiting.map(isReset));
     await program();

@@ -1,4 +1,4 @@
-/** `svc basestation`: runs a base station until it is told to stop. */
+/** `svc basestation`: runs a base station until it is stopped. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { LocalError } from '../protocol/errors/index.ts';
 import { formatHostPort, isHostPort } from '../protocol/records/index.ts';
@@ -47,70 +47,64 @@ interface Options {
 export function basestationCommand(): Command {
   return new Command('basestation')
     .description('run a base station: devices attach to it, clients connect through it')
-    .option('--data <directory>', 'where its key and database are; made at the first start', defaultDataDirectory('basestation'))
-    .option(
-      '--url <url>',
-      'host:port or https://host:port where devices reach it, for the strings by which they join; remembered',
-      publicUrl,
-    )
-    .option('--no-url', 'forget --url: devices join by the address of this machine')
+    .option('--data <directory>', 'directory of its key and database; created at the first start', defaultDataDirectory('basestation'))
+    .option('--url <url>', 'host:port or https://host:port where devices reach it, for join strings; remembered', publicUrl)
+    .option('--no-url', 'forget --url: join strings name the address of this machine')
     .option(
       '--port <number>',
-      'port for UDP and WebSockets (devices, clients) and for REST; 0 = a free one',
+      'port for UDP and WebSockets (devices, clients) and for REST; 0 = a free port',
       listenPort,
       DEFAULT_SERVER_PORT,
     )
     .option('--host <address>', 'numeric address to listen on, with UDP and for WebSockets; default all', address)
     .option(
       '--stun-port <number>',
-      'UDP port of STUN, from which devices and clients learn how their NAT maps; 0 = none. Default: the one after --port',
+      'UDP port of STUN, which shows devices and clients how their NAT maps; 0 = none. Default: the port after --port',
       stunPort,
     )
-    .option('--stun-address <address>', 'second address of this host where STUN answers, too, on the port after --stun-port', address)
-    .option('--http-host <address>', 'numeric address for REST; default loopback, and without TLS keys travel in clear elsewhere', address)
+    .option('--stun-address <address>', 'second address of this host for STUN, on the port after --stun-port', address)
+    .option('--http-host <address>', 'numeric address for REST; default loopback; elsewhere, without TLS, keys travel in clear', address)
     .option(
       '--tls-cert <file>',
-      'certificate chain (PEM): REST and WebSockets over TLS, on all addresses. Read again when it changes, and at SIGHUP',
+      'certificate chain (PEM): REST and WebSockets over TLS, on all addresses. Reloaded when it changes, and at SIGHUP',
     )
     .option('--tls-key <file>', 'private key of the certificate (PEM)')
-    .option(
-      '--keep-alive <ms>',
-      'how often attached devices show that they are there at least; default: as seldom as their NATs allow',
-      keepAlive,
-    )
-    .option('--connections <n>', 'devices and clients at a time, a quarter kept for devices', atMost(100_000), defaultSettings.connections)
+    .option('--keep-alive <ms>', 'longest keep-alive interval of attached devices; default: as long as their NATs allow', keepAlive)
+    .option('--connections <n>', 'concurrent devices and clients, a quarter kept for devices', atMost(100_000), defaultSettings.connections)
     .option(
       '--connections-per-address <n>',
-      'the same, of one IPv4 address or IPv6 /64',
+      'the same, per IPv4 address or IPv6 /64',
       atMost(100_000),
       defaultSettings.connectionsPerAddress,
     )
-    .option('--connects-per-device <n>', 'connects a second that one device gets', atMost(10_000), defaultSettings.connectsPerDevice)
-    .option('--routes <n>', 'relayed connections at a time', atMost(1_000_000), defaultRouteLimits.routes)
-    .option('--websockets <n>', 'WebSockets at a time, beside what UDP carries', atMost(100_000), defaultSettings.webSockets)
+    .option('--connects-per-device <n>', 'connects per second to one device', atMost(10_000), defaultSettings.connectsPerDevice)
+    .option('--routes <n>', 'concurrent relayed connections', atMost(1_000_000), defaultRouteLimits.routes)
+    .option('--websockets <n>', 'concurrent WebSockets, in addition to UDP', atMost(100_000), defaultSettings.webSockets)
     .option(
       '--websockets-per-address <n>',
-      'the same, of one IPv4 address or IPv6 /64: all behind a firewall that blocks UDP have one',
+      'the same, per IPv4 address or IPv6 /64: clients behind a firewall that blocks UDP share one',
       atMost(100_000),
       defaultSettings.webSocketsPerAddress,
     )
     .option(
       '--trusted-proxy <address>',
-      'address or prefix of a reverse proxy that says where its clients are; may be given again. Without it all of them share the places of its address',
+      "address or prefix of a reverse proxy that reports its clients' addresses; repeatable. Without it all its clients share the limit of its address",
       collect(ipEntry),
     )
     .addOption(
-      new Option('--proxy-header <name>', 'the one header of trusted proxies that is read: it must be the one that they set themselves')
+      new Option('--proxy-header <name>', 'the only header of trusted proxies that is used: it must be one that they set themselves')
         .choices(['x-forwarded-for', 'forwarded'])
         .default('x-forwarded-for'),
     )
     .option(
       '--jwks-allow <address>',
-      'private address or prefix where the keys of an issuer of tokens may be; may be given again. Default: none',
+      'private address or prefix where a token issuer may publish its keys; repeatable. Default: none',
       collect(ipEntry),
     )
     .addOption(
-      new Option('--log-level <level>', 'what goes to standard error').choices(['error', 'warn', 'info', 'debug', 'trace']).default('info'),
+      new Option('--log-level <level>', 'least severe messages on standard error')
+        .choices(['error', 'warn', 'info', 'debug', 'trace'])
+        .default('info'),
     )
     .option('--json', 'print events as JSON lines')
     .addHelpText('after', '\nExample:\n  svc basestation\n  svc admin device invite')
@@ -124,7 +118,7 @@ async function run(options: Options, command: Command): Promise<void> {
   const output = new Output(options.json === true);
   const interrupt = interruption();
   let station: RunningBasestation | undefined;
-  // Without certificate the signal ends the process, as ever.
+  // Without a certificate the signal ends the process, as usual.
   const reload = (): void => void station?.reloadCertificates();
   if (tlsCert !== undefined) process.on('SIGHUP', reload);
   const log = heldLog(stderrLog({ level: options.logLevel }));
@@ -160,10 +154,12 @@ async function run(options: Options, command: Command): Promise<void> {
   }
 }
 
-/** What is given and would have no effect. The default of a share may be larger than the whole: then the whole is the limit. */
+/**
+ * Refuses options without effect. The default of a per-address limit may exceed the total: then the total is the limit.
+ */
 function checkOptions({ connections, connectionsPerAddress, websockets, websocketsPerAddress }: Options, command: Command): void {
   if (command.getOptionValueSource('proxyHeader') === 'cli' && command.getOptionValueSource('trustedProxy') === undefined)
-    throw new UsageError('--proxy-header has no effect without --trusted-proxy: name the proxies whose header counts');
+    throw new UsageError('--proxy-header has no effect without --trusted-proxy: name the proxies whose header is trusted');
   if (command.getOptionValueSource('websocketsPerAddress') === 'cli' && websocketsPerAddress > websockets)
     throw new UsageError(
       `--websockets-per-address ${websocketsPerAddress} is more than --websockets ${websockets}: one address cannot have more than all`,
@@ -221,7 +217,7 @@ function publicUrl(text: string): string {
 }
 
 function stunPort(text: string): number {
-  return integer(text, 0, 65535, 'a port for STUN is a number from 1 to 65535, or 0 to do without');
+  return integer(text, 0, 65535, 'a port for STUN is a number from 1 to 65535, or 0 for none');
 }
 
 function ipEntry(text: string): string {

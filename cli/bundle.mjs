@@ -1,9 +1,9 @@
 /**
- * Makes the command `svc` out of its sources: `dist/svc/main.cjs`, which starts it, one bundle for each file of `bundles/`, and
- * `LICENSES.txt` of the packages in them.
+ * Builds the command `svc` from its sources: `dist/svc/main.cjs`, which starts it, one bundle for each file of
+ * `bundles/`, and `LICENSES.txt` of the packages in them.
  *
- * CommonJS, because it loads faster and V8's code for it can be kept (`frame/code-cache.ts`). With that code `import()` fails, so none is
- * left: esbuild turns it into `require`. Node's own modules and packages with native code stay outside.
+ * CommonJS, because it loads faster and V8's code for it can be cached (`frame/code-cache.ts`). Cached code cannot use
+ * `import()`, so esbuild turns each into `require`. Node's own modules and packages with native code stay outside.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,10 +12,10 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { licencesOf } from './licences.mjs';
 
-/** Packages that are looked for when they are needed: native code, and what a user may install beside us. */
+/** Packages resolved at run time: native code, and packages that a user may install in addition. */
 export const EXTERNAL = ['@achingbrain/nat-port-mapper', '@koromix/*', 'libsql'];
 
-/** A bundle is run by `frame/code-cache.ts`, which gives this function what Node's loader gives a module. */
+/** `frame/code-cache.ts` runs a bundle and passes this function what Node's loader passes to a module. */
 const WRAPPED = { banner: { js: '(function (exports, require, module, __filename, __dirname) {' }, footer: { js: '})' } };
 const CORE_FILE = {
   name: 'core from its file',
@@ -45,7 +45,7 @@ function entry(root, name) {
   return { contents, resolveDir: root, sourcefile: `${name}.entry.ts`, loader: 'ts' };
 }
 
-/** Of its content: what V8 makes of it is kept by that. */
+/** Digest of the content, the key of V8's cached code. */
 function digestOf(file) {
   return createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, 16);
 }

@@ -1,4 +1,7 @@
-/** `svc coap`: one CoAP request to a device. The payload of the response goes to standard output; a status of 4.xx or 5.xx is a failure. */
+/**
+ * `svc coap`: one CoAP request to a device. The payload of the response goes to standard output; a 4.xx or 5.xx status
+ * is a failure.
+ */
 import { Command, Option } from 'commander';
 import { type Coap, ContentFormat } from '../client/node.ts';
 import { checkQuery, formatStatus, MethodCode, Status } from '../protocol/coap/index.ts';
@@ -22,7 +25,7 @@ interface CoapOptions extends TargetOptions {
   raw?: boolean;
 }
 
-/** ms for the device to hear that no more is wanted. */
+/** ms for the device to learn that no more answers are wanted. */
 const FAREWELL = 1_000;
 
 const FORMAT_NAMES: Readonly<Record<string, number>> = {
@@ -42,13 +45,13 @@ export function coapCommand(): Command {
     .option('--payload <text>', 'payload of the request')
     .option('--payload-file <file>', 'payload of the request from a file')
     .addOption(
-      new Option('--content-format <format>', 'of the payload: text (default), json, xml, cbor, bytes or a number').argParser(
+      new Option('--content-format <format>', 'format of the payload: text (default), json, xml, cbor, bytes or a number').argParser(
         contentFormat,
       ),
     )
-    .option('--observe', 'print each answer as it changes, until Ctrl-C')
-    .addOption(new Option('--count <n>', 'with --observe: end after so many answers').argParser(count))
-    .option('--raw', 'the payload as it comes, byte for byte; else CBOR is shown as JSON, and at a terminal bytes as hexadecimal digits')
+    .option('--observe', 'print the answer and each change, until Ctrl-C')
+    .addOption(new Option('--count <n>', 'with --observe: end after this number of answers').argParser(count))
+    .option('--raw', 'print the payload unchanged; otherwise CBOR is shown as JSON, and at a terminal bytes as hexadecimal digits')
     .addCommand(coapDiscoverCommand());
   return withTarget(command).action(async (given: string, place: string, options: CoapOptions) => {
     const verb = method(given);
@@ -88,7 +91,7 @@ function checkOptions(verb: string, { observe: observed, count, raw, json }: Coa
   if (raw === true && json === true) throw new UsageError('--raw and --json exclude each other');
 }
 
-/** Path and query of what was given (RFC 7252 §6.4). @throws UsageError */
+/** Splits an argument into path and query (RFC 7252 §6.4). @throws UsageError */
 function placeOf(text: string): { path: string; query: readonly string[] } {
   if (!text.startsWith('/')) throw new UsageError(`the path must start with "/": ${JSON.stringify(text)}`);
   const [path = '', ...rest] = text.split('?');

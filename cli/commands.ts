@@ -1,8 +1,9 @@
 /**
- * What there is below `svc`, without loading any of it: `svc --help` shows this table, and `main.ts` finds here which bundle holds a command.
+ * The commands of `svc`, without loading any of them: `svc --help` prints this table, and `main.ts` looks up which
+ * bundle holds a command.
  *
- * A new command needs a row here, in the order of the help, and a line in its bundle's file in `bundles/`; test/cli/commands.test.ts compares the
- * two, and the rows with what the commands say of themselves.
+ * A new command needs a row here, in the order of the help, and a line in its bundle's file in `bundles/`;
+ * test/cli/commands.test.ts compares the two, and the rows with the descriptions of the commands.
  */
 
 /** A file of `bundles/`; the build makes `dist/svc/<name>.cjs` of it. */
@@ -11,11 +12,11 @@ export type BundleName = 'station' | 'device' | 'client' | 'dev';
 /** A command as the help shows it. */
 export interface CommandRow {
   readonly name: string;
-  /** What follows the name in the help. */
+  /** Follows the name in the help. */
   readonly usage: string;
   readonly description: string;
   readonly bundle: BundleName;
-  /** It runs until it is told to end, and its memory counts. */
+  /** Runs until it is stopped, so its memory matters. */
   readonly stays?: true;
 }
 
@@ -71,12 +72,11 @@ export const COMMANDS: readonly CommandRow[] = [
     description: 'show what this client is and knows, without connecting; with a device: connect, and show user, path and round trip',
     bundle: 'client',
   },
-  { name: 'ping', usage: '[options] [device]', description: 'show how long a device takes to answer, over which path', bundle: 'client' },
+  { name: 'ping', usage: '[options] [device]', description: 'measure the response time of a device, and show the path', bundle: 'client' },
   {
     name: 'doctor',
     usage: '[options] [device]',
-    description:
-      'explain which path a connection to a device takes, and why it is not direct; with --server alone: look at the base station',
+    description: 'explain which path a connection to a device takes, and why it is not direct; with --server alone: check the base station',
     bundle: 'client',
   },
   {
@@ -106,7 +106,10 @@ export const COMMANDS: readonly CommandRow[] = [
   { name: 'dev', usage: '', description: 'helpers for development', bundle: 'dev' },
 ];
 
-/** The row of what is to be run or explained: `coap …`, `help coap`. Undefined for options of `svc` itself, its help, and names that do not exist. */
+/**
+ * Returns the row of the command to run or explain: `coap …`, `help coap`. Undefined for options of `svc` itself, its
+ * help, and unknown names.
+ */
 export function commandOf(argv: readonly string[]): CommandRow | undefined {
   const words = argv[0] === '--' ? argv.slice(1) : argv;
   const name = words[0] === 'help' ? words[1] : words[0];

@@ -1,5 +1,6 @@
 /**
- * `svc connect`: `svc pair --no-user`, which verifies a device and remembers it. --list and --forget are those of `svc devices` and `svc forget`.
+ * `svc connect`: `svc pair --no-user`, which verifies a device and remembers it. --list and --forget are those of `svc
+ * devices` and `svc forget`.
  */
 import { Command, Option } from 'commander';
 import { forgetDevice, listDevices } from './devices.ts';
@@ -19,7 +20,7 @@ export function connectCommand(): Command {
     .option('--forget <name>', 'as svc forget');
   return withPairing(command).action(async (device: string | undefined, options: ConnectOptions) => {
     if (device !== undefined && (options.list === true || options.forget !== undefined))
-      throw new UsageError('--list and --forget take no device beside them');
+      throw new UsageError('--list and --forget take no device');
     if (options.list === true) return listDevices(options);
     if (options.forget !== undefined) return forgetDevice(options.forget, options);
     return pair(device, { ...options, user: false });

@@ -1,6 +1,6 @@
 /**
- * `svc device audit`: what a device wrote down about pairing, users, settings and refusals, and whether all of it is still there as it was written.
- * Reads files only, also beside the running device.
+ * `svc device audit`: shows a device's records of pairing, users, settings and refusals, and verifies that they are
+ * complete and unchanged. Only reads files, also while the device runs.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import {
@@ -27,7 +27,7 @@ interface AuditCommandOptions {
 
 const CONFIRM = 'the key is the one kept with the log: compare it with the one you know, or give that with --key';
 
-/** What the SDK writes, as docs/audit.md lists it. */
+/** The events that the SDK writes, as docs/audit.md lists them. */
 export const AUDIT_EVENTS: readonly string[] = [
   ...['log-started', 'segment-started', 'identity-changed', 'log-repaired', 'entries-lost', 'suppressed'],
   ...['device-started', 'device-stopped', 'device-event', 'paired', 'user-created', 'user-deleted', 'user-renamed', 'role-changed'],
@@ -59,10 +59,10 @@ function show(): Command {
     .option('--event <name>', 'only entries of this event, for example paired');
 }
 
-/** A device may write events of its own, which only its log knows. */
+/** A device may write its own events, which only its log knows. */
 function checkEvent(event: string, entries: readonly AuditEntry[]): void {
   const events = new Set([...AUDIT_EVENTS, ...entries.map(({ Event }) => Event)]);
-  if (!events.has(event)) throw new UsageError(`--event ${event}: there is no such event; there are ${[...events].map(shown).join(', ')}`);
+  if (!events.has(event)) throw new UsageError(`--event ${event}: no such event; the events are ${[...events].map(shown).join(', ')}`);
 }
 
 function verify(): Command {
@@ -77,43 +77,43 @@ function verify(): Command {
       }
       const { entries, first, head, publicKey, productId, deviceId } = verdict;
       output.result(verdict, [
-        `${entries} entries, ${first} to ${head.seq}, of device ${shown(productId)}.${shown(deviceId)}: all as they were written`,
+        `${entries} entries, ${first} to ${head.seq}, of device ${shown(productId)}.${shown(deviceId)}: all unchanged`,
         `signed by ${publicKey}`,
         `last entry ${headText(head)}`,
       ]);
       if (options.key === undefined) output.note(CONFIRM);
       if (options.expect === undefined)
-        output.note('entries missing at the end are seen only with --expect and an earlier svc device audit head');
+        output.note('entries missing at the end are detected only with --expect and an earlier svc device audit head');
     },
   )
     .addOption(new Option('--key <hex>', 'public key of the log, as svc device audit key printed it').argParser(publicKey))
-    .addOption(new Option('--expect <seq:hash>', 'an entry the log had, as svc device audit head printed it').argParser(remembered));
+    .addOption(new Option('--expect <seq:hash>', 'an earlier entry, as svc device audit head printed it').argParser(remembered));
 }
 
 function key(): Command {
   return subcommand('key', 'print the public key of the log', async ({ data }, output) => {
     const signer = await readAuditKey(data);
-    if (signer === undefined) throw new CommandError(`there is no audit key in ${data}: a device makes it at its first start`);
+    if (signer === undefined) throw new CommandError(`there is no audit key in ${data}: a device creates it at its first start`);
     output.result({ publicKey: signer.publicKey }, signer.publicKey);
   });
 }
 
 function head(): Command {
-  return subcommand('head', 'print number and hash of the last entry, to be remembered elsewhere', async (options, output) => {
+  return subcommand('head', 'print number and hash of the last entry, to be stored elsewhere', async (options, output) => {
     const verdict = await judge(options);
     if (!verdict.ok) throw new CommandError(`the audit log is broken: ${verdict.message}`);
     output.result(verdict.head, headText(verdict.head));
   });
 }
 
-/** The key that was given, else the one in the directory, else the one the log names. */
+/** The key that was given, else the one in the directory, else the one named by the log. */
 async function judge({ data, key, expect }: AuditCommandOptions): Promise<AuditVerdict> {
   const known = key ?? (await readAuditKey(data))?.publicKey;
   return verifyAuditLog(data, { ...(known !== undefined && { publicKey: known }), ...(expect !== undefined && { expect }) });
 }
 
 function subcommand(name: string, description: string, run: (options: AuditCommandOptions, output: Output) => Promise<void>): Command {
-  // The options are those of `svc device`, which takes them wherever they stand: here they are for --help.
+  // The options are those of `svc device`, which takes them in any position: here they are for --help.
   const command = new Command(name)
     .description(description)
     .option('--data <dir>', 'directory of the device')
@@ -124,12 +124,15 @@ function subcommand(name: string, description: string, run: (options: AuditComma
   });
 }
 
-/** One line: when, number, event, then the rest as `Name=value`. */
+/** One line: time, number, event, then the rest as `Name=value`. */
 function entryText({ Seq, Time, Event, Prev: _prev, Sig: _sig, ...details }: AuditEntry): string {
   return [Time, `#${Seq}`, Event, ...Object.entries(details).map(([name, value]) => `${shown(name)}=${shown(value)}`)].join(' ');
 }
 
-/** As JSON where it is more than a word; who wrote it is not known, so nothing of it reaches the terminal that this would obey or not show. */
+/**
+ * As JSON unless it is a single word. The content may come from an attacker, so nothing that a terminal would obey or
+ * hide is printed as it is.
+ */
 function shown(value: unknown): string {
   if (typeof value === 'string' && /^[\w.:+-]+$/.test(value)) return value;
   return JSON.stringify(value).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) => character.split('').map(escaped).join(''));

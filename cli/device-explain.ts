@@ -1,6 +1,6 @@
 /**
- * `svc device explain`: whether a user may do something on a device, and which statement of which policy says so. Reads the device's directory only,
- * also beside the running device.
+ * `svc device explain`: whether a user may do something on a device, and which statement of which policy decides. Only
+ * reads the device's directory, also while the device runs.
  */
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
@@ -25,11 +25,11 @@ interface ExplainOptions {
 /** The command `svc device explain`; --data and --json are those of `svc device`. */
 export function deviceExplainCommand(): Command {
   return new Command('explain')
-    .description('whether a user may do something, and which statement of which policy decides')
-    .option('--as <user>', 'who asks (default: a client that is no user)')
+    .description('show whether a user may do something, and which statement of which policy decides')
+    .option('--as <user>', 'the user that asks (default: a client that is not a user)')
     .requiredOption('--action <action>', 'for example TcpTunnel:Connect, Thermostat:Set or IAM:DeleteUser')
     .addOption(
-      new Option('--attribute <name=value>', 'more about what is asked, for example TcpTunnel:ServiceId=web; repeatable')
+      new Option('--attribute <name=value>', 'an attribute of the request, for example TcpTunnel:ServiceId=web; repeatable')
         .argParser(collect(attribute))
         .default([], 'none'),
     )
@@ -44,7 +44,9 @@ async function run({ data, json, as, action, attribute, local = false }: Explain
   const key = await readPrivateKey(join(directory, 'key.pem'));
   if (key === undefined) throw new CommandError(`${directory} is not the directory of a device: there is no key.pem`);
   if (!deviceActions().includes(action))
-    throw new UsageError(`--action ${JSON.stringify(action)}: the device asks for no such action; there are ${deviceActions().join(', ')}`);
+    throw new UsageError(
+      `--action ${JSON.stringify(action)}: the device has no such action; the actions are ${deviceActions().join(', ')}`,
+    );
   const iam = await readAccess(directory, createIamSecrets(key));
   if (as !== undefined && iam.user(as) === undefined) throw new UsageError(`--as ${as}: the device has no such user`);
   const caller: Caller = { fingerprint: '', isLocal: local, ...(as !== undefined && { boundUsername: as }) };

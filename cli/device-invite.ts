@@ -1,6 +1,6 @@
 /**
- * `svc device invite`: invites a user at the device itself, where no administrator is paired yet or all have lost their keys. For the owner of
- * the directory, while the device is stopped; an administrator does it with `svc iam`.
+ * `svc device invite`: invites a user at the device itself, where no administrator is paired yet or all have lost their
+ * keys. For the owner of the directory, while the device is stopped; an administrator uses `svc iam`.
  */
 import { resolve } from 'node:path';
 import { Command } from 'commander';
@@ -23,12 +23,15 @@ interface InviteOptions {
   role?: string;
 }
 
-/** The command `svc device invite`. --data and --json are those of `svc device`, which takes them wherever they stand: here they are for --help. */
+/**
+ * The command `svc device invite`. --data and --json are those of `svc device`, which takes them in any position: here
+ * they are for --help.
+ */
 export function deviceInviteCommand(): Command {
   return new Command('invite')
-    .description('while the device is stopped: invite a user, new or known, by a fresh password, and print the pairing string')
+    .description('while the device is stopped: invite a new or existing user by a fresh password, and print the pairing string')
     .argument('<user>', 'user name: a-z, 0-9, "_", "." and "-"')
-    .option('--role <role>', 'role the user has from now on; a new user needs one to do anything')
+    .option('--role <role>', 'role of the user from now on; a new user needs one to do anything')
     .option('--data <dir>', 'directory of the device')
     .option('--json', 'JSON on standard output')
     .action((user: string, _options: unknown, command: Command) => run(user, sharedOptions<InviteOptions>(command, ['data', 'json'])));
@@ -70,7 +73,7 @@ async function print(output: Output, { device, access, secrets, state }: OpenDev
     output.warn(`pairing by invitation is off: start the device with --pairing ${[...pairingOf(iam), 'PasswordInvite'].join(',')}`);
 }
 
-/** What was given is wrong, not the device. */
+/** The argument is wrong, not the device. */
 function explained(error: unknown): never {
   if (error instanceof SvcError && ['INVALID_ARGUMENT', 'NOT_FOUND'].includes(error.code)) throw new UsageError(error.message);
   throw error;

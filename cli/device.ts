@@ -1,9 +1,10 @@
 /**
- * `svc device`: a real device with a thermostat, a file store, TCP and UDP tunnels, its users and state in a directory. Runs until SIGINT or SIGTERM.
+ * `svc device`: a real device with a thermostat, a file store, TCP and UDP tunnels, its users and state in a directory.
+ * Runs until SIGINT or SIGTERM.
  *
- * At its first start it makes its key and its access control, and joins its base station where it is given a join string. It prints how to
- * pair with it and, without a join string, the line that registers it at the base station; with --init it does only that. The parts are in
- * `device-app/`, the subcommands beside this file.
+ * At its first start it creates its key and its access control, and joins its base station if it has a join string. It
+ * prints how to pair with it and, without a join string, the commands that register it at the base station; with --init
+ * it does only that. The parts are in `device-app/`, the subcommands in files beside this one.
  */
 import { resolve } from 'node:path';
 import { Command } from 'commander';
@@ -37,7 +38,7 @@ import { Output } from './frame/output.ts';
 import { interruption, stopped } from './frame/signals.ts';
 
 const APP_NAME = 'svc device';
-/** Looked for by those who want thermostats only. */
+/** For clients that search for thermostats only. */
 const MDNS_SUBTYPE = 'thermostat';
 
 /** The command `svc device`. */
@@ -60,9 +61,9 @@ async function run(options: DeviceCommandOptions): Promise<void> {
   refuseTwins('--tunnel', configuration.tcpTunnels, options.tunnel);
   refuseTwins('--udp-tunnel', configuration.udpTunnels, options.udpTunnel);
   const rendezvous = rendezvousOf(configuration.rendezvous, options);
-  if (options.init === true) tellOfUnused(output, options);
+  if (options.init === true) warnOfUnused(output, options);
   else warnOfOff(output, rendezvous.mode, options);
-  // Without the lock nothing can be made, only served.
+  // Without the lock nothing can be created, only served.
   const makes = options.init === true || data.state === null;
   const lock = makes ? await initialLock(data.directory) : await holdLock(data.directory, (text) => output.warn(text));
   try {
@@ -80,7 +81,8 @@ async function run(options: DeviceCommandOptions): Promise<void> {
     });
     if (options.init !== true) await joinWhereAsked({ device, data, environment, output }, given, options);
     let opened = await openDevice(device, data, options, environment);
-    if (options.iam !== undefined && !opened.access.isNew) output.note('--iam counts at the first start: this device keeps its users');
+    if (options.iam !== undefined && !opened.access.isNew)
+      output.note('--iam has effect only at the first start: this device keeps its users');
     try {
       if (options.pairing !== undefined) await setPairing(opened.access.iam, options.pairing);
       await pairKeys(opened.access.iam, allowed);
@@ -155,7 +157,7 @@ async function serve(
   }
 }
 
-/** What a person at a terminal sees, and then what happens. Called before the device starts; @returns what shows it */
+/** For a terminal: the screen, and then events. Called before the device starts; @returns the function that shows it */
 function screen(output: Output, opened: OpenDevice, services: Services): () => Promise<void> {
   const { device, state, access, environment } = opened;
   const first = state.ServerUrl === undefined ? async () => null : listenFirst(device);
@@ -166,7 +168,7 @@ function screen(output: Output, opened: OpenDevice, services: Services): () => P
   };
 }
 
-/** The same elsewhere, where nothing that happens is left out. */
+/** Elsewhere: all events, without omissions. */
 function lines(output: Output, opened: OpenDevice): () => Promise<void> {
   follow(opened.device, opened.access.iam, output);
   return async () => {
@@ -175,7 +177,7 @@ function lines(output: Output, opened: OpenDevice): () => Promise<void> {
   };
 }
 
-/** What the options said of the device is kept; on a disk that takes no writes it counts for this run only. */
+/** Saves the identity from the options; on a disk that accepts no writes it applies to this run only. */
 async function saveIdentity(data: DeviceData, output: Output): Promise<void> {
   await data.update().catch((error: unknown) => {
     if (!takesNoWrites(error)) throw error;
@@ -194,7 +196,7 @@ function configure(device: Device, services: Services, options: DeviceCommandOpt
   for (const service of services.udpTunnels) device.addUdpTunnelService(service);
 }
 
-/** What the file and the options name. */
+/** Services of the file and the options. */
 function offered({ tcpTunnels, udpTunnels }: DeviceConfiguration, { tunnel, udpTunnel }: DeviceCommandOptions): Services {
   return { tcpTunnels: [...tcpTunnels, ...tunnel], udpTunnels: [...udpTunnels, ...udpTunnel] };
 }
@@ -206,8 +208,8 @@ function refuseTwins(option: string, configured: readonly TcpTunnelService[], gi
   if (twin !== undefined) throw new UsageError(`${option} ${twin.id}: there is another service of that id`);
 }
 
-/** With --init nothing is served: what only counts for one run has no effect. */
-function tellOfUnused(output: Output, options: DeviceCommandOptions): void {
+/** Warns of options without effect: with --init nothing is served, and some options apply to one run only. */
+function warnOfUnused(output: Output, options: DeviceCommandOptions): void {
   const { config, tunnel, udpTunnel, localPort, p2pPort, linkMtu, mdns, keepAliveProfile: profile } = options;
   const services = { '--config': config, '--tunnel': tunnel[0], '--udp-tunnel': udpTunnel[0] };
   const network = { '--local-port': localPort, '--p2p-port': p2pPort, '--link-mtu': linkMtu, '--no-mdns': mdns ? undefined : true };

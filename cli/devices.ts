@@ -1,4 +1,7 @@
-/** `svc devices` and `svc forget`: the devices that this client knows, from its state directory alone. They connect to none. */
+/**
+ * `svc devices` and `svc forget`: the devices that this client knows, from its state directory alone. They do not
+ * connect.
+ */
 import { Command } from 'commander';
 import { documentOf, idOf, Known, type KnownDevice, stateDirectory } from './client/known.ts';
 import { lastUsed } from './client/last-used.ts';
@@ -21,17 +24,17 @@ export function devicesCommand(): Command {
 /** The command `svc forget`. */
 export function forgetCommand(): Command {
   return withState(new Command('forget').description('forget a device, without connecting; the device keeps its users'))
-    .argument('<device>', 'a name or product.device that svc devices lists')
+    .argument('<device>', 'a name or product.device, as svc devices lists it')
     .action(forgetDevice);
 }
 
 function withState(command: Command): Command {
   return command
-    .option('--state <dir>', 'where known devices are kept (default: $XDG_STATE_HOME/svc or ~/.local/state/svc)')
-    .option('--json', 'the result as JSON on standard output');
+    .option('--state <dir>', 'directory of known devices (default: $XDG_STATE_HOME/svc or ~/.local/state/svc)')
+    .option('--json', 'print the result as JSON');
 }
 
-/** Prints what is known. */
+/** Prints the known devices. */
 export async function listDevices(options: DevicesOptions): Promise<void> {
   const known = await Known.open(stateDirectory(options.state));
   const days = await lastUsed(known.directory);
@@ -46,11 +49,11 @@ export async function listDevices(options: DevicesOptions): Promise<void> {
   const document = known.devices.map((device) => ({ ...documentOf(device), user: device.User, lastUsed: days[idOf(device)] }));
   new Output(options.json === true).result(
     document,
-    rows.length === 0 ? `no device is known yet in ${known.directory}: svc pair makes one known` : table(HEADINGS, rows),
+    rows.length === 0 ? `no device is known yet in ${known.directory}: svc pair adds one` : table(HEADINGS, rows),
   );
 }
 
-/** Forgets one. @throws UsageError for a name that is not known, with those that are */
+/** Forgets one. @throws UsageError for an unknown name, listing the known ones */
 export async function forgetDevice(name: string, options: DevicesOptions): Promise<void> {
   const known = await Known.open(stateDirectory(options.state));
   const device = known.byName(name);
@@ -60,7 +63,7 @@ export async function forgetDevice(name: string, options: DevicesOptions): Promi
   new Output(options.json === true).result({ forgotten: idOf(device) }, `forgot ${idOf(device)}`);
 }
 
-/** Where a device is looked for, besides the local network. */
+/** How a device is reached, besides the local network. */
 export function wayTo({ ServerUrl, Address, ServerWebSocketUrl }: KnownDevice): string {
   const webSocket = ServerWebSocketUrl === undefined ? '' : ` or ${ServerWebSocketUrl}`;
   return `${ServerUrl ?? Address ?? 'local network'}${webSocket}`;

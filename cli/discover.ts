@@ -1,4 +1,7 @@
-/** `svc discover`: the devices on the local network, found by mDNS. It connects to none of them and knows nobody's key: any host can announce any ids. */
+/**
+ * `svc discover`: the devices on the local network, found by mDNS. It does not connect and knows no keys: any host can
+ * announce any ids.
+ */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Environment, MdnsAction, type MdnsResult, type MdnsResultReceiver, SvcClient } from '../client/node.ts';
 import { isSubtype } from '../protocol/discovery/index.ts';
@@ -18,7 +21,7 @@ export interface DiscoverOptions {
   json?: boolean;
 }
 
-/** Where it looks, where it writes, and what ends it. */
+/** The environment, output and signal of the command. */
 export interface DiscoverFrame {
   readonly environment: Environment;
   readonly output: Output;
@@ -32,24 +35,24 @@ const SIGNS = { [MdnsAction.ADD]: '+', [MdnsAction.UPDATE]: '~', [MdnsAction.REM
 const EVENTS = { [MdnsAction.ADD]: 'add', [MdnsAction.UPDATE]: 'update', [MdnsAction.REMOVE]: 'remove' } as const;
 
 const NOTE = `
-A device is shown by product id and device id, its friendly name and its addresses: \`svc pair --address <address>:<port> --fingerprint <of the device>\` reaches it. Any host
-of the network can announce any device; the key that a connection shows says which one it is.
+A device is shown with product id and device id, friendly name and addresses: \`svc pair --address <address>:<port> --fingerprint <of the device>\`
+reaches it. Any host of the network can announce any device; only the key of a connection identifies it.
 
-With --watch a line begins with + for a device that appeared, ~ for one that changed, - for one that has gone.`;
+With --watch a line begins with + for a new device, ~ for a changed one, - for one that is gone.`;
 
 /** The command `svc discover`. */
 export function discoverCommand(): Command {
   return new Command('discover')
     .description('list the devices on the local network, by mDNS, without connecting')
-    .option('--watch', 'go on until Ctrl-C, and print what changes')
+    .option('--watch', 'continue until Ctrl-C, and print changes')
     .addOption(new Option('--subtype <name>', 'only devices of this group, for example thermostat').argParser(subtype))
-    .addOption(new Option('--timeout <seconds>', 'how long to look, 1 to 3600; not with --watch (default: 2)').argParser(seconds))
-    .option('--json', 'the result as JSON on standard output; with --watch one document for each change')
+    .addOption(new Option('--timeout <seconds>', 'duration of the search, 1 to 3600; not with --watch (default: 2)').argParser(seconds))
+    .option('--json', 'print the result as JSON; with --watch one document per change')
     .addHelpText('after', NOTE)
     .action(async (options: DiscoverOptions) => {
       const environment = nodeEnvironment(process.env.SVC_DEBUG ? { log: stderrLog({ level: 'debug' }) } : {});
       const { signal, dispose } = interruption();
-      // A host without any network has no socket that keeps the process.
+      // A host without any network has no socket that keeps the process alive.
       const alive = setInterval(() => {}, 60_000);
       try {
         await discover(options, { environment, output: new Output(options.json === true), signal });
@@ -60,7 +63,10 @@ export function discoverCommand(): Command {
     });
 }
 
-/** @throws UsageError for options that exclude each other; Interrupted when the signal fires, but for `watch`, which it ends */
+/**
+ * @throws UsageError for options that exclude each other; Interrupted when the signal fires, except with `watch`, which
+ *   it ends
+ */
 export async function discover(options: DiscoverOptions, { environment, output, signal }: DiscoverFrame): Promise<void> {
   if (options.watch === true && options.timeout !== undefined) throw new UsageError('--watch and --timeout exclude each other');
   const client = SvcClient.create({ environment });
@@ -90,7 +96,7 @@ async function list(
   await unlessInterrupted(signal, new Promise<void>((resolve) => void clock.schedule(timeout, resolve)));
   const devices = [...found.values()].sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
   if (devices.length === 0)
-    output.note(`no device answered within ${timeout / 1000} s: check that it runs, announces itself, and is in this network`);
+    output.note(`no device answered within ${timeout / 1000} s: check that the device runs, announces itself, and is on this network`);
   if (devices.length > 0 || output.json)
     output.result({ devices: devices.map(documentOf) }, table(['device', 'name', 'addresses'], devices.map(cells)));
 }
@@ -135,7 +141,7 @@ function line(result: MdnsResult): string {
     .join('  ');
 }
 
-/** A service that does not say its ids is shown by its instance. */
+/** A service without ids is shown by its instance name. */
 function nameOf({ productId, deviceId, serviceInstanceName }: MdnsResult): string {
   return productId === '' || deviceId === '' ? serviceInstanceName : `${productId}.${deviceId}`;
 }

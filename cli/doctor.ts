@@ -1,9 +1,11 @@
 /**
- * `svc doctor`: explains which path a connection to a device takes, and why it is not direct; without a device it looks at this host and a base station.
+ * `svc doctor`: explains which path a connection to a device takes, and why it is not direct; without a device it
+ * checks this host and a base station.
  *
  * 1. Connects as `svc connect` does.
- * 2. Waits until the connection is direct, or the first attempt to make it so is over.
- * 3. Prints what both ends found, with advice. Where the connect failed: what became of each way, and whether the base station is there.
+ * 2. Waits until the connection is direct, or the first attempt to make it direct is over.
+ * 3. Prints the findings of both ends, with advice. If the connect failed: the result of each channel, and whether the
+ *    base station is reachable.
  *
  * It changes nothing at either end.
  */
@@ -30,28 +32,27 @@ export interface DoctorOptions extends TargetOptions {
   stunPort?: number;
 }
 
-/** ms between two looks at a connection that still tries. */
+/** ms between two checks of a connection that still looks for a direct path. */
 const LOOK = 50;
-/** An attempt that follows so soon, ms, belongs to the first: ports are guessed again. */
+/** An attempt that follows within this time, ms, belongs to the first: ports are guessed again. */
 const SOON = 1_000;
 
 const NOTE = `
-Without a device, svc doctor --server looks at the network of this host and at the base station alone.
---timeout is for the connect, and again for the first attempt to find a direct path, or, where the connect fails, for the look at the base station.
+Without a device, svc doctor --server checks only the network of this host and the base station.
+--timeout applies to the connect, and again to the first attempt to find a direct path or, if the connect fails, to the check of the base station.
 
-docs/paths.md explains each line, each code and what to do about it. Exit code 0 when it is connected, by whichever path.`;
+docs/paths.md explains each line, each code and what to do about it. Exit code 0 when it is connected, over any path.`;
 
 /** The command `svc doctor`. */
 export function doctorCommand(): Command {
   const command = new Command('doctor')
-    .description(
-      'explain which path a connection to a device takes, and why it is not direct; with --server alone: look at the base station',
-    )
+    .description('explain which path a connection to a device takes, and why it is not direct; with --server alone: check the base station')
     .argument('[device]', 'as --device')
     .addOption(
-      new Option('--stun-port <port>', 'UDP port of STUN of a base station that no connection names (default: its own + 1)').argParser(
-        port,
-      ),
+      new Option(
+        '--stun-port <port>',
+        'UDP port of STUN, where no connection has named it (default: that of the base station + 1)',
+      ).argParser(port),
     );
   command.addHelpText('after', NOTE);
   return withTarget(command).action(async (device: string | undefined, options: DoctorOptions) => {
@@ -65,7 +66,7 @@ export function doctorCommand(): Command {
   });
 }
 
-/** @throws UsageError, CommandError; what the connect failed with, after the findings were printed */
+/** @throws UsageError, CommandError; the error of the connect, after the findings were printed */
 export async function doctor(given: string | undefined, options: DoctorOptions, frame: Frame): Promise<void> {
   if (given !== undefined && options.device !== undefined) throw new UsageError('give the device once: as argument or with --device');
   givenPairing(given);
@@ -87,14 +88,14 @@ export async function doctor(given: string | undefined, options: DoctorOptions, 
 async function requireKnown({ state }: DoctorOptions): Promise<void> {
   const { devices } = await Known.open(stateDirectory(state));
   if (devices.length > 0) return;
-  throw new UsageError('which device? None is known yet: give its pairing string, or look at a base station alone with --server');
+  throw new UsageError('which device? None is known yet: give its pairing string, or check a base station alone with --server');
 }
 
 function namesDevice({ device, product, deviceId, address }: DoctorOptions): boolean {
   return [device, product, deviceId, address].some((name) => name !== undefined);
 }
 
-/** @throws UsageError for options that say how a device is reached */
+/** @throws UsageError for options about reaching a device */
 function refuseUnused(options: DoctorOptions): void {
   const { relayOnly, wait, hardNat, local, sct, sctFile, serverKey, serverKeyFile, jwt, jwtFile, fingerprint, keepAliveProfile } = options;
   const given = Object.entries({
@@ -112,8 +113,8 @@ function refuseUnused(options: DoctorOptions): void {
     '--keep-alive-profile': keepAliveProfile,
   }).flatMap(([option, value]) => (value === undefined || value === false ? [] : [option]));
   if (given.length === 0) return;
-  const [counts, them] = given.length === 1 ? ['counts', 'it'] : ['count', 'them'];
-  throw new UsageError(`${given.join(', ')} ${counts} only with a device: name one, or leave ${them} out`);
+  const [have, them] = given.length === 1 ? ['has', 'it'] : ['have', 'them'];
+  throw new UsageError(`${given.join(', ')} ${have} effect only with a device: name one, or leave ${them} out`);
 }
 
 function print({ output }: Frame, findings: Findings): void {
@@ -152,7 +153,7 @@ async function findingsOf(opened: Opened, options: DoctorOptions, frame: Frame):
   };
 }
 
-/** The paths once the connection is direct, or the first attempt is over, or the time. */
+/** Returns the paths once the connection is direct, the first attempt is over, or the time is. */
 async function firstAttempt(connection: Connection, timeout: number, { environment: { clock }, signal }: Frame): Promise<PathsReport> {
   const end = clock.now() + timeout;
   for (;;) {
@@ -191,7 +192,7 @@ function connectedFinding(
   return { over, way: text, paths, pairs, remoteNat, whyNotDirect: why, nextAttempt, keepAlive };
 }
 
-/** The connection's own, as far as it knows; a look of its own where no attempt has asked the base station. */
+/** The connection's own data, as far as known; a separate check if no attempt has asked the base station. */
 async function stationOf(
   { connection, server, webSocket }: Opened,
   { station, whyNotDirect }: PathsReport,
@@ -201,19 +202,19 @@ async function stationOf(
   if (station !== null && whyNotDirect?.code !== 'DISABLED') {
     const { address, port, observed, stun, over, proxy } = station;
     const verified = connection.stationVerified;
-    tellOfStunPort(options, frame, 'the base station has named its STUN ports');
+    warnOfStunPort(options, frame, 'the base station has named its STUN ports');
     return { station: { url: server?.url ?? null, verified, at: { address, port }, over, proxy, observed, error: null, stun }, nat: null };
   }
   if (server === undefined) {
-    tellOfStunPort(options, frame, 'no base station is known');
+    warnOfStunPort(options, frame, 'no base station is known');
     return { station: null, nat: null };
   }
   const check = await checkOf(server, webSocket, options, frame);
   return { station: { ...stationFinding(check), observed: station?.observed ?? null }, nat: check.nat };
 }
 
-function tellOfStunPort({ stunPort }: DoctorOptions, { output }: Frame, why: string): void {
-  if (stunPort !== undefined) output.warn(`--stun-port ${stunPort} is not asked: ${why}`);
+function warnOfStunPort({ stunPort }: DoctorOptions, { output }: Frame, why: string): void {
+  if (stunPort !== undefined) output.warn(`--stun-port ${stunPort} is not used: ${why}`);
 }
 
 async function findingsWithout(
@@ -221,7 +222,7 @@ async function findingsWithout(
   options: DoctorOptions,
   frame: Frame,
 ): Promise<Findings> {
-  if (server === undefined) tellOfStunPort(options, frame, 'no base station is known');
+  if (server === undefined) warnOfStunPort(options, frame, 'no base station is known');
   const check = server === undefined ? null : await checkOf(server, webSocket, options, frame);
   const codes = {
     local: connection.getLocalChannelErrorCode(),
@@ -238,7 +239,7 @@ async function findingsWithout(
   };
 }
 
-/** @param webSocket to it, given or remembered; undefined: what follows from its URL */
+/** @param webSocket to it, given or remembered; undefined: derived from its URL */
 function checkOf(
   station: TargetStation,
   webSocket: string | undefined,

@@ -18,11 +18,11 @@ interface GatewayOptions extends TargetOptions {
 }
 
 const NOTE = `
-Every process that reaches the port acts at the device with the rights of this client, without a password: on 127.0.0.1, the default,
-that is every process of this machine. --listen with another address than loopback opens the device to a network.
+Every process that reaches the port uses the device with the rights of this client, without a password: on 127.0.0.1, the default,
+that is every process of this machine. --listen with an address other than loopback opens the device to a network.
 
-Methods, content formats, Observe (RFC 7641) and blocks (RFC 7959) pass; a query is refused as the device refuses it. While the
-connection to the device is lost, requests are answered 5.03; it is opened again by itself, until the device has another key, or the base
+Methods, content formats, Observe (RFC 7641) and blocks (RFC 7959) pass; the device may refuse a query. While the
+connection to the device is lost, requests are answered 5.03. It is reopened automatically, until the device has another key, or the base
 station refuses this client.
 
   coap-client -m get coap://127.0.0.1:<port>/thermostat/temperature
@@ -34,12 +34,12 @@ export function gatewayCommand(): Command {
     .description("offer a device's CoAP endpoints on a local UDP port, for any CoAP tool")
     .addOption(new Option('--port <port>', 'UDP port, 0 for a free one').argParser(listenPort).default(0, '0'))
     .addOption(
-      new Option('--listen <address>', 'numeric address to listen on; beyond loopback everybody there may use the device')
+      new Option('--listen <address>', 'numeric address to listen on; beyond loopback every host that reaches it may use the device')
         .argParser(address)
         .default('127.0.0.1'),
     )
     .addOption(
-      new Option('--request-timeout <seconds>', 'how long the device may take for an answer, 1 to 120; then 5.04')
+      new Option('--request-timeout <seconds>', 'longest time for an answer of the device, 1 to 120; then 5.04')
         .argParser((text) => integer(text, 1, 120, 'give whole seconds from 1 to 120') * 1000)
         .default(60_000, '60'),
     )
@@ -54,10 +54,10 @@ async function serve({ connection, connectAgain, output, signal, device }: Opene
   const ended = new Promise<SvcError | null>((resolve) => {
     end = resolve;
   });
-  const tell = teller(output, device);
+  const report = reporter(output, device);
   const onState = (state: GatewayState, error: SvcError | null): void => {
     if (state === 'ended') end(error);
-    else tell(state, error);
+    else report(state, error);
   };
   const gateway = await namingPorts({ '--port': options.port }, () =>
     Gateway.open({
@@ -74,7 +74,7 @@ async function serve({ connection, connectAgain, output, signal, device }: Opene
   try {
     const { port } = gateway;
     const url = `coap://${formatHostPort({ host: reachableHost(options.listen), port })}`;
-    if (!isLoopback(options.listen)) output.warn(`everybody who reaches ${url} may use ${device} with the rights of this client`);
+    if (!isLoopback(options.listen)) output.warn(`every host that reaches ${url} may use ${device} with the rights of this client`);
     output.result({ event: 'listening', device, host: options.listen, port }, `${url} is ${device}; Ctrl-C ends it`);
     const error = await Promise.race([stopped(signal), ended]);
     if (!signal.aborted) throw new CommandError(`the gateway to ${device} ended: ${describe(error)}`);
@@ -83,13 +83,13 @@ async function serve({ connection, connectAgain, output, signal, device }: Opene
   }
 }
 
-/** Tells of the connection what is new: not that it stands at the beginning, and not each attempt that fails alike. */
-function teller(output: Output, device: string): (state: GatewayState, error: SvcError | null) => void {
-  let told = 'connected';
+/** Reports changes of the connection: not the first connect, and not repeated failures with the same error. */
+function reporter(output: Output, device: string): (state: GatewayState, error: SvcError | null) => void {
+  let reported = 'connected';
   return (state, error) => {
     const now = error === null ? state : `${state} ${error.code}`;
-    if (now === told) return;
-    told = now;
+    if (now === reported) return;
+    reported = now;
     const text =
       state === 'connected' ? `connected to ${device} again` : `no connection to ${device}: ${error?.message ?? 'it was closed'}`;
     if (output.json) output.result({ event: state, device, ...(error !== null && { error: error.code }) }, text);

@@ -1,6 +1,7 @@
 /**
- * What a base station without devices says when it starts: how its first device joins. At a terminal it makes an invitation, and takes back the one that an
- * earlier start made, which may never have been read; elsewhere, where its output is kept, it names the command that makes one.
+ * The hint of a base station without devices at its start: how the first device joins. At a terminal it creates an
+ * invitation, and revokes that of an earlier start, which may never have been read; elsewhere, where its output is
+ * stored, it names the command that creates one.
  */
 import { type Administration, type LastStart, revokeInvitationsOf } from '../server/administration/index.ts';
 import { handInvitation, JOIN_COMMAND } from './admin/invitation.ts';
@@ -9,7 +10,7 @@ import { minuteOf } from './frame/duration.ts';
 import type { Output } from './frame/output.ts';
 import { commandLine, dataOption } from './frame/shell-word.ts';
 
-/** Who makes these, in the list of invitations. */
+/** Creator of these in the list of invitations. */
 const MAKER = 'svc basestation';
 
 /** @param isTerminal a person watches standard output */
@@ -22,7 +23,7 @@ export function sayHowToJoin(output: Output, data: string, start: LastStart, isT
     const [product] = products.length > 1 ? products : [];
     const operands = product === undefined ? [] : [product.productId];
     const invite = commandLine('svc admin device invite', operands, dataOption('basestation', data));
-    output.result(null, `no devices yet; this prints a string by which one joins:  ${invite}`);
+    output.result(null, `no devices yet; this prints a join string for one:  ${invite}`);
   });
 }
 
@@ -35,7 +36,7 @@ async function show(output: Output, administration: Administration, start: LastS
     '',
     invitation.joinString,
     '',
-    ...(revoked > 0 ? ['It takes the place of the one that an earlier start showed, which counts no longer.'] : []),
+    ...(revoked > 0 ? ['It replaces the one shown by an earlier start, which is no longer valid.'] : []),
     ...(addressNote === undefined ? [] : [addressNote]),
   ]);
 }

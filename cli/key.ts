@@ -18,8 +18,8 @@ export function keyCommand(): Command {
     new Command('show').description('show the fingerprint of the key').action(show),
   ]) {
     child
-      .option('--state <dir>', 'where the key is kept (default: $XDG_STATE_HOME/svc or ~/.local/state/svc)')
-      .option('--json', 'the result as JSON on standard output');
+      .option('--state <dir>', 'directory of the key (default: $XDG_STATE_HOME/svc or ~/.local/state/svc)')
+      .option('--json', 'print the result as JSON');
     command.addCommand(child);
   }
   return command;

@@ -1,4 +1,4 @@
-/** The licences of the packages whose code is in a bundle: they want to be handed on with it. */
+/** The licences of the packages whose code is in a bundle: they must be distributed with it. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -31,7 +31,7 @@ function licenceText(folder, { name, license, author }) {
   return `Copyright (c) ${holder}\n\n${MIT}`;
 }
 
-/** For packages that name it, and its holder, in their package.json alone. */
+/** For packages that name it, and its holder, only in their package.json. */
 const MIT = `Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation files (the "Software"), to
 deal in the Software without restriction, including without limitation the rights to use, copy, modify, merge, publish, distribute, sublicense, and/or
 sell copies of the Software, and to permit persons to whom the Software is furnished to do so, subject to the following conditions:

@@ -1,10 +1,10 @@
 /**
- * `svc pair`: verifies a device, remembers it, and makes this client a user of it, in the way the device offers.
+ * `svc pair`: verifies a device, remembers it, and makes this client a user of it, in the mode that the device offers.
  *
- * 1. Connects by what is given: a pairing string or link, or options, or what is known of the device. By a password the device is verified as well, so that
- *    a first contact needs no fingerprint.
- * 2. Pairs, unless --no-user. What is missing is asked for on a terminal only.
- * 3. Says who this client is to the device now.
+ * 1. Connects by what is given: a pairing string or link, or options, or what is known of the device. A password also
+ *    verifies the device, so that a first contact needs no fingerprint.
+ * 2. Pairs, unless --no-user. It asks for missing input only at a terminal.
+ * 3. Prints which user of the device this client is now.
  */
 import { Argument, Command, Option } from 'commander';
 import { type Connection, IamUtil, type PairingInput, type PairingMode, type PairOptions, SvcError } from '../client/node.ts';
@@ -27,21 +27,21 @@ export interface PairCommandOptions extends TargetOptions, PasswordOptions {
   keyName?: string;
   name?: string;
   replace?: boolean;
-  /** False: this client becomes no user. */
+  /** False: do not become a user. */
   user?: boolean;
 }
 
-/** What came of it. */
+/** The result. */
 interface Outcome {
   readonly standing: Standing;
-  /** How this client became a user now; null when it was one before. */
+  /** The mode by which this client became a user now; null when it already was one. */
   readonly mode?: PairingMode | null;
-  /** The user's own token, which outlives the one it was invited with. */
+  /** The user's own token, which replaces that of the invitation. */
   readonly sct?: string;
 }
 
 const VARIABLE = 'SVC_PASSWORD';
-/** The device refused, and this client is no user of it. */
+/** The device refused, and this client is not a user of it. */
 const REFUSED: readonly string[] = [
   'AUTHENTICATION_ERROR',
   'BLOCKED_BY_DEVICE_CONFIGURATION',
@@ -53,19 +53,19 @@ const REFUSED: readonly string[] = [
 export function pairCommand(): Command {
   const command = new Command('pair')
     .description('verify a device, remember it, and become a user of it in the way it offers')
-    .option('--username <name>', 'the user to be; an invitation says it itself')
-    .addOption(new Option('--mode <mode>', 'choose the way of pairing').choices(pairingModes))
-    .option('--key-name <text>', 'what to call the key of this client on the device')
-    .option('--no-user', 'become no user: only verify and remember the device, as svc connect does');
+    .option('--username <name>', 'the user to become; an invitation contains it')
+    .addOption(new Option('--mode <mode>', 'choose the pairing mode').choices(pairingModes))
+    .option('--key-name <text>', "name of this client's key on the device")
+    .option('--no-user', 'do not become a user: only verify and remember the device, as svc connect does');
   return withPairing(command).action(pair);
 }
 
-/** Adds what `svc pair` and `svc connect` share. */
+/** Adds the common options of `svc pair` and `svc connect`. */
 export function withPairing(command: Command): Command {
   command
-    .addArgument(new Argument('[device]', 'a pairing string or link, - to read it from standard input, or a device that is known'))
+    .addArgument(new Argument('[device]', 'a pairing string or link, - to read it from standard input, or a known device'))
     .option('--name <name>', 'remember the device by this name')
-    .option('--replace', 'accept the fingerprint given now in place of the known one');
+    .option('--replace', 'accept the given fingerprint instead of the known one');
   withPassword(command, `file with the password, - for standard input; or set ${VARIABLE}; asked for on a terminal`);
   return withTarget(command);
 }
@@ -81,14 +81,14 @@ export async function pair(argument: string | undefined, options: PairCommandOpt
   await (options.user === false ? look(given) : become(given, requestOf(options, pairing, password, output)));
 }
 
-/** What the command was given. */
+/** The input of the command. */
 interface Given {
   readonly options: PairCommandOptions;
   readonly pairing: PairingString | undefined;
   readonly password: string | undefined;
 }
 
-/** Verifies and remembers the device, and becomes nobody there. */
+/** Verifies and remembers the device, without becoming a user. */
 function look({ options, pairing, password }: Given): Promise<void> {
   const prove = password === undefined ? undefined : (connection: Connection) => authenticate(connection, pairing, password);
   const work = async (opened: Opened): Promise<void> => {
@@ -106,9 +106,9 @@ function become({ options, pairing, password }: Given, request: PairOptions): Pr
   };
   const work = async (opened: Opened): Promise<void> =>
     finish(opened, outcome ?? (await pairWith(opened.connection, request)), { options, pairing });
-  // The local ways take no password: then the device has proved nothing, whatever is given.
+  // The local modes take no password: then nothing has verified the device, whatever is given.
   const isLocal = options.mode?.startsWith('Local') === true;
-  // The local ways: through a base station only where that is insisted on, to be told that it does not work.
+  // The local modes: through a base station only if the user insists, to get the device's refusal.
   const near = isLocal && options.server === undefined;
   return withConnection(options, work, { ...settingsOf(options), near, ...(password !== undefined && !isLocal && { prove }) });
 }
@@ -130,24 +130,24 @@ function check(argument: string | undefined, options: PairCommandOptions): void 
   if ((argument ?? device) === '-' && passwordFile === '-')
     throw new UsageError('standard input can be read once: pairing string or password');
   if ((argument ?? device) === '-' && secretsFromInput(options) > 0)
-    throw new UsageError('standard input can be read once: give the pairing string by it, and other secrets by files');
+    throw new UsageError('standard input can be read once: give the pairing string there, and other secrets in files');
   if (user !== false) return;
   for (const [option, value] of Object.entries({ '--mode': mode, '--username': username, '--key-name': keyName }))
     if (value !== undefined) throw new UsageError(`${option} has no effect with --no-user: leave one of them out`);
 }
 
-/** What names the device, and whether it stood in the arguments. @throws UsageError */
+/** What names the device, and whether it was in the arguments. @throws UsageError */
 async function deviceOf(
   given: string | undefined,
   output: Output,
 ): Promise<{ device: string | undefined; pairing: PairingString | undefined; typed: boolean }> {
   if (given !== '-') return { device: given, pairing: givenPairing(given), typed: true };
   const device = unbroken(await readSecretLine('Pairing string or link: ', output, (text) => isPairing(unbroken(text))));
-  if (device === '') throw new UsageError('no pairing string was given: svc device prints one at its start, svc iam invite NAME another');
+  if (device === '') throw new UsageError('no pairing string was given: svc device or svc iam invite NAME prints one');
   return { device, pairing: readPairingString(device), typed: false };
 }
 
-/** A mail or a terminal breaks a long line, and a copy of it keeps the breaks; a shell's quotes may come along. */
+/** A mail or a terminal breaks a long line, and a copy of it keeps the breaks; a shell's quotes may be copied along. */
 function unbroken(text: string): string {
   return text
     .replace(/\s*[\r\n]+\s*/g, '')
@@ -178,7 +178,7 @@ function requestOf(
     ...(password !== undefined && { password }),
     ...(keyName !== undefined && { fingerprintName: keyName }),
     ask: (missing, chosen) => {
-      // Only invited users are taken, and nothing of an invitation is given.
+      // The device accepts only invited users, and nothing of an invitation is given.
       if (isOpen && chosen === 'PasswordInvite') throw new CommandError(`not a user yet: ${ASK_FOR_INVITATION}`);
       return askFor(missing, output);
     },
@@ -201,26 +201,29 @@ async function pairWith(connection: Connection, request: PairOptions): Promise<O
   }
 }
 
-/** The device says of a local way only that it does not allow it. Which way the connection goes may change, how it began does not. */
+/**
+ * For a local mode the device says only that it does not allow it. The path may change, but not how the connection
+ * began.
+ */
 function reasonOf(error: SvcError, { stationVerified }: Connection, { mode }: PairOptions): string {
   if (error.code !== 'BLOCKED_BY_DEVICE_CONFIGURATION' || mode?.startsWith('Local') !== true || stationVerified === null)
     return describe(error);
-  return `${error.message} (${error.code}): ${mode} is not possible through the base station: use --address on the local network of the device, or leave --server out there`;
+  return `${error.message} (${error.code}): ${mode} is not possible through the base station: on the local network of the device, use --address or leave --server out`;
 }
 
-/** Lets the device prove that it knows the password, and becomes nobody there. */
+/** Lets the device prove that it knows the password, without becoming a user. */
 async function authenticate(connection: Connection, pairing: PairingString | undefined, password: string): Promise<void> {
   try {
     await connection.passwordAuthenticate(pairing?.username ?? '', password);
   } catch (error) {
     if (!(error instanceof SvcError) || error.code !== 'UNAUTHORIZED') throw error;
     throw new CommandError(
-      `the device does not have this password (${error.code}), so it proved nothing: an invitation can be used once, ask for a new one; or give the fingerprint of the device with --fingerprint`,
+      `the device does not have this password (${error.code}), so it is not verified: an invitation works once. Ask for a new one, or give the fingerprint with --fingerprint`,
     );
   }
 }
 
-/** The user that this client is, with its token. */
+/** Remembers the user that this client is, with its token. */
 async function remember({ connection, known }: Opened, { standing, sct }: Outcome): Promise<void> {
   if (standing.kind !== 'user') return;
   const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
@@ -229,7 +232,7 @@ async function remember({ connection, known }: Opened, { standing, sct }: Outcom
   await known.save();
 }
 
-const PROOFS = { pinned: 'as expected', password: 'proved by the password', none: 'first contact, now remembered' } as const;
+const PROOFS = { pinned: 'as expected', password: 'verified by the password', none: 'first contact, now remembered' } as const;
 
 function report(
   { connection, output, device, known, server }: Opened,
@@ -262,12 +265,10 @@ function report(
   ]);
 }
 
-/** @param url of the base station that is remembered @param state as it was given */
+/** @param url of the remembered base station @param state as it was given */
 export function stationLines(station: Connection['stationVerified'], url: string | undefined, state: string | undefined): string[] {
-  if (station !== null) return [`base station        ${station === 'pinned' ? 'pinned by its fingerprint' : 'proved by TLS'}`];
-  return url === undefined
-    ? []
-    : [`base station        ${url}, which this connect did not need: \`${doctor(url, state)}\` checks whether it is there`];
+  if (station !== null) return [`base station        ${station === 'pinned' ? 'pinned by its fingerprint' : 'authenticated by TLS'}`];
+  return url === undefined ? [] : [`base station        ${url}, which this connect did not need: \`${doctor(url, state)}\` checks it`];
 }
 
 function doctor(url: string, state: string | undefined): string {

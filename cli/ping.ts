@@ -1,4 +1,4 @@
-/** `svc ping`: how long a device takes to answer, over which path, until Ctrl-C. */
+/** `svc ping`: response time of a device, and the path, until Ctrl-C. */
 import { Argument, Command, Option } from 'commander';
 import { asSvcError } from '../protocol/errors/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
@@ -21,10 +21,10 @@ const ANSWER = 5_000;
 /** The command `svc ping`. */
 export function pingCommand(): Command {
   const command = new Command('ping')
-    .description('show how long a device takes to answer, over which path')
+    .description('measure the response time of a device, and show the path')
     .addArgument(new Argument('[device]', 'as --device'))
-    .addOption(new Option('--count <n>', 'end after so many; default: at Ctrl-C').argParser(number))
-    .addOption(new Option('--interval <seconds>', 'from one to the next').argParser(seconds).default(1_000, '1'));
+    .addOption(new Option('--count <n>', 'end after this number; default: at Ctrl-C').argParser(number))
+    .addOption(new Option('--interval <seconds>', 'time between two').argParser(seconds).default(1_000, '1'));
   command.addHelpText('after', '\nExit code 0 when the device answered at least once.');
   return withTarget(command).action((device: string | undefined, options: PingOptions) =>
     withConnection(oneDevice(device, options), (opened) => pingDevice(opened, options), { untilStopped: true }),
@@ -55,10 +55,10 @@ async function pingDevice({ connection, environment: { clock }, output, signal, 
   });
 }
 
-/** What `ping` works with. */
+/** Inputs of `ping`. */
 export interface PingFrame {
   readonly count?: number | undefined;
-  /** ms from one to the next. */
+  /** ms between two. */
   readonly interval: number;
   readonly device: string;
   readonly output: Output;
@@ -98,7 +98,7 @@ export async function ping({ count, interval, device, output, signal, ask, way, 
   if (times.count === 0) throw new CommandError(`${device} did not answer`);
 }
 
-/** Round trips of a run that may take days. */
+/** Statistics of round trips over a run that may take days. */
 class Times {
   count = 0;
   sum = 0;

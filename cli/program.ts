@@ -6,7 +6,7 @@ import { commands as device } from './bundles/device.ts';
 import { commands as station } from './bundles/station.ts';
 import { programOf } from './frame/run.ts';
 
-/** @param argv what will be parsed, without node and script */
+/** @param argv arguments to be parsed, without node and script */
 export function svc(argv: readonly string[]): Promise<Command> {
   return programOf({ ...station, ...device, ...client, ...dev }, argv);
 }

@@ -1,4 +1,4 @@
-/** `svc push`: where a user's push notifications go, which of them it gets, and a test. */
+/** `svc push`: where a user's push notifications go, which it gets, and a test. */
 import { Command } from 'commander';
 import type { TargetOptions } from './client/target.ts';
 import { CommandError, UsageError } from './frame/errors.ts';
@@ -15,9 +15,9 @@ export function pushCommand(): Command {
 }
 
 function set(): Command {
-  return pushSubcommand('set', 'say where the notifications go')
+  return pushSubcommand('set', 'set where the notifications go')
     .argument('<project>', 'project id at the provider')
-    .argument('<token>', 'registration token of the application that is to be notified')
+    .argument('<token>', 'registration token of the application to notify')
     .action((projectId: string, token: string, options: PushOptions) =>
       withIam(options, async (opened) => {
         const username = await userOf(opened, options);
@@ -28,8 +28,8 @@ function set(): Command {
 }
 
 function categories(): Command {
-  return pushSubcommand('categories', 'show what there is to be notified of, or choose it')
-    .argument('[category...]', 'in place of all chosen before')
+  return pushSubcommand('categories', 'show the notification categories, or choose some')
+    .argument('[category...]', 'replaces all chosen before')
     .option('--clear', 'be notified of nothing')
     .action(async (chosen: string[], options: PushOptions & { clear?: boolean }) => {
       if (options.clear === true && chosen.length > 0) throw new UsageError('give categories or --clear, not both');
@@ -53,23 +53,22 @@ async function show({ iam, output }: IamOpened, { user }: PushOptions): Promise<
 }
 
 function test(): Command {
-  return pushSubcommand('test', 'have the device send a test notification, and show what the provider answers').action(
-    (options: PushOptions) =>
-      withIam(options, async (opened) => {
-        const username = await userOf(opened, options);
-        const { statusCode, body } = await opened.iam.sendUserPushTest(username);
-        const taken = statusCode >= 200 && statusCode < 300;
-        opened.output.result({ username, statusCode, body }, [
-          `the provider answered ${statusCode}`,
-          ...(body === '' ? [] : body.split('\n')),
-        ]);
-        if (!taken) throw new CommandError(`the provider did not take the notification (HTTP ${statusCode})`);
-      }),
+  return pushSubcommand('test', "let the device send a test notification, and show the provider's answer").action((options: PushOptions) =>
+    withIam(options, async (opened) => {
+      const username = await userOf(opened, options);
+      const { statusCode, body } = await opened.iam.sendUserPushTest(username);
+      const taken = statusCode >= 200 && statusCode < 300;
+      opened.output.result({ username, statusCode, body }, [
+        `the provider answered ${statusCode}`,
+        ...(body === '' ? [] : body.split('\n')),
+      ]);
+      if (!taken) throw new CommandError(`the provider did not accept the notification (HTTP ${statusCode})`);
+    }),
   );
 }
 
 function pushSubcommand(name: string, description: string): Command {
-  return iamSubcommand(name, description).option('--user <name>', 'whose (default: the user this client is)');
+  return iamSubcommand(name, description).option('--user <name>', 'the user (default: that of this client)');
 }
 
 async function userOf({ iam }: IamOpened, { user }: PushOptions): Promise<string> {

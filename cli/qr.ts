@@ -1,8 +1,9 @@
 /**
- * QR codes in a terminal: two modules to a character cell, with the quiet zone that readers need (ISO/IEC 18004 §9.1: four modules).
+ * QR codes in a terminal: two modules per character cell, with the quiet zone that readers need (ISO/IEC 18004 §9.1:
+ * four modules).
  *
- * Readers want dark on light, and nobody knows the colours of a terminal: with `colours` they are set for the code. Without them light modules are
- * drawn as blocks, which is right on a dark background; most readers also take the other way round.
+ * Readers expect dark on light, and the colours of a terminal are unknown: `colours` sets them for the code. Without it
+ * light modules are drawn as blocks, which is right on a dark background; most readers also accept inverted codes.
  */
 import qrcode from 'qrcode-generator';
 
@@ -31,7 +32,7 @@ export function qrCode(text: string, { colours = false } = {}): string[] {
   return lines;
 }
 
-/** Rows of modules, true for dark. Error correction level L, 7 %: a screen has no dirt, and a code of few lines fits on it. */
+/** Rows of modules, true for dark. Error correction level L, 7 %: a screen has no dirt, and a small code fits on it. */
 function modules(text: string): boolean[][] {
   const code = qrcode(0, 'L');
   code.addData(text, 'Byte');

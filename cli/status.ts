@@ -1,6 +1,6 @@
 /**
- * `svc status`: what this client is and knows, from its state directory alone; it connects to nobody and makes nothing. With a device it
- * connects, and shows who this client is there, the path and the round trip.
+ * `svc status`: what this client is and knows, from its state directory alone; it does not connect and creates nothing.
+ * With a device it connects, and shows the user that this client is there, the path and the round trip.
  */
 import { Argument, Command } from 'commander';
 import { type Connection, IamUtil, SvcClient } from '../client/node.ts';
@@ -17,7 +17,7 @@ import { table } from './frame/table.ts';
 
 /** ms for one answer. */
 const ANSWER = 10_000;
-/** Options of a look at the state directory alone. */
+/** Options that only read the state directory. */
 const ALONE: readonly string[] = ['state', 'json'];
 
 /** The command `svc status`. */
@@ -31,7 +31,7 @@ export function statusCommand(): Command {
     const unused = self.options.find(
       (option) => self.getOptionValueSource(option.attributeName()) === 'cli' && !ALONE.includes(option.attributeName()),
     );
-    if (unused !== undefined) throw new UsageError(`${unused.long} counts only with a device: name one, or leave it out`);
+    if (unused !== undefined) throw new UsageError(`${unused.long} has effect only with a device: name one, or leave it out`);
     return overview(options);
   });
 }
@@ -78,7 +78,7 @@ function overWebSocket(connection: Connection): string {
   return connection.getType() === 'RELAY' && connection.paths().station?.over === 'websocket' ? ', over a WebSocket' : '';
 }
 
-/** Who this client is to the device. @param next what to do to become a user */
+/** The user that this client is to the device. @param next what to do to become a user */
 function userLine(standing: Standing, next: string): string {
   if (standing.kind === 'user') return userText(standing);
   return standing.kind === 'no-users' ? 'none: the device has no users' : `none yet: ${next}`;
@@ -101,7 +101,7 @@ async function overview(options: TargetOptions): Promise<void> {
     devices: devices.map(documentOf),
   };
   new Output(options.json === true).result(document, [
-    `client         ${client ?? 'no key yet: svc key create makes one'}`,
+    `client         ${client ?? 'no key yet: create one with svc key create'}`,
     `remembered in  ${directory}`,
     ...section(
       'base stations',

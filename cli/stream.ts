@@ -1,4 +1,7 @@
-/** `svc stream`: a file to a device, or from it, over a byte stream, checked by SHA-256. The device is one started with `svc device`. */
+/**
+ * `svc stream`: a file to a device, or from it, over a byte stream, checked by SHA-256. The device is one started with
+ * `svc device`.
+ */
 import { lstat, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { Command } from 'commander';
@@ -26,7 +29,7 @@ interface TransferCommandOptions extends TargetOptions {
 /** Standard input or output. */
 const STANDARD = '-';
 const RESUMES =
-  '\nWhat is interrupted is resumed by the same command, for 24 hours after a send. What has changed meanwhile is transferred as a whole.';
+  '\nThe same command resumes an interrupted transfer, for 24 hours after a send. A file that has changed meanwhile is transferred as a whole.';
 
 /** The command `svc stream`. */
 export function streamCommand(): Command {
@@ -34,14 +37,14 @@ export function streamCommand(): Command {
     .description('send a file to a device')
     .argument('<file>', 'file to send, - for standard input')
     .argument('[name]', 'its name on the device (default: that of the file)')
-    .option('--force', 'replace a file that the device has by that name')
+    .option('--force', 'replace a file of that name on the device')
     .addHelpText('after', RESUMES)
     .action(sendAction);
   const receive = new Command('receive')
     .description('fetch a file from a device')
     .argument('<name>', 'its name on the device')
-    .argument('[file]', 'where to put it, - for standard output (default: that name here)')
-    .option('--force', 'replace a file that is there')
+    .argument('[file]', 'local file, - for standard output (default: the same name)')
+    .option('--force', 'replace an existing file')
     .addHelpText('after', RESUMES)
     .action(receiveAction);
   const list = new Command('list').description('list the files that a device has').action(listAction);
@@ -76,7 +79,7 @@ async function sendAction(file: string, name: string | undefined, options: Trans
 async function sendStandardInput(name: string | undefined, options: TransferCommandOptions): Promise<void> {
   if (name === undefined) throw new UsageError('standard input has no name: say what to call it on the device, after -');
   const remote = checkedName(name);
-  if (secretsFromInput(options) > 0) throw new UsageError('standard input can be read once: give the file by it, and secrets by files');
+  if (secretsFromInput(options) > 0) throw new UsageError('standard input can be read once: give the file there, and secrets in files');
   const flow = standardInput();
   try {
     await withConnection(
@@ -87,7 +90,7 @@ async function sendStandardInput(name: string | undefined, options: TransferComm
           quiet: true,
           replace: options.force === true,
           transfer: (transfer) => uploadFlow(opened.connection, flow, remote, transfer),
-          left: ({ done }) => `${done === 0 ? 'nothing was' : `${amount(done)} were`} sent; nothing of standard input is kept`,
+          left: ({ done }) => `${done === 0 ? 'nothing was' : `${amount(done)} were`} sent; the device keeps nothing of standard input`,
           reword: (error) => rewordSend(error, remote),
         });
         opened.output.result({ ...result, seconds }, resultText(result, seconds));
@@ -104,7 +107,7 @@ function leftByDevice({ beginning, done }: Progressing): string {
   if (beginning?.total === undefined) return 'nothing was sent';
   const sent = `${amountOf(done, beginning.total)} were sent`;
   return beginning.resumable
-    ? `${sent}; the device keeps for 24 hours what arrived, and the same command resumes`
+    ? `${sent}; the device keeps its part for 24 hours, and the same command resumes`
     : `${sent}; a device of an earlier version keeps no part, so the same command starts over`;
 }
 
@@ -166,7 +169,7 @@ function existsHere(shown: string): string {
   return `${shown} exists already: give another name, or --force to replace it`;
 }
 
-/** What is in the part of a file. */
+/** The content of a partial file. */
 async function leftHere({ beginning }: Progressing, shown: string, local: string): Promise<string> {
   const size = await lstat(partOf(local)).then(
     (part) => part.size,

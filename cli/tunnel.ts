@@ -1,6 +1,6 @@
 /**
- * `svc tunnel`: local ports, or standard input and output, that lead to TCP and UDP services of a device. Without a service it lists what
- * the device offers.
+ * `svc tunnel`: local ports, or standard input and output, that lead to TCP and UDP services of a device. Without a
+ * service it lists what the device offers.
  */
 import { Command, Option } from 'commander';
 import { formatHostPort } from '../protocol/records/index.ts';
@@ -26,15 +26,15 @@ const LOOPBACK = '127.0.0.1';
 
 const NOTE = `
   svc tunnel                                      list the TCP services, with --udp the UDP services
-  svc tunnel web:8081 ssh:2222 --udp dns:5353     each service on a local port of its own; without one: a free port
+  svc tunnel web:8081 ssh:2222 --udp dns:5353     each service on its own local port; without a number: a free port
   ssh -o ProxyCommand='svc tunnel --stdio ssh -d home' user@home
 
 Every process that reaches a local port uses the service with the rights of this client: on 127.0.0.1, the default, that is every process of
-this machine. The ports stay open when the connection to the device is lost: it is made again, and TCP connections that come meanwhile wait
-10 s for it. Those that were open end.
+this machine. When the connection to the device is lost, it is reopened: the ports stay open, open TCP connections end, and new ones wait up
+to 10 s for it.
 
-It ends with 0 at Ctrl-C (130 before the ports are open); with 1 when the first connect fails, and later when the device has another key, or
-this client or a service is refused. With --stdio: 0 when both directions have ended, 1 when the service cannot be reached or the connection is lost.`;
+Exit code 0 at Ctrl-C (130 before the ports are open); 1 when the first connect fails, and later when the device has another key, or this
+client or a service is refused. With --stdio: 0 when both directions have ended, 1 when the service cannot be reached or the connection is lost.`;
 
 /** The command `svc tunnel`. */
 export function tunnelCommand(): Command {
@@ -42,7 +42,7 @@ export function tunnelCommand(): Command {
     .description('open local TCP and UDP ports to services of a device; without a service: list them')
     .argument('[services...]', 'service, or service:port with the local port')
     .addOption(
-      new Option('--udp [service]', 'a UDP service, or service:port; repeatable. Without one: the services that are given are UDP services')
+      new Option('--udp [service]', 'a UDP service, or service:port; repeatable. Without a value: all given services are UDP services')
         .argParser(collect((text) => text))
         .preset(''),
     )
@@ -50,7 +50,7 @@ export function tunnelCommand(): Command {
     .addOption(
       new Option(
         '--listen <address>',
-        'numeric address to listen on; beyond loopback everybody there may use the services (default: 127.0.0.1)',
+        'numeric address to listen on; beyond loopback every host that reaches it may use the services (default: 127.0.0.1)',
       ).argParser(address),
     )
     .option('--stdio', 'one TCP service over standard input and output, for the ProxyCommand of ssh')
@@ -81,7 +81,7 @@ function requireStdio(options: TunnelOptions, given: readonly string[]): void {
   if (localPort !== undefined || listen !== undefined || given[0]!.includes(':'))
     throw new UsageError('--stdio opens no local port: leave the port, --local-port and --listen out');
   if (json === true) throw new UsageError('--json has no effect with --stdio, where standard output carries the service: leave it out');
-  if (secretsFromInput(options) > 0) throw new UsageError('with --stdio standard input belongs to the service: give secrets by files');
+  if (secretsFromInput(options) > 0) throw new UsageError('with --stdio standard input belongs to the service: give secrets in files');
 }
 
 async function list({ connection, output }: Opened, kind: 'tcp' | 'udp'): Promise<void> {

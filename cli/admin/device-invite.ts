@@ -1,4 +1,7 @@
-/** `svc admin device invite …`: invitations, each of which lets one device join by itself. The join string is shown once. */
+/**
+ * `svc admin device invite …`: invitations, each of which lets one device join by itself. The join string is shown
+ * once.
+ */
 import { Command } from 'commander';
 import {
   InvitationLifetime,
@@ -16,7 +19,7 @@ import { table } from '../frame/table.ts';
 import { type HandedInvitation, handInvitation, JOIN_COMMAND, localUser } from './invitation.ts';
 import { type AdminOptions, administer, adminSubcommand } from './shared.ts';
 
-/** What `invite` says to the commands below it. */
+/** Options that `invite` shares with the commands below it. */
 const SHARED = ['data', 'json'];
 
 interface InviteOptions extends AdminOptions {
@@ -24,14 +27,16 @@ interface InviteOptions extends AdminOptions {
   expires?: number;
 }
 
-/** `svc admin device invite [product]`, `svc admin device invite list|revoke`; --data and --json are those of `invite`. */
+/**
+ * `svc admin device invite [product]`, `svc admin device invite list|revoke`; --data and --json are those of `invite`.
+ */
 export function adminDeviceInvite(): Command {
   const { MIN, MAX } = InvitationLifetime;
   return adminSubcommand('invite', 'let one device join by itself: prints the join string for it, once')
-    .argument('[product]', 'product id, made when it is missing; not needed while there is only one', id)
-    .option('--device-id <id>', 'the device id it gets; chosen by the device or made up without it', id)
-    .option('--expires <time>', 'how long it counts, 1m to 30d (default: 24h)', duration(MIN, MAX, 'a time from 1m to 30d'))
-    .option('--org <id>', 'organization of a product that is made; not needed while there is only one', id)
+    .argument('[product]', 'product id, created if missing; not needed while there is only one', id)
+    .option('--device-id <id>', 'its device id; by default chosen by the device or generated', id)
+    .option('--expires <time>', 'how long it is valid, 1m to 30d (default: 24h)', duration(MIN, MAX, 'a time from 1m to 30d'))
+    .option('--org <id>', 'organization of a new product; not needed while there is only one', id)
     .action(invite)
     .addCommand(list())
     .addCommand(revoke());
@@ -54,7 +59,7 @@ async function invite(productId: string | undefined, { deviceId, expires: lifeti
 function notesOf({ invitationId, productId, deviceId, expires, productMade }: HandedInvitation): string[] {
   const device = deviceId === null ? `for one device of ${productId}` : `for device ${deviceId} of ${productId}`;
   return [
-    ...(productMade ? [`product ${productId} was missing and has been made`] : []),
+    ...(productMade ? [`product ${productId} was missing and has been created`] : []),
     `${device}, until ${minuteOf(expires)} (invitation ${invitationId}); the first device that shows it uses it up`,
     `on the board run  ${JOIN_COMMAND}  and paste it`,
   ];
@@ -74,8 +79,8 @@ function list(): Command {
 
 function revoke(): Command {
   return new Command('revoke')
-    .description('take an open invitation back')
-    .argument('<id>', 'first digits of its id, 6 or more, as the list shows it')
+    .description('revoke an open invitation')
+    .argument('<id>', 'its id as listed, or the first 6 or more digits of it')
     .action((invitationId: string, _options: unknown, command: Command) =>
       administer(sharedOptions(command, SHARED), async (administration, output) => {
         const revoked = await revokeInvitation(administration, invitationId);

@@ -1,8 +1,9 @@
 /**
- * `svc admin`: what a base station knows, kept in its data directory. Works while the base station runs: changes count from the next
- * attach or connect.
+ * `svc admin`: the records of a base station, in its data directory. Works while the base station runs: changes take
+ * effect at the next attach or connect.
  *
- * Each kind of record has its file, `shared.ts` holds what they share; this one puts them under one command.
+ * Each kind of record has its own file; `shared.ts` holds their common parts, and this file puts them under one
+ * command.
  */
 import { Command } from 'commander';
 import { adminApiKey } from './apikey.ts';

@@ -1,11 +1,11 @@
-/** An invitation in the hand of an operator: its join string, and what to run on the board. */
+/** An invitation as shown to an operator: its join string, and the command to run on the board. */
 import { userInfo } from 'node:os';
 import { encodeJoinString } from '../../protocol/records/index.ts';
 import { type Administration, inviteDevice, type LastStart, type NewInvitationRequest } from '../../server/administration/index.ts';
 import { nodeEnvironment, stderrLog } from '../../transport/node/index.ts';
 import { joinAddress } from './join-address.ts';
 
-/** What a board runs; it asks for the string, which is not for the arguments of a process. */
+/** The command for the board. It asks for the string, which must not be in the arguments of a process. */
 export const JOIN_COMMAND = 'svc device --join -';
 
 /** An invitation with its string. */
@@ -21,7 +21,7 @@ export interface HandedInvitation {
   readonly command: string;
 }
 
-/** Makes one. @throws as `inviteDevice` */
+/** Creates an invitation. @throws as `inviteDevice` */
 export async function handInvitation(
   administration: Administration,
   start: LastStart,
@@ -43,7 +43,7 @@ export async function handInvitation(
   return { invitation: handed, addressNote: address.note };
 }
 
-/** Who makes it, for the list. */
+/** Creator of an invitation, for the list. */
 export function localUser(): string {
   try {
     return userInfo().username;

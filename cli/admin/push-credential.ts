@@ -1,4 +1,7 @@
-/** `svc admin push-credential …`: service accounts of the push provider, one for each project of an organization. The private key is kept sealed. */
+/**
+ * `svc admin push-credential …`: service accounts of the push provider, one per project of an organization. The private
+ * key is stored sealed.
+ */
 import { Command } from 'commander';
 import {
   addPushCredential,
@@ -30,7 +33,7 @@ function add(): Command {
     "add a service account of the push provider; devices of the organization may then push to the account's project",
   )
     .argument('<file>', "the service account's JSON file, - for standard input")
-    .option('--base-url <url>', "where the provider's HTTP v1 interface is", argument(checkProviderUrl), PROVIDER_URL)
+    .option('--base-url <url>', "base URL of the provider's HTTP v1 interface", argument(checkProviderUrl), PROVIDER_URL)
     .option('--org <id>', 'its organization; not needed while there is only one', id)
     .action((file: string, options: AdminOptions & { baseUrl: string }) =>
       administer(options, async (administration, output) => {
@@ -61,7 +64,7 @@ function list(): Command {
 }
 
 function remove(): Command {
-  return adminSubcommand('remove', 'remove a push credential; counts from the next notification')
+  return adminSubcommand('remove', 'remove a push credential; takes effect at the next notification')
     .argument('<project>', 'project id at the provider')
     .option('--org <id>', 'its organization; not needed while there is only one', id)
     .action((projectId: string, options: AdminOptions) =>
@@ -72,11 +75,11 @@ function remove(): Command {
     );
 }
 
-/** @throws CommandError for what is no JSON */
+/** @throws CommandError for text that is not JSON */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new CommandError('standard input holds no JSON');
+    throw new CommandError('standard input is not JSON');
   }
 }

@@ -1,7 +1,4 @@
-/**
- * What `svc admin` makes of a refusal of the administration: its own kind of error, with what to do about it on the
- * command line.
- */
+/** Turns refusals of the administration into errors of `svc admin`, with a remedy on the command line. */
 import { InvalidArgumentError } from 'commander';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { AdministrationError, type Refusal } from '../../server/administration/index.ts';
@@ -11,7 +8,7 @@ import { commandLine } from '../frame/shell-word.ts';
 /**
  * Runs part of a command.
  * @param data ` --data …` of the commands that a message names, see `dataOption`
- * @throws UsageError, CommandError or LocalError in the place of an AdministrationError, with one line that says what to do
+ * @throws UsageError, CommandError or LocalError instead of an AdministrationError, with the remedy in one line
  */
 export async function refusing<T>(run: () => T | Promise<T>, data = ''): Promise<T> {
   try {
@@ -21,7 +18,7 @@ export async function refusing<T>(run: () => T | Promise<T>, data = ''): Promise
   }
 }
 
-/** A rule of the administration as a parser of an argument: what it refuses is wrong use. */
+/** Makes a parser of an argument from a rule of the administration: a refused value is wrong use. */
 export function argument<T>(rule: (text: string) => T): (text: string) => T {
   return (text) => {
     try {
@@ -53,7 +50,7 @@ function commandError({ code, message, refusal }: AdministrationError, data: str
     case 'has-key':
       return new CommandError(`${message}: choose another id, or ${removal(refusal, data)}`);
     case 'used':
-      return new CommandError(`${message}; ${removal(refusal, data)} takes it away`);
+      return new CommandError(`${message}; ${removal(refusal, data)} removes it`);
     case 'too-many':
       return new CommandError(`${message}: revoke some, see svc admin device invite list${data}`);
   }
@@ -63,7 +60,7 @@ function removal({ productId, deviceId }: { readonly productId: string; readonly
   return commandLine('svc admin device remove', [productId, deviceId], data);
 }
 
-/** The command that shows which records there are. */
+/** The command that lists these records. */
 function listOf({ record, id }: Extract<Refusal, { kind: 'not-found' }>): string {
   switch (record) {
     case 'organization':

@@ -1,4 +1,4 @@
-/** What all `svc admin` commands share: their common options, the store they open, and how lists are printed. */
+/** Common parts of all `svc admin` commands: their options, the store they open, and how lists are printed. */
 import { Command } from 'commander';
 import { type Administration, checkName, hasStore, openSealer, openStore } from '../../server/administration/index.ts';
 import { nodeCrypto } from '../../transport/node/index.ts';
@@ -17,7 +17,10 @@ export interface AdminOptions {
   org?: string;
 }
 
-/** A command with --data and --json. Only `add` makes the data of a base station that was never started; the others would hide a misspelt directory. */
+/**
+ * A command with --data and --json. Only `add` creates the data of a base station that was never started; other
+ * commands would hide a misspelt directory.
+ */
 export function adminSubcommand(name: string, description: string): Command {
   return new Command(name)
     .description(description)
@@ -25,11 +28,11 @@ export function adminSubcommand(name: string, description: string): Command {
     .option('--json', 'print JSON')
     .hook('preAction', (command) => {
       const { data } = command.opts<AdminOptions>();
-      if (name !== 'add' && !hasStore(data)) throw new CommandError(`${data} holds no data of a base station: ${ABSENT}`);
+      if (name !== 'add' && !hasStore(data)) throw new CommandError(`${data} has no data of a base station: ${ABSENT}`);
     });
 }
 
-/** Opens the store, runs, closes it whatever happens. A refusal comes out as an error of the command. */
+/** Opens the store, runs, and always closes it. A refusal becomes an error of the command. */
 export async function administer(
   options: AdminOptions,
   run: (administration: Administration, output: Output) => Promise<void>,
@@ -48,7 +51,7 @@ export async function administer(
   }
 }
 
-/** Prints records: JSON as one array, else a table. @param none where there are no records */
+/** Prints records: JSON as one array, else a table. @param none text where there are no records */
 export function printTable<Item>(
   output: Output,
   items: readonly Item[],

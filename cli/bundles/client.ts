@@ -1,4 +1,4 @@
-/** Commands of a client. Only the one that is asked for is run through; its row in `commands.ts` leads here. */
+/** Commands of a client. Only the requested one is evaluated; its row in `commands.ts` leads here. */
 import type { Loaders } from '../frame/run.ts';
 
 export const commands: Loaders = {

@@ -1,4 +1,4 @@
-/** The example device, apart from all others for its memory. */
+/** The example device, in its own bundle to save memory. */
 import type { Loaders } from '../frame/run.ts';
 
 export const commands: Loaders = {

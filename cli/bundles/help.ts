@@ -1,4 +1,4 @@
-/** What needs no command: the help of `svc` itself, and its mistakes. */
+/** Everything without a command: the help of `svc` itself, and its usage errors. */
 import type { Loaders } from '../frame/run.ts';
 
 export const commands: Loaders = {};

@@ -1,4 +1,4 @@
-/** What a connect that failed comes down to for a person, where the error alone does not say it, and what to do. */
+/** Explains a failed connect to a person, and what to do, where the error alone does not. */
 import { type ErrorCode, NoChannelsError, SvcError } from '../../client/node.ts';
 import { formatHostPort } from '../../protocol/records/index.ts';
 import { CommandError, describe } from '../frame/errors.ts';
@@ -6,17 +6,17 @@ import type { Known } from './known.ts';
 import type { TargetStation } from './station.ts';
 import { nameOf, type Target } from './target.ts';
 
-/** What comes of asking by https where there is none: a base station without a certificate answers it on its own host alone. */
+/** Errors of an https request to a base station without a certificate, which serves plain http on its own host only. */
 const NO_TLS: readonly string[] = ['BAD_RESPONSE', 'CONNECTION_REFUSED', 'TIMEOUT'];
 
 type FailedTarget = Target & { readonly near: boolean };
 
 /** Nothing answers at the address of a base station. */
 const UNREACHED: readonly ErrorCode[] = ['TIMEOUT', 'CONNECTION_REFUSED', 'DNS', 'BAD_RESPONSE'];
-/** A base station that does not know what a pairing string says of it. */
+/** The base station does not recognize what a pairing string says. */
 const FOREIGN: readonly ErrorCode[] = ['FINGERPRINT_MISMATCH', 'TOKEN_REJECTED', 'UNKNOWN_PRODUCT_ID', 'UNKNOWN_DEVICE_ID'];
 
-/** The error of a connect with its remedy, or as it is. */
+/** Returns the error of a connect with its remedy, or unchanged. */
 export function explained(error: unknown, target: FailedTarget, known: Known): unknown {
   if (error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH') return changedKey(target, known);
   if (isAbsent(error, target)) return absent(target);
@@ -25,61 +25,61 @@ export function explained(error: unknown, target: FailedTarget, known: Known): u
   return remedies.length === 0 ? error : new CommandError([describe(error), ...remedies].join('; '));
 }
 
-/** What was tried that nobody typed now, and how to state something else. */
+/** What was tried without being typed now, and how to state something else. */
 function elsewhere(error: NoChannelsError, { server, serverFrom, addresses, pairing }: FailedTarget): string[] {
   const { remoteChannelErrorCode: remote, directCandidatesChannelErrorCode: direct } = error;
   const remedies: string[] = [];
-  const source = serverFrom === 'state' ? 'the address that is remembered' : 'the address in the pairing string';
+  const source = serverFrom === 'state' ? 'the remembered address' : 'the address in the pairing string';
   if (server !== undefined && serverFrom !== 'option' && UNREACHED.includes(remote)) {
-    // What is remembered of the key belongs to the address; a pairing string brings it along.
+    // A remembered key belongs to its address; a pairing string brings its own.
     const options = serverFrom === 'state' && server.fingerprint !== null ? '--server and --server-fingerprint' : '--server';
-    remedies.push(`the base station was tried at ${server.url}, ${source}: if it is reached at another one, state that with ${options}`);
+    remedies.push(`the base station was tried at ${server.url}, ${source}: if its address is another, give it with ${options}`);
   }
   if (pairing && FOREIGN.includes(remote))
-    remedies.push('the pairing string is an old one, or of another base station or device: ask for a new one');
+    remedies.push('the pairing string is outdated, or of another base station or device: ask for a new one');
   if (pairing && addresses.length > 0 && direct !== 'OK' && direct !== 'NONE')
     remedies.push(
-      `the device was tried at ${addresses.map(formatHostPort).join(' and ')}: if it is reached at another address, state that with --address`,
+      `the device was tried at ${addresses.map(formatHostPort).join(' and ')}: if its address is another, give it with --address`,
     );
   return remedies;
 }
 
-/** Nothing but the local network was tried, and the device did not answer there. */
+/** Only the local network was tried, and the device did not answer there. */
 function isAbsent(error: unknown, { server, addresses, near }: FailedTarget): boolean {
   const alone = addresses.length === 0 && (near || server === undefined);
   return alone && error instanceof NoChannelsError && error.localChannelErrorCode === 'NOT_FOUND';
 }
 
 function absent(target: FailedTarget): CommandError {
-  const elsewhere = target.near ? 'this is possible there only' : 'from elsewhere give the base station with --server';
+  const elsewhere = target.near ? 'this works only there' : 'from another network, give the base station with --server';
   return new CommandError(
-    `${nameOf(target)} does not answer on the local network (NOT_FOUND): svc discover lists what is announced there; where it is not announced give its address with --address; ${elsewhere}`,
+    `${nameOf(target)} does not answer on the local network (NOT_FOUND): svc discover lists the devices there; give the address of another one with --address; ${elsewhere}`,
   );
 }
 
-/** The base station was never reached, and what was tried to prove it is TLS. */
+/** The base station was never reached, and was to be authenticated by TLS. */
 function isUnproved(error: unknown, server: TargetStation | undefined, known: Known): server is TargetStation {
   if (!(error instanceof NoChannelsError) || server === undefined || server.fingerprint !== null) return false;
   return known.tlsStation(server.url) === undefined && NO_TLS.includes(error.remoteChannelErrorCode);
 }
 
-/** The error of a look at a base station alone, with its remedy, or as it is. */
+/** Returns the error of a check of a base station alone with its remedy, or unchanged. */
 export function explainedStation(error: SvcError, station: TargetStation, known: Known): unknown {
   const isNew = station.fingerprint === null && known.tlsStation(station.url) === undefined;
   return isNew && NO_TLS.includes(error.code) ? new CommandError(`${describe(error)}; ${howToProve(station)}`) : error;
 }
 
 function howToProve({ url }: TargetStation): string {
-  return `${url} is not known by a fingerprint: where TLS cannot prove it, give --server-fingerprint, which svc basestation prints at its start`;
+  return `${url} has no known fingerprint: if it has no TLS certificate, give --server-fingerprint, as svc basestation prints it`;
 }
 
 function changedKey(target: FailedTarget, known: Known): CommandError {
   const { pin } = target;
   if (!known.devices.some(({ Fingerprint }) => Fingerprint === pin))
     return new CommandError(
-      `${nameOf(target)} does not have the fingerprint that was given (${pin}): compare it with the one that svc device prints. Somebody may be in between`,
+      `${nameOf(target)} does not have the given fingerprint (${pin}): compare it with the one that svc device prints. An attacker may be in between`,
     );
   return new CommandError(
-    `${nameOf(target)} does not have the key it is known by (${pin}): connection refused. Somebody may be in between; if the device was set up again, pair it again with svc pair --replace`,
+    `${nameOf(target)} does not have its known key (${pin}): connection refused. An attacker may be in between; if the device was set up again, use svc pair --replace`,
   );
 }

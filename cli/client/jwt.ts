@@ -1,6 +1,7 @@
 /**
- * Where a client command gets a token of an issuer from. A token lets its holder connect, and arguments are seen by everybody who may list
- * the processes of this machine: so a file or standard input is the way, and an argument is warned of.
+ * Source of an issuer's token for a client command. A token lets its holder connect, and every user who may list the
+ * processes of this machine sees arguments: so a token comes from a file or standard input, and one in the arguments
+ * causes a warning.
  */
 import type { ConnectionOptions } from '../../client/node.ts';
 import { UsageError } from '../frame/errors.ts';
@@ -12,12 +13,12 @@ export interface JwtOptions {
   jwtFile?: string;
 }
 
-/** A file is read for each connect: who renews its token there need not start the command again. */
+/** A file is read for each connect, so that a renewed token needs no restart of the command. */
 export async function givenJwt({ jwt, jwtFile }: JwtOptions, output: Output): Promise<ConnectionOptions['ServerJwtToken']> {
   if (jwt !== undefined && jwtFile !== undefined) throw new UsageError('--jwt and --jwt-file exclude each other');
   if (jwt === '-' || jwtFile === '-') return fromSource('-', output);
   if (jwtFile !== undefined) {
-    // What is wrong with it is said before anything is connected.
+    // Reports an invalid token before anything is connected.
     await fromSource(jwtFile, output);
     return () => fromSource(jwtFile, output);
   }

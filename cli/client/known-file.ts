@@ -1,6 +1,7 @@
 /**
- * The file known.json: the devices and base stations that a client knows, with the fingerprints of their keys, as ssh keeps known_hosts. What changes it is a
- * function of the file, so that it can be done once more on what another process has written meanwhile.
+ * The file known.json: the devices and base stations that a client knows, with the fingerprints of their keys, like
+ * known_hosts of ssh. A change is a function of the file, so that it can be applied again to what another process has
+ * written meanwhile.
  */
 import { join } from 'node:path';
 import { areCertificates, isFingerprint } from '../../protocol/identity/index.ts';
@@ -8,7 +9,7 @@ import { readJson } from '../../transport/node/index.ts';
 import { keptServerUrl } from '../../transport/station/index.ts';
 import { CommandError } from '../frame/errors.ts';
 
-/** A device of known.json. Names of the keys as they stand there. */
+/** A device in known.json, with the member names of the file. */
 export interface KnownDevice {
   ProductId: string;
   DeviceId: string;
@@ -18,11 +19,11 @@ export interface KnownDevice {
   Name?: string;
   ServerConnectToken?: string;
   ServerUrl?: string;
-  /** The WebSocket to that base station, where it was given. */
+  /** The WebSocket to that base station, where one was given. */
   ServerWebSocketUrl?: string;
   /** host:port where it was reached directly. */
   Address?: string;
-  /** The user that this client was when it last asked. */
+  /** The user that this client was at the latest check. */
   User?: string;
 }
 
@@ -31,16 +32,19 @@ export interface KnownFile {
   Devices: KnownDevice[];
   /** Fingerprint of a base station by its URL. */
   Stations: Record<string, string>;
-  /** URLs of base stations that have never been reached: nothing has shown that their fingerprint is right. */
+  /** URLs of base stations that were never reached: nothing has confirmed their fingerprints. */
   UnseenStations?: string[];
-  /** Base stations that TLS proves, by their URL: the roots of their certificates as PEM, or an empty text for those of Node. */
+  /**
+   * Base stations authenticated by TLS, by URL: the roots of their certificates as PEM, or an empty text for those of
+   * Node.
+   */
   TlsStations?: Record<string, string>;
 }
 
-/** Something that becomes known, or is forgotten. */
+/** An addition to the file, or a removal from it. */
 export type KnownChange = (file: KnownFile) => void;
 
-/** An empty one where there is none. @throws CommandError when it cannot be read or is damaged */
+/** Returns an empty file where there is none. @throws CommandError when it cannot be read or is damaged */
 export async function readKnownFile(directory: string): Promise<KnownFile> {
   const path = knownPath(directory);
   const content = await readJson(path);
@@ -53,12 +57,12 @@ export function knownPath(directory: string): string {
   return join(directory, 'known.json');
 }
 
-/** `product.device`, how a device without a name is called. */
+/** `product.device`, the name of a device without one. */
 export function idOf({ ProductId, DeviceId }: { ProductId: string; DeviceId: string }): string {
   return `${ProductId}.${DeviceId}`;
 }
 
-/** Adds the device, or merges what is new about it; a WebSocket leads to one base station, and goes with its URL. */
+/** Adds the device, or merges its new values. A WebSocket belongs to one base station, and is dropped with its URL. */
 export function rememberDevice(device: KnownDevice): KnownChange {
   return (file) => {
     const index = file.Devices.findIndex((known) => idOf(known) === idOf(device));
@@ -73,7 +77,7 @@ export function forgetDevice(device: KnownDevice): KnownChange {
   };
 }
 
-/** @param seen the base station has just shown that it has this fingerprint */
+/** @param seen the base station has just proved this fingerprint */
 export function rememberStation(url: string, fingerprint: string, seen: boolean): KnownChange {
   return (file) => {
     const wasSeen = hasSeenStation(file, url) && stationFingerprint(file, url) === fingerprint;
@@ -96,7 +100,7 @@ export function stationFingerprint({ Stations }: KnownFile, url: string): string
   return Object.hasOwn(Stations, url) ? Stations[url] : undefined;
 }
 
-/** Whether the base station has shown that it has the fingerprint that is known of it. */
+/** Whether the base station has proved its known fingerprint. */
 export function hasSeenStation(file: KnownFile, url: string): boolean {
   return stationFingerprint(file, url) !== undefined && !(file.UnseenStations ?? []).includes(url);
 }
@@ -108,12 +112,15 @@ function noteUnseen(file: KnownFile, url: string, isUnseen: boolean): void {
   else delete file.UnseenStations;
 }
 
-/** What stays of a device that is remembered again: no token for one base station goes to another one, unless it is given again. */
+/**
+ * Values kept when a device is remembered again: a token for one base station never goes to another one, unless it is
+ * given again.
+ */
 function kept({ ServerWebSocketUrl, ServerConnectToken, ...rest }: KnownDevice, { ServerUrl }: KnownDevice): KnownDevice {
-  const moves = ServerUrl !== undefined && rest.ServerUrl !== undefined && ServerUrl !== rest.ServerUrl;
+  const isElsewhere = ServerUrl !== undefined && rest.ServerUrl !== undefined && ServerUrl !== rest.ServerUrl;
   return {
     ...rest,
-    ...(!moves && ServerConnectToken !== undefined && { ServerConnectToken }),
+    ...(!isElsewhere && ServerConnectToken !== undefined && { ServerConnectToken }),
     ...(ServerUrl === undefined && ServerWebSocketUrl !== undefined && { ServerWebSocketUrl }),
   };
 }

@@ -1,8 +1,9 @@
 /**
- * What the `svc` client remembers, in one directory: its private key (key.pem) and the devices and base stations it knows (`known-file.ts`).
+ * The state of the `svc` client in one directory: its private key (key.pem) and the devices and base stations it knows
+ * (`known-file.ts`).
  *
- * A fingerprint that is known is never replaced silently: `resolveTarget` refuses a different one. Files are replaced as a whole; what two processes remember at
- * the same time both stays.
+ * A known fingerprint is never replaced silently: `resolveTarget` refuses a different one. Files are replaced as a
+ * whole; when two processes write at the same time, both changes are kept.
  */
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -28,11 +29,11 @@ import {
 
 export { idOf, type KnownDevice } from './known-file.ts';
 
-/** Attempts to have known.json for itself, and ms between two. Who has it writes it, and no more. */
+/** Attempts to lock known.json, and ms between two. The holder of the lock only writes the file. */
 const ATTEMPTS = 250;
 const PAUSE = 20;
 
-/** The directory of --state: the one given, else below XDG_STATE_HOME, else ~/.local/state. */
+/** Returns the directory of --state: the given one, else below XDG_STATE_HOME, else ~/.local/state. */
 export function stateDirectory(given: string | undefined, environment: NodeJS.ProcessEnv = process.env): string {
   if (given !== undefined) return resolve(given);
   const base = environment.XDG_STATE_HOME;
@@ -52,7 +53,8 @@ export class Known {
   }
 
   /**
-   * Reads the directory; it is made when something is kept in it: one that is mistyped leaves nothing behind.
+   * Reads the directory. It is created only when something is stored in it, so that a mistyped one leaves nothing
+   * behind.
    * @throws with one line when it cannot be read or is damaged
    */
   static async open(directory: string): Promise<Known> {
@@ -63,7 +65,7 @@ export class Known {
     return this.#file.Devices;
   }
 
-  /** By name, else by `product.device`. @throws UsageError where an earlier version gave several that name */
+  /** By name, else by `product.device`. @throws UsageError where an earlier version gave several devices that name */
   byName(name: string): KnownDevice | undefined {
     const [first, ...others] = this.devices.filter((device) => device.Name === name);
     if (first !== undefined && others.length > 0)
@@ -71,11 +73,11 @@ export class Known {
     return first ?? this.devices.find((device) => idOf(device) === name);
   }
 
-  /** @param id `product.device` of the device that is to be called so @throws UsageError when another one is */
+  /** @param id `product.device` of the device to be named @throws UsageError when another device has the name */
   checkName(name: string, id: string): void {
     const other = this.devices.find((device) => device.Name === name && idOf(device) !== id);
     if (other !== undefined)
-      throw new UsageError(`--name ${name}: ${idOf(other)} is called so; choose another name, or svc forget ${name}`);
+      throw new UsageError(`--name ${name}: ${idOf(other)} has this name; choose another name, or svc forget ${name}`);
   }
 
   byId(productId: string, deviceId: string): KnownDevice | undefined {
@@ -90,7 +92,10 @@ export class Known {
     return stationFingerprint(this.#file, url);
   }
 
-  /** The PEM of the roots by which TLS proves a base station, empty for those of Node; undefined for one that is pinned or not known. */
+  /**
+   * PEM of the roots by which TLS authenticates a base station, empty for those of Node; undefined for one that is
+   * pinned or unknown.
+   */
   tlsStation(url: string): string | undefined {
     const { TlsStations = {} } = this.#file;
     return Object.hasOwn(TlsStations, url) ? TlsStations[url] : undefined;
@@ -102,7 +107,7 @@ export class Known {
     return [...pinned, ...Object.keys(this.#file.TlsStations ?? {}).map((url) => ({ url, verified: 'tls' as const }))];
   }
 
-  /** Adds the device, or merges what is new about it. Nothing is written before `save`. */
+  /** Adds the device, or merges its new values. Nothing is written before `save`. */
   remember(device: KnownDevice): void {
     this.#change(rememberDevice(device));
   }
@@ -111,17 +116,20 @@ export class Known {
     this.#change(forgetDevice(device));
   }
 
-  /** Whether the base station has shown that it has the fingerprint that is known of it. */
+  /** Whether the base station has proved its known fingerprint. */
   hasSeenStation(url: string): boolean {
     return hasSeenStation(this.#file, url);
   }
 
-  /** @param seen the base station has just shown that it has this fingerprint; else a person has said so, and another fingerprint may take its place */
+  /**
+   * @param seen the base station has just proved this fingerprint; otherwise a person stated it, and another may
+   *   replace it
+   */
   rememberStation(url: string, fingerprint: string, seen: boolean): void {
     this.#change(rememberStation(url, fingerprint, seen));
   }
 
-  /** A fingerprint that was known of it counts no longer. @param roots PEM, or an empty text for those of Node */
+  /** Replaces a known fingerprint of the station. @param roots PEM, or an empty text for those of Node */
   rememberTlsStation(url: string, roots: string): void {
     this.#change(rememberTlsStation(url, roots));
   }
@@ -131,12 +139,18 @@ export class Known {
     this.#changes.push(change);
   }
 
-  /** Writes what changed, if anything did, to what the file holds now. @throws CommandError when another process does not let go of it */
+  /**
+   * Applies changes, if any, to the current content of the file.
+   * @throws CommandError when another process keeps the lock
+   */
   async save(): Promise<void> {
     if (JSON.stringify(this.#file) !== this.#saved) await this.requireRoom();
   }
 
-  /** Writes the file, changed or not: what cannot be kept is better known before it is asked for. @throws as `save` */
+  /**
+   * Writes the file, changed or not, to find out whether it can be written before an invitation is used.
+   * @throws as `save`
+   */
   async requireRoom(): Promise<void> {
     await prepareDirectory(this.directory);
     const path = knownPath(this.directory);
@@ -153,7 +167,7 @@ export class Known {
     this.#changes = [];
   }
 
-  /** The client's private key, PEM; made at first use. */
+  /** The client's private key, PEM; created at first use. */
   async privateKey(client: SvcClient): Promise<string> {
     const existing = await this.existingPrivateKey();
     if (existing !== undefined) return existing;
@@ -172,7 +186,7 @@ async function lockFile(path: string): Promise<FileLock> {
   for (let attempt = 1; ; attempt++) {
     const lock = await FileLock.take(path);
     if (typeof lock !== 'number') return lock;
-    if (attempt === ATTEMPTS) throw new CommandError(`${path} is held by process ${lock}: remove it if that process is no svc`);
+    if (attempt === ATTEMPTS) throw new CommandError(`${path} is held by process ${lock}: remove it if that process is not svc`);
     await new Promise((done) => setTimeout(done, PAUSE));
   }
 }
@@ -189,7 +203,7 @@ export function documentOf({
   return { name: Name, productId: ProductId, deviceId: DeviceId, fingerprint: Fingerprint, server: ServerUrl, address: Address };
 }
 
-/** A name to remember a device by can be told from ids and pairing strings. @throws UsageError */
+/** Checks a name for a device: it must differ from ids and pairing strings. @throws UsageError */
 export function checkName(name: string): void {
   if (!/^[^=,\s.]{1,64}$/.test(name)) throw new UsageError('a name has 1 to 64 characters and none of "=", ",", "." or space');
 }

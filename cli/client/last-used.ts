@@ -1,20 +1,24 @@
 /**
- * On which day each device was last connected to (used.json), apart from what the client knows: it changes often, and what is lost of it is no loss. It never
- * fails a command.
+ * The day of the latest connection to each device (used.json), apart from what the client knows: it changes often, and
+ * its loss does no harm. It never fails a command.
  */
 import { join } from 'node:path';
 import { prepareDirectory, readJson, replaceJson } from '../../transport/node/index.ts';
 
 const FILE = 'used.json';
 
-/** Days (YYYY-MM-DD, UTC) by `product.device`; empty where there is no such file, or none that can be read. */
+/** Days (YYYY-MM-DD, UTC) by `product.device`; empty where the file is missing or damaged. */
 export async function lastUsed(directory: string): Promise<Readonly<Record<string, string>>> {
   const content: unknown = await readJson(join(directory, FILE)).catch(() => undefined);
   if (typeof content !== 'object' || content === null || Array.isArray(content)) return {};
   return Object.fromEntries(Object.entries(content).filter(([, day]) => /^\d{4}-\d\d-\d\d$/.test(String(day))));
 }
 
-/** Notes that the device was connected to. @param ids `product.device` of all known devices: others are forgotten @param now Unix ms */
+/**
+ * Records a connection to the device.
+ * @param ids `product.device` of all known devices: others are forgotten
+ * @param now Unix ms
+ */
 export async function noteUse(directory: string, device: string, ids: readonly string[], now: number): Promise<void> {
   const days = await lastUsed(directory);
   const day = new Date(now).toISOString().slice(0, 10);
@@ -24,6 +28,6 @@ export async function noteUse(directory: string, device: string, ids: readonly s
     await prepareDirectory(directory);
     await replaceJson(join(directory, FILE), Object.fromEntries(kept));
   } catch {
-    // A directory that takes no writes.
+    // The directory is not writable.
   }
 }

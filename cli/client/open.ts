@@ -1,10 +1,13 @@
 /**
- * Opens the connection of a client command: resolves the target, connects, checks the device's key and remembers what is now known.
+ * Opens the connection of a client command: resolves the target, connects, checks the device's key and remembers what
+ * is now known.
  *
- * All ways that are known are tried at once: the local network, where the device is looked for by its ids, an address, the base station.
+ * All known channels are tried at once: the local network, where the device is searched for by its ids, an address, the
+ * base station.
  *
- * At first contact a key that nobody vouched for is shown and asked about on a terminal; elsewhere --fingerprint (or a pairing string with
- * one) is needed, or a password that the device proves to know, and nothing is sent to the device without it. A changed key ends the command.
+ * At first contact a key that nothing vouches for is shown on a terminal for confirmation. Elsewhere the command needs
+ * --fingerprint, or a pairing string with one, or a password that the device proves to know, and sends nothing to the
+ * device before. A changed key ends the command.
  */
 import { type Connection, type ConnectionEvent, type ConnectionOptions, type Environment, SvcClient } from '../../client/node.ts';
 import { formatHostPort } from '../../protocol/records/index.ts';
@@ -27,15 +30,18 @@ type Target = ResolvedTarget & { readonly jwt: ConnectionOptions['ServerJwtToken
 
 /** ms for the search on the local network. */
 const SEARCH = 2_000;
-/** ms for one dial, and the most of the whole time that it may take. */
+/** ms for one dial, and the largest share of the whole time that it may take. */
 const DIAL = 10_000;
 const DIAL_SHARE = 0.8;
 
-/** Of a brief command. A message has 64 KiB at most, and memory of 32 MiB, the default, is as much as makes V8 mark its whole heap at once. */
+/**
+ * Core memory of a brief command. A message has at most 64 KiB, and the default of 32 MiB is enough to make V8 mark its
+ * whole heap at once.
+ */
 const BRIEF_MEMORY = 8 << 20;
 const BRIEF_CONNECTIONS = 4;
 
-/** Where a command runs and writes, and what ends it. */
+/** The surroundings of a command: environment, output, and the signal that ends it. */
 export interface Frame {
   readonly environment: Environment;
   readonly output: Output;
@@ -52,51 +58,54 @@ export interface Opened {
   readonly signal: AbortSignal;
   /** `product.device`. */
   readonly device: string;
-  /** The base station that was given or is known; undefined without one. */
+  /** The given or known base station; undefined without one. */
   readonly server: TargetStation | undefined;
-  /** The WebSocket to it that was given or is known. */
+  /** The given or known WebSocket to it. */
   readonly webSocket: string | undefined;
   /** Opens a further connection to the same device, which must have the same key. */
   readonly connectAgain: (signal: AbortSignal) => Promise<Connection>;
 }
 
-/** A connect that failed. */
+/** A failed connect. */
 export interface FailedConnect {
   /** Still has the results of its channels. */
   readonly connection: Connection;
   readonly error: unknown;
-  /** `product.device`; where the ids are not known how it is called in messages. */
+  /** `product.device`; its name in messages where the ids are unknown. */
   readonly device: string;
   readonly server: TargetStation | undefined;
-  /** The WebSocket to it that was given or is known. */
+  /** The given or known WebSocket to it. */
   readonly webSocket: string | undefined;
-  /** The device was not attached to the base station, and was waited for. */
+  /** The device was not attached to the base station, and the connect waited for it. */
   readonly waited: boolean;
 }
 
 export interface OpenSettings {
-  /** In place of this process. */
+  /** Replaces this process as surroundings. */
   frame?: Frame;
-  /** Called before a connect that failed ends the command. */
+  /** Called before a failed connect ends the command. */
   failed?: (failure: FailedConnect) => Promise<void>;
-  /** Accept another fingerprint than the known one, if it is given now. */
+  /** Accepts a fingerprint given now that differs from the known one. */
   replace?: boolean;
-  /** The base station does not do: what is wanted is possible on the device's local network only. */
+  /** Only the device's local network will do, not the base station. */
   near?: boolean;
-  /** It is over before a direct path beside the base station would be found, so none is looked for. On the local network the device is. */
+  /**
+   * The command ends before a direct path could replace the base station, so none is searched. The local network is
+   * still searched.
+   */
   brief?: boolean;
-  /** The work ends by itself, and well, when the signal fires. */
+  /** The signal ends the work normally. */
   untilStopped?: boolean;
   /** Name to remember the device by. */
   name?: string | undefined;
   /**
-   * Lets a device without a known fingerprint prove itself, in place of a question: by a password. It is believed when the connection is
-   * verified afterwards.
+   * Lets a device without a known fingerprint authenticate by a password, instead of a question. It is trusted if the
+   * connection is verified afterwards.
    */
   prove?: ((connection: Connection) => Promise<void>) | undefined;
 }
 
-/** Connects, runs `work`, closes. The connection is closed on every way out. */
+/** Connects, runs `work`, and always closes the connection. */
 export async function withConnection(
   given: TargetOptions,
   work: (opened: Opened) => Promise<void>,
@@ -113,7 +122,7 @@ export async function withConnection(
   if (target.near) requireNear(target);
   requireServerKey(target);
   requireTrust(target, output, settings);
-  tellOfUnused(target, output);
+  warnOfUnused(target, output);
   const { signal, dispose } = settings.frame === undefined ? interruption() : { signal: settings.frame.signal, dispose: () => {} };
   const environment = settings.frame?.environment ?? (brief ? small(clientEnvironment(options)) : clientEnvironment(options));
   const { candidatesOn = [] } = options;
@@ -122,10 +131,10 @@ export async function withConnection(
   try {
     const connection = await connectFirst(client, known, target, { signal, output, failed: settings.failed });
     if (connection.stationVerified === 'tls' && target.server !== undefined && known.tlsStation(target.server.url) === undefined)
-      output.note(`base station ${target.server.url}: proved by TLS, not pinned by a fingerprint`);
+      output.note(`base station ${target.server.url}: authenticated by TLS, not pinned by a fingerprint`);
     const { prove } = target.pin === undefined ? settings : {};
     if (prove !== undefined) {
-      // An invitation can be used once, and what comes of it has to be kept.
+      // An invitation can be used only once, so its result must be storable.
       await known.requireRoom();
       await unlessInterrupted(signal, prove(connection));
     }
@@ -169,7 +178,7 @@ async function connectionTo(client: SvcClient, known: Known, target: Target): Pr
     PrivateKey: await known.privateKey(client),
     ConnectTimeout: target.timeout,
     Local: target.local,
-    // So that each way still says why it failed, and not the timeout of all.
+    // Shorter than the whole time, so that each channel still reports why it failed, and not the timeout of all.
     MdnsTimeout: Math.min(SEARCH, Math.ceil(target.timeout / 2)),
     DtlsHelloTimeout: Math.min(DIAL, Math.floor(DIAL_SHARE * target.timeout)),
     Remote: target.server !== undefined && !target.near,
@@ -219,9 +228,9 @@ async function connectFirst(
   }
 }
 
-/** @throws UsageError for what leads away from the local network, or nowhere */
+/** @throws UsageError for options that lead away from the local network, or nowhere */
 function requireNear({ relayOnly, wait, local, addresses }: Target): void {
-  const only = 'this is possible on the local network only';
+  const only = 'this works only on the local network';
   if (relayOnly) throw new UsageError(`${only}: leave --relay-only out`);
   if (wait) throw new UsageError(`${only}, where --wait has no effect: leave it out`);
   if (!local && addresses.length === 0) throw new UsageError(`${only}: leave --no-local out, or give --address`);
@@ -229,11 +238,11 @@ function requireNear({ relayOnly, wait, local, addresses }: Target): void {
 
 function requireServerKey({ server, sct, serverKey, jwt }: Target): void {
   if (server !== undefined && sct === undefined && serverKey === undefined && jwt !== undefined)
-    throw new UsageError('a token of an issuer goes with the server key that asks for it: give that with --server-key');
+    throw new UsageError('a token of an issuer needs the server key that requires it: give it with --server-key');
 }
 
-/** One proof goes to the base station, and none where there is no base station: what else was given has no effect. */
-function tellOfUnused({ server, sct, serverKey, jwt }: Target, output: Output): void {
+/** Warns of unused proofs: one goes to the base station, and none where there is no base station. */
+function warnOfUnused({ server, sct, serverKey, jwt }: Target, output: Output): void {
   const given = [
     ['--server-key', serverKey],
     ['the token of an issuer', jwt],
@@ -241,31 +250,31 @@ function tellOfUnused({ server, sct, serverKey, jwt }: Target, output: Output): 
   if (given.length === 0) return;
   const why =
     server === undefined
-      ? 'the connection goes straight to the device, without a base station'
-      : 'the server connect token of the device is used (given, of the pairing string, or remembered)';
+      ? 'the connection goes directly to the device, without a base station'
+      : 'the server connect token of the device is used (given, from the pairing string, or remembered)';
   if (server === undefined || sct !== undefined)
-    output.warn(`${given.join(' and ')} ${given.length === 1 ? 'is' : 'are'} not looked at: ${why}`);
+    output.warn(`${given.join(' and ')} ${given.length === 1 ? 'is' : 'are'} not used: ${why}`);
 }
 
-/** Before anything is sent: without a pin somebody must be there to ask. */
+/** Checks before anything is sent: without a pin there must be a terminal for the question. */
 function requireTrust(target: Target, output: Output, { prove }: OpenSettings): void {
   if (target.pin === undefined && prove === undefined && !canAsk(output)) {
     throw new UsageError(
-      `${nameOf(target)} is not known yet: give its fingerprint with --fingerprint, or its pairing string, as svc device prints them at its start`,
+      `${nameOf(target)} is not known yet: give its fingerprint with --fingerprint, or its pairing string, both printed by svc device`,
     );
   }
 }
 
-/** The device as it may be remembered. @throws CommandError when the person says no */
+/** Returns the device as it may be remembered. @throws CommandError when the person says no */
 async function trust(connection: Connection, output: Output): Promise<KnownDevice> {
   const { ProductId, DeviceId } = connection.deviceInfo;
-  if (typeof ProductId !== 'string' || typeof DeviceId !== 'string') throw new CommandError('the device does not say who it is');
+  if (typeof ProductId !== 'string' || typeof DeviceId !== 'string') throw new CommandError('the device did not send its ids');
   const fingerprint = connection.getDeviceFingerprint();
   if (connection.verified === 'none') {
     output.note(
       `First contact with ${ProductId}.${DeviceId}. The fingerprint of its key is\n  ${fingerprint}\nCompare it with what svc device printed at its start.`,
     );
-    if (!canAsk(output)) throw new CommandError('the device proved nothing by the password: give its fingerprint with --fingerprint');
+    if (!canAsk(output)) throw new CommandError('the password did not verify the device: give its fingerprint with --fingerprint');
     if ((await ask('Is it the same? (yes/no) ')).toLowerCase() !== 'yes') throw new CommandError('not trusted: the connection was closed');
   }
   return { ProductId, DeviceId, Fingerprint: fingerprint };
@@ -291,19 +300,19 @@ async function remember(
     ...(server !== undefined && target.webSocket !== undefined && { ServerWebSocketUrl: target.webSocket }),
     ...(address !== undefined && { Address: address }),
   });
-  // A connection through the base station has shown what was to be shown of its key.
+  // A connection through the base station has proved its key.
   if (server !== undefined) rememberStation(known, server, reached);
   await known.save();
 }
 
-/** The address that led to the device, of those that were tried; the first one where another way did. */
+/** The tried address that led to the device; the first one where another channel did. */
 function reachedOf({ addresses }: Target, connection: Connection): string | undefined {
   const [first, ...others] = addresses.map(formatHostPort);
   const active = placeOfActive(connection);
   return others.find((each) => each === active) ?? first;
 }
 
-/** A fingerprint and roots are somebody's word. That the roots of Node prove it has to be seen. */
+/** A fingerprint or roots were stated by a person. That the roots of Node authenticate it must be seen first. */
 function rememberStation(known: Known, { url, fingerprint, roots }: TargetStation, proved: boolean): void {
   if (fingerprint !== null) known.rememberStation(url, fingerprint, proved);
   else if (proved || roots !== '') known.rememberTlsStation(url, roots);

@@ -1,8 +1,8 @@
-/** How long a device takes to answer: one small request and its answer, over whatever path the connection has. */
+/** Measures a device's response time: one small request and its answer, over whatever path the connection has. */
 import { type Connection, LocalError } from '../../client/node.ts';
 import type { Clock } from '../../transport/environment.ts';
 
-/** Below what a device keeps for itself, and no device has it: it answers 4.04, without asking anybody. */
+/** Below a path reserved for the SDK and on no device: it answers 4.04 without asking for authorization. */
 const NOWHERE = '/p2p/ping';
 
 /**

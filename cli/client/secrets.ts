@@ -1,4 +1,7 @@
-/** The secrets among the options of a client command: server connect token and server key. The token of an issuer: `jwt.ts`. */
+/**
+ * The secrets among the options of a client command: server connect token and server key. `jwt.ts` handles an issuer's
+ * token.
+ */
 import { UsageError } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
 import { givenSecret } from '../frame/secret.ts';
@@ -8,7 +11,7 @@ import type { TargetOptions } from './target.ts';
 export async function withSecrets<Options extends TargetOptions>(options: Options, output: Output): Promise<Options> {
   const { sct, sctFile, serverKey, serverKeyFile, jwt, jwtFile, ...rest } = options;
   if (secretsFromInput(options) > 1)
-    throw new UsageError('standard input can be read once: give one of the secrets by it, and the others by files');
+    throw new UsageError('standard input can be read once: give one secret there, and the others in files');
   const token = await givenSecret(
     { what: 'the server connect token', option: '--sct', value: sct, fileOption: '--sct-file', file: sctFile },
     output,
@@ -26,7 +29,7 @@ export async function withSecrets<Options extends TargetOptions>(options: Option
   } as Options;
 }
 
-/** How many of the secrets standard input is to give. */
+/** Number of secrets that come from standard input. */
 export function secretsFromInput({ sct, sctFile, serverKey, serverKeyFile, jwt, jwtFile }: TargetOptions): number {
   return [sct, sctFile, serverKey, serverKeyFile, jwt, jwtFile].filter((given) => given === '-').length;
 }

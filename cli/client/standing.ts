@@ -1,22 +1,22 @@
-/** Who this client is to a device: one of its users, none yet, or a client of a device that has none. */
+/** What this client is to a device: one of its users, not yet a user, or a client of a device without users. */
 import { IamError, type IamUtil, type PairingMode, SvcError } from '../../client/node.ts';
 import type { PairingString } from '../../protocol/records/index.ts';
 import { commandLine, stateOption } from '../frame/shell-word.ts';
 
 export type Standing =
   | { readonly kind: 'user'; readonly username: string; readonly role?: string }
-  /** With the ways of pairing that the device offers to this connection. */
+  /** With the pairing modes that the device offers to this connection. */
   | { readonly kind: 'not-a-user'; readonly modes: readonly PairingMode[] }
   | { readonly kind: 'no-users' };
 
-/** What an invitation is asked for with. */
+/** How to ask for an invitation. */
 export const ASK_FOR_INVITATION =
   'ask an administrator of the device for an invitation (`svc iam invite NAME`), or its owner (`svc device invite NAME` on the device), and give it to `svc pair -`';
 
 /**
- * Asks the device, and changes nothing there.
- * @param key fingerprint of this client: one that only knows the password of a user is not that user
- * @throws what a request of `IamUtil` throws, but for what the device refuses
+ * Asks the device, without changing anything there.
+ * @param key fingerprint of this client: knowing a user's password alone does not make it that user
+ * @throws the errors of `IamUtil` requests, except refusals by the device
  */
 export async function standingOf(iam: IamUtil, key: string): Promise<Standing> {
   try {
@@ -35,7 +35,7 @@ export async function standingOf(iam: IamUtil, key: string): Promise<Standing> {
   }
 }
 
-/** What a person is told of it at the end. @param next what to do to become a user */
+/** The line about it at the end of a command. @param next what to do to become a user */
 export function standingLine(standing: Standing, next: string): string {
   if (standing.kind === 'user') return `you are ${userText(standing)}`;
   return standing.kind === 'no-users' ? 'this device has no users' : `not a user yet: ${next}`;

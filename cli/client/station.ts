@@ -1,6 +1,6 @@
 /**
- * The base station of a client command: from the options, else from the pairing string, else what is remembered of the device. Its fingerprint comes
- * from the same places, and one that it has shown is never replaced silently.
+ * The base station of a client command: from the options, else from the pairing string, else as remembered with the
+ * device. Its fingerprint has the same sources; one that the station has proved is never replaced silently.
  */
 import type { ConnectionOptions } from '../../client/node.ts';
 import type { PairingString } from '../../protocol/records/index.ts';
@@ -8,7 +8,7 @@ import { NO_FINGERPRINT, serverUrl } from '../frame/arguments.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
 import type { Known, KnownDevice } from './known.ts';
 
-/** A base station: pinned, or, where the fingerprint is null, proved by TLS. */
+/** A base station: pinned, or, where the fingerprint is null, authenticated by TLS. */
 export interface TargetStation {
   readonly url: string;
   readonly fingerprint: string | null;
@@ -16,7 +16,7 @@ export interface TargetStation {
   readonly roots: string;
 }
 
-/** Who said where the base station is. */
+/** Source of the base station's address. */
 export type StationSource = 'option' | 'pairing string' | 'state';
 
 export interface StationFlags {
@@ -26,22 +26,19 @@ export interface StationFlags {
   rootCerts?: string;
 }
 
-/** What may name a base station beside the options. */
+/** Sources of a base station besides the options. */
 export interface StationKnowledge {
   readonly pairing?: PairingString | undefined;
   readonly device?: KnownDevice | undefined;
-  /** The device is reached without one: what is remembered does not count. */
+  /** The device is reached without one: a remembered one is ignored. */
   readonly optional?: boolean;
 }
 
-/**
- * The base station to use; undefined without one.
- * @throws UsageError, CommandError
- */
+/** Returns the base station to use; undefined without one. @throws UsageError, CommandError */
 export function resolveServer(options: StationFlags, knowledge: StationKnowledge, known: Known): TargetStation | undefined {
   const { serverFingerprint, rootCerts } = options;
   if (serverFingerprint !== undefined && serverFingerprint !== NO_FINGERPRINT && rootCerts !== undefined)
-    throw new UsageError('--root-certs has no effect beside --server-fingerprint: give one of them');
+    throw new UsageError('--root-certs has no effect with --server-fingerprint: give one of them');
   const url = urlOf(options, knowledge);
   if (url === undefined) {
     for (const [name, value] of Object.entries({ 'server-fingerprint': serverFingerprint, 'root-certs': rootCerts })) {
@@ -56,26 +53,29 @@ export function resolveServer(options: StationFlags, knowledge: StationKnowledge
   if (stated !== undefined && remembered !== stated && known.hasSeenStation(url)) {
     const who = serverFingerprint === undefined ? 'the pairing string has' : 'you gave';
     throw new CommandError(
-      `${url} is known with another fingerprint (${remembered}) than ${who} (${stated}): compare both with what svc basestation prints; if its key was changed on purpose, ${onPurpose}`,
+      `${url} is known with another fingerprint (${remembered}) than ${who} (${stated}): compare both with that of the base station; if its key was changed, ${onPurpose}`,
     );
   }
   if (rootCerts !== undefined && known.hasSeenStation(url)) {
-    throw new CommandError(`${url} is known by its fingerprint, which --root-certs does not replace: to have TLS prove it, ${onPurpose}`);
+    throw new CommandError(`${url} is pinned by its fingerprint, which --root-certs does not replace: for TLS instead, ${onPurpose}`);
   }
-  // Roots that are given count for more than a fingerprint that was never shown.
+  // Given roots take precedence over a fingerprint that was never proved.
   const fingerprint = stated ?? (rootCerts === undefined ? (remembered ?? fingerprintElsewhere(url, knowledge, known)) : undefined) ?? null;
   return { url, fingerprint, roots: rootCerts ?? known.tlsStation(url) ?? '' };
 }
 
 /**
- * Also beside --server: that may be another address of the base station that the string means. A string that
- * an attacker made up must not replace a proof by TLS with the attacker's key.
+ * Also with --server: that may be another address of the base station in the string. A string made by an attacker must
+ * not replace authentication by TLS with the attacker's key.
  */
 function fingerprintOfString(url: string, { pairing }: StationKnowledge, known: Known): string | undefined {
   return known.tlsStation(url) === undefined ? pairing?.serverFingerprint : undefined;
 }
 
-/** The base station of a known device has moved: its key says which one it is, wherever it is. A pairing string says itself by what it is proved. */
+/**
+ * The base station of a known device at a new address: its key identifies it at any address. A pairing string states
+ * its own proof.
+ */
 function fingerprintElsewhere(url: string, { device, pairing }: StationKnowledge, known: Known): string | undefined {
   const { ServerUrl: before } = device ?? {};
   return before !== undefined && pairing === undefined && known.tlsStation(url) === undefined && known.hasSeenStation(before)
@@ -84,9 +84,10 @@ function fingerprintElsewhere(url: string, { device, pairing }: StationKnowledge
 }
 
 /**
- * The server connect token that is remembered of a device: for the base station that it is from. A pairing string may name another one,
- * which learns nothing of it.
- * @param server that is to be used @param from who named it
+ * The remembered server connect token of a device: only for the base station that issued it. A pairing string may name
+ * another one, which must not learn it.
+ * @param server to be used
+ * @param from source of its address
  */
 export function rememberedToken(
   device: KnownDevice | undefined,
@@ -100,15 +101,15 @@ export function rememberedToken(
   return url === server.url || sameKey ? token : undefined;
 }
 
-/** Who said where the base station is that {@link resolveServer} gives. */
+/** Source of the base station's address that {@link resolveServer} returns. */
 export function sourceOf({ server }: StationFlags, { pairing }: StationKnowledge): StationSource {
   if (server !== undefined) return 'option';
   return pairing?.server === undefined ? 'state' : 'pairing string';
 }
 
 /**
- * Whether a base station takes the place of the one that is remembered of a device. One that a pairing string names, which may be mistyped, and that was not
- * reached, takes none of one that was.
+ * Whether a base station replaces the remembered one of a device. One from a pairing string, which may be mistyped, and
+ * that was not reached does not replace one that was.
  */
 export function isToBeRemembered(
   { url, from, reached }: { readonly url: string; readonly from: StationSource; readonly reached: boolean },
@@ -130,11 +131,11 @@ function urlOfString(server: string): string {
   try {
     return serverUrl(`https://${server}`);
   } catch {
-    throw new UsageError(`the pairing string names a base station that is no address (${server}): state another one with --server`);
+    throw new UsageError(`the pairing string names a base station with an invalid address (${server}): give it with --server`);
   }
 }
 
-/** The base station as a connection takes it. */
+/** The base station as options of a connection. */
 export function stationOptions({ url, fingerprint, roots }: TargetStation): ConnectionOptions {
   if (fingerprint !== null) return { ServerUrl: url, ServerFingerprint: fingerprint };
   return { ServerUrl: url, ...(roots !== '' && { RootCerts: roots }) };

@@ -1,8 +1,9 @@
 /**
- * Which device a command means, and with what it is reached: the options every client command shares, and how they are put together with a
- * pairing string and with what the state directory knows.
+ * The device of a command, and how it is reached: the options of every client command, merged with a pairing string and
+ * the state directory.
  *
- * Precedence: an option, then the pairing string, then the state. Two different fingerprints for one device are refused.
+ * Precedence: an option, then the pairing string, then the state. Two different fingerprints for one device are
+ * refused.
  */
 import { type Command, Option } from 'commander';
 import type { KeepAliveProfile } from '../../client/node.ts';
@@ -41,14 +42,14 @@ export interface TargetOptions extends StationFlags {
   jwt?: string;
   jwtFile?: string;
   address?: HostPort;
-  /** False: it is not looked for on the local network. */
+  /** False: do not search the local network. */
   local?: boolean;
   relayOnly?: boolean;
-  /** Of `--no-candidates-on`, as commander calls what begins with `no-`: names of interfaces that are left out. */
+  /** Of `--no-candidates-on`, as commander names an option that begins with `no-`: names of interfaces to leave out. */
   candidatesOn?: string[];
   /** False: no 256 sockets and no spraying. */
   hardNat?: boolean;
-  /** A device that is not attached is waited for. */
+  /** Wait for a device that is not attached. */
   wait?: boolean;
   keepAliveProfile?: KeepAliveProfile;
   fingerprint?: string;
@@ -58,7 +59,10 @@ export interface TargetOptions extends StationFlags {
   json?: boolean;
 }
 
-/** The options with a device that was given as argument. @throws UsageError for one that is given twice, or for no pairing string */
+/**
+ * Adds a device given as argument to the options.
+ * @throws UsageError when it is given twice, or for a broken pairing string
+ */
 export function oneDevice<Options extends Pick<TargetOptions, 'device'>>(argument: string | undefined, options: Options): Options {
   if (argument === undefined) return options;
   if (options.device !== undefined) throw new UsageError('give the device once: as argument or with --device');
@@ -66,7 +70,7 @@ export function oneDevice<Options extends Pick<TargetOptions, 'device'>>(argumen
   return { ...options, device: argument };
 }
 
-/** Everything a connect needs. */
+/** Everything that a connect needs. */
 export interface Target {
   readonly productId: string | undefined;
   readonly deviceId: string | undefined;
@@ -75,18 +79,18 @@ export interface Target {
   readonly serverKey: string | undefined;
   readonly server: TargetStation | undefined;
   readonly serverFrom: StationSource;
-  /** Of the base station; undefined: what follows from its URL. */
+  /** WebSocket URL of the base station; undefined: derived from its URL. */
   readonly webSocket: string | undefined;
-  /** Where the device itself may be: as given, else of the pairing string, else remembered. */
+  /** Addresses of the device: as given, else of the pairing string, else remembered. */
   readonly addresses: readonly HostPort[];
   /** The device was named by a pairing string or link. */
   readonly pairing: boolean;
-  /** It is looked for on the local network. */
+  /** Search the local network for it. */
   readonly local: boolean;
-  /** No direct path is looked for. */
+  /** Look for no direct path. */
   readonly relayOnly: boolean;
   readonly hardNat: boolean;
-  /** A device that is not attached to the base station is waited for. */
+  /** Wait for a device that is not attached to the base station. */
   readonly wait: boolean;
   readonly keepAliveProfile: KeepAliveProfile | undefined;
   readonly timeout: number;
@@ -97,20 +101,20 @@ export function withTarget(command: Command): Command {
   return command
     .option(
       '-d, --device <name>',
-      'device: a name or product.device known in the state, or a pairing string or link; with one known device it may be left out',
+      'a known device, by name or product.device, or a pairing string or link; optional with only one known device',
     )
     .addOption(new Option('--product <id>', 'product id (with --device-id)').argParser(id))
     .addOption(new Option('--device-id <id>', 'device id (with --product)').argParser(id))
     .addOption(
       new Option(
         '--server <url>',
-        'base station, host:port or https://host:port; remembered per device. Not needed with a pairing string that names it, nor on the local network of the device',
+        "base station, host:port or https://host:port; remembered per device. Not needed if a pairing string names it, nor on the device's local network",
       ).argParser(serverUrl),
     )
     .addOption(
       new Option(
         '--server-fingerprint <hex>',
-        'fingerprint of the base station, or none; remembered, also when --server changes. Without one TLS must prove the base station',
+        'fingerprint of the base station, or none; remembered, also when --server changes. Without one TLS must authenticate the base station',
       ).argParser(fingerprintOrNone),
     )
     .addOption(new Option('--root-certs <file>', ROOT_CERTS_HELP).argParser(rootCerts))
@@ -119,11 +123,11 @@ export function withTarget(command: Command): Command {
     .option('--sct-file <file>', 'the same from a file')
     .option('--server-key <key>', 'server key; - reads it from standard input')
     .option('--server-key-file <file>', 'the same from a file')
-    .option('--jwt <token>', 'token of an issuer (JWT), beside a --server-key that asks for one; - reads it from standard input')
-    .option('--jwt-file <file>', 'the same from a file, which is read for each connect')
-    .addOption(new Option('--address <host:port>', 'straight to the device, its local port').argParser(hostPort))
-    .option('--no-local', 'do not look for the device on the local network, where that shows its ids to everybody')
-    .option('--relay-only', 'through the base station and no other way, from beginning to end')
+    .option('--jwt <token>', 'token of an issuer (JWT), for a --server-key that requires one; - reads it from standard input')
+    .option('--jwt-file <file>', 'the same from a file, read again for each connect')
+    .addOption(new Option('--address <host:port>', 'connect directly to the device, at its local port').argParser(hostPort))
+    .option('--no-local', "do not search the local network, where a query reveals the device's ids")
+    .option('--relay-only', 'use only the base station, for the whole connection')
     .addOption(noCandidatesOn('device'))
     .option('--no-hard-nat', HARD_NAT_HELP)
     .addOption(
@@ -131,16 +135,16 @@ export function withTarget(command: Command): Command {
         fingerprint,
       ),
     )
-    .option('--wait', 'wait for a device that is not attached to the base station, as long as --timeout says')
-    .addOption(new Option('--timeout <seconds>', 'how long connecting may take').argParser(seconds).default(20_000, '20'))
+    .option('--wait', 'wait until --timeout for a device that is not attached to the base station')
+    .addOption(new Option('--timeout <seconds>', 'longest time for connecting').argParser(seconds).default(20_000, '20'))
     .addOption(keepAliveProfile('the connection'))
     .addOption(new Option('--link-mtu <bytes>', LINK_MTU_HELP).argParser(linkMtu))
-    .option('--state <dir>', 'where key and known devices are kept (default: $XDG_STATE_HOME/svc or ~/.local/state/svc)')
-    .option('--json', 'results as JSON on standard output');
+    .option('--state <dir>', 'directory of the key and known devices (default: $XDG_STATE_HOME/svc or ~/.local/state/svc)')
+    .option('--json', 'print results as JSON');
 }
 
 /**
- * The target of the options.
+ * Returns the target of the options.
  * @param replace a fingerprint given now may differ from the known one
  * @throws UsageError, CommandError
  */
@@ -154,7 +158,7 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
   const server = resolveServer(options, knowledge, known);
   const serverFrom = sourceOf(options, knowledge);
   if (options.serverWebsocket !== undefined && server === undefined) throw new UsageError('--server-websocket needs --server');
-  // An address that is given says where the device is; one that is remembered may be an old one.
+  // A given address is trusted to be current; a remembered one may be outdated.
   const relayOnly = options.relayOnly === true;
   if (relayOnly) requireRelay(options, server);
   if (options.wait === true && server === undefined) throw new UsageError('--wait needs a base station: give it with --server');
@@ -186,11 +190,11 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
 
 /** @throws UsageError */
 function requireRelay({ address }: TargetOptions, server: TargetStation | undefined): void {
-  if (address !== undefined) throw new UsageError('--relay-only and --address exclude each other: an address leads past the base station');
+  if (address !== undefined) throw new UsageError('--relay-only and --address exclude each other: an address bypasses the base station');
   if (server === undefined) throw new UsageError('--relay-only needs a base station: give it with --server');
 }
 
-/** An address that is remembered counts where no base station is known. */
+/** A remembered address is used where no base station is known. */
 function addressesOf(options: TargetOptions, pairing: PairingString | undefined, device: KnownDevice | undefined): readonly HostPort[] {
   if (options.address !== undefined) return [options.address];
   if (options.server !== undefined || pairing?.server !== undefined) return [];
@@ -198,7 +202,7 @@ function addressesOf(options: TargetOptions, pairing: PairingString | undefined,
   return device?.ServerUrl === undefined && device?.Address !== undefined ? [hostPort(device.Address)] : [];
 }
 
-/** How a target is called in messages. */
+/** Name of a target in messages. */
 export function nameOf({ productId, deviceId, addresses: [address] }: Pick<Target, 'productId' | 'deviceId' | 'addresses'>): string {
   if (productId !== undefined && deviceId !== undefined) return `device ${productId}.${deviceId}`;
   return address === undefined ? 'the device' : `the device at ${formatHostPort(address)}`;
@@ -207,13 +211,16 @@ export function nameOf({ productId, deviceId, addresses: [address] }: Pick<Targe
 /** Characters of the name of a device. */
 const MAX_NAME = 64;
 
-/** The pairing string or link that a device is named by; undefined for a name. @throws UsageError for one that is broken, without repeating it */
+/**
+ * The pairing string or link that names a device; undefined for a name.
+ * @throws UsageError for a broken one, without repeating it
+ */
 export function givenPairing(device: string | undefined): PairingString | undefined {
   if (device === undefined || !(/=|:\/\/|#~/.test(device) || device.length > MAX_NAME)) return undefined;
   return readPairingString(device);
 }
 
-/** A pairing string, or a link with one. @throws UsageError */
+/** Parses a pairing string, or a link with one. @throws UsageError */
 export function readPairingString(text: string): PairingString {
   try {
     return decodePairing(text);
@@ -255,7 +262,7 @@ function resolvePin(given: string | undefined, device: KnownDevice | undefined, 
   if (device === undefined || replace) return given ?? device?.Fingerprint;
   if (given !== undefined && given !== device.Fingerprint) {
     throw new CommandError(
-      `device ${idOf(device)} is known with another fingerprint (${device.Fingerprint}): if it was set up again on purpose, pair with its new pairing string and svc pair --replace`,
+      `device ${idOf(device)} is known with another fingerprint (${device.Fingerprint}): if it was set up again, pair with its new pairing string and svc pair --replace`,
     );
   }
   return device.Fingerprint;

@@ -1,4 +1,4 @@
-/** Which way a connection goes, in words: at its start, and each time it changes. */
+/** Describes the path of a connection: at its start, and each time it changes. */
 import type { Connection, PathClass, PathReport } from '../../client/node.ts';
 import { formatHostPort } from '../../protocol/records/index.ts';
 import type { Output } from '../frame/output.ts';
@@ -10,23 +10,23 @@ const OVER: Readonly<Record<PathClass, string>> = {
   relay: 'through the base station',
 };
 
-/** What a path goes over, in words. */
+/** The kind of a path, in words. */
 export function overText(over: PathClass): string {
   return OVER[over];
 }
 
-/** `address:port` of the other end of a path. */
+/** `address:port` of the peer of a path. */
 export function placeOf({ address, port }: Pick<PathReport, 'address' | 'port'>): string {
   return formatHostPort({ host: address, port });
 }
 
-/** `address:port` of the device on the path in use; undefined where that is not known. */
+/** `address:port` of the device on the path in use; undefined where it is unknown. */
 export function placeOfActive(connection: Connection): string | undefined {
   const active = activeOf(connection);
   return active === undefined ? undefined : placeOf(active);
 }
 
-/** Which way a connection goes, as a word for programs and in words. It may change later. */
+/** The path of a connection, as a word for programs and as text. It may change later. */
 export function wayOf(connection: Connection): { readonly over: 'local' | 'direct' | 'relay'; readonly text: string } {
   if (connection.getType() === 'RELAY') return { over: 'relay', text: OVER.relay };
   if (connection.getLocalChannelErrorCode() === 'OK') return { over: 'local', text: 'on the local network' };
@@ -34,14 +34,14 @@ export function wayOf(connection: Connection): { readonly over: 'local' | 'direc
   return { over: 'direct', text: active === undefined ? 'directly' : OVER[active.over] };
 }
 
-/** For a command that works for a while: says which way the connection goes, and each change, to a person at a terminal. */
+/** For a long-running command: shows the path of the connection, and each change, to a person at a terminal. */
 export function showWay(connection: Connection, output: Output): void {
   if (!output.interactive) return;
   output.aside(`connected ${wayOf(connection).text}`);
   followWay(connection, (text) => output.aside(text));
 }
 
-/** Says each change from now on, in one line. */
+/** Reports each change in one line. */
 export function followWay(connection: Connection, say: (text: string) => void): void {
   let before = activeOf(connection);
   connection.addConnectionEventsListener({

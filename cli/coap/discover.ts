@@ -1,4 +1,4 @@
-/** `svc coap discover`: the resources of a device, as it lists them at `/.well-known/core` (RFC 6690). */
+/** `svc coap discover`: the resources that a device lists at `/.well-known/core` (RFC 6690). */
 import { Argument, Command, Option } from 'commander';
 import { ContentFormat } from '../../client/node.ts';
 import { attributeOf, CORE_PATH, type CoreLink, decodeLinks, formatStatus } from '../../protocol/coap/index.ts';
@@ -20,10 +20,10 @@ export function coapDiscoverCommand(): Command {
   const command = new Command('discover')
     .description('list the CoAP resources of a device that this client may see')
     .addArgument(new Argument('[device]', 'as --device'))
-    .addOption(new Option('--href <path>', 'only this path; * at its end stands for anything'))
-    .addOption(new Option('--rt <type>', 'only resources of this type; * at its end stands for anything'));
+    .addOption(new Option('--href <path>', 'only this path; a trailing * matches anything'))
+    .addOption(new Option('--rt <type>', 'only resources of this type; a trailing * matches anything'));
   return withTarget(command).action((device: string | undefined, _own: DiscoverOptions, self: Command) => {
-    // `svc coap` reads what both have.
+    // `svc coap` parses the options that both have.
     const own = self.options.map((option) => option.attributeName());
     const options = sharedOptions<DiscoverOptions>(self, own);
     return withConnection(oneDevice(device, options), (opened) => discover(opened, options));
@@ -36,7 +36,7 @@ async function discover({ connection, output, signal, device }: Opened, { href, 
   await coap.execute({ signal });
   const { status, contentFormat, payload } = coap.getResponse();
   if (status !== 205 || contentFormat !== ContentFormat.APPLICATION_LINK_FORMAT)
-    throw new CommandError(`${device} does not list its resources (${formatStatus(status)}): its SDK is older, or no SDK of this kind`);
+    throw new CommandError(`${device} does not list its resources (${formatStatus(status)}): it has an older SDK, or another one`);
   const links = decodeLinks(new TextDecoder().decode(payload));
   const rows = links.map((link) => [
     pathOf(link),
@@ -48,7 +48,7 @@ async function discover({ connection, output, signal, device }: Opened, { href, 
   output.result(links.map(documentOf), rows.length === 0 ? 'no such resource' : table(HEADINGS, rows));
 }
 
-/** As `svc coap` takes it, with the `{…}` of a path that stands for many. */
+/** The path as an argument of `svc coap`, with the `{…}` of a templated path. */
 function pathOf({ href }: CoreLink): string {
   return href.replace(/%7B/gi, '{').replace(/%7D/gi, '}');
 }

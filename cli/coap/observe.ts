@@ -1,4 +1,7 @@
-/** `svc coap … --observe`: each answer of a resource as it comes (RFC 7641), until so many have come, Ctrl-C, or the device ends it. */
+/**
+ * `svc coap … --observe`: prints each answer of a resource (RFC 7641), until the count is reached, Ctrl-C, or the
+ * device ends it.
+ */
 import type { Coap, CoapResponse, Observation, SvcError } from '../../client/node.ts';
 import { formatStatus } from '../../protocol/coap/index.ts';
 import { CommandError } from '../frame/errors.ts';
@@ -8,16 +11,17 @@ import { payloadDocument, payloadText, printPayload } from './payload.ts';
 export interface ObserveFrame {
   readonly output: Output;
   readonly signal: AbortSignal;
-  /** Answers after which it ends; undefined: none. */
+  /** Number of answers after which it ends; undefined: no limit. */
   readonly count: number | undefined;
   readonly raw: boolean;
-  /** A round trip to the device, which shows that what was sent before has arrived. */
+  /** A round trip to the device, after which everything sent before has arrived. */
   readonly settled: () => Promise<unknown>;
 }
 
 /**
- * Prints the answers. Before it returns, the device was told that no more are wanted.
- * @throws CommandError for an answer of 4.xx or 5.xx, and for a resource that cannot be observed; what the connection ended with
+ * Prints the answers. Cancels the observation at the device before it returns.
+ * @throws CommandError for a 4.xx or 5.xx answer, and for a resource that cannot be observed; the error that ended the
+ *   connection
  */
 export async function observe(coap: Pick<Coap, 'observe'>, { output, signal, count, raw, settled }: ObserveFrame): Promise<void> {
   let observation: Observation | undefined;
@@ -45,7 +49,7 @@ export async function observe(coap: Pick<Coap, 'observe'>, { output, signal, cou
   observation?.cancel();
   if (last === undefined || (wanted && last.status < 300)) return;
   if (last.status >= 300) throw new CommandError(`the device answered ${formatStatus(last.status)}${textOf(last)}`);
-  throw new CommandError('the resource was shown once: the device does not let it be observed, or has no room for another observer');
+  throw new CommandError('the resource was printed once: it cannot be observed, or the device is at its limit of observers');
 }
 
 function print(response: CoapResponse, output: Output, raw: boolean): void {

@@ -1,6 +1,6 @@
 /**
- * What a CoAP answer holds, as a command shows it: text as text, JSON and CBOR as JSON, with line breaks for a person at a terminal,
- * anything else as bytes, at a terminal as hexadecimal digits.
+ * Prints the payload of a CoAP answer: text as text, JSON and CBOR as JSON, with line breaks for a person at a
+ * terminal, anything else as bytes, at a terminal as hexadecimal digits.
  */
 import { type CoapResponse, ContentFormat } from '../../client/node.ts';
 import { decode } from '../../protocol/cbor/index.ts';
@@ -21,7 +21,10 @@ const LINE = 32;
 
 type Content = { readonly text: string } | { readonly value: unknown } | { readonly bytes: Uint8Array };
 
-/** For `--json`: `payload` is the text, or the value of CBOR, whose byte strings are hexadecimal digits; `payloadBase64` what is neither. */
+/**
+ * For `--json`: `payload` is the text, or the value of CBOR, whose byte strings are hexadecimal digits; `payloadBase64`
+ * is anything else.
+ */
 export function payloadDocument(payload: Payload): { payload?: unknown; payloadBase64?: string } {
   if (payload.payload.length === 0) return {};
   const content = contentOf(payload);
@@ -30,7 +33,7 @@ export function payloadDocument(payload: Payload): { payload?: unknown; payloadB
   return { payloadBase64: Buffer.from(content.bytes).toString('base64') };
 }
 
-/** Writes it to standard output. @param raw the bytes as they came */
+/** Writes it to standard output. @param raw the bytes unchanged */
 export function printPayload(payload: Payload, output: Output, raw: boolean): void {
   if (payload.payload.length === 0) return;
   const content = raw ? { bytes: payload.payload } : contentOf(payload);
@@ -38,7 +41,7 @@ export function printPayload(payload: Payload, output: Output, raw: boolean): vo
   else output.payload(shown(payload, content, output.isTerminal));
 }
 
-/** Text of an answer, for a message; undefined where it is none. */
+/** Text of an answer, for a message; undefined if it is not text. */
 export function payloadText(payload: Payload): string | undefined {
   if (payload.payload.length === 0) return undefined;
   const content = contentOf(payload);
@@ -62,7 +65,7 @@ function contentOf({ contentFormat, payload }: Payload): Content {
   }
 }
 
-/** What is outside our part of CBOR is bytes. */
+/** CBOR outside our subset counts as bytes. */
 function cbor(payload: Uint8Array): Content {
   try {
     return { value: withoutBytes(decode(payload)) };

@@ -1,7 +1,8 @@
 /**
- * The demo's client: a process of its own that holds one connection to the device and does what it is told over IPC.
+ * The demo's client: its own process, which holds one connection to the device and obeys calls over IPC.
  *
- * A message `{ id, call, arguments }` names one of the calls below; the answer is `{ id, result }` or `{ id, error }`. It judges nothing.
+ * A message `{ id, call, arguments }` names one of the calls below; the answer is `{ id, result }` or `{ id, error }`.
+ * It checks nothing.
  */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -40,7 +41,7 @@ const calls = {
     return downloadFile(live(), name, file);
   },
 
-  /** Sends `count` requests one after the other while an upload of `file` runs again and again. Latencies in milliseconds. */
+  /** Sends `count` requests one after the other while `file` is uploaded repeatedly. Latencies in milliseconds. */
   async requestsUnderBulk(count: number, path: string, file: string) {
     const on = live();
     let bytes = 0;
@@ -61,14 +62,14 @@ const calls = {
     return { latencies, wrong, bytes };
   },
 
-  /** Names of this machine's interfaces, loopback aside. */
+  /** Names of this machine's interfaces, without loopback. */
   async interfaces() {
     return (environment.network.interfaces?.() ?? []).map(({ name }) => name);
   },
 
   /**
-   * Uploads a file over a connection of its own, which begins relayed. The transfer is slow until the connection is direct, and halts in its middle: it
-   * continues when the path has changed, or after `patience` ms.
+   * Uploads a file over its own connection, which begins relayed. The transfer is slow until the connection is direct,
+   * and pauses halfway until the path has changed, or for `patience` ms.
    */
   async uploadAcrossPaths(options: ConnectionOptions, keyFile: string, file: { path: string; name: string }, patience: number) {
     const own = client.createConnection();
@@ -110,7 +111,10 @@ const calls = {
     tunnel = null;
   },
 
-  /** Uploads a file over a connection of its own, from the first address of this host until the middle, and from the second one then. */
+  /**
+   * Uploads a file over its own connection, the first half from the first address of this host, the rest from the
+   * second.
+   */
   async uploadAcrossUplinks(
     options: ConnectionOptions,
     keyFile: string,
@@ -139,7 +143,10 @@ const calls = {
     }
   },
 
-  /** Uploads a file with pauses, so that it takes seconds: the longest time without progress, ms, and how often the connection had no path. */
+  /**
+   * Uploads a file with pauses, so that it takes seconds. Returns the longest time without progress, ms, and how often
+   * the connection had no path.
+   */
   async uploadSlowly(path: string, name: string) {
     const on = live();
     const source = await openFile(path);
@@ -159,7 +166,7 @@ const calls = {
   },
 };
 
-/** The calls as the other process sees them. */
+/** The calls as seen by the other process. */
 export type DemoClientCalls = typeof calls;
 
 process.on('message', (message: { id: number; call: keyof DemoClientCalls; arguments: never[] }) => {
@@ -174,7 +181,7 @@ process.on('SIGTERM', () => {
   void client.stop().then(() => process.exit(0));
 });
 
-/** Slows a transfer down, and notes the longest time without progress, ms. */
+/** Slows a transfer down, and records the longest time without progress, ms. */
 function pauses(): { readonly longest: number; readonly pace: () => Promise<void> } {
   let [last, longest] = [performance.now(), 0];
   const pace = async (): Promise<void> => {

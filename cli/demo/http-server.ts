@@ -1,5 +1,5 @@
 /**
- * The HTTP server behind the device: a process of its own that serves one folder on a free loopback port.
+ * The HTTP server behind the device: its own process, which serves one folder on a free loopback port.
  *
  * `GET /` answers the list of files as JSON, `GET /<name>` the file. Prints `{"event":"listening","port":N}`.
  */

@@ -1,7 +1,7 @@
 /**
- * `npm run demo`: base station, device and client as separate processes on free ports in a temporary directory do the whole job on real
- * input. Prints each step with its time and figure and a closing table; exits 0 only if every check held; leaves nothing running and
- * nothing behind. `--json` ends with one JSON line instead.
+ * `npm run demo`: base station, device and client as separate processes on free ports in a temporary directory, with
+ * real input. Prints each step with its time and figure and a closing table. Exits 0 only if every check held. Leaves
+ * no process and no file. `--json` ends with one JSON line instead.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ Starts a base station, a device and a client as separate processes on free ports
 Exit codes: 0 every check held, 1 one did not, 2 wrong use.
 `;
 
-/** The whole demo must be over by then, ms. */
+/** Limit for the whole demo, ms. */
 const DEADLINE = 120_000;
 
 const flags = process.argv.slice(2);

@@ -1,11 +1,11 @@
 /**
- * The demo's child processes: started, watched for their JSON lines, stopped, and never left behind.
+ * The demo's child processes: starts them, watches their JSON lines, stops them, and never leaves one behind.
  *
  *   1. `svc` subcommands run as a user would run them, from dist, with `--json`.
  *   2. A long-running one is a `Running`: `event(name)` resolves with the JSON line of that name, past or future.
- *   3. `stopAll` ends whatever still runs: SIGTERM, after 3 s SIGKILL.
+ *   3. `stopAll` ends all running ones: SIGTERM, after 3 s SIGKILL.
  *
- * Nothing here knows what the demo checks.
+ * It does not know what the demo checks.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -41,7 +41,7 @@ export class Running {
     });
   }
 
-  /** How many lines have been read; pass it to `event` to wait for a line that is still to come. */
+  /** Number of lines read so far; pass it to `event` to wait for a future line. */
   get mark(): number {
     return this.#lines.length;
   }
@@ -62,7 +62,10 @@ export class Running {
     });
   }
 
-  /** Sends `signal` and resolves with the exit code (or the signal's name) once the process is gone; SIGKILL after `patience` ms. */
+  /**
+   * Sends `signal` and resolves with the exit code (or the signal's name) once the process has ended; SIGKILL after
+   * `patience` ms.
+   */
   async stop(signal: NodeJS.Signals, patience = 5_000): Promise<number | string> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return this.exited;
     this.child.kill(signal);
@@ -116,7 +119,7 @@ export class Processes {
     return parse(output.trim()) ?? {};
   }
 
-  /** Ends everything that still runs. */
+  /** Ends all running processes. */
   async stopAll(): Promise<void> {
     await Promise.all([...this.#running].map((running) => running.stop('SIGTERM', 3_000)));
   }

@@ -1,8 +1,9 @@
 /**
- * What the demo prints: one line per step with its time and figure, a closing table, and with `--json` one JSON line at the end.
+ * The demo's output: one line per step with its time and figure, a closing table, and with `--json` one JSON line at
+ * the end.
  */
 
-/** One finished step. `figure` is what a person wants to know of it, e.g. "92 MB/s"; `values` the same for a program. */
+/** One finished step. `figure` is the result for a person, e.g. "92 MB/s"; `values` the same for a program. */
 export interface Step {
   readonly name: string;
   readonly ok: boolean;
@@ -24,7 +25,7 @@ export class Report {
     return this.steps.length > 0 && this.steps.every((step) => step.ok);
   }
 
-  /** Runs one step: its time is taken, an error it throws is the step's failure and is thrown on. */
+  /** Runs and times one step. An error that it throws is recorded as its failure and thrown again. */
   async step<T extends { figure: string; values?: Step['values'] }>(name: string, run: () => Promise<T>): Promise<T> {
     const start = performance.now();
     try {
@@ -37,7 +38,7 @@ export class Report {
     }
   }
 
-  /** The closing table, or the JSON line. */
+  /** Prints the closing table, or the JSON line. */
   close(): void {
     const ms = Math.round(performance.now() - this.#started);
     if (this.#json) {

@@ -1,9 +1,9 @@
-/** What stands on the demo's stage: the processes, their addresses and keys, and a caller for the client process. */
+/** The demo's stage: the processes, their addresses and keys, and a caller for the client process. */
 import type { ConnectionOptions } from '../../client/node.ts';
 import type { DemoClientCalls } from './client.ts';
 import type { Processes, Running } from './processes.ts';
 
-/** Everything the steps share. `station` changes when the base station is started again. */
+/** Shared by all steps. `station` changes when the base station is restarted. */
 export interface Stage {
   readonly folder: string;
   readonly processes: Processes;
@@ -14,7 +14,7 @@ export interface Stage {
   readonly client: DemoClient;
   /** Opens a fresh connection of the client to the device. */
   connect(): Promise<{ type: string; verified: string }>;
-  /** How such a connection is made, and the file of its key. */
+  /** The options of such a connection, and the file of its key. */
   readonly target: { readonly options: ConnectionOptions; readonly keyFile: string };
 }
 

@@ -1,6 +1,6 @@
 /**
- * The demo's steps, in the order a newcomer would take them. Each one checks what it did and throws when it does not hold; its figure is
- * what it measured.
+ * The demo's steps, in the order a newcomer would take them. Each step throws when a check fails; its figure is what it
+ * measured.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -15,29 +15,31 @@ const PRODUCT = 'pr-demo';
 const DEVICE = 'de-demo';
 /** ms between keep-alives of client and device: an outage shows within seconds. */
 const KEEP_ALIVE = 1_000;
-/** Bytes of the file that goes there and back, and of the one that goes beside the requests. */
+/** Bytes of the file that goes there and back, and of the one sent alongside the requests. */
 const FILE_SIZE = 64 << 20;
 const BULK_SIZE = 16 << 20;
 const WEB_FILES = 24;
 const REQUESTS = 200;
-/** ms the base station is away, and in which the transfer must go on after it. */
+/** ms of the base station's outage, and ms in which the transfer must resume after it. */
 const OUTAGE = 1_000;
 const RECOVERY_LIMIT = 5_000;
-/** Bytes of the file that is under way meanwhile, and ms for all of it. */
+/** Bytes of the file transferred meanwhile, and ms for all of it. */
 const OUTAGE_SIZE = 16 << 20;
 const OUTAGE_LIMIT = 60_000;
 
-/** IPv4 of an interface of this machine, neither loopback nor link-local; null for none. */
+/** IPv4 address of an interface of this machine, neither loopback nor link-local; null for none. */
 export function ownAddress(): string | null {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   const usable = all.find(({ family, internal, address }) => family === 'IPv4' && !internal && !address.startsWith('169.254.'));
   return usable?.address ?? null;
 }
 
-/** Starts the three processes: base station with its registry filled by `svc admin`, device attached, client connected. */
+/**
+ * Starts the three processes: base station with its registry filled by `svc admin`, device attached, client connected.
+ */
 export async function setUp(report: Report, processes: Processes, folder: string): Promise<Stage> {
   const data = join(folder, 'station');
-  // Its socket is bound to the address that all use, so that it answers from there whatever address a client has.
+  // The socket is bound to the address that all use, so that it answers from there whatever address a client has.
   const host = ownAddress() ?? '127.0.0.1';
   const stationArguments = ['basestation', '--data', data, '--host', host, '--keep-alive', `${KEEP_ALIVE}`, '--json'];
   const { station, address } = await report.step('base station listens', async () => {
@@ -57,7 +59,8 @@ export async function setUp(report: Report, processes: Processes, folder: string
   const client = new DemoClient(processes.script('client', './client.js', []));
   const options = {
     ...{ ProductId: PRODUCT, DeviceId: DEVICE, DeviceFingerprint: keys.device, ServerConnectToken: keys.sct },
-    // All three are on one machine, and this is about the way through the base station; one step lets the connection find a better one.
+    // All three are on one machine, and this step is about the base station; a later one lets the connection find a
+    // better path.
     Local: false,
     Rendezvous: false,
     ...{ ServerUrl: address.url, ServerFingerprint: address.fingerprint, KeepAliveInterval: KEEP_ALIVE },
@@ -74,7 +77,7 @@ export async function setUp(report: Report, processes: Processes, folder: string
   return { folder, processes, stationArguments, station, stationPort: address.port, device: device.running, client, connect, target };
 }
 
-/** What client and device prove themselves with. */
+/** Keys of client and device. */
 interface Keys {
   /** Full hex fingerprints. */
   readonly client: string;
@@ -117,7 +120,7 @@ export async function coapSteps(report: Report, { client }: Stage): Promise<void
   });
 }
 
-/** Sends a file up and brings it back. */
+/** Uploads a file and downloads it again. */
 export async function streamSteps(report: Report, { client, folder }: Stage): Promise<void> {
   const file = join(folder, 'original.bin');
   const content = randomBytes(FILE_SIZE);
@@ -157,7 +160,7 @@ export async function tunnelStep(report: Report, { client, folder }: Stage): Pro
   });
 }
 
-/** CoAP stays quick while a bulk stream runs on the same connection. */
+/** CoAP stays fast while a bulk stream runs on the same connection. */
 export async function underBulkStep(report: Report, { client, folder }: Stage): Promise<void> {
   await report.step(`${REQUESTS} CoAP requests during a bulk stream`, async () => {
     const file = join(folder, 'bulk.bin');
@@ -167,13 +170,13 @@ export async function underBulkStep(report: Report, { client, folder }: Stage): 
     const [p50, p99] = [0.5, 0.99].map((share) => sorted[Math.floor(share * (sorted.length - 1))] as number) as [number, number];
     check(wrong === 0 && latencies.length === REQUESTS && bytes > 0, `${wrong} of ${latencies.length} answers were wrong, ${bytes} bytes`);
     return {
-      figure: `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms beside ${(bytes / 1e6).toFixed(0)} MB`,
+      figure: `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms alongside ${(bytes / 1e6).toFixed(0)} MB`,
       values: { p50, p99, bytes },
     };
   });
 }
 
-/** Stops the base station for a second under a transfer: the connection pauses and goes on, and no byte is lost. */
+/** Stops the base station for a second during a transfer: the connection pauses and continues, and no byte is lost. */
 export async function outageStep(report: Report, stage: Stage, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   await report.step(`base station ended by ${signal} and started again, under a transfer`, async () => {
     const content = randomBytes(OUTAGE_SIZE);
@@ -185,7 +188,7 @@ export async function outageStep(report: Report, stage: Stage, signal: 'SIGTERM'
     await delay(OUTAGE);
     stage.station = stage.processes.start('base station', [...stage.stationArguments, '--port', `${stage.stationPort}`]);
     await stage.station.event('listening');
-    const { bytes, sha256: got, pause, rests } = await withTimeout(OUTAGE_LIMIT, uploading, 'the transfer did not go on');
+    const { bytes, sha256: got, pause, rests } = await withTimeout(OUTAGE_LIMIT, uploading, 'the transfer did not continue');
     check(bytes === OUTAGE_SIZE && got === sha256(content), `SHA-256 differs: ${got} after ${bytes} bytes`);
     check(rests > 0, 'the transfer was over before the base station was stopped');
     check(pause <= OUTAGE + RECOVERY_LIMIT, `the transfer paused for ${pause.toFixed(0)} ms`);
@@ -223,7 +226,7 @@ export function sha256(content: Uint8Array): string {
   return createHash('sha256').update(content).digest('hex');
 }
 
-/** @throws Error with the message where something does not hold */
+/** @throws Error with the message unless `holds` */
 export function check(holds: boolean, message: string): asserts holds {
   if (!holds) throw new Error(message);
 }

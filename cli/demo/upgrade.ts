@@ -1,4 +1,4 @@
-/** The demo's step that shows a connection find a better path than the one it began with, while a file is under way. */
+/** The demo's step in which a connection finds a better path during a transfer. */
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,14 +6,14 @@ import type { Report } from './report.ts';
 import type { Stage } from './stage.ts';
 import { check, sha256 } from './steps.ts';
 
-/** Bytes of the file that is under way while the path changes, and ms that this may take. */
+/** Bytes of the transferred file, and ms that the change of path may take. */
 const UPGRADE_SIZE = 16 << 20;
 const PATH_LIMIT = 10_000;
 
 /**
- * A transfer begins through the base station, and ends over a direct path. Loopback addresses are no candidates: both processes reach one
- * another at the address of an interface of this machine. Where there is none but loopback the transfer stays relayed, and the step says
- * so.
+ * A transfer begins through the base station, and ends over a direct path. Loopback addresses are no candidates: both
+ * processes reach each other at the address of an interface of this machine. Without one the transfer stays relayed,
+ * and the step says so.
  */
 export async function upgradeStep(report: Report, { client, folder, target: { options, keyFile } }: Stage): Promise<void> {
   await report.step('from the base station to a direct path, under a transfer', async () => {

@@ -1,4 +1,4 @@
-/** The demo's step that changes the client's uplink under a transfer: its address goes, and another one is there. */
+/** The demo's step that changes the client's uplink during a transfer: one address disappears, another one appears. */
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,12 +7,12 @@ import type { Stage } from './stage.ts';
 import { check, ownAddress, sha256 } from './steps.ts';
 
 const SIZE = 8 << 20;
-/** ms that the transfer may pause. */
+/** Longest pause of the transfer, ms. */
 const PAUSE_LIMIT = 5_000;
-/** On Linux every address of 127.0.0.0/8 is this host's, and reaches its other addresses. */
+/** On Linux every address of 127.0.0.0/8 belongs to this host, and reaches its other addresses. */
 const SECOND = '127.0.0.2';
 
-/** The first uplink is an interface of this machine, the second a loopback address. Where there are not both the step says so. */
+/** The first uplink is an interface of this machine, the second a loopback address. Without both the step says so. */
 export async function uplinkStep(report: Report, { client, folder, target: { options, keyFile } }: Stage): Promise<void> {
   await report.step('the client changes its uplink under a transfer', async () => {
     const first = ownAddress();

@@ -1,14 +1,16 @@
-/** For the demo: an environment whose packets leave from one address at a time, as those of a host with one uplink do. */
+/**
+ * For the demo: an environment whose packets leave from one address at a time, like those of a host with one uplink.
+ */
 import type { Environment } from '../../transport/environment.ts';
 import { withLog } from '../../transport/environment.ts';
 
 export interface Uplinks {
   readonly environment: Environment;
-  /** From now on packets leave from that address. Sockets that were bound before hear and send nothing any more. */
+  /** Makes packets leave from this address. Sockets bound before then receive and send nothing. */
   use(address: string): void;
 }
 
-/** @param first numeric, an address of this host, as those of `use` are */
+/** @param first numeric, an address of this host, like those of `use` */
 export function uplinksOf(inner: Environment, first: string): Uplinks {
   let current = first;
   const { network } = inner;

@@ -1,9 +1,10 @@
 /**
- * The push provider's HTTP v1 interface on loopback: the token endpoint checks the assertion of the service account it made, `messages:send` checks
- * the access token and the document. For development and tests; nothing is delivered anywhere.
+ * The push provider's HTTP v1 interface on loopback: the token endpoint checks the assertion of the service account it
+ * made, `messages:send` checks the access token and the document. For development and tests; nothing is delivered
+ * anywhere.
  *
- * A registration token that begins with the name of an error, such as `UNREGISTERED` or `QUOTA_EXCEEDED:5` (Retry-After 5), is answered with that error;
- * `answerNext` and `answerAlways` do it for any token.
+ * A registration token that begins with the name of an error, such as `UNREGISTERED` or `QUOTA_EXCEEDED:5` (Retry-After
+ * 5), is answered with that error; `answerNext` and `answerAlways` do so for any token.
  */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -16,15 +17,15 @@ import { checkMessage } from './push-message.ts';
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const LOOPBACK = '127.0.0.1';
-/** s: of an assertion at most, of an access token, and by how much clocks may differ. */
+/** Seconds: longest lifetime of an assertion, lifetime of an access token, and tolerance between clocks. */
 const ASSERTION_LIFETIME = 3600;
 const TOKEN_LIFETIME = 3600;
 const CLOCK_TOLERANCE = 300;
 const BODY_LIMIT = 131_072;
-/** Access tokens and messages kept; the oldest go. */
+/** Access tokens and messages kept; the oldest are dropped. */
 const KEPT = 1_000;
 
-/** A message that was taken. */
+/** An accepted message. */
 export interface ReceivedPush {
   readonly name: string;
   readonly message: unknown;
@@ -33,16 +34,16 @@ export interface ReceivedPush {
 
 export interface PushEmulatorOptions {
   projectId: string;
-  /** 0 = a free one. */
+  /** 0 = a free port. */
   port?: number;
   onReceived?: (push: ReceivedPush) => void;
   /** Unix ms; default the system's. */
   wallTime?: () => number;
 }
 
-/** A running emulator. Made by `start`. */
+/** A running emulator. Created by `start`. */
 export class PushEmulator {
-  /** Messages that were taken, the newest last. */
+  /** Accepted messages, the newest last. */
   readonly received: ReceivedPush[] = [];
   /** Requests to the token endpoint and to `messages:send`. */
   readonly requests = { token: 0, send: 0 };
@@ -53,7 +54,7 @@ export class PushEmulator {
   readonly #next: ProviderAnswer[] = [];
   #always: ProviderAnswer | null = null;
 
-  /** @throws LocalError PORT_IN_USE, else the system's error when the port cannot be had */
+  /** @throws LocalError PORT_IN_USE, else the system's error when the port cannot be opened */
   static async start(options: PushEmulatorOptions): Promise<PushEmulator> {
     const { publicKey, privateKey } = await generateKeyPair('RS256', { extractable: true });
     const keys = { publicKey, pem: await exportPKCS8(privateKey), keyId: randomBytes(20).toString('hex') };
@@ -90,17 +91,17 @@ export class PushEmulator {
     };
   }
 
-  /** These answers come first, in the place of a check of the document. */
+  /** Queues answers that replace the check of the next documents. */
   answerNext(...answers: ProviderAnswer[]): void {
     this.#next.push(...answers);
   }
 
-  /** The answer to every document; null: what it deserves. */
+  /** Sets the answer to every document; null: by its content. */
   answerAlways(answer: ProviderAnswer | null): void {
     this.#always = answer;
   }
 
-  /** Access tokens given out so far are not valid any more. */
+  /** Invalidates all access tokens issued so far. */
   revokeTokens(): void {
     this.#tokens.clear();
   }
@@ -124,7 +125,7 @@ export class PushEmulator {
     const [path] = (request.url ?? '').split('?');
     if (request.method !== 'POST') return notFound();
     if (path === '/token') return this.#token(request, body);
-    // No project of an emulator has a character that is escaped.
+    // Project ids here contain no character that needs escaping.
     const project = /^\/v1\/projects\/([\w.-]+)\/messages:send$/.exec(path ?? '')?.[1];
     return project === undefined ? notFound() : this.#send(project, request, body);
   }
@@ -206,7 +207,7 @@ function oauthError(error: string, description: string): ProviderAnswer {
   return { status: 400, body: { error, error_description: description } };
 }
 
-/** Null when it is longer than anybody needs, or breaks off. */
+/** Null when it is too long, or incomplete. */
 async function readBody(request: IncomingMessage): Promise<string | null> {
   const chunks: Uint8Array[] = [];
   let length = 0;

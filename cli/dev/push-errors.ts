@@ -1,9 +1,9 @@
 /**
- * The documented errors of the push provider's `messages:send`, and the body each comes with: `google.rpc.Status` in JSON, with the provider's
- * own detail that names the error.
+ * The documented errors of the push provider's `messages:send`, and their bodies: `google.rpc.Status` in JSON, with the
+ * provider's own detail that names the error.
  */
 
-/** Names of the errors that can be asked for. */
+/** Names of the errors that can be requested. */
 export const pushErrors = ['UNREGISTERED', 'INVALID_ARGUMENT', 'SENDER_ID_MISMATCH', 'QUOTA_EXCEEDED', 'UNAVAILABLE', 'INTERNAL'] as const;
 export type PushError = (typeof pushErrors)[number];
 
@@ -33,14 +33,14 @@ const errors: Readonly<Record<PushError, { code: number; status: string; message
   INTERNAL: { code: 500, status: 'INTERNAL', message: 'Internal error encountered.' },
 };
 
-/** @param retryAfter seconds, for the errors that pass */
+/** @param retryAfter seconds, for temporary errors */
 export function pushError(error: PushError, retryAfter: number | null = null): ProviderAnswer {
   const { code, status, message } = errors[error];
   const body = { error: { code, message, status, details: [{ '@type': DETAIL, errorCode: error }] } };
   return retryAfter === null ? { status: code, body } : { status: code, body, headers: { 'retry-after': String(retryAfter) } };
 }
 
-/** 400 for a document that is not as the interface wants it. @param field its path, e.g. `message.token` */
+/** 400 for an invalid document. @param field its path, e.g. `message.token` */
 export function invalidField(field: string, description: string): ProviderAnswer {
   const details = [
     { '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: [{ field, description }] },

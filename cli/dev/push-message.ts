@@ -12,7 +12,7 @@ const TARGETS = ['token', 'topic', 'condition'] as const;
 const OBJECTS = ['android', 'apns', 'webpush', 'fcm_options', 'fcmOptions'];
 /** Bytes of a message's payload, as the provider documents it. */
 const MAX_DATA = 4096;
-/** Levels of objects and lists: as many as protobuf's JSON parsers take. */
+/** Levels of objects and lists that protobuf's JSON parsers accept. */
 const MAX_DEPTH = 100;
 
 class Invalid extends Error {
@@ -59,7 +59,7 @@ function parsed(body: string): unknown {
   }
 }
 
-/** Level by level: recursion would end where the stack does. */
+/** Level by level: recursion would overflow the stack. */
 function isDeep(value: unknown): boolean {
   let level = [value];
   for (let depth = 0; depth <= MAX_DEPTH; depth++) {

@@ -1,4 +1,7 @@
-/** `svc dev push-provider`: a push provider on this machine, for trying notifications without an account at the real one. */
+/**
+ * `svc dev push-provider`: a push provider on this machine, for trying notifications without an account at the real
+ * one.
+ */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { replaceJson } from '../../transport/node/index.ts';
 import { integer, listenPort } from '../frame/arguments.ts';
@@ -20,12 +23,12 @@ interface Options {
 /** The command `svc dev push-provider`. */
 export function pushProviderCommand(): Command {
   return new Command('push-provider')
-    .description("run an emulator of the push provider's HTTP v1 interface on loopback; it prints what it is sent")
-    .option('--port <number>', 'TCP port on 127.0.0.1; 0 = a free one', listenPort, 0)
+    .description("run an emulator of the push provider's HTTP v1 interface on loopback; it prints each message")
+    .option('--port <number>', 'TCP port on 127.0.0.1; 0 = a free port', listenPort, 0)
     .option('--project <id>', 'the only project it knows', project, 'demo-project')
     .option('--account <file>', 'write the service account it accepts, for svc admin push-credential add')
     .addOption(new Option('--answer <error>', 'answer every message with this error').choices([...pushErrors]))
-    .option('--retry-after <seconds>', 'with --answer: how long it asks to wait', (text) =>
+    .option('--retry-after <seconds>', 'with --answer: the wait that it asks for', (text) =>
       integer(text, 0, 3600, 'expected 0 to 3600 seconds'),
     )
     .option('--json', 'print events as JSON lines')

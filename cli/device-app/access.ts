@@ -1,13 +1,15 @@
 /**
- * Access control of `svc device`: which roles may do what with a thermostat, and the files `iam-configuration.json` and `iam-state.json` of its directory.
+ * Access control of `svc device`: which roles may do what with a thermostat, and the files `iam-configuration.json` and
+ * `iam-state.json` of its directory.
  *
- * To the defaults of the SDK come three policies for what this application asks itself:
+ * Three policies for the application's own actions are added to the SDK's defaults:
  *
  *     ReadThermostat     Thermostat:Get     Guest, Standard, Administrator
  *     ControlThermostat  Thermostat:Set     Standard, Administrator
  *     Files              File:Transfer      Standard, Administrator
  *
- * Anyone who is not yet a user can only pair. Both files are the owner's: the configuration to edit while the device is stopped, the state to read.
+ * A client that is not yet a user can only pair. Both files are the owner's: the configuration to edit while the device
+ * is stopped, the state to read.
  */
 import { join } from 'node:path';
 import { defaultIamLimits, Rules } from '../../device/iam/index.ts';
@@ -32,22 +34,22 @@ import { readJson } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { CATEGORIES } from './notifications.ts';
 
-/** What a device without state begins with (reference §2.4). */
+/** The first state of a device (docs/iam.md). */
 export type FirstAccess = 'production' | 'demo';
 
-/** Passwords that are known only when they are made. */
+/** Passwords that are known only at their creation. */
 export interface Access {
   readonly iam: Iam;
-  /** The state was made just now. */
+  /** The state was created just now. */
   readonly isNew?: boolean;
-  /** Of the user `admin`, when the state was made just now. */
+  /** Password of the user `admin`, if the state was created just now. */
   readonly adminPassword?: string;
 }
 
 export interface AccessOptions {
   readonly secrets: IamSecrets;
   readonly first: FirstAccess;
-  /** Token for open pairing in a state made now; default a fresh one. */
+  /** Token for open pairing in a new state; default a fresh one. */
   readonly sct?: string | undefined;
   readonly log: Log;
 }
@@ -56,7 +58,7 @@ export interface AccessOptions {
 export const ADMIN = 'admin';
 
 const FRIENDLY_NAME = 'Thermostat';
-/** The role of administrators, as long as an owner keeps it. */
+/** The role of administrators, unless an owner removes it. */
 const ADMINISTRATOR = 'Administrator';
 
 const flags = {
@@ -79,7 +81,7 @@ export function thermostatConfiguration(): IamConfiguration {
   };
 }
 
-/** Opens the files of a directory, and makes those that are missing. @throws LocalError that names file and place */
+/** Opens the files of a directory, and creates missing ones. @throws LocalError that names file and place */
 export async function openAccess(directory: string, { secrets, first, sct, log }: AccessOptions): Promise<Access> {
   let adminPassword: string | undefined;
   let isNew = false;
@@ -99,7 +101,10 @@ export async function openAccess(directory: string, { secrets, first, sct, log }
   return { iam, isNew, ...(adminPassword !== undefined && { adminPassword }) };
 }
 
-/** The same to look at only, also beside the running device: nothing is made, and nothing can be saved. @throws CommandError that names file and place */
+/**
+ * Opens them read-only, also while the device runs: creates nothing, saves nothing.
+ * @throws CommandError that names file and place
+ */
 export async function readAccess(directory: string, secrets: IamSecrets): Promise<Iam> {
   const rules = new Rules(defaultIamLimits);
   const configuration = await readPart(join(directory, CONFIGURATION_FILE), readConfiguration);
@@ -112,14 +117,14 @@ export async function readAccess(directory: string, secrets: IamSecrets): Promis
     secrets,
     notificationCategories: CATEGORIES,
     save: async () => {
-      throw new CommandError('users and roles are only read here');
+      throw new CommandError('users and roles cannot be changed here');
     },
   });
 }
 
 async function readPart<T>(path: string, read: (document: unknown) => T | Promise<T>): Promise<T> {
   const document = await readJson(path);
-  if (document === undefined) throw new CommandError(`there is no ${path}: svc device makes it at its first start`);
+  if (document === undefined) throw new CommandError(`there is no ${path}: svc device creates it at its first start`);
   try {
     return await read(document);
   } catch (error) {
@@ -127,7 +132,7 @@ async function readPart<T>(path: string, read: (document: unknown) => T | Promis
   }
 }
 
-/** Switches the pairing modes that are named on, and the others off. */
+/** Turns the named pairing modes on, and the others off. */
 export async function setPairing(iam: Iam, modes: readonly PairingMode[]): Promise<void> {
   await iam.update((draft) => {
     for (const mode of pairingModes) {
@@ -137,12 +142,12 @@ export async function setPairing(iam: Iam, modes: readonly PairingMode[]): Promi
   });
 }
 
-/** Modes that are on. */
+/** Pairing modes that are on. */
 export function pairingOf({ state }: Iam): PairingMode[] {
   return pairingModes.filter((mode) => state[flags[mode]]);
 }
 
-/** Whether somebody manages the users of the device, or can become one who does without an invitation. */
+/** Whether the device has a user with a key who manages users, or a client can become one without an invitation. */
 export function isAdministered(iam: Iam): boolean {
   const { users, state } = iam;
   const open = state.localOpenPairing || state.passwordOpenPairing;
@@ -150,17 +155,20 @@ export function isAdministered(iam: Iam): boolean {
   return users.some(({ role, fingerprints }) => fingerprints.length > 0 && iam.administers(role));
 }
 
-/** Whether somebody is a user by a key: others were invited at most. */
+/** Whether a user has a key; otherwise users were at most invited. */
 export function hasUsers({ users }: Iam): boolean {
   return users.some(({ fingerprints }) => fingerprints.length > 0);
 }
 
-/** The role that makes an administrator: the one of that name, while its policies let it manage users, else the first one that they let; undefined for none. */
+/**
+ * The role of administrators: the one of that name, if its policies let it manage users, else the first one that may;
+ * undefined for none.
+ */
 export function administratorRole(iam: Iam): string | undefined {
   return [ADMINISTRATOR, ...iam.roles].find((role) => iam.administers(role));
 }
 
-/** Makes an administrator of each key that is nobody's, named after the key. */
+/** Makes each unpaired key an administrator, named after the key. */
 export async function pairKeys(iam: Iam, fingerprints: Iterable<string>): Promise<void> {
   await iam.update((draft) => {
     for (const fingerprint of fingerprints) {
@@ -171,7 +179,7 @@ export async function pairKeys(iam: Iam, fingerprints: Iterable<string>): Promis
 }
 
 /**
- * Invites a user, who is made when there is none of that name: a fresh password to pair by, which counts until then.
+ * Invites a user, created if missing: with a fresh password that is valid until the user pairs.
  * @param role undefined leaves the role, or gives a new user none; but the user `admin` becomes an administrator again
  * @throws LocalError INVALID_ARGUMENT, NOT_FOUND (role), OUT_OF_MEMORY
  */

@@ -1,4 +1,6 @@
-/** What `svc device` asks its access control for: the actions of the SDK's endpoints and tunnels, and its own. */
+/**
+ * The actions that `svc device` checks with its access control: those of the SDK's endpoints and tunnels, and its own.
+ */
 import { iamEndpoints } from '../../device/iam/endpoints/table.ts';
 
 /** Every action, in alphabetical order. */

@@ -1,12 +1,15 @@
 /**
- * `svc device --allow`: clients that are paired without pairing, by the fingerprint of their key. Given as a fingerprint or a file, repeatable; a
- * file has one fingerprint per line, `#` begins a comment.
+ * `svc device --allow`: clients made users by the fingerprint of their key, without pairing. The value is a fingerprint
+ * or a file, repeatable; a file has one fingerprint per line, `#` begins a comment.
  */
 import { readFile } from 'node:fs/promises';
 import { isFingerprint } from '../../protocol/identity/index.ts';
 import { UsageError } from '../frame/errors.ts';
 
-/** Full hex, lower case. @throws UsageError for anything that is neither a fingerprint nor a readable file of fingerprints */
+/**
+ * Full hex, lower case.
+ * @throws UsageError for a value that is neither a fingerprint nor a readable file of fingerprints
+ */
 export async function readAllowed(values: readonly string[]): Promise<ReadonlySet<string>> {
   const fingerprints = new Set<string>();
   for (const value of values) {

@@ -1,4 +1,4 @@
-/** What `svc device` prints: who it is, how to pair with it, and what happens. */
+/** The output of `svc device`: its identity, how to pair with it, and its events. */
 import type { Device, DeviceEvent, Iam, SvcError } from '../../device/index.ts';
 import { DEFAULT_LOCAL_PORT } from '../../device/settings.ts';
 import { encodePairingString, formatHostPort, type IamUser, type PairingMode, type PairingString } from '../../protocol/records/index.ts';
@@ -12,17 +12,17 @@ import { type Access, ADMIN, hasUsers, isAdministered, pairingOf } from './acces
 import type { DeviceState } from './data.ts';
 import type { OpenDevice } from './open.ts';
 
-/** What a device can hand over for pairing now. */
+/** The pairing strings that a device can hand out now. */
 export interface Pairings {
-  /** Without a password: to connect, and for the local ways of pairing. */
+  /** Without a password: to connect, and for the local pairing modes. */
   readonly plain: PairingString;
   /** With the password of open pairing, while that is on. */
   readonly open?: PairingString;
-  /** For the user `admin`, when its password was made just now. */
+  /** For the user `admin`, if its password was created just now. */
   readonly invitation?: PairingString;
 }
 
-/** What the device is called by others, and how they become its users. Every command runs as it is printed. */
+/** Prints the device's names, and how clients become its users. Every printed command runs as it stands. */
 export async function announce(output: Output, { device, data, state, access }: OpenDevice, started: boolean): Promise<void> {
   const { ProductId, DeviceId } = state;
   const fingerprint = device.deviceFingerprint;
@@ -57,7 +57,7 @@ export async function announce(output: Output, { device, data, state, access }: 
   if (!hasUsers(access.iam)) share(output, pairings.invitation ?? pairings.open ?? pairings.plain, {});
   if (pairings.invitation === undefined && modes.includes('PasswordInvite') && !isAdministered(access.iam))
     output.note(
-      ['nobody administers this device yet; while it is stopped, this makes a new invitation:', inviteCommand(data.directory)].join('\n'),
+      ['this device has no administrator yet; while it is stopped, this makes a new invitation:', inviteCommand(data.directory)].join('\n'),
     );
 }
 
@@ -68,19 +68,19 @@ function stationLines(state: DeviceState, fingerprint: string): string[] {
   const register = [
     `register it with   ${productCommand}`,
     `                   ${deviceCommand}`,
-    '                   (at the base station, with its data directory; the product once, if it is not there)',
+    '                   (at the base station, with its data directory; the product only if it is missing)',
   ];
   return [
-    `base station       ${ServerUrl}, ${stationProof(state) === 'pinned' ? 'pinned by its fingerprint' : 'to be proved by TLS, else by --server-fingerprint'}`,
+    `base station       ${ServerUrl}, ${stationProof(state) === 'pinned' ? 'pinned by its fingerprint' : 'authenticated by TLS, else by --server-fingerprint'}`,
     ...rootsNote(ServerRootCerts).map((note) => `                   ${note}`),
     ...(Joined === true ? [] : register),
   ];
 }
 
 /**
- * Those with a password stand on a line of their own: in the arguments of a command others would see it.
+ * Strings with a password are on their own line: in the arguments of a command other users would see them.
  * @param beside options that a client needs
- * @param localPort where the local ways of pairing are possible; undefined: nowhere
+ * @param localPort where the local pairing modes are possible; undefined: nowhere
  */
 function pairingLines(
   { plain, open, invitation }: Pairings,
@@ -92,7 +92,7 @@ function pairingLines(
   if (open !== undefined)
     lines.push(
       `pair with          svc pair -${beside}`,
-      '                   (it asks for this line, and for a user name where --username gives none)',
+      '                   (it asks for this line, and for a user name without --username)',
       encodePairingString(open),
     );
   if (invitation !== undefined)
@@ -113,7 +113,7 @@ export function inviteCommand(directory: string): string {
   return `svc device invite ${ADMIN}${dataOption('device', directory)}`;
 }
 
-/** What registers the device at its base station. */
+/** The commands that register the device at its base station. */
 export function registration({ ProductId, DeviceId }: DeviceState, fingerprint: string): readonly [product: string, device: string] {
   return [
     commandLine('svc admin product add', [ProductId]),
@@ -122,7 +122,7 @@ export function registration({ ProductId, DeviceId }: DeviceState, fingerprint: 
 }
 
 /**
- * Where a pairing says the device is: its base station, else its addresses on the local network.
+ * The place of the device in a pairing: its base station, else its addresses on the local network.
  * @param localPort undefined for a device that does not run: the default one
  */
 export function placeOf({ ServerUrl: url, ServerFingerprint: fingerprint }: StationState, localPort = DEFAULT_LOCAL_PORT): Place {
@@ -131,7 +131,7 @@ export function placeOf({ ServerUrl: url, ServerFingerprint: fingerprint }: Stat
 
 type Place = Pick<PairingString, 'server' | 'serverFingerprint' | 'addresses'>;
 
-/** What a client has to be told beside a pairing string of the device. */
+/** Options that a client needs in addition to a pairing string of the device. */
 export function optionsToPair({
   ServerUrl: url,
   ServerFingerprint: fingerprint,
@@ -147,18 +147,18 @@ function directly(localPort: number): string {
 
 type StationState = Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts' | 'ServerWebSocketUrl'>;
 
-/** By what its base station is proved; undefined without one. */
+/** What authenticates its base station; undefined without one. */
 function stationProof({ ServerUrl, ServerFingerprint }: StationState): 'pinned' | 'tls' | undefined {
   if (ServerUrl === undefined) return undefined;
   return ServerFingerprint === undefined ? 'tls' : 'pinned';
 }
 
-/** What an invited user pairs with. */
+/** The pairing string of an invited user. */
 export function invitationOf(device: PairingString, { username, sct }: IamUser, password: string): PairingString {
   return { ...device, username, password, ...(sct !== undefined && { sct }) };
 }
 
-/** What it can hand over, and where that says it is. */
+/** Returns the pairing strings of the device, with its place. */
 export async function pairingsOf(device: Device, { iam, adminPassword }: Access, place: Place): Promise<Pairings> {
   const { openPairingSct: sct, openPairingRole } = iam.state;
   const base = { productId: device.productId ?? '', deviceId: device.deviceId ?? '', fingerprint: device.deviceFingerprint, ...place };
@@ -174,16 +174,16 @@ export async function pairingsOf(device: Device, { iam, adminPassword }: Access,
   };
 }
 
-/** Warns of what an owner should know. */
+/** Warns of settings that an owner should know about. */
 export function warn(output: Output, iam: Iam, state: DeviceState): void {
   const { localOpenPairing, passwordOpenPairing, openPairingRole } = iam.state;
   if ((localOpenPairing || passwordOpenPairing) && iam.administers(openPairingRole))
-    output.warn('everybody who pairs by open pairing becomes an administrator of this device: switch it off when you are done');
+    output.warn('every client that pairs by open pairing becomes an administrator of this device: turn it off when you are done');
   if (state.ServerUrl === undefined && !output.isScreen)
-    output.note('no base station: clients reach this device on the local network alone');
+    output.note('no base station: clients reach this device only on the local network');
 }
 
-/** Prints what happens, from now on. */
+/** Prints events from now on. */
 export function follow(device: Device, iam: Iam, output: Output): void {
   device.onDeviceEvent((event, reason) => {
     if (event === 'CLOSED') return;

@@ -1,12 +1,12 @@
 /**
- * Work that costs much and is asked for with little: each client has one piece of it done at a time, and its others wait. A client that
- * asks for much delays itself.
+ * Costly work that clients request cheaply: one piece at a time per client, while its other requests wait. A client
+ * with many requests delays only itself.
  */
 export class ClientTurns {
-  /** What a client asked for last: it settles when the next one may begin. */
+  /** The latest request of a client: settles when the next one may begin. */
   readonly #last = new Map<string, Promise<void>>();
 
-  /** Does `work` when all that `client` has asked for before is done. @returns what it gives @throws what it throws */
+  /** Runs `work` after all earlier requests of `client`. @returns its result @throws its error */
   run<T>(client: string, work: () => Promise<T>): Promise<T> {
     const result = (this.#last.get(client) ?? Promise.resolve()).then(work);
     const done = result.then(

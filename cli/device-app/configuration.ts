@@ -2,16 +2,21 @@
  * `device.json`: what a device offers, written by people.
  *
  *     {
- *       "TcpTunnels": [{"Id": "web", "Type": "http", "Host": "127.0.0.1", "Port": 8080, "Metadata": {"title": "Camera"}}],
+ *       "TcpTunnels": [
+ *         {"Id": "web", "Type": "http", "Host": "127.0.0.1", "Port": 8080, "Metadata": {"title": "Camera"}}
+ *       ],
  *       "UdpTunnels": [{"Id": "names", "Type": "dns", "Host": "127.0.0.1", "Port": 53, "IdleTimeout": 30}],
- *       "Rendezvous": {"Mode": "paired", "Candidates": ["203.0.113.7:5593"], "NoCandidatesOn": ["eth1"], "HardNat": false},
+ *       "Rendezvous": {
+ *         "Mode": "paired", "Candidates": ["203.0.113.7:5593"], "NoCandidatesOn": ["eth1"], "HardNat": false
+ *       },
  *       "OverTemperature": {"Limit": 28, "Category": "CRITICAL"},
  *       "TimeConstant": 1200
  *     }
  *
- * Every member may be left out. `Metadata` is anything clients should know of a service; `IdleTimeout` are the seconds without a datagram after which
- * a flow of a UDP service ends; `Rendezvous` is how the device looks for direct paths (docs/paths.md); `Limit` are °C at which the alarm goes off, none without
- * it; `TimeConstant` are the seconds in which the room goes 63 % of the way. What is not known or out of range is refused with its place.
+ * Every member is optional. `Metadata` is anything that clients should know about a service. `IdleTimeout` is the time
+ * in seconds without a datagram after which a flow of a UDP service ends. `Rendezvous` is how the device looks for
+ * direct paths (docs/paths.md). `Limit` is the temperature of the alarm in °C; without it there is none. `TimeConstant`
+ * is the time in seconds for 63 % of a temperature change. An unknown or invalid member is refused with its place.
  */
 
 import { JsonField } from '../../device/iam/json-fields.ts';
@@ -35,7 +40,7 @@ export interface DeviceConfiguration {
 }
 
 /**
- * @param path a file that must be there; undefined takes the one in the device's directory, if there is one
+ * @param path a file that must exist; undefined takes the one in the device's directory, if there is one
  * @throws UsageError, CommandError with the path and the place in the document
  */
 export async function readDeviceConfiguration(path: string | undefined, directoryFile: string): Promise<DeviceConfiguration> {
@@ -102,7 +107,7 @@ function candidate(field: JsonField): string {
   return field.text;
 }
 
-/** @param more members that only this kind has */
+/** @param more members of this kind only */
 function services<S extends TcpTunnelService>(
   field: JsonField | undefined,
   read: (field: JsonField) => S,

@@ -1,18 +1,18 @@
 /**
- * What `svc device` keeps in its directory:
+ * The directory of `svc device`:
  *
  *     key.pem                  its private key
- *     state.json               who it is, its base station, the thermostat
+ *     state.json               its ids, base station and thermostat
  *     join.json                a join string, from before the join until the device is attached (join.ts)
  *     iam-configuration.json   roles and policies (access.ts)
  *     iam-state.json           users and settings
- *     audit-key.pem, audit/    what happened to both (docs/audit.md)
+ *     audit-key.pem, audit/    the audit log of both (docs/audit.md)
  *     device.json              what it offers, if an owner wrote it (configuration.ts)
  *     files/                   files that clients sent
- *     device.lock.<n>          which process has the directory now (lock.ts)
+ *     device.lock.<n>          the process that holds the directory (lock.ts)
  *
- * state.json is replaced as a whole, one write after the other; `update` resolves when its content is on the disk, so that nothing is
- * acknowledged to a client before.
+ * state.json is replaced as a whole, one write after the other; `update` resolves when its content is on disk, so that
+ * no change is acknowledged to a client before.
  */
 import { join } from 'node:path';
 import { areCertificates } from '../../protocol/identity/index.ts';
@@ -24,7 +24,7 @@ import { CONFIGURATION_FILE } from './configuration.ts';
 import { JOIN_FILE } from './pending-join.ts';
 import { isThermostatState, type ThermostatState } from './thermostat.ts';
 
-/** A start that failed may have left the folders alone; an owner may write device.json before the first start. */
+/** A failed start may have left only the folders; an owner may write device.json before the first start. */
 const OWN = {
   sure: /^(key\.pem|state\.json|device\.json|join\.json|iam-(configuration|state)\.json|password-throttle\.json|audit-key\.pem|device\.lock(\..+)?)$/,
   unsure: /^(files|audit)$/,
@@ -34,9 +34,12 @@ export interface DeviceState {
   Version: 1;
   ProductId: string;
   DeviceId: string;
-  /** Only of a device that was made before it had users: became the token of open pairing. */
+  /** Only of a device from before it had users: it became the token of open pairing. */
   ServerConnectToken?: string;
-  /** Base station: https://host[:port], and the fingerprint of its key; without one TLS proves it, by these roots (PEM) or those of Node. */
+  /**
+   * Base station: https://host[:port], and the fingerprint of its key; without one TLS authenticates it, by these roots
+   * (PEM) or those of Node.
+   */
   ServerUrl?: string;
   ServerFingerprint?: string | undefined;
   ServerRootCerts?: string | undefined;
@@ -46,7 +49,7 @@ export interface DeviceState {
   /** The owner has invited the first administrator (svc device invite): a start does not void that. */
   OwnerInvited?: boolean | undefined;
   Thermostat?: ThermostatState;
-  /** What users were told last: that the room is too hot, or that it is no longer. */
+  /** The latest notification to users: true for too hot, false for normal again. */
   AlarmTold?: boolean;
 }
 
@@ -60,7 +63,10 @@ export class DeviceData {
     this.#state = state;
   }
 
-  /** Opens the directory, makes it when it is missing. @throws with one line when it cannot be used, is damaged, or others use it */
+  /**
+   * Opens the directory, and creates it if missing.
+   * @throws with one line when it cannot be used, is damaged, or is in use
+   */
   static async open(directory: string): Promise<DeviceData> {
     await refuseForeignDirectory(directory, 'a device', OWN);
     await prepareDirectory(directory);
@@ -68,7 +74,7 @@ export class DeviceData {
     return new DeviceData(directory, await readState(directory));
   }
 
-  /** Reads again what another process may have written before this one had the directory. @throws as `open` */
+  /** Reads again what another process may have written before this one held the directory. @throws as `open` */
   async reread(): Promise<void> {
     this.#state = await readState(this.directory);
   }
@@ -78,12 +84,12 @@ export class DeviceData {
     return this.#state;
   }
 
-  /** Where an owner describes what the device offers. */
+  /** The file that describes what the device offers. */
   get configurationFile(): string {
     return join(this.directory, CONFIGURATION_FILE);
   }
 
-  /** Where a join string waits. */
+  /** The file of a waiting join string. */
   get joinFile(): string {
     return join(this.directory, JOIN_FILE);
   }
@@ -92,13 +98,13 @@ export class DeviceData {
     return join(this.directory, 'files');
   }
 
-  /** Merges into the state, which the next `update` writes: a start that fails leaves on the disk what was there. */
+  /** Merges into the state, which the next `update` writes: a failed start leaves the file unchanged. */
   adopt(changes: Partial<DeviceState>): DeviceState {
     this.#state = { ...this.#state, ...changes, Version: 1 } as DeviceState;
     return this.#state;
   }
 
-  /** Merges into the state and writes it; what cannot be written changes nothing. */
+  /** Merges into the state and writes it; a failed write changes nothing. */
   update(changes: Partial<DeviceState> = {}): Promise<void> {
     const write = this.#writing.then(async () => {
       await replaceJson(join(this.directory, 'state.json'), { ...this.#state, ...changes, Version: 1 });
@@ -108,7 +114,7 @@ export class DeviceData {
     return write;
   }
 
-  /** The device's private key, PEM; made at first use. */
+  /** The device's private key, PEM; created at first use. */
   async privateKey(create: () => string): Promise<string> {
     const path = join(this.directory, 'key.pem');
     const existing = await readPrivateKey(path);
@@ -123,7 +129,7 @@ async function readState(directory: string): Promise<DeviceState | null> {
   const path = join(directory, 'state.json');
   const content = await readJson(path);
   if (content === undefined) return null;
-  if (!isDeviceState(content)) throw new CommandError(`${path} is damaged: repair it, or move it away to start afresh`);
+  if (!isDeviceState(content)) throw new CommandError(`${path} is damaged: repair it, or move it away to start again`);
   return withPort(content);
 }
 

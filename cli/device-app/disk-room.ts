@@ -1,26 +1,26 @@
 /**
- * What files may take of the disk of `svc device`: all but a reserve. Users, audit log and settings are saved there, too, and a user who fills it could not be
- * deleted.
+ * Limits what files may take of the disk of `svc device`: all but a reserve. Users, audit log and settings are saved
+ * there, too, and a user who fills the disk could not be deleted.
  *
- * All transfers take their bytes here before they write them. If each of them looked at the disk for itself, many together could write more
- * between two looks than the reserve has.
+ * Every transfer takes its bytes here before it writes them. If each checked the disk by itself, many together could
+ * write more than the reserve between two checks.
  */
 import { FileTransferError } from '../files/protocol.ts';
 
 /** Bytes that files leave free. */
 export const RESERVE = 8 << 20;
-/** Bytes of all transfers together after which the disk is looked at again. */
+/** Bytes of all transfers together after which the disk is checked again. */
 const CHECKED = 1 << 20;
 
 export class DiskRoom {
   readonly #free: () => Promise<number>;
-  /** Bytes that may be written until the next look. */
+  /** Bytes that may be written until the next check. */
   #granted = 0;
-  /** Bytes that are being written: the disk may count them or not. */
+  /** Bytes being written: the disk may or may not count them yet. */
   #writing = 0;
   #last: Promise<void> = Promise.resolve();
 
-  /** @param free bytes that the disk has left */
+  /** @param free returns the free bytes of the disk */
   constructor(free: () => Promise<number>) {
     this.#free = free;
   }
@@ -30,7 +30,7 @@ export class DiskRoom {
     if ((await this.#free()) - this.#writing - size < RESERVE) throw noRoom();
   }
 
-  /** Writes `size` bytes. @throws FileTransferError NO_ROOM; what `write` throws */
+  /** Writes `size` bytes. @throws FileTransferError NO_ROOM; the error of `write` */
   async write(size: number, write: () => Promise<void>): Promise<void> {
     await this.#take(size);
     try {
@@ -42,7 +42,7 @@ export class DiskRoom {
     }
   }
 
-  /** One after the other: each looks at what the others have left. */
+  /** One after the other: each checks what the others have left. */
   #take(size: number): Promise<void> {
     const taken = this.#last.then(() => this.#grant(size));
     this.#last = taken.catch(() => {});

@@ -1,19 +1,19 @@
-/** What the parts of the file service of `svc device` share: where files are, and one request. */
+/** Common parts of the file service of `svc device`: the store of files, and one request. */
 import type { SessionStream } from '../../device/index.ts';
 import { type FileReader, FileTransferError } from '../files/protocol.ts';
 import type { ClientTurns } from './client-turns.ts';
 import type { DiskRoom } from './disk-room.ts';
 import type { Leftovers } from './leftovers.ts';
 
-/** Where files are. */
+/** The store of files. */
 export interface FileStore {
   readonly directory: string;
-  /** How many it may be for one that is new, parts included. */
+  /** Most files, parts included, at which a new one is still accepted. */
   readonly maxFiles: number;
   readonly leftovers: Leftovers;
   /** On its disk. */
   readonly room: DiskRoom;
-  /** What a short request has the device do: hash a file of any length, list thousands. */
+  /** Costly work of short requests: hashing a file of any length, listing thousands. */
   readonly costly: ClientTurns;
 }
 
@@ -23,13 +23,16 @@ export interface FileCall {
   readonly reader: FileReader;
   /** Fingerprint. */
   readonly client: string;
-  /** Ends the call: the same client has sent a later one of that name. */
+  /** Ends the call: the same client has sent a later one for that name. */
   readonly supersede: () => void;
   /** Fires then; its reason is a FileTransferError. */
   readonly superseded: AbortSignal;
 }
 
-/** Reading a long file for a client that is gone, or has sent a later request, would be in vain. @throws FileTransferError */
+/**
+ * Checks that the client still wants the result: it may be gone, or have sent a later request.
+ * @throws FileTransferError
+ */
 export function requireLive({ stream, superseded }: FileCall): void {
   superseded.throwIfAborted();
   if (stream.ended) throw new FileTransferError('the client is gone', 'FAILED');

@@ -1,9 +1,10 @@
 /**
- * The file service of `svc device`: keeps files that clients send and gives them back (`../files/protocol.ts`). Needs the permission
- * `File:Transfer`.
+ * The file service of `svc device`: stores files that clients send and returns them (`../files/protocol.ts`). Needs the
+ * permission `File:Transfer`.
  *
- * A file is written beside its place, hashed on the way, flushed to the disk and renamed, which is flushed, too: there is the whole file or none,
- * and the client hears of it only then. What arrived in part is kept for a while (`leftovers.ts`).
+ * A file is written under another name, hashed on the way, flushed to disk and renamed, and the rename is flushed, too:
+ * either the whole file exists or none, and only then the client is informed. Partial files are kept for a while
+ * (`leftovers.ts`).
  */
 import { statfs } from 'node:fs/promises';
 import type { Device, DeviceStream, SessionStream } from '../../device/index.ts';
@@ -20,7 +21,7 @@ import { giveFile, giveList } from './stored-files.ts';
 
 export interface FilesOptions {
   readonly clock: Clock;
-  /** Bytes that the disk of a directory has left; default: as the system says. */
+  /** Free bytes on the disk of a directory; default: as the system reports. */
   readonly free?: (directory: string) => Promise<number>;
   /** Files of all clients together. */
   readonly maxFiles?: number;
@@ -28,7 +29,10 @@ export interface FilesOptions {
 
 const MAX_FILES = 10_000;
 
-/** Serves files from and to `directory` on the stream port FILE_PORT. For the process that has the directory: partial files of an earlier one are tidied up. */
+/**
+ * Serves files from and to `directory` on the stream port FILE_PORT. The caller's process must hold the directory:
+ * partial files of an earlier process are cleaned up.
+ */
 export async function installFiles(
   device: Device,
   directory: string,
@@ -88,7 +92,7 @@ async function freeBytes(path: string): Promise<number> {
   return bavail * bsize;
 }
 
-/** Tells the client why, when it is still there, and ends the stream. What failed inside stays inside. */
+/** Sends the client the reason, if it is still there, and ends the stream. Internal errors are not disclosed. */
 async function refuse(stream: SessionStream, error: unknown): Promise<void> {
   const known = error instanceof FileTransferError ? error : new FileTransferError('the file cannot be stored or read here', 'FAILED');
   try {

@@ -1,14 +1,14 @@
 /**
- * The invitation of the first administrator. Only a verifier of its password is kept, so it is shown when it is made: at the first start, and, as that may have
- * failed or its output be lost, at each start at a terminal until somebody is a user. Each new one voids the one before; one that the owner made by
- * `svc device invite` stays.
+ * The invitation of the first administrator. Only a verifier of its password is stored, so it is shown when it is
+ * created: at the first start, and, as that may have failed or its output be lost, at each start at a terminal until a
+ * user is paired. Each new one voids the one before; one made by the owner with `svc device invite` stays.
  */
 import { takesNoWrites } from '../../transport/node/index.ts';
 import type { Output } from '../frame/output.ts';
 import { type Access, ADMIN, hasUsers, invite, isAdministered } from './access.ts';
 import type { OpenDevice } from './open.ts';
 
-/** The same device, with the password of a fresh invitation where it is time for one. */
+/** Returns the same device, with the password of a fresh invitation if one is due. */
 export async function withInvitation(opened: OpenDevice, output: Pick<Output, 'isScreen'>): Promise<OpenDevice> {
   const { access, secrets, state } = opened;
   if (!output.isScreen || state.OwnerInvited === true || !isDue(access)) return opened;
@@ -16,7 +16,7 @@ export async function withInvitation(opened: OpenDevice, output: Pick<Output, 'i
     const { password } = await invite(access.iam, secrets, ADMIN);
     return { ...opened, access: { ...access, adminPassword: password } };
   } catch (error) {
-    // The device serves what it has, and says how an invitation is made later.
+    // The device serves what it has; its output names the command for a later invitation.
     if (takesNoWrites(error)) return opened;
     throw error;
   }

@@ -1,12 +1,12 @@
 /**
- * The lock of a directory whose disk may be full or read-only. A device then serves without the lock, as it can change nothing, and tries to get it until
- * the disk takes writes again. Should another process have got it by then, the device ends.
+ * The lock of a directory whose disk may be full or read-only. A device then serves without the lock, as it can change
+ * nothing, and retries until the disk accepts writes again. If another process got the lock by then, the device ends.
  */
 import { takesNoWrites } from '../../transport/node/index.ts';
 import { lockDirectory } from './lock.ts';
 
 export interface HeldLock {
-  /** Fires when another process has the directory; the reason says which. */
+  /** Fires when another process holds the directory; the reason names it. */
   readonly lost: AbortSignal;
   release(): Promise<void>;
 }
@@ -15,9 +15,10 @@ export interface HeldLock {
 const INTERVAL = 5_000;
 
 /**
- * Takes the directory for this process, now or as soon as its disk takes writes.
- * @param warn told once when the lock has to wait @param lock takes it, as `lockDirectory`
- * @throws as `lockDirectory`, except where the disk takes no writes
+ * Locks the directory for this process, now or as soon as its disk accepts writes.
+ * @param warn called once when the lock has to wait
+ * @param lock takes the lock, as `lockDirectory`
+ * @throws as `lockDirectory`, unless the disk accepts no writes
  */
 export async function holdLock(directory: string, warn: (text: string) => void, lock = lockDirectory): Promise<HeldLock> {
   const lost = new AbortController();
@@ -37,7 +38,7 @@ export async function holdLock(directory: string, warn: (text: string) => void, 
     timer = setTimeout(() => (trying = again()), INTERVAL);
   };
   if (unlock === null) {
-    warn(`${directory} takes no writes: the device serves what it has, and refuses every change`);
+    warn(`${directory} is not writable: the device serves what it has, and refuses every change`);
     wait();
   }
   const release = async (): Promise<void> => {
@@ -49,7 +50,7 @@ export async function holdLock(directory: string, warn: (text: string) => void, 
   return { lost: lost.signal, release };
 }
 
-/** Null when the disk takes no writes. */
+/** Null when the disk accepts no writes. */
 async function attempt(directory: string, lock: typeof lockDirectory): Promise<(() => Promise<void>) | null> {
   try {
     return await lock(directory);

@@ -1,16 +1,19 @@
-/** Who a device of `svc device` is: from the options at its first start, from state.json afterwards. Its key is made when it is missing. */
+/**
+ * The identity of a `svc device`: from the options at its first start, from state.json afterwards. Its key is created
+ * if missing.
+ */
 import type { Device } from '../../device/index.ts';
 import { checkIds } from '../../protocol/records/index.ts';
 import { NO_FINGERPRINT } from '../frame/arguments.ts';
 import { UsageError } from '../frame/errors.ts';
 import type { DeviceData, DeviceState } from './data.ts';
 
-/** What may be said at a start; what was said before counts where something is left out. */
+/** Options of a start; earlier values apply where one is left out. */
 export interface IdentityOptions {
   readonly product?: string;
   readonly deviceId?: string;
   readonly server?: string;
-  /** NO_FINGERPRINT: TLS proves it from now on. */
+  /** NO_FINGERPRINT: TLS authenticates it from now on. */
   readonly serverFingerprint?: string;
   /** PEM. */
   readonly rootCerts?: string;
@@ -23,7 +26,7 @@ export interface Identity {
   readonly privateKey: string;
 }
 
-/** Tells the device who it is; what is new reaches the disk with the next `DeviceData.update`. @throws UsageError, CommandError */
+/** Sets the device's identity; the next `DeviceData.update` writes new values. @throws UsageError, CommandError */
 export async function identify(device: Device, data: DeviceData, options: IdentityOptions): Promise<Identity> {
   const ProductId = options.product ?? data.state?.ProductId;
   const DeviceId = options.deviceId ?? data.state?.DeviceId;
@@ -51,8 +54,8 @@ export async function identify(device: Device, data: DeviceData, options: Identi
 type StationState = Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts' | 'ServerWebSocketUrl' | 'Joined'>;
 
 /**
- * The base station of the options, and what is kept of it. A fingerprint says which one it is, wherever it is; the rest belongs to an
- * address.
+ * The base station of the options, with the stored values that still apply. A fingerprint identifies it at any address;
+ * the rest belongs to an address.
  * @throws UsageError
  */
 function stationOf(kept: Partial<DeviceState>, options: IdentityOptions): StationState {
@@ -76,14 +79,14 @@ function stationOf(kept: Partial<DeviceState>, options: IdentityOptions): Statio
   };
 }
 
-/** Undefined: TLS proves the base station. @throws UsageError */
+/** Undefined: TLS authenticates the base station. @throws UsageError */
 function fingerprintOf(kept: Partial<DeviceState>, { serverFingerprint, rootCerts }: IdentityOptions): string | undefined {
   if (serverFingerprint === NO_FINGERPRINT) return undefined;
   if (rootCerts === undefined) return serverFingerprint ?? kept.ServerFingerprint;
-  if (serverFingerprint !== undefined) throw new UsageError('--root-certs has no effect beside --server-fingerprint: give one of them');
+  if (serverFingerprint !== undefined) throw new UsageError('--root-certs has no effect with --server-fingerprint: give one of them');
   if (kept.ServerFingerprint !== undefined)
     throw new UsageError(
-      'the base station is known by its fingerprint, which --root-certs does not replace: where TLS is to prove it, give --server-fingerprint none, too',
+      'the base station is pinned by its fingerprint, which --root-certs does not replace: for TLS instead, give --server-fingerprint none, too',
     );
   return undefined;
 }
@@ -92,11 +95,11 @@ function fingerprintOf(kept: Partial<DeviceState>, { serverFingerprint, rootCert
 function refuseAnother(directory: string, kept: DeviceState, { ProductId, DeviceId }: Pick<DeviceState, 'ProductId' | 'DeviceId'>): void {
   if (ProductId === kept.ProductId && DeviceId === kept.DeviceId) return;
   throw new UsageError(
-    `${directory} is the device ${kept.ProductId}.${kept.DeviceId} already, and does not become another: give a new directory with --data, or leave --product and --device-id out`,
+    `${directory} is already the device ${kept.ProductId}.${kept.DeviceId}: give a new directory with --data, or leave --product and --device-id out`,
   );
 }
 
-/** Each id was looked at alone; together they have a limit too. */
+/** Each id was checked alone; together they have a limit too. */
 function checkTogether(productId: string, deviceId: string): void {
   try {
     checkIds(productId, deviceId);

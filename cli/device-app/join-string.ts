@@ -1,4 +1,6 @@
-/** The join string that `svc device --join` is given: on standard input, in a file, or, with a warning, as the argument itself. */
+/**
+ * The join string of `svc device --join`: from standard input, from a file, or, with a warning, as the argument itself.
+ */
 import { SvcError } from '../../device/index.ts';
 import { decodeJoinString, decodePairing, JOIN_PREFIX, type JoinString } from '../../protocol/records/index.ts';
 import { readSecretLine } from '../frame/ask.ts';
@@ -6,13 +8,13 @@ import { UsageError } from '../frame/errors.ts';
 import { readGivenFile } from '../frame/given-file.ts';
 import type { Output } from '../frame/output.ts';
 
-/** A join string, and what it says. */
+/** A join string, and its content. */
 export interface GivenJoin {
   readonly text: string;
   readonly join: JoinString;
 }
 
-/** What the join string begins with up to its secret. */
+/** Beginning of a join string, before its secret. */
 const SCHEME = /^svc:\/\//;
 
 /**

@@ -1,13 +1,15 @@
 /**
- * `svc device --join`: a board becomes a device of a base station by a join string. The steps, each on the disk before the next:
+ * `svc device --join`: a board becomes a device of a base station by a join string. Each step is on disk before the
+ * next:
  *
  * 1. `key.pem`, so that a join whose answer is lost can be repeated with the same key;
  * 2. `join.json`, the join string, so that a start without --join continues;
  * 3. the join at the base station;
- * 4. `state.json`, who the device is from now on;
+ * 4. `state.json`, the device's identity from now on;
  * 5. once the device is attached, `join.json` is removed (`forgetOnceAttached`).
  *
- * A board that is somebody already does not become another one: the same join again changes nothing, any other is refused.
+ * A board that is already a device does not become another one: the same join again changes nothing, any other is
+ * refused.
  */
 import { type Device, type Environment, type Joined, joinBaseStation, SvcError } from '../../device/index.ts';
 import { CommandError, describe, UsageError } from '../frame/errors.ts';
@@ -30,9 +32,9 @@ export interface JoinPlace {
 }
 
 /**
- * Joins, where a join string was given now or waits from before, and the directory is no device yet.
+ * Joins if a join string was given now or is waiting from before, and the directory is not yet a device.
  * @param given the join string of this start
- * @param options of this start; they go before those of the start that the join string is from
+ * @param options of this start; they take precedence over those of the start with the join string
  * @throws UsageError, CommandError: one line that says what to do; a second try works
  */
 export async function joinFirst(place: JoinPlace, given: GivenJoin | undefined, options: IdentityOptions): Promise<void> {
@@ -48,7 +50,7 @@ export async function joinFirst(place: JoinPlace, given: GivenJoin | undefined, 
   await join(place, { ...waiting, choices: chosen(waiting, before, options) });
 }
 
-/** Removes the join string once the device is attached: its token is a secret, and no longer of use. */
+/** Removes the join string once the device is attached: its token is a secret, and no longer needed. */
 export function forgetOnceAttached(device: Device, data: DeviceData, output: Output): void {
   const stop = device.onDeviceEvent((event) => {
     if (event !== 'ATTACHED') return;
@@ -76,7 +78,7 @@ async function join(place: JoinPlace, pending: PendingJoin): Promise<void> {
     });
   } catch (error) {
     if (signal.aborted || !(error instanceof SvcError)) throw signal.aborted ? signal.reason : error;
-    // It will never be accepted: the next start is not to try it again.
+    // It will never be accepted, so the next start must not try it again.
     if (error.code === 'TOKEN_REJECTED') await forgetPendingJoin(data.joinFile);
     throw new CommandError(explanation(error, pending));
   }
@@ -101,7 +103,7 @@ function chosen({ join }: GivenJoin, before: JoinChoices, options: IdentityOptio
   refuseOther('--device-id', join.deviceId, deviceId);
   refuseOther('--server-fingerprint', join.serverFingerprint, serverFingerprint);
   if (serverFingerprint !== undefined && join.serverFingerprint === undefined)
-    throw new UsageError('--server-fingerprint has no effect: the join string leaves it to TLS to prove the base station');
+    throw new UsageError('--server-fingerprint has no effect: the join string has the base station authenticated by TLS');
   if (rootCerts !== undefined && join.serverFingerprint !== undefined)
     throw new UsageError('--root-certs has no effect: the join string has the fingerprint of the base station');
   return { deviceId, server, rootCerts, serverWebsocket };
@@ -112,7 +114,7 @@ function refuseOther(option: string, expected: string | undefined, given: string
     throw new UsageError(`${option} ${given}: the join string says ${expected}; leave the option out`);
 }
 
-/** @throws UsageError unless the join string is the one that made this device, as far as that can be told */
+/** @throws UsageError unless the join string is the one that made this device, as far as that is known */
 function refuseAnother(directory: string, state: DeviceState, { join }: GivenJoin): void {
   const { ProductId, DeviceId, ServerUrl, ServerFingerprint } = state;
   const sameIds = join.productId === ProductId && (join.deviceId ?? DeviceId) === DeviceId;
@@ -121,30 +123,30 @@ function refuseAnother(directory: string, state: DeviceState, { join }: GivenJoi
   if (sameIds && sameStation) return;
   const station = ServerUrl === undefined ? '' : ` of ${ServerUrl}`;
   throw new UsageError(
-    `${directory} is the device ${ProductId}.${DeviceId}${station} already, and does not become another: give a new directory with --data, or start it without --join`,
+    `${directory} is already the device ${ProductId}.${DeviceId}${station}: give a new directory with --data, or start it without --join`,
   );
 }
 
 const UNREACHABLE: readonly string[] = ['CONNECTION_REFUSED', 'DNS', 'TIMEOUT'];
 
-/** What went wrong, and what to do. */
+/** The error and its remedy. */
 function explanation(error: SvcError, { join, choices: { server, deviceId } }: PendingJoin): string {
   const address = server ?? `https://${join.server}`;
   const invite = commandLine('svc admin device invite', [join.productId]);
   const again = 'the join string is kept, so the next start needs no --join';
   if (UNREACHABLE.includes(error.code))
-    return `${error.message}: ${address} was tried. Check that the base station runs and that UDP reaches it, or state another address with --server (${again})`;
+    return `${error.message}: ${address} was tried. Check that the base station runs and that UDP reaches it, or give another address with --server (${again})`;
   switch (error.code) {
     case 'TOKEN_REJECTED':
       return `the base station does not accept this join string: it has expired, was revoked or was used by another device. Ask for a new one: ${invite}`;
     case 'FINGERPRINT_MISMATCH':
-      return `another base station than that of the join string answers at ${address}: somebody may be in between, or it was set up again. State its address with --server, or ask for a new join string: ${invite}`;
+      return `another base station answers at ${address}: an attacker may be in between, or it was set up again. Give its address with --server, or ask for a new join string: ${invite}`;
     case 'CERTIFICATE_VALIDATION_FAILED':
       return `${error.message}: set this machine's clock, or give the roots of the certificate with --root-certs FILE (${again})`;
     case 'DEVICE_ID_IN_USE':
     case 'WRONG_DEVICE_ID':
       return join.deviceId === undefined
-        ? `the device id ${deviceId ?? ''} is taken: state another one with --device-id (${again})`
+        ? `the device id ${deviceId ?? ''} is taken: give another one with --device-id (${again})`
         : `the device id ${join.deviceId} of the join string belongs to another device. Ask for a new join string: ${invite}`;
     case 'TOO_MANY_REQUESTS':
       return `${error.message}: try again in a minute (${again})`;

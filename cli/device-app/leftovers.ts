@@ -1,10 +1,10 @@
 /**
- * What `svc device` keeps of files that arrived in part, so that a client can resume: `.<name>.<fingerprint of the client's key>.part` in the directory of
- * the files, for 24 h since its last byte.
+ * Partial files of `svc device`, from which a client can resume: `.<name>.<fingerprint of the client's key>.part` in
+ * the directory of the files, for 24 h since the last byte.
  *
- * There are 8 in all. One more, and the client with the most of them loses its oldest, among equals the oldest of all: a client takes no place of
- * another who has fewer. A transfer that runs holds its leftover, which does not count then; a second one of the same client and name ends the first.
- * They survive a restart, also of a process that was killed.
+ * There are at most 8. One more removes the oldest of the client with the most, among equals the oldest of all: a
+ * client never displaces one who has fewer. A running transfer holds its leftover, which then does not count; a second
+ * transfer of the same client and name ends the first. Leftovers survive a restart, also after a kill.
  */
 import { lstat, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,9 +15,9 @@ export const MAX_LEFTOVERS = 8;
 /** ms since the last byte. */
 export const LEFTOVER_TIME = 24 * 60 * 60 * 1000;
 
-/** Hidden, and no name that a client may give. */
+/** Hidden, and not a name that a client may use. */
 const LEFTOVER = /^\.(.+)\.([0-9a-f]{64})\.part$/;
-/** A file on its way that cannot be resumed. */
+/** A file in transfer that cannot be resumed. */
 const TEMPORARY = /^\..+\.[0-9a-f]{12}\.part$/;
 
 interface Entry {
@@ -25,7 +25,7 @@ interface Entry {
   readonly path: string;
   /** `Clock.now` when it is removed. */
   until: number;
-  /** The transfer that has it. */
+  /** The transfer that holds it. */
   holder: Holder | null;
 }
 
@@ -34,11 +34,11 @@ interface Holder {
   readonly released: Promise<void>;
 }
 
-/** A leftover in the hands of a transfer. */
+/** A leftover held by a transfer. */
 export interface HeldLeftover {
-  /** Where it is; there may be no such file yet. */
+  /** Its path; the file may not exist yet. */
   readonly path: string;
-  /** To be called once. What is there then is kept; nothing, if the file has its name or is empty. */
+  /** To be called once. Keeps the file, unless it has been renamed or is empty. */
   release(): Promise<void>;
 }
 
@@ -53,10 +53,13 @@ export class Leftovers {
     this.#clock = clock;
   }
 
-  /** Takes over what an earlier process left, and removes what is too old, too much, or cannot be resumed. For the process that has the directory. */
+  /**
+   * Takes over the leftovers of an earlier process, and removes those that are too old, too many, or cannot be resumed.
+   * The caller's process must hold the directory.
+   */
   async open(): Promise<void> {
     for (const name of await readdir(this.#directory)) {
-      // On a disk that takes no writes it stays.
+      // It stays on a disk that accepts no writes.
       if (TEMPORARY.test(name)) await rm(join(this.#directory, name), { force: true }).catch(() => {});
       const [, , client] = LEFTOVER.exec(name) ?? [];
       if (client !== undefined) await this.#found(join(this.#directory, name), client);
@@ -65,8 +68,9 @@ export class Leftovers {
   }
 
   /**
-   * Gives the leftover of a client's file to a transfer, when the transfer that had it has given it back.
-   * @param client fingerprint @param supersede ends the transfer that takes it now, for one that comes later
+   * Hands the leftover of a client's file to a transfer, once its earlier holder has released it.
+   * @param client fingerprint
+   * @param supersede ends the transfer that holds it now, for a later one
    */
   async hold(client: string, name: string, supersede: () => void): Promise<HeldLeftover> {
     const path = join(this.#directory, `.${name}.${client}.part`);
@@ -99,7 +103,7 @@ export class Leftovers {
     return this.#entries.get(path)?.holder ?? null;
   }
 
-  /** A time that lies ahead is that of a clock that was set back. */
+  /** A time in the future comes from a clock that was set back. */
   async #found(path: string, client: string): Promise<void> {
     const found = await lstat(path);
     if (!found.isFile()) return;
@@ -107,7 +111,7 @@ export class Leftovers {
     this.#entries.set(path, { client, path, until: this.#clock.now() + LEFTOVER_TIME - age, holder: null });
   }
 
-  /** Removes what is too old or too much, and comes back when the next one is too old. */
+  /** Removes leftovers that are too old or too many, and schedules the next check. */
   async #tidy(): Promise<void> {
     this.#cancel();
     for (const entry of this.#idle()) {
@@ -128,7 +132,9 @@ export class Leftovers {
     return entry.holder === null && this.#entries.get(entry.path) === entry;
   }
 
-  /** A transfer that wants it waits until it is gone. One that cannot be removed is forgotten until the next start. */
+  /**
+   * A transfer that wants it waits until it is removed. One that cannot be removed is forgotten until the next start.
+   */
   async #remove(entry: Entry): Promise<void> {
     const removed = rm(entry.path, { force: true }).catch(() => {});
     entry.holder = { supersede: () => {}, released: removed };

@@ -1,13 +1,15 @@
 /**
- * One process per directory. The lock is a numbered file, `device.lock.<n>`, with a line `<pid> <start>`. The highest number counts: the process in it
- * has the directory as long as it lives.
+ * One process per directory. The lock is a numbered file, `device.lock.<n>`, with a line `<pid> <start>`. The highest
+ * number counts: the process named in it holds the directory while it is alive.
  *
- * - A process that finds the highest one dead or free makes the next number. That file must not be there yet, which the system checks and does in
- *   one step, so that one process succeeds, and one that is killed at any moment leaves the lock as it was, or its own, which the next one finds dead.
- * - Numbers only grow: the newest file stays when it is given back. A process that looked at the files long ago may still make an old number; it then
- *   sees the higher one, and takes its own back.
+ * - A process that finds the highest one dead or free creates the next number. The system checks in the same step that
+ *   the file does not exist, so only one process succeeds. One that is killed at any moment leaves the lock as it was,
+ *   or its own, which the next process finds dead.
+ * - Numbers only grow: the newest file stays when it is released. A process with an old view of the files may still
+ *   create an old number; it then sees the higher one, and removes its own.
  *
- * The line is that of `../frame/process-mark.ts`. A file `device.lock` without a number is that of an earlier version, and older than all others.
+ * The line is that of `../frame/process-mark.ts`. A file `device.lock` without a number comes from an earlier version,
+ * and is older than all others.
  */
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +18,7 @@ import { CommandError } from '../frame/errors.ts';
 import { livingProcess, thisProcess } from '../frame/process-mark.ts';
 
 const LOCK_FILE = /^device\.lock(?:\.(\d{1,15}))?$/;
-/** What an earlier version could leave when it was killed. */
+/** A file that an earlier version could leave when it was killed. */
 const LEFT_OVER = 'device.lock.taking';
 const FREE = 'free\n';
 
@@ -26,8 +28,8 @@ interface LockFile {
 }
 
 /**
- * Takes the directory for this process. Returns what gives it back.
- * @throws CommandError naming the process that has it; LocalError FAILED when the directory cannot be read or written
+ * Locks the directory for this process. Returns the function that releases it.
+ * @throws CommandError naming the process that holds it; LocalError FAILED when the directory cannot be read or written
  */
 export async function lockDirectory(directory: string): Promise<() => Promise<void>> {
   const own = await thisProcess();
@@ -39,7 +41,7 @@ export async function lockDirectory(directory: string): Promise<() => Promise<vo
     if (!(await createFile(path, own))) continue;
     if ((await newest(directory))?.number === number) {
       await removeOlder(directory, number);
-      // Should it fail, on a full disk for example: the lock of a process that has ended does not count.
+      // It may fail, for example on a full disk: the lock of an ended process does not count.
       return () => replaceFile(path, FREE).catch(() => {});
     }
     await rm(path, { force: true });
@@ -70,7 +72,7 @@ async function refuseLiving(directory: string, file: LockFile | undefined): Prom
   const pid = await livingProcess(new TextDecoder().decode(bytes));
   if (pid === null) return;
   throw new CommandError(
-    `${directory} is in use by process ${pid}: stop it first, or give another device a directory of its own with --data; remove ${file.path} if that process is no svc device`,
+    `${directory} is in use by process ${pid}: stop it first, or give another device its own directory with --data; remove ${file.path} if that process is not svc device`,
   );
 }
 

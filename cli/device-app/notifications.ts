@@ -1,13 +1,13 @@
 /**
  * Push notifications of `svc device`: each goes to the users who chose its category and have a push token.
  *
- * A device that is not attached keeps the newest notification of each category until it is. A token that the provider calls unregistered is
- * removed from its user. Sending never fails the device: what became of it is told to `onSent`.
+ * While the device is not attached, the newest notification of each category is kept. A token that the provider reports
+ * as unregistered is removed from its user. Sending never fails the device: `onSent` receives the results.
  */
 import { type Device, type Iam, type Log, SvcError } from '../../device/index.ts';
 import { isUnregistered } from '../../protocol/control/index.ts';
 
-/** Categories users can choose from. The alarm has the one of device.json, CRITICAL by default; its end is INFO. */
+/** Categories that users can choose. The alarm uses the one of device.json, CRITICAL by default; its end is INFO. */
 export const CATEGORIES = ['CRITICAL', 'WARNING', 'INFO'] as const;
 
 export type Category = (typeof CATEGORIES)[number];
@@ -18,7 +18,7 @@ export interface Notification {
   readonly body: string;
 }
 
-/** What became of one notification to one user: the provider's HTTP status, or why there is none. */
+/** The result of one notification to one user: the provider's HTTP status, or why there is none. */
 export interface Sent {
   readonly category: Category;
   readonly username: string;
@@ -26,12 +26,12 @@ export interface Sent {
   readonly error?: string;
 }
 
-/** Notifications under way at a time; the base station takes 8 of a device. */
+/** Concurrent notifications; the base station accepts 8 of a device. */
 const PARALLEL = 4;
 
 interface Kept {
   readonly notification: Notification;
-  /** Of those that wait for it, or for one that it replaced. */
+  /** Callbacks for this notification, and for those that it replaced. */
   readonly sent: readonly (() => void)[];
 }
 
@@ -60,7 +60,10 @@ export class Notifications {
     });
   }
 
-  /** Resolves when each was sent, or could not be: with one that is kept, or with the one that replaces it, after the device is attached. Never rejects. */
+  /**
+   * Resolves when each was sent, or could not be; a kept or replaced one resolves after the device is attached. Never
+   * rejects.
+   */
   async send(notification: Notification): Promise<void> {
     if (!this.#attached) return this.#keep(notification);
     const recipients = this.#recipients(notification.category);
@@ -112,9 +115,9 @@ export class Notifications {
     }
   }
 
-  /** The user may have given a new token meanwhile: that one stays. */
+  /** A new token that the user has set meanwhile stays. */
   async #forget(username: string, token: string): Promise<void> {
-    this.#log.info('the push provider does not know the token of a user any more', { username });
+    this.#log.info('the push provider no longer knows the token of a user', { username });
     await this.#iam.update((draft) => {
       if (draft.state.users.user(username)?.push?.token === token) draft.setUserPush(username, undefined);
     });

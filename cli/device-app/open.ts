@@ -1,4 +1,7 @@
-/** A device of `svc device` with all that is kept of it: who it is, its users, and its audit log, which sees every change of them from here on. */
+/**
+ * A device of `svc device` with its stored data: its identity, its users, and its audit log, which records every change
+ * of them from here on.
+ */
 import { AuditLog, createIamSecrets, type Device, type Environment, type IamSecrets } from '../../device/index.ts';
 import { type Access, type FirstAccess, openAccess } from './access.ts';
 import type { DeviceData, DeviceState } from './data.ts';

@@ -23,7 +23,7 @@ import { defaultDataDirectory } from '../frame/data-directory.ts';
 import type { FirstAccess } from './access.ts';
 import { type RendezvousFlags, withRendezvous } from './rendezvous.ts';
 
-/** As commander gives them. */
+/** As commander parses them. */
 export interface DeviceCommandOptions extends RendezvousFlags {
   data: string;
   join?: string;
@@ -57,53 +57,53 @@ const LOG_LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trac
 export function withDeviceOptions(command: Command): Command {
   command
     .addOption(
-      new Option('--data <dir>', 'directory of key, users and state, made at first start; each device on a machine has its own').default(
+      new Option('--data <dir>', 'directory of key, users and state, created at first start; one per device').default(
         defaultDataDirectory('device'),
       ),
     )
     .addOption(
       new Option(
         '--join <file>',
-        'at first start: become a device of a base station by a join string, which svc admin device invite prints there; - reads it from standard input, or asks for it at a terminal',
+        'at first start: join a base station by a join string, which svc admin device invite prints there; - reads it from standard input, or asks for it at a terminal',
       )
         .argParser(joinFile)
         .conflicts('init'),
     )
     .addOption(new Option('--product <id>', 'product id; needed at first start without --join').argParser(id))
-    .addOption(new Option('--device-id <id>', 'device id; needed at first start, but where a join string has one').argParser(id))
+    .addOption(new Option('--device-id <id>', 'device id; needed at first start, unless a join string has one').argParser(id))
     .addOption(
       new Option(
         '--server <url>',
-        'base station to attach to, host:port or https://host:port; remembered. Without one the device is reached on the local network alone',
+        'base station to attach to, host:port or https://host:port; remembered. Without one the device is reached only on the local network',
       ).argParser(serverUrl),
     )
     .addOption(
       new Option(
         '--server-fingerprint <hex>',
-        'fingerprint of the base station, which it prints at its start, or none; remembered, also when --server changes. Without one TLS must prove the base station',
+        'fingerprint of the base station, which it prints at its start, or none; remembered, also when --server changes. Without one TLS must authenticate the base station',
       ).argParser(fingerprintOrNone),
     )
     .addOption(new Option('--root-certs <file>', ROOT_CERTS_HELP).argParser(rootCerts))
     .addOption(new Option('--server-websocket <url>', `${SERVER_WEBSOCKET_HELP}; remembered`).argParser(webSocketUrl))
-    .option('--config <file>', 'what the device always offers, as JSON (default: device.json in its directory, if there is one)')
+    .option('--config <file>', 'JSON file of what the device always offers (default: device.json in its directory, if it exists)')
     .addOption(
-      new Option('--iam <kind>', 'users it begins with: an invited administrator (default), or the first client that comes').choices([
+      new Option('--iam <kind>', 'first users: an invited administrator (default), or any client that pairs').choices([
         'production',
         'demo',
       ]),
     )
     .addOption(
-      new Option('--pairing <modes>', `pairing modes that are on from now on, the others off: ${pairingModes.join(',')} or none`).argParser(
+      new Option('--pairing <modes>', `pairing modes to turn on, turning the others off: ${pairingModes.join(',')} or none`).argParser(
         modes,
       ),
     )
     .addOption(
       new Option(
-        '--allow <who>',
-        'clients that are administrators without pairing: a fingerprint of svc key show, or a file of them; repeatable',
+        '--allow <client>',
+        'clients to make administrators without pairing: a fingerprint printed by svc key show, or a file of them; repeatable',
       )
         .argParser(collect((text) => text))
-        .default([], 'nobody'),
+        .default([], 'none'),
     )
     .addOption(
       new Option('--tunnel <id=type:host:port>', `TCP service to offer in this run, for example ${TCP_EXAMPLE}; repeatable`)
@@ -116,22 +116,21 @@ export function withDeviceOptions(command: Command): Command {
         .default([], 'none'),
     )
     .addOption(
-      new Option(
-        '--local-port <port>',
-        `UDP port for clients that come directly, 0 for a free one (default: ${DEFAULT_LOCAL_PORT})`,
-      ).argParser(listenPort),
+      new Option('--local-port <port>', `UDP port for direct clients, 0 for a free one (default: ${DEFAULT_LOCAL_PORT})`).argParser(
+        listenPort,
+      ),
     )
     .addOption(
       new Option('--p2p-port <port>', `UDP port towards the base station, 0 for a free one (default: ${DEFAULT_P2P_PORT})`).argParser(
         listenPort,
       ),
     )
-    .addOption(keepAliveProfile('the device'))
+    .addOption(keepAliveProfile('the channel to the base station'))
     .addOption(new Option('--link-mtu <bytes>', LINK_MTU_HELP).argParser(linkMtu))
     .option('--no-mdns', 'do not announce the device on the local network')
-    .addOption(new Option('--log-level <level>', 'least important messages on standard error (default: warn)').choices(LOG_LEVELS))
-    .option('--init', 'make key and users, print how to register and pair the device, and end')
-    .option('--json', 'events as JSON lines on standard output');
+    .addOption(new Option('--log-level <level>', 'least severe messages on standard error (default: warn)').choices(LOG_LEVELS))
+    .option('--init', 'create key and users, print how to register and pair the device, and end')
+    .option('--json', 'print events as JSON lines');
   return withRendezvous(command);
 }
 
@@ -153,7 +152,7 @@ function modes(text: string): PairingMode[] {
   });
 }
 
-/** Commander takes the next option for the value that was left out. */
+/** Commander takes the next option for a missing value. */
 function joinFile(text: string): string {
   if (text.startsWith('--')) throw new InvalidArgumentError('Expected a file with the join string, or - for standard input.');
   return text;

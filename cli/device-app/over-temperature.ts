@@ -1,6 +1,6 @@
 /**
- * Notices when the room becomes too hot, and when that is over: once each way. It is over only 1 °C below the limit, so that a
- * temperature that wavers about the limit raises one alarm.
+ * Detects when the room becomes too hot, and when that is over: once each way. It ends only 1 °C below the limit, so
+ * that a temperature that wavers about the limit raises one alarm.
  *
  *     normal ── at the limit or above ──▶ alarm ── 1 °C below the limit ──▶ normal
  */
@@ -14,7 +14,7 @@ export class OverTemperature {
   readonly limit: number;
   #raised: boolean;
 
-  /** @param limit °C; @param raised whether it was raised when it was last looked at, in an earlier run */
+  /** @param limit °C @param raised whether it was raised at the latest check, in an earlier run */
   constructor(limit: number, raised = false) {
     this.limit = limit;
     this.#raised = raised;
@@ -24,7 +24,7 @@ export class OverTemperature {
     return this.#raised;
   }
 
-  /** What this temperature changes, if anything. */
+  /** Returns what this temperature changes, if anything. */
   observe(temperature: number): Edge | undefined {
     const raised = this.#raised ? temperature > this.limit - HYSTERESIS : temperature >= this.limit;
     if (raised === this.#raised) return undefined;

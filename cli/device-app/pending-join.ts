@@ -1,6 +1,7 @@
 /**
- * `join.json` in the directory of a device: a join string and how it was to be used, from before the join until the device is attached. A device that is killed
- * meanwhile continues by it at its next start. It holds a secret: it is for its owner only, like everything beside it.
+ * `join.json` in the directory of a device: a join string and its options, from before the join until the device is
+ * attached. A device that is killed meanwhile continues with it at its next start. It holds a secret and is readable
+ * only by its owner, like the whole directory.
  */
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -14,7 +15,7 @@ import { type GivenJoin, parseJoin } from './join-string.ts';
 /** Name of the file. */
 export const JOIN_FILE = 'join.json';
 
-/** How the join string is to be used. */
+/** Options of the join. */
 export interface JoinChoices {
   readonly deviceId?: string | undefined;
   /** Another address of the same base station. */
@@ -37,7 +38,7 @@ interface Document {
   readonly ServerWebSocketUrl?: string | undefined;
 }
 
-/** Null where none waits. @throws CommandError, LocalError that name the file */
+/** Null where none is waiting. @throws CommandError, LocalError that name the file */
 export async function readPendingJoin(path: string): Promise<PendingJoin | null> {
   const document = await readJson(path);
   if (document === undefined) return null;
@@ -50,7 +51,7 @@ export async function readPendingJoin(path: string): Promise<PendingJoin | null>
   }
 }
 
-/** On the disk when it resolves. @throws LocalError FAILED */
+/** On disk when it resolves. @throws LocalError FAILED */
 export async function savePendingJoin(path: string, { text, choices }: Omit<PendingJoin, 'join'>): Promise<void> {
   const { deviceId, server, rootCerts, serverWebsocket } = choices;
   const document: Document = {
@@ -64,7 +65,7 @@ export async function savePendingJoin(path: string, { text, choices }: Omit<Pend
   await replaceJson(path, document);
 }
 
-/** Off the disk when it resolves; does nothing where there is none. @throws LocalError FAILED */
+/** Removed from disk when it resolves; does nothing where there is none. @throws LocalError FAILED */
 export async function forgetPendingJoin(path: string): Promise<void> {
   try {
     await rm(path);

@@ -1,6 +1,7 @@
 /**
- * Files that clients send to `svc device`. A transfer that is interrupted leaves what arrived, so that the client can resume; one of a client of an
- * earlier version, or of unknown size, leaves nothing. What is not as it was sent leaves nothing either, nor does a file for which the disk became too full.
+ * Files that clients send to `svc device`. An interrupted transfer leaves its part, so that the client can resume; one
+ * from a client of an earlier version, or of unknown size, leaves nothing. Neither does content that differs from what
+ * was sent, nor a file for which the disk became too full.
  */
 import { createHash, type Hash, randomBytes } from 'node:crypto';
 import { type FileHandle, readdir, rm } from 'node:fs/promises';
@@ -12,7 +13,10 @@ import type { DiskRoom } from './disk-room.ts';
 import { type FileCall, type FileStore, requireLive } from './file-store.ts';
 import type { HeldLeftover } from './leftovers.ts';
 
-/** A request `send`: from where the client's last attempt ended, if the file still begins with what is here. */
+/**
+ * A request `send`: continues where the client's last attempt ended, if the file still begins with the part stored
+ * here.
+ */
 export async function receiveFile(call: FileCall, request: SendRequest, store: FileStore): Promise<void> {
   const { name, size, replace } = request;
   const taken = await isTaken(join(store.directory, name));
@@ -33,12 +37,12 @@ export async function receiveWhole(call: FileCall, { name, size }: { name: strin
   });
 }
 
-/** Files without content take no room on a disk, but the names there are bounded, too. */
+/** Empty files take no room on a disk, but the number of names is limited, too. */
 async function requirePlace({ directory, maxFiles }: FileStore): Promise<void> {
   if ((await readdir(directory)).length >= maxFiles) throw new FileTransferError('the device takes no more files', 'NO_ROOM');
 }
 
-/** Opens the partial file, has it filled, gives it its name and answers. */
+/** Opens the partial file, fills it, renames it and answers. */
 async function receiveInto(
   held: HeldLeftover,
   { stream }: FileCall,
@@ -95,14 +99,14 @@ async function checked(incoming: Incoming, size: number | undefined, sha256: str
   throw new FileTransferError('what arrived is not what was sent', 'MISMATCH');
 }
 
-/** A partial file that grows. */
+/** A growing partial file. */
 class Incoming {
   readonly hash: Hash;
   readonly #file: FileHandle;
   readonly #room: DiskRoom;
   #size: number;
 
-  /** @param hash of the `size` bytes that are there */
+  /** @param hash of the first `size` bytes, already stored */
   constructor(file: FileHandle, hash: Hash, size: number, { room }: FileStore) {
     this.#file = file;
     this.hash = hash;
@@ -114,7 +118,9 @@ class Incoming {
     return this.#size;
   }
 
-  /** @throws FileTransferError NO_ROOM, and then nothing is left: what others need of the disk may not be kept for a file in part */
+  /**
+   * @throws FileTransferError NO_ROOM; then nothing is left: a partial file must not keep disk space that others need
+   */
   async write(pieces: AsyncIterable<Uint8Array>): Promise<void> {
     for await (const piece of pieces) {
       this.hash.update(piece);

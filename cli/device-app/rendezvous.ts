@@ -1,4 +1,4 @@
-/** How `svc device` looks for direct paths: its options, and what device.json says of the same. */
+/** How `svc device` looks for direct paths: its options, merged with device.json. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { PortMapping, RendezvousMode, RendezvousOptions } from '../../device/index.ts';
 import { MAX_STATED, portMappings, rendezvousModes, statedCandidate } from '../../device/rendezvous-options.ts';
@@ -9,7 +9,7 @@ import type { Output } from '../frame/output.ts';
 export interface RendezvousFlags {
   rendezvous?: RendezvousMode;
   candidate: string[];
-  /** Of `--no-candidates-on`: interfaces that are left out. */
+  /** Of `--no-candidates-on`: interfaces to leave out. */
   candidatesOn: string[];
   hardNat: boolean;
   portMapping?: PortMapping;
@@ -18,11 +18,11 @@ export interface RendezvousFlags {
 /** Adds the options. */
 export function withRendezvous(command: Command): Command {
   return command
-    .addOption(new Option('--rendezvous <with>', 'with whom it looks for direct paths (default: anyone)').choices(rendezvousModes))
+    .addOption(new Option('--rendezvous <with>', 'clients with which it looks for direct paths (default: anyone)').choices(rendezvousModes))
     .addOption(
       new Option(
         '--candidate <ip:port>',
-        `address at which it is reached from outside, such as a forwarded UDP port of its router; repeatable, at most ${MAX_STATED}`,
+        `address that reaches it from outside, such as a forwarded UDP port of its router; repeatable, at most ${MAX_STATED}`,
       )
         .argParser(collect(candidate))
         .default([], 'none'),
@@ -32,12 +32,12 @@ export function withRendezvous(command: Command): Command {
     .addOption(
       new Option(
         '--port-mapping <how>',
-        'ask routers to map the UDP port: auto, by PCP and NAT-PMP; upnp, by UPnP as well, with the package @achingbrain/nat-port-mapper (default: auto)',
+        'ask routers to map the UDP port: auto, by PCP and NAT-PMP; upnp, also by UPnP, with the package @achingbrain/nat-port-mapper (default: auto)',
       ).choices(portMappings),
     );
 }
 
-/** An option counts in place of what the file says; lists are put together. @throws UsageError for too many candidates */
+/** An option overrides the file; lists are merged. @throws UsageError for too many candidates */
 export function rendezvousOf(
   file: RendezvousOptions = {},
   flags: RendezvousFlags,
@@ -56,7 +56,7 @@ export function rendezvousOf(
   };
 }
 
-/** Which of the options were given; undefined for those that were not. */
+/** The given options; undefined for the others. */
 export function givenRendezvous({ rendezvous, candidate, candidatesOn, hardNat, portMapping }: RendezvousFlags): Record<string, unknown> {
   return {
     '--rendezvous': rendezvous,
@@ -67,13 +67,13 @@ export function givenRendezvous({ rendezvous, candidate, candidatesOn, hardNat, 
   };
 }
 
-/** Warns of options without effect: the device looks for no direct path, as one of them or device.json says. */
+/** Warns of options without effect, when an option or device.json turns direct paths off. */
 export function warnOfOff(output: Output, mode: RendezvousMode | undefined, flags: RendezvousFlags): void {
   if (mode !== 'off') return;
   const { '--rendezvous': off, ...others } = givenRendezvous(flags);
   const unused = Object.keys(others).filter((option) => others[option] !== undefined);
   if (unused.length === 0) return;
-  const by = off === undefined ? 'device.json switches direct paths off' : '--rendezvous off';
+  const by = off === undefined ? 'device.json turns direct paths off' : '--rendezvous off';
   output.warn(`${unused.join(', ')} ${unused.length === 1 ? 'has' : 'have'} no effect: ${by}`);
 }
 

@@ -1,8 +1,9 @@
 /**
- * The room of `svc device` while it runs: looked at every second, so that observers hear of its temperature and users of an alarm.
+ * The room of `svc device` while it runs: checked every second, so that observers learn its temperature and users get
+ * alarms.
  *
- * What users were told last is kept over restarts: a device that starts in a room that is still hot is silent, and one whose room became cool meanwhile
- * says so.
+ * The latest notification is kept over restarts: a device that starts in a room that is still hot is silent, and one
+ * whose room became cool meanwhile sends the end of the alarm.
  */
 import type { Device, Iam, Log } from '../../device/index.ts';
 import type { Output } from '../frame/output.ts';
@@ -12,7 +13,7 @@ import { type Category, Notifications } from './notifications.ts';
 import { type Edge, OverTemperature } from './over-temperature.ts';
 import { Thermostat } from './thermostat.ts';
 
-/** ms between two looks. */
+/** ms between two checks. */
 const INTERVAL = 1000;
 
 export interface RoomOptions {
@@ -68,24 +69,24 @@ export class Room {
   #look(): void {
     const { temperature } = this.#thermostat.tick();
     const edge = this.#alarm?.observe(temperature);
-    if (edge !== undefined && this.#alarm !== undefined) this.#tell(edge, temperature, this.#alarm.limit);
+    if (edge !== undefined && this.#alarm !== undefined) this.#notify(edge, temperature, this.#alarm.limit);
   }
 
-  #tell(edge: Edge, temperature: number, limit: number): void {
+  #notify(edge: Edge, temperature: number, limit: number): void {
     const raised = edge === 'raised';
     const category = raised ? this.#category : 'INFO';
     const title = raised ? 'Over-temperature' : 'Temperature is normal again';
     const body = `The room has ${temperature.toFixed(1)} °C, the limit is ${limit} °C.`;
     this.#output.result({ event: `over-temperature-${edge}`, temperature, limit }, `${title}: ${body}`);
-    void this.#notifications.send({ category, title, body }).then(() => this.#told());
+    void this.#notifications.send({ category, title, body }).then(() => this.#saveAlarm());
   }
 
-  /** Only now: a device that stops before its users heard of an alarm tells them at its next start. */
-  async #told(): Promise<void> {
+  /** Saved only after sending: a device that stops before its users got an alarm sends it at its next start. */
+  async #saveAlarm(): Promise<void> {
     try {
       await this.#data.update({ AlarmTold: this.#alarm?.raised === true });
     } catch (error) {
-      this.#log.warn('whether the alarm was told could not be saved: it may be told again', { error: String(error) });
+      this.#log.warn('the sent alarm could not be saved: it may be sent again', { error: String(error) });
     }
   }
 }

@@ -1,6 +1,7 @@
 /**
- * What `svc device` shows at a terminal once it runs, in twelve lines at most: who it is, whether its base station has it, where it is, what it offers, who its
- * users are, and what to do next. Until the device has a user, the QR code for the first one is above.
+ * The screen of `svc device` at a terminal once it runs, in at most twelve lines: its identity, base station,
+ * addresses, services and users, and what to do next. Until the device has a user, the QR code for the first one is
+ * above.
  */
 import type { Device, DeviceEvent, Environment, Iam, SvcError } from '../../device/index.ts';
 import { encodePairingString, type PairingString } from '../../protocol/records/index.ts';
@@ -14,24 +15,24 @@ import type { DeviceConfiguration } from './configuration.ts';
 import type { DeviceState } from './data.ts';
 import type { OpenDevice } from './open.ts';
 
-/** What was heard of the base station. */
+/** The first event about the base station. */
 export interface Heard {
   readonly event: DeviceEvent;
   readonly reason: SvcError | null;
 }
 
-/** What a device offers. */
+/** Services that a device offers. */
 export type Services = Pick<DeviceConfiguration, 'tcpTunnels' | 'udpTunnels'>;
 
 /** ms that the screen waits for the base station. */
 const PATIENCE = 2_000;
-/** Of a list, so that it fits a line. */
+/** Names shown of a list, so that it fits a line. */
 const SHOWN = 4;
 
 /**
- * Listens for what is first heard of the base station.
+ * Listens for the first event about the base station.
  * @param device not started yet
- * @returns what waits for it, two seconds at most: null when that is nothing
+ * @returns a function that waits for it, at most two seconds: null without one
  */
 export function listenFirst(device: Pick<Device, 'onDeviceEvent'>): (environment: Pick<Environment, 'clock'>) => Promise<Heard | null> {
   const heard = new Promise<Heard>((resolve) => {
@@ -49,13 +50,13 @@ export function listenFirst(device: Pick<Device, 'onDeviceEvent'>): (environment
   };
 }
 
-/** Shows it. @param opened started */
+/** Shows the screen. @param opened started */
 export async function showStartScreen(output: Output, opened: OpenDevice, services: Services, heard: Heard | null): Promise<void> {
   const { device, data, state, access } = opened;
   const { iam } = access;
   const pairings = await pairingsOf(device, access, placeOf(state, device.localPort));
   const code = hasUsers(iam) ? undefined : codeOf(pairings, iam);
-  // Above the lines, which a small screen keeps then.
+  // Above the lines, which then stay visible on a small screen.
   if (code !== undefined) share(output, code, {});
   output.result(null, [
     `device       ${state.ProductId}.${state.DeviceId}`,
@@ -69,14 +70,14 @@ export async function showStartScreen(output: Output, opened: OpenDevice, servic
 }
 
 function stateLine({ ServerUrl, ServerFingerprint }: DeviceState, heard: Heard | null): string {
-  if (ServerUrl === undefined) return 'running without a base station: reached on the local network alone';
+  if (ServerUrl === undefined) return 'running without a base station: reached only on the local network';
   if (heard === null) {
-    // A base station without a certificate does not answer one that asks for it.
-    const unpinned = ServerFingerprint === undefined ? '; where TLS cannot prove it, give --server-fingerprint' : '';
+    // A base station without a certificate does not answer a client that expects one.
+    const unpinned = ServerFingerprint === undefined ? '; if it has no TLS certificate, give --server-fingerprint' : '';
     return `not attached yet: ${ServerUrl} has not answered so far; the device keeps trying${unpinned}`;
   }
   if (heard.event !== 'ATTACHED') return `not attached to ${ServerUrl}: ${eventText(heard.event, heard.reason)}`;
-  return `attached to ${ServerUrl}, ${ServerFingerprint === undefined ? 'proved by TLS' : 'pinned by its fingerprint'}`;
+  return `attached to ${ServerUrl}, ${ServerFingerprint === undefined ? 'authenticated by TLS' : 'pinned by its fingerprint'}`;
 }
 
 function placesLine({ localPort, p2pPort }: Device): string {
@@ -104,7 +105,7 @@ function shortened(names: readonly string[]): string {
   return more > 0 ? `${names.slice(0, SHOWN).join(', ')} and ${more} more` : names.join(', ');
 }
 
-/** What the first user pairs with; undefined where no way to pair is on. */
+/** The pairing string for the first user; undefined where no pairing mode is on. */
 function codeOf({ invitation, open, plain }: Pairings, iam: Iam): PairingString | undefined {
   const local = pairingOf(iam).some((mode) => mode.startsWith('Local'));
   return invitation ?? open ?? (local ? plain : undefined);
@@ -115,7 +116,7 @@ function nextLines(opened: OpenDevice, services: Services, heard: Heard | null, 
   const next =
     heard?.event === 'UNKNOWN_FINGERPRINT'
       ? [
-          'register it  at the base station, with its data directory; the product once, if it is not there:',
+          'register it  at the base station, with its data directory; the product only if it is missing:',
           ...registration(state, device.deviceFingerprint),
         ]
       : [];
@@ -124,7 +125,7 @@ function nextLines(opened: OpenDevice, services: Services, heard: Heard | null, 
     return [...next, `next         svc pair -  on a client, with the string that  ${inviteCommand(data.directory)}  printed here`];
   if (hasUsers(access.iam) && isAdministered(access.iam))
     return [...next, `next         ${useLine(state, services)}, on a client that is paired`];
-  if (hasUsers(access.iam)) return [...next, `next         nobody manages its users: stop it, and  ${inviteCommand(data.directory)}`];
+  if (hasUsers(access.iam)) return [...next, `next         it has no administrator: stop it, and  ${inviteCommand(data.directory)}`];
   return [
     ...next,
     `next         no way to pair is on: stop it, and  svc device --pairing PasswordInvite${dataOption('device', data.directory)}`,

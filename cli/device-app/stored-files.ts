@@ -1,11 +1,11 @@
-/** What `svc device` has of files, for its clients: one file, or the rest of it, and the list of all. */
+/** Files of `svc device`, for its clients: one file, or the rest of it, and the list of all. */
 import { constants, type FileHandle, lstat, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestOf, hashOf, piecesOf } from '../files/content.ts';
 import { encodeLine, FileTransferError, isFileName, type ListedFile, type Prefix } from '../files/protocol.ts';
 import { type FileCall, type FileStore, requireLive } from './file-store.ts';
 
-/** Sends what the client does not have of a file: all of it, where it begins otherwise. */
+/** Sends the part of a file that the client does not have: all of it, if the beginning differs. */
 export async function giveFile(
   call: FileCall,
   { name, ...has }: { name: string } & Prefix,
@@ -27,14 +27,14 @@ export async function giveFile(
   }
 }
 
-/** How much of what the client has the file begins with, all or nothing, and the hash of that. */
+/** The length and hash of the client's part if the file begins with it, else of nothing. */
 async function commonPrefix(file: FileHandle, size: number, { offset, sha256 }: Prefix, live: () => void) {
   const known = offset <= size ? await hashOf(file, offset, live) : null;
   const same = known !== null && (offset === 0 || digestOf(known) === sha256);
   return same ? { hash: known, offset } : { hash: await hashOf(file, 0), offset: 0 };
 }
 
-/** Only a file that lies here: a link could lead anywhere, and what is no file might never end. */
+/** Opens regular files only: a link could lead anywhere, and another kind might never end. */
 async function openStored(path: string): Promise<FileHandle> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ELOOP' || error.code === 'ENXIO') throw noSuchFile();
@@ -49,7 +49,7 @@ function noSuchFile(): FileTransferError {
   return new FileTransferError('there is no such file', 'NO_SUCH_FILE');
 }
 
-/** Sends the list of what `giveFile` would send. A client that asks for many gets one after the other. */
+/** Sends the list of what `giveFile` would send. Requests of one client are served one after the other. */
 export function giveList(call: FileCall, { directory, costly }: FileStore): Promise<void> {
   return costly.run(call.client, () => writeList(call, directory));
 }

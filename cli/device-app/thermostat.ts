@@ -7,13 +7,14 @@
  *     GET, PUT       /thermostat/mode         text, "heat" or "off"
  *     POST, DELETE   /thermostat/boost        text, 1 to 120 minutes of full heat; ends it
  *
- * Reading needs the permission `Thermostat:Get`, changing `Thermostat:Set`. A change is on the disk before it is answered. What can be read can be
- * observed: each notification is decided anew, so that who may no longer read is told nothing more.
+ * Reading needs the permission `Thermostat:Get`, changing `Thermostat:Set`. A change is on disk before it is answered.
+ * Every GET resource can be observed: each notification is authorized again, so that a client that may no longer read
+ * gets nothing further.
  */
 import type { CoapHandler, CoapResource, Device, DeviceCoapRequest, DeviceCoapResponse } from '../../device/index.ts';
 import { ContentFormat } from '../../protocol/coap/index.ts';
 
-/** As it stands in state.json. Times are Unix milliseconds. */
+/** As stored in state.json. Times are Unix milliseconds. */
 export interface ThermostatState {
   Target: number;
   Mode: 'heat' | 'off';
@@ -23,7 +24,7 @@ export interface ThermostatState {
   BoostUntil: number;
 }
 
-/** Whether a value of a file is one. */
+/** Whether a value of a file is a state. */
 export function isThermostatState(value: unknown): value is ThermostatState {
   if (typeof value !== 'object' || value === null) return false;
   const { Mode, Target, Temperature, Time, BoostUntil } = value as Partial<ThermostatState>;
@@ -34,14 +35,14 @@ const MIN_TARGET = 5;
 const MAX_TARGET = 30;
 const MAX_BOOST = 120;
 const BOOST_TEMPERATURE = 30;
-/** Where an unheated room ends up, °C. */
+/** Temperature of an unheated room after a long time, °C. */
 const OUTSIDE = 12;
-/** Seconds in which the room goes 63 % of the way. */
+/** Seconds for 63 % of a temperature change. */
 const TIME_CONSTANT = 20 * 60;
 
 const CHANGED: DeviceCoapResponse = { status: 204 };
 
-/** What a person would look at. */
+/** The readings for a person. */
 export interface Snapshot {
   /** °C, one decimal. */
   readonly temperature: number;
@@ -51,11 +52,11 @@ export interface Snapshot {
 }
 
 export interface ThermostatOptions {
-  /** What was saved; undefined at the first start. */
+  /** The saved state; undefined at the first start. */
   readonly state: ThermostatState | undefined;
   /** Makes a state durable. */
   readonly save: (state: ThermostatState) => Promise<void>;
-  /** Seconds in which the room goes 63 % of the way; default 20 minutes. */
+  /** Seconds for 63 % of a temperature change; default 20 minutes. */
   readonly timeConstant?: number;
   /** Unix milliseconds; default the system's clock. */
   readonly now?: () => number;
@@ -70,7 +71,7 @@ export class Thermostat {
   readonly #now: () => number;
   readonly #timeConstant: number;
   readonly #resources: { readonly resource: CoapResource; readonly shows: (snapshot: Snapshot) => string }[] = [];
-  #told: Snapshot;
+  #notified: Snapshot;
   #changing: Promise<void> = Promise.resolve();
 
   constructor({ state, save, timeConstant = TIME_CONSTANT, now = Date.now }: ThermostatOptions) {
@@ -78,7 +79,7 @@ export class Thermostat {
     this.#save = save;
     this.#timeConstant = timeConstant * 1000;
     this.#state = state ?? { Target: 20, Mode: 'heat', Temperature: 18, Time: now(), BoostUntil: 0 };
-    this.#told = this.snapshot();
+    this.#notified = this.snapshot();
   }
 
   /** Adds the resources. */
@@ -95,7 +96,7 @@ export class Thermostat {
     changing('DELETE', '/thermostat/boost', () => this.#endBoost());
   }
 
-  /** Everything a person would look at, now. */
+  /** The current readings for a person. */
   snapshot(): Snapshot {
     const { Target, Mode, BoostUntil } = this.#state;
     return {
@@ -106,11 +107,14 @@ export class Thermostat {
     };
   }
 
-  /** Tells observers what became different since the last time. To be called from time to time: the room changes by itself. */
+  /**
+   * Notifies observers of readings that changed since the last call. To be called regularly: the room changes by
+   * itself.
+   */
   tick(): Snapshot {
     const snapshot = this.snapshot();
-    for (const { resource, shows } of this.#resources) if (shows(snapshot) !== shows(this.#told)) resource.notify();
-    this.#told = snapshot;
+    for (const { resource, shows } of this.#resources) if (shows(snapshot) !== shows(this.#notified)) resource.notify();
+    this.#notified = snapshot;
     return snapshot;
   }
 
@@ -152,7 +156,10 @@ export class Thermostat {
     return { status: 202 };
   }
 
-  /** The room's temperature goes on from where it is now. One change after the other; one that cannot be saved changes nothing. */
+  /**
+   * The room's temperature continues from its current value. Changes run one after the other; one that cannot be saved
+   * changes nothing.
+   */
   async #change(change: Partial<ThermostatState>): Promise<DeviceCoapResponse> {
     const changed = this.#changing.then(async () => {
       const state = { ...this.#state, Temperature: this.#temperature(), Time: this.#now(), ...change };
@@ -185,7 +192,7 @@ function typeOf(path: string): string {
   return path.slice(1).replaceAll('/', '.');
 }
 
-/** A handler for those only who may do `action`. */
+/** A handler that requires the permission `action`. */
 function guarded(device: ThermostatDevice, action: string, handler: CoapHandler): CoapHandler {
   return async (request) =>
     (await device.authorize(request.connection, action)) ? handler(request) : { status: 403, payload: 'Access denied' };

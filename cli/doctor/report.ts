@@ -1,4 +1,4 @@
-/** What `svc doctor` found, as a document for programs and as lines for people. */
+/** The findings of `svc doctor`, as a document for programs and as lines for people. */
 import type {
   ChannelFailures,
   ErrorCode,
@@ -17,7 +17,7 @@ import { adviceOn, CHANNELS, type ChannelName, channelAdvice, channelText, udpAd
 
 /** An interface of this host. */
 export interface InterfaceFinding extends HostInterface {
-  /** False: it is left out by `--no-candidates-on`. */
+  /** False: left out by `--no-candidates-on`. */
   readonly counts: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface StationFinding {
   readonly proxy: string | null;
   readonly observed: SocketAddress | null;
   readonly error: { readonly code: string; readonly text: string } | null;
-  /** What its STUN ports said; empty where it has none. */
+  /** Answers of its STUN ports; empty where it has none. */
   readonly stun: readonly StunAnswer[];
 }
 
@@ -53,7 +53,7 @@ export interface ConnectedFinding {
 export interface ChannelsFinding {
   readonly codes: Readonly<Record<ChannelName, ErrorCode>>;
   readonly failures: ChannelFailures;
-  /** The device was not attached to the base station, and was waited for. */
+  /** The device was not attached to the base station, and the connect waited for it. */
   readonly waited: boolean;
 }
 
@@ -95,7 +95,10 @@ export function linesOf(findings: Findings): string[] {
   const { device, connected, channels, interfaces, station } = findings;
   return [
     ...(device === null ? [] : [connected === null ? `not connected to ${device}` : `connected to ${device}, ${connected.way}`]),
-    ...section('interfaces', interfaces.length === 0 ? ['none but loopback, or this host does not say'] : interfaces.map(interfaceLine)),
+    ...section(
+      'interfaces',
+      interfaces.length === 0 ? ['none but loopback, or this host does not list them'] : interfaces.map(interfaceLine),
+    ),
     ...section('base station', stationLines(station)),
     ...section('NAT here', [localNatText(findings)]),
     ...(device === null ? section('what to do', stationAdvice(station)) : []),
@@ -109,7 +112,7 @@ export function linesOf(findings: Findings): string[] {
   ];
 }
 
-/** What to do where UDP to a base station that is there, or to its STUN port, gets no answer; else nothing. */
+/** Advice for a reachable base station whose UDP, or STUN port, does not answer; else nothing. */
 function stationAdvice(station: StationFinding | null): string[] {
   if (station?.over === 'websocket') return [udpAdvice(station.url)];
   const [first] = station?.stun ?? [];
@@ -126,12 +129,12 @@ function stationAdvice(station: StationFinding | null): string[] {
   ];
 }
 
-/** One answer shows that there is a NAT, and not how it maps. */
+/** One answer shows that there is a NAT, but not how it maps. */
 function localNatText({ localNat, station, interfaces }: Findings): string {
   const mapped = station?.stun.find((answer) => answer.mapped !== null)?.mapped;
   const seen = (station?.observed ?? mapped)?.address;
   if (localNat?.mapping !== 'unknown' || seen === undefined || isOwn(seen, interfaces)) return natText(localNat, 'this host');
-  return `there is one: outside this host is ${seen}; how it gives out ports is not known, as no STUN port answered`;
+  return `there is one: from outside this host is ${seen}; how it assigns ports is unknown, as no STUN port answered`;
 }
 
 function isOwn(seen: string, interfaces: readonly HostInterface[]): boolean {
@@ -140,19 +143,19 @@ function isOwn(seen: string, interfaces: readonly HostInterface[]): boolean {
   return interfaces.some(({ addresses }) => addresses.some((own) => own.split('/')[0] === seen));
 }
 
-/** The class of a NAT in plain words. @param end whose it is */
+/** The class of a NAT in plain words. @param end the host behind it */
 export function natText(nat: NatReport | null, end: string): string {
   switch (nat?.mapping) {
     case 'none':
-      return `none: the address of ${end} is seen outside as it is`;
+      return `none: the address of ${end} is the same from outside`;
     case 'independent':
-      return 'gives a socket one port towards everybody, the best kind for direct paths';
+      return 'gives a socket one port for all peers, the best kind for direct paths';
     case 'sequential':
-      return `gives a socket another port towards each address, ${step(nat.stride ?? 1)}: the next one can be guessed`;
+      return `gives a socket another port for each peer, ${step(nat.stride ?? 1)}: the next one can be guessed`;
     case 'random':
-      return 'gives a socket a random port towards each address: a direct path needs the other end to have a better one';
+      return 'gives a socket a random port for each peer: a direct path needs a better NAT at the other end';
     default:
-      return nat === null ? 'not checked' : 'not known: there may be one';
+      return nat === null ? 'not checked' : 'unknown: there may be one';
   }
 }
 
@@ -173,18 +176,18 @@ function connectedLines({ paths, pairs, remoteNat, whyNotDirect, nextAttempt, ke
   ];
 }
 
-/** What is known of the NAT before this host, and how often a packet keeps its mapping. */
+/** What is known about the NAT of this host, and the keep-alive interval. */
 export function keepAliveText({ state, timeout, isAtLeast, interval }: KeepAliveReport): string {
-  const each = interval === null ? '' : `; keep-alive each ${seconds(interval)} s`;
+  const each = interval === null ? '' : `; keep-alive every ${seconds(interval)} s`;
   if (timeout !== null) return `the NAT keeps a mapping for ${isAtLeast ? 'at least' : 'about'} ${seconds(timeout)} s${each}`;
   return `${NOT_LEARNED[state]}${each}`;
 }
 
 const NOT_LEARNED: Readonly<Record<KeepAliveReport['state'], string>> = {
   off: 'how long the NAT keeps a mapping is not measured',
-  learning: 'how long the NAT keeps a mapping is not known yet: a connection that stays finds out within some minutes',
+  learning: 'how long the NAT keeps a mapping is not known yet: a connection that stays open finds out within some minutes',
   learned: 'the NAT keeps no mapping for long',
-  unfit: 'how long the NAT keeps a mapping cannot be found out here, as where it has several addresses outside',
+  unfit: 'how long the NAT keeps a mapping cannot be measured here, for example because it has several outside addresses',
 };
 
 function seconds(time: number): number {
@@ -192,22 +195,20 @@ function seconds(time: number): number {
 }
 
 function interfaceLine({ name, addresses, kind, counts }: InterfaceFinding): string {
-  const what = { default: 'the way to the internet', other: 'a network of its own', virtual: 'a container bridge or VPN: named last' }[
-    kind
-  ];
+  const what = { default: 'the way to the internet', other: 'a network of its own', virtual: 'a container bridge or VPN, used last' }[kind];
   return `${name}  ${addresses.join(', ')}  ${counts ? what : 'left out: --no-candidates-on'}`;
 }
 
 function stationLines(station: StationFinding | null): string[] {
-  if (station === null) return ['none given, nor remembered for a command without --address: --server names one'];
+  if (station === null) return ['none given or remembered for a command without --address: name one with --server'];
   const { url, verified, at, observed, error, stun, over } = station;
   if (at === null) return [`${url ?? ''} was not reached: ${error?.text ?? ''}`];
-  const proof = verified === 'pinned' ? ', pinned by its fingerprint' : verified === 'tls' ? ', proved by TLS' : '';
+  const proof = verified === 'pinned' ? ', pinned by its fingerprint' : verified === 'tls' ? ', authenticated by TLS' : '';
   return [
     `${over === 'websocket' && url !== null ? url : placeOf(at)}${proof}`,
     ...(over === 'udp' ? [] : [webSocketLine(station, at)]),
     ...(observed === null ? [] : [`it sees this host as ${placeOf(observed)}`]),
-    ...(stun.length > 0 ? stun.map(stunLine) : over === 'udp' ? ['it names no STUN port, or was not asked'] : []),
+    ...(stun.length > 0 ? stun.map(stunLine) : over === 'udp' ? ['it named no STUN port, or was not asked'] : []),
   ];
 }
 

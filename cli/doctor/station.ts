@@ -1,7 +1,9 @@
 /**
- * Looks at a base station without a device: whether it is reached and proves who it is, and what its STUN port says of this host.
+ * Checks a base station without a device: whether it is reachable and authentic, and what its STUN port reports about
+ * this host.
  *
- * The base station names its STUN ports only in the answer to a connect. Here the default is asked, the port after its own, unless another one is given.
+ * The base station names its STUN ports only in the answer to a connect. Here the default is asked, the port after its
+ * own, unless another one is given.
  */
 import type { Environment, NatReport, SocketAddress, StunAnswer } from '../../client/node.ts';
 import { serverAddress } from '../../client/options.ts';
@@ -17,22 +19,22 @@ const MAX_PORT = 0xffff;
 
 export interface StationCheckOptions {
   readonly station: TargetStation;
-  /** URL of the WebSocket to it; undefined: what follows from its own. */
+  /** URL of the WebSocket to it; undefined: derived from its own. */
   readonly webSocket: string | undefined;
   /** UDP port of STUN; default the one after that of the base station. */
   readonly stunPort: number | undefined;
-  /** Interfaces that are left out. */
+  /** Interfaces to leave out. */
   readonly excluded: readonly string[];
   /** ms */
   readonly timeout: number;
   readonly signal: AbortSignal;
 }
 
-/** What was found. */
+/** The result of the check. */
 export interface StationCheck {
   readonly url: string;
   readonly verified: 'pinned' | 'tls';
-  /** Where it is; null when it was not reached, for `error`. */
+  /** Its address; null when it was not reached, because of `error`. */
   readonly at: SocketAddress | null;
   /** How it was reached. */
   readonly over: 'udp' | 'websocket';
@@ -42,7 +44,7 @@ export interface StationCheck {
   readonly nat: NatReport | null;
 }
 
-/** @throws what opening a socket throws */
+/** @throws the errors of opening a socket */
 export async function checkStation(environment: Environment, options: StationCheckOptions): Promise<StationCheck> {
   const { station, timeout, signal } = options;
   const { url, fingerprint } = station;

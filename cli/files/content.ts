@@ -1,9 +1,12 @@
-/** Content of a file in pieces, its SHA-256, and its final name: what the sending and the receiving end of a transfer share. */
+/** Content of a file in pieces, its SHA-256, and its final name: the common part of both ends of a transfer. */
 import { createHash, type Hash } from 'node:crypto';
 import { constants, type FileHandle, link, lstat, open, rename, rm } from 'node:fs/promises';
 import { CHUNK, FileTransferError } from './protocol.ts';
 
-/** The bytes from `start` to `end`, wherever the handle stands. @throws FileTransferError when the file is shorter */
+/**
+ * The bytes from `start` to `end`, independent of the handle's position.
+ * @throws FileTransferError when the file is shorter
+ */
 export async function* piecesOf(file: FileHandle, start: number, end: number): AsyncGenerator<Uint8Array> {
   for (let at = start; at < end; ) {
     const buffer = new Uint8Array(Math.min(CHUNK, end - at));
@@ -14,7 +17,11 @@ export async function* piecesOf(file: FileHandle, start: number, end: number): A
   }
 }
 
-/** The hash of the first `length` bytes, to be continued. @param check called for each piece; throws to stop @throws as piecesOf */
+/**
+ * The hash of the first `length` bytes, to be continued.
+ * @param check called for each piece; throws to stop
+ * @throws as piecesOf
+ */
 export async function hashOf(file: FileHandle, length: number, check: () => void = () => {}): Promise<Hash> {
   const hash = createHash('sha256');
   for await (const piece of piecesOf(file, 0, length)) {
@@ -29,14 +36,15 @@ export function digestOf(hash: Hash): string {
   return hash.copy().digest('hex');
 }
 
-/** Every write goes to the end, wherever it was read. */
+/** Every write appends, independent of reads. */
 const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
 
 /**
- * Opens what an earlier transfer left, to continue it, or an empty file. Not continued is
+ * Opens the part of an earlier transfer, to continue it, or an empty file. It does not continue
  *
- * - what has a second name: the process that received it was killed while it gave it its name (`giveName`), and writing would change the whole file;
- * - what another user owns, who could read and change what arrives.
+ * - a file with a second name: the process that received it was killed while it renamed it (`giveName`), and writing
+ *   would change the whole file;
+ * - a file of another user, who could read and change the content.
  * @throws system errors
  */
 export async function openPart(path: string, mode: number): Promise<FileHandle> {
@@ -50,7 +58,7 @@ export async function openPart(path: string, mode: number): Promise<FileHandle> 
   return open(path, PARTIAL | constants.O_EXCL, mode);
 }
 
-/** Null where there is one. */
+/** Null if it exists. */
 async function makePart(path: string, mode: number): Promise<FileHandle | null> {
   try {
     return await open(path, PARTIAL | constants.O_EXCL, mode);
@@ -60,7 +68,7 @@ async function makePart(path: string, mode: number): Promise<FileHandle | null> 
   }
 }
 
-/** Whether something has that name, be it a link that leads nowhere. */
+/** Whether the name is taken, even by a dangling link. */
 export async function isTaken(path: string): Promise<boolean> {
   try {
     await lstat(path);
@@ -71,18 +79,18 @@ export async function isTaken(path: string): Promise<boolean> {
   }
 }
 
-/** Where the file system has no links. */
+/** Errors of file systems without links. */
 const NO_LINKS: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
 /**
- * Gives a whole file its final name.
- * @param replace false: what has that name stays
+ * Renames a whole file to its final name.
+ * @param replace false: an existing file stays
  * @throws FileTransferError EXISTS; system errors
  */
 export async function giveName(partial: string, path: string, replace: boolean): Promise<void> {
   if (replace) return rename(partial, path);
   try {
-    // In one step, as others may make a file of that name now.
+    // In one step, as another process may create a file of that name now.
     await link(partial, path);
     await rm(partial);
   } catch (error) {

@@ -1,4 +1,4 @@
-/** A file of a device, into a file here or piece by piece (`protocol.ts`). */
+/** Downloads a file of a device, into a file here or piece by piece (`protocol.ts`). */
 import { createHash } from 'node:crypto';
 import type { Connection } from '../../client/node.ts';
 import { digestOf } from './content.ts';
@@ -6,20 +6,21 @@ import { PartFile } from './part-file.ts';
 import { encodeLine, FileReader, FileTransferError, isSize, type Prefix } from './protocol.ts';
 import { checkDigest, checkRefusal, type TransferOptions, type TransferResult, withFileStream } from './stream.ts';
 
-/** Where content goes. */
+/** Destination of content. */
 interface Sink {
-  /** What it has. */
+  /** The content it has. */
   readonly prefix: Prefix;
-  /** SHA-256 of that, hex. */
+  /** SHA-256 of that content, hex. */
   readonly digest: string;
   append(piece: Uint8Array): Promise<void>;
-  /** Forgets what it has. */
+  /** Discards its content. */
   restart(): Promise<void>;
 }
 
 /**
- * Fetches the file `name` into `file`, replacing it unless the options say otherwise. What arrives lies in `<file>.svc.part` until it is whole; when the transfer
- * is interrupted it stays, and the next one fetches the rest, if the file of the device still begins with it.
+ * Fetches the file `name` into `file`, replacing it unless the options say otherwise. Until it is complete, its content
+ * is in `<file>.svc.part`; after an interruption it stays, and the next download fetches the rest, if the device's file
+ * still begins with it.
  * @throws FileTransferError, SvcError, CommandError
  */
 export async function downloadFile(
@@ -39,8 +40,8 @@ export async function downloadFile(
 }
 
 /**
- * Hands the content of the file `name` on as it comes. When it is not as it was sent, that is known at the end.
- * @throws FileTransferError, SvcError, what `take` throws
+ * Passes on the content of the file `name` as it arrives. Damaged content is detected only at the end.
+ * @throws FileTransferError, SvcError, the error of `take`
  */
 export function downloadFlow(
   connection: Connection,
@@ -63,7 +64,7 @@ export function downloadFlow(
   return fetchFile(connection, name, sink, options, false);
 }
 
-/** What is not as it was sent is forgotten, and fetched once more. */
+/** Damaged content is discarded, and fetched once more. */
 async function fetchTwice(connection: Connection, name: string, part: PartFile, options: TransferOptions): Promise<TransferResult> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -92,7 +93,7 @@ function fetchFile(
     const { size, offset = 0 } = head;
     if (!isSize(size)) throw new FileTransferError('the device does not say how long the file is');
     if (offset !== 0 && (offset !== sink.prefix.offset || offset > size))
-      throw new FileTransferError('the device begins where nobody asked');
+      throw new FileTransferError('the device begins at an offset that was not requested');
     if (offset === 0) await sink.restart();
     options.onBegin?.({ offset, total: size, resumable });
     let done = offset;

@@ -1,12 +1,12 @@
-/** The files that a device has for its clients (`protocol.ts`). */
+/** Lists the files that a device has for its clients (`protocol.ts`). */
 import type { Connection } from '../../client/node.ts';
 import { encodeLine, FileReader, FileTransferError, isFileName, isSize, type ListedFile } from './protocol.ts';
 import { checkRefusal, FileRefusal, withFileStream } from './stream.ts';
 
-/** A device that has more would fill the memory of this process. */
+/** A longer list would fill the memory of this process. */
 const MAX_FILES = 100_000;
 
-/** All of them, sorted by name. @throws FileTransferError, also for a device of an earlier version; SvcError */
+/** Returns all of them, sorted by name. @throws FileTransferError, also for a device of an earlier version; SvcError */
 export async function listFiles(connection: Connection, signal?: AbortSignal): Promise<ListedFile[]> {
   try {
     return await withFileStream(connection, signal, async (stream) => {
@@ -37,7 +37,7 @@ function readListed({ name, size, time }: Record<string, unknown>): ListedFile {
   throw new FileTransferError('the device names a file without size or time');
 }
 
-/** ECMAScript's Date goes no further. */
+/** The range of ECMAScript's Date. */
 function isTime(value: unknown): value is number {
   return Number.isSafeInteger(value) && Math.abs(value as number) <= 8.64e15;
 }

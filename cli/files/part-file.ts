@@ -1,7 +1,8 @@
 /**
- * A file on its way to this machine: `<target>.svc.part` beside its target, which stays when the transfer is interrupted, so that the next one resumes.
+ * A partial file on this machine: `<target>.svc.part` next to its target. It stays after an interruption, so that the
+ * next transfer resumes.
  *
- * `<target>.svc.part.lock` names the process that writes it. The lock of a process that was killed does not count.
+ * `<target>.svc.part.lock` names the process that writes it. The lock of a killed process does not count.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, rm } from 'node:fs/promises';
@@ -11,7 +12,7 @@ import { FileLock } from '../frame/file-lock.ts';
 import { digestOf, giveName, hashOf, openPart } from './content.ts';
 import { FileTransferError, type Prefix } from './protocol.ts';
 
-/** Where the part of a file is: under a name that other programs do not give to theirs. */
+/** Path of a partial file, with a name that other programs do not use. */
 export function partOf(target: string): string {
   return `${target}.svc.part`;
 }
@@ -31,7 +32,7 @@ export class PartFile {
     this.#size = size;
   }
 
-  /** Takes up what is there. @throws CommandError, SvcError FAILED: one line that names the file */
+  /** Opens the existing part, or an empty one. @throws CommandError, SvcError FAILED: one line that names the file */
   static async open(target: string, signal?: AbortSignal): Promise<PartFile> {
     const path = partOf(target);
     const lock = await lockPart(target);
@@ -48,12 +49,12 @@ export class PartFile {
     }
   }
 
-  /** What is here. */
+  /** The content so far. */
   get prefix(): Required<Prefix> {
     return { offset: this.#size, sha256: this.digest };
   }
 
-  /** SHA-256 of what is here, hex. */
+  /** SHA-256 of the content so far, hex. */
   get digest(): string {
     return digestOf(this.#hash);
   }
@@ -67,24 +68,24 @@ export class PartFile {
     this.#size += piece.length;
   }
 
-  /** Nothing is here then. */
+  /** Discards the content. */
   async restart(): Promise<void> {
     await this.#file.truncate(0);
     this.#hash = createHash('sha256');
     this.#size = 0;
   }
 
-  /** Becomes the target. To be closed all the same. @throws FileTransferError EXISTS, CommandError, SvcError FAILED */
+  /** Renames it to the target. Must still be closed. @throws FileTransferError EXISTS, CommandError, SvcError FAILED */
   async finish(replace: boolean): Promise<void> {
     if (!(await this.#lock.isHeld())) throw inUse(this.#target, 'another process');
-    // A process of another machine, or of a container, is not seen by its lock.
+    // The lock does not show a process of another machine or container.
     if ((await this.#file.stat()).size !== this.#size) throw inUse(this.#target, 'another process');
     await giveName(partOf(this.#target), this.#target, replace).catch((error: unknown) => {
       throw error instanceof FileTransferError ? error : fileError('cannot write', this.#target, error);
     });
   }
 
-  /** What is here stays for the next transfer; an empty part is removed. */
+  /** Keeps the content for the next transfer; removes an empty part. */
   async close(): Promise<void> {
     await this.#file.close();
     if (this.#size === 0) await rm(partOf(this.#target), { force: true });
@@ -92,7 +93,7 @@ export class PartFile {
   }
 }
 
-/** @throws CommandError that names the process that has it; SvcError FAILED */
+/** @throws CommandError that names the process that holds it; SvcError FAILED */
 async function lockPart(target: string): Promise<FileLock> {
   const lock = await FileLock.take(`${partOf(target)}.lock`);
   if (typeof lock === 'number') throw inUse(target, lock === process.pid ? 'this process' : `process ${lock}`);
@@ -100,5 +101,5 @@ async function lockPart(target: string): Promise<FileLock> {
 }
 
 function inUse(target: string, by: string): CommandError {
-  return new CommandError(`${partOf(target)} is being written by ${by}, which receives into it: wait for that, or end it`);
+  return new CommandError(`${partOf(target)} is being written by ${by}: wait for it, or end it`);
 }

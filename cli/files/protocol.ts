@@ -1,37 +1,41 @@
 /**
- * Files over a byte stream, between `svc stream` and `svc device`: what both ends speak on FILE_PORT, one request per stream. Lines are JSON of at most
- * 1024 bytes, each with a line feed at its end; O, S and n are numbers of bytes, H, W and F are SHA-256 in hex.
+ * Files over a byte stream, between `svc stream` and `svc device`: the protocol of FILE_PORT, one request per stream.
+ * Lines are JSON of at most 1024 bytes, each with a line feed at its end; O, S and n are numbers of bytes, H, W and F
+ * are SHA-256 in hex.
  *
- * To the device. W is of the whole file. The device compares before it gives the file its name, and answers when that is on the disk:
+ * To the device. W is of the whole file. The device compares before it renames the file, and answers once that is on
+ * disk:
  *
  *     client → device   {"op":"send","name":N,"size":S,"replace":true}\n
- *     device → client   {"offset":O,"sha256":H}\n           what it has of an attempt that was interrupted; H is of these O bytes
- *     client → device   {"offset":O}\n                      the file begins with these; {"offset":0} where it does not, or for no reason
+ *     device → client   {"offset":O,"sha256":H}\n           its part of an interrupted attempt; H is of these O bytes
+ *     client → device   {"offset":O}\n                      the file begins with these; {"offset":0} is always allowed
  *                       {"bytes":n}\n  n bytes …           the rest, in pieces
  *                       {"sha256":W}\n
  *     device → client   {"size":S,"sha256":W}\n
  *
- * Without `size` it is known at the end alone, and what was interrupted is not kept. Without `replace` a file that is there is not replaced.
+ * Without `size` it is known only at the end, and an interrupted transfer is not kept. Without `replace` an existing
+ * file is not replaced.
  *
- * From the device. F is of the whole file, whatever is left out of it:
+ * From the device. F is always of the whole file:
  *
  *     client → device   {"op":"get","name":N,"offset":O,"sha256":H}\n       what the client has
- *     device → client   {"size":S,"offset":O}\n  S − O bytes  {"sha256":F}\n   offset 0 where the file does not begin with these bytes
+ *     device → client   {"size":S,"offset":O}\n  S − O bytes  {"sha256":F}\n
+ *                       offset 0 where the file does not begin with these bytes
  *
- * What is there, sorted by name; the time is that of the last change, in ms since 1970:
+ * The list, sorted by name; the time is that of the last change, in ms since 1970:
  *
  *     client → device   {"op":"list"}\n
  *     device → client   {"files":count}\n  {"name":N,"size":S,"time":T}\n …
  *
- * A refusal is {"error":"…","code":"…"}\n in place of any line of the device. Each direction ends after what is shown.
+ * A refusal is {"error":"…","code":"…"}\n instead of any line of the device. Each direction ends after what is shown.
  *
- * An earlier version knows no `list`, sends and takes whole files, and names no code. It ignores `offset` and `sha256` of a get, and answers without `offset`.
- * In place of `send` it has
+ * An earlier version has no `list`, sends and accepts whole files, and gives no code. It ignores `offset` and `sha256`
+ * of a get, and answers without `offset`. Instead of `send` it has
  *
  *     client → device   {"op":"put","name":N,"size":S}\n  S bytes            device → client   {"size":S,"sha256":F}\n
  *
- * which replaces a file that is there. A device answers `put` in each version; a client whose `send` or `list` is refused without a code
- * knows the other by that.
+ * which replaces an existing file. A device answers `put` in each version; a refusal of `send` or `list` without a code
+ * shows a client that the device is of an earlier version.
  */
 import { SvcError } from '../../protocol/errors/index.ts';
 
@@ -49,10 +53,10 @@ export interface ByteSource {
   readSome(max?: number): Promise<Uint8Array>;
 }
 
-/** Bytes that one end has already, and their SHA-256. */
+/** Bytes that one end already has, and their SHA-256. */
 export interface Prefix {
   readonly offset: number;
-  /** Hex; of nothing it may be left out. */
+  /** Hex; optional for zero bytes. */
   readonly sha256?: string;
 }
 
@@ -66,28 +70,28 @@ export interface SendRequest {
 
 export type FileRequest = SendRequest | { op: 'put'; name: string; size: number } | ({ op: 'get'; name: string } & Prefix) | { op: 'list' };
 
-/** A file of a list. */
+/** A file in the list. */
 export interface ListedFile {
   readonly name: string;
   readonly size: number;
-  /** Of the last change, ms since 1970. */
+  /** Time of the last change, ms since 1970. */
   readonly time: number;
 }
 
-/** Why a device refuses. Versions that know no `send` give none of these. */
+/** Why a device refuses. Versions without `send` send none of these. */
 export type RefusalCode =
-  /** The request, or what follows it, is not as above. */
+  /** The request, or what follows it, does not match the protocol. */
   | 'INVALID'
   | 'NO_SUCH_FILE'
   | 'EXISTS'
   | 'NO_ROOM'
-  /** What arrived is not what was sent. */
+  /** The content received differs from that sent. */
   | 'MISMATCH'
-  /** The same client sends the same name again. */
+  /** The same client has sent a later request for the same name. */
   | 'SUPERSEDED'
   | 'FAILED';
 
-/** The other end did not keep to the protocol above, or refused. The message is for a person. */
+/** The peer violated the protocol above, or refused. The message is for a person. */
 export class FileTransferError extends Error {
   readonly code: RefusalCode;
 
@@ -150,12 +154,12 @@ export class FileReader {
   }
 }
 
-/** A line to send. */
+/** Encodes a line. */
 export function encodeLine(value: Record<string, unknown>): Uint8Array {
   return new TextEncoder().encode(`${JSON.stringify(value)}\n`);
 }
 
-/** @throws FileTransferError when it is none */
+/** @throws FileTransferError when it is not a request */
 export function readRequest(line: Record<string, unknown>): FileRequest {
   const { op, name, size, offset = 0, sha256, replace = false } = line;
   if (op === 'list') return { op };
@@ -168,7 +172,7 @@ export function readRequest(line: Record<string, unknown>): FileRequest {
   throw new FileTransferError('the request is none of send, put, get and list, or incomplete');
 }
 
-/** What the other end has. @throws FileTransferError when the line does not say it */
+/** The peer's content so far. @throws FileTransferError when the line does not state it */
 export function readPrefix({ offset, sha256 }: Record<string, unknown>): Prefix {
   if (!isPrefix({ offset, sha256 })) throw new FileTransferError('the line does not say what is there');
   return { offset: offset as number, ...(typeof sha256 === 'string' && { sha256 }) };

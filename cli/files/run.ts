@@ -1,4 +1,7 @@
-/** A transfer of `svc stream` as a person sees it: a progress bar, and when it does not come to its end one line that says how far it came and what follows. */
+/**
+ * A transfer of `svc stream` as shown to a person: a progress bar, and after an interruption one line with how far it
+ * came and what to do.
+ */
 import type { Opened } from '../client/open.ts';
 import { showWay } from '../client/way.ts';
 import { CommandError, describe, Interrupted, UsageError } from '../frame/errors.ts';
@@ -6,7 +9,7 @@ import { amount, type Progress, progress } from '../frame/progress.ts';
 import { FileTransferError } from './protocol.ts';
 import type { Beginning, TransferOptions, TransferResult } from './stream.ts';
 
-/** Where a transfer is. */
+/** Progress of a transfer. */
 export interface Progressing {
   /** Undefined: no content has moved. */
   readonly beginning: Beginning | undefined;
@@ -15,13 +18,13 @@ export interface Progressing {
 
 export interface Run {
   readonly label: string;
-  /** Neither a bar nor words about the way: standard output or input is the file. */
+  /** Shows neither a bar nor the path: standard output or input carries the file. */
   readonly quiet: boolean;
   readonly replace: boolean;
   readonly transfer: (options: TransferOptions) => Promise<TransferResult>;
-  /** What is left of a transfer that did not come to its end, and what to do. */
+  /** What remains of an interrupted transfer, and what to do. */
   readonly left: (where: Progressing) => Promise<string> | string;
-  /** The words of a person for what failed, if there are better ones. */
+  /** A better text for an error, if there is one. */
   readonly reword: (error: FileTransferError) => string;
 }
 
@@ -52,7 +55,7 @@ export async function runTransfer({ connection, output, signal }: Opened, run: R
   }
 }
 
-/** What a transfer that failed comes down to. */
+/** The error of a failed transfer, with what remains of it. */
 async function ended(error: unknown, run: Run, where: Progressing): Promise<unknown> {
   if (error instanceof UsageError || error instanceof CommandError) return error;
   if (error instanceof FileTransferError && error.code !== 'INVALID') return new CommandError(run.reword(error));

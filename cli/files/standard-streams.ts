@@ -1,16 +1,19 @@
-/** Standard input and output as a file that is sent or received. */
+/** Standard input and output as a file to send or receive. */
 import type { Writable } from 'node:stream';
 import { blanked } from '../../protocol/printable.ts';
 import type { Flow } from './upload.ts';
 
-/** What comes on standard input. To be stopped when it is not wanted to its end: the process would wait for it. */
+/** The content of standard input. Must be stopped if it is not read to its end: the process would wait for it. */
 export function standardInput(input: NodeJS.ReadStream = process.stdin): Flow {
-  // An error that `stop` gives finds a reader, or nobody waits for it.
+  // An error passed to `stop` reaches the reader, or is not needed.
   input.on('error', () => {});
   return { pieces: input, stop: (error) => void input.destroy(error instanceof Error ? error : undefined) };
 }
 
-/** Writes pieces, each when the one before has left: as they come for a pipe; for a terminal without what could rewrite what that shows. */
+/**
+ * Writes pieces, each when the one before has been written: unchanged to a pipe; to a terminal without control
+ * characters.
+ */
 export function standardOutput(output: Writable & { isTTY?: boolean } = process.stdout): (piece: Uint8Array) => Promise<void> {
   const decoder = new TextDecoder();
   return (piece) =>

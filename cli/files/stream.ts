@@ -1,23 +1,23 @@
-/** The client's end of a file's stream: one request to the file service of a device, and what it refuses. */
+/** The client's end of a file's stream: one request to the file service of a device, and the device's refusals. */
 import type { Connection, Stream } from '../../client/node.ts';
 import { SvcError } from '../../protocol/errors/index.ts';
 import { FILE_PORT, FileTransferError, type RefusalCode } from './protocol.ts';
 
 export interface TransferOptions {
-  /** Told when content begins to move, and again where it starts over. */
+  /** Called when content begins to move, and again after a restart. */
   onBegin?: (beginning: Beginning) => void;
-  /** Told after every step: bytes done, bytes in all. */
+  /** Called after every step: bytes done, bytes in all. */
   onProgress?: (done: number, total: number | undefined) => void;
-  /** Of an upload: waited for before each further chunk is sent. */
+  /** Of an upload: awaited before each further chunk is sent. */
   pace?: (done: number) => Promise<void>;
   /** Ends the transfer, which fails with its reason. */
   signal?: AbortSignal;
-  /** False: a file that is there stays, and the transfer is refused. Default true. */
+  /** False: an existing file stays, and the transfer is refused. Default true. */
   replace?: boolean;
 }
 
 export interface Beginning {
-  /** Bytes that an earlier attempt brought. */
+  /** Bytes transferred by an earlier attempt. */
   readonly offset: number;
   /** Undefined: known at the end. */
   readonly total: number | undefined;
@@ -29,13 +29,13 @@ export interface TransferResult {
   readonly bytes: number;
   /** Hex. */
   readonly sha256: string;
-  /** Bytes of it that an earlier attempt brought. */
+  /** Bytes of it transferred by an earlier attempt. */
   readonly resumedFrom: number;
 }
 
-/** The device refused. The message is its own. */
+/** The device refused. The message is the device's. */
 export class FileRefusal extends FileTransferError {
-  /** Of a version that names no codes, and neither sends files in part nor lists them. */
+  /** From a version without codes, which neither sends files in part nor lists them. */
   readonly older: boolean;
 
   constructor(message: string, code: RefusalCode | undefined) {
@@ -45,7 +45,7 @@ export class FileRefusal extends FileTransferError {
 }
 
 /**
- * Does `work` over a stream of its own, whose request may travel with the opening, and waits for the device's end.
+ * Runs `work` over its own stream, whose request may travel with the opening, and waits for the device's end.
  * @throws as openFileStream
  */
 export function withFileStream<T>(
@@ -60,7 +60,10 @@ export function withFileStream<T>(
   });
 }
 
-/** The same, when what else the device sends does not matter. @throws FileTransferError, SvcError, the reason of `signal`, what `work` throws */
+/**
+ * The same, when any further data of the device does not matter.
+ * @throws FileTransferError, SvcError, the reason of `signal`, the error of `work`
+ */
 export async function openFileStream<T>(
   connection: Connection,
   signal: AbortSignal | undefined,
@@ -86,7 +89,7 @@ export async function openFileStream<T>(
   }
 }
 
-/** Waits for the device's end of the stream, so that its own close is not cut off by ours. */
+/** Waits for the device's end of the stream, so that our close does not cut it off. */
 async function ended(stream: Stream): Promise<void> {
   try {
     await stream.readSome();

@@ -1,4 +1,4 @@
-/** A file to a device, on one stream (`protocol.ts`). */
+/** Uploads a file to a device, on one stream (`protocol.ts`). */
 import { createHash, type Hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import type { Connection, Stream } from '../../client/node.ts';
@@ -15,7 +15,7 @@ import {
   withFileStream,
 } from './stream.ts';
 
-/** A file to be sent. */
+/** A file to send. */
 export interface OpenFile {
   readonly handle: FileHandle;
   readonly size: number;
@@ -24,7 +24,7 @@ export interface OpenFile {
 /** Content that can be read once, of unknown length. */
 export interface Flow {
   readonly pieces: AsyncIterable<Uint8Array>;
-  /** Nothing more is wanted: `pieces` fails with this. */
+  /** Stops reading: `pieces` fails with this error. */
   stop(error: unknown): void;
 }
 
@@ -72,7 +72,7 @@ export async function sendWhole(connection: Connection, source: OpenFile, name: 
   });
 }
 
-/** A request `get` whose content is not taken. */
+/** A request `get` whose content is not read. */
 function isThere(connection: Connection, name: string, signal: AbortSignal | undefined): Promise<boolean> {
   return openFileStream(connection, signal, async (stream) => {
     await stream.write(encodeLine({ op: 'get', name }));
@@ -80,7 +80,7 @@ function isThere(connection: Connection, name: string, signal: AbortSignal | und
   });
 }
 
-/** How much of what the device has the file begins with: all or nothing. */
+/** Length of the device's part if the file begins with it, else 0. */
 async function commonPrefix(
   source: Source,
   { offset, sha256 }: Prefix,
@@ -93,7 +93,7 @@ async function commonPrefix(
   return { offset: 0, hash: createHash('sha256') };
 }
 
-/** The answer of the device, which may come before all is sent: it refuses then, or the stream has ended. */
+/** The answer of the device. If it comes before everything is sent, the device refuses, or the stream has ended. */
 class Reply {
   readonly line: Promise<Record<string, unknown>>;
   #settled = false;
@@ -107,7 +107,7 @@ class Reply {
     this.line.then(() => settle(new FileTransferError('the device has answered before the end')), settle);
   }
 
-  /** What `work` gives. Where it fails since the device has answered, a refusal is the error. */
+  /** Returns the result of `work`. If it fails because the device has answered, the error is the refusal. */
   async unlessRefused<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;

@@ -1,6 +1,6 @@
 /**
- * Parsers of option values, for commander. Each returns the value or throws InvalidArgumentError with what is expected; commander puts
- * the option's name in front.
+ * Parsers of option values, for commander. Each returns the value or throws InvalidArgumentError with what is expected;
+ * commander adds the option's name.
  */
 import { isIP } from 'node:net';
 import { InvalidArgumentError, Option } from 'commander';
@@ -51,7 +51,7 @@ export function serverUrl(text: string): string {
 }
 
 export const SERVER_WEBSOCKET_HELP =
-  'WebSocket to the base station where UDP is blocked, wss://host/path (default: /svc/v1 at --server); proxies of HTTPS_PROXY and NO_PROXY apply';
+  'WebSocket to the base station where UDP is blocked, wss://host/path (default: /svc/v1 at --server); HTTPS_PROXY and NO_PROXY apply';
 
 /** `wss://` or `ws://` of a base station. Returns it in its usual form. */
 export function webSocketUrl(text: string): string {
@@ -66,7 +66,7 @@ export function fingerprint(text: string): string {
   return text.toLowerCase();
 }
 
-/** As fingerprint of a base station: TLS proves it, whatever was remembered. */
+/** Value instead of a base station's fingerprint: TLS authenticates it, whatever was remembered. */
 export const NO_FINGERPRINT = 'none';
 
 /** A full fingerprint, or none. */
@@ -75,7 +75,7 @@ export function fingerprintOrNone(text: string): string {
 }
 
 export const ROOT_CERTS_HELP =
-  'PEM file: the roots that the TLS certificate of the base station must lead to, in place of those of Node; remembered. Not beside --server-fingerprint';
+  "PEM file: root certificates for the TLS certificate of the base station, instead of Node's; remembered. Not with --server-fingerprint";
 
 /** A PEM file of root certificates. Returns its text. */
 export function rootCerts(file: string): string {
@@ -97,20 +97,23 @@ export function seconds(text: string): number {
   return 1000 * integer(text, 1, 3600, 'expected 1 to 3600 seconds');
 }
 
-export const LINK_MTU_HELP = 'MTU of the network, where it is known to be above 1500 or below: packets may, or must, be of that size';
+export const LINK_MTU_HELP = 'MTU of the network, if it is known to differ from 1500: the largest size of packets';
 
 /** MTU of a link in bytes. */
 export function linkMtu(text: string): number {
   return integer(text, 1280, 65535, 'the MTU of a link is a number from 1280 to 65535');
 }
 
-export const HARD_NAT_HELP = 'do not open 256 sockets and do not try 1,024 ports where a NAT gives out random ones';
+export const HARD_NAT_HELP = 'do not open 256 sockets and do not try 1,024 ports where a NAT assigns random ones';
 
-/** `--no-candidates-on`; commander drops `no-` from the name and puts the values in `candidatesOn`. @param peer the end that does not learn the addresses */
+/**
+ * `--no-candidates-on`; commander drops `no-` from the name and puts the values in `candidatesOn`.
+ * @param peer the end that does not learn the addresses
+ */
 export function noCandidatesOn(peer: 'device' | 'client'): Option {
   return new Option(
     '--no-candidates-on <interface>',
-    `do not name the addresses of a network interface to the ${peer} when a direct path is looked for; repeatable`,
+    `do not offer the addresses of a network interface to the ${peer} for direct paths; repeatable`,
   )
     .argParser(collect(interfaceName))
     .default([], 'none');
@@ -120,16 +123,16 @@ export function noCandidatesOn(peer: 'device' | 'client'): Option {
 export function keepAliveProfile(what: string): Option {
   return new Option(
     '--keep-alive-profile <profile>',
-    `how often ${what} shows that it is there: live, each 10 s; balanced, as seldom as the NAT allows, 55 s at most; eco, the same, 114 s at most (default: balanced)`,
+    `how often ${what} is kept alive: live, every 10 s; balanced, as seldom as the NAT allows, 55 s at most; eco, the same, 114 s at most (default: balanced)`,
   ).choices(keepAliveProfiles);
 }
 
 function interfaceName(text: string): string {
-  if (text === '' || text.startsWith('-')) throw new InvalidArgumentError('The name of an interface is expected, such as eth0.');
+  if (text === '' || text.startsWith('-')) throw new InvalidArgumentError('Expected the name of an interface, such as eth0.');
   return text;
 }
 
-/** For repeatable options: appends what `parse` returns. */
+/** For repeatable options: appends the result of `parse`. */
 export function collect<T>(parse: (text: string) => T): (text: string, previous: T[] | undefined) => T[] {
   return (text, previous) => [...(previous ?? []), parse(text)];
 }

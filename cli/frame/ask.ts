@@ -5,23 +5,20 @@ import { type Readable, Writable } from 'node:stream';
 import { CommandError, Interrupted } from './errors.ts';
 import type { Output } from './output.ts';
 
-/** Whether somebody is there to ask. */
+/** Whether a person can be asked. */
 export function canAsk(output: Output): boolean {
   return output.interactive && process.stdin.isTTY === true;
 }
 
 export interface AskOptions {
-  /** Do not show what is typed; the answer is then taken as it is, blanks and all. */
+  /** Hides what is typed; the answer is then returned unchanged, blanks and all. */
   readonly hidden?: boolean;
   /** The terminal; default standard input and standard error. */
   readonly input?: Readable;
   readonly output?: Writable;
 }
 
-/**
- * The answer, without blanks around it; empty at the end of input.
- * @throws Interrupted for Ctrl-C
- */
+/** Returns the answer, without surrounding blanks; empty at the end of input. @throws Interrupted for Ctrl-C */
 export async function ask(
   question: string,
   { hidden = false, input = process.stdin, output = process.stderr }: AskOptions = {},
@@ -31,7 +28,7 @@ export async function ask(
   if (hidden) output.write(question);
   // Ctrl-C does not become a signal while the terminal asks.
   const interrupted = once(terminal, 'SIGINT').then(() => Promise.reject(new Interrupted()));
-  // The end of input closes the terminal; some versions of Node leave the question unanswered then, others abort it.
+  // The end of input closes the terminal; then some versions of Node leave the question unanswered, others abort it.
   const ended = once(terminal, 'close').then(() => '');
   const answered = terminal.question(hidden ? '' : question).catch(() => '');
   try {
@@ -47,15 +44,16 @@ export async function ask(
 const MAX_LINES = 16;
 
 /**
- * What `-` stands for where a secret is expected: what is typed or pasted at a terminal, unseen, else all of standard input.
- * @param isWhole says whether lines at a terminal are all of it: what a paste holds beyond its first line would go to the shell otherwise
+ * Reads a secret given as `-`: typed or pasted at a terminal, hidden, else all of standard input.
+ * @param isWhole whether lines at a terminal are complete: otherwise the shell would get what a paste holds beyond its
+ *   first line
  */
 export async function readSecretLine(question: string, output: Output, isWhole?: (text: string) => boolean): Promise<string> {
   if (!canAsk(output)) return readStandardInput();
   return isWhole === undefined ? ask(question, { hidden: true }) : askLines(question, isWhole);
 }
 
-/** Reads lines unseen until they are whole, one is empty, or there are 16. @throws Interrupted for Ctrl-C */
+/** Reads hidden lines until they are complete, one is empty, or there are 16. @throws Interrupted for Ctrl-C */
 export async function askLines(
   question: string,
   isWhole: (text: string) => boolean,
@@ -74,7 +72,7 @@ export async function askLines(
       let looking: NodeJS.Immediate | undefined;
       terminal.on('line', (line) => {
         lines.push(line);
-        // The lines of one paste come one after the other.
+        // The lines of one paste follow each other immediately.
         clearImmediate(looking);
         looking = setImmediate(look);
       });
@@ -88,7 +86,7 @@ export async function askLines(
   }
 }
 
-/** All of standard input as text, at most 64 KiB, without line ends at its end. */
+/** Reads all of standard input as text, at most 64 KiB, without trailing line ends. */
 export async function readStandardInput(): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;

@@ -1,12 +1,16 @@
 /**
- * Runs a bundle with the code that V8 made of it at an earlier run: compiling is a third of what a short command takes, and Node 20 keeps none of it.
+ * Runs a bundle with V8's cached code of an earlier run: compiling takes a third of a short command's time, and Node 20
+ * caches nothing.
  *
- * 1. The cache is a folder of the user's own. One file per bundle and command holds what that command ran through; its name says of which bundle, by its
- *    digest, and for which Node.
- * 2. V8 believes what it is given. So folder and file must belong to this user, and no other user may write to them; else they are not read.
- * 3. After a run that went well without one, the code is kept. `KEPT` files at most: the oldest go first.
+ * 1. The cache is the user's own folder. One file per bundle and command holds the code that the command ran; its name
+ *    contains the digest of the bundle, and the version of Node.
+ * 2. V8 trusts cached code. So folder and file must belong to this user, and no other user may write to them; else they
+ *    are not read.
+ * 3. After a successful run without cached code, the code is cached. At most `KEPT` files: the oldest are removed
+ *    first.
  *
- * A cache that cannot be read or written costs time and nothing else, so no failure is told. NODE_DISABLE_COMPILE_CACHE=1 turns it off, as Node's own.
+ * A cache that cannot be read or written costs only time, so no failure is reported. NODE_DISABLE_COMPILE_CACHE=1 turns
+ * it off, like Node's own.
  */
 import {
   closeSync,
@@ -27,21 +31,21 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Script } from 'node:vm';
 
-/** Files in the folder: those of all commands for one version and one Node, and of some more. Each has 0.2 to 2 MB. */
+/** Files in the folder: enough for all commands of one version and one Node, and some more. Each has 0.2 to 2 MB. */
 const KEPT = 24;
 /** Bytes of one file. */
 const MAX_SIZE = 16 << 20;
 const OTHERS_MAY_WRITE = 0o022;
-/** Names of files here, and of those that were not finished. */
+/** Names of cache files, and of unfinished ones. */
 const OURS = /^[a-z-]+-[\w-]+-v\d+\.\d+\.\d+[^/]*-[a-z0-9]+(?:\.\d+)?$/;
 
-/** Where and under which name the code of a run is kept. */
+/** Folder and file name of a run's cached code. */
 export interface CodeCache {
   readonly directory: string;
   readonly file: string;
 }
 
-/** The folder in which code may be kept; undefined without one, where files have no owner, and where the user wants none. */
+/** The folder of the cache; undefined without one, where files have no owner, and where the user wants none. */
 export function cacheDirectory(
   environment: NodeJS.ProcessEnv = process.env,
   filesHaveOwners = process.getuid !== undefined,
@@ -52,7 +56,10 @@ export function cacheDirectory(
   return home?.startsWith('/') ? join(home, '.cache', 'svc') : undefined;
 }
 
-/** The entry of a bundle for one command. @param digest of the bundle: V8 itself compares no more than its length, its own version and flags */
+/**
+ * The entry of a bundle for one command.
+ * @param digest of the bundle: V8 itself compares only its length, its own version and flags
+ */
 export function cacheFor(digest: string, command: string, directory: string): CodeCache {
   return { directory, file: join(directory, `${command}-${digest}-${process.version}-${process.arch}`) };
 }
@@ -72,7 +79,7 @@ export function readCode({ directory, file }: CodeCache): Buffer | undefined {
   }
 }
 
-/** Keeps the code for later runs. */
+/** Caches the code for later runs. */
 export function writeCode({ directory, file }: CodeCache, code: Buffer): void {
   const unfinished = `${file}.${process.pid}`;
   try {
@@ -89,10 +96,13 @@ export function writeCode({ directory, file }: CodeCache, code: Buffer): void {
   }
 }
 
-/** The exports of a bundle, run with the code of earlier runs, which is kept when the process ends with exit code 0. @param cache undefined: without */
+/**
+ * Runs a bundle with cached code, and returns its exports. Caches the code when the process ends with exit code 0.
+ * @param cache undefined: none
+ */
 export function runBundle(bundle: string, cache: CodeCache | undefined): unknown {
   const cachedData = cache === undefined ? undefined : readCode(cache);
-  // Bundles are ASCII: so a character is a byte, and nothing has to be decoded.
+  // Bundles are ASCII: a character is a byte, and nothing must be decoded.
   const script = new Script(readFileSync(bundle, 'latin1'), { filename: bundle, ...(cachedData !== undefined && { cachedData }) });
   const module = { exports: {} };
   // A bundle is a function, see `bundle.mjs`.
@@ -106,7 +116,10 @@ function isOurs({ uid, mode }: { readonly uid: number; readonly mode: number }):
   return uid === process.getuid?.() && (mode & OTHERS_MAY_WRITE) === 0;
 }
 
-/** Not so for root with the HOME of a user (sudo): what root made there would be in the user's way, and the user could put another folder in its place. */
+/**
+ * False for root with the HOME of a user (sudo): a folder made by root would be in the user's way, and the user could
+ * replace it.
+ */
 function isPlaceOurs(directory: string): boolean {
   let place = dirname(directory);
   while (place !== dirname(place) && !existsSync(place)) place = dirname(place);
@@ -117,11 +130,11 @@ function discard(file: string): void {
   try {
     rmSync(file);
   } catch {
-    // It was never made.
+    // It never existed.
   }
 }
 
-/** What is not of a bundle is the user's. */
+/** Leaves other files of the user alone. */
 function removeOldest(directory: string): void {
   const files = readdirSync(directory).flatMap((name) => (OURS.test(name) ? [join(directory, name)] : []));
   if (files.length <= KEPT) return;

@@ -1,13 +1,13 @@
 /**
- * Where a base station and a device keep their data when no directory is given: what a program keeps between its runs, and is not to be carried to another
- * machine, is state (XDG Base Directory Specification: `$XDG_STATE_HOME`, `~/.local/state` without it).
+ * The default data directory of a base station and a device: data kept between runs, and not meant for another machine,
+ * is state (XDG Base Directory Specification: `$XDG_STATE_HOME`, `~/.local/state` without it).
  */
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
 /** What the directories depend on. */
 export interface UserPlace {
-  /** Value of XDG_STATE_HOME; counts only as an absolute path, as the specification says. */
+  /** Value of XDG_STATE_HOME; used only if it is an absolute path, as the specification says. */
   readonly stateHome: string | undefined;
   readonly home: string;
 }

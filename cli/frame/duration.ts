@@ -1,9 +1,12 @@
-/** Lengths of time, as a person gives and reads them. */
+/** Durations and times, as people write and read them. */
 import { InvalidArgumentError } from 'commander';
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A parser of `30m`, `24h` or `7d`, from `min` to `max` ms; it returns ms. @param range says both, for the message */
+/**
+ * A parser of `30m`, `24h` or `7d`, from `min` to `max` ms; it returns ms.
+ * @param range both limits, for the message
+ */
 export function duration(min: number, max: number, range: string): (text: string) => number {
   return (text) => {
     const [, count = '', unit = ''] = /^([1-9]\d{0,5})([mhd])$/.exec(text) ?? [];

@@ -1,7 +1,8 @@
 /**
- * How `svc` fails: every error becomes one line on standard error that says what is wrong and what to do, and an exit code.
+ * Failures of `svc`: every error becomes one line on standard error that says what is wrong and what to do, and an exit
+ * code.
  *
- * A command throws; `describe` and `exitCode` are asked once, in main.ts. A stack trace appears only with SVC_DEBUG=1.
+ * A command throws; main.ts calls `describe` and `exitCode` once. A stack trace appears only with SVC_DEBUG=1.
  */
 import { CommanderError } from 'commander';
 import type { ChannelFailures } from '../../client/node.ts';
@@ -11,7 +12,7 @@ import { NoChannelsError } from '../../protocol/errors/index.ts';
 export const ExitCode = { OK: 0, FAILURE: 1, USAGE: 2, INTERRUPTED: 130 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
-/** What every command's --help ends with. */
+/** The last line of every command's --help. */
 export const EXIT_CODES =
   'Exit codes: 0 done, 1 it failed (one line on standard error says why), 2 wrong use, 130 interrupted before it was done.';
 
@@ -28,7 +29,7 @@ export class Interrupted extends Error {
   }
 }
 
-/** The exit code that belongs to what a command threw. */
+/** The exit code for an error of a command. */
 export function exitCode(error: unknown): ExitCode {
   if (error instanceof Interrupted) return ExitCode.INTERRUPTED;
   if (error instanceof UsageError) return ExitCode.USAGE;
@@ -41,21 +42,20 @@ export function describe(error: unknown): string {
   return oneLine(withHint(error));
 }
 
-/** What to do where the device does not let this client do something. */
+/** The remedy where the device does not allow this client something. */
 export const NOT_ALLOWED =
-  '`svc iam me` shows your user and its role; ask an administrator of the device for another role, or for an invitation if you are no user';
+  '`svc iam me` shows your user and its role; ask an administrator of the device for another role, or for an invitation if you are not a user';
 
-/** What to do about the codes a person can do something about; the message of the error comes before it. */
+/** Remedies for the codes that a person can act on; the message of the error comes before. */
 const HINTS: Record<string, string> = {
   CERTIFICATE_VALIDATION_FAILED:
-    'give the fingerprint of its key with --server-fingerprint, which svc basestation prints at its start, or the roots of its certificate with --root-certs FILE',
+    'give the fingerprint that svc basestation prints with --server-fingerprint, or the roots of its certificate with --root-certs FILE',
   FINGERPRINT_MISMATCH:
-    'somebody may be in between, or it was set up again: check --server-fingerprint, or, where TLS proves the base station, what its /.well-known/svc says',
-  CONNECTION_REFUSED:
-    'check the address, that it runs there, and that firewalls let UDP through to its port, and TCP for https and WebSockets',
+    'an attacker may be in between, or it was set up again: check --server-fingerprint, or, with TLS, its /.well-known/svc',
+  CONNECTION_REFUSED: 'check the address, that it runs there, and that firewalls allow UDP to its port, and TCP for https and WebSockets',
   NOT_ATTACHED: 'the device is known but not connected to the base station now: check that it runs',
   TOKEN_REJECTED:
-    'give the server connect token of the pairing string with --sct-file, or a server key with --server-key-file; where the key asks for a token of an issuer, give a fresh token with --jwt-file; or your user was deleted: ask for a new invitation',
+    'give a server connect token (--sct-file) or a server key (--server-key-file, with a fresh token in --jwt-file if it requires one); if your user was deleted, ask for a new invitation',
   UNKNOWN_SERVER_KEY: 'create a key on the base station with `svc admin key add`',
   UNKNOWN_PRODUCT_ID: 'register it on the base station with `svc admin product add`',
   UNKNOWN_FINGERPRINT: 'register the device on the base station with `svc admin device add`, as printed at its start',
@@ -66,7 +66,7 @@ const HINTS: Record<string, string> = {
   BLOCKED_BY_DEVICE_CONFIGURATION: `you are not allowed to do this: ${NOT_ALLOWED}`,
   PAIRING_MODE_DISABLED: '`svc iam modes` shows what the device offers over this connection',
   AUTHENTICATION_ERROR:
-    'check user name and password; an invitation can be used once: an administrator of the device makes a new one with `svc iam invite NAME --again`, its owner with `svc device invite NAME`',
+    'check user name and password; an invitation works once: an administrator makes a new one with `svc iam invite NAME --again`, the owner with `svc device invite NAME`',
   USER_DOES_NOT_EXIST: '`svc iam users list` shows the users, `svc pair` makes this client one',
   USERNAME_EXISTS: 'take another name, or invite that user again with `svc iam invite NAME --again`',
   ROLE_DOES_NOT_EXIST: '`svc iam roles` shows the roles',
@@ -74,7 +74,7 @@ const HINTS: Record<string, string> = {
   TIMEOUT: 'check that the other side runs and that UDP, or TCP for https, reaches it',
 };
 
-/** The hint of an error code, if there is one. */
+/** The hint for an error code, if there is one. */
 export function hint(code: string): string | undefined {
   return HINTS[code];
 }
@@ -93,7 +93,7 @@ const SYSTEM: Record<string, string> = {
   ECONNREFUSED: 'connection refused: check that the other side runs',
 };
 
-/** What is wrong in the words of a person, for an error of the system; undefined for any other. */
+/** Describes an error of the system in plain words; undefined for any other. */
 export function systemProblem(error: unknown): string | undefined {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' ? SYSTEM[code] : undefined;
@@ -131,7 +131,7 @@ function withAdvice(message: string, code: string): string {
   return advice === undefined ? `${message} (${code})` : `${message} (${code}): ${advice}`;
 }
 
-/** Without control characters too: parts of a message may be the other end's. */
+/** Also without control characters: parts of a message may come from the peer. */
 function oneLine(text: string): string {
   return printable(text.replace(/\s*[\r\n]+\s*/g, ' '));
 }

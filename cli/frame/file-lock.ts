@@ -1,4 +1,4 @@
-/** A lock file, which names the process that has it. That of a process that was killed does not count. */
+/** A lock file, which names the process that holds it. The lock of a killed process does not count. */
 import { writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { fileError, readFileIfPresent } from '../../transport/node/index.ts';
@@ -13,7 +13,10 @@ export class FileLock {
     this.#content = content;
   }
 
-  /** Takes it, or says which process has it: its id, which may be that of this process. @throws LocalError FAILED that names the file */
+  /**
+   * Takes the lock, or returns the id of the process that holds it, which may be this one.
+   * @throws LocalError FAILED that names the file
+   */
   static async take(path: string): Promise<FileLock | number> {
     const own = await thisProcess();
     for (;;) {
@@ -21,9 +24,9 @@ export class FileLock {
       const pid = await livingProcess(content ?? '');
       if (pid !== null) return pid;
       try {
-        // Where there was none, another process may just have made its own.
+        // If there was none, another process may just have created its own.
         if (content !== undefined) await rm(path, { force: true });
-        // At once, so that no other process finds it empty.
+        // In one step, so that no other process finds it empty.
         writeFileSync(path, own, { flag: 'wx' });
         return new FileLock(path, own);
       } catch (error) {

@@ -1,10 +1,10 @@
-/** A file that an option or argument names. */
+/** A file named by an option or argument. */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { fileError } from '../../transport/node/index.ts';
 import { CommandError } from './errors.ts';
 
-/** Its content. @throws CommandError that names the file: the system does not where a directory is read */
+/** Returns its content. @throws CommandError that names the file: the system does not if it is a directory */
 export async function readGivenFile(path: string): Promise<Uint8Array> {
   try {
     return await readFile(path);
@@ -13,7 +13,10 @@ export async function readGivenFile(path: string): Promise<Uint8Array> {
   }
 }
 
-/** At most `max` bytes, at once, also of a file that has no end. @throws CommandError when it is longer, an error of the system when it cannot be read */
+/**
+ * Reads at most `max` bytes at once, even of an endless file.
+ * @throws CommandError when it is longer, an error of the system when it cannot be read
+ */
 export function readSmallFile(path: string, max: number): Uint8Array {
   const content = new Uint8Array(max + 1);
   const file = openSync(path, 'r');

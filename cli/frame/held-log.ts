@@ -1,14 +1,14 @@
-/** A log that waits: what a program has to say first goes before the warnings of its start. */
+/** A log that waits, so that a program's first output comes before the warnings of its start. */
 import type { Log, LogLevel } from '../../transport/environment.ts';
 
 export interface HeldLog extends Log {
-  /** Gives out what was held back, in order; from now on nothing is. */
+  /** Logs what was held back, in order, and holds back nothing more. */
   release(): void;
 }
 
 const LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
 
-/** What is logged through it is held back until `release`. @param log where it goes then */
+/** Holds messages back until `release`. @param log receives them then */
 export function heldLog(log: Log): HeldLog {
   let held: (() => void)[] | null = [];
   const entries = LEVELS.map((level) => {

@@ -1,4 +1,4 @@
-/** What a command that listens says of where: a port that is taken, in the words of its option, and an address that others can use. */
+/** Texts of commands that listen: a port in use, with its option, and an address that others can use. */
 import { PortInUseError } from '../../protocol/errors/index.ts';
 import { ownAddress } from '../../transport/node/index.ts';
 import { CommandError } from './errors.ts';
@@ -6,8 +6,8 @@ import { isWildcard } from './loopback.ts';
 
 /**
  * Runs part of a command that listens.
- * @param ports by option, such as `--port`; as they count where the option is not given
- * @throws CommandError in the place of PORT_IN_USE, also where it is the cause of another error
+ * @param ports by option, such as `--port`, with defaults applied
+ * @throws CommandError instead of PORT_IN_USE, also where it is the cause of another error
  */
 export async function namingPorts<T>(ports: Readonly<Record<string, number>>, run: () => Promise<T>): Promise<T> {
   try {
@@ -24,7 +24,7 @@ export async function namingPorts<T>(ports: Readonly<Record<string, number>>, ru
   }
 }
 
-/** What others can ask where a host listens at `host`: one of its addresses where that is all of them. */
+/** An address by which others reach a listener on `host`: one of the host's addresses if it is the wildcard. */
 export function reachableHost(host: string): string {
   return isWildcard(host) ? ownAddress() : host;
 }

@@ -1,4 +1,4 @@
-/** Numeric addresses to listen on: which are reached from this machine alone, which stand for all of them. */
+/** Numeric addresses to listen on: which are reached only from this machine, and which stand for all. */
 
 /** @param address numeric */
 export function isLoopback(address: string): boolean {
@@ -10,7 +10,7 @@ export function isWildcard(address: string): boolean {
   return address === '0.0.0.0' || /^[0:]+$/.test(address);
 }
 
-/** Where a program of this machine reaches what listens on an address: any address of it, and so loopback, where that is the wildcard. */
+/** The address by which a program of this machine reaches a listener: loopback, where that is the wildcard. */
 export function reachedAt(address: string): string {
   if (!isWildcard(address)) return address;
   return address.includes(':') ? '::1' : '127.0.0.1';

@@ -1,7 +1,7 @@
 /**
- * What becomes of this process when it cannot write what it prints. Lines for standard error are lost then: a full disk behind it ends no base station and no
- * device. So are those for standard output of a command that stays; any other one fails, unless its reader has only stopped
- * reading: `svc … | head`. A file that is not read to its end is a failure.
+ * Handles output that cannot be written. Lines for standard error are lost: a full disk behind it ends no base station
+ * and no device. So are those for standard output of a long-running command; any other command fails, unless its reader
+ * has only stopped reading: `svc … | head`. A file that is not read to its end is a failure.
  */
 export function guardOutput(
   process: Pick<NodeJS.Process, 'stdout' | 'stderr' | 'exit'>,

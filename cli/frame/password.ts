@@ -1,6 +1,6 @@
 /**
- * Where a command gets a password from. An argument is seen by everybody who may list the processes of this machine and stays in the shell's
- * history: so there is no option that takes one, only a file, standard input and the environment.
+ * Source of a command's password. Every user who may list the processes of this machine sees an argument, and it stays
+ * in the shell's history: so no option takes a password, only a file, standard input and the environment.
  */
 import type { Command } from 'commander';
 import type { Output } from './output.ts';

@@ -1,9 +1,12 @@
-/** The private key in a state directory, read so that a damaged one is named and never replaced silently. */
+/** The private key in a state directory. A damaged one is named and never replaced silently. */
 import { decodePrivateKey } from '../../protocol/identity/index.ts';
 import { readFileIfPresent } from '../../transport/node/index.ts';
 import { CommandError } from './errors.ts';
 
-/** PKCS#8 PEM, undefined when there is no such file. @throws CommandError when it holds no private key, LocalError when it cannot be read */
+/**
+ * PKCS#8 PEM, undefined when there is no such file.
+ * @throws CommandError when it holds no private key, LocalError when it cannot be read
+ */
 export async function readPrivateKey(path: string): Promise<string | undefined> {
   const bytes = await readFileIfPresent(path);
   if (bytes === undefined) return undefined;

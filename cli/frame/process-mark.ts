@@ -1,6 +1,6 @@
 /**
- * A line `<pid> <start>` by which a file names the process that has something. `start` tells a process from a later one with the same number: on Linux boot
- * id and start time, elsewhere `-`, where the pid alone counts.
+ * A line `<pid> <start>` by which a file names its owner process. `start` distinguishes a process from a later one with
+ * the same number: on Linux boot id and start time, elsewhere `-`, where only the pid counts.
  */
 import { readFile } from 'node:fs/promises';
 
@@ -9,7 +9,7 @@ export async function thisProcess(): Promise<string> {
   return `${process.pid} ${await startOf(process.pid)}\n`;
 }
 
-/** The process that a line names, when it is alive. */
+/** The process named by a line, if it is alive. */
 export async function livingProcess(content: string): Promise<number | null> {
   const match = /^(\d{1,10}) (\S+)\n$/.exec(content);
   if (match === null) return null;
@@ -22,7 +22,7 @@ export async function livingProcess(content: string): Promise<number | null> {
   return (await startOf(pid)) === match[2] ? pid : null;
 }
 
-/** When a process began, as no other process with its number did. */
+/** The start of a process, unique among processes with its number. */
 async function startOf(pid: number): Promise<string> {
   try {
     const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8');

@@ -1,12 +1,12 @@
 /**
- * Runs a commander program as `svc` wants it: usage errors and failures become one line and an exit code, --help ends with the exit codes,
- * and nothing calls process.exit while output is still on its way.
+ * Runs a commander program as `svc`: usage errors and failures become one line and an exit code, --help ends with the
+ * exit codes, and nothing calls process.exit while output is still being written.
  */
-import { type Command, CommanderError } from 'commander';
+import { type Command, CommanderError, Help, type Option } from 'commander';
 import { describe, EXIT_CODES, ExitCode, exitCode, UsageError } from './errors.ts';
 import type { Streams } from './output.ts';
 
-/** Parse `argv` (without node and script), run the command it names and return the exit code. Never throws. */
+/** Parses `argv` (without node and script), runs the named command and returns the exit code. Never throws. */
 export async function runProgram(program: Command, argv: readonly string[], streams: Streams = process): Promise<ExitCode> {
   frame(program, streams);
   program.addHelpText('afterAll', `\n${EXIT_CODES}`);
@@ -19,11 +19,15 @@ export async function runProgram(program: Command, argv: readonly string[], stre
   }
 }
 
-/** Commander hands these settings down to commands made with `command()`, not to those added with `addCommand()`: so all of them, here. */
+/**
+ * Commander passes these settings to commands made with `command()`, but not to those added with `addCommand()`: so all
+ * are set here.
+ */
 function frame(command: Command, streams: Streams): void {
   command
     .exitOverride()
     .showSuggestionAfterError(true)
+    .configureHelp({ ...command.configureHelp(), optionDescription })
     .configureOutput({
       writeOut: (text) => streams.stdout.write(text),
       writeErr: (text) => streams.stderr.write(text),
@@ -32,14 +36,19 @@ function frame(command: Command, streams: Streams): void {
   for (const child of command.commands) frame(child, streams);
 }
 
-/** Commander shows the help of what is above an unknown command, as if it were there. */
+/** Commander shows what it stores for an option without a value, which is no default for a person. */
+function optionDescription(option: Option): string {
+  return new Help().optionDescription(option).replace(/ \(preset: ""\)$/, '');
+}
+
+/** For an unknown command, Commander would show the help of its parent, as if it existed. */
 function refuseUnknown(program: Command, argv: readonly string[]): void {
   if (!argv.some((word) => word === '--help' || word === '-h')) return;
   let command = program;
   for (const word of argv) {
     if (word.startsWith('-') || word === 'help' || command.commands.length === 0) return;
     const next = command.commands.find((each) => each.name() === word);
-    // It takes arguments of its own, and this is one.
+    // It takes arguments, and this is one.
     if (next === undefined && command.registeredArguments.length > 0) return;
     if (next === undefined)
       throw new UsageError(`unknown command '${word}': there are ${command.commands.map((each) => each.name()).join(', ')}`);
@@ -47,7 +56,7 @@ function refuseUnknown(program: Command, argv: readonly string[]): void {
   }
 }
 
-/** Tells what a command threw, and gives its exit code. */
+/** Prints the error of a command, and returns its exit code. */
 export function report(error: unknown, streams: Streams): ExitCode {
   const code = exitCode(error);
   if (code === ExitCode.OK) return code;

@@ -1,4 +1,4 @@
-/** A progress bar for long transfers: on standard error, in a terminal only. Elsewhere it is silent. */
+/** A progress bar for long transfers: on standard error, only at a terminal. Elsewhere it is silent. */
 import { Presets, SingleBar } from 'cli-progress';
 import type { Output } from './output.ts';
 
@@ -7,11 +7,11 @@ const MIB = 1024 * 1024;
 export interface Progress {
   /** Bytes done so far. */
   update(bytes: number): void;
-  /** The line is empty again. */
+  /** Clears the line. */
   stop(): void;
 }
 
-/** A bar for `total` bytes of `label`, the first `done` of which were moved before; call `stop` on every way out. */
+/** A bar for `total` bytes of `label`, the first `done` of which were moved before; call `stop` in every case. */
 export function progress(output: Output, label: string, total: number, done = 0): Progress {
   if (!output.interactive || total === 0) return { update: () => {}, stop: () => {} };
   const bar = new SingleBar(
@@ -27,7 +27,7 @@ export function amount(bytes: number): string {
   return bytes < MIB ? `${bytes} bytes` : `${mebibytes(bytes)} MiB`;
 }
 
-/** How far it came, in words. */
+/** The progress, in words. */
 export function amountOf(done: number, total: number): string {
   return total < MIB ? `${done} of ${total} bytes` : `${mebibytes(done)} of ${mebibytes(total)} MiB`;
 }

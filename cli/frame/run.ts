@@ -1,6 +1,6 @@
 /**
- * The program `svc` around one command: only that is loaded, and so is what it needs, as the bundles (`bundles/`) and the tests want it. Where no command
- * is asked for, the table of `commands.ts` stands for all of them.
+ * The program `svc` around one command: loads only that command and what it needs, for the bundles (`bundles/`) and the
+ * tests. Without a command, the table of `commands.ts` stands for all of them.
  */
 import { Command } from 'commander';
 import { VERSION } from '../../protocol/records/version.ts';
@@ -8,7 +8,7 @@ import { COMMANDS, commandOf } from '../commands.ts';
 import { CommandError, type ExitCode } from './errors.ts';
 import { report, runProgram } from './program.ts';
 
-/** Name of a command → loads and makes it. */
+/** Name of a command → function that loads and creates it. */
 export type Loaders = Readonly<Record<string, () => Promise<Command>>>;
 
 /** `svc` with the command that `argv` names, or with the descriptions of all. @param argv without node and script */

@@ -1,6 +1,7 @@
 /**
- * A secret that an option or argument takes: `-` reads it from standard input, at a terminal unseen, a file from there. As it is, it is
- * seen by everybody who may list the processes of this machine, and stays in the shell's history: that is warned of.
+ * A secret given by an option or argument: `-` reads it from standard input, hidden at a terminal; a file option reads
+ * it from there. A secret in the arguments is visible to every user who may list the processes of this machine, and
+ * stays in the shell's history, so it causes a warning.
  */
 import { readSecretLine } from './ask.ts';
 import { UsageError } from './errors.ts';
@@ -8,17 +9,20 @@ import { readGivenFile } from './given-file.ts';
 import type { Output } from './output.ts';
 
 interface GivenSecret {
-  /** What it is, in messages: "the server key". */
+  /** Its name in messages: "the server key". */
   readonly what: string;
   /** The option or argument that takes it, such as `--server-key`. */
   readonly option: string;
   readonly value: string | undefined;
-  /** The option that names a file, where there is one, and what it was given. */
+  /** The option that names a file, where there is one, and its value. */
   readonly fileOption?: string;
   readonly file?: string | undefined;
 }
 
-/** The secret; undefined where none is given. @throws UsageError when it is given twice, or empty; CommandError when a file cannot be read */
+/**
+ * Returns the secret; undefined where none is given.
+ * @throws UsageError when it is given twice, or empty; CommandError when a file cannot be read
+ */
 export async function givenSecret({ what, option, value, fileOption, file }: GivenSecret, output: Output): Promise<string | undefined> {
   if (value !== undefined && file !== undefined) throw new UsageError(`${option} and ${fileOption} exclude each other`);
   if (value === '-' || file === '-') return secretFrom('-', what, output);
@@ -29,12 +33,15 @@ export async function givenSecret({ what, option, value, fileOption, file }: Giv
   return checked(value, what);
 }
 
-/** One line from a file, or from standard input for `-`. @throws UsageError when it is empty or longer; CommandError when the file cannot be read */
+/**
+ * Reads one line from a file, or from standard input for `-`.
+ * @throws UsageError when it is empty or longer; CommandError when the file cannot be read
+ */
 export async function secretFrom(where: string, what: string, output: Output): Promise<string> {
   return checked(await secretText(where, what, output), where === '-' ? `${what} from standard input` : `${what} in ${where}`);
 }
 
-/** The same, whatever it is: for a caller that has a check of its own. @throws CommandError when the file cannot be read */
+/** Reads any text, for a caller with its own check. @throws CommandError when the file cannot be read */
 export async function secretText(where: string, what: string, output: Output): Promise<string> {
   if (where === '-') return readSecretLine(question(what), output);
   return new TextDecoder().decode(await readGivenFile(where)).replace(/[\r\n]+$/, '');

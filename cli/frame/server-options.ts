@@ -2,26 +2,29 @@
 import { isHostPort, type PairingString } from '../../protocol/records/index.ts';
 import { shellWord } from './shell-word.ts';
 
-/** What the file of root certificates is called in printed commands. */
+/** Name of the file of root certificates in printed commands. */
 const ROOTS_FILE = 'roots.pem';
 
-/** Which file a printed command means; a line for below it, none where no roots are kept. @param roots as of {@link NamedStation} */
+/**
+ * The line that explains the file of a printed command; none where no roots are kept.
+ * @param roots as in {@link NamedStation}
+ */
 export function rootsNote(roots: string | undefined): string[] {
   return roots ? [`(${ROOTS_FILE} is a copy of the file that --root-certs was given)`] : [];
 }
 
-/** What is known of a base station. */
+/** A known base station. */
 export interface NamedStation {
   readonly url: string;
-  /** Undefined: TLS proves it. */
+  /** Undefined: TLS authenticates it. */
   readonly fingerprint: string | undefined;
   /** PEM; undefined or empty: the roots of Node. */
   readonly roots: string | undefined;
-  /** URL of the WebSocket to it; undefined: what follows from its own. */
+  /** URL of the WebSocket to it; undefined: derived from its own. */
   readonly webSocket: string | undefined;
 }
 
-/** What a pairing string says of a base station: nothing where it cannot name it. */
+/** The part of a pairing string about a base station: nothing where the string cannot name it. */
 export function stationOfPairing({
   url,
   fingerprint,
@@ -31,7 +34,7 @@ export function stationOfPairing({
   return { server, ...(fingerprint !== undefined && { serverFingerprint: fingerprint }) };
 }
 
-/** The options that a client needs beside such a pairing string, each after a blank; mostly none. */
+/** The options that a client needs in addition to such a pairing string, each after a blank; usually none. */
 export function optionsBeside(station: NamedStation): string {
   const { url, fingerprint, roots, webSocket } = station;
   if (!isHostPort(hostPortOf(url))) return ` ${serverOptions(station)}`;
@@ -39,7 +42,7 @@ export function optionsBeside(station: NamedStation): string {
   return `${byRoots}${webSocketOption(webSocket)}`;
 }
 
-/** The options by which a client finds and proves a base station. */
+/** The options by which a client finds and authenticates a base station. */
 export function serverOptions({ url, fingerprint, roots, webSocket }: NamedStation): string {
   const byRoots = roots ? ` --root-certs ${ROOTS_FILE}` : '';
   const proof = fingerprint === undefined ? byRoots : ` --server-fingerprint ${fingerprint}`;
@@ -50,7 +53,7 @@ function webSocketOption(webSocket: string | undefined): string {
   return webSocket === undefined ? '' : ` --server-websocket ${shellWord(webSocket)}`;
 }
 
-/** @param url as options and state directories have it: `https://host:port` */
+/** @param url in the form of options and state directories: `https://host:port` */
 function hostPortOf(url: string): string {
   return url.replace(/^https:\/\//, '');
 }

@@ -1,10 +1,11 @@
-/** Options of a command that stands below another one, which takes its own options wherever they stand. */
+/** Options of a subcommand whose parent takes its own options in any position. */
 import type { Command } from 'commander';
 import { UsageError } from './errors.ts';
 
 /**
- * The options of the command, with those above it that it shares.
- * @param shared names of them, as commander has them @throws UsageError for any other one that was given: it would do nothing
+ * The options of the command, with those of its parents that it shares.
+ * @param shared names of them, as in commander
+ * @throws UsageError for any other given one, which would have no effect
  */
 export function sharedOptions<Options extends object>(command: Command, shared: readonly string[]): Options {
   for (let above = command.parent; above !== null; above = above.parent) {

@@ -1,15 +1,13 @@
-/**
- * SIGINT (Ctrl-C) and SIGTERM as an AbortSignal: the first closes cleanly, a second one ends the process at once.
- */
+/** SIGINT (Ctrl-C) and SIGTERM as an AbortSignal: the first closes cleanly, a second one ends the process at once. */
 import { ExitCode, Interrupted } from './errors.ts';
 
 export interface Interruption {
   readonly signal: AbortSignal;
-  /** Stop listening; the process can end by itself again. */
+  /** Stops listening, so that the process can end by itself again. */
   dispose(): void;
 }
 
-/** Listen for the first SIGINT or SIGTERM. */
+/** Listens for the first SIGINT or SIGTERM. */
 export function interruption(): Interruption {
   const controller = new AbortController();
   const stop = () => {
@@ -33,7 +31,10 @@ export function stopped(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
-/** `work`, or `Interrupted` as soon as the signal fires. The work itself is not stopped: close what it uses. */
+/**
+ * Settles as `work` does, or rejects with `Interrupted` when the signal fires. `work` is not cancelled: close what it
+ * uses.
+ */
 export async function unlessInterrupted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   work.catch(() => {});
   let onAbort = () => {};

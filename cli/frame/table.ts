@@ -1,14 +1,16 @@
-/** Lists for a person to read: a line of headings, and a line for each entry, in columns. */
+/** Tables for a person to read: a line of headings, and a line for each entry, in columns. */
 
-/** A cell that has nothing to show. */
+/** An empty cell. */
 const NOTHING = '-';
 
-/** Characters up to which a cell makes its column wider: cells may come from the other end, and each row has blanks for the longest. */
+/** Widest cell that widens its column: cells may come from the peer, and each row is padded to the longest. */
 const MAX_WIDTH = 256;
 
 /**
  * Lines of a table; each column as wide as its longest cell, or 256 characters.
- * @param headings of the columns @param rows cells in that order; empty or undefined ones are shown as `-` @param right columns of numbers, from 0
+ * @param headings of the columns
+ * @param rows cells in that order; empty or undefined ones are shown as `-`
+ * @param right columns of numbers, from 0
  */
 export function table(
   headings: readonly string[],

@@ -1,4 +1,4 @@
-/** `svc iam` about the device and this client: who am I, what does the device offer, its roles, settings and name. */
+/** `svc iam` about the device and this client: its user, what the device offers, its roles, settings and name. */
 import { Argument, Command } from 'commander';
 import type { DeviceDetails, DeviceSettings, SettingName } from '../../client/node.ts';
 import { settingFields } from '../../protocol/records/index.ts';
@@ -6,8 +6,8 @@ import type { TargetOptions } from '../client/target.ts';
 import { iamSubcommand, printNames, table, userLines, withIam } from './shared.ts';
 
 const NO_LOCAL_INITIAL = `
-Local initial pairing is not among the settings that a device shows or takes: \`svc iam modes\` over a local connection tells whether
-it is open, and svc device --pairing turns it on and off.`;
+Local initial pairing is not among the settings of a device: \`svc iam modes\` over a local connection shows whether it is open, and
+svc device --pairing turns it on and off.`;
 
 /** `svc iam me`. */
 export function meCommand(): Command {
@@ -39,14 +39,13 @@ export function rolesCommand(): Command {
 
 /** `svc iam settings show|set`. */
 export function settingsCommand(): Command {
-  const show = iamSubcommand('show', 'show which ways of pairing are on, and the password of open pairing').action(
-    (options: TargetOptions) =>
-      withIam(options, async ({ iam, output }) => {
-        const settings = await iam.getSettings();
-        output.result(settings, settingLines(settings));
-      }),
+  const show = iamSubcommand('show', 'show which pairing modes are on, and the password of open pairing').action((options: TargetOptions) =>
+    withIam(options, async ({ iam, output }) => {
+      const settings = await iam.getSettings();
+      output.result(settings, settingLines(settings));
+    }),
   );
-  const set = iamSubcommand('set', 'turn a way of pairing on or off')
+  const set = iamSubcommand('set', 'turn a pairing mode on or off')
     .addArgument(new Argument('<setting>').choices(Object.keys(settingFields)))
     .addArgument(new Argument('<state>').choices(['on', 'off']))
     .action((name: SettingName, state: 'on' | 'off', options: TargetOptions) =>
@@ -56,7 +55,7 @@ export function settingsCommand(): Command {
       }),
     );
   for (const command of [show, set]) command.addHelpText('after', NO_LOCAL_INITIAL);
-  return new Command('settings').description('ways of pairing').addCommand(show).addCommand(set);
+  return new Command('settings').description('pairing modes').addCommand(show).addCommand(set);
 }
 
 /** `svc iam friendly-name`. */

@@ -22,7 +22,10 @@ function list(): Command {
       withIam(options, async ({ iam, output }) => {
         const { fingerprints } = await iam.getUser(username);
         const rows = fingerprints.map(({ fingerprint: hex, name }) => [hex, name]);
-        output.result(fingerprints, rows.length === 0 ? 'no fingerprints: nobody is this user yet' : table(['fingerprint', 'name'], rows));
+        output.result(
+          fingerprints,
+          rows.length === 0 ? 'no fingerprints: no client is this user yet' : table(['fingerprint', 'name'], rows),
+        );
       }),
     );
 }
@@ -31,7 +34,7 @@ function add(): Command {
   return iamSubcommand('add', 'let one more client be this user')
     .argument('<username>')
     .argument('<fingerprint>', 'of the client, as `svc key show` prints it there', fingerprint)
-    .option('--key-name <text>', 'what to call the key')
+    .option('--key-name <text>', 'name of the key')
     .action((username: string, hex: string, options: TargetOptions & { keyName?: string }) =>
       withIam(options, async ({ iam, output }) => {
         await iam.addUserFingerprint(username, hex, options.keyName);
@@ -41,7 +44,7 @@ function add(): Command {
 }
 
 function remove(): Command {
-  return iamSubcommand('remove', 'take a key from a user')
+  return iamSubcommand('remove', 'remove a key of a user')
     .argument('<username>')
     .argument('<fingerprint>', 'of the client', fingerprint)
     .addOption(forceOption())
@@ -50,12 +53,12 @@ function remove(): Command {
         const { iam, output } = opened;
         await keepKey(opened, username, hex, options);
         await iam.removeUserFingerprint(username, hex);
-        output.result({ username, removed: hex }, `the client with the key ${hex} is ${username} no longer`);
+        output.result({ username, removed: hex }, `the client with the key ${hex} is no longer ${username}`);
       }),
     );
 }
 
-/** The last key of a user is its account: without one nobody is it. */
+/** The last key of a user is its account: without a key no client is this user. */
 async function keepKey(opened: IamOpened, username: string, hex: string, options: ForceOptions): Promise<void> {
   if (options.force === true) return;
   const { fingerprints } = await opened.iam.getUser(username);

@@ -1,7 +1,9 @@
 /**
- * `svc iam invite`: a user with a role and a password that works once, and all an invitee needs: pairing string, link and QR code.
+ * `svc iam invite`: creates a user with a role and a password that works once, and prints pairing string, link and QR
+ * code.
  *
- * The pairing string has the device's fingerprint, where the device is, and the user's token: its holder reaches the right device.
+ * The pairing string has the device's fingerprint, its place, and the user's token: its holder reaches the right
+ * device.
  */
 import { randomInt } from 'node:crypto';
 import { type Command, Option } from 'commander';
@@ -24,16 +26,16 @@ interface InviteOptions extends TargetOptions, ShareOptions {
 }
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
-/** 71 bits, as the reference's tokens. */
+/** 71 bits, as a server connect token. */
 const LENGTH = 12;
 
 /** The command `svc iam invite`. */
 export function inviteCommand(): Command {
   const command = iamSubcommand('invite', 'create a user and print what its client pairs with')
     .argument('<username>', 'a-z, 0-9, _, . and -')
-    .option('--role <id>', 'what it may do: a role of `svc iam roles`', 'Guest')
-    .option('--display-name <text>', 'what to call it')
-    .addOption(new Option('--again', 'the user is there: give it a new password, and leave its role as it is').conflicts('role'));
+    .option('--role <id>', 'its role, one of `svc iam roles`', 'Guest')
+    .option('--display-name <text>', 'its display name')
+    .addOption(new Option('--again', 'for an existing user: give it a new password, and keep its role').conflicts('role'));
   for (const option of shareOptions()) command.addOption(option);
   return command.action((username: string, options: InviteOptions) => withIam(options, (opened) => invite(opened, username, options)));
 }
@@ -78,25 +80,28 @@ async function again(iam: IamUtil, username: string, password: string): Promise<
   return user;
 }
 
-/** An invitation that cannot be used is known as soon as possible. Who may not see the settings is not told. */
+/** Warns of an invitation that cannot be used. A client that may not see the settings gets no warning. */
 async function warnIfOff({ iam, output, device }: IamOpened, { state }: InviteOptions): Promise<void> {
   const settings = await iam.getSettings().catch(() => undefined);
   if (settings?.passwordInvitePairing === false)
-    output.warn(`the device takes no invitations now: svc iam settings set password-invite-pairing on -d ${device}${stateOption(state)}`);
+    output.warn(`the device accepts no invitations now: svc iam settings set password-invite-pairing on -d ${device}${stateOption(state)}`);
 }
 
-/** What this client knows of the base station of the device. */
+/** The known base station of the device. */
 function stationOf({ connection, known }: IamOpened): NamedStation | undefined {
   const { ServerUrl: url, ServerWebSocketUrl: webSocket } = deviceOf({ connection, known }) ?? {};
   return url === undefined ? undefined : { url, fingerprint: known.stationFingerprint(url), roots: known.tlsStation(url), webSocket };
 }
 
-/** Where the device is: at its base station, else where this client reaches it. An address on loopback means this host, which others reach by another one. */
+/**
+ * The place of the device: its base station, else the address by which this client reaches it. A loopback address means
+ * this host, which others reach by another address.
+ */
 function placeOf(opened: IamOpened): Pick<PairingString, 'server' | 'serverFingerprint' | 'addresses'> {
   const station = stationOf(opened);
   if (station !== undefined) return stationOfPairing(station);
   const address = deviceOf(opened)?.Address ?? placeOfActive(opened.connection);
-  // One with the zone of this host means nothing elsewhere: there the local network is searched.
+  // A zone of this host has no meaning elsewhere: there the local network is searched.
   if (address === undefined || !isHostPort(address)) return {};
   const { host, port } = hostPort(address);
   return isOwn(host) ? ownPlaces(port) : { addresses: [address] };

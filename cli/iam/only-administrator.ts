@@ -1,9 +1,9 @@
 /**
- * Nobody could manage the users of a device without an administrator: so these commands do not take the last one's account, role or key unless that is
- * asked for with `--force`. The device itself allows it.
+ * Without an administrator no user could manage the users of a device: so these commands do not remove the last
+ * administrator's account, role or key without `--force`. The device itself allows it.
  *
- * Who is an administrator, the device says of each user by what its role allows; of one that does not say, by the name of the role. Only a user with a key
- * counts: an invitation may never be used.
+ * The device says of each user whether its role makes it an administrator; for an older device, the name of the role
+ * counts. Only a user with a key counts: an invitation may never be used.
  */
 import { Option } from 'commander';
 import { SvcError, type UserRecord } from '../../client/node.ts';
@@ -18,12 +18,12 @@ export interface ForceOptions {
 
 /** `--force`. */
 export function forceOption(): Option {
-  return new Option('--force', 'even if nobody is left who manages the users of the device');
+  return new Option('--force', 'even if the device has no administrator afterwards');
 }
 
 /**
  * Returns when another administrator is left, or the user is none.
- * @param what is taken, for the message: `deleted`, for example
+ * @param what happens to the user, for the message: `deleted`, for example
  * @throws CommandError when the user is the only one
  */
 export async function keepAdministrator(opened: IamOpened, username: string, what: string, { force }: ForceOptions): Promise<void> {
@@ -31,11 +31,11 @@ export async function keepAdministrator(opened: IamOpened, username: string, wha
   const user = await visible(opened, username);
   if (user === null || !isAdministrator(user) || (await hasAnother(opened, username))) return;
   throw new CommandError(
-    `${username} is the only administrator of ${opened.device} and is not ${what}: without one nobody manages its users. Make another user one first, or repeat it with --force`,
+    `${username} is the only administrator of ${opened.device} and is not ${what}. Make another user one first, or repeat with --force`,
   );
 }
 
-/** Whether a role is one of administrators, as far as it is known without the policies: by its name, and by those who have it. */
+/** Whether a role is one of administrators, as far as known without the policies: by its name, and by its users. */
 export async function isAdministratorRole(opened: IamOpened, username: string, role: string): Promise<boolean> {
   return role === ADMINISTRATOR || (await visible(opened, username))?.role === role;
 }
@@ -49,7 +49,7 @@ async function hasAnother({ iam }: IamOpened, username: string): Promise<boolean
   return false;
 }
 
-/** Null for a user that is not there, or that this client may not see: the device answers to what is asked of it then. */
+/** Null for a user that does not exist, or that this client may not see: the device then refuses the request itself. */
 function visible({ iam }: IamOpened, username: string): Promise<UserRecord | null> {
   return iam.getUser(username).catch(denied(null));
 }
@@ -58,7 +58,7 @@ function isAdministrator({ fingerprints, role, administers = role === ADMINISTRA
   return fingerprints.length > 0 && administers;
 }
 
-/** Answers that say something about the user, or about what this client may see. */
+/** Answers about the user, or about what this client may see. */
 function denied<T>(instead: T): (error: unknown) => T {
   return (error) => {
     if (error instanceof SvcError && ['USER_DOES_NOT_EXIST', 'BLOCKED_BY_DEVICE_CONFIGURATION'].includes(error.code)) return instead;

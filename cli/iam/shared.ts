@@ -1,4 +1,4 @@
-/** What the commands below `svc iam` and `svc push` share: a connection with its access control, and how users are shown. */
+/** Common parts of `svc iam` and `svc push`: a connection with its access control, and how users are shown. */
 import { Command } from 'commander';
 import { IamUtil, type UserRecord } from '../../client/node.ts';
 import { type Opened, withConnection } from '../client/open.ts';
@@ -12,7 +12,7 @@ export function iamSubcommand(name: string, description: string): Command {
   return new Command(name).description(description);
 }
 
-/** Adds the options that name the device to every command that does something, after its own. */
+/** Adds the options that name the device to every command with an action, after its own. */
 export function withTargets(command: Command): Command {
   if (command.commands.length === 0) return withTarget(command);
   for (const child of command.commands) withTargets(child);
@@ -35,7 +35,7 @@ export function userLines(user: UserRecord): string[] {
       'fingerprint',
       name === undefined ? fingerprint : `${fingerprint}  ${name}`,
     ]),
-    ['token', sctOmitted ? `${sct}  (the base station has no room for it: local connections only)` : sct],
+    ['token', sctOmitted ? `${sct}  (the base station has no capacity for it: local connections only)` : sct],
     ['push', push === undefined ? undefined : `${push.projectId ?? ''} ${push.token ?? ''}`],
     ['notified of', notificationCategories.length === 0 ? undefined : notificationCategories.join(', ')],
     ['OAuth subject', oauthSubject],
@@ -49,7 +49,7 @@ export function table(rows: readonly (readonly [string, string | undefined])[]):
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(width)}  ${value}`]));
 }
 
-/** One name a line; with --json an array. */
+/** One name per line; with --json an array. */
 export function printNames({ output }: IamOpened, names: readonly string[], none: string): void {
   output.result(names, names.length === 0 ? none : names);
 }

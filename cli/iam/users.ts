@@ -15,7 +15,7 @@ interface UserOptions extends TargetOptions, PasswordOptions, ForceOptions {
   role?: string;
   displayName?: string;
   oauthSubject?: string;
-  /** Of the user; `sct` is the target's. */
+  /** The user's token; `sct` is the target's. */
   token?: string | undefined;
   clear?: Clearable[];
 }
@@ -40,8 +40,8 @@ export function usersCommand(): Command {
 }
 
 function list(): Command {
-  return iamSubcommand('list', 'list the names of all users, from the oldest')
-    .option('--long', 'with role, display name, and whether the base station has no room for its token')
+  return iamSubcommand('list', 'list the names of all users, oldest first')
+    .option('--long', 'with role, display name, and whether the base station lacks capacity for its token')
     .action((options: ListOptions) =>
       withIam(options, async (opened) => {
         const names = await opened.iam.listUsers();
@@ -51,7 +51,7 @@ function list(): Command {
     );
 }
 
-/** One user a line. A user that is deleted meanwhile is left out. */
+/** One user per line. A user deleted meanwhile is left out. */
 async function printUsers({ iam, output }: IamOpened, names: readonly string[]): Promise<void> {
   const users: UserRecord[] = [];
   for (const name of names) {
@@ -65,7 +65,7 @@ async function printUsers({ iam, output }: IamOpened, names: readonly string[]):
     username,
     role ?? 'no role',
     displayName,
-    sctOmitted ? 'local only: no room for its token' : undefined,
+    sctOmitted ? 'local only: no capacity for its token' : undefined,
   ]);
   output.result(users, rows.length === 0 ? 'no users' : table(['username', 'role', 'display name', 'base station'], rows));
 }
@@ -82,7 +82,7 @@ function show(): Command {
 }
 
 function create(): Command {
-  const command = iamSubcommand('create', 'create a user; `svc iam invite` does it with all an invitee needs')
+  const command = iamSubcommand('create', 'create a user; `svc iam invite` also prints what an invitee needs')
     .argument('<username>', 'a-z, 0-9, _, . and -')
     .option('--role <id>', 'its role; without one it is denied everything');
   return withPassword(command).action((username: string, options: UserOptions) =>
@@ -99,10 +99,10 @@ function set(): Command {
   const command = iamSubcommand('set', 'change settings of a user')
     .argument('<username>')
     .option('--role <id>', 'its role')
-    .option('--display-name <text>', 'what to call it')
+    .option('--display-name <text>', 'its display name')
     .option('--token <token>', 'the server connect token of its clients; - reads it from standard input')
-    .option('--oauth-subject <subject>', 'who it is to an OAuth provider')
-    .addOption(new Option('--clear <setting>', `take a setting away: ${clearable.join(', ')}; repeatable`).argParser(collect(clearing)))
+    .option('--oauth-subject <subject>', 'its subject at an OAuth provider')
+    .addOption(new Option('--clear <setting>', `clear a setting: ${clearable.join(', ')}; repeatable`).argParser(collect(clearing)))
     .addOption(forceOption());
   return withPassword(command).action(async (username: string, options: UserOptions) => {
     if (options.token === '-' && options.passwordFile === '-') throw new UsageError('standard input can be read once: token or password');
@@ -119,7 +119,7 @@ function set(): Command {
   });
 }
 
-/** A setting, and its new value: null takes it away. */
+/** A setting, and its new value: null clears it. */
 type Change = readonly [name: string, value: string | null];
 
 /** @throws UsageError where there is none, or two of one setting */
@@ -132,7 +132,7 @@ function changesOf({ role, displayName, token, oauthSubject, clear = [] }: UserO
   return [...changes, ...clear.map((name): Change => [name, null])];
 }
 
-/** One after the other. @throws CommandError that says which were changed before one was refused */
+/** One after the other. @throws CommandError that names those changed before a refusal */
 async function apply({ iam }: IamOpened, username: string, changes: readonly Change[]): Promise<void> {
   const setters: Record<string, (value: string | null) => Promise<void>> = {
     role: (value) => iam.updateUserRole(username, value ?? ''),
@@ -155,7 +155,7 @@ async function keepRole(opened: IamOpened, username: string, options: UserOption
   await keepAdministrator(opened, username, `given the role ${role}`, options);
 }
 
-/** One setting after the other: what was changed before stays so, which has to be said. */
+/** One setting after the other: earlier changes stay, and the message must say so. */
 function refused(error: unknown, name: string, changed: readonly string[]): never {
   if (!(error instanceof SvcError) || changed.length === 0) throw error;
   throw new CommandError(`${name}: ${describe(error)}; changed before that: ${changed.join(', ')}`);
@@ -174,7 +174,7 @@ function rename(): Command {
 }
 
 function remove(): Command {
-  return iamSubcommand('delete', 'delete a user: its clients are disconnected, and are no users of the device any longer')
+  return iamSubcommand('delete', 'delete a user: its clients are disconnected, and are no longer users of the device')
     .argument('<username>')
     .addOption(forceOption())
     .action((username: string, options: TargetOptions & ForceOptions) =>
@@ -189,6 +189,6 @@ function remove(): Command {
 
 function clearing(text: string): Clearable {
   const found = clearable.find((name) => name === text);
-  if (found === undefined) throw new InvalidArgumentError(`It takes ${clearable.join(', ')}.`);
+  if (found === undefined) throw new InvalidArgumentError(`Expected one of ${clearable.join(', ')}.`);
   return found;
 }

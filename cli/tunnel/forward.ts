@@ -1,4 +1,4 @@
-/** `svc tunnel`: local ports that lead to services, over one connection after the other, until Ctrl-C. */
+/** `svc tunnel`: local ports that lead to services, over successive connections, until Ctrl-C. */
 import {
   type ForwardedPort,
   type ForwardedService,
@@ -37,7 +37,7 @@ export async function forward(opened: Opened, options: ForwardOptions): Promise<
   const news = new TunnelNews(output, device, environment.clock);
   const onEvent = (event: ForwardingEvent): void => {
     if (event.kind === 'ended') end(event.error);
-    else news.tell(event);
+    else news.report(event);
   };
   const { services, listen: address, renewsToken } = options;
   const forwarding = await PortForwarding.open({
@@ -46,7 +46,7 @@ export async function forward(opened: Opened, options: ForwardOptions): Promise<
   try {
     announce(forwarding.ports, opened, address);
     const error = await Promise.race([stopped(signal), ended]);
-    if (error !== undefined) throw new CommandError(`no tunnel to ${device} any more: ${describe(error)}`);
+    if (error !== undefined) throw new CommandError(`the tunnel to ${device} has ended: ${describe(error)}`);
   } finally {
     await forwarding.close();
   }
@@ -84,5 +84,5 @@ function announce(ports: readonly ForwardedPort[], { connection, output, device 
 function warnBeyondLoopback(ports: readonly ForwardedPort[], output: Output, device: string, listen: string): void {
   if (isLoopback(listen)) return;
   const names = ports.map(({ service, port }) => `${service.id} (port ${port})`).join(', ');
-  output.warn(`everybody who reaches ${listen} may use ${names} of ${device} with the rights of this client, without a password`);
+  output.warn(`every host that reaches ${listen} may use ${names} of ${device} with the rights of this client, without a password`);
 }

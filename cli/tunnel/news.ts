@@ -1,8 +1,8 @@
 /**
- * What happens to tunnels, for a person one line each on standard error, with --json one document each.
+ * Events of tunnels, for a person one line each on standard error, with --json one document each.
  *
- * An outage is told when it begins, once more with what the first attempt to connect failed with, and when it is over. Connections that are refused are told at
- * once, then at most once in `PAUSE` for each service, with how many there were.
+ * An outage is reported when it begins, again with the error of the first attempt to connect, and when it is over.
+ * Refused connections are reported at once, then at most once per `PAUSE` for each service, with their number.
  */
 import type { Connection, ForwardedService, ForwardingEvent, SvcError } from '../../client/node.ts';
 import type { Clock } from '../../transport/environment.ts';
@@ -19,8 +19,8 @@ export class TunnelNews {
   readonly #output: Output;
   readonly #device: string;
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #refused = new Map<ForwardedService, { toldAt: number; untold: number }>();
-  /** Times that the connection was lost, or not made, since it stood. -1: it has not stood yet. */
+  readonly #refused = new Map<ForwardedService, { reportedAt: number; unreported: number }>();
+  /** Losses of the connection, and failed connects, since it was last open. -1: it was never open. */
   #losses = -1;
   #rests = false;
 
@@ -30,15 +30,15 @@ export class TunnelNews {
     this.#clock = clock;
   }
 
-  tell(event: News): void {
+  report(event: News): void {
     if (event.kind === 'connected') this.#connected(event.connection);
     else if (event.kind === 'lost') this.#lost(event.error);
-    else if (event.kind === 'refused') this.#tellRefused(event.service, event.error);
-    else this.#tellRest(event);
+    else if (event.kind === 'refused') this.#reportRefused(event.service, event.error);
+    else this.#reportRest(event);
   }
 
-  /** A rest may have another reason after the first one, and is the same rest. */
-  #tellRest(event: Extract<News, { kind: 'resting' | 'resumed' }>): void {
+  /** A rest may get another reason, but remains the same rest. */
+  #reportRest(event: Extract<News, { kind: 'resting' | 'resumed' }>): void {
     const rests = event.kind === 'resting';
     if (rests && !this.#rests) this.#say({ event: 'resting', error: event.error?.code }, `the connection rests: ${reasonOf(event.error)}`);
     if (!rests) this.#say({ event: 'resumed' }, 'the connection continues');
@@ -47,7 +47,7 @@ export class TunnelNews {
 
   #connected(connection: Connection): void {
     if (!this.#output.json) followWay(connection, (change) => this.#output.note(change));
-    // That it stands at the beginning is known.
+    // The first connect needs no report.
     if (this.#losses >= 0) {
       const { over, text } = wayOf(connection);
       this.#say({ event: 'connected', over }, `connected to ${this.#device} again, ${text}`);
@@ -61,23 +61,20 @@ export class TunnelNews {
     if (this.#losses === 1)
       this.#say({ event: 'lost', error: error?.code }, `the connection to ${this.#device} ended: ${reasonOf(error)}; connecting again`);
     else if (this.#losses === 2)
-      this.#say(
-        { event: 'retrying', error: error?.code },
-        `not yet: ${error === null ? 'closed' : describe(error)}; it is tried until Ctrl-C`,
-      );
+      this.#say({ event: 'retrying', error: error?.code }, `not yet: ${error === null ? 'closed' : describe(error)}; trying until Ctrl-C`);
   }
 
-  #tellRefused(service: ForwardedService, error: SvcError): void {
+  #reportRefused(service: ForwardedService, error: SvcError): void {
     const now = this.#clock.now();
     const state = this.#refused.get(service);
-    if (state !== undefined && now - state.toldAt < PAUSE) {
-      state.untold++;
+    if (state !== undefined && now - state.reportedAt < PAUSE) {
+      state.unreported++;
       return;
     }
-    const untold = state?.untold ?? 0;
-    this.#refused.set(service, { toldAt: now, untold: 0 });
-    const more = untold === 0 ? '' : ` (and ${untold} more before)`;
-    const document = { event: 'refused', service: service.id, error: error.code, message: error.message, before: untold };
+    const unreported = state?.unreported ?? 0;
+    this.#refused.set(service, { reportedAt: now, unreported: 0 });
+    const more = unreported === 0 ? '' : ` (and ${unreported} more before)`;
+    const document = { event: 'refused', service: service.id, error: error.code, message: error.message, before: unreported };
     this.#say(document, `${service.id}: a connection was refused: ${error.message}${more}`);
   }
 

@@ -1,4 +1,4 @@
-/** What a device offers, and what to do about a service that it does not offer. */
+/** The services of a device, and what to do about one that it does not offer. */
 import type { Connection, ForwardedService } from '../../client/node.ts';
 import { formatStatus } from '../../protocol/coap/index.ts';
 import { decodeTunnelService, decodeTunnelServiceIds, type TunnelServiceRecord } from '../../protocol/records/index.ts';
@@ -14,14 +14,14 @@ export async function offeredServices(connection: Connection, kind: Kind): Promi
   return services;
 }
 
-/** The error for services of which the device does not have all. */
+/** The error for services of which some are missing on the device. */
 export async function missingService(connection: Connection, wanted: readonly ForwardedService[], said: string): Promise<CommandError> {
   try {
     const offered = { tcp: await offeredIds(connection, 'tcp'), udp: await offeredIds(connection, 'udp') };
     const missing = wanted.find(({ kind, id }) => !offered[kind].includes(id));
     if (missing !== undefined) return new CommandError(missingText(missing, offered));
   } catch {
-    // It need not be allowed to see them.
+    // The client may not be allowed to see them.
   }
   const kinds = new Set(wanted.map(({ kind }) => kind));
   const other = kinds.has('udp') ? 'TCP services are opened without --udp' : 'UDP services need --udp';

@@ -1,11 +1,11 @@
-/** Which services `svc tunnel` is to open, and where: `service[:localport]`, those after `--udp` over UDP. */
+/** The services that `svc tunnel` opens, and their local ports: `service[:localport]`, those after `--udp` over UDP. */
 import type { ForwardedService } from '../../client/node.ts';
 import { UsageError } from '../frame/errors.ts';
 
-/** What stands on the command line. */
+/** Services on the command line. */
 export interface GivenServices {
   readonly services: readonly string[];
-  /** An empty text for each `--udp` without a service: those that stand alone are over UDP then. */
+  /** An empty text for each `--udp` without a service: then the plain arguments are UDP services. */
   readonly udp: readonly string[];
   readonly localPort: number | undefined;
 }
@@ -33,7 +33,7 @@ function service(text: string, kind: ForwardedService['kind']): ForwardedService
   const colon = text.lastIndexOf(':');
   const id = colon < 0 ? text : text.slice(0, colon);
   if (id === '' || id.includes('/'))
-    throw new UsageError(`${JSON.stringify(text)} is no service: expected the id of one, as svc tunnel lists them`);
+    throw new UsageError(`${JSON.stringify(text)} is not a service: expected an id, as svc tunnel lists them`);
   if (colon < 0) return { kind, id };
   const digits = text.slice(colon + 1);
   const localPort = /^\d{1,5}$/.test(digits) ? Number(digits) : Number.NaN;

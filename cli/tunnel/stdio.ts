@@ -1,7 +1,7 @@
 /**
- * `svc tunnel --stdio`: one connection to a TCP service over standard input and output, as the ProxyCommand of ssh wants it. Standard
- * output carries its bytes and nothing else. The end of one direction is passed on, and the other continues; it is over when both have
- * ended.
+ * `svc tunnel --stdio`: one connection to a TCP service over standard input and output, as required by ssh's
+ * ProxyCommand. Standard output carries only its bytes. The end of one direction is passed on, and the other continues;
+ * it is over when both have ended.
  */
 import { closeSync, openSync } from 'node:fs';
 import { devNull } from 'node:os';
@@ -31,7 +31,7 @@ export async function carryStandardStreams(connection: Connection, service: Forw
   try {
     await Promise.all([opened, carry(stream, { input: process.stdin, output: process.stdout, end: endStandardOutput })]);
   } catch (error) {
-    // What is carried fails with what opening fails with, or with what follows from it.
+    // Carrying fails with the error of opening, or with a consequence of it.
     const reason = await opened.then(
       () => error,
       (first: unknown) => first,
@@ -40,7 +40,10 @@ export async function carryStandardStreams(connection: Connection, service: Forw
   }
 }
 
-/** The end of `input` ends the stream's direction to the device; that of the other one calls `end`. @throws what either side fails with; both are over then */
+/**
+ * The end of `input` ends the stream's direction to the device; that of the other one calls `end`.
+ * @throws the error of either side; then both are over
+ */
 export async function carry(
   stream: ServiceStream,
   { input, output, end }: { readonly input: Readable; readonly output: Writable; readonly end: () => void | Promise<void> },
@@ -76,14 +79,14 @@ async function next(stream: ServiceStream): Promise<Uint8Array | null> {
   }
 }
 
-/** Resolves when it has left this process, so that no more is held than one piece. */
+/** Resolves when it has left this process, so that only one piece is held. */
 function written(output: Writable, data: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => output.write(data, (error) => (error ? reject(error) : resolve())));
 }
 
 /**
- * The reader sees the end while standard input continues: Node keeps the descriptor open as long as the process lives. Its number is taken again at once: no
- * socket may get that of standard output.
+ * Shows the reader the end while standard input continues: Node keeps the descriptor open as long as the process lives.
+ * Its number is taken again at once, so that no socket gets that of standard output.
  */
 function endStandardOutput(): void {
   if (process.stdout.isTTY === true) return;

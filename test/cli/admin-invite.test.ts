@@ -44,7 +44,7 @@ describe('invite', () => {
     expect(code).toBe(0);
     const { token, ...rest } = decodeJoinString(out);
     expect(rest).toEqual({ server: 'station.example:4433', serverFingerprint: fingerprint, productId: 'pr-home' });
-    expect(err).toContain('product pr-home was missing and has been made\n');
+    expect(err).toContain('product pr-home was missing and has been created\n');
     expect(err).toContain('svc device --join -');
     expect(await inStore((store) => store.invitations.find(hashToken(token)))).toMatchObject({ productId: 'pr-home', deviceId: null });
     expect(err).not.toContain(out.trim());
@@ -73,7 +73,7 @@ describe('invite', () => {
     [['--expires', '31d'], 2, /Expected a time from 1m to 30d/],
     [['--expires', '24'], 2, /Expected a time from 1m to 30d/],
     [['--device-id', 'no id'], 2, /An id is 1 to 61/],
-    [['p'.repeat(52)], 2, /leaves no room for a device id/],
+    [['p'.repeat(52)], 2, /leaves no room for a generated device id/],
     [['p'.repeat(61), '--device-id', 'de-1'], 2, /at most 62 characters/],
     [['list', '--expires', '1h'], 2, /--expires has no effect on svc admin device invite list/],
     [['revoke', 'zz'], 2, /6 or more of the hexadecimal digits/],
@@ -126,7 +126,7 @@ describe('the list', () => {
     expect(text).toContain(fingerprint);
     const { code, err } = await invite('revoke', made[2]!);
     expect(code).toBe(1);
-    expect(err).toContain(`svc admin device remove pr-home de-x --data ${data} takes it away`);
+    expect(err).toContain(`svc admin device remove pr-home de-x --data ${data} removes it`);
   });
 });
 
@@ -162,7 +162,7 @@ describe('a base station without devices', () => {
   });
 
   test('only names the command without a terminal', async () => {
-    expect(await said(false)).toBe(`no devices yet; this prints a string by which one joins:  svc admin device invite --data ${data}\n`);
+    expect(await said(false)).toBe(`no devices yet; this prints a join string for one:  svc admin device invite --data ${data}\n`);
     expect(await inStore((store) => store.products())).toEqual([]);
   });
 

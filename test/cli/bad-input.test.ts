@@ -113,7 +113,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
     [
       'roots beside a fingerprint',
       `device --data {dir}/d3 --product p --device-id d --server https://x --root-certs {dir}/root.pem --server-fingerprint ${FP}`,
-      /no effect beside/,
+      /no effect with/,
     ],
     ['an invalid name', `connect ${PAIRING} --name a.b --state {dir}/s7`, /A name|a name/],
     ['forgetting what is not known', 'connect --forget moon --state {dir}/s8', /there is no device "moon" \(none is known\)/],
@@ -122,7 +122,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a pairing with a broken link', 'pair svc://pair#p=pr --state {dir}/p2', /pairing string/],
     ['a device to pair with twice', `pair ${PAIRING} -d ${PAIRING} --state {dir}/p3`, /once/],
     ['standard input for two things', 'pair - --password-file - --state {dir}/p4', /standard input can be read once/],
-    ['standard input for a pairing string and a token', 'pair - --sct -', /standard input can be read once: .*other secrets by files/],
+    ['standard input for a pairing string and a token', 'pair - --sct -', /standard input can be read once: .*other secrets in files/],
     ['an unknown pairing mode', `pair ${PAIRING} --mode Telepathy --state {dir}/p5`, /PasswordOpen, LocalOpen/],
     ['an invalid name to pair under', `pair ${PAIRING} --name a.b --state {dir}/p6`, /a name has/],
     [
@@ -140,17 +140,17 @@ describe('wrong use ends with exit code 2 and one line', () => {
     [
       'a base station for what is possible on the local network only',
       'pair pr.de --mode LocalOpen --username bob --relay-only --state {dir}/remembered',
-      /on the local network only: leave --relay-only out/,
+      /works only on the local network: leave --relay-only out/,
     ],
     [
       'waiting for a device that is to be on the local network',
       'pair pr.de --mode LocalOpen --username bob --wait --state {dir}/remembered',
-      /on the local network only, where --wait has no effect: leave it out/,
+      /works only on the local network, where --wait has no effect: leave it out/,
     ],
     [
       'no local network where nothing else is possible',
       'pair pr.de --mode LocalInitial --no-local --state {dir}/remembered',
-      /on the local network only: leave --no-local out, or give --address/,
+      /works only on the local network: leave --no-local out, or give --address/,
     ],
     ['no user', 'iam users show', /missing required argument/],
     ['nothing to set', 'iam users set bob', /nothing to change/],
@@ -245,7 +245,7 @@ describe('a failure ends with exit code 1 and one line', () => {
     ['an invalid key', 'key show --state {dir}/key', /key\.pem: .*private key/],
     ['an explanation without a device', 'device explain --data {dir}/nothing --action A', /no key\.pem/],
     ['an invalid device key', 'device --data {dir}/key --product p --device-id d --init', /key\.pem: .*private key/],
-    ['an admin directory without data', 'admin product list --data {dir}/nothing', /holds no data of a base station/],
+    ['an admin directory without data', 'admin product list --data {dir}/nothing', /has no data of a base station/],
     [
       'a device of no product',
       `admin device add pr de --fingerprint ${FP} --data {dir}/station`,
@@ -296,13 +296,13 @@ describe('a failure ends with exit code 1 and one line', () => {
 test.each([
   [
     `--server https://127.0.0.1:9 --server-fingerprint ${FP} --server-key k`,
-    /^warning: --server-key is not looked at: the server connect token/m,
+    /^warning: --server-key is not used: the server connect token/m,
   ],
   [
     `--server https://127.0.0.1:9 --server-fingerprint ${FP} --server-key k --jwt a.b.c`,
-    /^warning: --server-key and the token of an issuer are not looked at/m,
+    /^warning: --server-key and the token of an issuer are not used/m,
   ],
-  ['--address 127.0.0.1:9 --jwt a.b.c', /^warning: the token of an issuer is not looked at: .*straight to the device/m],
+  ['--address 127.0.0.1:9 --jwt a.b.c', /^warning: the token of an issuer is not used: .*directly to the device/m],
   ['--address 127.0.0.1:9 --sct s', /^warning: the server connect token was in the arguments, .*--sct-file, or --sct -/m],
   ['--address 127.0.0.1:9 --server-key s', /^warning: the server key was in the arguments, .*--server-key-file/m],
   ['--address 127.0.0.1:9 --jwt a.b.c', /^warning: the token was in the arguments, .*--jwt-file/m],

@@ -70,7 +70,7 @@ function optionOf(command: Command, word: string): Option | undefined {
 }
 
 function valueProblem(option: Option, value: string): string | undefined {
-  const unknowable = value.includes(FILLED) || value.includes('…') || option.flags.includes('<file>') || option.flags.includes('<who>');
+  const unknowable = value.includes(FILLED) || value.includes('…') || option.flags.includes('<file>') || option.flags.includes('<client>');
   if (unknowable || option.parseArg === undefined) return undefined;
   try {
     (option.parseArg as (text: string, previous: unknown) => unknown)(value, undefined);

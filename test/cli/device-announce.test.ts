@@ -56,10 +56,10 @@ test('an option of svc device without meaning for a subcommand is refused', asyn
 
 test('--iam is reported to count at the first start', async () => {
   expect((await init('--iam', 'demo')).stderr).not.toMatch(/--iam/);
-  expect((await init('--iam', 'demo')).stderr).toMatch(/--iam counts at the first start: this device keeps its users/);
+  expect((await init('--iam', 'demo')).stderr).toMatch(/--iam has effect only at the first start: this device keeps its users/);
 });
 
-const NOTE = /nobody administers this device yet/;
+const NOTE = /this device has no administrator yet/;
 
 test.each(['pr', '-pr'])('the printed lines register product and device: product %s', async (product) => {
   const { stdout } = await init(...STATION, '--product', product);

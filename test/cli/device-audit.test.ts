@@ -81,7 +81,7 @@ describe('show', () => {
   it('refuses an unknown event, and knows those of the SDK and of this log', async () => {
     const { code, out, err } = await audit('show --event nonsuch');
     expect([code, out]).toEqual([2, '']);
-    expect(err).toMatch(/^svc: --event nonsuch: there is no such event; there are .*paired, .*denied/);
+    expect(err).toMatch(/^svc: --event nonsuch: no such event; the events are .*paired, .*denied/);
     expect(await audit('show --event denied')).toEqual({ code: 0, out: '', err: '' });
     const log = await logs().open();
     await log.append('door-opened', {});
@@ -101,7 +101,7 @@ describe('verify', () => {
   it('says what is intact, and what it could not check', async () => {
     const { code, out, err } = await audit('verify');
     expect(code).toBe(0);
-    expect(out).toContain('3 entries, 0 to 2, of device pr-1.de-1: all as they were written');
+    expect(out).toContain('3 entries, 0 to 2, of device pr-1.de-1: all unchanged');
     expect(err).toMatch(/compare it.*\n.*--expect/);
     const strict = await audit(`verify --key ${publicKey.toUpperCase()} --expect ${head.seq}:${head.hash} --json`);
     expect([strict.code, strict.err]).toEqual([0, '']);

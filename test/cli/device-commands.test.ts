@@ -113,7 +113,7 @@ describe('coap', () => {
   test('a resource that is not observable is reported', async () => {
     expect(await svc('coap', 'GET', '/bytes', '--observe')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('does not let it be observed'),
+      stderr: expect.stringContaining('it cannot be observed'),
     });
     expect(await svc('coap', 'GET', '/nothing', '--observe')).toMatchObject({
       code: 1,
@@ -170,7 +170,7 @@ describe('coap', () => {
 test('status without a device accepts no options of one', async () => {
   expect(await svc('status', '--relay-only')).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('--relay-only counts only with a device'),
+    stderr: expect.stringContaining('--relay-only has effect only with a device'),
   });
 });
 
@@ -201,7 +201,7 @@ test('a port that is taken is PORT_IN_USE, and the message names the option that
   expect(await svcInProcess(['device', 'explain', '--data', join(folder, 'another'), '--action', 'Thermostat:Sett'])).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(
-      /the device asks for no such action; there are .*File:Transfer, .*IAM:PairingLocalOpen, .*Thermostat:Set, UdpTunnel:Connect/,
+      /the device has no such action; the actions are .*File:Transfer, .*IAM:PairingLocalOpen, .*Thermostat:Set, UdpTunnel:Connect/,
     ),
   });
 });

@@ -56,14 +56,14 @@ describe('a pinned base station', () => {
     const rootCerts = PEM_OF_ROOT;
     expect(await start(kept, { ...options, serverFingerprint: NO_FINGERPRINT })).toMatchObject({ ...state, ServerFingerprint: undefined });
     expect(await start(kept, { ...options, serverFingerprint: NO_FINGERPRINT, rootCerts })).toMatchObject({ ServerRootCerts: rootCerts });
-    expect(await refusal(kept, { ...options, rootCerts })).toMatch(/known by its fingerprint.+--server-fingerprint none/);
+    expect(await refusal(kept, { ...options, rootCerts })).toMatch(/pinned by its fingerprint.+--server-fingerprint none/);
   });
 });
 
 test('a device keeps its identity', async () => {
   const kept = { ServerUrl: OLD, ServerFingerprint: KEY, Joined: true };
   for (const other of [{ deviceId: 'other' }, { product: 'other' }])
-    expect(await refusal(kept, other)).toMatch(/is the device pr\.de already, and does not become another/);
+    expect(await refusal(kept, other)).toMatch(/is already the device pr\.de: give a new directory/);
   expect(await start(kept, { product: 'pr', deviceId: 'de' })).toMatchObject({ ProductId: 'pr', Joined: true });
 });
 

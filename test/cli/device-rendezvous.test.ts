@@ -77,7 +77,7 @@ describe('without direct paths, options that have no effect cause a warning:', (
       { mode: 'paired' },
       'warning: --candidate, --no-candidates-on, --no-hard-nat, --port-mapping have no effect: --rendezvous off\n',
     ],
-    [['--no-hard-nat'], { mode: 'off' }, 'warning: --no-hard-nat has no effect: device.json switches direct paths off\n'],
+    [['--no-hard-nat'], { mode: 'off' }, 'warning: --no-hard-nat has no effect: device.json turns direct paths off\n'],
   ])('%j and %j', (args, file, expected) => {
     let said = '';
     const stderr = new Writable({

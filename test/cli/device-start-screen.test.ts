@@ -138,7 +138,7 @@ describe('the first screen', () => {
 
   test('of a device without an administrator has the command that mends it, which works', async () => {
     const [line = ''] = (await shown(await withUser(await opened(STATION), 'Guest'))).slice(-1);
-    expect(line).toMatch(/^next {9}nobody manages its users: stop it, and {2}svc device invite admin --data 'S*/);
+    expect(line).toMatch(/^next {9}it has no administrator: stop it, and {2}svc device invite admin --data 'S*/);
     const words = ['device', 'invite', 'admin', '--data', data];
     expect(line.endsWith(`svc device invite admin --data '${data.replaceAll("'", "'\\''")}'`)).toBe(true);
     expect(await svcInProcess(words)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^admin is invited as Administrator$/m) });

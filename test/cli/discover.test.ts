@@ -183,6 +183,6 @@ describe('wrong use', () => {
 test('its help explains the signs, and that a name is no proof', async () => {
   const { code, stdout } = await svcInProcess(['discover', '--help']);
   expect(code).toBe(0);
-  for (const part of ['--watch', '--subtype', '--timeout', '--json', '~ for one that changed', 'can announce any device'])
+  for (const part of ['--watch', '--subtype', '--timeout', '--json', '~ for a changed one', 'can announce any device'])
     expect(stdout).toContain(part);
 });

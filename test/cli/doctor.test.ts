@@ -119,9 +119,9 @@ test('the output for a person is a page of lines', async () => {
     expect.stringMatching(/^base station {8}\S+:4433, pinned by its fingerprint$/),
     expect.stringMatching(/^ {20}it sees this host as 198\.51\.100\.1:\d+$/),
     expect.stringMatching(/^ {20}STUN at \S+:4434 sees this host as 198\.51\.100\.1:\d+$/),
-    expect.stringMatching(/^NAT here {12}gives a socket a random port towards each address/),
-    expect.stringMatching(/^keep-alive {10}how long the NAT keeps a mapping is not known yet: .*; keep-alive each 25 s$/),
-    expect.stringMatching(/^NAT of the device {3}gives a socket a random port towards each address/),
+    expect.stringMatching(/^NAT here {12}gives a socket a random port for each peer/),
+    expect.stringMatching(/^keep-alive {10}how long the NAT keeps a mapping is not known yet: .*; keep-alive every 25 s$/),
+    expect.stringMatching(/^NAT of the device {3}gives a socket a random port for each peer/),
     expect.stringMatching(/^paths {15}active {2}through the base station {2}\S+:4433 {2}[\d.]+ ms {2}since \d{4}-.*Z$/),
     expect.stringMatching(/^tried {15}198\.51\.100\.2:\d+ {2}reflexive {2}failed: no answer to \d+ checks$/),
     expect.stringMatching(/^ {20}198\.51\.100\.2:\d+ {2}reflexive {2}failed: no answer to \d+ checks$/),
@@ -222,7 +222,7 @@ describe('a connect that fails', () => {
     expect(clinic.stderr).toBe('device pr-1.de-1 is not attached to the base station: waiting for it\n');
     expect(failure).toMatch(/no channel to the device within 3 s: it did not attach to the base station in that time/);
     expect(clinic.stdout).toMatch(
-      /base station {2}OPERATION_IN_PROGRESS: the device was not attached, and was waited for\n.*check that it runs/,
+      /base station {2}OPERATION_IN_PROGRESS: the device was not attached, and did not attach in time\n.*check that it runs/,
     );
     clinic.stdout = '';
     clock.schedule(2_000, () => under.device.setBasestationAttach(true));
@@ -247,7 +247,7 @@ describe('a connect that fails', () => {
   test('for another key of the device explains how to pair again, and does not mention the base station’s key', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'port');
-    expect(await run({ fingerprint: 'ab'.repeat(32) })).toMatch(/does not have the fingerprint that was given \(abab.*compare it with/);
+    expect(await run({ fingerprint: 'ab'.repeat(32) })).toMatch(/does not have the given fingerprint \(abab.*compare it with/);
     expect(clinic.document).toMatchObject({
       channels: {
         remote: { code: 'FINGERPRINT_MISMATCH', text: expect.stringMatching(/\w/), advice: expect.stringMatching(/svc pair --replace/) },
@@ -296,14 +296,14 @@ describe('without a device svc doctor', () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('open', 'open');
     await run({ ...nobody, json: false });
-    expect(clinic.stdout).toMatch(/^NAT here {12}none: the address of this host is seen outside as it is$/m);
+    expect(clinic.stdout).toMatch(/^NAT here {12}none: the address of this host is the same from outside$/m);
   });
 
   test('reports how a NAT maps', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'open');
     await run({ ...nobody, json: false });
-    expect(clinic.stdout).toMatch(/^NAT here {12}gives a socket one port towards everybody, the best kind for direct paths$/m);
+    expect(clinic.stdout).toMatch(/^NAT here {12}gives a socket one port for all peers, the best kind for direct paths$/m);
   });
 
   test('reports STUN on another port, and STUN that does not answer', async () => {
@@ -312,7 +312,7 @@ describe('without a device svc doctor', () => {
     await run({ ...nobody, json: false });
     expect(clinic.stdout).toMatch(/STUN at \S+:4434 does not answer/);
     expect(clinic.stdout).toMatch(
-      /^what to do {10}Open UDP port 4434 in the firewall of the base station, or choose one that is open: `svc basestation/m,
+      /^what to do {10}Open UDP port 4434 in the firewall of the base station, or choose an open one: `svc basestation/m,
     );
     clinic.stdout = '';
     await run({ ...nobody, json: false, stunPort: 3478 });
@@ -323,7 +323,7 @@ describe('without a device svc doctor', () => {
   test('needs the fingerprint of a new base station that TLS cannot authenticate', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'open');
-    const remedy = /give --server-fingerprint, which svc basestation prints/;
+    const remedy = /give --server-fingerprint, as svc basestation prints/;
     expect(await run({ ...nobody, serverFingerprint: undefined } as unknown as Partial<DoctorOptions>)).toMatch(remedy);
     expect(clinic.document).toMatchObject({ station: { at: null, error: { text: expect.stringMatching(remedy) } } });
   });
@@ -349,7 +349,7 @@ describe('--stun-port', () => {
     const { run } = await clinic.open('port', 'port');
     await run({ stunPort: 1 });
     expect(clinic.document).toMatchObject({ station: { stun: [{ port: 4434 }] } });
-    expect(clinic.stderr).toBe('warning: --stun-port 1 is not asked: the base station has named its STUN ports\n');
+    expect(clinic.stderr).toBe('warning: --stun-port 1 is not used: the base station has named its STUN ports\n');
   });
 
   test('is used where the connection searches no direct path', async () => {
@@ -440,12 +440,12 @@ describe('the NAT here, by one answer,', () => {
   const nat = (findings: Findings) => linesOf(findings).find((line) => line.startsWith('NAT here'));
 
   test('exists, with an unknown class where no STUN port answered', () => {
-    const text = /there is one: outside this host is 203\.0\.113\.7; how it gives out ports is not known, as no STUN port answered$/;
+    const text = /there is one: from outside this host is 203\.0\.113\.7; how it assigns ports is unknown, as no STUN port answered$/;
     expect(nat(seen('203.0.113.7'))).toMatch(text);
   });
 
   test.each(['127.0.0.1', '127.1.2.3', '::1', '192.168.1.5'])('is unknown if the base station sees %s', (address) => {
-    expect(nat(seen(address))).toMatch(/not known: there may be one$/);
+    expect(nat(seen(address))).toMatch(/unknown: there may be one$/);
   });
 });
 
@@ -453,13 +453,13 @@ describe('keep-alive', () => {
   const report: KeepAliveReport = { state: 'learned', timeout: 60_400, isAtLeast: false, losses: 0, interval: 52_100 };
 
   test.each<[Partial<KeepAliveReport>, string]>([
-    [{}, 'the NAT keeps a mapping for about 60 s; keep-alive each 52 s'],
-    [{ isAtLeast: true }, 'the NAT keeps a mapping for at least 60 s; keep-alive each 52 s'],
+    [{}, 'the NAT keeps a mapping for about 60 s; keep-alive every 52 s'],
+    [{ isAtLeast: true }, 'the NAT keeps a mapping for at least 60 s; keep-alive every 52 s'],
     [{ interval: null }, 'the NAT keeps a mapping for about 60 s'],
-    [{ state: 'off', timeout: null, interval: 25_000 }, 'how long the NAT keeps a mapping is not measured; keep-alive each 25 s'],
+    [{ state: 'off', timeout: null, interval: 25_000 }, 'how long the NAT keeps a mapping is not measured; keep-alive every 25 s'],
     [
       { state: 'unfit', timeout: null, interval: 25_000 },
-      'how long the NAT keeps a mapping cannot be found out here, as where it has several addresses outside; keep-alive each 25 s',
+      'how long the NAT keeps a mapping cannot be measured here, for example because it has several outside addresses; keep-alive every 25 s',
     ],
   ])('is described as measured: %j', (change, expected) => {
     expect(keepAliveText({ ...report, ...change })).toBe(expected);
@@ -472,16 +472,14 @@ describe('excluded interfaces', () => {
     const { run } = await clinic.open('port', 'port');
     await run({ candidatesOn: ['sim0', 'eth9'] });
     expect(clinic.document).toMatchObject({ interfaces: [{ name: 'sim0', counts: false }] });
-    expect(clinic.stderr).toBe(
-      'warning: no interface is called "eth9", whose addresses were to be kept back (--no-candidates-on); interfaces that are up: sim0\n',
-    );
+    expect(clinic.stderr).toBe('warning: no interface is called "eth9" (--no-candidates-on); interfaces that are up: sim0\n');
   });
 });
 
 describe('wrong use', () => {
   test.each([
     [['doctor', 'home', '-d', 'home'], /give the device once/],
-    [['doctor', 'home', '--no-candidates-on', '--json'], /name of an interface is expected/],
+    [['doctor', 'home', '--no-candidates-on', '--json'], /Expected the name of an interface/],
     [['doctor', '--wait', '--address', '127.0.0.1:1', '--fingerprint', 'ab'.repeat(32)], /--wait needs a base station/],
     [['doctor', 'p=1,d=2,zz'], /pairing string|expected p=/],
     [['doctor', '--stun-port', '0', '--server', 'https://127.0.0.1:1'], /a port is a number from 1 to 65535/i],
@@ -499,9 +497,9 @@ describe('wrong use', () => {
         ...['--server-key', 'x', '--jwt', 'a.b.c', '--jwt-file', 'y', '--fingerprint', 'ab'.repeat(32)],
         ...['--keep-alive-profile', 'eco'],
       ],
-      /--relay-only, --wait, --no-hard-nat, --no-local, --sct, --server-key, --jwt, --jwt-file, --fingerprint, --keep-alive-profile count only with a device/,
+      /--relay-only, --wait, --no-hard-nat, --no-local, --sct, --server-key, --jwt, --jwt-file, --fingerprint, --keep-alive-profile have effect only with a device/,
     ],
-    [['doctor', '--server', 'https://127.0.0.1:1', '--wait'], /--wait counts only with a device: name one, or leave it out/],
+    [['doctor', '--server', 'https://127.0.0.1:1', '--wait'], /--wait has effect only with a device: name one, or leave it out/],
   ])('%s', async (args, expected) => {
     const { code, stdout, stderr } = await svcInProcess([...args, '--state', join(folder, 'wrong')]);
     expect([code, stdout]).toEqual([2, '']);

@@ -40,7 +40,7 @@ test.each<ErrorCode>(['TIMEOUT', 'CONNECTION_REFUSED', 'DNS'])(
   async (code) => {
     const text = await said({ device: STATION }, code);
     expect(text).toMatch(
-      /; the base station was tried at https:\/\/station\.example:4433, the address in the pairing string: if it is reached at another one, state that with --server$/,
+      /; the base station was tried at https:\/\/station\.example:4433, the address in the pairing string: if its address is another, give it with --server$/,
     );
     expect(text).not.toMatch(/secret|token/);
   },
@@ -49,7 +49,7 @@ test.each<ErrorCode>(['TIMEOUT', 'CONNECTION_REFUSED', 'DNS'])(
 test('an address on the command line is not repeated, and a remembered one is named', async () => {
   expect(await said({ device: STATION, server: 'https://192.0.2.7:4433' }, 'TIMEOUT')).not.toMatch(/was tried at/);
   expect(await said({ device: 'pr.lamp' }, 'TIMEOUT', 'NONE', true)).toMatch(
-    /tried at https:\/\/old\.example:4433, the address that is remembered: .* with --server$/,
+    /tried at https:\/\/old\.example:4433, the remembered address: .* with --server$/,
   );
 });
 
@@ -61,15 +61,15 @@ test.each<ErrorCode>(['FINGERPRINT_MISMATCH', 'TOKEN_REJECTED', 'UNKNOWN_PRODUCT
   '%s: the string is old, or belongs to another base station',
   async (code) => {
     expect(await said({ device: STATION }, code)).toMatch(
-      /the pairing string is an old one, or of another base station or device: ask for a new one$/,
+      /the pairing string is outdated, or of another base station or device: ask for a new one$/,
     );
-    expect(await said({ device: 'pr.lamp' }, code, 'NONE', true)).not.toMatch(/pairing string is an old one/);
+    expect(await said({ device: 'pr.lamp' }, code, 'NONE', true)).not.toMatch(/pairing string is outdated/);
   },
 );
 
 test('a device without a base station that does not answer: the message has the addresses', async () => {
   expect(await said({ device: ALONE }, 'NONE', 'NOT_FOUND')).toMatch(
-    /the device was tried at 192\.168\.1\.7:5592 and 192\.168\.2\.7:5592: if it is reached at another address, state that with --address$/,
+    /the device was tried at 192\.168\.1\.7:5592 and 192\.168\.2\.7:5592: if its address is another, give it with --address$/,
   );
 });
 

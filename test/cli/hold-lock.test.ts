@@ -29,7 +29,7 @@ test.each(['EROFS', 'ENOSPC', 'EDQUOT', 'EACCES'])('%s: it warns once, tries aga
   lock.mockRejectedValue(failed(code));
   const held = await hold();
   await vi.advanceTimersByTimeAsync(60_000);
-  expect(warnings).toEqual(['/data takes no writes: the device serves what it has, and refuses every change']);
+  expect(warnings).toEqual(['/data is not writable: the device serves what it has, and refuses every change']);
   expect(lock.mock.calls.length).toBeGreaterThan(10);
   lock.mockResolvedValue(unlock);
   await vi.advanceTimersByTimeAsync(5_000);

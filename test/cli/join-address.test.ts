@@ -39,7 +39,7 @@ test.each<[string, Partial<LastStart>, Pick<Network, 'interfaces' | 'sourceAddre
     '10.0.0.9:4433',
     /its network/,
   ],
-  ['this machine alone', {}, { sourceAddress: async () => null, interfaces: () => [] }, '127.0.0.1:4433', /this machine alone/],
+  ['this machine alone', {}, { sourceAddress: async () => null, interfaces: () => [] }, '127.0.0.1:4433', /on this machine only/],
 ])('the join address is %s, with a note', async (_, more, network, server, note) => {
   const address = await joinAddress({ ...start, ...more }, network);
   expect(address).toMatchObject({ server, serverFingerprint: fingerprint });

@@ -81,7 +81,7 @@ describe('state directory', () => {
     // Given again without the base station: it stays as shown.
     again.rememberStation(url, FP, false);
     expect(again.hasSeenStation(url)).toBe(true);
-    expect(() => target(again, OTHER)).toThrow(/known with another fingerprint .*compare .* svc basestation prints/);
+    expect(() => target(again, OTHER)).toThrow(/known with another fingerprint .*compare .* base station/);
     again.rememberStation(url, OTHER, false);
     expect([again.hasSeenStation(url), again.hasSeenStation('https://station:4433'), again.hasSeenStation('https://none')]).toEqual([
       false,
@@ -307,8 +307,8 @@ describe('target', () => {
     ['a fingerprint of no base station', { product: 'a', deviceId: 'b', serverFingerprint: FP }, /--server-fingerprint needs --server/],
     ['roots of no base station', { product: 'a', deviceId: 'b', rootCerts: 'PEM' }, /--root-certs needs --server/],
     ['a WebSocket to no base station', { product: 'a', deviceId: 'b', serverWebsocket: 'wss://x/' }, /--server-websocket needs --server/],
-    ['roots beside a fingerprint', { device: 'desk', serverFingerprint: OTHER, rootCerts: 'PEM' }, /no effect beside --server-fingerprint/],
-    ['roots of a base station that is pinned', { device: 'desk', rootCerts: 'PEM' }, /known by its fingerprint/],
+    ['roots beside a fingerprint', { device: 'desk', serverFingerprint: OTHER, rootCerts: 'PEM' }, /no effect with --server-fingerprint/],
+    ['roots of a base station that is pinned', { device: 'desk', rootCerts: 'PEM' }, /pinned by its fingerprint/],
     ['no way to the device', { product: 'a', deviceId: 'b', local: false }, /--server.*--address.*--no-local/],
     ['a broken pairing string', { device: 'p=pr' }, /pairing string/],
   ])('is refused: %s', async (_, given, message) => {
@@ -353,7 +353,7 @@ describe('target', () => {
 
   test('has a name that belongs to one device', async () => {
     const state = await known(lamp);
-    expect(() => state.checkName('desk', 'pr.other')).toThrow(/--name desk: pr\.lamp is called so/);
+    expect(() => state.checkName('desk', 'pr.other')).toThrow(/--name desk: pr\.lamp has this name/);
     state.checkName('desk', 'pr.lamp');
     state.checkName('shelf', 'pr.other');
     // As an earlier version did.

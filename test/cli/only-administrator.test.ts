@@ -37,7 +37,7 @@ describe('the only administrator', () => {
     ['of another role', [{ ...admin, role: 'Owner' }]],
     ['of a device that does not say', [{ username: 'admin', role: 'Administrator', fingerprints: KEY }]],
   ])('%s is kept', async (_where, users) => {
-    expect(await refusal(users)).toMatch(/^admin is the only administrator of pr\.de and is not deleted: .* --force$/);
+    expect(await refusal(users)).toMatch(/^admin is the only administrator of pr\.de and is not deleted\. .* --force$/);
     expect(await refusal(users, true)).toBeNull();
   });
 

@@ -25,7 +25,7 @@ const status = (...options: string[]) => svcInProcess(['status', '--state', stat
 test('svc status of a client that knows nothing creates nothing', async () => {
   const text = await status();
   expect([text.code, text.stderr]).toEqual([0, '']);
-  expect(text.stdout).toMatch(/no key yet: svc key create makes one\n.*\nbase stations: none\ndevices: none/);
+  expect(text.stdout).toMatch(/no key yet: create one with svc key create\n.*\nbase stations: none\ndevices: none/);
   expect(JSON.parse((await status('--json')).stdout)).toEqual({ client: null, state, stations: [], devices: [] });
   expect(existsSync(state)).toBe(false);
 });

@@ -41,8 +41,8 @@ describe('the given services', () => {
     [['web:'], [], undefined, /"web:": the local port after ":" .* as in web:8081/],
     [['web:65536'], [], undefined, /65535/],
     [['web:x'], [], undefined, /65535/],
-    [[':80'], [], undefined, /is no service/],
-    [['a/b'], [], undefined, /is no service/],
+    [[':80'], [], undefined, /is not a service/],
+    [['a/b'], [], undefined, /is not a service/],
     [['web', 'ssh'], [], 80, /--local-port goes with one service/],
     [['web:80'], [], 80, /--local-port goes with one service/],
     [[], [], 80, /--local-port goes with one service/],
@@ -106,14 +106,14 @@ describe('the output shows', () => {
 
   test('an outage: its beginning, why the first attempt failed, and its end', () => {
     const { news, lines } = told();
-    news.tell({ kind: 'connected', connection });
-    news.tell({ kind: 'lost', error: gone });
-    for (let i = 0; i < 5; i++) news.tell({ kind: 'lost', error: absent });
-    news.tell({ kind: 'connected', connection });
-    news.tell({ kind: 'lost', error: null });
+    news.report({ kind: 'connected', connection });
+    news.report({ kind: 'lost', error: gone });
+    for (let i = 0; i < 5; i++) news.report({ kind: 'lost', error: absent });
+    news.report({ kind: 'connected', connection });
+    news.report({ kind: 'lost', error: null });
     expect(lines()).toEqual([
       'the connection to pr.de ended: the other end closed the connection; connecting again',
-      expect.stringMatching(/^not yet: the device is not attached \(NOT_ATTACHED\): .*; it is tried until Ctrl-C$/),
+      expect.stringMatching(/^not yet: the device is not attached \(NOT_ATTACHED\): .*; trying until Ctrl-C$/),
       'connected to pr.de again, through the base station',
       'the connection to pr.de ended: it was closed; connecting again',
     ]);
@@ -121,13 +121,13 @@ describe('the output shows', () => {
 
   test('a rest: once, whatever follows from the same cause, and its end', () => {
     const { news, lines } = told();
-    news.tell({ kind: 'connected', connection });
-    for (const error of [gone, absent]) news.tell({ kind: 'resting', error });
-    news.tell({ kind: 'resumed' });
-    news.tell({ kind: 'resting', error: gone });
-    news.tell({ kind: 'lost', error: gone });
-    news.tell({ kind: 'connected', connection });
-    news.tell({ kind: 'resting', error: gone });
+    news.report({ kind: 'connected', connection });
+    for (const error of [gone, absent]) news.report({ kind: 'resting', error });
+    news.report({ kind: 'resumed' });
+    news.report({ kind: 'resting', error: gone });
+    news.report({ kind: 'lost', error: gone });
+    news.report({ kind: 'connected', connection });
+    news.report({ kind: 'resting', error: gone });
     expect(lines().map((line) => line.split(':')[0])).toEqual([
       'the connection rests',
       'the connection continues',
@@ -140,7 +140,7 @@ describe('the output shows', () => {
 
   test('refused connections: at once, then one line in 10 s for each service', () => {
     const { news, lines } = told();
-    const refuse = (service: ForwardedService): void => news.tell({ kind: 'refused', service, error: refusal });
+    const refuse = (service: ForwardedService): void => news.report({ kind: 'refused', service, error: refusal });
     for (let i = 0; i < 20; i++) refuse(WEB);
     refuse(SSH);
     now += 9_999;
@@ -156,11 +156,11 @@ describe('the output shows', () => {
 
   test('with --json one document for each event', () => {
     const { news, lines } = told(true);
-    news.tell({ kind: 'connected', connection });
-    news.tell({ kind: 'resting', error: gone });
-    news.tell({ kind: 'lost', error: gone });
-    news.tell({ kind: 'connected', connection });
-    news.tell({ kind: 'refused', service: WEB, error: new LocalError('NOT_CONNECTED', 'none') });
+    news.report({ kind: 'connected', connection });
+    news.report({ kind: 'resting', error: gone });
+    news.report({ kind: 'lost', error: gone });
+    news.report({ kind: 'connected', connection });
+    news.report({ kind: 'refused', service: WEB, error: new LocalError('NOT_CONNECTED', 'none') });
     expect(lines().map((line) => JSON.parse(line))).toEqual([
       { event: 'resting', device: 'pr.de', error: 'CLOSED' },
       { event: 'lost', device: 'pr.de', error: 'CLOSED' },

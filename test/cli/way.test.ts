@@ -8,7 +8,7 @@ import { ProductFixture } from '../support/fixture/products.ts';
 
 test('a base station that a connect did not use is checked by a command that runs as printed', () => {
   const line = (url: string, state?: string) => stationLines(null, url, state)[0];
-  expect(line('https://[::1]:14433')).toMatch(/: `svc doctor --server 'https:\/\/\[::1\]:14433'` checks whether it is there$/);
+  expect(line('https://[::1]:14433')).toMatch(/: `svc doctor --server 'https:\/\/\[::1\]:14433'` checks it$/);
   expect(line('https://home', './my state')).toMatch(/: `svc doctor --server https:\/\/home --state '\.\/my state'` checks/);
 });
 

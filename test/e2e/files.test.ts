@@ -101,7 +101,7 @@ test('Ctrl-C while a file is sent: one line, and the same command resumes', asyn
   const { code, stdout, stderr } = await sending.ended;
   expect([code, stdout]).toEqual([130, '']);
   expect(stderr).toMatch(
-    /^svc: interrupted: \d\.\d of 4\.0 MiB were sent; the device keeps for 24 hours what arrived, and the same command resumes\n$/,
+    /^svc: interrupted: \d\.\d of 4\.0 MiB were sent; the device keeps its part for 24 hours, and the same command resumes\n$/,
   );
   halt = async () => {};
   const { stdout: result } = await stream('send', join(folder, 'source'), 'file', '--json');

@@ -125,7 +125,7 @@ describe('svc connect', () => {
   });
 
   test.each<[string, () => string[], RegExp]>([
-    ['a token without its server key', () => ['--jwt', 'a.b.c'], /goes with the server key.*--server-key/],
+    ['a token without its server key', () => ['--jwt', 'a.b.c'], /needs the server key.*--server-key/],
     ['two tokens', () => ['--server-key', 'sk', '--jwt', 'a.b.c', '--jwt-file', 'x'], /--jwt and --jwt-file exclude each other/],
     ['an invalid token', () => ['--server-key', 'sk', '--jwt', 'a.b'], /--jwt is no token \(JWT\): three parts/],
     ['a missing file', () => ['--server-key', 'sk', '--jwt-file', join(processes.folder, 'none')], /cannot read .*none/],

@@ -57,8 +57,8 @@ test('a client with the root connects, reports authentication by TLS, and rememb
   const { openPairing } = await device.event('started');
   pairing = String(openPairing);
   const first = await svc('connect', pairing, '--server', server, '--root-certs', file('root.pem'), '--name', 'home', ...state('client'));
-  expect([first.code, first.stdout]).toEqual([0, expect.stringContaining('proved by TLS')]);
-  expect(first.stderr).toContain(`${server}: proved by TLS`);
+  expect([first.code, first.stdout]).toEqual([0, expect.stringContaining('authenticated by TLS')]);
+  expect(first.stderr).toContain(`${server}: authenticated by TLS`);
   expect(await svcJson('connect', '--device', 'home', '--relay-only', ...state('client'))).toMatchObject({ station: 'tls', type: 'RELAY' });
 });
 

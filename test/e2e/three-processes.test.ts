@@ -317,7 +317,7 @@ describe('a device', () => {
     device = processes.device(...deviceArguments);
     await device.event('attached');
     const refused = await svc('coap', 'GET', '/thermostat', ...client);
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/does not have the key it is known by.*--replace/) });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/does not have its known key.*--replace/) });
     expect(await svc('connect', String(pairingString), ...client)).toMatchObject({ code: 1 });
     expect(await svc('connect', String(pairingString), '--replace', ...client)).toMatchObject({ code: 0 });
     expect(await target()).toBe('24.0');

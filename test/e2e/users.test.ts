@@ -164,7 +164,7 @@ test('an invitation authenticates the device to a client that becomes no user, a
   const used = await svc('connect', String(link), ...stranger('late-looker'));
   expect(used).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/\nsvc: the device does not have this password.*ask for a new one/),
+    stderr: expect.stringMatching(/\nsvc: the device does not have this password.*Ask for a new one/),
   });
   expect(await svcJson('connect', '--list', ...client('late-looker'))).toEqual([]);
 });

@@ -286,7 +286,7 @@ describe('concurrent transfers of the same name', () => {
     await writeFile(join(directory, 'file'), content(12));
     const part = await PartFile.open(target);
     expect(await message(downloadFile(memory.connection(), 'file', target))).toBe(
-      `${target}.svc.part is being written by this process, which receives into it: wait for that, or end it`,
+      `${target}.svc.part is being written by this process: wait for it, or end it`,
     );
     await part.close();
     expect(await message(downloadFile(memory.connection(), 'file', target))).toBe('done');
@@ -455,7 +455,7 @@ describe('with a peer of the previous version', () => {
     expect((await readFile(target)).equals(content(18))).toBe(true);
     expect(await message(listFiles(older.connection()))).toMatch(/earlier version, which cannot list/);
     const flow = { pieces: (async function* () {})(), stop: () => {} };
-    expect(await message(uploadFlow(older.connection(), flow, 'x'))).toMatch(/earlier version, which takes nothing of unknown length/);
+    expect(await message(uploadFlow(older.connection(), flow, 'x'))).toMatch(/earlier version, which accepts nothing of unknown length/);
     expect(await message(uploadFile(older.connection(), source, 'a b'))).toMatch(/a file name has/);
   });
 

@@ -19,8 +19,11 @@ export interface Block {
 
 /** Every block of JavaScript of a document. @throws Error for one without a name, or a name that occurs twice */
 export function blocksOf(markdown: string): Block[] {
-  const blocks = [...markdown.matchAll(/^```(?:js|javascript|mjs|ts|typescript)\b *(.*)\n([\s\S]*?)^```$/gm)].map(
-    ([, name = '', code = '']): Block => ({ name: name.trim(), code }),
+  const blocks = [...markdown.matchAll(/^( *)```(?:js|javascript|mjs|ts|typescript)\b *(.*)\n([\s\S]*?)^\1```$/gm)].map(
+    ([, indent = '', name = '', code = '']): Block => ({
+      name: name.trim(),
+      code: code.replaceAll(`\n${indent}`, '\n').slice(indent.length),
+    }),
   );
   const names = blocks.map(({ name }) => name);
   if (names.includes('')) throw new Error('a block has no name: it is not run');

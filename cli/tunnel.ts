@@ -26,7 +26,7 @@ const LOOPBACK = '127.0.0.1';
 
 const NOTE = `
   svc tunnel                                      list the TCP services, with --udp the UDP services
-  svc tunnel web:8081 ssh:2222 --udp dns:5353     each service on its own local port; without a number: a free port
+  svc tunnel web:8081 ssh:2222 --udp dns:5300     each service on its own local port; without a number: a free port
   ssh -o ProxyCommand='svc tunnel --stdio ssh -d home' user@home
 
 Every process that reaches a local port uses the service with the rights of this client: on 127.0.0.1, the default, that is every process of

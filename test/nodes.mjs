@@ -13,6 +13,11 @@ import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const versions = process.argv.length > 2 ? process.argv.slice(2) : ['20', '22', '24', '26'];
+const unknown = versions.filter((version) => !/^\d+(\.\d+){0,2}$/.test(version));
+if (unknown.length > 0) {
+  process.stderr.write(`usage: npm run test:nodes [-- 20|22|24|26 …]; not a version: ${unknown.join(' ')}\n`);
+  process.exit(2);
+}
 const total = { passed: 0, failed: 0, skipped: 0 };
 
 for (const version of versions) {

@@ -22,10 +22,13 @@ const MAX_ITERATION = 20_000;
 const MAX_GROWTH = 96 << 20;
 const HEAP_INTERVAL = 5000;
 
-const { values, positionals } = parseArgs({
-  options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string' }, count: { type: 'string' } },
-  allowPositionals: true,
-});
+const USAGE = 'usage: npm run fuzz [-- --seconds N | --count C] [--seed S] [target…]';
+
+const { values, positionals } = parsed();
+if (values.help) {
+  process.stdout.write(`${USAGE}\ntargets: ${targets.map(({ name }) => name).join(' ')}\n`);
+  process.exit(0);
+}
 const seconds = number('seconds', values.seconds);
 const first = values.seed === undefined ? Math.floor(Date.now() / 1000) : number('seed', values.seed);
 const count = values.count === undefined ? Number.POSITIVE_INFINITY : number('count', values.count);
@@ -79,6 +82,17 @@ function fail(target: Target, seed: number, what: string): never {
   process.stdout.write(`fuzz: FAILED ${target.name}, seed ${seed}\n${what}\n`);
   process.stdout.write(`replay: npm run fuzz -- --seed ${seed} --count 1 ${target.name}\n`);
   process.exit(1);
+}
+
+function parsed() {
+  const text = { type: 'string' } as const;
+  const options = { seconds: { ...text, default: '60' }, seed: text, count: text, help: { type: 'boolean' } } as const;
+  try {
+    return parseArgs({ options, allowPositionals: true });
+  } catch (error) {
+    process.stderr.write(`fuzz: ${(error as Error).message.split('. ')[0]}\n${USAGE}\n`);
+    process.exit(2);
+  }
 }
 
 function targetOf(name: string): Target {

@@ -137,19 +137,30 @@ interface Options {
 }
 
 /** Parses the options, or says what is wrong with them. */
+const USAGE = `usage: npm run test:mutants [-- --part k/n] [--only text] [--jobs N] [--json]`;
+
 function parse(args: readonly string[]): Options | string {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      part: { type: 'string', default: '1/1' },
-      only: { type: 'string', default: '' },
-      jobs: { type: 'string', default: '2' },
-      json: { type: 'boolean', default: false },
-    },
-  });
+  let values: ReturnType<typeof valuesOf>;
+  try {
+    values = valuesOf(args);
+  } catch (error) {
+    return `${(error as Error).message.split('. ')[0]}\n${USAGE}`;
+  }
+  if (values.help) return USAGE;
   const [part, of] = (/^(\d+)\/(\d+)$/.exec(values.part) ?? []).slice(1).map(Number);
   if (part === undefined || of === undefined || part < 1 || part > of) return `--part takes k/n with 1 ≤ k ≤ n, not ${values.part}`;
   const jobs = Number(values.jobs);
   if (!Number.isSafeInteger(jobs) || jobs < 1) return `--jobs takes a whole number from 1, not ${values.jobs}`;
   return { part, of, only: values.only, jobs, json: values.json };
+}
+
+function valuesOf(args: readonly string[]) {
+  const options = {
+    part: { type: 'string', default: '1/1' },
+    only: { type: 'string', default: '' },
+    jobs: { type: 'string', default: '2' },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  } as const;
+  return parseArgs({ args: [...args], options }).values;
 }

@@ -14,7 +14,8 @@ export interface SocketAddress {
 const ZERO = 0x30;
 
 /**
- * Returns the 4 or 16 bytes of a numeric address, null for anything else. IPv4-mapped gives 4 bytes; a zone is ignored.
+ * Returns the 4 or 16 bytes of a numeric address, null for anything else. An IPv4-mapped address yields 4 bytes; a zone
+ * is ignored.
  */
 export function parseAddress(text: string): Uint8Array | null {
   const zone = text.indexOf('%');
@@ -31,9 +32,9 @@ export function formatAddress(bytes: Uint8Array): string {
 }
 
 /**
- * Returns a key for what rates and limits count as one peer: an IPv4 address, or the /64 of an IPv6 address, within
- * which a host can use any number of addresses (RFC 4291 §2.5.1). The key is not an address. Text that is not a numeric
- * address is its own key.
+ * Returns the key of the network that rates and limits count as one peer: an IPv4 address, or the /64 of an IPv6
+ * address, within which a host can use any number of addresses (RFC 4291 §2.5.1). The key is not an address. Text that
+ * is not a numeric address is its own key.
  */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address;

@@ -3,7 +3,7 @@
  * in browsers. The AEAD is not here: it is the core's (bindings `Aead`).
  */
 
-/** An X25519 private key (RFC 7748). The raw bytes stay inside the platform; callers use it by Diffie-Hellman. */
+/** An X25519 private key (RFC 7748). The raw bytes stay inside the platform; callers use it for Diffie-Hellman. */
 export interface PrivateKey {
   /** 32 bytes. */
   readonly publicKey: Uint8Array;

@@ -3,17 +3,17 @@
  *
  * 1. For each datagram: call `engine.receive`, then drain events immediately, so that a waiting reader resumes before
  *    the next datagram is read.
- * 2. A service follows once the running code and all promises that it settles have run (`clock.soon`). So an answer
- *    leaves in the same turn as its question, in one packet with the acknowledgement. The same holds for `wake`. After
- *    a service for several datagrams the driver expects more: then events and service follow the whole batch of IO
- *    (`clock.defer`), until such a batch was a single datagram. To find out whether datagrams come in batches, the
+ * 2. A service follows once the running code and all promises that it settles have run (`clock.soon`). So a response
+ *    leaves in the same turn as its request, in one packet with the acknowledgement. The same holds for `wake`. After a
+ *    service for several datagrams the driver expects more: then events and service follow the whole batch of IO
+ *    (`clock.defer`), until such a batch is a single datagram. To find out whether datagrams come in batches, the
  *    driver defers one service in `LOOK_EVERY`. A clock cannot show this: how soon a socket delivers the next queued
- *    datagram depends on the machine; on a slow one it takes as long as an answer on a fast one.
+ *    datagram depends on the machine; on a slow one it takes as long as a response on a fast one.
  * 3. The service passes due timeouts to the engine,
  * 4. drains its events to the owner, which may call the engine in turn, at once or from promises (its answers leave in
  *    the same service),
- * 5. asks for packets until there are none and passes them to the sockets without copying; after `PACKETS_PER_SERVICE`
- *    it lets the sockets receive first and continues in the next service,
+ * 5. takes packets from the engine until there are none and passes them to the sockets without copying; after
+ *    `PACKETS_PER_SERVICE` it lets the sockets receive first and continues in the next service,
  * 6. and arms one timer for the engine's next timeout. A timer that fires too early finds nothing due and arms again:
  *    that is cheaper than resetting it with every packet.
  * 7. A socket releases each packet when it has left; the engine may then reuse its memory. Each socket has a bounded
@@ -31,7 +31,7 @@ import type { Engine, Packets } from './engine.ts';
 import type { BindOptions, BoundSocket, Cancel, DatagramSocket, Environment } from './environment.ts';
 import { Share, SocketQueue } from './socket-queue.ts';
 
-/** What a driver drives. */
+/** Options of a driver: its environment, its engine and its callbacks. */
 export interface DriverOptions<Event> {
   environment: Pick<Environment, 'clock' | 'network' | 'log'>;
   engine: Engine<Event>;
@@ -42,7 +42,7 @@ export interface DriverOptions<Event> {
 }
 
 /**
- * Sees a datagram before the engine does, lent as in {@link BindOptions.receive}.
+ * Receives a datagram before the engine does, on loan as in {@link BindOptions.receive}.
  * @returns true when it takes the datagram
  */
 export type Interceptor = (datagram: Uint8Array, path: Path) => boolean;
@@ -66,8 +66,8 @@ const RESERVE = 1 / 4;
 /** ms until the next service after one that threw, so that a persistent bug does not spin. */
 const FAILURE_PAUSE = 100;
 /**
- * Arrivals after which events are drained before the end of the batch: an engine keeps only some events, such as 64
- * datagrams of tunnels.
+ * Arrivals after which events are drained before the end of the batch: an engine queues only a limited number of
+ * events, such as 64 datagrams of tunnels.
  */
 const DRAIN_EVERY = 32;
 /**
@@ -311,7 +311,9 @@ export class Driver<Event> {
     else this.#arm(next, now);
   };
 
-  /** Looks often at first after batches of several: 1, 2, 4 … `LOOK_EVERY` immediate services between two looks. */
+  /**
+   * After batches of several, defers often at first: 1, 2, 4 … `LOOK_EVERY` immediate services between deferred ones.
+   */
   #countService(): void {
     if (this.#arrived > 1) {
       this.#atOnce = 0;

@@ -21,7 +21,7 @@ export interface Environment {
   readonly log: Log;
   /** Multicast DNS, where the host has it: a browser has none. */
   readonly mdns?: MdnsNetwork;
-  /** HTTPS, where the host has it: without it a base station is proved only by its fingerprint. */
+  /** HTTPS, where the host has it: without it a base station is authenticated only by its fingerprint. */
   readonly getHttps?: HttpsGet;
   /**
    * Keeps the process alive until the returned function is called, which may be called again. Absent where there is no
@@ -39,14 +39,14 @@ export type Cancel = () => void;
 
 /** Time and timers. */
 export interface Clock {
-  /** Monotonic milliseconds with fraction, from an arbitrary start: the `now` of every verb of the engine. */
+  /** Monotonic milliseconds with fraction, from an arbitrary start: the `now` of every method of the engine. */
   now(): number;
   /** Unix time in milliseconds: for tokens, certificates and records, never for timers. */
   wallTime(): number;
   /**
    * Calls `run` once, `delay` ms from now: later on a busy host, and up to 1 ms early where the host counts whole
    * milliseconds, so code that needs the exact time checks `now`. A delay that is not positive counts as 0; Infinity
-   * never runs. A pending call keeps no process alive; open sockets do.
+   * never runs. A pending call does not keep the process alive; open sockets do.
    */
   schedule(delay: number, run: () => void): Cancel;
   /**
@@ -61,7 +61,7 @@ export interface Clock {
   soon(run: () => void): void;
 }
 
-/** Which socket to open. */
+/** Options of a UDP socket to open. */
 export interface BindOptions {
   /** 0 to 65535; with 0 the system chooses a port, the same number for IPv4 and IPv6. */
   port: number;
@@ -103,7 +103,7 @@ export interface ConnectOptions {
   failed: (error: Error) => void;
 }
 
-/** What to fetch by HTTPS. */
+/** An HTTPS request: one GET. */
 export interface HttpsRequest {
   /** `https://host[:port]/path`. */
   readonly url: string;
@@ -144,7 +144,7 @@ export interface ConnectedSocket {
   close(): void;
 }
 
-/** Which WebSocket to open. */
+/** Options of a WebSocket to open. */
 export interface WebSocketOptions {
   /** `wss://` or `ws://`, with host, port and path. */
   readonly url: string;
@@ -250,8 +250,8 @@ export interface HostInterface {
 
 /**
  * An open socket for datagrams, whatever kind of path they take: UDP, a WebSocket (`transport/websocket/`), or later a
- * WebRTC data channel. It has all that a driver needs; the receiver of arriving datagrams was set when it was opened
- * (as {@link BindOptions.receive}).
+ * WebRTC data channel. It provides everything that a driver needs; the receiver of arriving datagrams was set when it
+ * was opened (as {@link BindOptions.receive}).
  */
 export interface DatagramSocket {
   /** Number of this socket within its environment: {@link Path.socket} of its paths. Never reused. */

@@ -2,7 +2,7 @@
  * ChaCha20 (RFC 8439 §2.3): the state, the rotations and the block function for one block.
  *
  * A single block is computed by rows: each of the four rows of the state is one vector. A column round takes the rows
- * as they are, a diagonal round takes them rotated by one, two and three words. Messages take four or eight blocks at
+ * unchanged, a diagonal round takes them rotated by one, two and three words. Messages take four or eight blocks at
  * once, see four-blocks.ts. There are no branches and no table look-ups on secret data.
  */
 

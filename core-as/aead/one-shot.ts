@@ -39,14 +39,14 @@ export function aeadTextSize(): i32 {
   return TEXT_SIZE;
 }
 
-/** Encrypts the text in place and writes the tag behind it. The nonce comes as three little-endian words. */
+/** Encrypts the text in place and writes the tag after it. The nonce comes as three little-endian words. */
 export function aeadSeal(nonce0: u32, nonce1: u32, nonce2: u32, adLength: i32, length: i32): void {
   setNonce(nonce0, nonce1, nonce2);
   seal(KEY, NONCE, AD, adLength, TEXT, length, TEXT + length);
   wipe(KEY, 32);
 }
 
-/** Decrypts the text in place if the tag behind it matches; else zeroes it and returns false. */
+/** Decrypts the text in place if the tag after it matches; else zeroes it and returns false. */
 export function aeadOpen(nonce0: u32, nonce1: u32, nonce2: u32, adLength: i32, length: i32): bool {
   setNonce(nonce0, nonce1, nonce2);
   const holds = open(KEY, NONCE, AD, adLength, TEXT, length, TEXT + length);

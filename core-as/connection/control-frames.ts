@@ -55,7 +55,7 @@ export function fillControl(c: Connection, to: usize, limit: usize, now: f64): u
 }
 
 /**
- * Writes those of streams; called again behind stream bytes, which may have been the last that the peer's window
+ * Writes those of streams; called again after stream bytes, which may have been the last that the peer's window
  * allows.
  */
 export function fillStreamControl(c: Connection, to: usize, limit: usize, now: f64): usize {

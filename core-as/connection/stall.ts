@@ -1,5 +1,5 @@
 /**
- * A receiver whose incoming bytes stay away sends one PING (docs/transport.md §6).
+ * A receiver whose incoming bytes have stopped sends one PING (docs/transport.md §6).
  *
  * An end that only receives has nothing in flight, so no probe timeout of its own shows that packets no longer arrive.
  * When its NAT rebinds it while it owes no acknowledgement, the peer sends to an address that no longer leads anywhere,

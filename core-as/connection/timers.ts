@@ -45,7 +45,7 @@ export function keepAliveTimer(c: Connection): f64 {
   return keepAliveTime(c);
 }
 
-/** Bytes that were arriving stay away: a PING is due. */
+/** Bytes that were arriving have stopped: a PING is due. */
 export function stallTimer(c: Connection): f64 {
   return stallTime(c);
 }

@@ -16,8 +16,8 @@ export let arrivedOn: u8 = 0;
 /** Its bytes, without a Route header. */
 export let arrivedSize: u32 = 0;
 /**
- * The peer used another id than before: it changed its path on purpose. Set before frames are read, as one of them may
- * retire that id.
+ * The peer used a different id than before: it changed its path on purpose. Set before frames are read, as one of them
+ * may retire that id.
  */
 export let arrivedAnnounced: bool = false;
 
@@ -37,9 +37,9 @@ export function noteSpeaker(c: Connection, isNewest: bool): void {
 }
 
 /**
- * Whether the peer is at that path: it is the active one, the peer has shown that it receives there, and it sends from
- * there. A peer may keep us from following it, by packets that only probe or arrive late; then it is not where its
- * packets go.
+ * Whether the peer is on that path: it is the active one, the peer has shown that it receives there, and it sends from
+ * there. A peer may keep us from following it, with packets that only probe or arrive late; then it is not where our
+ * packets for it go.
  */
 export function isThere(c: Connection, index: u32): bool {
   return index == <u32>c.activePath && !flagged(c, LIMITED | ELSEWHERE);

@@ -1,10 +1,10 @@
 /**
  * Detects within 3 s a path that carries packets one way only, or not at all (PROTOCOL.md §6).
  *
- * From its second probe timeout on, an end reports that to its caller: a route may be dead in front of the station,
+ * From its second probe timeout on, an end reports that to its caller: a route may be dead on this side of the station,
  * where only its channel can restore it. On the second it challenges the active and all warm paths. An initiator that
- * is challenged on a warm path challenges too: the other end may be the only one with something to send. The
- * consequences of answers and silence: migration.ts.
+ * is challenged on a warm path challenges too: the peer may be the only end with something to send. The consequences of
+ * answers and silence: migration.ts.
  */
 import { Connection, SUSPECTED } from '../records/connection';
 import { flightOf } from '../records/flight';

@@ -52,9 +52,9 @@ import { dropPath } from './table';
 const CHECK_PTOS: f64 = 3;
 const LONGEST_CHECK: f64 = 3_000;
 /**
- * Our constant, ms: pause after the active path has won. A peer that answers from another address than the one it is
- * reached at, as a multihomed one does, would cause a check with each of its packets, and each check brings another
- * packet.
+ * Our constant, ms: pause after the active path has won. A peer that answers from an address other than the one at
+ * which it is reached, as a multihomed host does, would cause a check with each of its packets, and each check brings
+ * another packet.
  */
 const CONTEST_PAUSE: f64 = 3_000;
 

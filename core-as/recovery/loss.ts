@@ -4,7 +4,7 @@
  *   detectLost  after each ACK and when the loss timer fires: packets that are later than reordering.ts allows
  *   onProbe     when the PTO fires: one or two probes carry the oldest unacknowledged content again
  *
- * Lost MTU probes, and packets lost in a black hole (recovery/mtu.ts), are no congestion. A run of other losses longer
+ * Lost MTU probes, and packets lost in a black hole (recovery/mtu.ts), are not congestion. A run of other losses longer
  * than 3 PTO between two acknowledgements is persistent congestion (§7.6).
  */
 import { onCongestionLost, onCongestionPacketLost, onLossEpisode, onPersistentCongestion } from '../congestion/congestion';

@@ -1,5 +1,5 @@
 /**
- * Path MTU discovery (DPLPMTUD, RFC 8899): the largest packet that the path carries, and the way back when it carries
+ * Path MTU discovery (DPLPMTUD, RFC 8899): the largest packet that the path carries, and the fallback when it carries
  * less.
  *
  *   bulk demand ─▶ probe of the next size ─┬ acknowledged ─▶ packets have that size; next size at once
@@ -146,7 +146,7 @@ export function onMtuProbeLost(c: Connection, number: u64, now: f64): void {
 
 /**
  * Counts the large packets that are lost now (`isLost` of recovery/reordering.ts) and falls back at the third. Call it
- * before they are settled, since their meaning depends on it; afterwards `isExcused` says which of them are no
+ * before they are settled, since their meaning depends on it; afterwards `isExcused` tells which of them are not
  * congestion.
  */
 export function findBlackHole(c: Connection, delay: f64, now: f64): void {

@@ -69,7 +69,7 @@ export class CborWriter {
     this.#length += bytes.length;
   }
 
-  /** Returns what was written. The writer wipes its own copy, since messages hold tokens. */
+  /** Returns the bytes written. The writer wipes its own copy, since messages hold tokens. */
   finish(): Uint8Array {
     const result = this.#bytes.slice(0, this.#length);
     this.#bytes.fill(0);

@@ -17,7 +17,7 @@ import { type CoapReply, replyCode, replyOptions, textReply } from '../coap/resp
 /** A request with its whole payload, or the message that answers it immediately. */
 export type Taken = { readonly request: WholeRequest } | { readonly answer: CoapMessage };
 
-/** A request, with what its reply needs. */
+/** A request, with the data that its reply needs. */
 export interface WholeRequest {
   readonly message: CoapMessage;
   readonly block1: Block | undefined;
@@ -81,7 +81,7 @@ export class BlockTransfers {
     if (block2 === undefined || block2.number === 0) return { request };
     const kept = this.#kept.get(request.key);
     if (kept === undefined) {
-      // What was kept may have been dropped. A GET can be delivered again and split again; any other method would be
+      // The kept reply may have been dropped. A GET can be delivered again and split again; any other method would be
       // executed twice.
       return message.code === MethodCode.GET ? { request } : { answer: this.#refusal(message, 'gap') };
     }
@@ -107,7 +107,7 @@ export class BlockTransfers {
     return blockMessage(request, kept, observe);
   }
 
-  /** Returns when to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
+  /** Returns when to call `handleTimeout`, ms; Infinity for never. Call it again after every other call. */
   nextTimeout(): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const { deadline } of this.#uploads.values()) earliest = Math.min(earliest, deadline);
@@ -146,7 +146,7 @@ export class BlockTransfers {
   }
 
   /**
-   * Drops the oldest kept body; a peer that still wants it has it generated again.
+   * Drops the oldest kept body; it is generated again for a peer that still wants it.
    * @returns false when nothing is kept
    */
   #dropOldest(): boolean {

@@ -21,8 +21,8 @@ const VERSION = 1;
 const EMPTY = new Uint8Array(0);
 
 /**
- * Decodes the message in `bytes`, which it changes and keeps. Returns undefined for what must be silently ignored: too
- * short, or of another version.
+ * Decodes the message in `bytes`, which it changes and keeps. Returns undefined for bytes that must be silently
+ * ignored: they are too short, or of another version.
  */
 export function decodeDatagram(bytes: Uint8Array): Datagram | undefined {
   if (bytes.length < 4 || bytes[0]! >> 6 !== VERSION) return undefined;

@@ -51,8 +51,8 @@ export class IncomingBody {
   }
 
   /**
-   * Adds the next block, or says why it cannot: `gap` it is not the next one, `length` its length is wrong, `size` the
-   * body is too large, `room` no memory is left.
+   * Adds the next block, or returns why it cannot: `gap` the block is not the next one, `length` its length is wrong,
+   * `size` the body is too large, `room` no memory is left.
    */
   add(block: Block, payload: Uint8Array): 'ok' | 'gap' | 'length' | 'size' | 'room' {
     if (blockOffset(block) !== this.#length) return 'gap';

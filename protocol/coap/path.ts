@@ -30,7 +30,7 @@ export function parsePath(path: string): string[] {
   return segments;
 }
 
-/** Returns what is wrong with the segments of a path, undefined when they are valid. */
+/** Returns the problem of the segments of a path, undefined when they are valid. */
 export function pathProblem(segments: readonly string[]): string | undefined {
   const lengths = segments.map(utf8Length);
   if (lengths.some((length) => length > MAX_SEGMENT)) return `has a segment of more than ${MAX_SEGMENT} bytes`;

@@ -142,7 +142,7 @@ export class Requester {
     if (exchange !== undefined) this.#failWith(exchange, new RemoteError('BAD_RESPONSE', cause.message, { cause }));
   }
 
-  /** Returns when to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
+  /** Returns when to call `handleTimeout`, ms; Infinity for never. Call it again after every other call. */
   nextTimeout(): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const { deadline } of this.#byId.values()) earliest = Math.min(earliest, deadline);
@@ -179,7 +179,7 @@ export class Requester {
   }
 
   #endObservation(exchange: Exchange): void {
-    // Where notifications have arrived, the peer has the beginning, so the end cannot overtake it.
+    // If notifications have arrived, the peer has received the beginning, so the end cannot overtake it.
     if (exchange.observed?.sequence === undefined) this.#rememberEnd(exchange);
     this.#sendEnd(exchange);
   }

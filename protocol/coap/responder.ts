@@ -130,7 +130,8 @@ export class Responder {
   }
 
   /**
-   * Answers a request. Further replies are possible after one with `observe: true` to a request that asked for it.
+   * Answers a request. Further replies are possible after one with `observe: true` to a request that requested
+   * observation.
    * @returns false when the request is no longer open
    * @throws LocalError INVALID_ARGUMENT for a reply that cannot be sent; the request stays open
    */
@@ -166,7 +167,7 @@ export class Responder {
     for (const each of [...this.#uploads.values(), ...this.#kept.values()]) each.deadline += paused;
   }
 
-  /** Returns when to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
+  /** Returns when to call `handleTimeout`, ms; Infinity for never. Call it again after every other call. */
   nextTimeout(): number {
     if (this.#pausedAt !== null) return Number.POSITIVE_INFINITY;
     let earliest = Number.POSITIVE_INFINITY;

@@ -3,7 +3,7 @@
  * any one segment and passes it on decoded; a literal segment takes precedence over `{name}`. An unknown path or method
  * is 404, never 405. A query is refused as an unsupported critical option, except where a route takes one.
  *
- * Each kind of channel has its own router; `Context` is what its handlers know of the channel. A router never throws
+ * Each kind of channel has its own router; `Context` is the handlers' view of the channel. A router never throws
  * because of a request: an error of the catalogue becomes its status with its message, anything else 5.00 without its
  * cause.
  */

@@ -142,7 +142,7 @@ export class ByteStreams {
     this.#receiveEnded(id);
   }
 
-  // What the core reports.
+  // Events of the core.
 
   /** Handles an event of the core about a byte stream. @returns false for other events */
   translate(kind: number, id: number, value: number, now: number): boolean {

@@ -56,7 +56,7 @@ export class Connection extends Traffic {
   #rest: Rest | null = null;
   #mayRest = false;
   #heardAt = 0;
-  /** Time of the last verb, for deadlines of what the application or the peer begins in between. */
+  /** Time of the last timed call, for deadlines of what the application or the peer begins in between. */
   #now = 0;
 
   constructor(options: { readonly initiator: boolean; readonly path: Path | null; readonly owner: ConnectionOwner }) {
@@ -78,8 +78,8 @@ export class Connection extends Traffic {
   }
 
   /**
-   * The last validated active path: `path`, except after the peer came in from another address and before it answered a
-   * challenge there. Packets of others for this peer go there. Errors as `path`.
+   * The last validated active path: `path`, except between the arrival of a packet of the peer from another address and
+   * its answer to a challenge there. Packets forwarded to this peer are sent there. Errors as `path`.
    */
   get validatedPath(): Path {
     return this.#paths?.validated ?? this.path;
@@ -90,14 +90,14 @@ export class Connection extends Traffic {
     return this.#paths?.all ?? (this.#path === null ? [] : [this.#path]);
   }
 
-  /** Returns whether a path, perhaps a route, uses the socket. Allocates nothing: every connection is asked. */
+  /** Returns whether a path, perhaps a route, uses the socket. Allocates nothing: it is called for every connection. */
   isOn(socket: number): boolean {
     return this.#paths?.isOn(socket) ?? this.#path?.socket === socket;
   }
 
   /**
-   * Whether the peer is where the active path leads: it has answered there, and its packets come from there. False for
-   * a moment after it came from another address. Check it for decisions that depend on where the peer is.
+   * True when the peer has answered on the active path and sends from it. False for a moment after a packet of it came
+   * from another address. Check it for decisions that depend on where the peer is.
    */
   get isPeerThere(): boolean {
     try {
@@ -114,8 +114,8 @@ export class Connection extends Traffic {
   }
 
   /**
-   * Returns the next event, or null. Ask until null after the endpoint reported this connection `active`. Returning a
-   * message or datagram gives back its credit, so an application that cannot take more stops asking.
+   * Returns the next event, or null. Call it until null after the endpoint reported this connection `active`. Returning
+   * a message or datagram gives back its credit, so an application that cannot take more should stop calling.
    */
   nextEvent(): ConnectionEvent | null {
     for (;;) {
@@ -132,7 +132,7 @@ export class Connection extends Traffic {
   }
 
   /**
-   * Gives the peer further connection ids, and asks it for some: the path can then change at once, and observers cannot
+   * Gives the peer further connection ids, and requests some: the path can then change at once, and observers cannot
    * link it to this connection. Adding a path does this too.
    */
   supplyIds(): void {
@@ -191,7 +191,7 @@ export class Connection extends Traffic {
     return this.#rest?.since ?? null;
   }
 
-  /** At rest: ends it, to free its slot for another connection. */
+  /** Ends a resting connection, to free its slot for another one. */
   makeWay(now: number): void {
     this.#now = now;
     if (this.restReason !== null) this.#restOver(new RemoteError('CLOSED', 'it had no path, and made way for another connection'), now);
@@ -250,7 +250,7 @@ export class Connection extends Traffic {
     return this.#core?.streamStats(id) ?? null;
   }
 
-  // The verbs, called by the endpoint. After receive, handleTimeout and application calls: transmit until 0,
+  // Methods for the endpoint. After receive, handleTimeout and application calls: transmit until 0,
   // nextTimeout, nextEvent.
 
   /** Returns true when the packet is authentic. */
@@ -287,7 +287,7 @@ export class Connection extends Traffic {
     if (!this.#ended && this.#rest !== null && now >= this.#rest.nextTimeout()) this.#restOver(this.#rest.error, now);
   }
 
-  // What the endpoint reports.
+  // Reports of the endpoint.
 
   /** The handshake is complete. */
   established(known: Established): void {
@@ -420,7 +420,7 @@ export class Connection extends Traffic {
     this.#emit({ kind: 'resumed' });
   }
 
-  /** Ends a connection that got no path in time, and informs the peer, should it receive that. */
+  /** Ends a connection that got no path in time, and notifies the peer in case it can still receive. */
   #restOver(error: SvcError, now: number): void {
     this.#rest?.end(now);
     this.#core?.close(CloseCode.ROUTE_CLOSED, encodeReason(error.message), now);

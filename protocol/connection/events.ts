@@ -12,8 +12,8 @@ export type PathChange = 'migrated' | 'followed' | 'rebound' | 'returned' | 'fai
 export interface PathProbe {
   readonly path: Path;
   /**
-   * It has answered a challenge, for the first time or again: it may be chosen. False: it did not answer in time, or it
-   * is forgotten.
+   * The path has answered a challenge, for the first time or again: it may be chosen. False: it did not answer in time,
+   * or was forgotten.
    */
   readonly answered: boolean;
   /**
@@ -62,7 +62,7 @@ export type ConnectionEvent =
    * one was lost.
    */
   | { readonly kind: 'resting'; readonly reason: SvcError }
-  /** The peer was heard on a path: the rest is over. */
+  /** The peer has been heard on a path: the rest is over. */
   | { readonly kind: 'resumed' }
   /** From now on packets use another path. */
   | { readonly kind: 'path'; readonly path: Path; readonly reason: PathChange }

@@ -1,6 +1,6 @@
 /**
- * The interface between a connection and its endpoint: what the connection calls, what the handshake found out, and the
- * states of a connection.
+ * The interface between a connection and its endpoint: the callbacks of the connection, the result of the handshake,
+ * and the states of a connection.
  */
 import type { ConnectionIds, CoreConnection } from '../../bindings/index.ts';
 import type { Path } from '../path.ts';
@@ -9,7 +9,7 @@ import type { StreamLimits } from './byte-streams.ts';
 /** State of a connection; it never goes back. */
 export type ConnectionState = 'handshaking' | 'open' | 'closing' | 'closed';
 /**
- * How the peer's key is trusted: it was known in advance, a password exchange ran over this connection, or it is not.
+ * Why the peer's key is trusted: it was known in advance, or a password exchange ran over this connection; or `none`.
  */
 export type Verified = 'pinned' | 'password' | 'none';
 
@@ -21,7 +21,7 @@ export interface ConnectionOwner {
   eventful(): void;
   /** The core is done with the connection: its ids and memory can be freed. */
   drained(): void;
-  /** The connection uses one path more, or one less; not called for the first. */
+  /** The connection has added or removed a path; not called for the first. */
   pathAdded(path: Path): void;
   pathRemoved(path: Path): void;
   /** Connection ids were added or removed: the peer should get as many as there is room for. */
@@ -37,7 +37,7 @@ export interface Established {
   readonly verified: Verified;
   readonly handshakeHash: Uint8Array;
   readonly info: Readonly<Record<string, unknown>>;
-  /** ms without a packet after which the first of both ends forgets the connection; 0: never. */
+  /** ms without a packet after which the first of the two ends forgets the connection; 0: never. */
   readonly idleTimeout: number;
   readonly streams: StreamLimits;
   readonly acceptStreams: boolean;

@@ -3,8 +3,8 @@
  * them.
  *
  * The core assigns the indices. A packet from an unknown address gets one only after it proved authentic, so no
- * attacker can fill the table. The core selects the active path as PROTOCOL.md §6 says. The requests of the application
- * are here, its reasons are not.
+ * attacker can fill the table. The core selects the active path as PROTOCOL.md §6 says. The application's requests are
+ * handled here; the reasons for them are elsewhere.
  */
 import { type CoreConnection, type CorePathStats, EventKind, PathReason, UNKNOWN_PATH, UNKNOWN_PORT } from '../../bindings/index.ts';
 import { LocalError } from '../errors/index.ts';
@@ -30,13 +30,13 @@ const REASONS: Readonly<Record<number, PathChange>> = {
 export class ConnectionPaths {
   /** The path that packets are sent on. */
   active: Path;
-  /** The last active path on which the peer was shown to receive: the first, until another one is validated. */
+  /** The last active path on which the peer has proved to receive: the first, until another one is validated. */
   validated: Path;
   #activeIndex = 0;
   #hasIds = false;
   /** The active path no longer carries packets. */
   #isActiveLost = false;
-  /** The active path replaced a lost one, and the peer was not heard there yet. */
+  /** The active path replaced a lost one, and the peer has not been heard there yet. */
   #isReplaced = false;
   /** Replaced when it grows: an array that grows by push keeps room for 17 entries in V8. */
   #paths: (Path | null)[];
@@ -62,7 +62,7 @@ export class ConnectionPaths {
     return false;
   }
 
-  /** Whether the peer was shown to receive on the active path, and its packets come from there. */
+  /** True when the peer has proved to receive on the active path and its packets come from there. */
   get isPeerThere(): boolean {
     return this.#core.isThere(this.#activeIndex);
   }

@@ -1,6 +1,6 @@
 /**
- * What a connection knows of its peer: its key, the info in its handshake, and how it is verified. Empty during the
- * handshake.
+ * A connection's knowledge of its peer: the key, the info in the handshake, and how the key is verified. Empty during
+ * the handshake.
  */
 import { packed, unpacked } from '../packed-bytes.ts';
 import type { Established, Verified } from './owner.ts';
@@ -40,7 +40,8 @@ export class Peer {
   }
 
   /**
-   * ms without a packet after which the first of both ends forgets the connection; 0: never, or during the handshake.
+   * ms without a packet after which the first of the two ends forgets the connection; 0: never, or during the
+   * handshake.
    */
   get idleTimeout(): number {
     return this.#idleTimeout;

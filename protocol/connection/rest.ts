@@ -1,5 +1,6 @@
 /**
- * A connection without a path rests (PROTOCOL.md §6): how often and how long it did, and when that is too long.
+ * The rests of a connection, which are its times without a path (PROTOCOL.md §6): their number, their total, and their
+ * limit.
  *
  * How it gets another path is not here: the end that opened the connection requests one.
  */

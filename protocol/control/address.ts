@@ -20,8 +20,8 @@ export function readAddress(from: CborMap): SocketAddress {
 }
 
 /**
- * Encodes the answer to `GET /device/address` and `GET /client/address`: where the base station sees the requesting
- * end.
+ * Encodes the answer to `GET /device/address` and `GET /client/address`: the address at which the base station sees the
+ * requesting end.
  */
 export function encodeSeenAddress(address: SocketAddress): Uint8Array {
   return encode({ Address: addressMap(address) });

@@ -58,7 +58,7 @@ export interface Attached {
   readonly observedAddress: SocketAddress | null;
   /** Unix milliseconds. */
   readonly wallTime: number | null;
-  /** Tokens that the base station accepts from one device; null: it does not say, and accepts 100. */
+  /** Tokens that the base station accepts from one device; null: it does not report a limit, and accepts 100. */
   readonly maxTokens: number | null;
   /** The base station has the list whose digest the request gave: it need not be uploaded. */
   readonly tokensKnown: boolean;

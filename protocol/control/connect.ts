@@ -21,7 +21,7 @@ import { MAX_APP_TEXT, MAX_ID, MAX_JWT, MAX_PACKET, MAX_SCT, MAX_SERVER_KEY } fr
 import { REDIRECT, type Redirect, readRedirect, redirectFields } from './redirect.ts';
 import { readStun, type StunServer, stunField } from './stun.ts';
 
-/** The device that a client wants, and what admits the client. */
+/** The device that a client wants to reach, and the client's means of admission. */
 export interface ConnectRequest {
   readonly productId: string;
   readonly deviceId: string;

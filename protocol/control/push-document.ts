@@ -5,8 +5,8 @@
 import type { PushAnswer } from './relayed.ts';
 
 /**
- * Returns true when the provider says that the registration token is gone: 404 with the error code UNREGISTERED. A 404
- * without it may come from a gateway, or from a wrong base URL.
+ * Returns true when the provider reports that the registration token is gone: 404 with the error code UNREGISTERED. A
+ * 404 without it may come from a gateway, or from a wrong base URL.
  *
  *     {"error": {…, "details": [{"@type": "…FcmError", "errorCode": "…"}]}}
  */

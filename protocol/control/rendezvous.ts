@@ -37,12 +37,12 @@ export interface Candidate extends SocketAddress {
 }
 
 /**
- * How a NAT maps (RFC 4787 §4.1). `sequential` gives each destination a port at a constant distance from the last one,
- * `random` any port.
+ * How a NAT maps (RFC 4787 §4.1). `sequential` assigns each destination a port at a constant distance from the last
+ * one, `random` any port.
  */
 export type NatMapping = 'unknown' | 'none' | 'independent' | 'sequential' | 'random';
 
-/** What an end found out about its NAT. */
+/** An end's findings about its NAT. */
 export interface NatReport {
   readonly mapping: NatMapping;
   /** For a sequential NAT: the last port it assigned. */
@@ -81,7 +81,7 @@ export interface RendezvousState extends Lists, CheckKeys {
   readonly opened: number;
 }
 
-/** Body of `PUT`: the client has another list, or has sent openers, or asks for the sprayed stage. */
+/** Body of `PUT`: the client has another list, or has sent openers, or requests the sprayed stage. */
 export interface RendezvousUpdate extends Lists {
   readonly round: number;
   /** Newest list of the device to which the client sent openers, 0 for none. */

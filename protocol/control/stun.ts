@@ -16,7 +16,7 @@ export interface StunServer {
 }
 
 /**
- * One on another port than the base station's own, and one on another address: more would reveal nothing more about a
+ * One on a port other than the base station's own, and one on another address: more would reveal nothing more about a
  * NAT.
  */
 const MAX_STUN = 2;

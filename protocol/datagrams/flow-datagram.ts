@@ -36,8 +36,8 @@ export function encodeFlowDatagram(flow: number, payload: Uint8Array): Uint8Arra
 }
 
 /**
- * Returns null for what is not a datagram of a flow: the leading integer is incomplete or larger than any stream has
- * here.
+ * Returns null for bytes that are not a datagram of a flow: the leading integer is incomplete or larger than any stream
+ * has here.
  */
 export function decodeFlowDatagram(datagram: Uint8Array): FlowDatagram | null {
   const first = datagram[0];

@@ -16,8 +16,8 @@ export function answersTo(question: DnsQuestion, records: readonly DnsRecord[]):
 }
 
 /**
- * The records that a querier knows, with the remaining life of each, s. Built once per query, which may have thousands
- * of questions.
+ * The records that a querier knows, with the remaining lifetime of each, s. Built once per query, which may have
+ * thousands of questions.
  */
 export type KnownAnswers = ReadonlyMap<string, number>;
 
@@ -25,7 +25,7 @@ export function knownAnswers(records: readonly DnsRecord[]): KnownAnswers {
   return new Map(records.map((record) => [recordKey(record), record.ttl]));
 }
 
-/** Returns the answers without those that the querier knows for at least half of their life (RFC 6762 §7.1). */
+/** Returns the answers without those that the querier knows for at least half of their lifetime (RFC 6762 §7.1). */
 export function withoutKnown(answers: readonly DnsRecord[], known: KnownAnswers): DnsRecord[] {
   return answers.filter((record) => (known.get(recordKey(record)) ?? -1) < record.ttl / 2);
 }
@@ -49,8 +49,8 @@ export function additionalsOf(answers: readonly DnsRecord[], records: readonly D
 }
 
 /**
- * Returns the answer to a plain DNS resolver: repeats its id and question, with short lives and no cache-flush bit (RFC
- * 6762 §6.7).
+ * Returns the answer to a plain DNS resolver: repeats its id and question, with short lifetimes and no cache-flush bit
+ * (RFC 6762 §6.7).
  */
 export function legacyResponse(query: DnsMessage, response: DnsMessage): DnsMessage {
   const plain = (records: readonly DnsRecord[]): DnsRecord[] =>

@@ -32,7 +32,7 @@ interface Found {
 export class FoundServices {
   readonly #found = new Map<string, Found>();
 
-  /** Sets what a link knows of an instance; null when it is gone there. */
+  /** Sets the state of an instance on a link; null when it is gone there. */
   set(link: FoundOn, name: string, service: ScannedService | null): void {
     const key = name.toLowerCase();
     const found = this.#found.get(key) ?? { name, links: new Map() };

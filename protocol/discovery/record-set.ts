@@ -30,7 +30,7 @@ interface Kept {
   refreshAt: number;
 }
 
-/** True when a set holds other data than before. */
+/** True when a set holds different data than before. */
 export type Changed = boolean;
 
 export class RecordSet {

@@ -57,7 +57,7 @@ export interface Instance {
   /** Questions by name; null when no caller asked for it. */
   wanted: Schedule | null;
   askedAt: number;
-  /** What was reported, null when nothing was. */
+  /** Signature of the service as reported; null while none is reported. */
   reported: string | null;
 }
 

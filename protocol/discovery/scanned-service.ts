@@ -1,4 +1,4 @@
-/** A service as it is found: the combined records of one link. */
+/** A service as found on one link: its records combined. */
 import type { DnsRecord } from './records.ts';
 import type { Instance } from './scan-cache.ts';
 

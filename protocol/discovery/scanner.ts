@@ -1,5 +1,5 @@
 /**
- * The scanner of one link, sans-IO (RFC 6762, RFC 6763): asks for devices, keeps their answers, reports changes.
+ * The scanner of one link, sans-IO (RFC 6762, RFC 6763): queries for devices, keeps their answers, reports changes.
  *
  * - Browsing (RFC 6762 §5.2): the first question for PTR records after 20 to 120 ms, then after 1 s, then after twice
  *   the last pause, up to an hour, with the known answers (§7.1). A neighbour's question counts as our own when ours is
@@ -24,7 +24,7 @@ import { type Host, type Instance, ScanCache, Schedule } from './scan-cache.ts';
 import { type ScannedService, serviceOf, signatureOf } from './scanned-service.ts';
 
 const SECOND = 1000;
-/** Times that missing records are asked for. */
+/** Number of queries for missing records. */
 const TRIES = 4;
 /** ms between two passes over the cache. */
 const STEP = 100;
@@ -59,7 +59,7 @@ export class Scanner {
   readonly #touched = new Set<Instance>();
   readonly #events: ServiceEvent[] = [];
   readonly #outgoing: DnsMessage[] = [];
-  /** Nothing is due earlier; what is due may be later. */
+  /** Time before which nothing is due; the next step may be due later. */
   #wake = Number.POSITIVE_INFINITY;
   /**
    * Earliest time of the next pass over the cache, so that a thousand devices are queried in a few messages and
@@ -131,7 +131,7 @@ export class Scanner {
     return this.#wake;
   }
 
-  /** Removes what has expired and creates the questions that are due. */
+  /** Removes expired records and creates the questions that are due. */
   handleTimeout(now: number): void {
     if (now < this.#wake) return;
     // Instances asked for by name come first: an application waits for them.
@@ -141,9 +141,9 @@ export class Scanner {
     this.#wake = this.#nextDue();
   }
 
-  // --- what is heard
+  // --- receiving
 
-  /** Handles names before what they point to, in whatever order a message has them. */
+  /** Handles names before the records they point to, in whatever order a message has them. */
   #heard(records: readonly DnsRecord[], own: boolean, now: number): void {
     for (const record of records) if (record.type === 'PTR') this.#heardPointer(record, now);
     for (const record of records) if (record.type === 'SRV' || record.type === 'TXT') this.#heardInstance(record, now);
@@ -195,7 +195,7 @@ export class Scanner {
     }
   }
 
-  // --- what is asked
+  // --- asking
 
   #askForShared(browse: Browse, now: number): void {
     const due = browse.schedule.next <= now;
@@ -318,7 +318,7 @@ export class Scanner {
     return now + 20 + 100 * this.#random();
   }
 
-  // --- what is reported
+  // --- reporting
 
   #report(instance: Instance): void {
     if (this.#cache.get(instance.name) !== instance) return;

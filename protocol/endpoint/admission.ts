@@ -1,9 +1,9 @@
 /**
- * Decides whether to accept an incoming connection, given those that exist. Some slots may be kept for certain keys,
- * whose holder takes another slot only while it holds no more of all slots than are free. Of the rest, other keys hold
- * no more from one network than their share. Counted each time, since a key may become one of those and a peer may
- * migrate. To make room for one of the certain keys, a connection of another key that rests is ended: it holds a slot
- * and carries nothing.
+ * Decides whether to accept an incoming connection, given the existing ones. Some slots may be kept for certain keys. A
+ * holder of such keys gets another slot only while it holds no more slots, of either kind, than are free. Other keys
+ * share the remaining slots, with a limit per network. Connections are counted at each decision, since slots may be
+ * newly kept for a key and a peer may migrate. To make room for a holder, a resting connection of another key is ended:
+ * it holds a slot and carries nothing.
  */
 import { networkOf } from '../address.ts';
 import type { Context } from './context.ts';
@@ -50,8 +50,8 @@ function count(registry: Registry, matches: (slot: Slot) => boolean): number {
 }
 
 /**
- * Returns the network that its packets come from directly; null when they are relayed: all peers behind a base station
- * share its address.
+ * Returns the network from which the packets of the connection come directly; null when they are relayed: all peers
+ * behind a base station share its address.
  */
 function networkStraightFrom(slot: Slot): string | null {
   const { kind, address } = slot.connection.validatedPath;

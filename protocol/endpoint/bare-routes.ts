@@ -30,7 +30,7 @@ interface Offer {
 export class BareRoutes {
   readonly #ids: Pick<Ids<Slot | HalfOpen>, 'owner'>;
   readonly #routes: Routes;
-  /** In the order of expiry. */
+  /** In order of expiry. */
   readonly #offers = new Map<Path, Offer>();
   readonly #bySlot = new Map<Slot, Path>();
 

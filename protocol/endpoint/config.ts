@@ -5,7 +5,7 @@ import type { Path } from '../path.ts';
 
 /** Limits, read at each use: an owner may change them while the endpoint runs. */
 export interface EndpointLimits {
-  /** Handshakes begun by peers that are not complete. */
+  /** Incomplete handshakes begun by peers. */
   halfOpen: number;
   /** Number of half-open handshakes above which a Retry comes first. */
   retryAbove: number;
@@ -66,7 +66,7 @@ export interface EndpointConfig {
   readonly resetSecret: Uint8Array;
 }
 
-/** The responder to reach, what to prove and what to expect. */
+/** The responder to reach, the key to prove, and the properties to expect. */
 export interface PrepareOptions {
   /** Responder name: `station`, `device:<productId>.<deviceId>` or `device`. */
   readonly name: string;

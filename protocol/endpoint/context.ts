@@ -27,7 +27,7 @@ export interface Context {
 
 /**
  * Our constant: share of a core's byte streams reserved for those being refused: each needs a record until its reset
- * arrived.
+ * has arrived.
  */
 const RESET_SHARE = 1 / 16;
 
@@ -50,7 +50,7 @@ export function ownParameters(config: EndpointConfig, acceptStreams: boolean): D
   };
 }
 
-/** ms without a packet after which the first of both ends forgets a connection; 0: never. */
+/** ms without a packet after which the first of the two ends forgets a connection; 0: never. */
 export function idleTimeoutOf({ idleTimeout: ours }: DataParameters, { idleTimeout: theirs }: DataParameters): number {
   return ours === 0 || theirs === 0 ? Math.max(ours, theirs) : Math.min(ours, theirs);
 }

@@ -63,7 +63,7 @@ export class Demultiplexer {
     }
     const type = datagram[ROUTE_HEADER];
     if (type === PacketType.DATA || type === PacketType.DATA_PHASE) this.#data(datagram, ROUTE_HEADER, path, now);
-    // It comes in /client/connect, where the station limits the number; on a route it would be unlimited.
+    // It arrives by /client/connect, where the station limits the number; on a route it would be unlimited.
     else if (type === PacketType.INITIATE) stats.malformed++;
     else this.#handshake(new Uint8Array(datagram.subarray(ROUTE_HEADER)), path, now);
   }

@@ -1,7 +1,8 @@
 /**
- * One handshake that we started: what to prove and to expect, the Initiate with its repetitions, and the Noise state.
+ * One handshake that we started: the key to prove, the properties to expect, the Initiate with its repetitions, and the
+ * Noise state.
  *
- * Ask `nextTimeout` first: the Initiate is due immediately. After `handleTimeout`: `transmit` until null, `nextEvent`
+ * Call `nextTimeout` first: the Initiate is due immediately. After `handleTimeout`: `transmit` until null, `nextEvent`
  * until null, then `nextTimeout`; after `retry` `nextTimeout` again.
  */
 import type { CryptoProvider, PrivateKey } from '../crypto-provider.ts';

@@ -32,15 +32,18 @@ import { type EndpointStats, newStats } from './stats.ts';
 /** Most packets of one connection in a batch. */
 const BATCH = 32;
 /**
- * With fewer free packet slots, connections are not asked: a closing one may need two, and "no packets" would only mean
- * "no slots".
+ * With fewer free packet slots, connections are not asked for packets: a closing one may need two, and "no packets"
+ * would only mean "no slots".
  */
 const LEAST_FREE = 2;
 /** Shortest timer, in ms, of a connection that waits for room or slots: nothing can be sent before that. */
 const WAIT_PAUSE = 100;
 /** Most ids allocated for accepted connections: the table has its size from the start. */
 const MAX_IDS = 1 << 17;
-/** Ids of a connection besides its first, and of all connections: when many use them, the first that ask get them. */
+/**
+ * Ids of a connection besides its first, and of all connections: when many use them, the first to request them get
+ * them.
+ */
 const FURTHER_IDS = 3;
 const MAX_FURTHER_IDS = 1 << 13;
 /** Ids kept for connections beyond the limits: dialed ones and closing ones. */

@@ -5,7 +5,7 @@
  * Bounded in number and time: 10 s after the last packet that belongs to it, as the peer may be repeating lost packets,
  * and one minute in all. An entry older than 10 s stays only while there is room: when the table is full, the oldest of
  * these goes first, so that an attacker cannot hold the table with a few prolonged handshakes a second. Next goes the
- * unvalidated one that was heard least recently, so that a flood from invented addresses cannot push out peers that
+ * unvalidated one that was heard least recently, so that a flood from invented addresses cannot evict peers that
  * answered a Retry.
  */
 import { hex } from '@scure/base';
@@ -73,7 +73,7 @@ export class HalfOpen implements Timed {
     return this.responses === 1 ? now - this.respondedAt : 0;
   }
 
-  /** Whether the anti-amplification limit (RFC 9000 §8.1) allows `length` more bytes. */
+  /** Returns whether the anti-amplification limit (RFC 9000 §8.1) allows `length` more bytes. */
   maySend(length: number): boolean {
     return this.fields.validated || this.sent + length <= 3 * this.received;
   }
@@ -100,8 +100,8 @@ export class HalfOpenTable {
   }
 
   /**
-   * Returns whether another handshake carried by a base station finds room without pushing out one of these in its
-   * first 10 s.
+   * Returns whether there is room for another handshake carried by a base station without evicting one in its first 10
+   * s.
    */
   hasCarriedRoom(limit: number, now: number): boolean {
     return this.#validated.size < limit || this.#old(now) !== undefined || this.#direct() !== undefined;
@@ -158,7 +158,7 @@ export class HalfOpenTable {
     for (const entry of [...this.#begun]) if (matches(entry)) this.remove(entry);
   }
 
-  /** Returns when to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
+  /** Returns when to call `handleTimeout`, ms; Infinity for never. Call it again after every other call. */
   nextTimeout(): number {
     return this.#timers.next();
   }

@@ -2,8 +2,8 @@
  * Connection ids of this endpoint and their owners: 8 bytes = word (u32) ‖ keyed hash of the word (u32).
  *
  * The word has the index into a table in its low bits and a generation above, so that demultiplexing is an array index
- * and a new owner of a slot has another id. The width of the index follows the table's size; the generation starts at
- * random, so that ids do not recur after a restart. The hash is HMAC-SHA-256(id secret, word), first 4 bytes: it
+ * and a new owner of a slot has a different id. The width of the index follows the table's size; the generation starts
+ * at random, so that ids do not recur after a restart. The hash is HMAC-SHA-256(id secret, word), first 4 bytes: it
  * distinguishes our ids from invented ones without any state, also after a restart, which makes it safe to answer
  * unknown ids with Reset (PROTOCOL.md §2).
  */
@@ -46,7 +46,7 @@ export class Ids<T> {
     const generation = u32(crypto.randomBytes(4), 0);
     this.#free = new Uint32Array(size);
     this.#words = new Uint32Array(size);
-    // Not by `from`, which uses an iterator: there are thousands of entries, and the start waits for this.
+    // Not with `from`, which uses an iterator: there are thousands of entries, and the start waits for this.
     for (let index = 0; index < size; index++) {
       this.#free[index] = index;
       this.#words[index] = (generation & ~this.#mask) | index;

@@ -30,7 +30,7 @@ export class NetworkLimiter {
   }
 }
 
-/** Initiates a second, and burst, that each network has answered whatever others send. */
+/** Initiates a second, and burst, that are answered for each network, whatever others send. */
 const PER_NETWORK = 20;
 /** For all networks together, also the burst: answering them may cost about a tenth of a processor. */
 const OVERALL = 10_000;

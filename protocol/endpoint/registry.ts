@@ -18,7 +18,7 @@ import { type Timed, Timers } from './timers.ts';
 export type EndpointEvent =
   /** A peer has completed a handshake with us. */
   | { readonly kind: 'connection'; readonly connection: Connection }
-  /** The connection has events: ask its nextEvent until null. Emitted once until then. */
+  /** The connection has events: call its nextEvent until null. Emitted once until then. */
   | { readonly kind: 'active'; readonly connection: Connection }
   /** No handshake and no connection of this end uses the route any longer, not even a closing one. */
   | { readonly kind: 'route-unused'; readonly path: Path }

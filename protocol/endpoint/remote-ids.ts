@@ -32,7 +32,7 @@ export class RemoteIds<T extends RemoteIdOwner> {
 
   /** Adds an id of the peer. */
   add(owner: T, { id, resetToken }: RemoteId): void {
-    // By join: `+` would keep the parts beside the whole.
+    // With join: `+` would keep the parts beside the whole.
     owner.remoteIds = [owner.remoteIds, packed(id), packed(resetToken)].join('');
     const word = wordOf(id);
     const present = this.#listOf(word);

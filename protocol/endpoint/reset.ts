@@ -1,8 +1,8 @@
 /**
  * Reset, in both directions: "I have lost the state of this id" (PROTOCOL.md §2, RFC 9000 §10.3).
  *
- * Sent only in answer to Data or Route with one of our ids that has no owner, always smaller than what it answers, and
- * rate-limited. An id without our keyed hash gets no answer at all, so a scanner sees nothing.
+ * Sent only in response to Data or Route with one of our ids that has no owner, always smaller than the packet it
+ * answers, and rate-limited. An id without our keyed hash gets no answer at all, so a scanner sees nothing.
  */
 import type { CryptoProvider } from '../crypto-provider.ts';
 import { encodeReset, RESET_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';

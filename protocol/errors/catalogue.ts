@@ -11,7 +11,7 @@
 /** The side that raises a code: the client, device or base station SDK, or any of them. */
 export type Raiser = 'client' | 'device' | 'server' | 'any';
 
-/** What a code means. */
+/** The meaning of a code. */
 export interface CatalogueEntry {
   /** One clause for readers, without a full stop. */
   readonly meaning: string;
@@ -76,7 +76,7 @@ const specification = {
   UNKNOWN_SERVER_KEY: { meaning: 'the base station does not know this server key', raisedBy: 'client' },
 } as const satisfies Record<string, CatalogueEntry>;
 
-/** Names of the wrappers around a device's access control (docs/pairing.md): what `IamUtil` raises. */
+/** Names of the wrappers around a device's access control (docs/pairing.md): the codes that `IamUtil` raises. */
 const iam = {
   AUTHENTICATION_ERROR: { meaning: 'pairing requires a password, and the password or the user name is wrong', raisedBy: 'client' },
   BLOCKED_BY_DEVICE_CONFIGURATION: {

@@ -40,7 +40,7 @@ export const CloseCode = {
   REPLACED: 0x1003,
   /** The channel that carried the route ended. */
   ROUTE_CLOSED: 0x1004,
-  /** What the handshake offered or proved is not acceptable. */
+  /** An offer or a proof in the handshake is not acceptable. */
   HANDSHAKE_REJECTED: 0x1005,
   /** The peer proved a different key than the pinned one. */
   FINGERPRINT_MISMATCH: 0x1006,

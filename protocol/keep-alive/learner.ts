@@ -14,7 +14,7 @@
  * 4. `forget`: another network. Nothing is known.
  *
  * Cost: at most 5 silences, each tried at most twice, with at most 15 requests of 20 or 28 bytes per try; then none.
- * Verbs: receive, transmit, nextTimeout, handleTimeout, nextEvent; ask all again after each call.
+ * Methods: receive, transmit, nextTimeout, handleTimeout, nextEvent; poll the results again after each call.
  */
 import type { SocketAddress } from '../address.ts';
 import type { CryptoProvider } from '../crypto-provider.ts';
@@ -28,7 +28,7 @@ import { LEAST_INTERVAL, TimeoutSearch } from './timeout-search.ts';
  */
 export type LearnerEvent = { readonly kind: 'open'; readonly socket: number } | { readonly kind: 'close' } | { readonly kind: 'changed' };
 
-/** What is known of this host's NAT. */
+/** Findings about this host's NAT. */
 export interface MappingReport {
   /**
    * `off`: no session needs to know, or no station helps; `learning`; `learned`; `unfit`: this network does not allow

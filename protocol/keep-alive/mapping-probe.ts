@@ -14,7 +14,7 @@
  *   void    no answers at all: the network, or the limits of the station; or the host was late, and the silence longer
  *   unfit   not possible here: several external addresses, a port below 1,024, a station that answers to Y
  *
- * Verbs: receive, transmit, nextTimeout, handleTimeout, nextEvent; ask all again after each call.
+ * Methods: receive, transmit, nextTimeout, handleTimeout, nextEvent; poll the results again after each call.
  */
 import { hex } from '@scure/base';
 import type { SocketAddress } from '../address.ts';

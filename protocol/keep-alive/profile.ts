@@ -1,15 +1,15 @@
 /**
- * Keep-alive intervals: what the application wants, limited to what the path supports.
+ * Keep-alive intervals: the application's preference, limited to what the path supports.
  *
  *   profile     most, ms   until a PING is repeated, ms   PINGs before the connection is considered lost
  *   live          10,000            1,000                   5     notices fast
  *   balanced      55,000            2,000                  15
  *   eco          114,000            2,000                  15
  *
- * 1. An explicit number overrides that of the profile. Without one, what was learned of the NAT counts (`learner.ts`),
- *    and 25 s until something was.
- * 2. A base station's numbers are an upper bound, and so are 25 s over a WebSocket: proxies close what is silent for 60
- *    s.
+ * 1. An explicit number overrides that of the profile. Without one, the interval learned for the NAT counts
+ *    (`learner.ts`), and 25 s until one is known.
+ * 2. A base station's numbers are an upper bound, and so are 25 s over a WebSocket: proxies close connections that are
+ *    silent for 60 s.
  * 3. All of it ends before the peer's idle timeout; otherwise the idle timeout would decide instead of the retries.
  */
 import type { KeepAlive } from '../../bindings/options.ts';
@@ -18,7 +18,7 @@ import type { KeepAlive } from '../../bindings/options.ts';
 export type KeepAliveProfile = 'live' | 'balanced' | 'eco';
 
 interface Profile extends KeepAlive {
-  /** Used if what was learned allows it. */
+  /** Used if the learned interval allows it. */
   readonly interval: number;
 }
 

@@ -65,7 +65,7 @@ export class TimeoutSearch {
   }
 
   /**
-   * Lifetime of a mapping, ms: approximate, or a lower bound where nothing longer was tried. Null while no silence was
+   * Lifetime of a mapping, ms: approximate, or a lower bound where nothing longer was tried. Null before a silence was
    * survived.
    */
   get timeout(): { readonly about: number; readonly isAtLeast: boolean } | null {

@@ -128,7 +128,7 @@ export class HandshakeState {
    * Returns the keys of the finished handshake. With ck the final chaining key and HKDF of rev. 34 §4.3:
    *   traffic keys  k1, k2 = HKDF(ck, "", 2)          (Split() of Noise)
    *   mask keys     m1, m2 = HKDF(ck, "svc mask", 2)
-   * k1 and m1 protect what the initiator sends, k2 and m2 what the responder sends.
+   * k1 and m1 protect the initiator's packets, k2 and m2 the responder's.
    */
   trafficKeys(): TrafficKeys {
     const [k1, k2] = this.#symmetric.derive();

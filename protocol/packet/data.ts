@@ -34,7 +34,7 @@ export function packetId(datagram: Uint8Array, start: number): Uint8Array {
   return datagram.subarray(start + ID_AT, start + ID_AT + ID_LENGTH);
 }
 
-/** Returns `packet` behind a Route header. */
+/** Returns `packet` after a Route header. */
 export function routed(route: Uint8Array, packet: Uint8Array): Uint8Array {
   return joined(PacketType.ROUTE, route, packet);
 }

@@ -30,7 +30,7 @@ export interface Complete {
   readonly message: Uint8Array;
 }
 
-/** What the responder supports, when that does not include what was offered. */
+/** The versions and suites that the responder supports, when they do not include those offered. */
 export interface Versions {
   /** Source id of the Initiate it answers. */
   readonly destination: Uint8Array;

@@ -2,7 +2,7 @@
  * Byte layout of every packet (PROTOCOL.md §2) and the accessors that all codecs share. Integers are in network byte
  * order.
  *
- * A codec checks the length once, then its accessors cannot fail. A datagram that is too short or too long gives null,
+ * A codec checks the length once, then its accessors cannot fail. A datagram that is too short or too long yields null,
  * never an error: its sender is not known yet, so it is dropped and counted.
  */
 
@@ -62,7 +62,7 @@ export function writeU32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 3] = value;
 }
 
-/** Concatenates parts behind a packet type. */
+/** Concatenates parts after a packet type. */
 export function joined(type: number, ...parts: readonly Uint8Array[]): Uint8Array {
   const packet = new Uint8Array(1 + parts.reduce((length, part) => length + part.length, 0));
   packet[0] = type;

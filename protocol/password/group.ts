@@ -15,7 +15,7 @@ export interface CpaceGroup {
   generator(uniform: Uint8Array): Uint8Array;
   scalarMult(scalar: Uint8Array, element: Uint8Array): Uint8Array;
   /**
-   * As `scalarMult`, for an element from the network: null where `scalar_mult_vfy` of the draft gives the neutral
+   * As `scalarMult`, for an element from the network: null where `scalar_mult_vfy` of the draft returns the neutral
    * element, which ends the run.
    */
   scalarMultVfy(scalar: Uint8Array, element: Uint8Array): Uint8Array | null;

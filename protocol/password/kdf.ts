@@ -19,7 +19,7 @@ export const MAX_PASSWORD = 1024;
 export const SCRYPT_COST: ScryptCost = { N: 2 ** 14, r: 8, p: 1 };
 
 /**
- * What a device keeps of a user's password. Secret: an attacker that has it can impersonate the device and try
+ * The form of a user's password that a device keeps. Secret: an attacker that has it can impersonate the device and try
  * passwords at scrypt's cost.
  */
 export interface PasswordVerifier {

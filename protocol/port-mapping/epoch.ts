@@ -1,6 +1,6 @@
 /**
- * Detects that a gateway has lost its mappings, from the seconds since then that it states in each answer (RFC 6887
- * §8.5). NAT-PMP's rule (RFC 6886 §3.6) differs little, so one serves both.
+ * Detects that a gateway has lost its mappings. Each answer states the seconds since the last loss (RFC 6887 §8.5).
+ * NAT-PMP's rule (RFC 6886 §3.6) differs little, so one serves both.
  */
 
 /** Insignificant difference between clocks, s. */

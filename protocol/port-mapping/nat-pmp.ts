@@ -55,7 +55,7 @@ export function encodeNatPmpMap(request: NatPmpRequest): Uint8Array {
   return bytes;
 }
 
-/** Returns null for what is not a response of a NAT-PMP server to one of these requests. */
+/** Returns null for anything but a response of a NAT-PMP server to one of these requests. */
 export function decodeNatPmp(datagram: Uint8Array): NatPmpResponse | null {
   if (!isNatPmp(datagram)) return null;
   const view = new DataView(datagram.buffer, datagram.byteOffset, datagram.length);

@@ -97,7 +97,7 @@ export function encodePcpMap(request: PcpMapRequest): Uint8Array {
   return bytes;
 }
 
-/** Returns null for what is not a response to a MAP request for UDP. */
+/** Returns null for anything but a response to a MAP request for UDP. */
 export function decodePcpMap(datagram: Uint8Array): PcpMapResponse | null {
   if (!isPcpResponse(datagram) || datagram.length < MAP_LENGTH || datagram[AT.PROTOCOL] !== PROTOCOL_UDP) return null;
   const view = new DataView(datagram.buffer, datagram.byteOffset, datagram.length);
@@ -113,7 +113,8 @@ export function decodePcpMap(datagram: Uint8Array): PcpMapResponse | null {
 }
 
 /**
- * Returns whether a server says that it does not support this version (RFC 6887 §9): its answer need not be one to MAP.
+ * Returns whether a server reports that it does not support this version (RFC 6887 §9): its answer need not be one to
+ * MAP.
  */
 export function isPcpRefusal(datagram: Uint8Array): boolean {
   return (

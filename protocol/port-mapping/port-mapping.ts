@@ -1,6 +1,6 @@
 /**
- * The mapping of one UDP port at one gateway, sans-IO: requested by PCP, or by NAT-PMP where the gateway has no PCP;
- * renewed, and deleted at the end.
+ * The mapping of one UDP port at one gateway, sans-IO: requested with PCP, or with NAT-PMP where the gateway has no
+ * PCP; renewed, and deleted at the end.
  *
  * Theory of operation:
  *
@@ -10,18 +10,18 @@
  *     └──refused, silent──▶ resting
  *
  * 1. A request is repeated a few times, after a pause that doubles (RFC 6887 §8.1.1, RFC 6886 §3.1). A gateway that
- *    does not support PCP, or is silent, is asked by NAT-PMP; one that refuses, or is silent again, is not asked for a
- *    while.
+ *    does not support PCP, or is silent, is asked with NAT-PMP; one that refuses, or is silent again, is not asked for
+ *    a while.
  * 2. A mapping is renewed when half of its remaining life is over, repeatedly until the gateway answers (RFC 6887
  *    §11.2.1).
  * 3. The gateway states how long it has known its mappings. When that jumps, the held mapping is void (epoch.ts): a
  *    refusal then ends it immediately.
- * 4. `close` deletes what the gateway may hold, with a few requests, and reports `closed`.
+ * 4. `close` deletes the mapping that the gateway may hold, with a few requests, and reports `closed`.
  *
- * The caller passes on only what comes from the gateway's address. The gateway is trusted as far as its own power goes:
+ * The caller passes on only datagrams from the gateway's address. The gateway is trusted as far as its own power goes:
  * the caller decides whether the address that it states is a global one.
  *
- * Ask `nextTimeout` first: the first request is due immediately. After `receive`, `handleTimeout` and `close`:
+ * Call `nextTimeout` first: the first request is due immediately. After `receive`, `handleTimeout` and `close`:
  * `transmit` until null, `nextEvent` until null, then `nextTimeout`.
  */
 import { Epoch } from './epoch.ts';
@@ -146,7 +146,7 @@ export class PortMapping {
     return this.#events.shift() ?? null;
   }
 
-  /** Deletes what the gateway may hold. May be called again. */
+  /** Deletes the mapping that the gateway may hold. May be called again. */
   close(now: number): void {
     if (this.#state === 'closing' || this.#state === 'closed') return;
     if (!this.#mayHold) {

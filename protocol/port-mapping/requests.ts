@@ -21,7 +21,7 @@ export interface Granted {
  * - granted: the mapping is in force
  * - next: another request must be sent first
  * - unsupported: the gateway does not support this protocol
- * - refused: it does, but does not map. `retryAfter` s, 0 where it does not say
+ * - refused: it does, but does not map. `retryAfter` s, 0 where it states none
  */
 export type Answer =
   | { readonly kind: 'granted'; readonly granted: Granted; readonly epoch: number }
@@ -37,7 +37,7 @@ export interface MappingRequests {
    * @param last the previous mapping, requested again
    */
   request(lifetime: number, last: Granted | null): Uint8Array;
-  /** Returns null for what is not an answer to the request. */
+  /** Returns null for anything but an answer to the request. */
   answer(datagram: Uint8Array): Answer | null;
   /** Starts again with the first request. */
   begin(): void;

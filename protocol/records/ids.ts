@@ -1,6 +1,7 @@
 /**
- * Product and device ids. By convention they begin with `pr-` and `de-`. Required is only that `<productId>-<deviceId>`
- * is one DNS label (mDNS) and that `<productId>.<deviceId>` names a device unambiguously (handshake, JWT claim).
+ * Product and device ids. By convention they begin with `pr-` and `de-`. The only requirement is that
+ * `<productId>-<deviceId>` is one DNS label (mDNS) and that `<productId>.<deviceId>` names a device unambiguously
+ * (handshake, JWT claim).
  */
 import { LocalError } from '../errors/index.ts';
 

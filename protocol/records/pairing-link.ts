@@ -17,8 +17,8 @@ export const DEFAULT_LINK_BASE = 'svc://pair';
 const LINK = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[!"$-~]+$/;
 
 /**
- * Returns the link of a pairing. With a password it has no fingerprint of the device, since the password proves the
- * device.
+ * Returns the link of a pairing. With a password it has no fingerprint of the device, since the password exchange
+ * authenticates the device.
  * @param base absolute URL without a fragment
  * @throws LocalError INVALID_ARGUMENT
  */

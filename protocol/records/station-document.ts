@@ -1,6 +1,7 @@
 /**
- * The document by which TLS proves a base station, as JSON at {@link STATION_DOCUMENT_PATH} (PROTOCOL.md §7): the key
- * that must answer on which UDP port, and how long the document is valid. Members that are not listed here are ignored.
+ * The document through which TLS proves a base station, as JSON at {@link STATION_DOCUMENT_PATH} (PROTOCOL.md §7): the
+ * key that must answer on which UDP port, and how long the document is valid. Members that are not listed here are
+ * ignored.
  */
 import { RemoteError } from '../errors/index.ts';
 import { isFingerprint } from '../identity/index.ts';

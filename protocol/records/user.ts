@@ -53,7 +53,7 @@ export interface UserRecord extends IamUser {
    * locally (PROTOCOL.md §7).
    */
   readonly sctOmitted?: true;
-  /** Whether the user's role allows creating users and assigning roles. Absent where the device does not say. */
+  /** Whether the user's role allows creating users and assigning roles. Absent where the device does not report it. */
   readonly administers?: boolean;
 }
 

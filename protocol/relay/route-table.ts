@@ -5,8 +5,8 @@
  * with it leaves on the other end's path, with the other end's id written over it in place. The station cannot read the
  * contents.
  *
- * An end has no path of its own: it is where its channel was last validated, and follows it. A Route packet never
- * causes migration, whatever its source and its id.
+ * An end has no path of its own: it uses the last validated path of its channel, and follows the channel. A Route
+ * packet never causes migration, whatever its source and its id.
  *
  *   forward    id → end → path is the end's own → rate → ids swapped → path to send on
  *   reset      a Route packet whose id is unknown but once ours gets a Reset, smaller than the packet and rate-limited
@@ -25,8 +25,8 @@ import { TokenBucket } from '../token-bucket.ts';
 import { RouteIds } from './route-id.ts';
 
 /**
- * A channel to the station: where its peer was shown to receive. Also its identity: two connections of one peer may
- * share a path.
+ * A channel to the station, with the path on which its peer has proved to receive. The object is also its identity: two
+ * connections of one peer may share a path.
  */
 export interface RouteChannel {
   readonly validatedPath: Path;
@@ -68,7 +68,7 @@ export interface RouteEnd {
   /** 8 bytes: the id in the Route headers that this end sends and receives. */
   readonly id: Uint8Array;
   /**
-   * Its `validatedPath` is where the end is: the id is valid only from there, and packets of the other end go there.
+   * Its `validatedPath` leads to this end: the id is valid only from there, and packets of the other end go there.
    */
   readonly channel: RouteChannel;
   /** Authenticates a Reset of the id to this end; 16 bytes. */
@@ -265,7 +265,7 @@ export class RouteTable {
 
   /**
    * Processes a Route packet from `path`: writes the other end's id into `datagram` and returns the end to send it to,
-   * or null: dropped and counted. After null, {@link answer} says whether a Reset is due.
+   * or null: dropped and counted. After null, {@link answer} tells whether a Reset is due.
    */
   forward(datagram: Uint8Array, path: Path, now: number): RouteEnd | null {
     if (datagram.length <= ROUTE_HEADER || datagram[ROUTE_HEADER] === PacketType.ROUTE) return this.#drop('malformed');

@@ -14,7 +14,7 @@
  * The client requests it (`spray` of its update) when its own part is ready: with the openers sent if it is H, else
  * before its first check.
  *
- * Verbs: after each call `transmit` until null, `nextEvent` until null, then `nextTimeout`. Having nothing more to send
+ * Usage: after each call `transmit` until null, `nextEvent` until null, then `nextTimeout`. Having nothing more to send
  * may end a stage, and so cause an event.
  */
 import type { NatReport, RendezvousState, RendezvousUpdate, SocketAddress } from '../control/index.ts';
@@ -58,7 +58,7 @@ export type AgentEvent = RoundEvent | { readonly kind: 'sockets'; readonly count
 export interface AgentOptions extends RoundOptions {
   /** False: no sprayed stage at this end. */
   readonly hardNat: boolean;
-  /** Identifies what a sprayed stage would find out again: the peer, and the network (`RoundBudget.acquireSpray`). */
+  /** Identifies the peer and the network: a repeated sprayed stage would find the same (`RoundBudget.acquireSpray`). */
   readonly sprayReason: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Explains why a connection is not direct, in a code and a sentence that says what would help. Based on what the last
- * attempt has shown; a guess is worded as one.
+ * Explains why a connection is not direct, with a code and a sentence that says what would help. The explanation is
+ * based on the findings of the last attempt; a guess is worded as one.
  */
 import type { NatReport } from '../control/index.ts';
 import type { PairReport } from './report.ts';
@@ -25,7 +25,7 @@ export interface NotDirect {
 
 /** The facts that an attempt has shown. */
 export interface AttemptFacts {
-  /** The device has answered the rendezvous; false: refused it, as an older version does. */
+  /** The device has answered the rendezvous; false: it refused, as an older version does. */
   readonly isAnswered: boolean;
   readonly localNat: NatReport | null;
   readonly remoteNat: NatReport | null;
@@ -60,7 +60,7 @@ export function notDirect(code: NotDirectCode): NotDirect {
   return { code, text: TEXTS[code] };
 }
 
-/** For the peer's side: it has refused, or does not ask. */
+/** For the peer's side: it has refused, or requests no rendezvous. */
 export const disabledByPeer: NotDirect = { code: 'DISABLED', text: 'the other end does not look for direct paths' };
 
 /** Detected from the channel to the base station, which uses a WebSocket. */

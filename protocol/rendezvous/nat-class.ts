@@ -6,14 +6,14 @@
  *   2. one socket shows one address and port to at least two destinations           → independent
  *   3. one socket shows different ones: the newest mappings of all sockets in order
  *      are small multiples of one stride apart                                      → sequential, else random
- *   4. no socket has asked two destinations                                         → unknown
+ *   4. no socket has queried two destinations                                         → unknown
  *
  * Foreign flows take ports in between, therefore multiples up to {@link MAX_MULTIPLE} count. A mapping on the local
  * port reveals no stride: such a NAT keeps ports, and assigns others only where one is taken.
  *
  * Not here: which samples are taken and when (docstring of `classifyNat`), and what follows from the class
  * (prediction.ts, spray.ts). A NAT whose mapping depends only on the destination's address looks independent until a
- * second address was asked.
+ * second address is queried.
  */
 import type { NatReport, SocketAddress } from '../control/index.ts';
 
@@ -51,9 +51,9 @@ const WRAPS = [0xffff - 1023, 0x1_0000] as const;
 /**
  * Classifies the NAT in front of our sockets.
  *
- * Samples needed: the main socket asks two destinations (the station's main port is the first, its STUN port the
+ * Samples needed: the main socket queries two destinations (the station's main port is the first, its STUN port the
  * second, a second IP the third where there is one). If they saw the same, that is all. If they differ, three further
- * sockets ask one destination once each, all at once: with the second sample of the main socket these are four new
+ * sockets query one destination once each, all at once: with the second sample of the main socket these are four new
  * mappings, so one of them may get lost. Longer pauses let foreign flows in.
  *
  * IPv4 decides where there is a sample of it, as IPv6 is hardly ever translated. Do not pass samples from before a

@@ -1,6 +1,6 @@
 /**
- * One pair of a round (RFC 8445 §6.1.2): one of our sockets and an address where the peer may be, with the packets that
- * were sent there and came back.
+ * One pair of a round (RFC 8445 §6.1.2): one of our sockets and an address where the peer may be, with the packets sent
+ * there and received from there.
  *
  *   waiting ── openers out ──▶ opened ── first check ──▶ checking ── answer ──▶ answered
  *                                                            └── all checks unanswered ──▶ failed
@@ -50,7 +50,7 @@ export class Pair {
   heard = false;
   /** The budget of the round refused a packet. */
   limited = false;
-  /** ms; null while there was no answer. */
+  /** ms; null before the first answer. */
   rtt: number | null = null;
   #openedAt = Number.NEGATIVE_INFINITY;
   #nextCheckAt = Number.NEGATIVE_INFINITY;

@@ -12,7 +12,7 @@ export interface PairReport {
   readonly heard: boolean;
   /** The limits on packets to addresses that have not answered were reached. */
   readonly limited: boolean;
-  /** ms, null while there was no answer. */
+  /** ms, null before the first answer. */
   readonly rtt: number | null;
   /** One short sentence on the outcome. */
   readonly reason: string;

@@ -1,8 +1,8 @@
 /**
- * When a connection looks for a direct path: immediately, again after 5 s, and then after twice the last pause, up to
- * ten minutes. A change of network restarts this, and so does the loss of a direct path. Where ports are predicted, a
- * failed attempt is repeated soon: each guesses again. A pause is extended at random by up to a quarter, so that the
- * clients of one device, or the connections of one client, do not all retry at the same moment.
+ * The times at which a connection searches for a direct path: immediately, again after 5 s, and then after twice the
+ * last pause, up to ten minutes. A change of network restarts this, and so does the loss of a direct path. Where ports
+ * are predicted, a failed attempt is repeated soon: each guesses again. A pause is extended at random by up to a
+ * quarter, so that the clients of one device, or the connections of one client, do not all retry at the same moment.
  */
 
 const FIRST_PAUSE = 5_000;
@@ -59,7 +59,7 @@ export class RetrySchedule {
   }
 
   /**
-   * Call when there is a direct path; a better one may be looked for now and then. Whether it lasts is not known yet,
+   * Call when there is a direct path; a better one may be searched for now and then. Whether it lasts is not known yet,
    * so the pauses continue from their last length.
    */
   succeeded(now: number, isBest: boolean): void {

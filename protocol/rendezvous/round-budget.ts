@@ -23,7 +23,7 @@ const MAX_ADDRESSES = 64;
 export type PeerClass = 'known' | 'stranger';
 
 /**
- * `granted`, or the reason for a refusal: `rate` the host is at its rate limit, ask again; `pair` had its checks;
+ * `granted`, or the reason for a refusal: `rate` the host is at its rate limit, try again later; `pair` had its checks;
  * `address` had its packets, until a check comes from there; `host` is at its limit of addresses for this minute;
  * `ended` the round is released or too old; `full` a table is full.
  */
@@ -125,7 +125,7 @@ export class RoundBudget {
    * Takes the host's one spray, from this end or towards 256 of its sockets, for at most 15 s: once for each reason,
    * then hourly. Only towards a trusted address; the caller must check that the peer named it, too.
    *
-   * @param reason identifies what a spray would find out again: the peer, and the network at both ends
+   * @param reason identifies the peer, and the network at both ends: a repeated spray would find the same
    */
   acquireSpray(address: string, reason: string, now: number): boolean {
     return !this.hasEnded(now) && this.#addresses.get(address)?.trusted === true && this.#host.acquireSpray(this, reason, now);

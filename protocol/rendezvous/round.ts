@@ -76,7 +76,7 @@ export interface RoundOptions {
   readonly role: 'client' | 'device';
   /** The owner of the round releases it. */
   readonly budget: RoundBudget;
-  /** Round trip of the connection over which the ends exchange their lists, ms; null while none was measured. */
+  /** Round trip of the connection over which the ends exchange their lists, ms; null before the first measurement. */
   readonly rtt: number | null;
   /** Returns whether an address is in one of our networks. */
   isNear(address: string): boolean;
@@ -229,7 +229,7 @@ export class Round {
     return mapped;
   }
 
-  /** Adds a pair that was found otherwise, such as by spraying: it is checked immediately. */
+  /** Adds a pair that was found by other means, such as spraying: it is checked immediately. */
   addPair(remote: SocketAddress, socket: number, now: number): Pair | null {
     const pair = this.#add('peer-reflexive', remote, socket, 0);
     pair?.hear(now);

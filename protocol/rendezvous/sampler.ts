@@ -2,11 +2,11 @@
  * Queries the station's STUN ports for the external addresses of this end's sockets (RFC 8489 Binding, RFC 5780 §4.3),
  * sans-IO.
  *
- * 1. The main socket asks each server, at most three: those that the station named, and one of another family. The
+ * 1. The main socket queries each server, at most three: those that the station named, and one of another family. The
  *    station's main port has already reported what it saw (`known`).
- * 2. If they saw another address than the main port did, the station is asked what it sees now (event `station`): the
- *    NAT may have forgotten the channel since.
- * 3. If they saw different addresses, three further sockets (event `sockets`) ask the first server once each: the
+ * 2. If they saw an address other than the main port did, the station is asked for the address that it sees now (event
+ *    `station`): the NAT may have forgotten the channel since.
+ * 3. If they saw different addresses, three further sockets (event `sockets`) query the first server once each: the
  *    distances of their mappings distinguish sequential ports from random ones.
  * 4. `done`: every request was answered, or abandoned after three tries.
  *
@@ -33,7 +33,7 @@ export interface SamplerOptions {
   readonly servers: readonly SocketAddress[];
   /** Port of the main socket. */
   readonly port: number;
-  /** What the station's main port saw of the main socket, and that port's address; null where unknown. */
+  /** Address at which the station's main port saw the main socket, and that port's address; null where unknown. */
   readonly known: { readonly station: SocketAddress; readonly mapped: SocketAddress } | null;
 }
 
@@ -56,8 +56,8 @@ export interface StunAnswer extends SocketAddress {
 }
 
 /**
- * `station`: ask the station where it sees the main socket now, and call `stationAnswered`. `sockets`: open `count`
- * sockets, numbered from 1, and call `socketsOpened` with their ports.
+ * `station`: ask the station for the address at which it sees the main socket now, and call `stationAnswered`.
+ * `sockets`: open `count` sockets, numbered from 1, and call `socketsOpened` with their ports.
  */
 export type SamplerEvent = { readonly kind: 'station' } | { readonly kind: 'sockets'; readonly count: number } | { readonly kind: 'done' };
 
@@ -66,7 +66,7 @@ export class Sampler {
   unclaimed = 0;
   readonly #options: SamplerOptions;
   readonly #requests = new Map<string, Request>();
-  /** What the station's main port has seen. */
+  /** The address that the station's main port has seen. */
   #known: NatSample | null;
   readonly #events: SamplerEvent[] = [];
   #stage: 'main' | 'station' | 'checked' | 'sockets' | 'probes' | 'done' = 'main';
@@ -79,7 +79,7 @@ export class Sampler {
     this.#advance(now);
   }
 
-  /** True when no server was asked, or none answered. */
+  /** True when no server was queried, or none answered. */
   get isSilent(): boolean {
     return this.#samples.every(({ at }) => at === Number.NEGATIVE_INFINITY);
   }
@@ -112,8 +112,8 @@ export class Sampler {
   }
 
   /**
-   * Call with the address at which the station sees the main socket now; null: it did not say, and its earlier answer
-   * counts.
+   * Call with the address at which the station sees the main socket now; null: it did not report one, and its earlier
+   * answer counts.
    */
   stationAnswered(mapped: SocketAddress | null, now: number): void {
     if (this.#stage !== 'station') return;

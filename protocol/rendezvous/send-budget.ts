@@ -10,8 +10,8 @@
  *   of the first two valid checks from there, as the peer has the keys and can spoof their source;
  * - a host sends base packets to at most 16 addresses a minute, whatever the number of rounds, 8 of them for strangers;
  * - all rounds of strangers together send 6 packets to one address, and 6 more within half an hour: otherwise a
- *   stranger could begin round after round, each of which costs it less than what is sent. Those of known peers send
- *   12, and 12 more within a minute.
+ *   stranger could begin round after round, each of which costs it less than the packets that it causes. Those of known
+ *   peers send 12, and 12 more within a minute.
  *
  * The station may lie, or cooperate with a stranger. So all rounds of strangers together send 2,000 packets to trusted
  * addresses that have not answered, then 5 a second: enough for the attempts of one client whose NAT assigns ports in
@@ -36,8 +36,8 @@ export type { PeerClass, RoundBudget, SendVerdict } from './round-budget.ts';
 
 // Our constants.
 /**
- * Checks and openers of a host: the burst, which lets the 32 predicted ports of a round go together, and the number a
- * second: 200 in any second.
+ * Checks and openers of a host: the burst, which lets the packets to the 32 predicted ports of a round leave together,
+ * and the number a second: 200 in any second.
  */
 const BURST = 40;
 const PER_SECOND = 160;

@@ -8,7 +8,7 @@
  * 2. A different address than at the last look is `changed`; a return to the previous one, before the owner has settled
  *    in the other network, is `reverted`. An additional address, such as a further temporary one of IPv6, is no change
  *    while packets leave from the same address.
- * 3. No way out is not an event: there is nothing to do. When there is one again, that is `back`.
+ * 3. The lack of a route is not an event: there is nothing to do. When there is a route again, that is `back`.
  * 4. A wall clock that is ahead of the monotonic one since the last look, or a look that comes long after it was due,
  *    is `slept`. Setting the wall clock looks the same, and costs the owner one challenge per path.
  * 5. A datagram that the system could not send makes the next look due immediately. If that shows no change, it is
@@ -27,7 +27,8 @@ export interface InterfaceView {
 /** The result of one look. */
 export interface NetworkSnapshot {
   /**
-   * By destination: the source address of packets, null for no way there. Absent where the platform does not report it.
+   * By destination: the source address of packets, null where there is no route. Absent where the platform does not
+   * report it.
    */
   readonly sources?: ReadonlyMap<string, string | null>;
   /** Those with a default route first. Used only without `sources`. */
@@ -43,9 +44,9 @@ export interface LookTime {
 }
 
 /**
- * `changed`: packets leave from another address than before. `reverted`: they leave from the address before a change in
- * which the owner has not settled yet. `back`: there is a way out again, the same as before. `slept`: this host was
- * suspended. `unreachable`: the system refuses to send, though there is a way.
+ * `changed`: packets leave from a different address than before. `reverted`: they leave from the address before a
+ * change in which the owner has not settled yet. `back`: there is a route again, the same as before. `slept`: this host
+ * was suspended. `unreachable`: the system refuses to send, though there is a route.
  */
 export type NetworkEvent = 'changed' | 'reverted' | 'back' | 'slept' | 'unreachable';
 
@@ -62,7 +63,7 @@ export class NetworkMonitor {
   /** Source by destination: in the network in which the owner is settled, and at the last look that showed one. */
   #settled = new Map<string, string>();
   #latest = new Map<string, string>();
-  /** Destinations without a way at the last look. */
+  /** Destinations without a route at the last look. */
   #down: ReadonlySet<string> = new Set();
   #last: LookTime | null = null;
   #hasFailed = false;
@@ -74,7 +75,7 @@ export class NetworkMonitor {
     return this.#last.now + (this.#hasFailed ? LEAST_INTERVAL : LOOK_INTERVAL);
   }
 
-  /** Call when a datagram to one of the destinations could not be sent. Ask `nextTimeout` again. */
+  /** Call when a datagram to one of the destinations could not be sent. Call `nextTimeout` again. */
   sendFailed(): void {
     this.#hasFailed = true;
   }
@@ -93,7 +94,7 @@ export class NetworkMonitor {
     this.#settled.clear();
   }
 
-  /** Processes a look. @returns its most important event, null for none. Ask `nextTimeout` again afterwards */
+  /** Processes a look. @returns its most important event, null for none. Call `nextTimeout` again afterwards */
   look(snapshot: NetworkSnapshot, time: LookTime): NetworkEvent | null {
     const hasSlept = this.#hasSlept(time);
     const hasFailed = this.#hasFailed;

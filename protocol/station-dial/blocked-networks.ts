@@ -2,9 +2,9 @@
  * Networks in which UDP to a base station was silent and a WebSocket worked: there a WebSocket is tried immediately,
  * beside UDP.
  *
- * A network is identified by what this host sees of it: the prefixes of its interfaces with a default route, and the
- * routers. Two home networks with the same numbers count as one; then a WebSocket is opened although UDP would have
- * worked. The oldest of 16 is replaced, and after a week a network counts as unknown.
+ * A network is identified by its properties that this host sees: the prefixes of its interfaces with a default route,
+ * and the routers. Two home networks with the same numbers count as one; then a WebSocket is opened although UDP would
+ * have worked. The oldest of 16 is replaced, and after a week a network counts as unknown.
  */
 const MAX_NETWORKS = 16;
 /** ms */
@@ -37,7 +37,7 @@ export class BlockedNetworks {
 }
 
 /**
- * Returns a key that identifies a network; '' where the platform does not say.
+ * Returns a key that identifies a network; '' where the platform reports none.
  * @param addresses `address/bits` of interfaces with a default route
  * @param gateways addresses of its routers
  */

@@ -31,7 +31,7 @@ export class NoUpgradeError extends RemoteError {
   }
 }
 
-/** Returns whether to try the next URL: the answer was not as expected, as that of a server without TLS. */
+/** Returns whether to try the next URL: the answer was not as expected, such as that of a server without TLS. */
 export function triesNext(error: SvcError): boolean {
   return error.code === 'BAD_RESPONSE' && !(error instanceof NoUpgradeError);
 }

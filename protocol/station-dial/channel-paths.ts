@@ -90,8 +90,8 @@ export class ChannelPaths {
   }
 
   /**
-   * Call when this host is in another network, where an existing WebSocket is useless: nothing is waited for. UDP has
-   * other ways to detect this and to migrate.
+   * Call when this host is in another network, where an existing WebSocket is useless: the channel does not wait for
+   * it. UDP has other ways to detect this and to migrate.
    */
   networkChanged(now: number): void {
     if (this.#over === 'udp') return;

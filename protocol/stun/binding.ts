@@ -72,7 +72,10 @@ export function answerPort(datagram: Uint8Array, source: number): number {
   return port < MIN_RESPONSE_PORT ? 0 : port;
 }
 
-/** @param source where the request came from. @throws LocalError INVALID_ARGUMENT for a source that is not numeric */
+/**
+ * @param source address that the request came from.
+ * @throws LocalError INVALID_ARGUMENT for a source that is not numeric
+ */
 export function encodeBindingAnswer(request: Uint8Array, source: SocketAddress): Uint8Array {
   const ip = ipOf(source.address);
   const answer = message(BINDING_SUCCESS, HEADER + ATTRIBUTE_HEADER + mappedLength(ip.length), transactionOf(request));

@@ -1,6 +1,6 @@
 /**
- * Checks between two ends that look for a direct path: a Binding request and its answer, authenticated and of the same
- * size, so that an answer amplifies nothing. Offsets are fixed; anything else is not a check and gets no answer.
+ * Checks between two ends that search for a direct path: a Binding request and its answer, authenticated and of the
+ * same size, so that an answer amplifies nothing. Offsets are fixed; anything else is not a check and gets no answer.
  *
  *         request                                      answer to IPv4            answer to IPv6
  *   0     header                                       header, same transaction id
@@ -66,7 +66,7 @@ export function encodeCheck(tag: Uint8Array, key: Uint8Array, transaction: Uint8
   return sealed(check, key, crypto);
 }
 
-/** Returns the tag that a check names, as 16 hex digits; null for what is not a check. Verifies nothing. */
+/** Returns the tag that a check names, as 16 hex digits; null for anything but a check. Verifies nothing. */
 export function tagOfCheck(datagram: Uint8Array): string | null {
   if (!isCheck(datagram)) return null;
   let tag = '';
@@ -85,7 +85,7 @@ export function verifyCheck(datagram: Uint8Array, key: Uint8Array, crypto: Hmac)
 
 /**
  * Encodes the answer to a verified check.
- * @param source where the check came from
+ * @param source address that the check came from
  * @param key that of the check
  * @throws LocalError INVALID_ARGUMENT for a source that is not numeric, or another length of the key
  */
@@ -100,7 +100,7 @@ export function transactionOfAnswer(datagram: Uint8Array): string | null {
   return isStun(datagram) && typeOf(datagram) === BINDING_SUCCESS ? digits(transactionOf(datagram)) : null;
 }
 
-/** Returns the mapped address of an answer to a check, null for what is not an answer under the key of that check. */
+/** Returns the mapped address of an answer to a check, null for anything but an answer under the key of that check. */
 export function readCheckAnswer(datagram: Uint8Array, key: Uint8Array, crypto: Hmac): SocketAddress | null {
   if (datagram.length !== CHECK_LENGTH || !isStun(datagram) || typeOf(datagram) !== BINDING_SUCCESS) return null;
   const length = isAttribute(datagram, HEADER, Attribute.XOR_MAPPED_ADDRESS, mappedLength(4)) ? mappedLength(4) : mappedLength(16);

@@ -126,7 +126,7 @@ export function writeMapped(bytes: Uint8Array, at: number, ip: Uint8Array, port:
 
 /**
  * Returns the address in a value of XOR-MAPPED-ADDRESS; null for another family or length, and for port 0.
- * @param at offset of the value, of which `length` bytes are there
+ * @param at offset of the value, which has `length` bytes
  */
 export function readMapped(datagram: Uint8Array, at: number, length: number): SocketAddress | null {
   const family = length === mappedLength(4) ? IPV4 : length === mappedLength(16) ? IPV6 : 0;

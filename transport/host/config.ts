@@ -22,7 +22,7 @@ export interface NetworkWatcher {
 /** Limits, read at every decision, so they may change while the host runs (`Host.limits`). */
 export type HostLimits = EndpointLimits;
 
-/** Everything a host is opened with. */
+/** Everything needed to open a host. */
 export interface HostConfig {
   identity: PrivateKey;
   binds: readonly Bind[];
@@ -33,7 +33,7 @@ export interface HostConfig {
   /** Overrides of `defaultParameters`. */
   parameters?: Partial<DataParameters>;
   /**
-   * Keep-alive of connections that this host opens; an accepted one has the other end's idle timeout. Default 25 s, 2
+   * Keep-alive of connections that this host opens; an accepted one relies on the idle timeout. Default 25 s, 2
    * s, 15 times.
    */
   keepAlive?: KeepAlive;
@@ -55,8 +55,8 @@ export interface HostConfig {
   streamWindow?: number;
   /**
    * Largest packet sent and accepted, bytes of UDP payload, 1,200 to 65,000; default the network's. Bulk transfers
-   * probe what the path carries of it; above 1,452 they probe only on loopback and on links of stated MTU. Each of the
-   * core's packet slots (32 to 128, at most an eighth of its memory) has this size; untouched memory costs nothing.
+   * probe what the path carries of it; above 1,452 they probe only on loopback and on links with a stated MTU. Each of
+   * the core's packet slots (32 to 128, at most an eighth of its memory) has this size; untouched memory costs nothing.
    */
   maxPacketSize?: number;
   /** Congestion control for what this host sends. Default: the core's. */
@@ -79,13 +79,13 @@ export interface HostConfig {
   onUnrecoverable?: (error: SvcError) => void;
 }
 
-/** Which peer to reach, and what to prove and to expect. */
+/** The peer to reach, the identity to prove, and the properties to expect. */
 export interface ConnectTarget {
   /** Responder's name: 'station', 'device:<productId>.<deviceId>', 'device'. */
   name: string;
   /** Full hex fingerprint; another key fails with FINGERPRINT_MISMATCH before our own key or data is sent. */
   pin?: string;
-  /** What message 2 must say, e.g. { ProductId, DeviceId }. */
+  /** Fields that message 2 must contain, e.g. { ProductId, DeviceId }. */
   expect?: Record<string, string>;
   /** Our identity towards this peer; default: the host's. */
   identity?: PrivateKey;

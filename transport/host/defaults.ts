@@ -6,7 +6,7 @@ import type { HostLimits } from './config.ts';
 export const defaultKeepAlive: KeepAlive = { interval: 25_000, retryInterval: 2_000, maxRetries: 15 };
 
 export const defaultParameters: DataParameters = {
-  // Longer than the 144 s in which the rarest keep-alive of the other end detects silence.
+  // Longer than the 144 s in which the peer's least frequent keep-alive detects silence.
   idleTimeout: 180_000,
   maxUdpPayload: 1452,
   initialMaxData: 1024 * 1024,
@@ -17,7 +17,7 @@ export const defaultParameters: DataParameters = {
   maxDatagram: 1200,
 };
 
-/** docs/transport.md §1: those of a device. */
+/** The limits of a device (docs/transport.md §1). */
 export const defaultLimits: HostLimits = { halfOpen: 64, retryAbove: 16, connections: 64 };
 
 /** Concurrent requests of one peer. */

@@ -1,4 +1,4 @@
-/** What a connect passes to the endpoint. */
+/** The options that a connect passes to the endpoint. */
 import type { PrepareOptions } from '../../protocol/endpoint/index.ts';
 import type { ConnectTarget } from './config.ts';
 

@@ -55,7 +55,7 @@ export class Host {
   readonly limits: HostLimits;
 
   readonly #config: HostConfig;
-  /** Also for the next core. */
+  /** Kept for the next core. */
   readonly #core: CoreOptions;
   readonly #engine: RestartingEngine;
   readonly #driver: Driver<EndpointEvent>;
@@ -181,7 +181,8 @@ export class Host {
   }
 
   /**
-   * Closes a socket, and what needs it. Resolves when it is closed. Harmless for a socket that the host does not have.
+   * Closes a socket and everything that depends on it. Resolves when it is closed. Harmless for a socket that the host
+   * does not have.
    * - Connects under way on it fail with STOPPED.
    * - Sessions lose their paths on it. One with another path migrates there by failover. One without ends with STOPPED
    *   and notifies its peer; if it was a channel to a base station, sessions on its routes end with CLOSED.
@@ -192,7 +193,9 @@ export class Host {
     return this.#sockets.unbind(socket, new LocalError('STOPPED', `${name} was closed`));
   }
 
-  /** The same at once for a WebSocket that has ended, without a goodbye. What needs it ends with `reason`, or rests. */
+  /**
+   * Does so at once for a WebSocket that has ended, without notifying peers. Its sessions end with `reason`, or rest.
+   */
   drop(socket: DatagramSocket, reason: SvcError): void {
     this.#sockets.drop(socket, reason);
   }
@@ -200,7 +203,7 @@ export class Host {
   /**
    * Connects; resolves when the peer is authenticated.
    * @throws TIMEOUT; STOPPED (signal, host closed); RemoteError FINGERPRINT_MISMATCH, WRONG_PRODUCT_ID,
-   *   WRONG_DEVICE_ID; OUT_OF_MEMORY; INVALID_ARGUMENT. A peer without room ends the fresh session with
+   *   WRONG_DEVICE_ID; OUT_OF_MEMORY; INVALID_ARGUMENT. A peer without a free slot ends the new session with
    *   DEVICE_INTERNAL_ERROR.
    */
   async connect(options: ConnectOptions): Promise<Session> {
@@ -268,7 +271,7 @@ export class Host {
   }
 
   /**
-   * Returns the path through the base station at the other end of `channel`, for our own route id (8 bytes). Same
+   * Returns the path through the base station that is the peer of `channel`, for our own route id (8 bytes). Same
    * arguments, same object. Sessions on it end with CLOSED when the channel ends, or when the station sends a Reset
    * with `resetToken` (16 bytes). `onUnused` is called when the route is no longer used, unless the channel has ended.
    */
@@ -279,14 +282,14 @@ export class Host {
   }
 
   /**
-   * Returns where the station says that the other end of a route is, an unverified claim; undefined for a path that is
-   * no route of this host, and where the station said nothing.
+   * Returns the address of the peer at the far end of a route as the station reported it, an unverified claim;
+   * undefined for a path that is not a route of this host, or when the station reported none.
    */
   peerAddress(path: Path): SocketAddress | undefined {
     return this.#routes.find(path)?.peerAddress;
   }
 
-  /** Returns the channel to the station behind a route; undefined for a path that is no route of this host. */
+  /** Returns the channel to the station behind a route; undefined for a path that is not a route of this host. */
   channelOf(path: Path): Session | undefined {
     return this.#routes.find(path)?.channel;
   }
@@ -306,7 +309,7 @@ export class Host {
   }
 
   /**
-   * Sends one datagram as it is (a base station's relay). The caller must not change it afterwards.
+   * Sends one datagram unchanged (a base station's relay). The caller must not change it afterwards.
    * @param hopLimit 1 to 255, for this datagram only; default the system's
    * @returns false when it was dropped
    */
@@ -380,7 +383,7 @@ export class Host {
   #opened(dial: Dial): void {
     this.#dials.delete(dial.connection);
     const session = this.#makeSession(dial.connection, dial.target);
-    // The opener keeps a connection alive; the other end has its idle timeout.
+    // The opener keeps a connection alive; the acceptor relies on its idle timeout.
     session.setKeepAlive(this.#config.keepAlive ?? defaultKeepAlive);
     dial.result.resolve(session);
     // Other arrivals wait until the caller of `connect` has added its listeners.
@@ -415,7 +418,7 @@ export class Host {
     for (const session of this.#sessions) if (session.connection.isOn(socket.index)) this.#leaveSocket(session, socket, error);
   }
 
-  /** The active path last, so that failover does not pick another path on the same socket. */
+  /** Removes the active path last, so that failover does not pick another path on the same socket. */
   #leaveSocket(session: Session, socket: DatagramSocket, error: SvcError): void {
     const active = session.path;
     const lost = session.connection.paths.filter(({ kind, socket: index }) => kind !== 'route' && index === socket.index);

@@ -16,7 +16,10 @@ export interface Route {
   /** 16 bytes that the station's Reset for this route carries. */
   readonly resetToken: Uint8Array | undefined;
   readonly since: number;
-  /** Where the station says that the other end of the route is; only for clients that asked for a direct path. */
+  /**
+   * Address of the peer at the far end of the route, as the station reported it; only for clients that requested a
+   * direct path.
+   */
   readonly peerAddress: SocketAddress | undefined;
   /**
    * Called once when nothing of this host uses the route any more, while the channel is open: the station may free it.
@@ -25,7 +28,7 @@ export interface Route {
   readonly onUnused: ((channel: Session, id: Uint8Array) => void) | undefined;
 }
 
-/** What a route may be given. */
+/** Optional properties of a route. */
 export type RouteOptions = { readonly [K in 'resetToken' | 'peerAddress' | 'onUnused']?: Route[K] };
 
 /** One for each relayed connection, also while that is direct, so the token is stored packed. */
@@ -69,7 +72,7 @@ class RoutePath implements Path {
     const { key, maxUdpPayload = ETHERNET_PAYLOAD } = channel.validatedPath;
     this.key = `route:${hex.encode(id)}@${key}`;
     this.#id = packed(id);
-    // The link behind the station is unknown, whatever the one in front of it is.
+    // The link beyond the station is unknown, whatever the link to the station is.
     this.maxUdpPayload = Math.min(maxUdpPayload, ETHERNET_PAYLOAD);
     this.#channel = channel;
     this.#resetToken = resetToken === undefined ? null : packed(resetToken);

@@ -11,7 +11,7 @@ import type { Bind } from './config.ts';
 export interface SocketsOptions {
   readonly driver: Pick<Driver<unknown>, 'add' | 'bind' | 'intercept' | 'remove' | 'wake'>;
   readonly clock: Pick<Clock, 'defer'>;
-  /** Takes everything that runs over the socket off it. */
+  /** Moves or ends everything that runs over the socket. */
   readonly leave: (socket: DatagramSocket, reason: SvcError) => void;
 }
 
@@ -42,7 +42,10 @@ export class Sockets {
     return this.#adopted.has(socket) || (this.bound as DatagramSocket[]).includes(socket);
   }
 
-  /** Closes a socket once its sessions have sent their goodbyes there. Harmless for one that the host does not have. */
+  /**
+   * Closes a socket once its sessions have sent their closing packets there. Harmless for one that the host does not
+   * have.
+   */
   async unbind(socket: DatagramSocket, reason: SvcError): Promise<void> {
     const { driver, leave } = this.#options;
     if (!this.#forget(socket)) return;
@@ -73,7 +76,9 @@ export class Sockets {
     for (const socket of [...this.bound, ...this.#adopted]) this.#options.driver.remove(socket);
   }
 
-  /** @throws LocalError INVALID_ARGUMENT for a socket that is not there, or what `BoundSocket.path` refuses */
+  /**
+   * @throws LocalError INVALID_ARGUMENT for a socket that does not exist, or arguments that `BoundSocket.path` refuses
+   */
   path(address: string, port: number, index = 0): Path {
     const socket = this.bound[index];
     if (socket === undefined) throw new LocalError('INVALID_ARGUMENT', `this host has no socket ${index}`);

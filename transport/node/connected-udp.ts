@@ -2,7 +2,7 @@
  * A UDP socket with one peer in Node: the kernel passes on only datagrams from that peer, and reports when it is
  * unreachable.
  *
- * libuv queues what the kernel does not take at once; above `MOST_QUEUED` bytes, datagrams are dropped.
+ * libuv queues datagrams that the kernel does not take at once; above `MOST_QUEUED` bytes, datagrams are dropped.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { LocalError } from '../../protocol/errors/index.ts';

@@ -93,7 +93,7 @@ function digest(hash: { update(part: Uint8Array): unknown; digest(): Buffer }, p
   return plain(hash.digest());
 }
 
-/** Returns the same bytes as a plain `Uint8Array`: a `Buffer` has another `slice`. */
+/** Returns the same bytes as a plain `Uint8Array`: a `Buffer` has a different `slice`. */
 function plain(buffer: Buffer): Uint8Array {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
 }

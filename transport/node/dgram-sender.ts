@@ -5,7 +5,7 @@
  * each packet to libuv in a separate tick; libuv sends it at once or, when the kernel is full, queues it. So:
  *
  *   1. `send` queues the packet and requests a tick.
- *   2. That tick runs behind the first packet's, and once more behind those of packets sent meanwhile.
+ *   2. That tick runs after the first packet's, and once more after those of packets sent meanwhile.
  *   3. Then all packets that libuv's queue does not hold have left: they are released, oldest first, since the queue
  *      keeps the order.
  *   4. While it holds some, it is checked again every `RETRY` ms. A closed socket sends nothing more and gives all

@@ -103,7 +103,7 @@ export async function prepareDirectory(path: string): Promise<void> {
   }
 }
 
-/** Entries that are no data of another program: `lost+found` of a file system, and hidden files. */
+/** Entries that are not data of another program: `lost+found` of a file system, and hidden files. */
 const IGNORED = /^(\..*|lost\+found)$/;
 
 /** File names by which a program recognizes its own directory. */
@@ -180,8 +180,8 @@ export async function syncDirectory(path: string): Promise<void> {
 }
 
 /**
- * Whether a file operation failed because the disk accepts no writes: it is full or read-only, or this user lacks
- * permission.
+ * Returns whether a file operation failed because the disk accepts no writes: it is full or read-only, or this user
+ * lacks permission.
  */
 export function takesNoWrites(error: unknown): boolean {
   const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;

@@ -52,7 +52,7 @@ export function hostInterfaces(facts: HostFacts): HostInterface[] {
   }
   const metrics = new Map([...facts.routes].reverse().map((route) => [route.interface, facts.routes.indexOf(route)]));
   const rank = ({ name }: HostInterface): number => metrics.get(name) ?? facts.routes.length;
-  // Reading an interface's traits costs several files: only for interfaces with an address.
+  // An interface's traits are in several files: they are read only for interfaces with an address.
   return [...found]
     .map(([name, list]) => ({ name, list, addresses: usableAddresses(list) }))
     .filter(({ addresses }) => addresses.length > 0)
@@ -86,8 +86,8 @@ export function readInterfaces(outward: readonly string[]): HostInterface[] {
 }
 
 /**
- * Caches interfaces for a second: reading them takes a millisecond or more, and a round of a rendezvous asks some 15
- * times.
+ * Caches interfaces for a second: reading them takes a millisecond or more, and a round of a rendezvous needs them some
+ * 15 times.
  * @param now monotonic ms
  */
 export function recentInterfaces(read: () => readonly HostInterface[]): (now: number) => readonly HostInterface[] {

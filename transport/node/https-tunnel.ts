@@ -57,7 +57,7 @@ function firstSet(names: readonly string[]): string | undefined {
 /** @param proxy '' for none */
 function checkedProxy(proxy: string, variable: string): HttpProxy | null {
   if (proxy === '') return null;
-  // What follows an unencoded one is parsed as a path, and what precedes it as host and port: an error would reveal
+  // The text after an unencoded one is parsed as a path, and the text before it as host and port: an error would reveal
   // them.
   if (/^\w+:\/\/[^@]*[/?#\\].*@/.test(proxy))
     throw new LocalError(

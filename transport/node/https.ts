@@ -1,5 +1,5 @@
 /**
- * One GET by https (RFC 9110, RFC 2818): how a device or client without a pin fetches its base station's document.
+ * One GET over https (RFC 9110, RFC 2818): how a device or client without a pin fetches its base station's document.
  * Loaded on first use, so that a device or client with a pin carries no TLS.
  *
  * 1. If a proxy applies, tunnel through it (`https-tunnel.ts`).

@@ -7,7 +7,7 @@
 export interface JsonFault {
   readonly line: number;
   readonly column: number;
-  /** What is expected there, for a person. */
+  /** The expected text there, described for a person. */
   readonly problem: string;
 }
 

@@ -1,7 +1,7 @@
 /**
  * One X25519 key made ahead. A key costs as much as two packets, and a handshake needs a new one exactly when a caller
- * waits for it: so the next one is made in the turn of the event loop after one was taken, while the other end computes
- * its part.
+ * waits for it: so the next one is made in the turn of the event loop after one was taken, while the peer computes its
+ * part.
  */
 import type { CryptoProvider, PrivateKey } from '../../protocol/crypto-provider.ts';
 

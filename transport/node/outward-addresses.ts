@@ -2,7 +2,7 @@
  * The addresses from which the system would send to the internet, one of each family: connecting a UDP socket selects
  * one without sending anything.
  *
- * The system answers in a later turn, so `now` returns the last result and asks again when that is old.
+ * The system answers in a later turn, so `now` returns the last result, and queries again when that is old.
  */
 import { createSocket, type SocketType } from 'node:dgram';
 import { numericLookup } from './family-socket.ts';

@@ -9,7 +9,7 @@ import type { Socket } from 'node:dgram';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Log } from '../environment.ts';
 
-/** What arrives in one busy turn of the event loop (some 10 ms) at several hundred megabytes a second. */
+/** Bytes that arrive in one busy turn of the event loop (some 10 ms) at several hundred megabytes a second. */
 export const RECEIVE_BUFFER = 8 * 1024 * 1024;
 /** Lower bound: every system grants this much by default. */
 const LEAST_BUFFER = 64 * 1024;

@@ -3,7 +3,7 @@
  * starts.
  *
  * UPnP finds routers by multicast and trusts every answer. So a router counts here only when a default route of this
- * host leads to its address; but the package fetches a description from any URL that a neighbour gives, before that can
+ * host leads to its address; but the package fetches a description from any URL that a neighbour names, before that can
  * be checked. Therefore this is used only if an operator enabled it.
  *
  * The package knows routers of version 2 only. It renews its mappings. Version 4.0 names no protocol when it deletes,
@@ -25,7 +25,7 @@ const REQUEST = 5_000;
 const CLOSE = 1_000;
 /** ms between two checks of a router's external address. */
 const LOOK_AGAIN = 900_000;
-/** Routers that are asked, and hosts that may claim to be one before the search ends. */
+/** Routers that are asked for a mapping, and hosts that may claim to be one before the search ends. */
 const MOST_ROUTERS = 2;
 const MOST_FOUND = 32;
 const DESCRIPTION = 'svc-connect';
@@ -49,7 +49,7 @@ export interface NodeUpnpOptions {
   readonly load?: () => Promise<UpnpPackage>;
 }
 
-/** Maps ports by UPnP. @throws nothing: what fails is logged */
+/** Maps ports by UPnP. Never throws: failures are logged. */
 export function nodeUpnp(options: NodeUpnpOptions): UpnpMapper {
   return new NodeUpnp(options);
 }
@@ -67,7 +67,9 @@ class NodeUpnp implements UpnpMapper {
   readonly #closing = new AbortController();
   /** Aborted when the gateways change: ends work in progress. */
   #network = new AbortController();
-  /** Entered before they are asked: one whose answer is lost may have mapped, and the package would renew that. */
+  /**
+   * Entered before they are asked: one whose answer is lost may have mapped the port, and the package would renew that.
+   */
   readonly #routers = new Map<Router, Asked>();
   /** Routers to be stopped. */
   readonly #left: Router[] = [];

@@ -1,5 +1,5 @@
 /**
- * A WebSocket (RFC 6455) of this host as a pipe of binary messages, by the library `ws`, loaded when the first one
+ * A WebSocket (RFC 6455) of this host as a pipe of binary messages, with the library `ws`, loaded when the first one
  * opens.
  *
  * 1. If a proxy applies, tunnel through it (`https-tunnel.ts`).

@@ -107,7 +107,7 @@ export class AgentRunner {
 
   #answer(datagram: Uint8Array, path: Path, socket: number): boolean {
     const isOurs = this.agent.receiveAnswer(datagram, path, socket, this.#now);
-    // Any sender can forge what looks like an answer.
+    // Any sender can forge a datagram that looks like an answer.
     if (isOurs) this.#serveSoon();
     return isOurs;
   }

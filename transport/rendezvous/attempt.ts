@@ -127,7 +127,7 @@ export class Attempt {
     return this.#runner.agent.round.pairs.filter(({ isOver }) => !isOver).map(({ remote }) => remote.address);
   }
 
-  /** Returns what the attempt has found out so far. */
+  /** Returns the findings of the attempt so far. */
   facts(): AttemptFacts {
     const { round } = this.#runner.agent;
     return {
@@ -243,7 +243,7 @@ export class Attempt {
   }
 }
 
-/** Returns whether nothing differs that the device acts upon. */
+/** Returns whether the views differ in nothing that the device acts upon. */
 function isSame(a: AgentView, b: AgentView | null): boolean {
   return b !== null && a.number === b.number && a.opened === b.opened && a.spray === b.spray;
 }

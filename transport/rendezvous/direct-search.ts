@@ -8,8 +8,8 @@
  *    again.
  *
  * A connection has at most two direct paths at a time, one of them active. The session's owner reports its migrations
- * (`migrated`) and its end (`stop`). An idle search holds little: `Searches` has what several of them share, `Attempt`
- * what one attempt needs; its findings are dropped in time.
+ * (`migrated`) and its end (`stop`). An idle search holds little: `Searches` holds the state shared by several,
+ * `Attempt` that of one attempt; its findings are dropped in time.
  */
 
 import type { PathProbe } from '../../protocol/connection/index.ts';
@@ -48,7 +48,7 @@ const SHORT_LIFE = 30_000;
  */
 const CHANGE_TIME = 5_000;
 
-/** What searches of similar connections share. */
+/** State shared by searches of similar connections. */
 export interface SearchKind {
   /** False: no sprayed stage. */
   readonly hardNat: boolean;
@@ -231,7 +231,7 @@ export class DirectSearch implements Waking {
     this.#chooseIn(pair.kind === 'near' ? 0 : CHOICE_WAIT, () => this.#choose());
   }
 
-  /** Schedules what to do with the pairs that answer until then, in place of what was scheduled before. */
+  /** Schedules the handling of the pairs that answer until then, in place of an earlier schedule. */
   #chooseIn(time: number, run: () => void): void {
     const attempt = this.#attempt;
     if (attempt === null) return;
@@ -337,7 +337,7 @@ export class DirectSearch implements Waking {
   }
 
   /**
-   * The direct path is lost. Losing one that had lasted is no failure; what is known of this host's NAT may no longer
+   * The direct path is lost. Losing one that had lasted is not a failure; findings about this host's NAT may no longer
    * hold.
    */
   #lost(): void {

@@ -1,6 +1,6 @@
 /**
  * Sockets beside that of the connection, for one attempt: three that show how a NAT assigns ports, or 256 of which one
- * meets a port that the other end guessed. They are numbered from 1. All close with the attempt, except those that the
+ * meets a port that the peer guessed. They are numbered from 1. All close with the attempt, except those that the
  * host adopts.
  *
  * IPv4 only: short-lived sockets with random ports only matter behind a NAT. Where the process may not open that many,

@@ -1,11 +1,11 @@
 /**
- * What an end can report of itself in a rendezvous: the addresses at which it may be reached, and what its NAT does.
- * One for each host; connections share the findings.
+ * Gathers the facts that an end reports in a rendezvous: the addresses at which it may be reached, and the class of its
+ * NAT. One for each host; connections share the findings.
  *
- * 1. At once: addresses of interfaces, where the peer may know them; those that a router was asked to map, that a
- *    person stated, and that the station has seen.
- * 2. Then the station's STUN ports are asked (`Sampler`), and the list is complete. The result counts for 30 s on the
- *    same network. Of a NAT that assigns ports in sequence the last port is asked for each time, as often as
+ * 1. At once: addresses of interfaces, where the peer may know them; those that a router has mapped, that a person has
+ *    stated, and that the station has seen.
+ * 2. Then the station's STUN ports are queried (`Sampler`), and the list is complete. The result counts for 30 s on the
+ *    same network. For a NAT that assigns ports in sequence, the last port is queried each time, as often as
  *    `Samplings` allows; beyond that the last result counts.
  *
  * At most 8 candidates, the likely ones first: those with a default route, the others, container bridges and VPNs last.
@@ -23,7 +23,7 @@ import type { StationView } from './station-view.ts';
 import type { StunDispatcher } from './stun-dispatcher.ts';
 import { stunServers } from './stun-servers.ts';
 
-/** ms between two looks at the interfaces, while a search watches for a change. */
+/** ms between two checks of the interfaces, while a search watches for a change. */
 const NETWORK_LOOK = 3_000;
 /**
  * ms for which a STUN result counts: rounds that begin together share it. A moment later the NAT may be another one, or
@@ -32,7 +32,7 @@ const NETWORK_LOOK = 3_000;
 const SAMPLE_LIFETIME = 30_000;
 /** Stations whose results are remembered. */
 const MAX_KNOWN = 16;
-/** Of 8: at most this many that were mapped or stated, and that others saw. */
+/** Of 8 candidates: at most this many that were mapped or stated, and that others saw. */
 const MAX_MAPPED = 3;
 const MAX_REFLEXIVE = 2;
 
@@ -43,11 +43,11 @@ export interface GathererOptions {
   readonly stated?: readonly SocketAddress[];
   /** Interfaces that are not named to peers. */
   readonly excluded?: readonly string[];
-  /** Returns what routers have mapped for the socket now. */
+  /** Returns the addresses that routers have mapped for the socket now. */
   readonly mapped?: () => readonly SocketAddress[];
 }
 
-/** A list, and what it does not show. */
+/** A list, and a fact that it does not show. */
 export interface Gathered extends LocalView {
   /** The station names STUN ports, and none answered. */
   readonly isStunSilent: boolean;
@@ -145,7 +145,7 @@ export class Gatherer {
   }
 
   /**
-   * Calls `onView` with what is known at once, and again when the list is complete: within 750 ms.
+   * Calls `onView` at once with the known addresses, and again when the list is complete: within 750 ms.
    * @param withHosts the peer is trusted, and may know addresses of interfaces
    * @returns a function that stops gathering
    */

@@ -1,6 +1,6 @@
 /**
- * What all rendezvous of one host share: its STUN, its knowledge of the network, and the port that its routers map.
- * Used by a client's host and by a device's.
+ * State shared by all rendezvous of one host: its STUN, its knowledge of the network, and the port that its routers
+ * map. Used by a client's host and by a device's.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { isLoopback, parseAddress } from '../address.ts';

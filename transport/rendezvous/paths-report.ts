@@ -1,5 +1,6 @@
 /**
- * The paths of a connection, as a report for a person: which is in use, over what it leads, and why it is not direct.
+ * The paths of a connection, as a report for a person: which is in use, over which network it leads, and why it is not
+ * direct.
  */
 import type { NatReport, SocketAddress } from '../../protocol/control/index.ts';
 import type { Path } from '../../protocol/path.ts';
@@ -21,17 +22,17 @@ export interface PathReport {
   readonly port: number;
   /** Smoothed round-trip time, ms; null before the first measurement. */
   readonly rtt: number | null;
-  /** Unix ms: of the active path, since it is in use; of others, since the connection exists. */
+  /** Unix ms: when the active path came into use; for other paths, when the connection was opened. */
   readonly since: number;
 }
 
-/** Unix ms: since when the connection exists, and since when it uses its present path. */
+/** Unix ms: when the connection was opened, and when it began to use its present path. */
 export interface PathTimes {
   readonly opened: number;
   readonly migrated: number;
 }
 
-/** What this end knows about its base station. */
+/** This end's knowledge of its base station. */
 export interface StationReport extends SocketAddress {
   /**
    * `websocket` where UDP to it is silent: `address` and `port` are then those of the TCP connection, which may end at
@@ -40,9 +41,9 @@ export interface StationReport extends SocketAddress {
   readonly over: 'udp' | 'websocket';
   /** `host:port` of the HTTP proxy of the WebSocket; null for none. */
   readonly proxy: string | null;
-  /** This end's address as the base station sees it; null before it said so. */
+  /** This end's address as the base station sees it; null before its first report. */
   readonly observed: SocketAddress | null;
-  /** Its STUN ports with their answers; empty where it has none, or before they were asked. */
+  /** Its STUN ports with their answers; empty where it has none, or before they were queried. */
   readonly stun: readonly StunAnswer[];
 }
 
@@ -56,12 +57,12 @@ export interface PathsReport {
   /** The base station behind the connection's route, on a device the one it is attached to; null without one. */
   readonly station: StationReport | null;
   /**
-   * What is known of the NATs of both ends; null before the first attempt, and once a connection has been direct for a
+   * Findings about the NATs of both ends; null before the first attempt, and once a connection has been direct for a
    * minute.
    */
   readonly localNat: NatReport | null;
   readonly remoteNat: NatReport | null;
-  /** Each address of the other end that the last attempt tried; empty where `localNat` is null. */
+  /** Each address of the peer that the last attempt tried; empty where `localNat` is null. */
   readonly pairs: readonly PairReport[];
   /** Null for a direct connection. */
   readonly whyNotDirect: NotDirect | null;

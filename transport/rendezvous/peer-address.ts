@@ -1,4 +1,4 @@
-/** Which addresses a peer may have: the check of candidates, stated addresses, and STUN ports of a station. */
+/** Checks whether a peer may have an address: for candidates, stated addresses, and STUN ports of a station. */
 import { parseAddress } from '../address.ts';
 import { type AddressKind, addressKind, embeddedAddress } from '../special-addresses.ts';
 

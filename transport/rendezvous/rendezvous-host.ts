@@ -1,6 +1,6 @@
 /**
- * What the rendezvous needs of a host: the socket of its connections, to send beside the engine, to see datagrams
- * before it, and to adopt a further socket.
+ * The parts of a host that the rendezvous needs: the socket of its connections, sending beside the engine, receiving
+ * datagrams before it, and adopting a further socket.
  */
 import type { Path } from '../../protocol/path.ts';
 import type { Interceptor } from '../driver.ts';

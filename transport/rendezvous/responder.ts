@@ -37,7 +37,7 @@ const KEY_LENGTH = 16;
 /** Seconds after which a client may try again when all rounds were taken. */
 const BUSY_SECONDS = 5;
 
-/** What is known of a client. */
+/** How far a client is trusted. */
 export interface PeerTrust {
   readonly peer: PeerClass;
   /** Whether it may take part at all. */
@@ -52,7 +52,7 @@ export interface ResponderOptions<S extends ServingSession = Session> {
   /** Called at each round. */
   trustOf(session: S): PeerTrust;
   station(): StationView | null;
-  /** Returns where the station has seen the client of the session; undefined where it did not say. */
+  /** Returns the address at which the station has seen the client of the session; undefined if it reported none. */
   peerAddress(session: S): SocketAddress | undefined;
 }
 
@@ -70,7 +70,7 @@ interface Ongoing {
   isAnswered: boolean;
 }
 
-/** What remains of the rounds of a session. */
+/** State kept about the past rounds of a session. */
 interface Past {
   /** The number of its newest round. */
   newest: number;

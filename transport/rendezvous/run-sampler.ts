@@ -7,7 +7,7 @@ import type { RendezvousHost } from './rendezvous-host.ts';
 import type { StunDispatcher } from './stun-dispatcher.ts';
 
 /**
- * Runs one sampling; `ask` asks the station where it sees this end.
+ * Runs one sampling; `ask` queries the station for this end's address.
  * @param onDone called once, unless the sampling was ended before
  * @returns a function that ends it
  */

@@ -1,6 +1,6 @@
 /**
- * Limits how often this host asks STUN ports. Otherwise peers would decide it, as each round begins with it, and a base
- * station decides where the requests go.
+ * Limits how often this host queries STUN ports. Otherwise peers would decide that, as each round begins with a
+ * sampling, and a base station decides where the requests go.
  *
  * 1. Callers that want the same at the same time share the answers.
  * 2. There is one limit a minute for trusted peers and one for all others.
@@ -28,7 +28,7 @@ export class Samplings<F> {
 
   /**
    * Joins the sampling under `key`, or begins it.
-   * @param begin starts to ask, and calls back later, once
+   * @param begin starts the queries, and calls back later, once
    * @returns a function that ends the wait, but not the sampling, whose answers serve the next caller; null beyond the
    *   limit
    */

@@ -1,5 +1,5 @@
 /**
- * What all searches of one client share: its local end, its send budget, one watch of the network and one timer. A
+ * State shared by all searches of one client: its local end, its send budget, one watch of the network and one timer. A
  * client may have thousands of idle connections, so a search holds only its own state.
  */
 import { u32 } from '../../protocol/packet/index.ts';

@@ -1,8 +1,8 @@
-/** What an end knows about the base station behind its channel. */
+/** An end's view of the base station behind its channel. */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import type { Session } from '../session/index.ts';
 
-/** What the channel to a base station shows. */
+/** The facts that the channel to a base station shows. */
 export interface StationView {
   /** Numeric address of the station, and its main port. */
   readonly at: SocketAddress;
@@ -23,7 +23,7 @@ export interface StationView {
   readonly name: string | null;
 }
 
-/** Asks the station at the other end of a channel for this end's address. */
+/** Asks the station that is the peer of a channel for this end's address. */
 export type AskAddress = (channel: Session) => Promise<SocketAddress | null>;
 
 /** Returns the view of an open channel to a base station; null without one. @param name of the station's host */

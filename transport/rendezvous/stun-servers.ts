@@ -1,5 +1,5 @@
 /**
- * Where the STUN ports of a station are: at the address of the channel, at one that it names, and at one of the other
+ * Finds the STUN ports of a station: at the address of the channel, at one that it names, and at one of the other
  * family, where the station has a name and this host reaches that family. Without the last, an end whose channel uses
  * IPv6 would not learn what its IPv4 NAT does.
  *

@@ -2,9 +2,9 @@
  * The datagrams of one session, sorted by flow (PROTOCOL.md §12). A flow is bound to a byte stream and ends with it:
  * its opener closes it then.
  *
- * A datagram may overtake the opening of its stream, or arrive while the stream is being decided on. So the last
- * `MOST_EARLY` unclaimed datagrams are kept until their flow is opened, for at least 5 s (two sweeps of the session).
- * Those whose stream is refused or over are simply dropped.
+ * A datagram may overtake the opening of its stream, or arrive while the application is still deciding whether to
+ * accept it. So the last `MOST_EARLY` unclaimed datagrams are kept until their flow is opened, for at least 5 s (two
+ * sweeps of the session). Those whose stream is refused or over are simply dropped.
  */
 import { decodeFlowDatagram, encodeFlowDatagram, type FlowDatagram, flowOf } from '../../protocol/datagrams/index.ts';
 
@@ -12,8 +12,8 @@ import { decodeFlowDatagram, encodeFlowDatagram, type FlowDatagram, flowOf } fro
 const MOST_EARLY = 32;
 
 /**
- * Length that always fits into a packet, on a route too, flow number included (PROTOCOL.md §12). A datagram of at most
- * this length that was not taken met a lack of memory.
+ * Length that always fits into a packet, on a route too, flow number included (PROTOCOL.md §12). If a datagram of at
+ * most this length is not taken, memory is short.
  */
 export const SURE_LENGTH = 1_159;
 

@@ -38,7 +38,7 @@ export interface Observation {
   cancel(): void;
 }
 
-/** What the requests see of their session. */
+/** The part of a session that its requests use. */
 export interface RequestsOwner {
   readonly connection: Connection;
   /** Answers a request of the peer; null: no longer awaited. */
@@ -49,7 +49,7 @@ export interface RequestsOwner {
   malformed(error: RemoteError): void;
 }
 
-/** What the requests of all sessions of a host share. */
+/** State shared by the requests of all sessions of a host. */
 export interface SharedByRequests {
   readonly clock: Clock;
   readonly random: RandomPool;
@@ -177,7 +177,7 @@ export class SessionRequests {
     this.#arm();
   }
 
-  /** Stops the timer of an idle instance that is not used any more. */
+  /** Stops the timer of an idle instance that is no longer used. */
   stop(): void {
     this.#cancelTimer();
     this.#timerAt = Number.POSITIVE_INFINITY;

@@ -12,12 +12,12 @@ export interface SessionEvents {
   /** Packets use another path from now on: see `path`, `type` and `isLocal`. */
   path: { path: Path; reason: PathChange };
   /**
-   * A path has answered a challenge or has not, or is forgotten: reported for paths that were added here or that the
-   * peer used.
+   * A path has answered a challenge, has failed to, or was forgotten: reported for paths that this end added or that
+   * the peer used.
    */
   probed: PathProbe;
   /**
-   * Of a session that we opened: the peer has challenged the path in use. It may see us at another address than before.
+   * Of a session that we opened: the peer has challenged the path in use. It may see us at a different address.
    */
   challenged: undefined;
   /** Nothing has come back on the path in use for two probe timeouts or more, here or on a route over this session. */
@@ -26,7 +26,7 @@ export interface SessionEvents {
   network: undefined;
   /**
    * The last path was lost, for this reason: the session waits for another one, and ends with CLOSED after a minute
-   * without.
+   * without one.
    */
   resting: SvcError;
   /** The session has a path again. */

@@ -22,7 +22,7 @@ import type { SessionStream } from './stream.ts';
 import { type OpenStreamOptions, SessionStreams } from './streams.ts';
 import { whileOpen } from './while-open.ts';
 
-/** What the sessions of a host share. */
+/** State shared by the sessions of a host. */
 export interface SharedBySessions extends SharedByRequests {
   readonly idleSweeper: IdleSweeper;
   /** Nothing comes back on the path of the session. */
@@ -59,7 +59,7 @@ export class Session {
   #observedAddress: SocketAddress | null = null;
   #stunServers: readonly StunServer[] = NO_STUN;
   #isOpen = true;
-  /** Why it is not open. */
+  /** Why the session is not open. */
   #error: SvcError | null = null;
 
   /** @param localFingerprint full hex, of our identity in this session */
@@ -112,7 +112,7 @@ export class Session {
     return this.#stunServers;
   }
 
-  /** The active path is local, and the peer was shown to be there (PROTOCOL.md §6.12). Evaluated at each read. */
+  /** The active path is local, and the peer has proved to be on it (PROTOCOL.md §6.12). Evaluated at each read. */
   get isLocal(): boolean {
     const { kind, local } = this.path;
     return kind === 'udp' && local && this.connection.isPeerThere;
@@ -122,7 +122,7 @@ export class Session {
     return this.path.kind === 'route' ? 'RELAY' : 'DIRECT';
   }
 
-  /** What the responder said about itself in message 2 (a device: ProductId, DeviceId). */
+  /** The responder's description of itself in message 2 (of a device: ProductId, DeviceId). */
   get info(): Readonly<Record<string, unknown>> {
     return this.connection.info;
   }
@@ -164,7 +164,7 @@ export class Session {
   }
 
   /**
-   * Notifies a peer that observes one of our resources; also answers a request a second time and later.
+   * Notifies a peer that observes one of our resources; also sends every further answer to a request.
    * @param exchange of the request whose handler answered with `observe: true`
    * @param reply again with `observe: true`, or without to end the observation
    * @returns false when the peer no longer observes
@@ -177,8 +177,8 @@ export class Session {
    * Opens a byte stream; resolves when the peer accepted it. Waits while the peer grants no more streams. Only the end
    * that opened the session can (PROTOCOL.md §5.3).
    * @param port 0 … 2^32 - 1
-   * @throws INVALID_STATE at the other end; NOT_CONNECTED when the session is over; STOPPED: refused, no listener,
-   *   limit reached, `signal`, or the session ended; INVALID_ARGUMENT
+   * @throws INVALID_STATE at the end that accepted the session; NOT_CONNECTED when the session is over; STOPPED:
+   *   refused, no listener, limit reached, `signal`, or the session ended; INVALID_ARGUMENT
    */
   async openStream(port: number, { signal, ...options }: OpenStreamOptions = {}): Promise<SessionStream> {
     if (signal?.aborted === true) throw new LocalError('STOPPED', 'opening the stream was stopped');
@@ -197,7 +197,7 @@ export class Session {
    * Opens a byte stream and returns it without waiting for the peer: early data leaves with the opening and saves a
    * round trip. Until the peer has accepted, at most 16 KiB leave (PROTOCOL.md §5.3); further writes wait. `opened` of
    * the stream reports acceptance; after a refusal every call fails with its error, and the peer discards early data.
-   * @throws as openStream, for what is known at once
+   * @throws as openStream, for errors that are known at once
    */
   startStream(port: number, options: Omit<OpenStreamOptions, 'signal'> = {}): SessionStream {
     this.#assertOpen();
@@ -263,7 +263,8 @@ export class Session {
   }
 
   /**
-   * Resumes a resting session on this path once the peer was heard there (event `resumed`; `probed` when it was not).
+   * Resumes a resting session on this path once the peer has been heard there (event `resumed`; `probed` if it has
+   * not).
    * @returns false when the session does not rest
    */
   resume(path: Path): boolean {
@@ -412,7 +413,7 @@ export class Session {
 
   /** For the requests: the peer broke the format. Ends the session, so that callers need not wait for a timeout. */
   malformed(cause: RemoteError): void {
-    const error = new RemoteError('CLOSED', `the other end sent a malformed message: ${cause.message}`, { cause });
+    const error = new RemoteError('CLOSED', `the peer sent a malformed message: ${cause.message}`, { cause });
     this.end(error, CloseCode.BAD_MESSAGE, cause.message);
   }
 
@@ -441,7 +442,7 @@ export class Session {
     else this.#events?.emit('probed', { path: event.path, answered: event.answered, forgotten: event.forgotten });
   }
 
-  /** If the session rests because the station restarted, its channel is over, too, and has not noticed yet. */
+  /** If the session rests because the station restarted, its channel is over, too, but has not noticed yet. */
   #newsEvent(event: News): void {
     if (event.kind === 'suspected' || event.kind === 'resting') this.#shared.suspected(this);
     if (event.kind === 'resting') this.#events?.emit('resting', event.reason);

@@ -30,13 +30,13 @@ export interface StreamStats {
   bytesRead: number;
   bytesWritten: number;
   /**
-   * What the data plane has sent, received and buffers, its windows and how often it had to wait; null once the core
-   * has freed the stream.
+   * Figures of the data plane: bytes sent, received and buffered, windows, and how often it had to wait; null once the
+   * core has freed the stream.
    */
   transport: CoreStreamStats | null;
 }
 
-/** What carries streams: the connection under a session. */
+/** The carrier of streams: the connection under a session. */
 export interface StreamCarrier {
   /** Takes the bytes that have arrived, at most `max`: empty = none yet, null = the end. */
   takeStream(id: number, max: number): Uint8Array | null;
@@ -53,7 +53,7 @@ export interface StreamCarrier {
   ended(id: number, stream: SessionStream): void;
 }
 
-/** What the connection reports of a stream. */
+/** Events that the connection reports about a stream. */
 export type StreamEvent =
   | { kind: 'accepted' }
   | { kind: 'readable' }
@@ -364,7 +364,7 @@ export class SessionStream {
     else this.#read = read;
   }
 
-  /** Takes data for readSome, while no read is noted; also detects the end right behind the last bytes. */
+  /** Takes data for readSome, while no read is outstanding; also detects the end right after the last bytes. */
   #take(max: number): Uint8Array {
     const bytes = this.#carrier.takeStream(this.#id, max);
     const count = bytes?.length ?? 0;

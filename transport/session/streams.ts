@@ -15,7 +15,7 @@ import { otherwise, whileOpen } from './while-open.ts';
 
 const NOTHING = new Uint8Array(0);
 
-/** How a stream is opened. */
+/** Options of a stream to open. */
 export interface OpenStreamOptions {
   /** Ends the open with STOPPED when it fires. */
   signal?: AbortSignal;

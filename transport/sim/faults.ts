@@ -28,7 +28,7 @@ export class FaultChain {
   #inARow = 0;
 
   /**
-   * Whether the fault strikes this datagram.
+   * Returns whether the fault strikes this datagram.
    * @param draw from 0 up to 1
    * @param burst mean length of a burst in datagrams; undefined: each datagram independently
    * @param longest most strikes in a row
@@ -45,7 +45,7 @@ export class FaultChain {
   }
 }
 
-/** Whether the link is down at `now`, virtual ms. */
+/** Returns whether the link is down at `now`, virtual ms. */
 export function isDown(outages: readonly Outage[], now: number): boolean {
   return outages.some(({ from, length, every = Number.POSITIVE_INFINITY }) => {
     const since = now - from;

@@ -1,7 +1,7 @@
 /**
  * The clocks and timers of a simulated host, which may sleep.
  *
- * 1. While the host sleeps nothing of it runs. Events that become due wait, in order.
+ * 1. While the host sleeps, none of its code runs. Events that become due wait, in order.
  * 2. Its monotonic clock stands still then, as CLOCK_MONOTONIC of Linux does, so that timers keep their remaining time;
  *    or it continues, as on Windows, and overdue timers fire when the host wakes.
  * 3. Its wall clock runs during sleep, and can be set.

@@ -47,9 +47,9 @@ export interface World extends WorldClock {
   transmit(host: SimulatedHost, from: { address: string | undefined; port: number }, data: Uint8Array, path: Path, hopLimit?: number): void;
   /** Sends a multicast DNS message to all hosts in the network of `source`, or to one address there. */
   multicast(host: SimulatedHost, source: string, message: DnsMessage, to: MdnsSource | null): void;
-  /** Returns what a host's resolver answers. */
+  /** Returns the addresses that a host's resolver returns for a name. */
   resolve(host: SimulatedHost, name: string): readonly string[];
-  /** Addresses of the routers before a host. */
+  /** Addresses of the routers in front of a host. */
   gatewaysOf(host: SimulatedHost): readonly string[];
   openWebSocket(host: SimulatedHost, options: WebSocketOptions): Promise<MessagePipe>;
   listenWebSocket(host: SimulatedHost, options: WebSocketListenOptions): WebSocketListener;
@@ -59,7 +59,7 @@ export interface World extends WorldClock {
   woke(host: SimulatedHost): void;
 }
 
-/** What a host is configured with. */
+/** Configuration of a host. */
 export interface HostSettings {
   /** The MTU of its links as an operator states it; independent of what the links carry. */
   readonly linkMtu?: number;
@@ -229,8 +229,8 @@ export class SimulatedHost implements Environment {
   }
 
   /**
-   * Puts the host to sleep: no timer of it fires, no datagram leaves or arrives, and WebSockets hold what is sent to
-   * it, as long as the other end waits. For a sleeping host the time starts again.
+   * Puts the host to sleep: none of its timers fires, no datagram leaves or arrives, and WebSockets hold data sent to
+   * it for as long as the peer waits. For a sleeping host the time starts again.
    * @param ms of simulation time. Default until {@link wake}
    */
   sleep(ms = Number.POSITIVE_INFINITY): void {

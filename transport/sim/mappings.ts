@@ -19,7 +19,7 @@ import { FlowStates, type FlowTimeouts } from './flow-state.ts';
 import { type PortAllocation, PortAllocator } from './ports.ts';
 import type { Random } from './random.ts';
 
-/** What distinguishes flows of one socket, or sources: nothing, the other end's address, or its address and port. */
+/** The part of a peer that distinguishes flows of one socket, or sources: its address, or its address and port. */
 export type AddressDependence = 'address' | 'address-port';
 
 /** How a NAT maps and filters. */
@@ -254,7 +254,7 @@ function flowKey(inside: SocketAddress, remote: SocketAddress, depends: 'indepen
   return depends === 'address' ? `${key(inside)} ${remote.address}` : tuple(inside, remote);
 }
 
-/** Key of the part of the other end that the filter checks. */
+/** Key of the part of the peer's address that the filter checks. */
 function permissionKey(remote: SocketAddress, filter: 'none' | AddressDependence): string {
   if (filter === 'none') return '';
   return filter === 'address' ? remote.address : key(remote);

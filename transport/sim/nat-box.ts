@@ -1,5 +1,5 @@
 /**
- * A router with a NAT or a firewall, as it stands before the hosts of a home or of a provider: decides what happens to
+ * A router with a NAT or a firewall, as found in front of the hosts of a home or of a provider: decides what happens to
  * a datagram that arrives from either side.
  *
  * Outward, in this order: no hop left → expired; UDP is blocked → dropped; an IPv6 destination in the NAT64 prefix →
@@ -51,11 +51,13 @@ export interface NatOptions {
   /** Whether hosts behind it reach one another at their outside addresses (RFC 4787 §6). Default false. */
   hairpin?: boolean;
   /**
-   * What happens to IPv4 datagrams that no inside host asked for. `claim`: the box takes them for itself, as Linux does
+   * The fate of unsolicited IPv4 datagrams. `claim`: the box takes them for itself, as Linux does
    * without a firewall, and for `timeout` ms no flow from inside to that source can have that port. Default drop.
    */
   inbound?: 'drop' | 'claim';
-  /** The box before this one, to whose realm the outside addresses belong. Default none: they belong to the core. */
+  /**
+   * The box in front of this one, to whose realm the outside addresses belong. Default none: they belong to the core.
+   */
   behind?: NatBox;
   /**
    * IPv6 of hosts behind it: forwarded, forwarded by a firewall that admits only answers (by address and port), or not
@@ -74,7 +76,9 @@ export interface NatOptions {
   hops?: number;
 }
 
-/** Why a box did not pass a datagram on; `expired`: its hop limit ended at the box, or at the routers before it. */
+/**
+ * Why a box did not pass a datagram on; `expired`: its hop limit ended at the box, or at the routers in front of it.
+ */
 export type NatVerdict = 'unmapped' | 'filtered' | 'claimed' | 'blocked' | 'exhausted' | 'unrouted' | 'hairpin' | 'expired';
 
 /** Counters of a box. */
@@ -222,7 +226,7 @@ export class NatBox {
     return outside === undefined || isV6(source) === (remote === destination) ? null : { source: outside, destination: remote };
   }
 
-  /** For the simulation: a datagram's hops ended at the routers before the box. */
+  /** For the simulation: a datagram's hops ended at the routers in front of the box. */
   expire(): void {
     this.#counts.expired++;
   }

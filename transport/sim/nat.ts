@@ -1,6 +1,6 @@
 /**
- * Rebinding, as by a NAT before a host: from some moment on, the host's datagrams appear to come from another port, or
- * from another address and port, and datagrams to the earlier one are lost. The host notices nothing.
+ * Rebinding, as by a NAT in front of a host: from some moment on, the host's datagrams appear to come from another
+ * port, or from another address and port, and datagrams to the earlier one are lost. The host notices nothing.
  *
  * The first outgoing datagram makes a mapping, which depends on the host's socket only (RFC 4787 endpoint-independent,
  * no filter). A host that was never rebound has none and is reached directly.

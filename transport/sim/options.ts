@@ -1,4 +1,4 @@
-/** Options of a simulation and its hosts, and what a test sees of datagrams. */
+/** Options of a simulation and its hosts, and a test's view of datagrams. */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import type { LogLevel } from '../environment.ts';
@@ -32,7 +32,7 @@ export interface SimulationOptions {
 export interface HostOptions extends HostSettings {
   /** Each `address/bits`, IPv4 or IPv6, unique in its realm. Default one of each, in a network of its own. */
   readonly addresses?: readonly string[];
-  /** The NAT box before it. Default none: it stands in the core. */
+  /** The NAT box in front of it. Default none: it is in the core. */
   readonly behind?: NatBox;
   /** Routers between it and the other hosts and boxes of its realm. Default 0. */
   readonly hops?: number;
@@ -44,7 +44,7 @@ export interface MoveOptions {
   readonly addresses: readonly string[];
   /** Kinds of its interfaces, in the order of its addresses. Default `default`. */
   readonly kinds?: HostSettings['kinds'];
-  /** The NAT box before it from now on, null for the core. Default: it stays in its realm. */
+  /** The NAT box in front of it from now on, null for the core. Default: it stays in its realm. */
   readonly behind?: NatBox | null;
   /** Routers between it and the other members of its realm. Default as before. */
   readonly hops?: number;
@@ -60,7 +60,7 @@ export interface SimulatedPacket {
    */
   readonly from: string;
   readonly to: string | undefined;
-  /** After the NAT boxes before the sender, and before those of the receiver. */
+  /** After the NAT boxes of the sender, and before those of the receiver. */
   readonly source: SocketAddress;
   readonly destination: SocketAddress;
   /** As the sender set it. */

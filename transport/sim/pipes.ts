@@ -103,7 +103,7 @@ export class PipeEnd implements MessagePipe {
     else this.#options.other().fail(reset());
   }
 
-  /** For the pipe: it has ended, not by its own host. */
+  /** For the pipe: it has ended, but not by this end's host. */
   fail(error: SvcError): void {
     if (!this.#open) return;
     this.abort();
@@ -195,7 +195,7 @@ export class SimulatedPipe {
 
   /**
    * Cuts both ends off from each other silently (RFC 9293 §3.5.1). Messages leave, up to the kernels' capacity, and
-   * arrive nowhere; an end learns it a quarter of an hour after it sent something.
+   * arrive nowhere; an end notices this a quarter of an hour after it sent something.
    */
   halfOpen(): void {
     this.#halfOpen = true;

@@ -25,7 +25,7 @@ export class PortAllocator {
   readonly #random: Random;
   #last: number;
 
-  /** @param stride of a sequence: any integer that is no multiple of 65,536; negative counts down */
+  /** @param stride of a sequence: any integer that is not a multiple of 65,536; negative counts down */
   constructor(allocation: PortAllocation, stride: number, random: Random) {
     this.#allocation = allocation;
     this.#stride = ((stride % PORTS) + PORTS) % PORTS;

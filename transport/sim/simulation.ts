@@ -11,8 +11,8 @@
  *    later instant; that, too, is reproducible.
  * 3. Only promises are awaited. Code that awaits real IO, such as a database, needs `hop`.
  *
- * It needs no timers and no Node, so it also runs in a bare JavaScript context. Of TCP it has WebSockets (tcp.ts). It
- * does not model ICMP: a datagram to an unused address is lost.
+ * It needs no timers and no Node, so it also runs in a bare JavaScript context. Of TCP it models only WebSockets
+ * (tcp.ts). It does not model ICMP: a datagram to an unused address is lost.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
@@ -161,9 +161,9 @@ export class Simulation implements World {
   }
 
   /**
-   * Makes a NAT right before a host, between it and any {@link NatBox}, give its sockets new outside ports, with
-   * `'address'` also a new address: other hosts see its datagrams come from elsewhere, and datagrams to the earlier
-   * address and port are lost. A box forwards no IPv6 from such a new address: it is in none of its prefixes.
+   * Makes a NAT directly in front of a host, between it and any {@link NatBox}, give its sockets new outside ports,
+   * with `'address'` also a new address: other hosts see its datagrams come from elsewhere, and datagrams to the
+   * earlier address and port are lost. A box forwards no IPv6 from such a new address: it is in none of its prefixes.
    * @param delay virtual ms from now
    */
   rebind(host: SimulatedHost, what: 'port' | 'address' = 'port', delay = 0): void {
@@ -181,8 +181,8 @@ export class Simulation implements World {
   }
 
   /**
-   * Makes a firewall before a host drop all UDP, multicast DNS included, or all TCP, in both directions and silently.
-   * It stays when the host restarts.
+   * Makes a firewall in front of a host drop all UDP, multicast DNS included, or all TCP, in both directions and
+   * silently. It stays when the host restarts.
    * @returns a function that removes it
    */
   block(host: string | SimulatedHost, protocol: 'udp' | 'tcp'): () => void {
@@ -307,7 +307,7 @@ export class Simulation implements World {
     return this.#topology.resolved(asking, name, addresses);
   }
 
-  /** For hosts: addresses of the routers before a host. */
+  /** For hosts: addresses of the routers in front of a host. */
   gatewaysOf(host: SimulatedHost): readonly string[] {
     return this.#topology.gatewaysOf(host);
   }
@@ -337,14 +337,14 @@ export class Simulation implements World {
     this.onPipe?.(pipe);
   }
 
-  /** For TCP: whether a firewall before a host blocks it. */
+  /** For TCP: whether a firewall in front of a host blocks it. */
   isBlocked(host: SimulatedHost, protocol: 'udp' | 'tcp'): boolean {
     return this.#blocks.size > 0 && [...this.#blocks].some((block) => block.name === host.name && block.protocol === protocol);
   }
 
   /**
    * Pending promises get `TURNS` turns, the same again whenever one of them scheduled an event, and one turn more. The
-   * loops stand here because an awaited function would make a promise for each event.
+   * loops are inlined here because an awaited function would make a promise for each event.
    */
   async #runEvents(end: number, done: () => boolean): Promise<'done' | 'idle' | 'late'> {
     const queue = this.#queue;
@@ -390,7 +390,7 @@ export class Simulation implements World {
     return { time, from, to: this.#topology.addressee(crossing), source, destination, hopLimit, data };
   }
 
-  /** @param crossing null for what a host sends to itself */
+  /** @param crossing null for a datagram that a host sends to itself */
   #intercept(packet: SimulatedPacket, crossing: Crossing | null): void {
     const verdict = this.onPacket?.(packet);
     if (verdict === undefined) this.#carry(packet, crossing);

@@ -27,7 +27,9 @@ const LINE_SEGMENTS = 10;
 /** Bytes that the kernels of both ends hold for a silent receiver. */
 export const WINDOW = 256 * 1024;
 
-/** Whether packets get through at present: not at all, or to a kernel that knows no such connection and says so. */
+/**
+ * Where packets get to at present: to the peer, nowhere, or to a kernel that knows no such connection and resets it.
+ */
 export type Reach = 'open' | 'closed' | 'unknown';
 
 /** Interface of a flow's surroundings. */
@@ -42,7 +44,7 @@ export interface FlowOptions {
   readonly sendBuffer: number;
   /** Whether the sender's kernel runs; otherwise nothing is sent, until {@link Flow.hurry}. */
   readonly runs: () => boolean;
-  /** The other end knows no such connection, or does not answer. The flow has ended. */
+  /** The peer knows no such connection, or does not answer. The flow has ended. */
   readonly failed: (why: 'reset' | 'timeout') => void;
 }
 
@@ -115,7 +117,7 @@ export class Flow {
     this.#pump();
   }
 
-  /** Retransmits at once what has not arrived. */
+  /** Retransmits at once all segments that have not arrived. */
   hurry(): void {
     for (const segment of [...this.#underWay]) {
       if (segment.retry === null) continue;

@@ -1,8 +1,8 @@
 /**
  * TCP of a simulation, as far as WebSockets need it: listeners, opening, and obstacles on the way.
  *
- * 1. The opener's packets climb through the NAT boxes before it, which let all TCP out, as most networks do that block
- *    UDP. The outermost box gives the connection its address. No box lets a connection in, and none forgets one.
+ * 1. The opener's packets climb through the NAT boxes in front of it, which let all TCP out, as most networks do that
+ *    block UDP. The outermost box gives the connection its address. No box lets a connection in, and none forgets one.
  * 2. SYN and SYN-ACK, with `wss:` a TLS handshake of one round trip, then the upgrade: each a packet in each direction,
  *    with the delay, rate and loss of the links.
  * 3. Then it is an ordered pipe (pipes.ts).
@@ -93,7 +93,7 @@ export class Tcp {
       }
   }
 
-  /** A host has woken: it receives what arrived meanwhile, and sends what it had to send. */
+  /** A host has woken: it receives the data that arrived meanwhile, and sends its pending data. */
   woke(host: SimulatedHost): void {
     for (const pipe of this.pipes(host.name)) for (const side of SIDES) pipe.flows[side].hurry();
   }

@@ -5,7 +5,7 @@
  *    destination: immediately, when it is sent. Each box maps its source and opens its filter. A box that is itself the
  *    destination turns the datagram around.
  * 2. It crosses the link between the two hosts.
- * 3. It descends through the boxes before the receiver when it arrives: mappings that were made meanwhile count.
+ * 3. It descends through the boxes in front of the receiver when it arrives: mappings that were made meanwhile count.
  *
  * Its hop limit is that of IP: every router decrements it, and discards the datagram at 0. Each box is a router; `hops`
  * of them lie between a box (or a host with that option) and the other members of its realm. A datagram turned around
@@ -145,8 +145,8 @@ export class Topology {
   }
 
   /**
-   * Returns the way of a TCP connection through the boxes before its opener; null if it ends nowhere. The acceptor may
-   * have been stopped.
+   * Returns the way of a TCP connection through the boxes in front of its opener; null if it ends nowhere. The acceptor
+   * may have been stopped.
    */
   connect(host: SimulatedHost, address: string): Connection | null {
     const own = host.sourceFor(address);

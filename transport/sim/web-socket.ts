@@ -1,8 +1,8 @@
-/** How a simulated host accepts WebSockets: without HTTP, only the decisions of an upgrade (RFC 6455 §4). */
+/** Acceptance of WebSockets by a simulated host: without HTTP, only the decisions of an upgrade (RFC 6455 §4). */
 import type { SvcError } from '../../protocol/errors/index.ts';
 import type { MessagePipe } from '../environment.ts';
 
-/** Which WebSockets to accept. */
+/** Options of a listener for WebSockets. */
 export interface WebSocketListenOptions {
   /** TCP port, 1 to 65535. TCP and UDP ports are independent. */
   readonly port: number;

@@ -164,8 +164,8 @@ export function bbrWorthKeeping(c: Connection): bool {
 
 /**
  * Pacing rate in bytes per millisecond. Our departure: never slower than the minimum window of RFC 9002 per round trip.
- * What timeouts deliver while a peer has no room is a bandwidth of a few bytes a second; at that pace not even probes
- * would find out when it ends.
+ * While a peer has no room, timeouts alone deliver a few bytes a second; at that pace not even probes would find out
+ * when that ends.
  */
 export function bbrPacingRate(c: Connection): f32 {
   return max(<f32>bbrOf(c).pacingRate, <f32>minimumWindow(c) / max(c.smoothedRtt, 0.01));

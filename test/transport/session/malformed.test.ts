@@ -57,7 +57,7 @@ describe('an answer that is not CoAP', () => {
     const error = await both.simulation.settle(errorOf(both.session.request({ method: 'GET', path: '/hello' })));
     expect(error).toMatchObject({ code: 'BAD_RESPONSE', message: `CoAP: a message is malformed in ${where}` });
     expect(both.clientEnvironment.clock.now() - before).toBeLessThan(1000);
-    const message = `the other end sent a malformed message: CoAP: a message is malformed in ${where}`;
+    const message = `the peer sent a malformed message: CoAP: a message is malformed in ${where}`;
     expect(await ends(both)).toEqual([expect.objectContaining({ code: 'CLOSED', message }), expect.objectContaining(TOLD)]);
     expect(both.errors).toEqual([]);
   });

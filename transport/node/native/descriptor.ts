@@ -1,6 +1,6 @@
 /**
- * Finds the file descriptor of a bound `dgram` socket. Node does not reveal it, so the process's descriptors are asked
- * for their address: no other in this process can have ours, as it is bound exclusively.
+ * Finds the file descriptor of a bound `dgram` socket. Node does not reveal it, so the addresses of all descriptors of
+ * the process are compared: no other in this process can have ours, as it is bound exclusively.
  */
 import type { Socket } from 'node:dgram';
 import { readdirSync, readlinkSync } from 'node:fs';

@@ -26,7 +26,7 @@ const NAME = 0;
 const NAME_LENGTH = 1;
 const IOV = 2;
 const IOV_COUNT = 3;
-/** Bytes received: behind name, vectors, control data and flags, which take the size of seven pointers. */
+/** Bytes received: after name, vectors, control data and flags, which take the size of seven pointers. */
 const LENGTH = 7;
 const FIELDS = 8;
 /** Fields of a `struct iovec`: address and length. */

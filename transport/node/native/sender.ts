@@ -5,7 +5,7 @@
  * (udp(7), Linux 4.18) the kernel takes one buffer and cuts it into datagrams as late as it can. So:
  *
  *   1. `send` queues the packet and requests a tick, in which all of them leave; earlier when they are many bytes.
- *   2. Packets for one destination with the length of the first, and one shorter one behind them, form a run: they are
+ *   2. Packets for one destination with the length of the first, and a shorter one after them, form a run: they are
  *      concatenated and given to the kernel in one piece.
  *   3. When its buffer is full (EAGAIN) the oldest packet goes to libuv, which knows when the kernel takes more, and
  *      the others wait.

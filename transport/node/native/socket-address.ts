@@ -40,11 +40,11 @@ export function encodeSocketAddress(address: string, port: number, calls: ZoneCa
 }
 
 /**
- * Reads addresses that the kernel wrote. It makes text only for an address other than the previous one: most datagrams
- * have the sender of the previous datagram.
+ * Reads addresses that the kernel wrote. It creates a string only for an address other than the previous one: most
+ * datagrams have the sender of the previous datagram.
  */
 export class SocketAddressReader {
-  /** Numeric text as Node gives it, with the zone of a link-local address. */
+  /** Numeric text as Node writes it, with the zone of a link-local address. */
   address = '';
   port = 0;
   readonly #calls: ZoneCalls;

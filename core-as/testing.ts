@@ -189,7 +189,7 @@ export function closesAfter(c: Connection, failures: u64): u64 {
   return closeCode(c);
 }
 
-/** Whether a forged packet with the phase bit of the next key is dropped. */
+/** Returns whether a forged packet with the phase bit of the next key is dropped. */
 export function dropsNextPhase(c: Connection): bool {
   store<u8>(receiveSlot, 0xc0 | PHASE_BIT);
   return !unprotect(c, receiveSlot, OVERHEAD, 0);
@@ -230,8 +230,8 @@ export function scratch(): usize {
 }
 
 /**
- * Whether switching away from a path and back keeps every byte of its recovery state and leaves the bytes behind it
- * unchanged.
+ * Returns whether switching away from a path and back keeps every byte of its recovery state and leaves the bytes after
+ * it unchanged.
  */
 export function recoveryStateMoves(): bool {
   const c = blankConnection();
@@ -251,7 +251,7 @@ export function recoveryStateMoves(): bool {
   return memory.compare(state, saved, RECOVERY_SIZE) == 0 && c.largestAcked == -1;
 }
 
-/** Whether the used part of each record fits its slab entry. */
+/** Returns whether the used part of each record fits its slab entry. */
 export function recordsFit(): bool {
   const slabs = CONNECTION_USED <= CONNECTION_SIZE && STREAM_USED <= STREAM_SIZE;
   const chunks = FLIGHT_USED <= CHUNK && PATHS_USED <= CHUNK && IDS_USED <= CHUNK;

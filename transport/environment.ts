@@ -1,5 +1,5 @@
 /**
- * What a host provides to the products: clock, crypto, network, a core and a log.
+ * The services that a host provides to the products: clock, crypto, network, a core and a log.
  *
  * `transport/node` implements it over Node, `transport/sim` over a virtual network. Everything above (driver, sessions,
  * device, client, base station) uses only these interfaces, so it runs unchanged in both. An environment is cheap and
@@ -76,7 +76,7 @@ export interface BindOptions {
   bulk?: boolean;
   /**
    * Receives one datagram. The callee may change the bytes until it returns; then the next datagram takes their place.
-   * Copy what is needed longer. Must not throw.
+   * Copy bytes that are needed longer. Must not throw.
    */
   receive: (datagram: Uint8Array, path: Path) => void;
   /**

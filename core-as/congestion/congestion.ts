@@ -180,7 +180,7 @@ export function pacingRate(c: Connection): f32 {
   return (PACING_GAIN * <f32>c.congestionWindow) / max(c.smoothedRtt, 0.01);
 }
 
-/** Whether the controller observed that our packets waited at the bottleneck for a whole round. */
+/** Returns whether the controller observed that our packets waited at the bottleneck for a whole round. */
 export function queueStands(c: Connection): bool {
   return controller(c) == CONGESTION_BBR && bbrQueueStands(c);
 }

@@ -1,5 +1,5 @@
 /**
- * CUBIC (RFC 9438); slow start ends as HyStart++ says (hystart.ts).
+ * CUBIC (RFC 9438); slow start ends as HyStart++ specifies (hystart.ts).
  *
  * Volumes are bytes here, segments in the RFC; times are ms here, seconds there. The flight size of §4.6 is the window,
  * which grows only while it is used.
@@ -33,7 +33,7 @@ export class Cubic extends Model {
   lastAck: f64;
   /** Fractions of the window, bytes. */
   window: f64;
-  // What the undoing of a spurious reduction (§4.9.2) restores.
+  // Restored when a spurious reduction is undone (§4.9.2).
   undoWMax: f64;
   undoCwndPrior: f64;
   undoWEst: f64;
@@ -139,7 +139,7 @@ export function cubicPersistent(c: Connection): void {
   flightOf(c).recoveryStart = -1;
 }
 
-/** Whether the model knows more than at the start. */
+/** Returns whether the model knows more than at the start. */
 export function cubicWorthKeeping(c: Connection): bool {
   return c.slowStartThreshold != u32.MAX_VALUE || c.congestionWindow != initialWindow(c);
 }

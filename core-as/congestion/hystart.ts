@@ -51,7 +51,7 @@ export function hystartRtt(h: Hystart, rtt: f64, largest: i64, nextNumber: u64):
   if (largest >= <i64>h.windowEnd) nextRound(h, nextNumber);
 }
 
-/** Whether conservative slow start has lasted long enough. */
+/** Returns whether conservative slow start has lasted long enough. */
 export function endSlowStart(h: Hystart): bool {
   return h.conservativeRounds > CSS_ROUNDS;
 }

@@ -42,7 +42,7 @@ export function usedModel(c: Connection, now: f64): void {
   changetype<Model>(c.model).used = now;
 }
 
-/** When the model becomes too old to be useful; Infinity while packets are in flight. */
+/** Returns when the model becomes too old to be useful; Infinity while packets are in flight. */
 export function modelTime(c: Connection): f64 {
   return c.model && !c.flight ? changetype<Model>(c.model).used + KEEP_MODEL : Infinity;
 }

@@ -26,7 +26,7 @@ export function newRenoLost(c: Connection, sentTime: f64, now: f64): void {
   c.bytesAcked = 0;
 }
 
-/** The loss was spurious; what was sent meanwhile still counts. */
+/** The loss was spurious; packets sent meanwhile still count. */
 export function newRenoUndo(c: Connection): void {
   const flight = flightOf(c);
   c.congestionWindow = max(c.congestionWindow, flight.undoWindow);

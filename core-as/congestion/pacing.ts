@@ -1,15 +1,15 @@
 /**
  * Pacing (RFC 9002 §7.7): a token bucket, filled at the congestion controller's pacing rate.
  *
- * The bucket holds at least 10 packets and at least 2 ms of rate: callers wake us by timers of 1 ms, and a smaller
- * bucket would turn that granularity into a limit. From 60 Mbit/s on that is more than the initial window, to which RFC
- * 9002 §7.7 asks to limit bursts.
+ * The bucket holds at least 10 packets and at least 2 ms of rate: callers wake us with timers of 1 ms, and a smaller
+ * bucket would turn that granularity into a limit. From 60 Mbit/s on that is more than the initial window, the limit
+ * for bursts in RFC 9002 §7.7.
  *
  * A sender whose packets waited for the bucket and which was then woken late is credited that time: up to a tenth of
  * the minimum round trip, at most 16 ms, the granularity of the coarsest timers in use. The queue at the bottleneck has
  * shrunk by as much meanwhile. Nothing is credited while packets wait there all the time: the line was not idle, and
- * what is not made up for drains the queue. Nor is more: such machines serve packets and acknowledgements in batches,
- * and larger bursts of them would show more bandwidth than there is.
+ * time that is not made up for drains the queue. Nor is more credited: such machines serve packets and acknowledgements
+ * in batches, and larger bursts of them would show more bandwidth than there is.
  */
 import { Connection } from '../records/connection';
 import { flightOf } from '../records/flight';
@@ -35,7 +35,7 @@ export function refill(c: Connection, now: f64): void {
   flight.pacedAt = now;
 }
 
-/** Whether a full packet may go now; if not, `pacingTime` says when. */
+/** Returns whether a full packet may go now; if not, `pacingTime` says when. */
 export function mayPace(c: Connection, now: f64): bool {
   if (!c.flight) return true;
   const flight = flightOf(c);
@@ -53,7 +53,7 @@ export function onPaced(c: Connection, size: u32): void {
   if (c.flight) flightOf(c).pacingTokens -= <f32>size;
 }
 
-/** When the next packet may go, Infinity when pacing delays nothing. */
+/** Returns when the next packet may go, Infinity when pacing delays nothing. */
 export function pacingTime(c: Connection): f64 {
   return c.flight ? flightOf(c).pacingTime : Infinity;
 }

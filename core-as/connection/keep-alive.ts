@@ -8,7 +8,7 @@ import { Connection, flagged, MAY_REST, PROBE, SEND_PING, SUSPECTED } from '../r
 import { timeOut } from './close';
 import { beginRest } from './resting';
 
-/** When the next PING goes out, or the connection ends. */
+/** Returns when the next PING goes out, or the connection ends. */
 export function keepAliveTime(c: Connection): f64 {
   if (c.keepAliveInterval == 0) return Infinity;
   return c.keepAliveSince + <f64>c.keepAliveInterval + <f64>c.keepAliveCount * <f64>c.keepAliveRetry;

@@ -25,7 +25,7 @@ const LEAST_BYTES: u32 = 16_384;
  */
 const TIMEOUTS: f64 = 3;
 
-/** When the PING is due, Infinity when nothing is expected or a probe timeout is armed anyway. */
+/** Returns when the PING is due, Infinity when nothing is expected or a probe timeout is armed anyway. */
 export function stallTime(c: Connection): f64 {
   if (streamBytes(c) < LEAST_BYTES && datagramBytes(c) < LEAST_BYTES) return Infinity;
   if (c.flight && flightOf(c).outstanding > 0) return Infinity;
@@ -51,7 +51,7 @@ function kibibytes(c: Connection): u16 {
   return <u16>(c.dataReceived >> 10);
 }
 
-/** Whether a stream or message has begun to arrive but has not ended. */
+/** Returns whether a stream or message has begun to arrive but has not ended. */
 function isInTheMiddle(c: Connection): bool {
   for (let item = c.allHead; item; item = next(item, ALL_LINK)) {
     const s = changetype<Stream>(item);

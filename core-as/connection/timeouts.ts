@@ -1,4 +1,4 @@
-/** What happens when timers fire (timers.ts lists them). */
+/** The actions of timers that fire (timers.ts lists them). */
 import { forget } from '../congestion/congestion';
 import { next } from '../memory/list';
 import { discardPreviousKey } from '../packet/key-update';

@@ -216,7 +216,7 @@ function hasData(c: Connection): bool {
   return c.pending != 0 || c.controlHead != 0 || hasStreamData(c) || waiting(c, true) > 0;
 }
 
-/** Whether an ack-eliciting packet may go now. */
+/** Returns whether an ack-eliciting packet may go now. */
 function mayElicit(c: Connection, now: f64): bool {
   const fresh = c.flight == 0;
   if (flightIsFull(c) || !ensureFlight(c)) return false;

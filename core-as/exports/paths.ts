@@ -134,7 +134,7 @@ export function connectionPathStats(handle: u32, path: u32): bool {
   return true;
 }
 
-/** Whether the peer receives on that path and sends from there (paths/arrival.ts). */
+/** Returns whether the peer receives on that path and sends from there (paths/arrival.ts). */
 export function connectionIsThere(handle: u32, path: u32): bool {
   return isThere(the(handle), path);
 }

@@ -1,7 +1,7 @@
 /**
- * Exports of streams and messages. Stream ids cross the border as f64: they reach 2^62 on the wire, and a BigInt per
- * call would cost more than the call. A stream that has ended is not an error: the call does nothing and its result
- * says so.
+ * Exports of streams and messages. Stream ids cross the module boundary as f64: they reach 2^62 on the wire, and a
+ * BigInt per call would cost more than the call. A stream that has ended is not an error: the call does nothing and its
+ * result says so.
  */
 import { MESSAGE_LIMIT, transfer } from '../memory/layout';
 import { Connection, OPEN } from '../records/connection';

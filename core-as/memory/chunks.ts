@@ -7,9 +7,9 @@
  * - bytes of streams, sent and received apart: two ends that send to each other cannot fill the room both need to
  *   receive; data behind a gap leaves a quarter of the receiving budget to the data that closes gaps;
  * - messages, sent and received apart, never touched by byte streams;
- * - half of each of these (of received bytes, the last quarter) is for connections that hold little, so that what one
- *   peer never finishes, reads or acknowledges cannot keep out everyone else; for bytes to send, "little" is a quarter
- *   of what is left;
+ * - half of each of these (of received bytes, the last quarter) is for connections that hold little, so that data that
+ *   one peer never finishes, reads or acknowledges cannot keep out the other peers; for bytes to send, "little" is a
+ *   quarter of what is left;
  * - bookkeeping (directories, ranges, sent packets): whatever is left.
  */
 import { abortUnless } from './invariant';
@@ -97,30 +97,32 @@ export function releaseChunk(chunk: usize, budget: u32): void {
   store<u32>(used + (budget << 2), load<u32>(used + (budget << 2)) - 1);
 }
 
-/** Whether received bytes behind a gap may take another chunk: three quarters of the budget, at least one chunk. */
+/**
+ * Returns whether received bytes behind a gap may take another chunk: three quarters of the budget, at least one chunk.
+ */
 export function roomBehindGap(): bool {
   const limit = load<u32>(limits + (BYTES_IN << 2));
   return load<u32>(used + (BYTES_IN << 2)) < limit - limit / 4;
 }
 
-/** Whether half of `budget` is in use. */
+/** Returns whether half of `budget` is in use. */
 export function scarce(budget: u32): bool {
   return load<u32>(used + (budget << 2)) >= load<u32>(limits + (budget << 2)) / 2;
 }
 
-/** Whether at most an eighth of `budget` is left. */
+/** Returns whether at most an eighth of `budget` is left. */
 export function nearlyUsedUp(budget: u32): bool {
   const limit = load<u32>(limits + (budget << 2));
   return load<u32>(used + (budget << 2)) >= limit - limit / 8;
 }
 
-/** What each of `owners` may hold of the half of `budget` that is reserved for connections that hold little, bytes. */
+/** Bytes that each of `owners` may hold of the half of `budget` that is reserved for connections that hold little. */
 export function fairShare(budget: u32, owners: u32): u64 {
   return ((<u64>load<u32>(limits + (budget << 2))) << (CHUNK_BITS - 1)) / owners;
 }
 
 /**
- * What one of `owners` may hold of `budget` when it is scarce, bytes: a quarter of what is left (dynamic thresholds,
+ * Bytes that one of `owners` may hold of `budget` when it is scarce: a quarter of what is left (dynamic thresholds,
  * Choudhury and Hahne 1998). So a few owners that never give anything back leave much to the others, however many there
  * are. The last eighth is divided among all.
  */

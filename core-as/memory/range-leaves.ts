@@ -1,5 +1,5 @@
 /**
- * Storage of a RangeSet (range-set.ts): one chunk, or several behind a root.
+ * Storage of a RangeSet (range-set.ts): one chunk, or several under a root.
  *
  *   leaf:  u32 ranges · u32 0 · up to 127 pairs of u32
  *   root:  u32 ranges in all · u32 leaves · up to 254 addresses of leaves, in the order of their ranges
@@ -108,7 +108,7 @@ export function dropLeaf(top: usize, at: u32): void {
   store<u32>(top, leaves, 4);
 }
 
-/** Moves the pairs of leaf `at` from index `kept` on to a new leaf behind it; false when no chunk is left. */
+/** Moves the pairs of leaf `at` from index `kept` on to a new leaf after it; false when no chunk is left. */
 function split(set: usize, at: u32, kept: u32): bool {
   const leaf = newLeaf();
   if (!leaf) return false;

@@ -31,7 +31,7 @@ export function count(set: usize): u32 {
   return top ? rangesIn(top) : 0;
 }
 
-/** Whether a range ends above `offset`; `outStart` and `outEnd` are the first such range. */
+/** Returns whether a range ends above `offset`; `outStart` and `outEnd` are the first such range. */
 export function seek(set: usize, base: u64, offset: u64): bool {
   const top = load<usize>(set);
   if (!top) return false;
@@ -117,7 +117,7 @@ function divide(set: usize, low: u32, from: u32, to: u32, end: u32): void {
 }
 
 /**
- * Removes all ranges from the located position on that end at or below `to`; the position is then the one behind them.
+ * Removes all ranges from the located position on that end at or below `to`; the position is then the one after them.
  */
 function takeOut(top: usize, low: u32, to: u32): void {
   for (;;) {
@@ -153,8 +153,8 @@ function add(set: usize, base: u64, from: u32, to: u32, merge: bool): bool {
 }
 
 /**
- * Extends the located range, which touches `from` … `to`, by that, and merges the ranges behind it that it touches
- * then.
+ * Extends the located range, which touches `from` … `to`, by that, and merges the following ranges that it then
+ * touches.
  */
 function join(set: usize, low: u32, from: u32, to: u32): void {
   const top = load<usize>(set);
@@ -192,7 +192,7 @@ function addNew(set: usize, low: u32, from: u32, to: u32, merge: bool): bool {
   return true;
 }
 
-/** Locates the first range that ends above `value`, relative to the base, or the position behind all. */
+/** Locates the first range that ends above `value`, relative to the base, or the position after all. */
 function locate(top: usize, low: u32, value: u32): void {
   let left: u32 = 0;
   let right = leafCount(top) - 1;
@@ -213,7 +213,7 @@ function locate(top: usize, low: u32, value: u32): void {
   index = left;
 }
 
-/** Whether a set that reaches `span` bytes above its base may take another range. */
+/** Returns whether a set that reaches `span` bytes above its base may take another range. */
 function hasRoom(top: usize, span: u32): bool {
   return rangesIn(top) < max(LEAF_RANGES, span >> SPAN_BITS);
 }

@@ -72,7 +72,7 @@ export function maybeUpdateSendKey(c: Connection, now: f64): void {
   c.events |= ON_SEND_KEY;
 }
 
-/** Whether the current phase has been confirmed for long enough. */
+/** Returns whether the current phase has been confirmed for long enough. */
 export function updateAllowed(c: Connection, now: f64): bool {
   return flagged(c, PHASE_ACKED) && <f64>(ticksOf(now) - c.phaseAcked) >= 3 * probeTimeout(c);
 }
@@ -132,7 +132,7 @@ export function previousKey(c: Connection): usize {
   return c.previousKey;
 }
 
-/** When the previous key is wiped, Infinity without one. */
+/** Returns when the previous key is wiped, Infinity without one. */
 export function previousKeyTime(c: Connection): f64 {
   return c.previousKey ? load<f64>(c.previousKey, DISCARD_AT) : Infinity;
 }

@@ -1,7 +1,7 @@
 /**
  * Packet protection (PROTOCOL.md §4).
  *
- *   protect:   header, nonce from the number, encrypt in place, tag behind the text
+ *   protect:   header, nonce from the number, encrypt in place, tag after the text
  *   unprotect: 1 one of our ids  2 number rebuilt  3 not in the replay window  4 key by phase and number  5 tag
  *
  * Nothing of a packet is used before its tag matches; otherwise `open` wipes what it decrypted. The caller marks the

@@ -18,7 +18,7 @@ const BLOCKS: usize = REPLAY_SIZE / BLOCK;
 /** Numbers per block, as a shift. */
 const BLOCK_SHIFT: u64 = 9;
 
-/** Whether `number` was not received and is not too old. */
+/** Returns whether `number` was not received and is not too old. */
 export function isNew(c: Connection, number: u64): bool {
   if (<i64>number > c.largestReceived) return true;
   if (<u64>c.largestReceived - number >= WINDOW) return false;
@@ -34,7 +34,7 @@ export function mark(c: Connection, number: u64): bool {
   return true;
 }
 
-/** Whether `number`, inside the window, was received. */
+/** Returns whether `number`, inside the window, was received. */
 export function isMarked(c: Connection, number: u64): bool {
   return ((load<u64>(wordOf(c, number)) >> (number & 63)) & 1) != 0;
 }

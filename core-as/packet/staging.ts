@@ -17,7 +17,7 @@ export function stageSent(): void {
   eliciting = false;
 }
 
-/** Whether another reference fits. */
+/** Returns whether another reference fits. */
 export function canStage(): bool {
   return staging().references < MOST_REFERENCES;
 }

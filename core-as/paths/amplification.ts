@@ -13,7 +13,7 @@ export function allowance(p: Path): f64 {
   return p.state == VALIDATED || is(p, OURS) ? Infinity : max(AMPLIFICATION * p.bytesReceived - p.bytesSent, 0);
 }
 
-/** Whether a full-size packet may be sent on the active path; called while LIMITED is set. */
+/** Returns whether a full-size packet may be sent on the active path; called while LIMITED is set. */
 export function mayAmplify(c: Connection): bool {
   return allowance(pathAt(c, c.activePath)) >= <f64>c.packetSize;
 }

@@ -37,9 +37,9 @@ export function noteSpeaker(c: Connection, isNewest: bool): void {
 }
 
 /**
- * Whether the peer is on that path: it is the active one, the peer has shown that it receives there, and it sends from
- * there. A peer may keep us from following it, with packets that only probe or arrive late; then it is not where our
- * packets for it go.
+ * Returns whether the peer is on that path: it is the active one, the peer has shown that it receives there, and it
+ * sends from there. A peer may keep us from following it, with packets that only probe or arrive late; then it is not
+ * where our packets for it go.
  */
 export function isThere(c: Connection, index: u32): bool {
   return index == <u32>c.activePath && !flagged(c, LIMITED | ELSEWHERE);

@@ -77,7 +77,7 @@ export function keepWarm(c: Connection, index: u8, now: f64): void {
   if (is(p, FULL_SIZE) && p.keeps != 0) p.flags |= SMALL;
 }
 
-/** Whether a challenge may and should go to the path now. */
+/** Returns whether a challenge may and should go to the path now. */
 export function challengeDue(p: Path, now: f64): bool {
   return is(p, CHALLENGING) && now >= p.challengeAt && mayAsk(p);
 }
@@ -95,7 +95,7 @@ export function noteChallenge(c: Connection, index: u8, data: u64, fullSize: boo
   if (p.challengesSent < 200) p.challengesSent += 1;
 }
 
-/** When a path next needs a packet or a decision, Infinity = never. */
+/** Returns when a path next needs a packet or a decision, Infinity = never. */
 export function pathTime(c: Connection): f64 {
   if (!c.paths) return Infinity;
   // A challenge that finds the number space full goes out after the acknowledgement or timer that makes room.

@@ -72,7 +72,7 @@ export class Retirement {
 const SEND_KEY: usize = 64;
 const RECEIVE_KEY: usize = 96;
 const LOCAL_AT: usize = 128;
-/** Both records with the reset token behind their fields. */
+/** Both records with the reset token after their fields. */
 const ID_SIZE: usize = 48;
 const TOKEN_AT: usize = 32;
 const REMOTE_AT: usize = LOCAL_AT + <usize>ACTIVE_CONNECTION_ID_LIMIT * ID_SIZE;
@@ -97,7 +97,7 @@ export function retirementAt(c: Connection, slot: u32): Retirement {
   return changetype<Retirement>(c.ids + RETIRED_AT + RETIRED_SIZE * slot);
 }
 
-/** Where the reset token of a LocalId or RemoteId lies. */
+/** Address of the reset token of a LocalId or RemoteId. */
 export function tokenOf(record: usize): usize {
   return record + TOKEN_AT;
 }

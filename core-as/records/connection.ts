@@ -2,7 +2,7 @@
  * One connection: fields and flags, no behaviour. At most 512 bytes of fields and keys in the connection slab
  * (memory/layout.ts); the replay window (1,024) lies in its own area.
  *
- * What only a busy connection needs lies in chunks that an idle one does not own: the packets in flight
+ * State that only a busy connection needs lies in chunks that an idle one does not own: the packets in flight
  * (records/flight.ts), the model of the path (congestion/model.ts), stream buffers, datagram queues, the Complete
  * packet, the previous receive key, the closing frame. Neither the next receive key nor mask keys are kept: the former
  * is computed when a packet needs it (packet/key-update.ts), the mask of an id is a constant.
@@ -45,7 +45,7 @@ export const SEND_COMPLETE: u32 = 1 << 14;
 export const CLOSE_DUE: u32 = 1 << 15;
 /** The active path's address is not validated: the anti-amplification limit holds. */
 export const LIMITED: u32 = 1 << 16;
-/** The peer seemed to have migrated while its old path still answered: from now on the old path is asked first. */
+/** The peer seemed to have migrated while its old path still answered: from now on the old path is challenged first. */
 export const DOUBTED: u32 = 1 << 17;
 /** The peer's last non-probing packet came in on a path other than the active one, and was not followed. */
 export const ELSEWHERE: u32 = 1 << 18;
@@ -162,7 +162,7 @@ export class Connection extends RecoveryState {
   maxMessages: u16;
   /** Packets until the sender skips a number (RFC 9000 §21.4). */
   untilSkip: u16;
-  /** KiB of streams received, low half, when we last asked the peer for bytes that stay away (stall.ts). */
+  /** KiB of streams received, low half, when we last sent a PING because bytes had stopped arriving (stall.ts). */
   askedAt: u16;
   state: u8;
   pending: u8;

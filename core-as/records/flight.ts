@@ -59,7 +59,7 @@ export class Flight {
   isCopy: u8;
   /** When the next copy is due, Infinity = none is. */
   copyTime: f64;
-  /** What a window-based controller restores when all losses of an episode were spurious. */
+  /** Restored by a window-based controller when all losses of an episode were spurious. */
   undoWindow: u32;
   undoThreshold: u32;
 }
@@ -182,7 +182,7 @@ export function ensureFlight(c: Connection): bool {
   return true;
 }
 
-/** Whether the flight spans so much of the number space that sending must wait for acknowledgements. */
+/** Returns whether the flight spans so much of the number space that sending must wait for acknowledgements. */
 export function flightIsFull(c: Connection): bool {
   return c.flight != 0 && c.nextNumber + 1 - flightOf(c).base >= MOST_RECORDS;
 }

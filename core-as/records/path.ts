@@ -11,7 +11,7 @@ import { RecoveryState } from './recovery-state';
 export const MOST_PATHS: u32 = 4;
 export const NO_PATH: u8 = 255;
 /**
- * What the caller passes for an address without an index; the second constant: it differs from the active path's by the
+ * Passed by the caller for an address without an index; the second constant: it differs from the active path's by the
  * port only.
  */
 export const UNKNOWN: u32 = 4;
@@ -43,7 +43,7 @@ export const FRESH: u16 = 1 << 4;
 export const SMALL: u16 = 1 << 5;
 /** Left on purpose for another path: forgotten at `deadline`. */
 export const LEAVING: u16 = 1 << 6;
-/** Its packets travel behind a Route header. */
+/** Its packets carry a Route header. */
 export const ON_ROUTE: u16 = 1 << 7;
 /** It must not be used before the peer has supplied an id for it. */
 export const NEEDS_ID: u16 = 1 << 8;
@@ -111,7 +111,7 @@ export class Path extends RecoveryState {
   keepInterval: u32;
 }
 
-/** Size of a challenge or response in the areas behind the fields. */
+/** Size of a challenge or response in the areas after the fields. */
 const QUEUED: usize = 16;
 const RESPONSES_AT: usize = 32;
 const ENTRIES_AT: usize = RESPONSES_AT + <usize>MOST_RESPONSES * QUEUED;

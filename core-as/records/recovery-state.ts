@@ -1,5 +1,5 @@
 /**
- * What loss recovery, congestion control and path MTU discovery know about one path (RFC 9000 §9.4).
+ * The state of loss recovery, congestion control and path MTU discovery for one path (RFC 9000 §9.4).
  *
  * `Connection` begins with the state of the active path, where the hot path reads it; `Path` begins with that of every
  * other path. A change of path copies it as a whole, so a new field belongs here and nowhere else. A path that was

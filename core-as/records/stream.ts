@@ -163,12 +163,12 @@ export function isMessage(s: Stream): bool {
   return (s.flags & MESSAGE) != 0;
 }
 
-/** Whether we send on this stream at all. */
+/** Returns whether we send on this stream at all. */
 export function canSend(s: Stream): bool {
   return !isMessage(s) || has(s, OWN);
 }
 
-/** Whether the peer sends on this stream at all. */
+/** Returns whether the peer sends on this stream at all. */
 export function canReceive(s: Stream): bool {
   return !isMessage(s) || !has(s, OWN);
 }

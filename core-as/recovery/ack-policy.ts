@@ -1,5 +1,5 @@
 /**
- * When we acknowledge, and the content of our ACK frames (RFC 9000 §13.2, §19.3).
+ * Decides when we acknowledge, and writes our ACK frames (RFC 9000 §13.2, §19.3).
  *
  * - Every second ack-eliciting packet; after the first 100 every tenth; at most `maxAckDelay` late, and a quarter of
  *   the round trip once a second packet waits: otherwise a window of a few packets would stand still for that long.

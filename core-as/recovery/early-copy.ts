@@ -40,7 +40,7 @@ export function armEarlyCopy(c: Connection): void {
   flight.copyTime = flight.lastEliciting + <f64>max(PART * c.smoothedRtt, GRANULARITY);
 }
 
-/** When the next copy is due, Infinity when none is. */
+/** Returns when the next copy is due, Infinity when none is. */
 export function earlyCopyTime(c: Connection): f64 {
   return c.flight ? flightOf(c).copyTime : Infinity;
 }
@@ -69,7 +69,7 @@ export function onTailSent(flight: Flight): void {
   flight.copyTime = Infinity;
 }
 
-/** Whether the last packet waits for its acknowledgement and is small enough. */
+/** Returns whether the last packet waits for its acknowledgement and is small enough. */
 function isTailOpen(c: Connection, flight: Flight): bool {
   const end = lowest(c, flight);
   for (let number = c.nextNumber; number-- > end; ) {

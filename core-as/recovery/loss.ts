@@ -99,7 +99,7 @@ export function giveUp(c: Connection, record: SentPacket, number: u64): void {
   if (record.control & SEND_IDS) idFramesSettled(c, number, false);
 }
 
-/** When the PTO fires, Infinity when nothing is in flight. */
+/** Returns when the PTO fires, Infinity when nothing is in flight. */
 export function probeTime(c: Connection): f64 {
   if (!c.flight) return Infinity;
   const flight = flightOf(c);

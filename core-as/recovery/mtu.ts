@@ -146,7 +146,7 @@ export function onMtuProbeLost(c: Connection, number: u64, now: f64): void {
 
 /**
  * Counts the large packets that are lost now (`isLost` of recovery/reordering.ts) and falls back at the third. Call it
- * before they are settled, since their meaning depends on it; afterwards `isExcused` tells which of them are not
+ * before they are settled, since their meaning depends on it; afterwards `isExcused` returns which of them are not
  * congestion.
  */
 export function findBlackHole(c: Connection, delay: f64, now: f64): void {
@@ -163,7 +163,7 @@ export function findBlackHole(c: Connection, delay: f64, now: f64): void {
   if ((c.largeLost & COUNT) >= BLACK_HOLE_PACKETS) fall(c, now);
 }
 
-/** Whether the black hole caused the loss of packet `number`. */
+/** Returns whether the black hole caused the loss of packet `number`. */
 export function isExcused(c: Connection, record: SentPacket, number: u64): bool {
   return number < flightOf(c).excusedBelow && record.size > <u16>BASE_PLPMTU;
 }
@@ -199,7 +199,7 @@ function undoFall(c: Connection, sent: f64, now: f64): void {
   c.probeCount = undone;
 }
 
-/** Whether there was a fall that is neither confirmed nor undone. */
+/** Returns whether there was a fall that is neither confirmed nor undone. */
 function isConfirming(c: Connection): bool {
   return (c.largeLost & FORMER) != 0;
 }

@@ -100,8 +100,8 @@ export function leavePath(c: Connection, index: u8, size: u32): void {
 }
 
 /**
- * When a packet of an inactive path counts as lost: after a probe timeout of its own path. Acknowledged packets of the
- * active path say nothing about it.
+ * Returns when a packet of an inactive path counts as lost: after a probe timeout of its own path. Acknowledged packets
+ * of the active path say nothing about it.
  */
 export function elsewhereLostAt(c: Connection, index: u8, sent: f64): f64 {
   if (!c.paths || index >= MOST_PATHS) return sent;

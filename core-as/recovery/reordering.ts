@@ -1,6 +1,6 @@
 /**
- * How late a packet may be before it counts as lost (RFC 9002 §6.1), and what follows when one that was given up
- * arrives after all.
+ * Decides how late a packet may be before it counts as lost (RFC 9002 §6.1), and handles one that arrives after it was
+ * given up.
  *
  *   isLost         three packets or an eighth of a round trip behind acknowledged ones; where a path reorders further,
  *                  time alone
@@ -42,7 +42,7 @@ export function lossDelay(c: Connection): f64 {
   return max(roundTrip(c) * (1 + parts / PARTS), <f64>GRANULARITY);
 }
 
-/** Whether packet `number`, not above the largest acknowledged, counts as lost; `delay` from `lossDelay`. */
+/** Returns whether packet `number`, not above the largest acknowledged, counts as lost; `delay` from `lossDelay`. */
 export function isLost(c: Connection, record: SentPacket, number: u64, delay: f64, now: f64): bool {
   if (c.reorderWindow == 0 && c.largestAcked - <i64>number >= PACKET_THRESHOLD) return true;
   return now - record.time >= delay - 0.001;

@@ -1,4 +1,4 @@
-/** Streams with new bytes: one without credit from the peer is blocked, and says so once (RFC 9000 §4.1). */
+/** Streams with new bytes: one without credit from the peer is blocked, and announces that once (RFC 9000 §4.1). */
 import { push, remove as unlink } from '../memory/list';
 import { at, BYTES_LIST, CONTROL_LIST, Connection, MESSAGES_LIST } from '../records/connection';
 import { address, BLOCKED, CONTROL_LINK, has, isMessage, RESET, SEND_LINK, SEND_STREAM_DATA_BLOCKED, Stream } from '../records/stream';
@@ -10,8 +10,8 @@ export function queueNew(c: Connection, s: Stream): void {
 }
 
 /**
- * Whether the stream has bytes to send but no credit; a newly blocked stream queues STREAM_DATA_BLOCKED (RFC 9000
- * §4.1).
+ * Returns whether the stream has bytes to send but no credit; a newly blocked stream queues STREAM_DATA_BLOCKED (RFC
+ * 9000 §4.1).
  */
 export function isBlocked(c: Connection, s: Stream): bool {
   if (s.sendNext < s.sendLimit || s.sendNext >= s.sendEnd) return false;

@@ -1,8 +1,8 @@
 /**
  * Stream buffers in both directions: how much may wait in them, and when they are freed.
  *
- * What a byte stream accepts from its application is bounded by the congestion window, by the peer's credit, and by the
- * connection's share of the pool.
+ * The bytes that a byte stream accepts from its application are bounded by the congestion window, by the peer's credit,
+ * and by the connection's share of the pool.
  */
 import { MAP_WINDOW, releaseAll } from '../memory/chunk-map';
 import { BYTES_IN, BYTES_OUT, budgetBytes, MESSAGES_IN, MESSAGES_OUT, nearlyUsedUp, scarce, shareOfRest } from '../memory/chunks';
@@ -77,8 +77,8 @@ export function roomOf(c: Connection, s: Stream): u32 {
 }
 
 /**
- * Whether a stream of a connection that may hold `all` has its least room: if other connections need room, many such
- * streams together may exceed the limit by a quarter.
+ * Returns whether a stream of a connection that may hold `all` has its least room: if other connections need room, many
+ * such streams together may exceed the limit by a quarter.
  */
 function mayHaveLeast(c: Connection, all: u32): bool {
   if (connectionsOpen == 1 || !scarce(BYTES_OUT)) return true;

@@ -167,8 +167,8 @@ function announce(c: Connection, s: Stream): void {
 }
 
 /**
- * Whether new stream credit is due: by halves of the capacity, or one by one when the peer has fewer than a quarter
- * left.
+ * Returns whether new stream credit is due: in halves of the capacity, or one by one when the peer has fewer than a
+ * quarter left.
  */
 function streamCreditDue(finished: u32, capacity: u32, announced: u32, opened: u32): bool {
   const due = finished + capacity - announced;

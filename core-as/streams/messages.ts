@@ -60,7 +60,7 @@ export function takeMessage(c: Connection, s: Stream, target: usize): u32 {
   return length;
 }
 
-/** Whether `s` is a complete message of the peer. */
+/** Returns whether `s` is a complete message of the peer. */
 export function isWhole(s: Stream): bool {
   return isMessage(s) && !has(s, OWN | RECEIVE_DONE) && s.contiguous == s.finalSize;
 }

@@ -144,7 +144,7 @@ function keep(c: Connection, s: Stream, offset: u64, end: u64, data: usize): boo
   return true;
 }
 
-/** Whether bytes of `s` from `start` on may take another chunk. */
+/** Returns whether bytes of `s` from `start` on may take another chunk. */
 function hasRoom(c: Connection, s: Stream, start: u64): bool {
   if (isMessage(s)) return !scarce(MESSAGES_IN) || holdsLittle(c, MESSAGES_IN);
   if (roomBehindGap()) return true;
@@ -154,7 +154,8 @@ function hasRoom(c: Connection, s: Stream, start: u64): bool {
 }
 
 /**
- * Whether the peer holds less than its share of the reserved half of `budget`, each open message counted as a chunk.
+ * Returns whether the peer holds less than its share of the reserved half of `budget`, each open message counted as a
+ * chunk.
  */
 function holdsLittle(c: Connection, budget: u32): bool {
   const open = (<u64>(c.peerMessages - c.finishedPeerMessages)) << CHUNK_BITS;

@@ -1,5 +1,5 @@
 /**
- * Which stream bytes and datagrams go into the packet under construction (docs/transport.md §2):
+ * Selects the stream bytes and datagrams for the packet under construction (docs/transport.md §2):
  *
  *   1. lost bytes   2. messages, in id order   3. datagrams   4. byte streams in turn, by weight
  *
@@ -62,7 +62,7 @@ export function fillStreams(c: Connection, to: usize, limit: usize): usize {
   return fillBytes(c, end, limit);
 }
 
-/** Whether `fillStreams` would write stream bytes. */
+/** Returns whether `fillStreams` would write stream bytes. */
 export function hasStreamData(c: Connection): bool {
   if (c.lostHead) return true;
   if (c.messagesHead && mayStart(c, changetype<Stream>(c.messagesHead))) return true;

@@ -50,7 +50,7 @@ export function write(c: Connection, s: Stream, source: usize, length: u32): u32
   return taken;
 }
 
-/** Ends our direction after what was written. */
+/** Ends our direction after the bytes written so far. */
 export function finish(c: Connection, s: Stream): void {
   if (has(s, ENDED | RESET | SEND_DONE)) return;
   s.flags |= ENDED | END_PENDING;
@@ -117,7 +117,7 @@ export function onResetLost(c: Connection, s: Stream): void {
   push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
 }
 
-/** Whether only the end is left to send. */
+/** Returns whether only the end is left to send. */
 export function endAlone(s: Stream): bool {
   return has(s, END_PENDING) && s.sendNext == s.sendEnd;
 }

@@ -82,7 +82,7 @@ export function removeStream(c: Connection, s: Stream): void {
   freeHead = address(s);
 }
 
-/** Whether the slab has a record for a stream of this kind and connection. */
+/** Returns whether the slab has a record for a stream of this kind and connection. */
 function chargeable(c: Connection, flags: u32): bool {
   const last = streamCount / 8;
   if (!(flags & MESSAGE)) return within(byteStreams, streamCount / 2, last) || (byteStreams < streamCount / 2 && holdsFewStreams(c, flags));
@@ -91,7 +91,7 @@ function chargeable(c: Connection, flags: u32): bool {
   return within(all, streamCount, last) || (all < streamCount && c.peerMessages == c.finishedPeerMessages);
 }
 
-/** Whether `used` of `most` leaves more than the `last` ones. */
+/** Returns whether `used` of `most` leaves more than the `last` ones. */
 function within(used: u32, most: u32, last: u32): bool {
   return used + last < most;
 }
@@ -101,7 +101,7 @@ function holdsFewStreams(c: Connection, flags: u32): bool {
   return (flags & OWN) != 0 || c.peerStreams - c.finishedPeerStreams < FEW_STREAMS;
 }
 
-/** Whether a message to this peer is waiting or unacknowledged. */
+/** Returns whether a message to this peer is waiting or unacknowledged. */
 export function holdsOwnMessage(c: Connection): bool {
   for (let item = c.allHead; item; item = next(item, ALL_LINK)) {
     if ((changetype<Stream>(item).flags & (OWN | MESSAGE)) == (OWN | MESSAGE)) return true;

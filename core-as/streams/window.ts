@@ -19,7 +19,7 @@ import { Connection, SEND_MAX_DATA } from '../records/connection';
 import { ADAPTIVE, has, Stream } from '../records/stream';
 import { ticksOf } from '../records/ticks';
 
-/** Largest stream window: what a ChunkMap spans. */
+/** Largest stream window: the span of a ChunkMap. */
 export const MOST_WINDOW: u32 = MAP_WINDOW - 1_024;
 
 /**
@@ -91,13 +91,13 @@ export function releaseWindow(c: Connection): void {
   c.dataGrown = 0;
 }
 
-/** Whether a window of which `consumed` bytes were used in `elapsed` ms is used up in too few round trips. */
+/** Returns whether a window of which `consumed` bytes were used in `elapsed` ms is used up in too few round trips. */
 function isFast(c: Connection, consumed: u64, window: u32, elapsed: u32): bool {
   const time = max(<f64>c.smoothedRtt * ROUND_TRIPS, LEAST_TIME);
   return <f64>elapsed * <f64>window <= time * <f64>consumed;
 }
 
-/** Whether the connection's window reaches `bytes`, growing it if possible. */
+/** Returns whether the connection's window reaches `bytes`, growing it if possible. */
 function ensureConnection(c: Connection, bytes: u32): bool {
   return c.dataWindow >= bytes || (bytes <= mostGrown() && grow(c, bytes - c.dataWindow));
 }

@@ -18,7 +18,7 @@ export interface CoreLink {
 
 export type CoreAttribute = readonly [name: string, value: string | null];
 
-/** Where a server lists its resources (RFC 6690 §4). */
+/** Path at which a server lists its resources (RFC 6690 §4). */
 export const CORE_PATH = '/.well-known/core';
 
 /** Most links of a document; more are refused. */

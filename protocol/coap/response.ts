@@ -56,7 +56,7 @@ export function textReply(status: number, text: string): CoapReply {
  */
 export function replyCode(reply: CoapReply): number {
   const code = codeOfStatus(reply.status);
-  if (code === undefined) throw new LocalError('INVALID_ARGUMENT', `CoAP: ${reply.status} is no response status`);
+  if (code === undefined) throw new LocalError('INVALID_ARGUMENT', `CoAP: ${reply.status} is not a response status`);
   return code;
 }
 

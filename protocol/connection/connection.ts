@@ -5,9 +5,9 @@
  *   handshaking ──established──▶ open ──close / peer closes / lost──▶ closing ──drained──▶ closed
  *        └──────────failed──────────────────────────────────────────────────────────────────▲
  *
- * The data plane is the core's. This class translates its events, adds the preface of byte streams and keeps what is
- * known of the peer: key, `info`, and how it is verified. The endpoint creates connections and drives their packets and
- * timers. Not here: packets and ids (endpoint/), the meaning of messages (coap/), when to try which path.
+ * The data plane is the core's. This class translates its events, adds the preface of byte streams and keeps the known
+ * facts about the peer: key, `info`, and how it is verified. The endpoint creates connections and drives their packets
+ * and timers. Not here: packets and ids (endpoint/), the meaning of messages (coap/), when to try which path.
  */
 import {
   type CoreConnection,
@@ -28,7 +28,7 @@ import { type AddPathOptions, ConnectionPaths } from './paths.ts';
 import { NEVER_RESTED, Rest, type RestStats } from './rest.ts';
 import { Traffic } from './traffic.ts';
 
-const SILENT = 'the other end has not answered for too long';
+const SILENT = 'the peer has not answered for too long';
 
 /** A connection of an endpoint. Created by `Endpoint.connect`, `prepare`, or a handshake of the peer. */
 export class Connection extends Traffic {
@@ -397,7 +397,7 @@ export class Connection extends Traffic {
 
   /** Call when the paths beside a lost one have failed, too. */
   #lastPathFailed(core: CoreConnection): void {
-    const reason = new RemoteError('CLOSED', 'no path to the other end is left');
+    const reason = new RemoteError('CLOSED', 'no path to the peer is left');
     if (this.#mayRest) {
       core.rest();
       this.#beginRest(reason);

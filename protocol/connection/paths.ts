@@ -12,7 +12,7 @@ import { type Path, packetCeiling } from '../path.ts';
 import type { ConnectionEvent, PathChange } from './events.ts';
 import type { ConnectionOwner } from './owner.ts';
 
-/** How an additional path is kept. */
+/** Options of an additional path. */
 export interface AddPathOptions {
   /** ms between challenges that keep it warm; 0, the default: none. */
   readonly keepInterval?: number;
@@ -260,7 +260,7 @@ export class ConnectionPaths {
   }
 }
 
-/** Returns whether only the peer's port differs: what is known of the path then stays true (RFC 9000 §9.4). */
+/** Returns whether only the peer's port differs: measurements of the path then stay valid (RFC 9000 §9.4). */
 function differsByPort(path: Path, other: Path): boolean {
   return path.kind === 'udp' && other.kind === 'udp' && path.socket === other.socket && path.address === other.address;
 }

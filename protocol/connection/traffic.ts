@@ -54,7 +54,7 @@ export abstract class Traffic extends Peer {
     return this.touch(this.byteStreams().take(id, max));
   }
 
-  /** Ends our direction after what was written. */
+  /** Ends our direction after the bytes written so far. */
   finishStream(id: number): void {
     this.touch(this.byteStreams().finish(id));
   }

@@ -62,7 +62,7 @@ export interface Attached {
   readonly maxTokens: number | null;
   /** The base station has the list whose digest the request gave: it need not be uploaded. */
   readonly tokensKnown: boolean;
-  /** Where the base station answers STUN; absent: nowhere. */
+  /** The addresses at which the base station answers STUN; absent: none. */
   readonly stun?: readonly StunServer[];
 }
 

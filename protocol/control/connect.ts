@@ -54,7 +54,7 @@ export interface Connected {
   readonly routeResetToken: Uint8Array;
   /** The client's address as the base station sees it. */
   readonly observedAddress?: SocketAddress;
-  /** Where the base station answers STUN; absent: nowhere. */
+  /** The addresses at which the base station answers STUN; absent: none. */
   readonly stun?: readonly StunServer[];
 }
 

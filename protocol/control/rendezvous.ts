@@ -28,7 +28,7 @@ import { addressMap, readAddress, type SocketAddress } from './address.ts';
 import { defined } from './defined.ts';
 import { MAX_CANDIDATES } from './limits.ts';
 
-/** How a candidate was learnt. */
+/** The origin of a candidate. */
 export type CandidateType = 'host' | 'reflexive' | 'mapped';
 
 /** An address at which an end may be reached directly. */
@@ -37,8 +37,8 @@ export interface Candidate extends SocketAddress {
 }
 
 /**
- * How a NAT maps (RFC 4787 §4.1). `sequential` assigns each destination a port at a constant distance from the last
- * one, `random` any port.
+ * The mapping behaviour of a NAT (RFC 4787 §4.1). `sequential` assigns each destination a port at a constant distance
+ * from the last one, `random` any port.
  */
 export type NatMapping = 'unknown' | 'none' | 'independent' | 'sequential' | 'random';
 

@@ -1,5 +1,5 @@
 /**
- * Version and suite: what is offered, what is chosen, and what both ends authenticate (PROTOCOL.md §3).
+ * Negotiation of version and suite: the offer, the choice, and the text that both ends authenticate (PROTOCOL.md §3).
  *
  * There is one of each now. The responder recomputes the choice from the offer in message 3, so that an attacker on the
  * path cannot downgrade a later version.

@@ -191,7 +191,7 @@ export class Registry {
   }
 
   /**
-   * Forgets the oldest closing connection early (RFC 9000 §10.2 allows it): what its peer still sends is answered with
+   * Forgets the oldest closing connection early (RFC 9000 §10.2 allows it): later packets of its peer are answered with
    * Reset.
    * @returns false when there is none
    */

@@ -1,4 +1,4 @@
-/** Counters of an endpoint: what was dropped and why, for logs and tests. */
+/** Counters of an endpoint: packets dropped, by reason, and connections, for logs and tests. */
 
 /** Live counters; those without a comment are what their name says. */
 export interface EndpointStats {

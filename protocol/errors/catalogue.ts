@@ -125,7 +125,7 @@ export function isErrorCode(name: string): name is ErrorCode {
 }
 
 /**
- * Returns one clause that says what a code means, for logs and exit messages. An unknown name gives the clause of
+ * Returns one clause that says what a code means, for logs and exit messages. For an unknown name, the clause of
  * UNKNOWN.
  */
 export function errorMeaning(code: string): string {

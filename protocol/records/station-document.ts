@@ -38,7 +38,7 @@ export function decodeStationDocument(bytes: Uint8Array, now: number): StationDo
   if (!Number.isInteger(port) || (port as number) < 1 || (port as number) > 0xffff) throw bad('"port" is not a number from 1 to 65535');
   const time = typeof expires === 'string' ? unixTime(expires) : Number.NaN;
   if (Number.isNaN(time)) throw bad('"expires" is not a time in UTC, as in 2030-01-31T12:00:00Z');
-  if (time <= now) throw bad(`it has expired (${expires}): the base station, a proxy before it, or this clock is wrong`);
+  if (time <= now) throw bad(`it has expired (${expires}): the base station, a proxy in front of it, or this clock is wrong`);
   return { fingerprint, port: port as number, expires: Math.min(time, now + MAX_LIFETIME) };
 }
 

@@ -265,7 +265,7 @@ export class RouteTable {
 
   /**
    * Processes a Route packet from `path`: writes the other end's id into `datagram` and returns the end to send it to,
-   * or null: dropped and counted. After null, {@link answer} tells whether a Reset is due.
+   * or null: dropped and counted. After null, {@link answer} returns the Reset if one is due.
    */
   forward(datagram: Uint8Array, path: Path, now: number): RouteEnd | null {
     if (datagram.length <= ROUTE_HEADER || datagram[ROUTE_HEADER] === PacketType.ROUTE) return this.#drop('malformed');

@@ -193,7 +193,7 @@ export class Agent {
     this.#round.end();
   }
 
-  /** Whether the ports of at least one end are predicted, and none is random. */
+  /** Returns whether the ports of at least one end are predicted, and none is random. */
   isPredicting(now: number): boolean {
     const nats = this.nats(now);
     const mappings = [nats?.local.mapping, nats?.remote.mapping];

@@ -40,7 +40,7 @@ export interface AttemptFacts {
 
 const TEXTS: Readonly<Record<NotDirectCode, string>> = {
   DISABLED: 'direct paths are switched off at this end, or for this connection',
-  IN_PROGRESS: 'a direct path is being looked for',
+  IN_PROGRESS: 'a direct path is being searched for',
   PEER_TOO_OLD: 'the device does not answer the rendezvous: update it',
   NO_CANDIDATES: 'one end has no address that the other could try: check that it has a network besides the way to the base station',
   UDP_BLOCKED: 'one end is directly on the Internet, yet nothing gets through: a firewall blocks UDP to hosts other than the base station',

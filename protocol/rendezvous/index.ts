@@ -1,4 +1,4 @@
-/** How two ends find a direct path between them, without IO (PROTOCOL.md §6). */
+/** The search of two ends for a direct path between them, without IO (PROTOCOL.md §6). */
 export { Agent, type AgentEvent, type AgentOptions, type AgentView } from './agent.ts';
 export { type AttemptFacts, disabledByPeer, explain, type NotDirect, type NotDirectCode, notDirect, udpBlocked } from './explanation.ts';
 export { classifyNat, type NatSample } from './nat-class.ts';

@@ -31,7 +31,7 @@ export type SendVerdict = 'granted' | 'rate' | 'pair' | 'address' | 'host' | 'en
 
 /** The budget that the rounds of one host share (`HostBudget`). */
 export interface HostShare {
-  /** Whether a packet may leave now; `takeRate` records that it does. */
+  /** Returns whether a packet may leave now; `takeRate` records that it does. */
   hasRate(now: number): boolean;
   takeRate(now: number): void;
   /** Takes one packet to an address that is neither trusted nor answering; `isBase`: no check from there allows it. */

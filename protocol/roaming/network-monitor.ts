@@ -1,6 +1,6 @@
 /**
- * Detects from regular looks at the network that this host has changed its network or has slept. No IO: the owner looks
- * each second, and reacts.
+ * Detects, with regular samples of the network, that this host has changed its network or has slept. No IO: the owner
+ * takes a sample each second (`look`), and reacts.
  *
  * 1. A look shows the source address of packets to each destination. Where the platform does not report this, the
  *    interfaces decide: those with a default route, or the others where none has one. Virtual ones, such as container

@@ -323,7 +323,7 @@ export class Host {
     return this.#closing;
   }
 
-  /** Limits stream buffers of all sessions, in units of 256 bytes; what is buffered above it stays until it drains. */
+  /** Limits stream buffers of all sessions, in units of 256 bytes; bytes buffered above it stay until they drain. */
   limitStreamSegments(segments: number): void {
     this.#core.streamSegments = segments;
     this.#engine.core?.limitStreamSegments(segments);

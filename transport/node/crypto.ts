@@ -74,7 +74,7 @@ function fromDer(raw: Uint8Array): KeyObject {
   return key;
 }
 
-/** Whether this Node accepts a private JWK without its public key. */
+/** Returns whether this Node accepts a private JWK without its public key. */
 function takesBareJwk(): boolean {
   try {
     fromJwk(new Uint8Array(KEY_LENGTH).fill(1));

@@ -139,7 +139,7 @@ function readTraits(name: string): Traits {
   return { bridge: existsSync(`${folder}/bridge`) && !hasCard(`${folder}/brif`), tun: existsSync(`${folder}/tun_flags`), type };
 }
 
-/** Whether a port of a bridge is a hardware device. */
+/** Returns whether a port of a bridge is a hardware device. */
 function hasCard(ports: string): boolean {
   try {
     return readdirSync(ports).some((port) => existsSync(`/sys/class/net/${port}/device`));

@@ -153,7 +153,7 @@ function wantsLogin(statusCode: number, headers: IncomingHttpHeaders): string {
   return isLogin ? ': this network may want a login first, in a browser' : '';
 }
 
-/** Whether the body is a page for a browser. */
+/** Returns whether the body is a page for a browser. */
 export function isPage({ 'content-type': type = '' }: IncomingHttpHeaders): boolean {
   return /html/i.test(type);
 }

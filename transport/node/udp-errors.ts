@@ -4,13 +4,13 @@ import type { BindOptions } from '../environment.ts';
 
 const UNREACHABLE: ReadonlySet<string> = new Set(['ENETUNREACH', 'EHOSTUNREACH', 'EADDRNOTAVAIL', 'ENETDOWN', 'EHOSTDOWN']);
 
-/** Whether the host lacks the address family, or has it disabled. */
+/** Returns whether the host lacks the address family, or has it disabled. */
 export function isMissingFamily(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code;
   return code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL' || code === 'EPROTONOSUPPORT' || code === 'EINVAL';
 }
 
-/** Whether the system has no route to a datagram's destination. */
+/** Returns whether the system has no route to a datagram's destination. */
 export function isUnreachable(error: unknown): boolean {
   return UNREACHABLE.has((error as NodeJS.ErrnoException | null | undefined)?.code ?? '');
 }

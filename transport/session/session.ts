@@ -91,7 +91,7 @@ export class Session {
     return this.connection.path;
   }
 
-  /** The active path when it was last validated: routes over this channel are there (PROTOCOL.md §6.13). */
+  /** The last validated active path: a station sends the routes of this channel there (PROTOCOL.md §6.13). */
   get validatedPath(): Path {
     return this.connection.validatedPath;
   }
@@ -105,8 +105,8 @@ export class Session {
   }
 
   /**
-   * Where the peer, a base station, last said that it answers STUN; empty before that. An unverified claim, as {@link
-   * observedAddress}: an entry without address is at that of the channel.
+   * The addresses at which the peer, a base station, last said that it answers STUN; empty before that. An unverified
+   * claim, as {@link observedAddress}: an entry without address is at that of the channel.
    */
   get stunServers(): readonly StunServer[] {
     return this.#stunServers;

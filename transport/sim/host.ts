@@ -254,7 +254,7 @@ export class SimulatedHost implements Environment {
     this.#clock.run(action);
   }
 
-  /** Whether the address is its own, loopback included. */
+  /** Returns whether the address is its own, loopback included. */
   owns(address: string): boolean {
     return isOwn(address, this.addresses);
   }
@@ -302,7 +302,7 @@ export class SimulatedHost implements Environment {
     this.mdns.setNetworks(place.networks);
   }
 
-  /** Whether an address is on a link of this host, so that no router is needed. */
+  /** Returns whether an address is on a link of this host, so that no router is needed. */
   isNear(address: string): boolean {
     let near = this.#near.get(address);
     if (near === undefined) {
@@ -350,6 +350,6 @@ function byKind(one: HostInterface, other: HostInterface): number {
 
 function checkedPrefix(text: string): Prefix {
   const prefix = parsePrefix(text);
-  if (prefix === null) throw new LocalError('INVALID_ARGUMENT', `${text} is not an address with prefix length, as 192.0.2.1/24`);
+  if (prefix === null) throw new LocalError('INVALID_ARGUMENT', `${text} is not an address with prefix length, such as 192.0.2.1/24`);
   return prefix;
 }

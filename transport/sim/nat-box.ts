@@ -249,7 +249,7 @@ export class NatBox {
     return outside === null ? 'exhausted' : { source: outside, destination: remote, hops: hops - 1 };
   }
 
-  /** Whether IPv6 from inside is forwarded. */
+  /** Returns whether IPv6 from inside is forwarded. */
   #forwards(source: SocketAddress, remote: SocketAddress): boolean {
     const { v6 = 'none' } = this.#options;
     if (v6 === 'none' || !this.#routes(source.address)) return false;
@@ -329,6 +329,6 @@ function checkedAddress(text: string): string {
 function checkedPrefix(text: string): Prefix {
   const prefix = parsePrefix(text);
   if (prefix === null)
-    throw new LocalError('INVALID_ARGUMENT', `${text} is not an address or a prefix, as 198.51.100.7 or 2001:db8:7::/48`);
+    throw new LocalError('INVALID_ARGUMENT', `${text} is not an address or a prefix, such as 198.51.100.7 or 2001:db8:7::/48`);
   return prefix;
 }

@@ -22,7 +22,7 @@ export class TranslationPrefix {
   constructor(text: string) {
     const prefix = parsePrefix(text.includes('/') ? text : `${text}/${PREFIX_BITS}`);
     if (prefix?.bytes.length !== 16 || prefix.length !== PREFIX_BITS)
-      throw new LocalError('INVALID_ARGUMENT', `${text} is not a NAT64 prefix of 96 bits, as 64:ff9b::`);
+      throw new LocalError('INVALID_ARGUMENT', `${text} is not a NAT64 prefix of 96 bits, such as 64:ff9b::`);
     this.#prefix = prefix;
   }
 

@@ -92,7 +92,7 @@ export class PipeEnd implements MessagePipe {
     if (!this.#open) return;
     const { out, other, pass } = this.#options;
     this.#shut();
-    const error = closed(`the other end closed the WebSocket with ${code}`);
+    const error = closed(`the peer closed the WebSocket with ${code}`);
     this.#transmit(() => out.send(CLOSE_SIZE, () => pass(() => other().fail(error))));
     this.#options.ended();
   }
@@ -252,7 +252,7 @@ export class SimulatedPipe {
   }
 
   #fail(side: Side, why: 'reset' | 'timeout'): void {
-    const error = why === 'reset' ? reset() : new RemoteError('TIMEOUT', `what was sent to ${this.url} was not acknowledged`);
+    const error = why === 'reset' ? reset() : new RemoteError('TIMEOUT', `data sent to ${this.url} was not acknowledged`);
     this.failed(error);
     this.ends[side].fail(error);
   }

@@ -29,7 +29,7 @@ const EPHEMERAL_PORTS = 16_384;
 /** Interface of the simulation for TCP. */
 export interface TcpWorld extends PipeClock {
   direction(from: SimulatedHost, to: SimulatedHost): Link;
-  /** Whether a firewall of the host drops its TCP. */
+  /** Returns whether a firewall of the host drops its TCP. */
   isBlocked(host: SimulatedHost, protocol: 'tcp'): boolean;
   /** A WebSocket begins to open. */
   opening(pipe: SimulatedPipe): void;
@@ -74,7 +74,7 @@ export class Tcp {
   async open(host: SimulatedHost, options: WebSocketOptions): Promise<MessagePipe> {
     const url = parseWebSocketUrl(options.url);
     if (url === null)
-      throw new LocalError('INVALID_ARGUMENT', `${options.url} is not a URL of a WebSocket, as wss://station.example/svc/v1`);
+      throw new LocalError('INVALID_ARGUMENT', `${options.url} is not the URL of a WebSocket, such as wss://station.example/svc/v1`);
     const addresses = await host.network.resolve(url.host);
     const address = addresses.find((candidate) => this.#topology.connect(host, candidate) !== null);
     const connection = address === undefined ? null : this.#topology.connect(host, address);

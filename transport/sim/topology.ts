@@ -102,7 +102,7 @@ export class Topology {
     return climb({ realm, source, destination, hops, turned: null });
   }
 
-  /** Whether its hops end before it reaches a host or a box of the realm that it crosses. */
+  /** Returns whether its hops end before it reaches a host or a box of the realm that it crosses. */
   expires({ realm, destination, hops, turned }: Crossing): boolean {
     const target = turned ?? realm.ownerOf(destination.address);
     const left = turned !== null || target === undefined ? hops : hops - this.#hopsTo(target);
@@ -179,7 +179,7 @@ export class Topology {
     return found;
   }
 
-  /** Whether a host can use another's addresses: they belong to its own realm, or to one around it. */
+  /** Returns whether a host can use another's addresses: they belong to its own realm, or to one around it. */
   sees(asking: SimulatedHost, other: SimulatedHost): boolean {
     const { realm } = this.placeOf(other);
     for (let around: Realm | null = this.placeOf(asking).realm; around !== null; around = around.outer) if (around === realm) return true;

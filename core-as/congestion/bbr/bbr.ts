@@ -157,7 +157,7 @@ export function bbrOutOfCredit(c: Connection): void {
   bbrOf(c).outOfCredit = true;
 }
 
-/** Whether the model knows more than at the start. */
+/** Returns whether the model knows more than at the start. */
 export function bbrWorthKeeping(c: Connection): bool {
   return bbrOf(c).delivered >= <u64>initialWindow(c);
 }
@@ -171,7 +171,7 @@ export function bbrPacingRate(c: Connection): f32 {
   return max(<f32>bbrOf(c).pacingRate, <f32>minimumWindow(c) / max(c.smoothedRtt, 0.01));
 }
 
-/** Whether every packet of the last round waited in a queue. */
+/** Returns whether every packet of the last round waited in a queue. */
 export function bbrQueueStands(c: Connection): bool {
   return bbrOf(c).waitedRound;
 }

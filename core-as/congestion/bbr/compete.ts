@@ -1,5 +1,5 @@
 /**
- * Beside a flow that fills the queue: our addition to BBR, so that a CUBIC neighbour keeps its share.
+ * Behaviour beside a flow that fills the queue: our addition to BBR, so that a CUBIC neighbour keeps its share.
  *
  * The draft probes every 2 to 3 s at 1.25 times its rate, whatever else is on the link. In a queue of one
  * bandwidth-delay product each probe costs a CUBIC flow 30 % and us nothing; CUBIC needs K = 5 s and more to recover,
@@ -8,13 +8,12 @@
  *   CRUISE, and all packets waited in the last 4 rounds → DOWN, which drains our part; if they still wait after 8
  *   rounds of it
  *     → COMPETE: window, growth and reduction are CUBIC's (../cubic.ts); bandwidth and minimum RTT are still measured.
- *       Two CUBIC flows that begin unequal take minutes to become equal; we know what the line carries at least, and
- *       reduce less while we have little of it
+ *       Two CUBIC flows that begin unequal take minutes to become equal; we know a lower bound of the line's rate, and reduce less while we have little of it
  *     → back when no packet waits any longer, and for each ProbeRTT: if the other flow has ended, that drains the
  *       queue; if not, COMPETE resumes after a few rounds
  *
- * Waiting at the hosts themselves is no queue of other flows (`HostDelay`). A path with random loss never gets there: a
- * CUBIC flow cannot fill a queue on it, and its window would ruin ours.
+ * Waiting at the hosts themselves is not a queue of other flows (`HostDelay`). A path with random loss never gets
+ * there: a CUBIC flow cannot fill a queue on it, and its window would ruin ours.
  */
 import { STATE_COMPETE, STATE_PROBE_BW_CRUISE, STATE_PROBE_BW_DOWN } from '../../codes.generated';
 import { Connection } from '../../records/connection';
@@ -33,7 +32,7 @@ import {
 import { Bbr, minPipeCwnd } from './record';
 import { resetShortTermModel } from './signals';
 
-/** Whether another flow holds the queue. */
+/** Returns whether another flow holds the queue. */
 export function queueIsHeld(b: Bbr): bool {
   const cruising = b.competed ? ResumingRounds : CompetingRounds;
   const rounds = b.state == <u8>STATE_PROBE_BW_DOWN ? DrainingRounds : cruising;

@@ -93,7 +93,7 @@ export const ProbeWaitLeast: f64 = 200;
 /**
  * A minimum RTT is valid for at least this many round trips of its own: ProbeRTT withholds half the window for a round
  * trip and 200 ms, which every 10 s would be a tenth of what a satellite link can carry. Departs from §5.3.4.2, which
- * asks all flows for the same interval, beyond 500 ms only.
+ * requires the same interval of all flows, beyond 500 ms only.
  */
 export const MinRTTFilterRounds: f64 = 20;
 

@@ -1,7 +1,7 @@
 /**
  * Control parameters: pacing rate, send quantum, window (draft-ietf-ccwg-bbr §5.6).
  *
- * One departure: the pacing rate is raised by the path's random loss. Bandwidth is measured behind that loss; pacing at
+ * One departure: the pacing rate is raised by the path's random loss. Bandwidth is measured after that loss; pacing at
  * the arrival rate would let the rate sink by the loss with each round, and only the probes would restore it.
  */
 import {

@@ -1,10 +1,10 @@
 /**
  * When ProbeBW_UP ends because of the queue it builds: our addition to IsTimeToGoDown (draft-ietf-ccwg-bbr §5.3.3.9).
  *
- * The draft stays in UP until three rounds brought no more bandwidth. On a line that was already full, they leave 190
- * ms × 0.25 = 47 ms of queue at a round trip of 50 ms, if there is room. But the first acknowledgements of UP's packets
- * already show it: those packets waited longer than earlier ones, and max_bw does not grow. Then we leave, half a round
- * after the first one, with 25 ms.
+ * The draft stays in UP until three rounds have brought no more bandwidth. On a line that was already full, they leave
+ * 190 ms × 0.25 = 47 ms of queue at a round trip of 50 ms, if there is room. But the first acknowledgements of UP's
+ * packets already show it: those packets waited longer than earlier ones, and max_bw does not grow. Then we leave, half
+ * a round after the first one, with 25 ms.
  *
  * Where the line has become faster, no packet waits. Beside another flow UP takes bandwidth away, max_bw grows, and the
  * draft's three rounds apply: they keep our share.
@@ -33,7 +33,7 @@ export function noteUpQueue(c: Connection, b: Bbr, rtt: f64, now: f64): void {
   b.upQueueSince = waited ? min(b.upQueueSince, now) : Infinity;
 }
 
-/** Whether UP's additional packets only build a queue. */
+/** Returns whether UP's additional packets only build a queue. */
 export function isUpQueueing(b: Bbr, now: f64): bool {
   return b.maxBw <= b.upBw * UpGrowth && now - b.upQueueSince >= b.upRtt * UpQueueRounds;
 }

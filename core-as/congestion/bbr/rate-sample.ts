@@ -1,5 +1,5 @@
 /**
- * Delivery-rate samples (draft-ietf-ccwg-bbr §4.1): what was delivered between the sending of a packet and its
+ * Delivery-rate samples (draft-ietf-ccwg-bbr §4.1): the bytes delivered between the sending of a packet and its
  * acknowledgement, divided by the longer of the times for sending and acknowledging it.
  *
  * `rs…` is the sample of the current ACK frame (RS of the draft).

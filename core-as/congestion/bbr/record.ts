@@ -147,7 +147,7 @@ export function isProbingBw(b: Bbr): bool {
   return b.state == <u8>STATE_STARTUP || b.state == <u8>STATE_PROBE_BW_REFILL || b.state == <u8>STATE_PROBE_BW_UP;
 }
 
-/** Whether the window is CUBIC's, beside a flow that fills the queue (compete.ts). */
+/** Returns whether the window is CUBIC's, beside a flow that fills the queue (compete.ts). */
 export function isCompeting(b: Bbr): bool {
   return b.state == <u8>STATE_COMPETE;
 }

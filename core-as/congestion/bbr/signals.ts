@@ -67,7 +67,7 @@ function noteQuietRtt(b: Bbr, rtt: f64, now: f64): void {
   b.quietRtt = min(b.quietRtt, rtt);
 }
 
-/** Whether the loss in `inFlight` shows that the path held too much. */
+/** Returns whether the loss in `inFlight` shows that the path held too much. */
 export function isTooHigh(c: Connection, b: Bbr, lost: f64, inFlight: f64): bool {
   return lost > inFlight * threshold(b) && lost > LeastLostPackets * smss(c);
 }

@@ -264,7 +264,7 @@ function probeInflightLongtermUpward(c: Connection, b: Bbr, acked: f64): void {
   if (b.roundStart) raiseInflightLongtermSlope(c, b);
 }
 
-/** Whether the window is full and inflight_longterm limits it. A window is a whole number of bytes. */
+/** Returns whether the window is full and inflight_longterm limits it. A window is a whole number of bytes. */
 function isHeldByLongterm(c: Connection, b: Bbr): bool {
   return (b.cwndLimited || b.windowFull) && <f64>c.congestionWindow + 1 > b.inflightLongterm;
 }

@@ -8,7 +8,8 @@
  *   CRUISE, and all packets waited in the last 4 rounds → DOWN, which drains our part; if they still wait after 8
  *   rounds of it
  *     → COMPETE: window, growth and reduction are CUBIC's (../cubic.ts); bandwidth and minimum RTT are still measured.
- *       Two CUBIC flows that begin unequal take minutes to become equal; we know a lower bound of the line's rate, and reduce less while we have little of it
+ *       Two CUBIC flows that begin unequal take minutes to become equal; we know a lower bound of the line's rate,
+ *       and reduce less while we have little of it
  *     → back when no packet waits any longer, and for each ProbeRTT: if the other flow has ended, that drains the
  *       queue; if not, COMPETE resumes after a few rounds
  *

@@ -123,7 +123,7 @@ export class Responder {
   handleTimeout(now: number): void {
     if (this.#nextStep <= now) this.#step(now);
     const isDue = ({ due }: Waiting) => due <= now;
-    // An answer removes its records from those that wait behind it, and removes the ones that become empty.
+    // An answer removes its records from those that wait after it, and removes the ones that become empty.
     for (let index = this.#waiting.findIndex(isDue); index >= 0; index = this.#waiting.findIndex(isDue))
       this.#answer(this.#waiting.splice(index, 1)[0]!, now);
   }

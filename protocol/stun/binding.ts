@@ -60,7 +60,7 @@ export function encodeBindingToPort(port: number, transaction: Uint8Array): Uint
 
 /**
  * Returns the destination port of the answer to a request; 0 for a datagram that gets none: it is not a request, has
- * another attribute, or asks for a port below 1,024.
+ * another attribute, or requests a port below 1,024.
  * @param source port that the datagram came from
  */
 export function answerPort(datagram: Uint8Array, source: number): number {

@@ -194,7 +194,8 @@ export class Host {
   }
 
   /**
-   * Does so at once for a WebSocket that has ended, without notifying peers. Its sessions end with `reason`, or rest.
+   * Removes a WebSocket that has ended, without notifying peers. Sessions without another path end with `reason`, or
+   * rest.
    */
   drop(socket: DatagramSocket, reason: SvcError): void {
     this.#sockets.drop(socket, reason);

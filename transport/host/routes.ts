@@ -57,7 +57,7 @@ const MAX_UNUSED = 120_000;
 /** Routes above which the oldest unused ones are dropped at once, so that a base station cannot fill our memory. */
 const MAX_ROUTES = 1024;
 
-/** The path of a route: through the station at the other end of a channel, wherever the channel migrates. */
+/** The path of a route: through the station that is the peer of a channel, wherever the channel migrates. */
 class RoutePath implements Path {
   readonly kind = 'route';
   readonly key: string;

@@ -11,7 +11,7 @@ import type { Bind } from './config.ts';
 export interface SocketsOptions {
   readonly driver: Pick<Driver<unknown>, 'add' | 'bind' | 'intercept' | 'remove' | 'wake'>;
   readonly clock: Pick<Clock, 'defer'>;
-  /** Moves or ends everything that runs over the socket. */
+  /** Migrates or ends everything that runs over the socket. */
   readonly leave: (socket: DatagramSocket, reason: SvcError) => void;
 }
 

@@ -178,7 +178,7 @@ export class SimulatedHost implements Environment {
    * Ends the host at once: no timer fires, no datagram leaves or arrives. Its name and addresses can be given to a new
    * host.
    * @param options `tcpReset`: its processes were killed, and its kernel resets their TCP connections and refuses new
-   *   ones. Default false: the plug was pulled, and the other ends receive nothing
+   *   ones. Default false: the plug was pulled, and its peers receive nothing
    */
   stop({ tcpReset = false }: { tcpReset?: boolean } = {}): void {
     if (!this.#alive) return;

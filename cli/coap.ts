@@ -25,7 +25,7 @@ interface CoapOptions extends TargetOptions {
   raw?: boolean;
 }
 
-/** ms for the device to learn that no more answers are wanted. */
+/** ms for the cancellation of an observation to reach the device. */
 const FAREWELL = 1_000;
 
 const FORMAT_NAMES: Readonly<Record<string, number>> = {

@@ -16,7 +16,7 @@ export interface CommandRow {
   readonly usage: string;
   readonly description: string;
   readonly bundle: BundleName;
-  /** Runs until it is stopped, so its memory matters. */
+  /** Set for a command that runs until it is stopped, so its memory matters. */
   readonly stays?: true;
 }
 

@@ -59,7 +59,7 @@ function show(): Command {
     .option('--event <name>', 'only entries of this event, for example paired');
 }
 
-/** A device may write its own events, which only its log knows. */
+/** Checks the name of an event. A device may write its own events, which occur only in its log. */
 function checkEvent(event: string, entries: readonly AuditEntry[]): void {
   const events = new Set([...AUDIT_EVENTS, ...entries.map(({ Event }) => Event)]);
   if (!events.has(event)) throw new UsageError(`--event ${event}: no such event; the events are ${[...events].map(shown).join(', ')}`);
@@ -106,7 +106,7 @@ function head(): Command {
   });
 }
 
-/** The key that was given, else the one in the directory, else the one named by the log. */
+/** Verifies the log with the given key, else the one in the directory, else the one named by the log. */
 async function judge({ data, key, expect }: AuditCommandOptions): Promise<AuditVerdict> {
   const known = key ?? (await readAuditKey(data))?.publicKey;
   return verifyAuditLog(data, { ...(known !== undefined && { publicKey: known }), ...(expect !== undefined && { expect }) });
@@ -130,8 +130,8 @@ function entryText({ Seq, Time, Event, Prev: _prev, Sig: _sig, ...details }: Aud
 }
 
 /**
- * As JSON unless it is a single word. The content may come from an attacker, so nothing that a terminal would obey or
- * hide is printed as it is.
+ * Formats a value: as JSON unless it is a single word. The content may come from an attacker, so nothing that a
+ * terminal would obey or hide is printed unescaped.
  */
 function shown(value: unknown): string {
   if (typeof value === 'string' && /^[\w.:+-]+$/.test(value)) return value;

@@ -1,5 +1,5 @@
 /**
- * `svc device explain`: whether a user may do something on a device, and which statement of which policy decides. Only
+ * `svc device explain`: shows whether a user may do something on a device, and which policy statement decides. Only
  * reads the device's directory, also while the device runs.
  */
 import { join, resolve } from 'node:path';
@@ -26,7 +26,7 @@ interface ExplainOptions {
 export function deviceExplainCommand(): Command {
   return new Command('explain')
     .description('show whether a user may do something, and which statement of which policy decides')
-    .option('--as <user>', 'the user that asks (default: a client that is not a user)')
+    .option('--as <user>', 'the user that makes the request (default: a client that is not a user)')
     .requiredOption('--action <action>', 'for example TcpTunnel:Connect, Thermostat:Set or IAM:DeleteUser')
     .addOption(
       new Option('--attribute <name=value>', 'an attribute of the request, for example TcpTunnel:ServiceId=web; repeatable')

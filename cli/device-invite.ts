@@ -73,7 +73,7 @@ async function print(output: Output, { device, access, secrets, state }: OpenDev
     output.warn(`pairing by invitation is off: start the device with --pairing ${[...pairingOf(iam), 'PasswordInvite'].join(',')}`);
 }
 
-/** The argument is wrong, not the device. */
+/** Turns an error caused by the arguments into a usage error. */
 function explained(error: unknown): never {
   if (error instanceof SvcError && ['INVALID_ARGUMENT', 'NOT_FOUND'].includes(error.code)) throw new UsageError(error.message);
   throw error;

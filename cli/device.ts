@@ -101,7 +101,7 @@ async function initialLock(directory: string): Promise<HeldLock> {
   return { lost: new AbortController().signal, release: await lockDirectory(directory) };
 }
 
-/** Ctrl-C ends it; the next start continues. */
+/** Joins the base station if a join string was given. Ctrl-C ends it; the next start continues. */
 async function joinWhereAsked(
   place: Omit<JoinPlace, 'signal'>,
   given: GivenJoin | undefined,
@@ -157,7 +157,10 @@ async function serve(
   }
 }
 
-/** For a terminal: the screen, and then events. Called before the device starts; @returns the function that shows it */
+/**
+ * Output at a terminal: the screen, then events. Call it before the start.
+ * @returns the function that shows the screen
+ */
 function screen(output: Output, opened: OpenDevice, services: Services): () => Promise<void> {
   const { device, state, access, environment } = opened;
   const first = state.ServerUrl === undefined ? async () => null : listenFirst(device);
@@ -168,7 +171,7 @@ function screen(output: Output, opened: OpenDevice, services: Services): () => P
   };
 }
 
-/** Elsewhere: all events, without omissions. */
+/** Output elsewhere: all events. */
 function lines(output: Output, opened: OpenDevice): () => Promise<void> {
   follow(opened.device, opened.access.iam, output);
   return async () => {

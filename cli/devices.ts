@@ -63,7 +63,7 @@ export async function forgetDevice(name: string, options: DevicesOptions): Promi
   new Output(options.json === true).result({ forgotten: idOf(device) }, `forgot ${idOf(device)}`);
 }
 
-/** How a device is reached, besides the local network. */
+/** Returns the way to a device, besides the local network. */
 export function wayTo({ ServerUrl, Address, ServerWebSocketUrl }: KnownDevice): string {
   const webSocket = ServerWebSocketUrl === undefined ? '' : ` or ${ServerWebSocketUrl}`;
   return `${ServerUrl ?? Address ?? 'local network'}${webSocket}`;

@@ -52,7 +52,7 @@ export function discoverCommand(): Command {
     .action(async (options: DiscoverOptions) => {
       const environment = nodeEnvironment(process.env.SVC_DEBUG ? { log: stderrLog({ level: 'debug' }) } : {});
       const { signal, dispose } = interruption();
-      // A host without any network has no socket that keeps the process alive.
+      // On a host without any network no socket keeps the process alive.
       const alive = setInterval(() => {}, 60_000);
       try {
         await discover(options, { environment, output: new Output(options.json === true), signal });
@@ -106,7 +106,7 @@ async function watch(client: SvcClient, options: DiscoverOptions, output: Output
     onResultReady: (result) =>
       output.result({ event: EVENTS[result.action], ...documentOf(result) }, [`${SIGNS[result.action]} ${line(result)}`]),
   });
-  output.note('looking for devices on the local network; Ctrl-C ends it');
+  output.note('searching for devices on the local network; Ctrl-C ends it');
   await stopped(signal);
 }
 

@@ -32,7 +32,7 @@ export interface DoctorOptions extends TargetOptions {
   stunPort?: number;
 }
 
-/** ms between two checks of a connection that still looks for a direct path. */
+/** ms between two checks of a connection that still searches for a direct path. */
 const LOOK = 50;
 /** An attempt that follows within this time, ms, belongs to the first: ports are guessed again. */
 const SOON = 1_000;
@@ -140,7 +140,7 @@ async function examineStation(options: DoctorOptions, frame: Frame): Promise<voi
 
 async function findingsOf(opened: Opened, options: DoctorOptions, frame: Frame): Promise<Findings> {
   const { connection, device, server, output } = opened;
-  if (connection.getType() === 'RELAY' && options.relayOnly !== true) output.note('connected; looking for a direct path');
+  if (connection.getType() === 'RELAY' && options.relayOnly !== true) output.note('connected; searching for a direct path');
   const report = await firstAttempt(connection, options.timeout, frame);
   const { station, nat } = await stationOf(opened, report, options, frame);
   return {
@@ -192,7 +192,7 @@ function connectedFinding(
   return { over, way: text, paths, pairs, remoteNat, whyNotDirect: why, nextAttempt, keepAlive };
 }
 
-/** The connection's own data, as far as known; a separate check if no attempt has asked the base station. */
+/** The connection's own data, as far as known; a separate check if no attempt has reached the base station. */
 async function stationOf(
   { connection, server, webSocket }: Opened,
   { station, whyNotDirect }: PathsReport,
@@ -246,7 +246,7 @@ function checkOf(
   { stunPort, candidatesOn: excluded = [], timeout }: DoctorOptions,
   frame: Frame,
 ): Promise<StationCheck> {
-  frame.output.aside(`asking the base station at ${station.url}`);
+  frame.output.aside(`checking the base station at ${station.url}`);
   return checkStation(frame.environment, { station, webSocket, stunPort, excluded, timeout, signal: frame.signal });
 }
 

@@ -13,7 +13,7 @@ import { commandLine, dataOption } from './frame/shell-word.ts';
 /** Creator of these in the list of invitations. */
 const MAKER = 'svc basestation';
 
-/** @param isTerminal a person watches standard output */
+/** Prints the hint. @param isTerminal whether a person watches standard output */
 export function sayHowToJoin(output: Output, data: string, start: LastStart, isTerminal: boolean): Promise<void> {
   return administer({ data }, async (administration) => {
     const { store } = administration;

@@ -19,7 +19,7 @@ if (argv[0] === '--version' || argv[0] === '-V') process.stdout.write(`${VERSION
 else void start();
 
 async function start(): Promise<void> {
-  // Loading makes it grow, so this comes before.
+  // Loading makes the young generation grow, so this comes first.
   if (row?.stays) (await import('./frame/young-generation.ts')).keepYoungGenerationSmall();
   const name = row?.bundle ?? 'help';
   const directory = cacheDirectory();

@@ -1,7 +1,7 @@
 /**
  * `svc pair`: verifies a device, remembers it, and makes this client a user of it, in the mode that the device offers.
  *
- * 1. Connects by what is given: a pairing string or link, or options, or what is known of the device. A password also
+ * 1. Connects with the given data: a pairing string or link, options, or the stored data of the device. A password also
  *    verifies the device, so that a first contact needs no fingerprint.
  * 2. Pairs, unless --no-user. It asks for missing input only at a terminal.
  * 3. Prints which user of the device this client is now.
@@ -41,7 +41,7 @@ interface Outcome {
 }
 
 const VARIABLE = 'SVC_PASSWORD';
-/** The device refused, and this client is not a user of it. */
+/** Errors after which this client is not a user of the device: it refused. */
 const REFUSED: readonly string[] = [
   'AUTHENTICATION_ERROR',
   'BLOCKED_BY_DEVICE_CONFIGURATION',
@@ -98,7 +98,7 @@ function look({ options, pairing, password }: Given): Promise<void> {
   return withConnection(options, work, { ...settingsOf(options), prove });
 }
 
-/** The same, and becomes a user. */
+/** Verifies and remembers the device, and becomes a user. */
 function become({ options, pairing, password }: Given, request: PairOptions): Promise<void> {
   let outcome: Outcome | undefined;
   const prove = async (connection: Connection): Promise<void> => {
@@ -136,7 +136,7 @@ function check(argument: string | undefined, options: PairCommandOptions): void 
     if (value !== undefined) throw new UsageError(`${option} has no effect with --no-user: leave one of them out`);
 }
 
-/** What names the device, and whether it was in the arguments. @throws UsageError */
+/** Returns the string that names the device, and whether it was in the arguments. @throws UsageError */
 async function deviceOf(
   given: string | undefined,
   output: Output,
@@ -178,7 +178,7 @@ function requestOf(
     ...(password !== undefined && { password }),
     ...(keyName !== undefined && { fingerprintName: keyName }),
     ask: (missing, chosen) => {
-      // The device accepts only invited users, and nothing of an invitation is given.
+      // The device accepts only invited users, and no part of an invitation is given.
       if (isOpen && chosen === 'PasswordInvite') throw new CommandError(`not a user yet: ${ASK_FOR_INVITATION}`);
       return askFor(missing, output);
     },

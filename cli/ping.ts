@@ -24,7 +24,7 @@ export function pingCommand(): Command {
     .description('measure the response time of a device, and show the path')
     .addArgument(new Argument('[device]', 'as --device'))
     .addOption(new Option('--count <n>', 'end after this number; default: at Ctrl-C').argParser(number))
-    .addOption(new Option('--interval <seconds>', 'time between two').argParser(seconds).default(1_000, '1'));
+    .addOption(new Option('--interval <seconds>', 'time between two requests').argParser(seconds).default(1_000, '1'));
   command.addHelpText('after', '\nExit code 0 when the device answered at least once.');
   return withTarget(command).action((device: string | undefined, options: PingOptions) =>
     withConnection(oneDevice(device, options), (opened) => pingDevice(opened, options), { untilStopped: true }),
@@ -58,7 +58,7 @@ async function pingDevice({ connection, environment: { clock }, output, signal, 
 /** Inputs of `ping`. */
 export interface PingFrame {
   readonly count?: number | undefined;
-  /** ms between two. */
+  /** ms between two requests. */
   readonly interval: number;
   readonly device: string;
   readonly output: Output;

@@ -1,4 +1,4 @@
-/** `svc push`: where a user's push notifications go, which it gets, and a test. */
+/** `svc push`: the destination and categories of a user's push notifications, and a test. */
 import { Command } from 'commander';
 import type { TargetOptions } from './client/target.ts';
 import { CommandError, UsageError } from './frame/errors.ts';

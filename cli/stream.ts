@@ -1,6 +1,6 @@
 /**
- * `svc stream`: a file to a device, or from it, over a byte stream, checked by SHA-256. The device is one started with
- * `svc device`.
+ * `svc stream`: sends a file to a device, or fetches one, over a byte stream, checked by SHA-256. The device is one
+ * started with `svc device`.
  */
 import { lstat, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
@@ -102,7 +102,7 @@ async function sendStandardInput(name: string | undefined, options: TransferComm
   }
 }
 
-/** What the device keeps. */
+/** Describes the part that the device keeps. */
 function leftByDevice({ beginning, done }: Progressing): string {
   if (beginning?.total === undefined) return 'nothing was sent';
   const sent = `${amountOf(done, beginning.total)} were sent`;
@@ -157,7 +157,7 @@ async function receiveStandardOutput(name: string, options: TransferCommandOptio
   );
 }
 
-/** Before anything is transferred. @throws UsageError, CommandError */
+/** Checks the target, before anything is transferred. @throws UsageError, CommandError */
 async function requireTarget(shown: string, local: string, name: string, force: boolean): Promise<void> {
   const found = await stat(local).catch(() => null);
   if (found?.isDirectory()) throw new UsageError(`${shown} is a directory: name the file in it, for example ${join(shown, name)}`);

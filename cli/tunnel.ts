@@ -73,7 +73,7 @@ async function run(given: string[], options: TunnelOptions): Promise<void> {
   return withConnection(options, (opened) => list(opened, udp.length > 0 ? 'udp' : 'tcp'));
 }
 
-/** Standard input and output belong to the service. */
+/** Checks the options of --stdio: standard input and output belong to the service. */
 function requireStdio(options: TunnelOptions, given: readonly string[]): void {
   const { udp = [], localPort, listen, json } = options;
   if (udp.length > 0) throw new UsageError('--stdio carries a TCP connection: leave --udp out');

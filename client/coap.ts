@@ -2,8 +2,8 @@
  * One CoAP request to the device, in the specification's form: create it from a connection, set its payload, execute
  * it, read the response.
  *
- * Any response is a result, also 4.xx and 5.xx; only a missing response is an error. An object serves one request at a
- * time and can be executed again; the getters return the latest response. `observe` is a request that the resource
+ * Any response is a result, including 4.xx and 5.xx; only a missing response is an error. An object serves one request
+ * at a time and can be executed again; the getters return the latest response. `observe` is a request that the resource
  * continues to answer (RFC 7641).
  */
 import { type CoapMethod, type CoapResponse, checkQuery, DEFAULT_TIMEOUT, MethodCode } from '../protocol/coap/index.ts';

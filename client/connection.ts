@@ -2,9 +2,9 @@
  * A connection to one device, in the specification's form: set options, connect, use CoAP requests, streams and
  * tunnels, close it.
  *
- * It is used once: options can be set only before `connect`, and after `close` or a loss a new connection is needed.
- * `connect` tries the channels in parallel (`connect/race.ts`); the first that authenticates wins and the others are
- * stopped.
+ * A connection is used once: options can be set only before `connect`, and after `close` or a loss a new connection is
+ * needed. `connect` tries the channels in parallel (`connect/race.ts`); the first that authenticates wins and the
+ * others are stopped.
  */
 import type { PrivateKey } from '../protocol/crypto-provider.ts';
 import { type ChannelErrors, CloseCode, type ErrorCode, LocalError, type SvcError } from '../protocol/errors/index.ts';
@@ -26,14 +26,17 @@ import { askService, type FoundService, type TunnelKind } from './tunnels/ask-se
 import { TcpTunnel } from './tunnels/tcp.ts';
 import { UdpTunnel } from './tunnels/udp.ts';
 
-/** RELAY: through the base station. DIRECT: to an address of the device, on the local network or elsewhere. */
+/**
+ * Type of a connection. RELAY: through the base station. DIRECT: to an address of the device, on the local network or
+ * elsewhere.
+ */
 export type ConnectionType = 'RELAY' | 'DIRECT';
 
 /**
- * CHANNEL_CHANGED: the type or path changed while connected. WAITING_FOR_ATTACH: while connecting, with the option
- * IgnoreDeviceNotAttached: the device is not attached to the base station, and the connect waits for it. RESTING: no
- * path works any longer (`restReason`); the connection continues when one is found (RESUMED), else it ends a minute
- * later (CLOSED).
+ * Events of a connection. CHANNEL_CHANGED: the type or path changed while connected. WAITING_FOR_ATTACH: while
+ * connecting, with the option IgnoreDeviceNotAttached: the device is not attached to the base station, and the connect
+ * waits for it. RESTING: no path works any longer (`restReason`); the connection continues when one is found (RESUMED),
+ * else it ends a minute later (CLOSED).
  */
 export type ConnectionEvent = 'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED' | 'WAITING_FOR_ATTACH' | 'RESTING' | 'RESUMED';
 
@@ -42,7 +45,7 @@ export interface ConnectionEventsCallback {
   onEvent(event: ConnectionEvent): void;
 }
 
-/** What a connection needs from its client. */
+/** The parts of the client that its connections share. */
 export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | 'identity' | 'onChannels' | 'onWaiting'> {
   readonly listenTunnel: ListenTunnel | undefined;
   readonly hasUdpPorts: boolean;
@@ -68,13 +71,13 @@ export class Connection {
   #candidates: DirectCandidates | null = null;
   #state: 'new' | 'connecting' | 'connected' | 'lost' | 'closed' = 'new';
   #session: Session | null = null;
-  /** Null while the connection looks for no direct path. */
+  /** Null while no search for a direct path runs. */
   #search: DirectSearch | null = null;
   /** Set during a search for a route that replaces a lost one. */
   #searchingRoute: AbortController | null = null;
   /**
-   * When the device was last heard before its latest silence, and the path of the channel to the base station at that
-   * time.
+   * When the device was last heard from before its latest silence, and the path of the channel to the base station at
+   * that time.
    */
   #asked: { readonly heardAt: number; readonly over: Path } | null = null;
   #passwords: PasswordAuthentication | null = null;
@@ -225,12 +228,12 @@ export class Connection {
     return this.#connected().info;
   }
 
-  /** Whether it is open now. */
+  /** Whether the connection is open. */
   get isConnected(): boolean {
     return this.#state === 'connected';
   }
 
-  /** Why the connection ended; null while it is open and when this end closed it. */
+  /** Why the connection ended; null while it is open, or if this end closed it. */
   get closeReason(): SvcError | null {
     return this.#closeReason;
   }
@@ -240,7 +243,7 @@ export class Connection {
     return this.#state === 'connected' ? (this.#session?.restReason ?? null) : null;
   }
 
-  /** Figures of the connection: round-trip time, bytes, packets. @throws LocalError as getType */
+  /** Statistics of the connection: round-trip time, bytes, packets. @throws LocalError as getType */
   stats(): Readonly<Record<string, number>> {
     return this.#connected().stats();
   }
@@ -271,6 +274,7 @@ export class Connection {
   }
 
   /**
+   * Creates a CoAP request to the device.
    * @param method GET, POST, PUT or DELETE
    * @param path starts with `/`
    * @throws LocalError INVALID_ARGUMENT
@@ -280,8 +284,8 @@ export class Connection {
   }
 
   /**
-   * Logs in: proves to the device that this end knows the user's password, and lets the device prove the same. It fails
-   * when an attacker stands in between. Afterwards {@link verified} is `password`.
+   * Logs in: proves to the device that this end knows the user's password, and makes the device prove the same. Fails
+   * when an attacker is in the middle. Afterwards {@link verified} is `password`.
    * @param username at most 255 bytes; empty for the password of open pairing
    * @param password 1 to 1,024 bytes
    * @throws UNAUTHORIZED (wrong user name or password, not distinguished); NOT_FOUND (the device has no password
@@ -307,7 +311,10 @@ export class Connection {
     return new UdpTunnel(this.#live, this.#context.hasUdpPorts ? this.#context.environment : undefined);
   }
 
-  /** For objects that outlive a connection, such as `PortForwarding`. @throws as TcpTunnel.open */
+  /**
+   * Requests the use of a service: for objects that outlive a connection, such as `PortForwarding`.
+   * @throws as TcpTunnel.open
+   */
   async findService(kind: TunnelKind, id: string): Promise<FoundService> {
     return askService(this.#connected(), kind, id);
   }
@@ -353,7 +360,7 @@ export class Connection {
     this.#emit('CONNECTED');
   }
 
-  /** A connection that began direct looks only once it is relayed. */
+  /** Starts the search for a direct path, once the connection is relayed. */
   #lookForDirect(session: Session): void {
     const { Rendezvous, HardNat, ServerUrl } = effectiveOptions(this.#options);
     if (!Rendezvous || session.type !== 'RELAY') return;
@@ -361,7 +368,7 @@ export class Connection {
     this.#search = this.#context.directPaths().search(session, { hardNat: HardNat, stationName });
   }
 
-  /** Each route that fails begins the rest again; the application gets one event. */
+  /** Emits RESTING and RESUMED, once per rest: each further route that fails makes the session rest again. */
   #announceRests(session: Session): void {
     let rests = false;
     const becomes = (now: boolean, event: 'RESTING' | 'RESUMED'): void => {
@@ -394,7 +401,7 @@ export class Connection {
     return channel.connection.heardAt > asked;
   }
 
-  /** The device has not answered for a moment. */
+  /** Notes the start of a silence: the device has not answered a probe in time. */
   async #noteAsked(session: Session): Promise<void> {
     const { heardAt } = session.connection;
     const channel = await this.#channelOf(session);
@@ -425,7 +432,7 @@ export class Connection {
         signal: searching.signal,
       });
     } catch (error) {
-      environment.log.debug('no route is looked for', { error: String(error) });
+      environment.log.debug('the search for a route failed', { error: String(error) });
     } finally {
       this.#searchingRoute = null;
     }

@@ -1,4 +1,4 @@
-/** Decodes bodies of answers: a malformed one is the peer's fault. */
+/** Decodes the bodies of answers; a malformed one is BAD_RESPONSE, the peer's fault. */
 import { RemoteError, SvcError } from '../protocol/errors/index.ts';
 
 /** Returns `decode(payload)`. @param what names the exchange in the message. @throws RemoteError BAD_RESPONSE */

@@ -6,7 +6,7 @@
  *                            ▲──────── failed ────────┘└─ refused ──▶ ended
  *
  * It ends permanently when the device has another key, when the base station refuses a client that it accepted before
- * (its user was deleted, the device is no longer registered), or when the owner says so.
+ * (its user was deleted, the device is no longer registered), or when the owner closes it.
  */
 import { asSvcError, type ErrorCode, NoChannelsError, type SvcError } from '../protocol/errors/index.ts';
 import type { Cancel, Environment } from '../transport/environment.ts';
@@ -16,9 +16,9 @@ import type { Connection } from './connection.ts';
 /** Changes of the connection. */
 export interface LinkEvents {
   connected(connection: Connection): void;
-  /** It will be tried again. */
+  /** The connection was lost or could not be made; another attempt follows. */
   lost(error: SvcError | null): void;
-  /** It will not be tried again, see above. */
+  /** The link has ended permanently, see above. */
   ended(error: SvcError): void;
 }
 
@@ -51,7 +51,7 @@ export class DeviceLink {
   #connection: Connection | null = null;
   #since = 0;
   #retryAt = 0;
-  /** The latest connection was made through the base station. */
+  /** Whether the latest connection was made through the base station. */
   #isRelayed = false;
   #cancelTimer: Cancel = () => {};
 

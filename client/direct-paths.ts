@@ -1,6 +1,6 @@
 /**
- * What the connections of one client share to find direct paths: its end of the network, its sending limits, and the
- * keep-alive of its NAT.
+ * State that the connections of one client share to find direct paths: the local end of the network, its sending
+ * limits, and the keep-alive of its NAT.
  */
 import { ClientPath, type SocketAddress } from '../protocol/control/index.ts';
 import { clientLimits, HostBudget } from '../protocol/rendezvous/index.ts';
@@ -36,7 +36,7 @@ export class DirectPaths {
   readonly #end: LocalEnd;
   readonly #shared: Searches;
   readonly #keepAlive: HostKeepAlive;
-  /** Of the newest connection: the next one mostly has the same. */
+  /** Kind of the newest connection: the next one usually has the same. */
   #kind: (SearchKind & SearchOptions) | null = null;
 
   constructor({ clock, log }: Environment, host: Host, options: LocalEndOptions) {
@@ -54,7 +54,7 @@ export class DirectPaths {
   }
 
   /**
-   * Starts to look for a direct path of a relayed connection, whose owner reports each migration and the end of the
+   * Starts the search for a direct path of a relayed connection, whose owner reports each migration and the end of the
    * session.
    */
   search(session: Session, options: SearchOptions): DirectSearch {
@@ -73,8 +73,8 @@ export class DirectPaths {
   }
 
   /**
-   * Keeps a connection, and the channel behind its route, alive as seldom as the options want and the NAT allows. Once
-   * for each connection.
+   * Keeps a connection, and the channel behind its route, alive as rarely as the options and the NAT allow. Call it
+   * once for each connection.
    */
   keepAlive(session: Session, wish: KeepAliveWish): void {
     this.#keepAlive.follow(session, wish);
@@ -90,7 +90,7 @@ export class DirectPaths {
     return this.#keepAlive.warmInterval;
   }
 
-  /** `migrated`: this host is in another network, and the channel to the base station has migrated. */
+  /** Handles a change of the network. `migrated`: the channel to the base station has migrated to another network. */
   networkEvent(event: RoamingEvent): void {
     if (event === 'migrated') this.#end.networkChanged();
     else this.#keepAlive.interrupted();
@@ -115,7 +115,7 @@ export class DirectPaths {
     return this.#kind;
   }
 
-  /** Also while another path than the route is in use. */
+  /** Returns the channel to the base station, even while a path other than the route is in use. */
   #channelOf(session: Pick<Session, 'paths'>): Session | null {
     for (const path of session.paths) {
       const channel = this.#host.channelOf(path);

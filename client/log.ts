@@ -1,6 +1,6 @@
 /**
- * The log messages of a client, passed to the environment's log and to a callback of the application, both with one
- * level. Each client has its own log.
+ * The log messages of a client, passed to the environment's log and to a callback of the application, both at the
+ * same level. Each client has its own log.
  */
 import { LocalError } from '../protocol/errors/index.ts';
 import { type Log, type LogLevel, silentLog } from '../transport/environment.ts';

@@ -1,6 +1,6 @@
 /**
  * Discovery of devices on the local network, in the specification's form: a listener of the client, or a scanner with
- * receivers. Each has its own stream of results; all of one client share its sockets.
+ * receivers. Each has its own stream of results; those of one client share its sockets.
  *
  * Results prove nothing: any host on the network can announce any ids. Only the handshake of a connection authenticates
  * a device.
@@ -106,7 +106,7 @@ export class MdnsScanner {
     if (!this.#receivers.has(receiver)) this.#receivers.set(receiver, this.isStarted() ? this.#listen(receiver) : null);
   }
 
-  /** Passes nothing more to the receiver. Does nothing for one that was not added. */
+  /** Removes a receiver. Does nothing for one that was not added. */
   removeMdnsResultReceiver(receiver: MdnsResultReceiver): void {
     this.#receivers.get(receiver)?.();
     this.#receivers.delete(receiver);

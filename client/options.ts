@@ -36,8 +36,8 @@ export interface ConnectionOptions {
   AppName?: string;
   AppVersion?: string;
   /**
-   * How often the connection, and this client's channel to the base station, are kept alive. `live`: each 10 s; a lost
-   * peer is noticed within 15 s. `balanced`, the default: as seldom as the NAT was found to allow, 55 s at most, and 25
+   * How often the connection, and this client's channel to the base station, are kept alive. `live`: every 10 s; a lost
+   * peer is noticed within 15 s. `balanced`, the default: as rarely as the NAT was found to allow, 55 s at most, and 25
    * s until that is known. `eco`: the same, 114 s at most. With connections of several profiles, the channel uses the
    * most frequent one.
    */
@@ -58,9 +58,9 @@ export interface ConnectionOptions {
   Local?: boolean;
   /** The channel through the base station. */
   Remote?: boolean;
-  /** Looks for a direct path of a relayed connection, and migrates to it. Default true. */
+  /** Searches for a direct path while the connection is relayed, and migrates to it. Default true. */
   Rendezvous?: boolean;
-  /** Where a NAT assigns random ports, opens 256 sockets, or tries 1,024 ports of the peer. Default true. */
+  /** Where a NAT assigns random ports: opens 256 sockets, or tries 1,024 ports of the peer. Default true. */
   HardNat?: boolean;
   /**
    * The local channel listens to all devices and picks the one whose TXT record has the ids, instead of querying this
@@ -73,7 +73,7 @@ export interface ConnectionOptions {
    * not attached, the wait survives interruptions.
    */
   IgnoreDeviceNotAttached?: boolean;
-  /** How long the local channel looks for the device, ms; experimental in the specification. */
+  /** How long the local channel searches for the device, ms; experimental in the specification. */
   MdnsTimeout?: number;
   /**
    * Pin of the device: full hex fingerprint. With it `connect` fails with FINGERPRINT_MISMATCH when another key
@@ -236,7 +236,7 @@ function isJwt(value: unknown): value is string {
   return typeof value === 'string' && value.length <= MAX_JWT && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(value);
 }
 
-/** A lone surrogate has no UTF-8. */
+/** Rejects lone surrogates, which have no UTF-8 encoding. */
 function isAppText(value: string): boolean {
   return new TextEncoder().encode(value).length <= MAX_APP_TEXT && !/\p{Surrogate}/u.test(value);
 }

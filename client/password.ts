@@ -40,7 +40,7 @@ export class PasswordAuthentication {
    *   STOPPED when the connection ended meanwhile
    */
   async run(username: string, secret: string): Promise<void> {
-    if (this.#running) throw new LocalError('OPERATION_IN_PROGRESS', 'a password authentication runs on this connection');
+    if (this.#running) throw new LocalError('OPERATION_IN_PROGRESS', 'a password authentication is already running on this connection');
     checkUsername(username);
     const bytes = passwordBytes(secret);
     this.#running = true;
@@ -78,7 +78,7 @@ export class PasswordAuthentication {
     const binding = { handshakeHash, run, clientFingerprint: localFingerprint, deviceFingerprint: remoteFingerprint, ...names };
     const answer = Run.answer({ crypto: this.#crypto }, binding, kdf, value, share);
     value.fill(0);
-    if (answer === null) throw new RemoteError('BAD_RESPONSE', 'the share of the device is no element of the group');
+    if (answer === null) throw new RemoteError('BAD_RESPONSE', 'the share of the device is not an element of the group');
     return answer;
   }
 

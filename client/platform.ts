@@ -1,5 +1,5 @@
 /**
- * What a client needs from its platform: the environment that every product needs, and on Node listeners for tunnels.
+ * The platform of a client: the environment that every product needs, and on Node listeners for tunnels.
  * `node.ts` and `browser.ts` provide it; the rest of this folder does not depend on the platform.
  */
 import type { Environment } from '../transport/environment.ts';

@@ -1,6 +1,6 @@
 /**
- * How long a client keeps its process alive: while a connection is open or connecting, and while the client stops. Its
- * sockets alone do not, so a program that closes its connections ends, also without `stop`.
+ * Keeps the process of a client alive while a connection is open or connecting, and while the client stops. Its
+ * sockets alone do not keep it alive, so a program that closes its connections ends, also without `stop`.
  */
 import type { Environment } from '../transport/environment.ts';
 

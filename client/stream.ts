@@ -2,12 +2,12 @@
  * A byte stream to a port of the device, in the specification's form: create it from a connection, open it, read and
  * write, close or abort.
  *
- * The stream may be used as soon as `open` was called, without waiting for it: data written before the device has
- * accepted travels with the opening and saves a round trip. If the device refuses, those calls fail as `open` does.
+ * The stream may be used as soon as `open` has been called, without waiting for it: data written before the device has
+ * accepted it travels with the opening and saves a round trip. If the device refuses, those calls fail as `open` does.
  *
  * One read, one write and one close may be outstanding at a time. `close` ends our direction and resolves when all of
- * it has arrived; reading continues to the device's own end. `abort` drops everything. The semantics are those of the
- * session's stream; this class adds the state before `open`.
+ * it has been acknowledged; reading continues to the device's own end. `abort` drops everything. The semantics are
+ * those of the session's stream; this class adds the state before `open`.
  */
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Session, SessionStream, StreamStats } from '../transport/session/index.ts';

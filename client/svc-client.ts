@@ -1,7 +1,7 @@
 /**
  * The client SDK's root: creates private keys and connections, and owns what its connections share: one UDP socket, one
  * core, and the channels to base stations. These are opened when the first connection needs them and closed with the
- * client. The sockets for discovery are open while there is a listener, or a connection looks for its device. Shared
+ * client. The sockets for discovery are open while there is a listener, or a connection searches for its device. Shared
  * sockets without a connection keep no process alive (`process-hold.ts`).
  */
 import type { PrivateKey } from '../protocol/crypto-provider.ts';
@@ -61,7 +61,7 @@ export class SvcClient {
   readonly #browser: MdnsBrowser;
   readonly #mdnsListeners: MdnsListeners;
   #host: Promise<Host> | null = null;
-  /** Of the host, once it is open. */
+  /** Set once the host is open. */
   #directPaths: DirectPaths | null = null;
   #roaming: Roaming | null = null;
   #stopped = false;
@@ -136,15 +136,15 @@ export class SvcClient {
     this.#mdnsListeners.add(listener, subtype);
   }
 
-  /** Reports nothing more to the listener. Does nothing for one that was not added. */
+  /** Removes a listener. Does nothing for one that was not added. */
   removeMdnsResultListener(listener: MdnsResultReceiver): void {
     this.#mdnsListeners.remove(listener);
   }
 
   /**
    * Creates a scanner for the devices on the local network, not started yet.
-   * @param subtype and
-   * @throws as of `addMdnsResultListener`
+   * @param subtype as for `addMdnsResultListener`
+   * @throws as `addMdnsResultListener`
    */
   createMdnsScanner(subtype: string | null = null): MdnsScanner {
     this.#browser.check(subtype);
@@ -172,7 +172,7 @@ export class SvcClient {
     const host = await this.#host?.catch(() => null);
     this.#roaming?.close();
     const unmapped = this.#directPaths?.close();
-    // Also ends what the connectors wait for.
+    // Closing the host also ends the pending work of the connectors.
     await Promise.all([host?.close(), unmapped]);
   }
 

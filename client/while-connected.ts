@@ -1,4 +1,4 @@
-/** Requests to the device and the end of the connection: a request under way when it is lost ends with STOPPED. */
+/** Ends requests to the device with STOPPED when the connection is lost. */
 import { LocalError, SvcError } from '../protocol/errors/index.ts';
 import type { Session } from '../transport/session/index.ts';
 

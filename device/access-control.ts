@@ -1,5 +1,5 @@
 /**
- * A device under access control: `Iam` decides, and this class carries its decisions out on the running device.
+ * A device under access control: `Iam` decides, and this class applies its decisions to the running device.
  *
  * - Answers authorization requests and password lookups from the state published at that moment.
  * - Keeps the server connect tokens of users and of open pairing on the device's list while they are in the state. A
@@ -126,7 +126,7 @@ export class AccessControl {
       if (change.setting === 'open-pairing-password') this.#withdrawPassword('');
       if (change.setting === 'friendly-name') this.#friendlyName();
     }
-    // Roles, keys, names and policies: any of them may have carried a tunnel or stream that is open now.
+    // An open tunnel or stream may depend on any of these: roles, keys, names and policies.
     this.#device.authorization.reconsider();
   }
 

@@ -46,7 +46,7 @@ export interface AttacherConfig {
   readonly onChannel: (channel: Session, keepAlive: KeepAlive | null) => void;
 }
 
-/** Seconds after which a client may retry that found too many handshakes under way. */
+/** Seconds after which a client that met too many handshakes under way may retry. */
 const BUSY_SECONDS = 1;
 
 export class Attacher {
@@ -56,7 +56,7 @@ export class Attacher {
   readonly #tokens: TokenUpload;
   #attached = false;
   #running = false;
-  /** From the latest attach answer. */
+  /** Keep-alive limits from the latest attach answer. */
   #keepAlive: KeepAlive | null = null;
   /** Code of the latest failure logged since the last attach. */
   #lastFailure: string | null = null;

@@ -1,6 +1,6 @@
 /**
  * Authorization of client requests: one listener decides, the application's or access control's. Without a listener,
- * without a verdict in time, or when the listener fails, the answer is no.
+ * without a verdict in time, or when the listener fails, the request is denied.
  *
  * A long-lived permission, such as that of a tunnel, holds a grant. When something changes that verdicts depend on, the
  * listener is asked again for every grant; a grant it now denies is revoked.
@@ -139,7 +139,7 @@ export class Authorization {
   #inTime(verdict: Promise<boolean | undefined>, { action }: AuthorizationRequest): Promise<boolean | undefined> {
     return new Promise((resolve, reject) => {
       const cancel = this.#clock.schedule(VERDICT_TIMEOUT, () => {
-        this.#log.warn('the authorization listener gave no verdict in time: denied', { action });
+        this.#log.warn('the authorization listener returned no verdict in time: denied', { action });
         resolve(undefined);
       });
       verdict.then(resolve, reject).finally(cancel);

@@ -6,8 +6,8 @@
  *        │                                                  └── it changed meanwhile ──┘
  *        └── from every state: any other answer, cancelled, connection closed ──▶ no longer an observer
  *
- * 1. A notification is the answer of the resource's own handler, run again for each observer, so what it allows or
- *    refuses a client is decided again. An answer other than 2.xx is the last (§4.2).
+ * 1. A notification is the answer of the resource's own handler, run again for each observer, so its decision to allow
+ *    or refuse a client is made again. An answer other than 2.xx is the last (§4.2).
  * 2. Observers see the newest state, not each state (§1.3): changes while a handler runs, or while a notification waits
  *    for the channel, become one notification.
  * 3. Runs count as requests: without room under the device's limit they wait for one to end.
@@ -38,7 +38,7 @@ export interface CoapResource {
 /** Answers a request to the resource. Never rejects. */
 export type Answer = (request: RoutedRequest<Session>) => Promise<CoapReply>;
 
-/** What the observers need from the device. */
+/** The callbacks of the observers to the device. */
 export interface ObserversOptions {
   /** Whether one more handler may run. */
   readonly hasRoom: () => boolean;
@@ -58,7 +58,7 @@ interface Observer {
   readonly request: RoutedRequest<Session>;
   readonly resource: ObservedResource;
   state: 'registering' | 'idle' | 'due' | 'running' | 'ended';
-  /** The resource changed while no notification could be sent. */
+  /** Whether the resource changed while no notification could be sent. */
   changed: boolean;
 }
 
@@ -235,7 +235,7 @@ function isSuccess({ status }: CoapReply): boolean {
   return status >= 200 && status < 300;
 }
 
-/** Asked after an await: the state may have changed meanwhile. */
+/** Whether the observer has ended. Check it after each await: the state may have changed meanwhile. */
 function isEnded({ state }: Observer): boolean {
   return state === 'ended';
 }

@@ -2,8 +2,8 @@
  * CoAP on a device's client connections: the application's resources and the device's own under one router, with a
  * limit on concurrent requests.
  *
- * A handler that fails, or returns nothing, is answered 5.00 "Request unhandled"; one that could not write a file, "The
- * device could not save it". Above the limit a request is answered 5.03. `coap-observers.ts` notifies observers of
+ * A handler that fails, or returns nothing, is answered 5.00 "Request unhandled"; one that could not write a file gets
+ * "The device could not save it". Above the limit a request is answered 5.03. `coap-observers.ts` notifies observers of
  * changes.
  */
 import {

@@ -37,7 +37,7 @@ export class DeviceConnection {
     this.#migrated = opened;
   }
 
-  /** For the device: another path is in use since then. @param at Unix ms */
+  /** For the device: notes when another path came into use. @param at Unix ms */
   noteMove(at: number): void {
     this.#migrated = at;
   }
@@ -56,7 +56,7 @@ export class DeviceConnection {
     return this.#session.remoteFingerprint;
   }
 
-  /** @deprecated The first 16 bytes of it: for display only, never to distinguish clients. */
+  /** @deprecated The first 16 bytes of the fingerprint: for display only, never to distinguish clients. */
   get clientFingerprintHex(): string {
     return shortFingerprint(this.clientFingerprint);
   }
@@ -83,7 +83,7 @@ export class DeviceConnection {
 
   /**
    * The user whose password the client proved; empty for the password of open pairing.
-   * @throws LocalError INVALID_STATE when it proved none; INVALID_CONNECTION when the connection is closed
+   * @throws LocalError INVALID_STATE when the client proved none; INVALID_CONNECTION when the connection is closed
    */
   get passwordAuthenticationUsername(): string {
     if (!this.#session.isOpen) throw new LocalError('INVALID_CONNECTION', 'the connection is closed');

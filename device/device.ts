@@ -44,7 +44,7 @@ export class Device extends DeviceSetup {
     return VERSION;
   }
 
-  // What the device offers. At any time.
+  // The services of the device. They can be changed at any time.
 
   /**
    * Serves a CoAP method and path. A `{name}` segment matches one segment and is passed to the handler as a parameter.
@@ -113,8 +113,8 @@ export class Device extends DeviceSetup {
   /**
    * Puts the device under access control. `iam` answers every authorization request and knows the users' passwords; the
    * endpoints below /iam are served; users' server connect tokens are on the list; a deleted user's connections are
-   * closed. Once, before start.
-   * @throws LocalError INVALID_STATE; IN_USE when there is access control, an authorization listener or one for
+   * closed. Call it once, before start.
+   * @throws LocalError INVALID_STATE; IN_USE when there is access control, an authorization listener or a source of
    *   passwords
    */
   setIam(iam: Iam): void {
@@ -133,8 +133,9 @@ export class Device extends DeviceSetup {
   }
 
   /**
-   * Binds a user to a connection until it closes; null ends that. For clients that the application has identified
-   * itself, for example by an OAuth token. The user of the client's key, and the one of a password, take precedence.
+   * Binds a user to a connection until it closes; null ends that. For clients that the application itself has
+   * identified, for example by an OAuth token. The user of the client's key, and the one of a password, take
+   * precedence.
    * @throws LocalError INVALID_STATE without access control; NOT_FOUND without such a user; INVALID_CONNECTION when the
    *   connection is closed
    */
@@ -144,8 +145,8 @@ export class Device extends DeviceSetup {
   }
 
   /**
-   * Records starts, stops, refusals, and with access control every change of it, in `log`; a change is on disk before
-   * it is acknowledged (docs/audit.md). Once, before start. The application closes the log, after the device.
+   * Records starts, stops, refusals, and under access control every change to it, in `log`; a change is on disk before
+   * it is acknowledged (docs/audit.md). Call it once, before start. The application closes the log, after the device.
    * @throws LocalError INVALID_STATE; IN_USE when there is one
    */
   setAuditLog(log: AuditLog): void {
@@ -200,7 +201,7 @@ export class Device extends DeviceSetup {
     this.#parts.authorization.reconsider();
   }
 
-  // What the device may reach through its base station.
+  // Calls to the outside, through the base station.
 
   createPushNotification(): PushNotification {
     return new PushNotification((request) => this.#parts.runtime.ask(request));
@@ -242,8 +243,8 @@ export class Device extends DeviceSetup {
   }
 
   /**
-   * Removes a token: the base station no longer accepts it, as soon as it has the new list. A token that a user also
-   * has stays.
+   * Removes a token: the base station rejects it as soon as it has the new list. A token that also belongs to a user
+   * stays.
    * @throws LocalError NOT_FOUND
    */
   removeServerConnectToken(token: string): void {
@@ -263,13 +264,13 @@ export class Device extends DeviceSetup {
   onConnectionEvent(listener: ConnectionListener): () => void {
     return this.#parts.connections.onEvent(listener);
   }
-  /** Returns the connection with this number. @throws LocalError INVALID_CONNECTION when it is closed */
+  /** Returns the connection with this number. @throws LocalError INVALID_CONNECTION when it is closed or unknown */
   connection(ref: ConnectionRef): DeviceConnection {
     return this.#parts.connections.byRef(ref);
   }
 
   /**
-   * Sets whether to attach to the base station. Any time before close.
+   * Sets whether to attach to the base station. May be called at any time before close.
    * @throws LocalError INVALID_STATE after close, or when started without a base station set
    */
   setBasestationAttach(attach: boolean): void {

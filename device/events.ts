@@ -1,11 +1,11 @@
-/** Device events, named as in the specification. */
+/** Events of a device, named as in the specification. */
 
 /**
  * - ATTACHED, DETACHED: the base station accepted the device, or lost it afterwards
  * - CLOSED: the device was closed; always the last event
  * - UNKNOWN_FINGERPRINT, WRONG_PRODUCT_ID, WRONG_DEVICE_ID: the base station refuses the device's identity; retried
  *   slowly
- * - CERTIFICATE_VALIDATION_FAILED: the base station failed to authenticate by its TLS certificate or its pinned key
+ * - CERTIFICATE_VALIDATION_FAILED: the base station could not be authenticated by its TLS certificate or its pinned key
  * - WATCHDOG_FAILURE: not attached, with no change for 10 minutes
  * - PLATFORM_FAILURE: the data plane failed, and so did ten restarts of it; restart the process
  */

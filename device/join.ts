@@ -1,6 +1,6 @@
 /**
- * Joins a base station: a device that the station does not know yet shows the token of a join string, and the station
- * accepts its key.
+ * Joins a base station: a device that the station does not know yet presents the token of a join string, and the
+ * station accepts its key.
  *
  * The channel is authenticated first, by the fingerprint in the join string or by TLS, so that only the station sees
  * the token. The station binds the key that this channel's handshake proved. Store the key before you join: a join
@@ -17,7 +17,7 @@ import type { Session } from '../transport/session/index.ts';
 import { type ConfiguredStation, DEFAULT_SERVER_PORT, StationConnector } from '../transport/station/index.ts';
 import { checkWebSocket, importPrivateKey, parseServerUrl } from './settings.ts';
 
-/** What a join needs. */
+/** Options of a join. */
 export interface JoinOptions {
   /** The environment of the device; default Node. */
   readonly environment?: Environment;
@@ -36,7 +36,7 @@ export interface JoinOptions {
   readonly rootCerts?: string;
   /** `wss://` or `ws://` to the base station where UDP is silent; default `/svc/v1` at its host and port. */
   readonly serverWebSocketUrl?: string;
-  /** When it fires, the join ends with STOPPED; the station may have accepted it all the same. */
+  /** When it fires, the join ends with STOPPED; the station may have accepted it nevertheless. */
   readonly signal?: AbortSignal;
 }
 

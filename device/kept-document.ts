@@ -1,4 +1,4 @@
-/** A JSON document that the application keeps over restarts. */
+/** A JSON document that the application keeps across restarts. */
 export interface KeptDocument {
   /** The document found at the start; undefined when there was none. */
   readonly stored: unknown;

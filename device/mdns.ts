@@ -50,7 +50,7 @@ export class Announcer {
     this.#subtypes.add(subtype);
   }
 
-  /** Announced at once if it runs. @throws LocalError INVALID_ARGUMENT, STRING_TOO_LONG */
+  /** Sets a TXT item. Announced at once if it runs. @throws LocalError INVALID_ARGUMENT, STRING_TOO_LONG */
   addTxtItem(key: string, value: string): void {
     const name = String(key).toLowerCase();
     if (OWN_KEYS.includes(name)) throw new LocalError('INVALID_ARGUMENT', `the TXT item ${key} is the device's own`);
@@ -62,7 +62,7 @@ export class Announcer {
   setFriendlyName(name: string): void {
     const bytes = new TextEncoder().encode(name);
     let end = Math.min(bytes.length, MAX_FRIENDLY_NAME);
-    // Not in the middle of a character.
+    // Do not cut in the middle of a character.
     while (end < bytes.length && (bytes[end]! & 0xc0) === 0x80) end--;
     this.addTxtItem(FRIENDLY_NAME, new TextDecoder().decode(bytes.subarray(0, end)));
   }

@@ -10,7 +10,7 @@ const ERRORS: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([
   [Status.GATEWAY_TIMEOUT, 'TIMEOUT'],
 ]);
 
-/** Created by `Device.createPushNotification`; can be sent again. */
+/** A notification, created by `Device.createPushNotification`; can be sent again. */
 export class PushNotification {
   readonly #call: StationCall;
   #projectId: string | null = null;
@@ -21,12 +21,12 @@ export class PushNotification {
     this.#call = new StationCall(request, DevicePath.PUSH_SEND);
   }
 
-  /** Project id at the provider. */
+  /** Sets the project id at the provider. */
   setProjectId(projectId: string): void {
     this.#projectId = projectId;
   }
 
-  /** The provider's document as JSON: `{"message": {"token": …, "notification": {…}}}`, at most 64 KiB. */
+  /** Sets the provider's document as JSON: `{"message": {"token": …, "notification": {…}}}`, at most 64 KiB. */
   setPayload(payload: string): void {
     this.#payload = payload;
   }
@@ -35,7 +35,7 @@ export class PushNotification {
    * Sends it; resolves with the provider's answer, of any status. That may take 100 s.
    * @throws LocalError INVALID_STATE (no project id or payload), OPERATION_IN_PROGRESS, NOT_ATTACHED, STOPPED;
    *   RemoteError FORBIDDEN (the base station has no credential for the project), TOO_MANY_REQUESTS, TIMEOUT,
-   *   BAD_RESPONSE (no answer of the provider)
+   *   BAD_RESPONSE (no answer from the provider)
    */
   async send(): Promise<void> {
     if (this.#projectId === null || this.#payload === null)

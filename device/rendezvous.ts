@@ -139,7 +139,7 @@ export class DeviceRendezvous {
     await this.#end.close();
   }
 
-  /** Returns this end's reason: the client decides, and does not say why. */
+  /** Returns this end's reason: the client decides, and does not send its own. */
   #why(session: Session, facts: AttemptFacts | null): NotDirect {
     if (!this.#trustOf(session).isWelcome) return notDirect('DISABLED');
     if (this.#responder.isOngoing(session)) return notDirect('IN_PROGRESS');

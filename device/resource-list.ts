@@ -12,10 +12,10 @@
 import { type CoreAttribute, type CoreLink, encodeLinks, filterLinks, formatPath, parsePath } from '../protocol/coap/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 
-/** What the list says about a resource. */
+/** The list's description of a resource. */
 export interface ListedResource {
   /**
-   * Resource types, for machines (RFC 6690 §3.1): one or several names separated by a blank, such as
+   * Resource types, for machines (RFC 6690 §3.1): one or several names separated by spaces, such as
    * `thermostat.target`.
    */
   readonly type?: string;

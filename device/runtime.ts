@@ -41,7 +41,7 @@ const STREAM_CREDIT = 64;
  */
 const MIN_CAPACITY = 1024;
 
-/** One in four connections is kept for paired keys. */
+/** One in four connections is reserved for paired keys. */
 const KEPT = 4;
 /** One in two of the other connections may be held from one address by keys that are not paired. */
 const PER_NETWORK = 2;
@@ -110,7 +110,10 @@ export class DeviceRuntime {
     return fingerprint(identity.publicKey, this.#options.environment.crypto);
   }
 
-  /** What password logins are bound to. @throws LocalError INVALID_STATE when the key or an id is missing */
+  /**
+   * The identity that password logins are bound to.
+   * @throws LocalError INVALID_STATE when the key or an id is missing
+   */
   get passwordIdentity(): PasswordIdentity {
     const { productId, deviceId, key } = settings.requireIdentity(this.settings);
     const secret = settings.derivedSecret(this.#options.environment.crypto, key, 'svc password secret');
@@ -126,8 +129,8 @@ export class DeviceRuntime {
   }
 
   /**
-   * Keeps a quarter of the connections, rounded down, for paired keys; other keys get half of the rest, rounded up, per
-   * address.
+   * Reserves a quarter of the connections, rounded down, for paired keys; other keys get half of the rest, rounded up,
+   * per address.
    * @param userOf returns the user of a key; null for an unpaired key
    */
   keepConnectionsFor(userOf: (fingerprint: string) => string | null): void {
@@ -164,7 +167,7 @@ export class DeviceRuntime {
     else void this.#attacher?.stop();
   }
 
-  /** Sends a request to the base station. @throws NOT_ATTACHED, and as the channel does */
+  /** Sends a request to the base station. @throws NOT_ATTACHED; as the channel does */
   async ask(request: SessionRequest): Promise<CoapResponse> {
     if (this.#attacher === null) throw new LocalError('NOT_ATTACHED', 'the device is not attached to a base station');
     return this.#attacher.request(request);

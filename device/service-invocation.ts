@@ -12,7 +12,7 @@ import {
 import { LocalError, RemoteError } from '../protocol/errors/index.ts';
 import { StationCall, type StationRequest } from './station-call.ts';
 
-/** Created by `Device.createServiceInvocation`; can be executed again. */
+/** An invocation, created by `Device.createServiceInvocation`; can be executed again. */
 export class ServiceInvocation {
   readonly #call: StationCall;
   #serviceId: string | null = null;
@@ -27,7 +27,7 @@ export class ServiceInvocation {
     this.#serviceId = serviceId;
   }
 
-  /** Default: none. @throws LocalError INVALID_ARGUMENT over 64 KiB */
+  /** Sets the message; default none. @throws LocalError INVALID_ARGUMENT over 64 KiB */
   setMessage(message: Uint8Array): void {
     if (message.length > MAX_SERVICE_MESSAGE)
       throw new LocalError('INVALID_ARGUMENT', `a message has at most ${MAX_SERVICE_MESSAGE} bytes`);

@@ -40,7 +40,7 @@ export class Settings {
   keepAliveProfile: KeepAliveProfile = defaultProfile;
 }
 
-/** What a started device needs, all present. */
+/** The complete identity of a started device. */
 export interface Identity {
   readonly productId: string;
   readonly deviceId: string;
@@ -78,7 +78,7 @@ export function requireStation(
   return { ...station, rootCerts };
 }
 
-/** A product or device id. @throws LocalError INVALID_ARGUMENT unless 1 to 61 letters, digits, `-` or `_` */
+/** Checks a product or device id. @throws LocalError INVALID_ARGUMENT unless 1 to 61 letters, digits, `-` or `_` */
 export function checkId(kind: string, id: string): string {
   if (!isId(id)) throw new LocalError('INVALID_ARGUMENT', `the ${kind} must be 1 to 61 letters, digits, "-" or "_"`);
   return id;
@@ -105,7 +105,7 @@ export function checkProfile(profile: KeepAliveProfile): KeepAliveProfile {
   return profile;
 }
 
-/** A limit. @throws LocalError INVALID_ARGUMENT unless a whole number from 0 */
+/** Checks a limit. @throws LocalError INVALID_ARGUMENT unless a whole number from 0 */
 export function checkLimit(kind: string, limit: number): number {
   if (!Number.isSafeInteger(limit) || limit < 0)
     throw new LocalError('INVALID_ARGUMENT', `the limit of ${kind} must be a whole number from 0`);

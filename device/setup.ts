@@ -18,7 +18,7 @@ export abstract class DeviceSetup {
     this.#parts = parts;
   }
 
-  // Identity, base station and ports. Only before start: LocalError INVALID_STATE.
+  // Identity, base station and ports. Only before start, else LocalError INVALID_STATE.
 
   /** @throws LocalError INVALID_ARGUMENT unless 1 to 61 letters, digits, `-` or `_` */
   setProductId(id: string): void {
@@ -30,7 +30,7 @@ export abstract class DeviceSetup {
     this.#parts.runtime.setup().deviceId = settings.checkId('device id', id);
   }
 
-  /** PKCS#8 PEM, as returned by `createPrivateKey`. @throws LocalError INVALID_ARGUMENT */
+  /** Sets the private key: PKCS#8 PEM, as returned by `createPrivateKey`. @throws LocalError INVALID_ARGUMENT */
   setPrivateKey(pem: string): void {
     this.#parts.runtime.setup().identity = settings.importPrivateKey(this.#parts.environment.crypto, pem);
   }
@@ -54,7 +54,7 @@ export abstract class DeviceSetup {
   }
 
   /**
-   * The base station: `https://host[:port]` or `host[:port]`. Default port 4433.
+   * Sets the base station: `https://host[:port]` or `host[:port]`. Default port 4433.
    * @throws LocalError INVALID_ARGUMENT
    */
   setServerUrl(url: string): void {
@@ -64,7 +64,7 @@ export abstract class DeviceSetup {
   }
 
   /**
-   * Port of the base station if the URL names none: for UDP, and without a fingerprint for https.
+   * Sets the port of the base station, used if the URL names none: for UDP, and without a fingerprint for https.
    * @throws LocalError INVALID_ARGUMENT
    */
   setServerPort(port: number): void {
@@ -80,7 +80,7 @@ export abstract class DeviceSetup {
   }
 
   /**
-   * Roots that authenticate a base station without pin, instead of the platform's; PEM.
+   * Sets the roots that authenticate a base station without a pin, instead of the platform's; PEM.
    * @throws LocalError INVALID_ARGUMENT
    */
   setRootCerts(pem: string): void {
@@ -112,12 +112,15 @@ export abstract class DeviceSetup {
     this.#parts.runtime.setup().keepAliveProfile = settings.checkProfile(profile);
   }
 
-  /** UDP port for the local network, 0 = any free port; default 5592. @throws LocalError INVALID_ARGUMENT */
+  /** Sets the UDP port for the local network, 0 = any free port; default 5592. @throws LocalError INVALID_ARGUMENT */
   setLocalPort(port: number): void {
     this.#parts.runtime.setup().localPort = settings.checkPort('local port', port);
   }
 
-  /** UDP port towards the base station, 0 = any free port; default 5593. @throws LocalError INVALID_ARGUMENT */
+  /**
+   * Sets the UDP port towards the base station, 0 = any free port; default 5593.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   setP2pPort(port: number): void {
     this.#parts.runtime.setup().p2pPort = settings.checkPort('p2p port', port);
   }
@@ -154,7 +157,7 @@ export abstract class DeviceSetup {
   }
 
   /**
-   * @deprecated The first 16 bytes of it: for display only, never to distinguish devices.
+   * @deprecated The first 16 bytes of the fingerprint: for display only, never to distinguish devices.
    * @throws as deviceFingerprint
    */
   get deviceFingerprintHex(): string {
@@ -182,8 +185,8 @@ export abstract class DeviceSetup {
   }
 
   /**
-   * Sets a TXT item that scanning clients see; a key that differs only in case is replaced. Any time; announced at
-   * once.
+   * Sets a TXT item that scanning clients see; a key that differs only in case is replaced. May be called at any
+   * time; announced at once.
    * @throws LocalError INVALID_ARGUMENT (keys are printable ASCII without `=`; not `productid`, `deviceid`);
    *   STRING_TOO_LONG: `key=value` over 255 bytes
    */
@@ -191,10 +194,10 @@ export abstract class DeviceSetup {
     this.#parts.runtime.announcer.addTxtItem(key, value);
   }
 
-  // Limits. Any time unless stated otherwise; lowering one ends nothing that is open.
+  // Limits. They can be set at any time unless stated otherwise; lowering one ends nothing that is open.
 
   /**
-   * Concurrent client connections, default 64; further clients get DEVICE_INTERNAL_ERROR.
+   * Limits concurrent client connections, default 64; further clients get DEVICE_INTERNAL_ERROR.
    * @throws LocalError INVALID_ARGUMENT; INVALID_STATE on a running device above 1,024 and above the limit it was
    *   started with
    */
@@ -202,13 +205,14 @@ export abstract class DeviceSetup {
     this.#parts.runtime.limitConnections(settings.checkLimit('connections', limit));
   }
 
-  /** Concurrent streams, over all connections; further ones are refused. @throws LocalError INVALID_ARGUMENT */
+  /** Limits concurrent streams, over all connections; further ones are refused. @throws LocalError INVALID_ARGUMENT */
   limitStreams(limit: number): void {
     this.#parts.runtime.limitStreams(settings.checkLimit('streams', limit));
   }
 
   /**
-   * Stream buffer in units of 256 bytes, at least 128, over all connections; streams wait when it is used up.
+   * Limits the stream buffer, in units of 256 bytes, at least 128, over all connections; streams wait when it is used
+   * up.
    * @throws LocalError INVALID_ARGUMENT
    */
   limitStreamSegments(limit: number): void {
@@ -216,7 +220,7 @@ export abstract class DeviceSetup {
   }
 
   /**
-   * Concurrent CoAP requests, over all connections; further ones are answered 5.03.
+   * Limits concurrent CoAP requests, over all connections; further ones are answered 5.03.
    * @throws LocalError INVALID_ARGUMENT
    */
   limitCoapServerRequests(limit: number): void {
@@ -224,7 +228,8 @@ export abstract class DeviceSetup {
   }
 
   /**
-   * Concurrent observations of CoAP resources, over all connections, default 1,024; further ones are answered once.
+   * Limits concurrent observations of CoAP resources, over all connections, default 1,024; further ones are answered
+   * once.
    * @throws LocalError INVALID_ARGUMENT
    */
   limitCoapObservations(limit: number): void {
@@ -232,27 +237,30 @@ export abstract class DeviceSetup {
   }
 
   /**
-   * Concurrent tunnel connections to all services of a type; further ones are refused.
+   * Limits concurrent tunnel connections to all services of a type; further ones are refused.
    * @throws LocalError INVALID_ARGUMENT
    */
   limitTcpTunnelConnections(type: string, limit: number): void {
     this.#parts.tunnels.tcp.limit(type, limit);
   }
 
-  /** Concurrent flows to all UDP services of a type; further ones are refused. @throws LocalError INVALID_ARGUMENT */
+  /**
+   * Limits concurrent flows to all UDP services of a type; further ones are refused.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   limitUdpTunnelFlows(type: string, limit: number): void {
     this.#parts.tunnels.udp.limit(type, limit);
   }
 
   /**
-   * Concurrent flows of one client's connection, default 256; further ones are refused.
+   * Limits concurrent flows of one client's connection, default 256; further ones are refused.
    * @throws LocalError INVALID_ARGUMENT
    */
   limitUdpTunnelFlowsPerConnection(limit: number): void {
     this.#parts.tunnels.udp.limitPerClient(limit);
   }
 
-  // Log messages. Any time.
+  // Log messages. These can be called at any time.
   /**
    * Sets the least severe level logged by this device: `error`, `warn`, `info` or `trace`.
    * @throws LocalError INVALID_ARGUMENT
@@ -261,12 +269,12 @@ export abstract class DeviceSetup {
     this.#parts.log.setLevel(level);
   }
 
-  /** Receives each message, besides the environment's log; null removes it. */
+  /** Sets a callback for each message, besides the environment's log; null removes it. */
   setLogCallback(callback: DeviceLogCallback | null): void {
     this.#parts.log.setCallback(callback);
   }
 
-  /** Writes messages as lines to standard output, instead of another callback. */
+  /** Writes messages as lines to standard output; replaces the callback. */
   setLogStdOutCallback(): void {
     this.#parts.log.setCallback(stdOutCallback());
   }

@@ -19,7 +19,7 @@ export interface DeviceStream {
    * @throws LocalError STOPPED when the client gave up meanwhile; INVALID_STATE when decided before
    */
   accept(): SessionStream;
-  /** The client's open fails with STOPPED. */
+  /** Refuses the stream: the client's open fails with STOPPED. */
   refuse(code?: number): void;
 }
 

@@ -29,7 +29,7 @@ const PAUSE = 250;
 /** Longest wait that a base station can ask for, ms. */
 const LONGEST_WAIT = 3_600_000;
 
-/** What the device shows when it attaches. */
+/** The digest that the device sends when it attaches. */
 interface Shown {
   readonly digest: Uint8Array;
   /** Version of the list in the digest. */
@@ -42,12 +42,12 @@ export class TokenUpload {
   readonly #backoff: Backoff;
   /** The channel; null while there is none. */
   #session: Session | null = null;
-  /** An upload is under way, or the pause after one. */
+  /** Whether an upload is under way, or the pause after one. */
   #busy = false;
   #endPause = (): void => {};
-  /** A refusal has been logged since the last accepted upload. */
+  /** Whether a refusal has been logged since the last accepted upload. */
   #logged = false;
-  /** The list is over the base station's limit, and that has been logged. */
+  /** Whether the list is over the base station's limit; that has been logged. */
   #overfull = false;
 
   constructor(environment: Environment, tokens: ServerConnectTokens) {
@@ -88,7 +88,7 @@ export class TokenUpload {
     void this.#continue(this.#session, 0);
   }
 
-  /** The channel has ended. */
+  /** Notes that the channel has ended. */
   ended(): void {
     this.#session = null;
     this.#busy = false;

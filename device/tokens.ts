@@ -11,7 +11,9 @@ import { MAX_SCT } from '../protocol/control/index.ts';
 import type { CryptoProvider } from '../protocol/crypto-provider.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 
-/** Of the tokens made here: 62 characters, so that a byte below 248 = 4 × 62 gives each with the same probability. */
+/**
+ * Characters of the tokens created here: 62, so that a byte below 248 = 4 × 62 gives each with the same probability.
+ */
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const FAIR = 4 * ALPHABET.length;
 const LENGTH = 12;
@@ -37,7 +39,10 @@ export class ServerConnectTokens {
   /** Number of tokens that the base station accepts; unknown before the first attach. */
   #most = Number.POSITIVE_INFINITY;
 
-  /** Returns whether the list has changed. @throws LocalError INVALID_ARGUMENT when empty or over 64 bytes */
+  /**
+   * Adds a token; returns whether the list has changed.
+   * @throws LocalError INVALID_ARGUMENT when empty or over 64 bytes
+   */
   add(token: string): boolean {
     const length = new TextEncoder().encode(token).length;
     if (length < 1 || length > MAX_SCT) throw new LocalError('INVALID_ARGUMENT', `a server connect token has 1 to ${MAX_SCT} bytes`);
@@ -45,7 +50,7 @@ export class ServerConnectTokens {
   }
 
   /**
-   * Returns whether the list has changed: it has not if access control also has the token.
+   * Removes a token. Returns whether the list has changed: it has not if access control also has the token.
    * @throws LocalError NOT_FOUND
    */
   remove(token: string): boolean {

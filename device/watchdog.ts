@@ -16,13 +16,13 @@ export class Watchdog {
     this.#bark = bark;
   }
 
-  /** The state changed to one other than attached. */
+  /** Restarts the time: the state changed, and not to attached. */
   restart(): void {
     this.stop();
     this.#cancel = this.#clock.schedule(LIMIT, this.#bark);
   }
 
-  /** Attached, or no longer trying. */
+  /** Stops the time: the device is attached, or no longer tries. */
   stop(): void {
     this.#cancel?.();
     this.#cancel = null;

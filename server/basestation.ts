@@ -52,7 +52,7 @@ export interface BasestationOptions {
   /** Numeric address; default all, IPv4 and IPv6. */
   host?: string;
   settings?: Partial<StationSettings>;
-  /** How pushes and service invocations are sent, and the receiver of their events; `onEvent` must not throw. */
+  /** Functions that send pushes and service invocations, and the receiver of their events; `onEvent` must not throw. */
   outbound?: Pick<OutboundOptions, 'post' | 'sign' | 'onEvent'>;
   /**
    * How the keys of issuers are fetched, default Node's HTTP; which private addresses they may have, default none; how
@@ -65,8 +65,8 @@ export interface BasestationOptions {
 const RESPONDER = ['station'] as const;
 
 /**
- * Slots of the core above the limit of connections, for connections that are being refused: a quarter of the limit and
- * some.
+ * Slots of the core above the limit of connections, for connections that are being refused: a quarter of the limit,
+ * plus this number.
  */
 const SPARE_SLOTS = 64;
 const SPARE_SHARE = 1 / 4;
@@ -104,7 +104,7 @@ export class Basestation {
   readonly #stopping = new AbortController();
 
   /**
-   * @param directoryOf makes the directory of attached devices, from those attached here, which are the default
+   * @param directoryOf makes the directory of attached devices, from those attached here; by default, just these
    * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (host, settings of STUN)
    */
   static async open(
@@ -211,7 +211,7 @@ export class Basestation {
     return this.#presence.size;
   }
 
-  /** The attached devices, since when, and the addresses of their channels. */
+  /** The attached devices, with the time of their attach and the addresses of their channels. */
   get devices(): AttachedDevice[] {
     return [...this.#presence.all].map(({ productId, deviceId, since, session: { validatedPath } }) => {
       const { address: host, port } = validatedPath;
@@ -219,7 +219,7 @@ export class Basestation {
     });
   }
 
-  /** True while the storage fails writes; everything that needs none continues. */
+  /** True while writes to the storage fail; everything that needs none continues. */
   get storageFailed(): boolean {
     return this.#health.failed;
   }
@@ -278,7 +278,7 @@ export class Basestation {
   }
 }
 
-/** Returns ms that outlast devices which adopt these keep-alive numbers. */
+/** Returns an idle timeout, ms, that devices with this keep-alive never reach. */
 function idleTimeoutFor(keepAlive: StationSettings['keepAlive']): number {
   const { idleTimeout } = defaultParameters;
   if (keepAlive === null) return idleTimeout;

@@ -2,7 +2,7 @@
  * The client address of a request: that of the TCP peer, or the one named by proxies that the operator trusts.
  *
  * Only one header is read, X-Forwarded-For or Forwarded (RFC 7239), because a proxy that sets one passes on what its
- * client wrote into the other. The header is parsed from the right, where the nearest proxy has written, up to the
+ * client wrote in the other. The header is parsed from the right, where the nearest proxy appends, up to the
  * first address that is not a trusted proxy's: anything left of it may be forged.
  */
 import type { IncomingHttpHeaders } from 'node:http';

@@ -1,6 +1,6 @@
 /**
- * Limits how many of a kind run at a time, for each key (an address, a device) and in total, so that one peer cannot
- * take every slot: sessions of an address, calls of a device to the outside.
+ * Limits how many operations of a kind run at a time, for each key (an address, a device) and in total, so that one
+ * peer cannot take every slot: sessions of an address, calls of a device to the outside.
  */
 
 /** Concurrent slots; unlimited where a number is missing. */
@@ -40,8 +40,7 @@ export class ConcurrencyLimit {
 
   /**
    * Takes a slot.
-   * @returns a function that releases it, harmless to call twice; null when the key or the total has reached its limit:
-   *   no slot was taken
+   * @returns a function that releases it, safe to call twice; null when the key or the total has reached its limit
    */
   acquire(key: string): (() => void) | null {
     const inUse = this.inUse(key);

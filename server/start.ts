@@ -29,7 +29,7 @@ import { openStationData, type StationData } from './storage/data-directory.ts';
 import { type LastStart, readLastStart, rememberStart } from './storage/last-start.ts';
 import type { UpgradeOptions } from './websocket/index.ts';
 
-/** What a person configures for a base station. */
+/** Configuration of a base station. */
 export interface StartOptions {
   /** Directory of key and database; created when missing. */
   data: string;
@@ -38,8 +38,8 @@ export interface StartOptions {
   /** Numeric address of the UDP socket, of WebSockets, and of REST over TLS; default all. */
   host?: string;
   /**
-   * `https://host[:port]` where devices reach it, for invitations; remembered. Null forgets it; default: that of the
-   * last start.
+   * `https://host[:port]` where devices reach it, for invitations; remembered. Null forgets it; default: the one of
+   * the last start.
    */
   url?: string | null;
   /** Address of REST; default loopback, with TLS that of UDP. */
@@ -67,9 +67,9 @@ export interface RunningBasestation {
   readonly fingerprint: string;
   /** STUN ports, as announced to devices and clients; empty where STUN is off or its port is taken. */
   readonly stun: readonly StunServer[];
-  /** Where REST is. */
+  /** The address of REST. */
   readonly http: { readonly host: string; readonly port: number; readonly secure: boolean };
-  /** What `svc admin device invite` relies on. */
+  /** The settings that `svc admin device invite` uses. */
   readonly start: LastStart;
   stats(): Readonly<Record<string, number>>;
   /** Reads the files of certificate and key now. Does nothing without TLS; an unusable pair is logged and ignored. */
@@ -196,7 +196,7 @@ function running({ station, app, data, log, http, start, listening, certificates
   };
 }
 
-/** Stores what invitations rely on. A full disk does not prevent the start. */
+/** Stores the settings that invitations use. A full disk does not prevent the start. */
 async function remember(
   { data, host, url, log }: StartOptions,
   { port, fingerprint }: Basestation,

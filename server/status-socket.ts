@@ -17,7 +17,7 @@ export interface AttachedDevice {
   readonly deviceId: string;
   /** ISO 8601 UTC with milliseconds. */
   readonly since: string;
-  /** `address:port` where the base station sees it. */
+  /** `address:port` as seen by the base station. */
   readonly address: string;
 }
 
@@ -41,7 +41,7 @@ const MAX_DOCUMENT = 64 << 20;
 /**
  * Serves the status. This process has the directory to itself (`directory-lock.ts`), so an existing socket belongs to a
  * dead process.
- * @returns a function that stops this and removes the file
+ * @returns a function that stops serving and removes the file
  */
 export async function serveStatus(directory: string, log: Log, status: () => StationStatus): Promise<() => void> {
   const path = join(directory, SOCKET);

@@ -102,7 +102,7 @@ function cells({ productId, deviceId, attached, since, address, name, fingerprin
   return [productId, deviceId, state, since === null ? '' : minuteOf(since), address ?? '', name ?? '', fingerprint ?? ''];
 }
 
-/** No id contains a dot. */
+/** Returns a unique name: no id contains a dot. */
 function nameOf({ productId, deviceId }: Pick<Device, 'productId' | 'deviceId'>): string {
   return `${productId}.${deviceId}`;
 }

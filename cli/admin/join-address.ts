@@ -17,7 +17,7 @@ interface JoinAddress {
   readonly note: string | undefined;
 }
 
-/** Documentation addresses (RFC 5737, RFC 3849): the route there is the route to the internet. Nothing is sent. */
+/** Documentation addresses (RFC 5737, RFC 3849): their route is the route to the internet. Nothing is sent. */
 const FAR = ['192.0.2.1', '2001:db8::1'];
 const LOOPBACK = '127.0.0.1';
 const GIVE_ANOTHER = 'give another one with svc basestation --url https://host:port';
@@ -45,7 +45,7 @@ export async function joinAddress(
   return { server, serverFingerprint: fingerprint, note: `the address ${server} is ${what}; ${GIVE_ANOTHER}` };
 }
 
-/** The address with the widest reach; null without a network. */
+/** Returns the address with the widest reach; null without a network. */
 async function lanAddress({ sourceAddress, interfaces }: Pick<Network, 'interfaces' | 'sourceAddress'>): Promise<string | null> {
   for (const destination of FAR) {
     const source = (await sourceAddress?.(destination)) ?? null;

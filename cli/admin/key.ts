@@ -90,7 +90,7 @@ function add(): Command {
     if (jwt !== undefined && [jwtIssuer, jwtAudience, jwtJwksUri].includes(undefined))
       throw new UsageError('--jwt-issuer, --jwt-audience and --jwt-jwks-uri belong together: give all three');
     return refusing(async () => {
-      // Before a store is created.
+      // Read before a store is created.
       const secret = await givenSecret(
         { what: 'the server key', option: 'svc admin key add', value: given },
         new Output(options.json === true),
@@ -109,7 +109,7 @@ function addKey(serverKey: string | undefined, jwt: Partial<JwtIssuer> | undefin
   });
 }
 
-/** Reports wrong use before anything else. */
+/** Checks the argument before anything else. */
 const keyOrInput = argument((text) => (text === '-' ? text : checkServerKey(text)));
 
 function list(): Command {

@@ -1,6 +1,6 @@
 /**
- * `svc admin org …`: owners of products and keys. The first use creates one; more are for several customers on one
- * station.
+ * `svc admin org …`: owners of products and keys. The first use creates one; further ones serve several customers on
+ * one station.
  */
 import { Command } from 'commander';
 import { addOrganization, type Organization, removeOrganization } from '../../server/administration/index.ts';

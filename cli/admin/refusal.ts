@@ -18,7 +18,7 @@ export async function refusing<T>(run: () => T | Promise<T>, data = ''): Promise
   }
 }
 
-/** Makes a parser of an argument from a rule of the administration: a refused value is wrong use. */
+/** Makes a parser of an argument from a rule of the administration: a refused value is a usage error. */
 export function argument<T>(rule: (text: string) => T): (text: string) => T {
   return (text) => {
     try {

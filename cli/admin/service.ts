@@ -50,7 +50,7 @@ function add(): Command {
     .option('--org <id>', 'its organization; not needed while there is only one', id)
     .action((url: string, serviceId: string | undefined, options: AddOptions) =>
       refusing(async () => {
-        // Before a store is created.
+        // Checked before a store is created.
         checkServiceUrl(url, options.allowPrivate === true);
         await administer(options, async (administration, output) => {
           const { record, products, secret } = await addService(administration, newService(url, serviceId, options));

@@ -1,4 +1,4 @@
-/** Commands of a client. Only the requested one is evaluated; its row in `commands.ts` leads here. */
+/** Commands of a client. Only the requested one is evaluated; its row in `commands.ts` names this bundle. */
 import type { Loaders } from '../frame/run.ts';
 
 export const commands: Loaders = {

@@ -1,4 +1,4 @@
-/** Explains a failed connect to a person, and what to do, where the error alone does not. */
+/** Explains a failed connect to a person, with a remedy, where the error alone does not. */
 import { type ErrorCode, NoChannelsError, SvcError } from '../../client/node.ts';
 import { formatHostPort } from '../../protocol/records/index.ts';
 import { CommandError, describe } from '../frame/errors.ts';
@@ -11,9 +11,9 @@ const NO_TLS: readonly string[] = ['BAD_RESPONSE', 'CONNECTION_REFUSED', 'TIMEOU
 
 type FailedTarget = Target & { readonly near: boolean };
 
-/** Nothing answers at the address of a base station. */
+/** Errors when nothing answers at the address of a base station. */
 const UNREACHED: readonly ErrorCode[] = ['TIMEOUT', 'CONNECTION_REFUSED', 'DNS', 'BAD_RESPONSE'];
-/** The base station does not recognize what a pairing string says. */
+/** Errors when the base station does not recognize the content of a pairing string. */
 const FOREIGN: readonly ErrorCode[] = ['FINGERPRINT_MISMATCH', 'TOKEN_REJECTED', 'UNKNOWN_PRODUCT_ID', 'UNKNOWN_DEVICE_ID'];
 
 /** Returns the error of a connect with its remedy, or unchanged. */
@@ -25,7 +25,7 @@ export function explained(error: unknown, target: FailedTarget, known: Known): u
   return remedies.length === 0 ? error : new CommandError([describe(error), ...remedies].join('; '));
 }
 
-/** What was tried without being typed now, and how to state something else. */
+/** Describes the values that were tried without being typed now, and how to replace them. */
 function elsewhere(error: NoChannelsError, { server, serverFrom, addresses, pairing }: FailedTarget): string[] {
   const { remoteChannelErrorCode: remote, directCandidatesChannelErrorCode: direct } = error;
   const remedies: string[] = [];
@@ -44,7 +44,7 @@ function elsewhere(error: NoChannelsError, { server, serverFrom, addresses, pair
   return remedies;
 }
 
-/** Only the local network was tried, and the device did not answer there. */
+/** Whether only the local network was tried, and the device did not answer there. */
 function isAbsent(error: unknown, { server, addresses, near }: FailedTarget): boolean {
   const alone = addresses.length === 0 && (near || server === undefined);
   return alone && error instanceof NoChannelsError && error.localChannelErrorCode === 'NOT_FOUND';
@@ -57,7 +57,7 @@ function absent(target: FailedTarget): CommandError {
   );
 }
 
-/** The base station was never reached, and was to be authenticated by TLS. */
+/** Whether the base station was never reached, and was to be authenticated by TLS. */
 function isUnproved(error: unknown, server: TargetStation | undefined, known: Known): server is TargetStation {
   if (!(error instanceof NoChannelsError) || server === undefined || server.fingerprint !== null) return false;
   return known.tlsStation(server.url) === undefined && NO_TLS.includes(error.remoteChannelErrorCode);

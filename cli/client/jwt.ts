@@ -13,7 +13,7 @@ export interface JwtOptions {
   jwtFile?: string;
 }
 
-/** A file is read for each connect, so that a renewed token needs no restart of the command. */
+/** Returns the token. A file is read for each connect, so that a renewed token needs no restart of the command. */
 export async function givenJwt({ jwt, jwtFile }: JwtOptions, output: Output): Promise<ConnectionOptions['ServerJwtToken']> {
   if (jwt !== undefined && jwtFile !== undefined) throw new UsageError('--jwt and --jwt-file exclude each other');
   if (jwt === '-' || jwtFile === '-') return fromSource('-', output);

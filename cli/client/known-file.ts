@@ -125,7 +125,7 @@ function kept({ ServerWebSocketUrl, ServerConnectToken, ...rest }: KnownDevice, 
   };
 }
 
-/** Its URLs with their ports. */
+/** Returns the file with the ports added to its URLs. */
 function withPorts(file: KnownFile): KnownFile {
   const byPort = (record: Record<string, string>): Record<string, string> =>
     Object.fromEntries(Object.entries(record).map(([url, value]) => [keptServerUrl(url), value]));

@@ -65,7 +65,10 @@ export class Known {
     return this.#file.Devices;
   }
 
-  /** By name, else by `product.device`. @throws UsageError where an earlier version gave several devices that name */
+  /**
+   * Returns a device by name, else by `product.device`.
+   * @throws UsageError where an earlier version gave several devices that name
+   */
   byName(name: string): KnownDevice | undefined {
     const [first, ...others] = this.devices.filter((device) => device.Name === name);
     if (first !== undefined && others.length > 0)
@@ -101,7 +104,7 @@ export class Known {
     return Object.hasOwn(TlsStations, url) ? TlsStations[url] : undefined;
   }
 
-  /** Every base station. */
+  /** All known base stations. */
   get stations(): readonly { readonly url: string; readonly verified: 'pinned' | 'tls' }[] {
     const pinned = Object.keys(this.#file.Stations).map((url) => ({ url, verified: 'pinned' as const }));
     return [...pinned, ...Object.keys(this.#file.TlsStations ?? {}).map((url) => ({ url, verified: 'tls' as const }))];

@@ -1,13 +1,13 @@
 /**
- * Opens the connection of a client command: resolves the target, connects, checks the device's key and remembers what
- * is now known.
+ * Opens the connection of a client command: resolves the target, connects, checks the device's key and remembers the
+ * device and its base station.
  *
  * All known channels are tried at once: the local network, where the device is searched for by its ids, an address, the
  * base station.
  *
  * At first contact a key that nothing vouches for is shown on a terminal for confirmation. Elsewhere the command needs
- * --fingerprint, or a pairing string with one, or a password that the device proves to know, and sends nothing to the
- * device before. A changed key ends the command.
+ * --fingerprint, or a pairing string with one, or a password that the device proves it knows, and sends nothing to the
+ * device before that. A changed key ends the command.
  */
 import { type Connection, type ConnectionEvent, type ConnectionOptions, type Environment, SvcClient } from '../../client/node.ts';
 import { formatHostPort } from '../../protocol/records/index.ts';
@@ -48,7 +48,7 @@ export interface Frame {
   readonly signal: AbortSignal;
 }
 
-/** What a client command works with. */
+/** The resources of a client command. */
 export interface Opened {
   readonly connection: Connection;
   readonly known: Known;
@@ -68,7 +68,7 @@ export interface Opened {
 
 /** A failed connect. */
 export interface FailedConnect {
-  /** Still has the results of its channels. */
+  /** The failed connection, which still has the results of its channels. */
   readonly connection: Connection;
   readonly error: unknown;
   /** `product.device`; its name in messages where the ids are unknown. */
@@ -76,31 +76,31 @@ export interface FailedConnect {
   readonly server: TargetStation | undefined;
   /** The given or known WebSocket to it. */
   readonly webSocket: string | undefined;
-  /** The device was not attached to the base station, and the connect waited for it. */
+  /** Whether the connect waited for the device, which was not attached to the base station. */
   readonly waited: boolean;
 }
 
 export interface OpenSettings {
-  /** Replaces this process as surroundings. */
+  /** Replaces the surroundings of this process. */
   frame?: Frame;
   /** Called before a failed connect ends the command. */
   failed?: (failure: FailedConnect) => Promise<void>;
   /** Accepts a fingerprint given now that differs from the known one. */
   replace?: boolean;
-  /** Only the device's local network will do, not the base station. */
+  /** Allows only the device's local network, not the base station. */
   near?: boolean;
   /**
-   * The command ends before a direct path could replace the base station, so none is searched. The local network is
+   * The command ends before a direct path could replace the base station, so it searches for none. The local network is
    * still searched.
    */
   brief?: boolean;
-  /** The signal ends the work normally. */
+  /** Whether the signal ends the work normally. */
   untilStopped?: boolean;
   /** Name to remember the device by. */
   name?: string | undefined;
   /**
-   * Lets a device without a known fingerprint authenticate by a password, instead of a question. It is trusted if the
-   * connection is verified afterwards.
+   * Lets a device without a known fingerprint authenticate by a password, instead of asking the person. It is trusted
+   * if the connection is verified afterwards.
    */
   prove?: ((connection: Connection) => Promise<void>) | undefined;
 }
@@ -153,7 +153,7 @@ export async function withConnection(
   }
 }
 
-/** This process, as the options of a client command say. */
+/** Returns the environment of this process, with the options of a client command. */
 export function clientEnvironment({ linkMtu }: Pick<TargetOptions, 'linkMtu'>): Environment {
   return nodeEnvironment({
     ...(process.env.SVC_DEBUG && { log: stderrLog({ level: 'debug' }) }),
@@ -241,7 +241,7 @@ function requireServerKey({ server, sct, serverKey, jwt }: Target): void {
     throw new UsageError('a token of an issuer needs the server key that requires it: give it with --server-key');
 }
 
-/** Warns of unused proofs: one goes to the base station, and none where there is no base station. */
+/** Warns of unused proofs: only one is sent to a base station, and none without a base station. */
 function warnOfUnused({ server, sct, serverKey, jwt }: Target, output: Output): void {
   const given = [
     ['--server-key', serverKey],
@@ -256,7 +256,7 @@ function warnOfUnused({ server, sct, serverKey, jwt }: Target, output: Output): 
     output.warn(`${given.join(' and ')} ${given.length === 1 ? 'is' : 'are'} not used: ${why}`);
 }
 
-/** Checks before anything is sent: without a pin there must be a terminal for the question. */
+/** Checks, before anything is sent, that the device can be verified: without a pin a terminal is needed. */
 function requireTrust(target: Target, output: Output, { prove }: OpenSettings): void {
   if (target.pin === undefined && prove === undefined && !canAsk(output)) {
     throw new UsageError(
@@ -265,7 +265,7 @@ function requireTrust(target: Target, output: Output, { prove }: OpenSettings): 
   }
 }
 
-/** Returns the device as it may be remembered. @throws CommandError when the person says no */
+/** Returns the device to remember, once it is trusted. @throws CommandError when the person declines */
 async function trust(connection: Connection, output: Output): Promise<KnownDevice> {
   const { ProductId, DeviceId } = connection.deviceInfo;
   if (typeof ProductId !== 'string' || typeof DeviceId !== 'string') throw new CommandError('the device did not send its ids');
@@ -312,7 +312,7 @@ function reachedOf({ addresses }: Target, connection: Connection): string | unde
   return others.find((each) => each === active) ?? first;
 }
 
-/** A fingerprint or roots were stated by a person. That the roots of Node authenticate it must be seen first. */
+/** Remembers the base station. A person stated a fingerprint or roots; the roots of Node must first have proved it. */
 function rememberStation(known: Known, { url, fingerprint, roots }: TargetStation, proved: boolean): void {
   if (fingerprint !== null) known.rememberStation(url, fingerprint, proved);
   else if (proved || roots !== '') known.rememberTlsStation(url, roots);

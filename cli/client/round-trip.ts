@@ -1,12 +1,12 @@
-/** Measures a device's response time: one small request and its answer, over whatever path the connection has. */
+/** Measures a device's response time: one small request and its answer, over the current path. */
 import { type Connection, LocalError } from '../../client/node.ts';
 import type { Clock } from '../../transport/environment.ts';
 
-/** Below a path reserved for the SDK and on no device: it answers 4.04 without asking for authorization. */
+/** A path reserved for the SDK that no device serves: it is answered 4.04 without authorization. */
 const NOWHERE = '/p2p/ping';
 
 /**
- * Milliseconds until any answer.
+ * Returns the milliseconds until any answer.
  * @throws TIMEOUT after `timeout` ms; STOPPED by `signal`, or when the connection ends; NOT_CONNECTED
  */
 export async function roundTrip(

@@ -7,7 +7,7 @@ import type { Output } from '../frame/output.ts';
 import { givenSecret } from '../frame/secret.ts';
 import type { TargetOptions } from './target.ts';
 
-/** The options with the secrets themselves. @throws UsageError, CommandError */
+/** Returns the options with the secrets themselves. @throws UsageError, CommandError */
 export async function withSecrets<Options extends TargetOptions>(options: Options, output: Output): Promise<Options> {
   const { sct, sctFile, serverKey, serverKeyFile, jwt, jwtFile, ...rest } = options;
   if (secretsFromInput(options) > 1)

@@ -1,4 +1,4 @@
-/** What this client is to a device: one of its users, not yet a user, or a client of a device without users. */
+/** The standing of this client at a device: a user, not yet a user, or a client of a device without users. */
 import { IamError, type IamUtil, type PairingMode, SvcError } from '../../client/node.ts';
 import type { PairingString } from '../../protocol/records/index.ts';
 import { commandLine, stateOption } from '../frame/shell-word.ts';
@@ -14,7 +14,7 @@ export const ASK_FOR_INVITATION =
   'ask an administrator of the device for an invitation (`svc iam invite NAME`), or its owner (`svc device invite NAME` on the device), and give it to `svc pair -`';
 
 /**
- * Asks the device, without changing anything there.
+ * Queries the device, without changing anything there.
  * @param key fingerprint of this client: knowing a user's password alone does not make it that user
  * @throws the errors of `IamUtil` requests, except refusals by the device
  */
@@ -35,7 +35,7 @@ export async function standingOf(iam: IamUtil, key: string): Promise<Standing> {
   }
 }
 
-/** The line about it at the end of a command. @param next what to do to become a user */
+/** Returns the closing line of a command about it. @param next how to become a user */
 export function standingLine(standing: Standing, next: string): string {
   if (standing.kind === 'user') return `you are ${userText(standing)}`;
   return standing.kind === 'no-users' ? 'this device has no users' : `not a user yet: ${next}`;
@@ -52,7 +52,7 @@ export function userText({
   return `${username} (${role})`;
 }
 
-/** How this client becomes a user. @param name of the device, as commands take it */
+/** Explains how this client becomes a user. @param name of the device, as commands take it */
 export function nextStep(
   modes: readonly PairingMode[],
   { name, state, pairing }: { name: string; state: string | undefined; pairing: PairingString | undefined },

@@ -30,7 +30,7 @@ export interface StationFlags {
 export interface StationKnowledge {
   readonly pairing?: PairingString | undefined;
   readonly device?: KnownDevice | undefined;
-  /** The device is reached without one: a remembered one is ignored. */
+  /** Whether the device is reached without one: a remembered one is ignored. */
   readonly optional?: boolean;
 }
 
@@ -65,16 +65,16 @@ export function resolveServer(options: StationFlags, knowledge: StationKnowledge
 }
 
 /**
- * Also with --server: that may be another address of the base station in the string. A string made by an attacker must
- * not replace authentication by TLS with the attacker's key.
+ * Returns the fingerprint in the pairing string, even with --server, which may be another address of the same base
+ * station. A string made by an attacker must not replace authentication by TLS with the attacker's key.
  */
 function fingerprintOfString(url: string, { pairing }: StationKnowledge, known: Known): string | undefined {
   return known.tlsStation(url) === undefined ? pairing?.serverFingerprint : undefined;
 }
 
 /**
- * The base station of a known device at a new address: its key identifies it at any address. A pairing string states
- * its own proof.
+ * Returns the fingerprint of a known device's base station at a new address: its key identifies it at any address. A
+ * pairing string states its own proof.
  */
 function fingerprintElsewhere(url: string, { device, pairing }: StationKnowledge, known: Known): string | undefined {
   const { ServerUrl: before } = device ?? {};
@@ -84,8 +84,8 @@ function fingerprintElsewhere(url: string, { device, pairing }: StationKnowledge
 }
 
 /**
- * The remembered server connect token of a device: only for the base station that issued it. A pairing string may name
- * another one, which must not learn it.
+ * Returns the remembered server connect token of a device, only for the base station that it belongs to. A pairing
+ * string may name another one, which must not learn it.
  * @param server to be used
  * @param from source of its address
  */

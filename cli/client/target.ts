@@ -70,7 +70,7 @@ export function oneDevice<Options extends Pick<TargetOptions, 'device'>>(argumen
   return { ...options, device: argument };
 }
 
-/** Everything that a connect needs. */
+/** The complete target of a connect. */
 export interface Target {
   readonly productId: string | undefined;
   readonly deviceId: string | undefined;
@@ -87,7 +87,7 @@ export interface Target {
   readonly pairing: boolean;
   /** Search the local network for it. */
   readonly local: boolean;
-  /** Look for no direct path. */
+  /** Do not search for a direct path. */
   readonly relayOnly: boolean;
   readonly hardNat: boolean;
   /** Wait for a device that is not attached to the base station. */

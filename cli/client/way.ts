@@ -26,7 +26,7 @@ export function placeOfActive(connection: Connection): string | undefined {
   return active === undefined ? undefined : placeOf(active);
 }
 
-/** The path of a connection, as a word for programs and as text. It may change later. */
+/** Returns the current path of a connection, as a word for programs and as text. */
 export function wayOf(connection: Connection): { readonly over: 'local' | 'direct' | 'relay'; readonly text: string } {
   if (connection.getType() === 'RELAY') return { over: 'relay', text: OVER.relay };
   if (connection.getLocalChannelErrorCode() === 'OK') return { over: 'local', text: 'on the local network' };

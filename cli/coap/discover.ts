@@ -23,7 +23,7 @@ export function coapDiscoverCommand(): Command {
     .addOption(new Option('--href <path>', 'only this path; a trailing * matches anything'))
     .addOption(new Option('--rt <type>', 'only resources of this type; a trailing * matches anything'));
   return withTarget(command).action((device: string | undefined, _own: DiscoverOptions, self: Command) => {
-    // `svc coap` parses the options that both have.
+    // `svc coap` parses the options that both share.
     const own = self.options.map((option) => option.attributeName());
     const options = sharedOptions<DiscoverOptions>(self, own);
     return withConnection(oneDevice(device, options), (opened) => discover(opened, options));

@@ -22,8 +22,8 @@ const LINE = 32;
 type Content = { readonly text: string } | { readonly value: unknown } | { readonly bytes: Uint8Array };
 
 /**
- * For `--json`: `payload` is the text, or the value of CBOR, whose byte strings are hexadecimal digits; `payloadBase64`
- * is anything else.
+ * Returns the members for `--json`: `payload` is text, or the value of CBOR with byte strings as hexadecimal digits;
+ * `payloadBase64` is anything else.
  */
 export function payloadDocument(payload: Payload): { payload?: unknown; payloadBase64?: string } {
   if (payload.payload.length === 0) return {};
@@ -65,7 +65,7 @@ function contentOf({ contentFormat, payload }: Payload): Content {
   }
 }
 
-/** CBOR outside our subset counts as bytes. */
+/** Decodes CBOR; anything outside our subset counts as bytes. */
 function cbor(payload: Uint8Array): Content {
   try {
     return { value: withoutBytes(decode(payload)) };

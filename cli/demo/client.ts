@@ -1,5 +1,5 @@
 /**
- * The demo's client: its own process, which holds one connection to the device and obeys calls over IPC.
+ * The demo's client: its own process, which holds one connection to the device and executes calls received over IPC.
  *
  * A message `{ id, call, arguments }` names one of the calls below; the answer is `{ id, result }` or `{ id, error }`.
  * It checks nothing.

@@ -1,7 +1,7 @@
 /**
  * `npm run demo`: base station, device and client as separate processes on free ports in a temporary directory, with
- * real input. Prints each step with its time and figure and a closing table. Exits 0 only if every check held. Leaves
- * no process and no file. `--json` ends with one JSON line instead.
+ * real input. Prints each step with its time and figure and a closing table. Exits 0 only if every check passed. Leaves
+ * no process and no file behind. `--json` ends with one JSON line instead.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

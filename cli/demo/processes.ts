@@ -5,7 +5,7 @@
  *   2. A long-running one is a `Running`: `event(name)` resolves with the JSON line of that name, past or future.
  *   3. `stopAll` ends all running ones: SIGTERM, after 3 s SIGKILL.
  *
- * It does not know what the demo checks.
+ * The demo's checks are elsewhere (`steps.ts`).
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';

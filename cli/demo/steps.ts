@@ -1,6 +1,6 @@
 /**
- * The demo's steps, in the order a newcomer would take them. Each step throws when a check fails; its figure is what it
- * measured.
+ * The demo's steps, in the order a newcomer would take them. Each step throws when a check fails; its figure is its
+ * measurement.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';

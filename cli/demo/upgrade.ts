@@ -13,7 +13,7 @@ const PATH_LIMIT = 10_000;
 /**
  * A transfer begins through the base station, and ends over a direct path. Loopback addresses are no candidates: both
  * processes reach each other at the address of an interface of this machine. Without one the transfer stays relayed,
- * and the step says so.
+ * and the step reports that.
  */
 export async function upgradeStep(report: Report, { client, folder, target: { options, keyFile } }: Stage): Promise<void> {
   await report.step('from the base station to a direct path, under a transfer', async () => {

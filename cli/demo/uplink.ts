@@ -12,7 +12,9 @@ const PAUSE_LIMIT = 5_000;
 /** On Linux every address of 127.0.0.0/8 belongs to this host, and reaches its other addresses. */
 const SECOND = '127.0.0.2';
 
-/** The first uplink is an interface of this machine, the second a loopback address. Without both the step says so. */
+/**
+ * The first uplink is an interface of this machine, the second a loopback address. Without both the step reports that.
+ */
 export async function uplinkStep(report: Report, { client, folder, target: { options, keyFile } }: Stage): Promise<void> {
   await report.step('the client changes its uplink under a transfer', async () => {
     const first = ownAddress();

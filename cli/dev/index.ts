@@ -1,4 +1,4 @@
-/** `svc dev`: what a developer needs besides a device and a base station. */
+/** `svc dev`: development tools besides a device and a base station. */
 import { Command } from 'commander';
 import { pushProviderCommand } from './push-provider.ts';
 

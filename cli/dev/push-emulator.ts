@@ -130,7 +130,7 @@ export class PushEmulator {
     return project === undefined ? notFound() : this.#send(project, request, body);
   }
 
-  /** RFC 7523 §2.1; errors as RFC 6749 §5.2. */
+  /** Answers a request for an access token (RFC 7523 §2.1; errors as in RFC 6749 §5.2). */
   async #token({ headers }: IncomingMessage, body: string): Promise<ProviderAnswer> {
     this.requests.token++;
     const form = new URLSearchParams(body);
@@ -196,7 +196,7 @@ export class PushEmulator {
   }
 }
 
-/** The error that a registration token asks for. */
+/** Returns the error that a registration token requests. */
 function errorOfToken(token: string): ProviderAnswer | null {
   const [name, seconds] = token.split(':');
   const error = pushErrors.find((each): each is PushError => each === name);
@@ -207,7 +207,7 @@ function oauthError(error: string, description: string): ProviderAnswer {
   return { status: 400, body: { error, error_description: description } };
 }
 
-/** Null when it is too long, or incomplete. */
+/** Returns the body; null when it is too long, or incomplete. */
 async function readBody(request: IncomingMessage): Promise<string | null> {
   const chunks: Uint8Array[] = [];
   let length = 0;

@@ -59,7 +59,7 @@ function parsed(body: string): unknown {
   }
 }
 
-/** Level by level: recursion would overflow the stack. */
+/** Checks the depth level by level: recursion would overflow the stack. */
 function isDeep(value: unknown): boolean {
   let level = [value];
   for (let depth = 0; depth <= MAX_DEPTH; depth++) {

@@ -1,6 +1,6 @@
 /**
- * Access control of `svc device`: which roles may do what with a thermostat, and the files `iam-configuration.json` and
- * `iam-state.json` of its directory.
+ * Access control of `svc device`: the permissions of each role for the thermostat, and the files
+ * `iam-configuration.json` and `iam-state.json` of its directory.
  *
  * Three policies for the application's own actions are added to the SDK's defaults:
  *
@@ -40,7 +40,7 @@ export type FirstAccess = 'production' | 'demo';
 /** Passwords that are known only at their creation. */
 export interface Access {
   readonly iam: Iam;
-  /** The state was created just now. */
+  /** Whether the state was created just now. */
   readonly isNew?: boolean;
   /** Password of the user `admin`, if the state was created just now. */
   readonly adminPassword?: string;
@@ -180,7 +180,7 @@ export async function pairKeys(iam: Iam, fingerprints: Iterable<string>): Promis
 
 /**
  * Invites a user, created if missing: with a fresh password that is valid until the user pairs.
- * @param role undefined leaves the role, or gives a new user none; but the user `admin` becomes an administrator again
+ * @param role undefined keeps the role (none for a new user); but the user `admin` becomes an administrator again
  * @throws LocalError INVALID_ARGUMENT, NOT_FOUND (role), OUT_OF_MEMORY
  */
 export async function invite(iam: Iam, secrets: IamSecrets, username: string, role?: string): Promise<{ user: IamUser; password: string }> {
@@ -196,7 +196,7 @@ export async function invite(iam: Iam, secrets: IamSecrets, username: string, ro
   return { user, password };
 }
 
-/** The role that the first administrator gets back. */
+/** Returns the role that the first administrator gets back. */
 function restored(iam: Iam, { username, role }: IamUser): string | undefined {
   return username === ADMIN && !iam.administers(role) ? administratorRole(iam) : undefined;
 }

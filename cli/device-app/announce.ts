@@ -78,7 +78,8 @@ function stationLines(state: DeviceState, fingerprint: string): string[] {
 }
 
 /**
- * Strings with a password are on their own line: in the arguments of a command other users would see them.
+ * Returns the lines on pairing. Strings with a password are on their own line: in the arguments of a command other
+ * users would see them.
  * @param beside options that a client needs
  * @param localPort where the local pairing modes are possible; undefined: nowhere
  */
@@ -108,12 +109,12 @@ function isLocal(mode: PairingMode): boolean {
   return mode.startsWith('Local');
 }
 
-/** Invites the first administrator again. */
+/** Returns the command that invites the first administrator again. */
 export function inviteCommand(directory: string): string {
   return `svc device invite ${ADMIN}${dataOption('device', directory)}`;
 }
 
-/** The commands that register the device at its base station. */
+/** Returns the commands that register the device at its base station. */
 export function registration({ ProductId, DeviceId }: DeviceState, fingerprint: string): readonly [product: string, device: string] {
   return [
     commandLine('svc admin product add', [ProductId]),
@@ -122,7 +123,7 @@ export function registration({ ProductId, DeviceId }: DeviceState, fingerprint: 
 }
 
 /**
- * The place of the device in a pairing: its base station, else its addresses on the local network.
+ * Returns the place of the device in a pairing: its base station, else its addresses on the local network.
  * @param localPort undefined for a device that does not run: the default one
  */
 export function placeOf({ ServerUrl: url, ServerFingerprint: fingerprint }: StationState, localPort = DEFAULT_LOCAL_PORT): Place {
@@ -147,7 +148,7 @@ function directly(localPort: number): string {
 
 type StationState = Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts' | 'ServerWebSocketUrl'>;
 
-/** What authenticates its base station; undefined without one. */
+/** Returns the authentication of the base station; undefined without one. */
 function stationProof({ ServerUrl, ServerFingerprint }: StationState): 'pinned' | 'tls' | undefined {
   if (ServerUrl === undefined) return undefined;
   return ServerFingerprint === undefined ? 'tls' : 'pinned';

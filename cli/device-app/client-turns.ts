@@ -1,6 +1,6 @@
 /**
- * Costly work that clients request cheaply: one piece at a time per client, while its other requests wait. A client
- * with many requests delays only itself.
+ * Runs costly work that clients can request cheaply: one piece at a time per client, while its other requests wait. A
+ * client with many requests delays only itself.
  */
 export class ClientTurns {
   /** The latest request of a client: settles when the next one may begin. */

@@ -1,5 +1,5 @@
 /**
- * `device.json`: what a device offers, written by people.
+ * `device.json`: the services and settings of a device, written by people.
  *
  *     {
  *       "TcpTunnels": [
@@ -13,10 +13,10 @@
  *       "TimeConstant": 1200
  *     }
  *
- * Every member is optional. `Metadata` is anything that clients should know about a service. `IdleTimeout` is the time
- * in seconds without a datagram after which a flow of a UDP service ends. `Rendezvous` is how the device looks for
- * direct paths (docs/paths.md). `Limit` is the temperature of the alarm in °C; without it there is none. `TimeConstant`
- * is the time in seconds for 63 % of a temperature change. An unknown or invalid member is refused with its place.
+ * Every member is optional. `Metadata` is further information on a service for clients. `IdleTimeout` is the time in
+ * seconds without a datagram after which a flow of a UDP service ends. `Rendezvous` configures the search for direct
+ * paths (docs/paths.md). `Limit` is the temperature of the alarm in °C; without it there is none. `TimeConstant` is the
+ * time in seconds for 63 % of a temperature change. An unknown or invalid member is refused with its place.
  */
 
 import { JsonField } from '../../device/iam/json-fields.ts';

@@ -7,7 +7,7 @@
  *     iam-configuration.json   roles and policies (access.ts)
  *     iam-state.json           users and settings
  *     audit-key.pem, audit/    the audit log of both (docs/audit.md)
- *     device.json              what it offers, if an owner wrote it (configuration.ts)
+ *     device.json              its services and settings, if an owner wrote it (configuration.ts)
  *     files/                   files that clients sent
  *     device.lock.<n>          the process that holds the directory (lock.ts)
  *
@@ -34,7 +34,7 @@ export interface DeviceState {
   Version: 1;
   ProductId: string;
   DeviceId: string;
-  /** Only of a device from before it had users: it became the token of open pairing. */
+  /** Only in data from before devices had users: it became the token of open pairing. */
   ServerConnectToken?: string;
   /**
    * Base station: https://host[:port], and the fingerprint of its key; without one TLS authenticates it, by these roots
@@ -44,9 +44,9 @@ export interface DeviceState {
   ServerFingerprint?: string | undefined;
   ServerRootCerts?: string | undefined;
   ServerWebSocketUrl?: string | undefined;
-  /** It joined its base station, which therefore knows it. */
+  /** Whether it joined its base station, which therefore knows it. */
   Joined?: boolean | undefined;
-  /** The owner has invited the first administrator (svc device invite): a start does not void that. */
+  /** Whether the owner has invited the first administrator (svc device invite): a start does not void that. */
   OwnerInvited?: boolean | undefined;
   Thermostat?: ThermostatState;
   /** The latest notification to users: true for too hot, false for normal again. */
@@ -84,7 +84,7 @@ export class DeviceData {
     return this.#state;
   }
 
-  /** The file that describes what the device offers. */
+  /** The file with the services and settings of the device. */
   get configurationFile(): string {
     return join(this.directory, CONFIGURATION_FILE);
   }

@@ -1,5 +1,5 @@
 /**
- * Limits what files may take of the disk of `svc device`: all but a reserve. Users, audit log and settings are saved
+ * Limits the disk space of the files of `svc device`: all but a reserve. Users, audit log and settings are saved
  * there, too, and a user who fills the disk could not be deleted.
  *
  * Every transfer takes its bytes here before it writes them. If each checked the disk by itself, many together could
@@ -42,7 +42,7 @@ export class DiskRoom {
     }
   }
 
-  /** One after the other: each checks what the others have left. */
+  /** Takes bytes, one call after the other: each checks the space that the others have left. */
   #take(size: number): Promise<void> {
     const taken = this.#last.then(() => this.#grant(size));
     this.#last = taken.catch(() => {});

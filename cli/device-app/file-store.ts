@@ -11,7 +11,7 @@ export interface FileStore {
   /** Most files, parts included, at which a new one is still accepted. */
   readonly maxFiles: number;
   readonly leftovers: Leftovers;
-  /** On its disk. */
+  /** The space on its disk. */
   readonly room: DiskRoom;
   /** Costly work of short requests: hashing a file of any length, listing thousands. */
   readonly costly: ClientTurns;
@@ -23,9 +23,9 @@ export interface FileCall {
   readonly reader: FileReader;
   /** Fingerprint. */
   readonly client: string;
-  /** Ends the call: the same client has sent a later one for that name. */
+  /** Ends the call, because the same client has sent a later one for that name. */
   readonly supersede: () => void;
-  /** Fires then; its reason is a FileTransferError. */
+  /** Fires when the call is superseded; its reason is a FileTransferError. */
   readonly superseded: AbortSignal;
 }
 

@@ -3,7 +3,7 @@
  * permission `File:Transfer`.
  *
  * A file is written under another name, hashed on the way, flushed to disk and renamed, and the rename is flushed, too:
- * either the whole file exists or none, and only then the client is informed. Partial files are kept for a while
+ * either the whole file exists or none, and only then is the client informed. Partial files are kept for a while
  * (`leftovers.ts`).
  */
 import { statfs } from 'node:fs/promises';

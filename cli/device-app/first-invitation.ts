@@ -1,7 +1,7 @@
 /**
  * The invitation of the first administrator. Only a verifier of its password is stored, so it is shown when it is
- * created: at the first start, and, as that may have failed or its output be lost, at each start at a terminal until a
- * user is paired. Each new one voids the one before; one made by the owner with `svc device invite` stays.
+ * created: at the first start, and, as that may have failed or its output may be lost, at each start at a terminal
+ * until a user is paired. Each new one voids the one before; one made by the owner with `svc device invite` stays.
  */
 import { takesNoWrites } from '../../transport/node/index.ts';
 import type { Output } from '../frame/output.ts';
@@ -16,7 +16,7 @@ export async function withInvitation(opened: OpenDevice, output: Pick<Output, 'i
     const { password } = await invite(access.iam, secrets, ADMIN);
     return { ...opened, access: { ...access, adminPassword: password } };
   } catch (error) {
-    // The device serves what it has; its output names the command for a later invitation.
+    // The device runs with its current users; its output names the command for a later invitation.
     if (takesNoWrites(error)) return opened;
     throw error;
   }

@@ -25,7 +25,7 @@ export interface JoinPlace {
   readonly data: DeviceData;
   readonly environment: Environment;
   readonly output: Output;
-  /** Ends the join. */
+  /** Ends the join when it fires. */
   readonly signal: AbortSignal;
   /** Default `joinBaseStation`. */
   readonly joinStation?: typeof joinBaseStation;
@@ -129,7 +129,7 @@ function refuseAnother(directory: string, state: DeviceState, { join }: GivenJoi
 
 const UNREACHABLE: readonly string[] = ['CONNECTION_REFUSED', 'DNS', 'TIMEOUT'];
 
-/** The error and its remedy. */
+/** Returns the message of an error with its remedy. */
 function explanation(error: SvcError, { join, choices: { server, deviceId } }: PendingJoin): string {
   const address = server ?? `https://${join.server}`;
   const invite = commandLine('svc admin device invite', [join.productId]);

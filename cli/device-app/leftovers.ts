@@ -3,7 +3,7 @@
  * the directory of the files, for 24 h since the last byte.
  *
  * There are at most 8. One more removes the oldest of the client with the most, among equals the oldest of all: a
- * client never displaces one who has fewer. A running transfer holds its leftover, which then does not count; a second
+ * client never displaces one that has fewer. A running transfer holds its leftover, which then does not count; a second
  * transfer of the same client and name ends the first. Leftovers survive a restart, also after a kill.
  */
 import { lstat, readdir, rm, stat } from 'node:fs/promises';
@@ -59,7 +59,7 @@ export class Leftovers {
    */
   async open(): Promise<void> {
     for (const name of await readdir(this.#directory)) {
-      // It stays on a disk that accepts no writes.
+      // On a disk that accepts no writes it stays.
       if (TEMPORARY.test(name)) await rm(join(this.#directory, name), { force: true }).catch(() => {});
       const [, , client] = LEFTOVER.exec(name) ?? [];
       if (client !== undefined) await this.#found(join(this.#directory, name), client);
@@ -103,7 +103,7 @@ export class Leftovers {
     return this.#entries.get(path)?.holder ?? null;
   }
 
-  /** A time in the future comes from a clock that was set back. */
+  /** Adds a leftover found on disk. A time in the future comes from a clock that was set back. */
   async #found(path: string, client: string): Promise<void> {
     const found = await lstat(path);
     if (!found.isFile()) return;
@@ -143,7 +143,7 @@ export class Leftovers {
   }
 }
 
-/** The oldest of the client with the most. */
+/** Returns the oldest leftover of the client with the most. */
 function outcast(entries: readonly Entry[]): Entry {
   const count = (client: string): number => entries.filter((entry) => entry.client === client).length;
   const most = Math.max(...entries.map(({ client }) => count(client)));

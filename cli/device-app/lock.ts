@@ -41,7 +41,7 @@ export async function lockDirectory(directory: string): Promise<() => Promise<vo
     if (!(await createFile(path, own))) continue;
     if ((await newest(directory))?.number === number) {
       await removeOlder(directory, number);
-      // It may fail, for example on a full disk: the lock of an ended process does not count.
+      // This may fail, for example on a full disk: the lock of an ended process does not count.
       return () => replaceFile(path, FREE).catch(() => {});
     }
     await rm(path, { force: true });
@@ -76,7 +76,7 @@ async function refuseLiving(directory: string, file: LockFile | undefined): Prom
   );
 }
 
-/** Only the newest one counts. */
+/** Removes older lock files: only the newest one counts. */
 async function removeOlder(directory: string, number: number): Promise<void> {
   for (const file of await lockFiles(directory)) if (file.number < number) await rm(file.path, { force: true });
   await rm(join(directory, LEFT_OVER), { force: true });

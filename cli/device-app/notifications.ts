@@ -18,7 +18,7 @@ export interface Notification {
   readonly body: string;
 }
 
-/** The result of one notification to one user: the provider's HTTP status, or why there is none. */
+/** The result of one notification to one user: the provider's HTTP status, or the reason why there is none. */
 export interface Sent {
   readonly category: Category;
   readonly username: string;
@@ -61,8 +61,8 @@ export class Notifications {
   }
 
   /**
-   * Resolves when each was sent, or could not be; a kept or replaced one resolves after the device is attached. Never
-   * rejects.
+   * Sends a notification. Resolves when it was sent to each user, or could not be; for a kept or replaced one, after
+   * the device is attached. Never rejects.
    */
   async send(notification: Notification): Promise<void> {
     if (!this.#attached) return this.#keep(notification);
@@ -115,7 +115,7 @@ export class Notifications {
     }
   }
 
-  /** A new token that the user has set meanwhile stays. */
+  /** Removes the token from the user, unless the user has set another one meanwhile. */
   async #forget(username: string, token: string): Promise<void> {
     this.#log.info('the push provider no longer knows the token of a user', { username });
     await this.#iam.update((draft) => {

@@ -1,6 +1,6 @@
 /**
  * A device of `svc device` with its stored data: its identity, its users, and its audit log, which records every change
- * of them from here on.
+ * to them from here on.
  */
 import { AuditLog, createIamSecrets, type Device, type Environment, type IamSecrets } from '../../device/index.ts';
 import { type Access, type FirstAccess, openAccess } from './access.ts';

@@ -1,6 +1,6 @@
 /**
- * Detects when the room becomes too hot, and when that is over: once each way. It ends only 1 °C below the limit, so
- * that a temperature that wavers about the limit raises one alarm.
+ * Detects when the room becomes too hot, and when that is over, each once. The alarm ends only 1 °C below the limit, so
+ * that a temperature that hovers around the limit raises one alarm.
  *
  *     normal ── at the limit or above ──▶ alarm ── 1 °C below the limit ──▶ normal
  */
@@ -24,7 +24,7 @@ export class OverTemperature {
     return this.#raised;
   }
 
-  /** Returns what this temperature changes, if anything. */
+  /** Returns the change that this temperature causes, if any. */
   observe(temperature: number): Edge | undefined {
     const raised = this.#raised ? temperature > this.limit - HYSTERESIS : temperature >= this.limit;
     if (raised === this.#raised) return undefined;

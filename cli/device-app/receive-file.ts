@@ -1,7 +1,7 @@
 /**
  * Files that clients send to `svc device`. An interrupted transfer leaves its part, so that the client can resume; one
- * from a client of an earlier version, or of unknown size, leaves nothing. Neither does content that differs from what
- * was sent, nor a file for which the disk became too full.
+ * from a client of an earlier version, or of unknown size, leaves nothing. Nor does content that differs from what
+ * was sent, or a file for which the disk became too full.
  */
 import { createHash, type Hash, randomBytes } from 'node:crypto';
 import { type FileHandle, readdir, rm } from 'node:fs/promises';

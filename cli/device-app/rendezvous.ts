@@ -1,4 +1,4 @@
-/** How `svc device` looks for direct paths: its options, merged with device.json. */
+/** The search of `svc device` for direct paths: its options, merged with device.json. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { PortMapping, RendezvousMode, RendezvousOptions } from '../../device/index.ts';
 import { MAX_STATED, portMappings, rendezvousModes, statedCandidate } from '../../device/rendezvous-options.ts';
@@ -9,7 +9,7 @@ import type { Output } from '../frame/output.ts';
 export interface RendezvousFlags {
   rendezvous?: RendezvousMode;
   candidate: string[];
-  /** Of `--no-candidates-on`: interfaces to leave out. */
+  /** Values of `--no-candidates-on`: interfaces to leave out. */
   candidatesOn: string[];
   hardNat: boolean;
   portMapping?: PortMapping;

@@ -2,8 +2,8 @@
  * The room of `svc device` while it runs: checked every second, so that observers learn its temperature and users get
  * alarms.
  *
- * The latest notification is kept over restarts: a device that starts in a room that is still hot is silent, and one
- * whose room became cool meanwhile sends the end of the alarm.
+ * The latest notification is kept across restarts: a device that starts in a room that is still hot sends nothing, and
+ * one whose room became cool meanwhile sends the end of the alarm.
  */
 import type { Device, Iam, Log } from '../../device/index.ts';
 import type { Output } from '../frame/output.ts';
@@ -81,7 +81,10 @@ export class Room {
     void this.#notifications.send({ category, title, body }).then(() => this.#saveAlarm());
   }
 
-  /** Saved only after sending: a device that stops before its users got an alarm sends it at its next start. */
+  /**
+   * Saves the alarm, only after sending it: a device that stops before its users got an alarm sends it at its next
+   * start.
+   */
   async #saveAlarm(): Promise<void> {
     try {
       await this.#data.update({ AlarmTold: this.#alarm?.raised === true });

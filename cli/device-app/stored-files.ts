@@ -27,7 +27,7 @@ export async function giveFile(
   }
 }
 
-/** The length and hash of the client's part if the file begins with it, else of nothing. */
+/** Returns the length and hash of the client's part if the file begins with it, else those of nothing. */
 async function commonPrefix(file: FileHandle, size: number, { offset, sha256 }: Prefix, live: () => void) {
   const known = offset <= size ? await hashOf(file, offset, live) : null;
   const same = known !== null && (offset === 0 || digestOf(known) === sha256);
@@ -49,7 +49,7 @@ function noSuchFile(): FileTransferError {
   return new FileTransferError('there is no such file', 'NO_SUCH_FILE');
 }
 
-/** Sends the list of what `giveFile` would send. Requests of one client are served one after the other. */
+/** Sends the list of the files that `giveFile` would send. Requests of one client are served one after the other. */
 export function giveList(call: FileCall, { directory, costly }: FileStore): Promise<void> {
   return costly.run(call.client, () => writeList(call, directory));
 }

@@ -108,7 +108,7 @@ export class Thermostat {
   }
 
   /**
-   * Notifies observers of readings that changed since the last call. To be called regularly: the room changes by
+   * Notifies observers of readings that changed since the last call. Call it regularly: the room changes by
    * itself.
    */
   tick(): Snapshot {
@@ -157,8 +157,8 @@ export class Thermostat {
   }
 
   /**
-   * The room's temperature continues from its current value. Changes run one after the other; one that cannot be saved
-   * changes nothing.
+   * Applies a change: the room's temperature continues from its current value. Changes run one after the other; one
+   * that cannot be saved changes nothing.
    */
   async #change(change: Partial<ThermostatState>): Promise<DeviceCoapResponse> {
     const changed = this.#changing.then(async () => {
@@ -192,7 +192,7 @@ function typeOf(path: string): string {
   return path.slice(1).replaceAll('/', '.');
 }
 
-/** A handler that requires the permission `action`. */
+/** Returns a handler that requires the permission `action`. */
 function guarded(device: ThermostatDevice, action: string, handler: CoapHandler): CoapHandler {
   return async (request) =>
     (await device.authorize(request.connection, action)) ? handler(request) : { status: 403, payload: 'Access denied' };

@@ -44,7 +44,7 @@ const ADVICE: Readonly<Record<NotDirectCode, (facts: AdviceFacts) => string>> = 
     relayOnly
       ? `Leave out --relay-only: \`svc doctor ${device}\`.`
       : `Pair with the device, \`svc pair ${device} --username <name>\`: it may look for direct paths with paired clients only. If this client is paired, start the device with \`svc device --rendezvous anyone\`.`,
-  IN_PROGRESS: ({ device }) => `Wait a moment and ask again: \`svc doctor ${device}\`.`,
+  IN_PROGRESS: ({ device }) => `Wait a moment and run it again: \`svc doctor ${device}\`.`,
   PEER_TOO_OLD: () => 'Update the program on the device. Until then the connection stays relayed.',
   NO_CANDIDATES: (facts) =>
     `Connect both ends to a network, and leave out --no-candidates-on for one interface at each. If a router forwards a UDP port to the device, state its outside address: \`${forward(facts)}\`.`,
@@ -63,7 +63,7 @@ const ADVICE: Readonly<Record<NotDirectCode, (facts: AdviceFacts) => string>> = 
   LARGE_DROPPED: () =>
     'Give the VPN, tunnel or link between the ends an MTU of 1,280 bytes or more. Until then the connection stays relayed.',
   LIMITED: ({ device }) =>
-    `Give the fingerprint of the device (--fingerprint, or its pairing string), so that the addresses it names are trusted, or ask again in a minute: \`svc doctor ${device}\`.`,
+    `Give the fingerprint of the device (--fingerprint, or its pairing string), so that the addresses it names are trusted, or run this again in a minute: \`svc doctor ${device}\`.`,
 };
 
 /** For UDP to the base station that gets no answer. @param url of the base station */
@@ -89,7 +89,7 @@ export type ChannelName = keyof typeof CHANNELS;
 export interface ChannelResult {
   readonly code: ErrorCode;
   readonly error: SvcError | undefined;
-  /** The device was not attached to the base station, and the connect waited for it. */
+  /** Whether the connect waited for the device, which was not attached to the base station. */
   readonly waited: boolean;
 }
 
@@ -114,7 +114,7 @@ const NOT_ANNOUNCED =
 const OTHER_KEY =
   'an attacker may be in between; if the device was set up again, pair it again with `svc pair --replace` and the fingerprint that it prints';
 
-/** What to do about the result of a channel; undefined without advice. */
+/** Returns advice on the result of a channel; undefined without any. */
 export function channelAdvice(channel: ChannelName, { code, error, waited }: ChannelResult): string | undefined {
   if (channel === 'local' && code === 'NOT_FOUND') return NOT_ANNOUNCED;
   if (code === 'FINGERPRINT_MISMATCH' && !(error instanceof StationMismatch)) return OTHER_KEY;

@@ -53,7 +53,7 @@ export interface ConnectedFinding {
 export interface ChannelsFinding {
   readonly codes: Readonly<Record<ChannelName, ErrorCode>>;
   readonly failures: ChannelFailures;
-  /** The device was not attached to the base station, and the connect waited for it. */
+  /** Whether the connect waited for the device, which was not attached to the base station. */
   readonly waited: boolean;
 }
 
@@ -70,7 +70,7 @@ export interface Findings {
 
 const WIDTH = 20;
 
-/** For programs. */
+/** Returns the findings for programs. */
 export function documentOf({ device, interfaces, station, localNat, connected, channels }: Findings): Record<string, unknown> {
   return {
     device,
@@ -90,7 +90,7 @@ export function documentOf({ device, interfaces, station, localNat, connected, c
   };
 }
 
-/** For people. */
+/** Returns the findings for people. */
 export function linesOf(findings: Findings): string[] {
   const { device, connected, channels, interfaces, station } = findings;
   return [
@@ -112,7 +112,7 @@ export function linesOf(findings: Findings): string[] {
   ];
 }
 
-/** Advice for a reachable base station whose UDP, or STUN port, does not answer; else nothing. */
+/** Returns advice for a reachable base station whose UDP, or STUN port, does not answer; else nothing. */
 function stationAdvice(station: StationFinding | null): string[] {
   if (station?.over === 'websocket') return [udpAdvice(station.url)];
   const [first] = station?.stun ?? [];
@@ -208,7 +208,7 @@ function stationLines(station: StationFinding | null): string[] {
     `${over === 'websocket' && url !== null ? url : placeOf(at)}${proof}`,
     ...(over === 'udp' ? [] : [webSocketLine(station, at)]),
     ...(observed === null ? [] : [`it sees this host as ${placeOf(observed)}`]),
-    ...(stun.length > 0 ? stun.map(stunLine) : over === 'udp' ? ['it named no STUN port, or was not asked'] : []),
+    ...(stun.length > 0 ? stun.map(stunLine) : over === 'udp' ? ['it named no STUN port, or its STUN was not checked'] : []),
   ];
 }
 

@@ -2,7 +2,7 @@
  * Checks a base station without a device: whether it is reachable and authentic, and what its STUN port reports about
  * this host.
  *
- * The base station names its STUN ports only in the answer to a connect. Here the default is asked, the port after its
+ * The base station names its STUN ports only in the answer to a connect. Here the default is probed, the port after its
  * own, unless another one is given.
  */
 import type { Environment, NatReport, SocketAddress, StunAnswer } from '../../client/node.ts';

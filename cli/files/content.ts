@@ -4,7 +4,7 @@ import { constants, type FileHandle, link, lstat, open, rename, rm } from 'node:
 import { CHUNK, FileTransferError } from './protocol.ts';
 
 /**
- * The bytes from `start` to `end`, independent of the handle's position.
+ * Yields the bytes from `start` to `end`, independent of the handle's position.
  * @throws FileTransferError when the file is shorter
  */
 export async function* piecesOf(file: FileHandle, start: number, end: number): AsyncGenerator<Uint8Array> {
@@ -18,7 +18,7 @@ export async function* piecesOf(file: FileHandle, start: number, end: number): A
 }
 
 /**
- * The hash of the first `length` bytes, to be continued.
+ * Returns the hash of the first `length` bytes, to be continued.
  * @param check called for each piece; throws to stop
  * @throws as piecesOf
  */
@@ -31,12 +31,12 @@ export async function hashOf(file: FileHandle, length: number, check: () => void
   return hash;
 }
 
-/** The digest so far, in hex; the hash can be continued. */
+/** Returns the digest so far, in hex; the hash can be continued. */
 export function digestOf(hash: Hash): string {
   return hash.copy().digest('hex');
 }
 
-/** Every write appends, independent of reads. */
+/** Flags of a part: every write appends, independent of reads. */
 const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
 
 /**
@@ -58,7 +58,7 @@ export async function openPart(path: string, mode: number): Promise<FileHandle> 
   return open(path, PARTIAL | constants.O_EXCL, mode);
 }
 
-/** Null if it exists. */
+/** Creates the part; null if it exists. */
 async function makePart(path: string, mode: number): Promise<FileHandle | null> {
   try {
     return await open(path, PARTIAL | constants.O_EXCL, mode);
@@ -90,7 +90,7 @@ const NO_LINKS: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSU
 export async function giveName(partial: string, path: string, replace: boolean): Promise<void> {
   if (replace) return rename(partial, path);
   try {
-    // In one step, as another process may create a file of that name now.
+    // Linking is one step: another process may create a file of that name now.
     await link(partial, path);
     await rm(partial);
   } catch (error) {

@@ -40,7 +40,7 @@ export async function downloadFile(
 }
 
 /**
- * Passes on the content of the file `name` as it arrives. Damaged content is detected only at the end.
+ * Passes the content of the file `name` on as it arrives. Damaged content is detected only at the end.
  * @throws FileTransferError, SvcError, the error of `take`
  */
 export function downloadFlow(
@@ -64,7 +64,7 @@ export function downloadFlow(
   return fetchFile(connection, name, sink, options, false);
 }
 
-/** Damaged content is discarded, and fetched once more. */
+/** Fetches a file; damaged content is discarded, and fetched once more. */
 async function fetchTwice(connection: Connection, name: string, part: PartFile, options: TransferOptions): Promise<TransferResult> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -91,7 +91,7 @@ function fetchFile(
     const head = await reader.readLine();
     checkRefusal(head);
     const { size, offset = 0 } = head;
-    if (!isSize(size)) throw new FileTransferError('the device does not say how long the file is');
+    if (!isSize(size)) throw new FileTransferError('the device did not report the length of the file');
     if (offset !== 0 && (offset !== sink.prefix.offset || offset > size))
       throw new FileTransferError('the device begins at an offset that was not requested');
     if (offset === 0) await sink.restart();

@@ -3,7 +3,7 @@ import type { Connection } from '../../client/node.ts';
 import { encodeLine, FileReader, FileTransferError, isFileName, isSize, type ListedFile } from './protocol.ts';
 import { checkRefusal, FileRefusal, withFileStream } from './stream.ts';
 
-/** A longer list would fill the memory of this process. */
+/** Most files of a list: a longer one would fill the memory of this process. */
 const MAX_FILES = 100_000;
 
 /** Returns all of them, sorted by name. @throws FileTransferError, also for a device of an earlier version; SvcError */
@@ -25,7 +25,7 @@ async function readList(reader: FileReader): Promise<ListedFile[]> {
   const head = await reader.readLine();
   checkRefusal(head);
   const { files: count } = head;
-  if (!isSize(count)) throw new FileTransferError('the device does not say how many files it has');
+  if (!isSize(count)) throw new FileTransferError('the device did not report the number of its files');
   if (count > MAX_FILES) throw new FileTransferError(`the device has ${count} files, and more than ${MAX_FILES} are not listed`);
   const files: ListedFile[] = [];
   while (files.length < count) files.push(readListed(await reader.readLine()));
@@ -37,7 +37,7 @@ function readListed({ name, size, time }: Record<string, unknown>): ListedFile {
   throw new FileTransferError('the device names a file without size or time');
 }
 
-/** The range of ECMAScript's Date. */
+/** Whether a value is in the range of ECMAScript's Date. */
 function isTime(value: unknown): value is number {
   return Number.isSafeInteger(value) && Math.abs(value as number) <= 8.64e15;
 }

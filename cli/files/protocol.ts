@@ -48,7 +48,7 @@ export const CHUNK = 256 * 1024;
 const MAX_LINE = 1024;
 const LINE_FEED = 0x0a;
 
-/** What reading needs of a stream; the client's and the device's have it. */
+/** The part of a stream that reading uses; the client's and the device's have it. */
 export interface ByteSource {
   readSome(max?: number): Promise<Uint8Array>;
 }
@@ -78,7 +78,7 @@ export interface ListedFile {
   readonly time: number;
 }
 
-/** Why a device refuses. Versions without `send` send none of these. */
+/** Reasons of refusals. Versions without `send` send none of these. */
 export type RefusalCode =
   /** The request, or what follows it, does not match the protocol. */
   | 'INVALID'
@@ -148,7 +148,7 @@ export class FileReader {
     try {
       return await this.#source.readSome(Math.min(max, CHUNK));
     } catch (error) {
-      if (error instanceof SvcError && error.code === 'END_OF_FILE') throw new FileTransferError('the other end stopped in the middle');
+      if (error instanceof SvcError && error.code === 'END_OF_FILE') throw new FileTransferError('the peer stopped in the middle');
       throw error;
     }
   }
@@ -169,12 +169,12 @@ export function readRequest(line: Record<string, unknown>): FileRequest {
   if (op === 'put' && isSize(size)) return { op, name, size };
   if (op === 'send' && (size === undefined || isSize(size)) && typeof replace === 'boolean')
     return { op, name, ...(size !== undefined && { size }), replace };
-  throw new FileTransferError('the request is none of send, put, get and list, or incomplete');
+  throw new FileTransferError('the request is not send, put, get or list, or is incomplete');
 }
 
 /** The peer's content so far. @throws FileTransferError when the line does not state it */
 export function readPrefix({ offset, sha256 }: Record<string, unknown>): Prefix {
-  if (!isPrefix({ offset, sha256 })) throw new FileTransferError('the line does not say what is there');
+  if (!isPrefix({ offset, sha256 })) throw new FileTransferError('the line does not state the existing content');
   return { offset: offset as number, ...(typeof sha256 === 'string' && { sha256 }) };
 }
 

@@ -1,6 +1,6 @@
 /**
- * A transfer of `svc stream` as shown to a person: a progress bar, and after an interruption one line with how far it
- * came and what to do.
+ * Shows a transfer of `svc stream` to a person: a progress bar, and after an interruption one line with the amount
+ * transferred and a remedy.
  */
 import type { Opened } from '../client/open.ts';
 import { showWay } from '../client/way.ts';
@@ -22,7 +22,7 @@ export interface Run {
   readonly quiet: boolean;
   readonly replace: boolean;
   readonly transfer: (options: TransferOptions) => Promise<TransferResult>;
-  /** What remains of an interrupted transfer, and what to do. */
+  /** Describes the rest of an interrupted transfer, with a remedy. */
   readonly left: (where: Progressing) => Promise<string> | string;
   /** A better text for an error, if there is one. */
   readonly reword: (error: FileTransferError) => string;

@@ -8,7 +8,7 @@ export interface TransferOptions {
   onBegin?: (beginning: Beginning) => void;
   /** Called after every step: bytes done, bytes in all. */
   onProgress?: (done: number, total: number | undefined) => void;
-  /** Of an upload: awaited before each further chunk is sent. */
+  /** For an upload: awaited before each further chunk is sent. */
   pace?: (done: number) => Promise<void>;
   /** Ends the transfer, which fails with its reason. */
   signal?: AbortSignal;
@@ -33,7 +33,7 @@ export interface TransferResult {
   readonly resumedFrom: number;
 }
 
-/** The device refused. The message is the device's. */
+/** A refusal by the device, with the device's message. */
 export class FileRefusal extends FileTransferError {
   /** From a version without codes, which neither sends files in part nor lists them. */
   readonly older: boolean;
@@ -61,7 +61,7 @@ export function withFileStream<T>(
 }
 
 /**
- * The same, when any further data of the device does not matter.
+ * Like `withFileStream`, where further data from the device does not matter.
  * @throws FileTransferError, SvcError, the reason of `signal`, the error of `work`
  */
 export async function openFileStream<T>(
@@ -80,7 +80,7 @@ export async function openFileStream<T>(
     return result;
   } catch (error) {
     stream.abort();
-    // It may be writing to a file that the caller is about to close.
+    // `work` may be writing to a file that the caller is about to close.
     await Promise.allSettled([working]);
     throw signal?.aborted ? signal.reason : error;
   } finally {

@@ -1,5 +1,5 @@
 /**
- * A file to a device and back, checked by SHA-256 at both ends (`protocol.ts`). For `svc stream` and the demo.
+ * Transfers a file to a device or back, checked by SHA-256 at both ends (`protocol.ts`), for `svc stream` and the demo.
  *
  * The part moved by an interrupted attempt is not moved again, if the file still begins with it: the device keeps it
  * for a day, and here it is next to its target. If the result differs from what was sent, all of it is moved once more.

@@ -30,7 +30,7 @@ export interface Flow {
 
 type Source = OpenFile | Flow;
 
-/** A request `send`. @throws FileRefusal, FileTransferError, SvcError, system errors */
+/** Sends a file by a request `send`. @throws FileRefusal, FileTransferError, SvcError, system errors */
 export function send(connection: Connection, source: Source, name: string, options: TransferOptions): Promise<TransferResult> {
   const { signal, replace = true } = options;
   const size = 'handle' in source ? source.size : undefined;
@@ -51,7 +51,7 @@ export function send(connection: Connection, source: Source, name: string, optio
   });
 }
 
-/** For a device of an earlier version: a request `put`. @throws as send */
+/** Sends a file to a device of an earlier version, by a request `put`. @throws as send */
 export async function sendWhole(connection: Connection, source: OpenFile, name: string, options: TransferOptions): Promise<TransferResult> {
   const { signal, replace = true } = options;
   if (!replace && (await isThere(connection, name, signal))) throw new FileRefusal('there is a file of that name', 'EXISTS');
@@ -72,7 +72,7 @@ export async function sendWhole(connection: Connection, source: OpenFile, name: 
   });
 }
 
-/** A request `get` whose content is not read. */
+/** Whether the device has the file: a request `get` whose content is not read. */
 function isThere(connection: Connection, name: string, signal: AbortSignal | undefined): Promise<boolean> {
   return openFileStream(connection, signal, async (stream) => {
     await stream.write(encodeLine({ op: 'get', name }));
@@ -80,7 +80,7 @@ function isThere(connection: Connection, name: string, signal: AbortSignal | und
   });
 }
 
-/** Length of the device's part if the file begins with it, else 0. */
+/** Returns the length of the device's part if the file begins with it, else 0. */
 async function commonPrefix(
   source: Source,
   { offset, sha256 }: Prefix,

@@ -1,6 +1,6 @@
 /**
- * Parsers of option values, for commander. Each returns the value or throws InvalidArgumentError with what is expected;
- * commander adds the option's name.
+ * Parsers of option values, for commander. Each returns the value or throws InvalidArgumentError that names the
+ * expected form; commander adds the option's name.
  */
 import { isIP } from 'node:net';
 import { InvalidArgumentError, Option } from 'commander';
@@ -123,7 +123,7 @@ export function noCandidatesOn(peer: 'device' | 'client'): Option {
 export function keepAliveProfile(what: string): Option {
   return new Option(
     '--keep-alive-profile <profile>',
-    `how often ${what} is kept alive: live, every 10 s; balanced, as seldom as the NAT allows, 55 s at most; eco, the same, 114 s at most (default: balanced)`,
+    `how often ${what} is kept alive: live, every 10 s; balanced, as rarely as the NAT allows, 55 s at most; eco, the same, 114 s at most (default: balanced)`,
   ).choices(keepAliveProfiles);
 }
 

@@ -11,7 +11,7 @@ export function canAsk(output: Output): boolean {
 }
 
 export interface AskOptions {
-  /** Hides what is typed; the answer is then returned unchanged, blanks and all. */
+  /** Hides what is typed; the answer is then returned unchanged, with its blanks. */
   readonly hidden?: boolean;
   /** The terminal; default standard input and standard error. */
   readonly input?: Readable;

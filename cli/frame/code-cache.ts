@@ -2,7 +2,7 @@
  * Runs a bundle with V8's cached code of an earlier run: compiling takes a third of a short command's time, and Node 20
  * caches nothing.
  *
- * 1. The cache is the user's own folder. One file per bundle and command holds the code that the command ran; its name
+ * 1. The cache is a folder of the user. One file per bundle and command holds the code that the command ran; its name
  *    contains the digest of the bundle, and the version of Node.
  * 2. V8 trusts cached code. So folder and file must belong to this user, and no other user may write to them; else they
  *    are not read.
@@ -134,7 +134,7 @@ function discard(file: string): void {
   }
 }
 
-/** Leaves other files of the user alone. */
+/** Removes the oldest cache files, and no other files of the user. */
 function removeOldest(directory: string): void {
   const files = readdirSync(directory).flatMap((name) => (OURS.test(name) ? [join(directory, name)] : []));
   if (files.length <= KEPT) return;

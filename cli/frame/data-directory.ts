@@ -5,7 +5,7 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
-/** What the directories depend on. */
+/** The inputs that determine the directories. */
 export interface UserPlace {
   /** Value of XDG_STATE_HOME; used only if it is an absolute path, as the specification says. */
   readonly stateHome: string | undefined;

@@ -1,6 +1,5 @@
 /**
- * Failures of `svc`: every error becomes one line on standard error that says what is wrong and what to do, and an exit
- * code.
+ * Failures of `svc`: every error becomes an exit code and one line on standard error with the problem and the remedy.
  *
  * A command throws; main.ts calls `describe` and `exitCode` once. A stack trace appears only with SVC_DEBUG=1.
  */
@@ -131,7 +130,7 @@ function withAdvice(message: string, code: string): string {
   return advice === undefined ? `${message} (${code})` : `${message} (${code}): ${advice}`;
 }
 
-/** Also without control characters: parts of a message may come from the peer. */
+/** Returns one line without control characters: parts of a message may come from the peer. */
 function oneLine(text: string): string {
   return printable(text.replace(/\s*[\r\n]+\s*/g, ' '));
 }

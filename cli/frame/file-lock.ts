@@ -26,7 +26,7 @@ export class FileLock {
       try {
         // If there was none, another process may just have created its own.
         if (content !== undefined) await rm(path, { force: true });
-        // In one step, so that no other process finds it empty.
+        // Created in one step, so that no other process finds it empty.
         writeFileSync(path, own, { flag: 'wx' });
         return new FileLock(path, own);
       } catch (error) {
@@ -35,7 +35,7 @@ export class FileLock {
     }
   }
 
-  /** Of two processes that found the lock of a dead one, the later may have taken it from the other. */
+  /** Whether the lock is still held: of two processes that found a dead lock, the later may have taken it over. */
   async isHeld(): Promise<boolean> {
     return (await contentOf(this.#path)) === this.#content;
   }
@@ -45,7 +45,7 @@ export class FileLock {
   }
 }
 
-/** Undefined where there is none. */
+/** Returns the content; undefined where there is no file. */
 async function contentOf(path: string): Promise<string | undefined> {
   const bytes = await readFileIfPresent(path);
   return bytes === undefined ? undefined : new TextDecoder().decode(bytes);

@@ -1,8 +1,8 @@
-/** A log that waits, so that a program's first output comes before the warnings of its start. */
+/** A log that holds messages back, so that a program's first output comes before the warnings of its start. */
 import type { Log, LogLevel } from '../../transport/environment.ts';
 
 export interface HeldLog extends Log {
-  /** Logs what was held back, in order, and holds back nothing more. */
+  /** Logs the held messages, in order; later ones are logged at once. */
   release(): void;
 }
 

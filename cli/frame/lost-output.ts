@@ -1,7 +1,7 @@
 /**
- * Handles output that cannot be written. Lines for standard error are lost: a full disk behind it ends no base station
- * and no device. So are those for standard output of a long-running command; any other command fails, unless its reader
- * has only stopped reading: `svc … | head`. A file that is not read to its end is a failure.
+ * Handles output that cannot be written. Lines for standard error are dropped: a full disk behind it ends no base
+ * station and no device. So are those for standard output of a long-running command; any other command fails, unless
+ * its reader has merely stopped reading: `svc … | head`. A file that is not read to its end is a failure.
  */
 export function guardOutput(
   process: Pick<NodeJS.Process, 'stdout' | 'stderr' | 'exit'>,

@@ -46,7 +46,7 @@ export class Output {
     this.#streams.stdout.write(data);
   }
 
-  /** Prints something that a person should know; not with --json. */
+  /** Prints a note for a person; not with --json. */
   note(text: string): void {
     if (!this.json) this.#streams.stderr.write(`${lines(text)}\n`);
   }
@@ -62,7 +62,7 @@ export class Output {
     if (this.interactive) this.#streams.stderr.write(`\r\u001b[K${lines(text)}\n\u001b7`);
   }
 
-  /** Prints something that must be seen in either mode. */
+  /** Prints a warning, in either mode. */
   warn(text: string): void {
     this.#streams.stderr.write(`warning: ${lines(text)}\n`);
   }
@@ -72,7 +72,7 @@ export class Output {
     return this.interactive && this.#streams.stdout.isTTY === true;
   }
 
-  /** Whether a person watches standard error: only then there are progress bars and questions. */
+  /** Whether a person watches standard error: only then are there progress bars and questions. */
   get interactive(): boolean {
     return !this.json && this.#streams.stderr.isTTY === true;
   }

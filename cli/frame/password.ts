@@ -20,7 +20,7 @@ export async function givenPassword({ passwordFile }: PasswordOptions, output: O
   return passwordFile === undefined ? undefined : secretFrom(passwordFile, 'the password', output);
 }
 
-/** For a password that was part of an argument. */
+/** Warns of a password that was part of an argument. */
 export function warnOfArgument(output: Output, remedy: string): void {
   output.warn(`the password was in the arguments, where other users of this machine can see it: ${remedy}`);
 }

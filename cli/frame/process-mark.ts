@@ -4,12 +4,12 @@
  */
 import { readFile } from 'node:fs/promises';
 
-/** The line of this process. */
+/** Returns the line of this process. */
 export async function thisProcess(): Promise<string> {
   return `${process.pid} ${await startOf(process.pid)}\n`;
 }
 
-/** The process named by a line, if it is alive. */
+/** Returns the process named by a line, if it is alive. */
 export async function livingProcess(content: string): Promise<number | null> {
   const match = /^(\d{1,10}) (\S+)\n$/.exec(content);
   if (match === null) return null;

@@ -36,19 +36,19 @@ function frame(command: Command, streams: Streams): void {
   for (const child of command.commands) frame(child, streams);
 }
 
-/** Commander shows what it stores for an option without a value, which is no default for a person. */
+/** Describes an option. Commander would show its internal value for an option without a value as the default. */
 function optionDescription(option: Option): string {
   return new Help().optionDescription(option).replace(/ \(preset: ""\)$/, '');
 }
 
-/** For an unknown command, Commander would show the help of its parent, as if it existed. */
+/** Refuses an unknown command: Commander would show the help of its parent, as if the command existed. */
 function refuseUnknown(program: Command, argv: readonly string[]): void {
   if (!argv.some((word) => word === '--help' || word === '-h')) return;
   let command = program;
   for (const word of argv) {
     if (word.startsWith('-') || word === 'help' || command.commands.length === 0) return;
     const next = command.commands.find((each) => each.name() === word);
-    // It takes arguments, and this is one.
+    // The command takes arguments, and this is one.
     if (next === undefined && command.registeredArguments.length > 0) return;
     if (next === undefined)
       throw new UsageError(`unknown command '${word}': there are ${command.commands.map((each) => each.name()).join(', ')}`);

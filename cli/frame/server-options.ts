@@ -1,4 +1,4 @@
-/** How pairing strings and printed commands name a base station. */
+/** Names of a base station in pairing strings and printed commands. */
 import { isHostPort, type PairingString } from '../../protocol/records/index.ts';
 import { shellWord } from './shell-word.ts';
 

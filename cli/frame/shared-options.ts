@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { UsageError } from './errors.ts';
 
 /**
- * The options of the command, with those of its parents that it shares.
+ * Returns the options of the command, with those of its parents that it shares.
  * @param shared names of them, as in commander
  * @throws UsageError for any other given one, which would have no effect
  */

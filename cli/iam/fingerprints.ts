@@ -31,7 +31,7 @@ function list(): Command {
 }
 
 function add(): Command {
-  return iamSubcommand('add', 'let one more client be this user')
+  return iamSubcommand('add', 'let one more client act as this user')
     .argument('<username>')
     .argument('<fingerprint>', 'of the client, as `svc key show` prints it there', fingerprint)
     .option('--key-name <text>', 'name of the key')
@@ -58,7 +58,7 @@ function remove(): Command {
     );
 }
 
-/** The last key of a user is its account: without a key no client is this user. */
+/** Keeps the last key of an administrator: without a key no client is this user. */
 async function keepKey(opened: IamOpened, username: string, hex: string, options: ForceOptions): Promise<void> {
   if (options.force === true) return;
   const { fingerprints } = await opened.iam.getUser(username);

@@ -31,7 +31,7 @@ const LENGTH = 12;
 
 /** The command `svc iam invite`. */
 export function inviteCommand(): Command {
-  const command = iamSubcommand('invite', 'create a user and print what its client pairs with')
+  const command = iamSubcommand('invite', 'create a user and print the pairing string for its client')
     .argument('<username>', 'a-z, 0-9, _, . and -')
     .option('--role <id>', 'its role, one of `svc iam roles`', 'Guest')
     .option('--display-name <text>', 'its display name')
@@ -94,8 +94,8 @@ function stationOf({ connection, known }: IamOpened): NamedStation | undefined {
 }
 
 /**
- * The place of the device: its base station, else the address by which this client reaches it. A loopback address means
- * this host, which others reach by another address.
+ * Returns the place of the device: its base station, else the address by which this client reaches it. A loopback
+ * address means this host, which others reach by another address.
  */
 function placeOf(opened: IamOpened): Pick<PairingString, 'server' | 'serverFingerprint' | 'addresses'> {
   const station = stationOf(opened);

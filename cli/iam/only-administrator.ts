@@ -2,7 +2,7 @@
  * Without an administrator no user could manage the users of a device: so these commands do not remove the last
  * administrator's account, role or key without `--force`. The device itself allows it.
  *
- * The device says of each user whether its role makes it an administrator; for an older device, the name of the role
+ * The device reports of each user whether its role makes it an administrator; for an older device, the name of the role
  * counts. Only a user with a key counts: an invitation may never be used.
  */
 import { Option } from 'commander';
@@ -22,7 +22,7 @@ export function forceOption(): Option {
 }
 
 /**
- * Returns when another administrator is left, or the user is none.
+ * Resolves when another administrator is left, or the user is not an administrator.
  * @param what happens to the user, for the message: `deleted`, for example
  * @throws CommandError when the user is the only one
  */
@@ -49,7 +49,10 @@ async function hasAnother({ iam }: IamOpened, username: string): Promise<boolean
   return false;
 }
 
-/** Null for a user that does not exist, or that this client may not see: the device then refuses the request itself. */
+/**
+ * Returns the user; null for one that does not exist, or that this client may not see: the device then refuses the
+ * request itself.
+ */
 function visible({ iam }: IamOpened, username: string): Promise<UserRecord | null> {
   return iam.getUser(username).catch(denied(null));
 }

@@ -82,7 +82,7 @@ function show(): Command {
 }
 
 function create(): Command {
-  const command = iamSubcommand('create', 'create a user; `svc iam invite` also prints what an invitee needs')
+  const command = iamSubcommand('create', 'create a user; `svc iam invite` also prints the pairing string')
     .argument('<username>', 'a-z, 0-9, _, . and -')
     .option('--role <id>', 'its role; without one it is denied everything');
   return withPassword(command).action((username: string, options: UserOptions) =>
@@ -132,7 +132,7 @@ function changesOf({ role, displayName, token, oauthSubject, clear = [] }: UserO
   return [...changes, ...clear.map((name): Change => [name, null])];
 }
 
-/** One after the other. @throws CommandError that names those changed before a refusal */
+/** Applies the changes in order. @throws CommandError that names those made before a refusal */
 async function apply({ iam }: IamOpened, username: string, changes: readonly Change[]): Promise<void> {
   const setters: Record<string, (value: string | null) => Promise<void>> = {
     role: (value) => iam.updateUserRole(username, value ?? ''),
@@ -148,14 +148,14 @@ async function apply({ iam }: IamOpened, username: string, changes: readonly Cha
   }
 }
 
-/** Before anything is changed. */
+/** Keeps the last administrator; called before anything is changed. */
 async function keepRole(opened: IamOpened, username: string, options: UserOptions): Promise<void> {
   const { role } = options;
   if (role === undefined || (await isAdministratorRole(opened, username, role))) return;
   await keepAdministrator(opened, username, `given the role ${role}`, options);
 }
 
-/** One setting after the other: earlier changes stay, and the message must say so. */
+/** Throws the error of a refusal. Earlier changes stay, so the message names them. */
 function refused(error: unknown, name: string, changed: readonly string[]): never {
   if (!(error instanceof SvcError) || changed.length === 0) throw error;
   throw new CommandError(`${name}: ${describe(error)}; changed before that: ${changed.join(', ')}`);

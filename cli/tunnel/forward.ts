@@ -69,7 +69,7 @@ function blockedPort({ service, code, message }: LocalPortError): unknown {
 
 function announce(ports: readonly ForwardedPort[], { connection, output, device }: Opened, listen: string): void {
   warnBeyondLoopback(ports, output, device, listen);
-  // It may have been lost since.
+  // The connection may have been lost since.
   const way = connection.isConnected ? wayOf(connection) : undefined;
   for (const { kind, port, service } of ports) {
     const { id, type } = service;

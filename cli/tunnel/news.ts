@@ -37,7 +37,7 @@ export class TunnelNews {
     else this.#reportRest(event);
   }
 
-  /** A rest may get another reason, but remains the same rest. */
+  /** Reports a rest once: it may get another reason, but remains the same rest. */
   #reportRest(event: Extract<News, { kind: 'resting' | 'resumed' }>): void {
     const rests = event.kind === 'resting';
     if (rests && !this.#rests) this.#say({ event: 'resting', error: event.error?.code }, `the connection rests: ${reasonOf(event.error)}`);

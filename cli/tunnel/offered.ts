@@ -1,4 +1,4 @@
-/** The services of a device, and what to do about one that it does not offer. */
+/** The services of a device, and the error for one that it does not offer. */
 import type { Connection, ForwardedService } from '../../client/node.ts';
 import { formatStatus } from '../../protocol/coap/index.ts';
 import { decodeTunnelService, decodeTunnelServiceIds, type TunnelServiceRecord } from '../../protocol/records/index.ts';
@@ -48,6 +48,6 @@ async function get(connection: Connection, path: string): Promise<Uint8Array> {
     throw new CommandError(
       'the device does not allow this client to see its services: pair with it (svc pair) as a user whose role allows it, see svc iam me',
     );
-  if (status !== 205) throw new CommandError(`the device answered ${formatStatus(status)} when asked for ${path}`);
+  if (status !== 205) throw new CommandError(`the device answered ${formatStatus(status)} to the request for ${path}`);
   return coap.getResponsePayload();
 }

@@ -10,9 +10,9 @@ import { type Connection, type ForwardedService, SvcError } from '../../client/n
 import { CommandError } from '../frame/errors.ts';
 import { missingService } from './offered.ts';
 
-/** What a connection to a service needs of a stream. */
+/** The part of a stream that a connection to a service uses. */
 export interface ServiceStream {
-  /** At least one byte. @throws SvcError END_OF_FILE after the last */
+  /** Reads at least one byte. @throws SvcError END_OF_FILE after the last */
   readSome(): Promise<Uint8Array>;
   write(data: Uint8Array): Promise<void>;
   /** Ends our direction. */
@@ -20,7 +20,7 @@ export interface ServiceStream {
   abort(): void;
 }
 
-/** Carries until both directions have ended. @throws CommandError when the device refuses or the service breaks off */
+/** Carries both directions until they have ended. @throws CommandError when the device or the service aborts */
 export async function carryStandardStreams(connection: Connection, service: ForwardedService): Promise<void> {
   const { record } = await connection.findService('tcp', service.id).catch(async (error: unknown) => {
     if (!(error instanceof SvcError) || error.code !== 'NOT_FOUND') throw error;
@@ -79,14 +79,14 @@ async function next(stream: ServiceStream): Promise<Uint8Array | null> {
   }
 }
 
-/** Resolves when it has left this process, so that only one piece is held. */
+/** Writes a piece; resolves when it has left this process, so that only one is held. */
 function written(output: Writable, data: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => output.write(data, (error) => (error ? reject(error) : resolve())));
 }
 
 /**
- * Shows the reader the end while standard input continues: Node keeps the descriptor open as long as the process lives.
- * Its number is taken again at once, so that no socket gets that of standard output.
+ * Signals the end to the reader while standard input continues: Node keeps the descriptor open as long as the process
+ * lives. Its number is taken again at once, so that no socket gets that of standard output.
  */
 function endStandardOutput(): void {
   if (process.stdout.isTTY === true) return;

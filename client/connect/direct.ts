@@ -2,8 +2,8 @@
  * The direct channel: addresses given by the application, each tried at once and independently; the first that
  * authenticates becomes the connection.
  *
- * Candidates may be added before and after `connect`. The channel fails once `end` was called and every candidate has
- * failed; the error is NOT_FOUND when nothing answered.
+ * Candidates may be added before and after `connect`. The channel fails once `end` has been called and every candidate
+ * has failed; the error is NOT_FOUND when nothing answered.
  */
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Network } from '../../transport/environment.ts';
@@ -12,7 +12,7 @@ import { type Attempt, type Failure, inOrder, mostTelling, Race } from '../../tr
 import type { Session } from '../../transport/session/index.ts';
 
 export interface Candidate {
-  /** Name or numeric address. */
+  /** A name or numeric address. */
   readonly host: string;
   readonly port: number;
 }

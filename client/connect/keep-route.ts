@@ -1,5 +1,5 @@
 /**
- * Finds a route through the base station for an open connection that has lost its own (PROTOCOL.md §6).
+ * Finds another route through the base station for an open connection that has lost its route (PROTOCOL.md §6).
  *
  *   at rest   the route replaces the last path, and the connection continues
  *   direct    the route is added behind the direct path and kept warm
@@ -19,7 +19,7 @@ import { Backoff, type StationConnector } from '../../transport/station/index.ts
 import type { EffectiveOptions } from '../options.ts';
 import { askBareRoute } from './relay.ts';
 
-/** Answers of the base station after which another attempt may succeed. */
+/** Errors after which another attempt may succeed. */
 const PASSING: ReadonlySet<string> = new Set<ErrorCode>(['CLOSED', 'NOT_ATTACHED', 'STOPPED', 'TIMEOUT', 'TOO_MANY_REQUESTS']);
 
 /** Longest time between two attempts while the connection rests, ms. */
@@ -61,7 +61,7 @@ export async function searchRoute(search: RouteSearchOptions): Promise<void> {
   }
 }
 
-/** Waits less at rest, and not at all when a rest begins meanwhile. */
+/** Waits before the next attempt: less at rest, and no longer once a rest begins. */
 async function holdBack({ session, signal }: RouteSearchOptions, clock: Clock, delay: number): Promise<void> {
   const rests = new AbortController();
   const stopListening = session.on('resting', () => rests.abort());
@@ -71,7 +71,7 @@ async function holdBack({ session, signal }: RouteSearchOptions, clock: Clock, d
 
 /** @returns null when it succeeded, or another attempt may; else a permanent error */
 async function attempt({ session, host, options, connector, keepInterval, signal }: RouteSearchOptions): Promise<SvcError | null> {
-  // Stops waiting when the rest is over, for example by a packet on another path.
+  // Stops waiting when the rest is over, for example because a packet arrived on another path.
   const over = new AbortController();
   const stop = (): void => over.abort();
   const stopListening = session.on('resumed', stop);

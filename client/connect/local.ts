@@ -5,7 +5,7 @@
  * Any host on the network can announce the device, so an announcement decides nothing: where the connection has a pin,
  * the peer must prove the device's key; no address waits for another, and the other channels of the connect do not wait
  * for this one. An announcement can direct packets only to nearby addresses: to a network of this host, and to private
- * addresses, since a network may be routed behind another one.
+ * addresses, since one network may be reached by routing through another.
  *
  * The channel fails when the search is over and every address has failed; the error is NOT_FOUND when nothing answered.
  */
@@ -19,9 +19,9 @@ import { type AddressKind, addressKind } from '../../transport/special-addresses
 import { FIRST_TIMEOUT, raceOf } from './direct.ts';
 
 /**
- * Longest time for one handshake, ms. An announced address may be a stranger's, or that of a device switched off since:
- * it gets four Initiates, and a failing connect waits no longer for it. On a network that loses a fifth of the packets
- * each way, one of the four is answered in all but one of 60 handshakes.
+ * Longest time for one handshake, ms. An announced address may be a stranger's, or that of a device that has been
+ * switched off: it gets four Initiates, and a failing connect waits no longer for it. On a network that loses a fifth
+ * of the packets each way, one of the four is answered in all but one of 60 handshakes.
  */
 const HANDSHAKE_TIMEOUT = 2_500;
 
@@ -62,7 +62,7 @@ export async function connectLocal(
 const LOCAL_KINDS: ReadonlySet<AddressKind> = new Set<AddressKind>(['private', 'shared', 'link-local']);
 
 /**
- * Whether a device of this network may have that address. A host that does not report its networks has no multicast DNS
+ * Whether a device on this network may have that address. A host that does not report its networks has no multicast DNS
  * either.
  */
 function isLocalNetwork({ environment }: Host, address: string): boolean {

@@ -38,11 +38,11 @@ export interface ChannelContext {
   connector(station: ConfiguredStation): Promise<StationConnector>;
   /**
    * Reports the state of each channel, at the beginning and after each change: NONE for a channel not tried,
-   * OPERATION_IN_PROGRESS for one under way, also when the connect ended, its error when it failed, OK when it led to
-   * the device. Also passes the errors of those that failed.
+   * OPERATION_IN_PROGRESS for one under way, even after the connect has ended, its error when it failed, OK when it led
+   * to the device. Also passes the errors of those that failed.
    */
   onChannels(results: ChannelErrors, failures: ChannelFailures): void;
-  /** The device is not attached, and the channel through the base station waits for it. */
+  /** Called when the device is not attached and the channel through the base station waits for it. */
   onWaiting(): void;
 }
 
@@ -99,7 +99,7 @@ function late({ ConnectTimeout }: EffectiveOptions, hasWaited: boolean, results:
   return new LocalError('TIMEOUT', names.length === 0 ? time : `${time}; still being tried: ${names.map(([, name]) => name).join(', ')}`);
 }
 
-/** The channels in words. */
+/** Names of the channels in messages. */
 const WAYS: Readonly<Record<Channel, string>> = { local: 'the local network', remote: 'the base station', direct: 'the address' };
 
 /** Starts all enabled channels. */

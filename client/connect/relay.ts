@@ -87,7 +87,7 @@ async function connectOnce(host: Host, connector: StationConnector, options: Eff
   }
 }
 
-/** The base station is not the trusted one. Says nothing about the device. */
+/** The base station is not the trusted one. Implies nothing about the device. */
 export class StationMismatch extends RemoteError {
   override name = 'StationMismatch';
   constructor(cause: SvcError, { ServerFingerprint }: EffectiveOptions) {
@@ -177,13 +177,13 @@ function noteSeen(channel: Session, { observedAddress, stun = [] }: Connected): 
   channel.noteStun(stun);
 }
 
-/** DEVICE_INTERNAL_ERROR on the way to the base station is about the base station's limit, not the device's. */
+/** Maps DEVICE_INTERNAL_ERROR of the base station: its own limit is reached, not the device's. */
 function stationFull(error: unknown): unknown {
   if (!(error instanceof SvcError) || error.code !== 'DEVICE_INTERNAL_ERROR') return error;
   return new RemoteError('CONNECTION_REFUSED', 'the base station has no room for another connection', { cause: error });
 }
 
-/** Calls a function for each connect, and only where the base station uses the token. @throws as currentJwt */
+/** Returns the token; calls its function only where the base station uses it. @throws as currentJwt */
 async function jwtOf({ ServerConnectToken, ServerJwtToken }: EffectiveOptions): Promise<string | undefined> {
   return ServerConnectToken === undefined && ServerJwtToken !== undefined ? currentJwt(ServerJwtToken) : undefined;
 }
@@ -225,7 +225,7 @@ async function askStation(
   });
 }
 
-/** Releases a route that the base station still makes after the connect was stopped. */
+/** Releases a route that the base station creates after the connect was stopped. */
 function giveBackLate(channel: Session, asked: Promise<ConnectAnswer>): void {
   const giveBack = (answer: ConnectAnswer): void => {
     if (answer.kind === 'connected' && channel.isOpen) releaseRoute(channel, ClientPath.ROUTE, answer.route);

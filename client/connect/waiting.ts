@@ -56,7 +56,7 @@ export async function whileNotAttached<T>(
       return await attempt(waits);
     } catch (error) {
       const { code } = asSvcError(error);
-      // Also for a device that has just gone unnoticed, and for a base station that cannot wait.
+      // Also when the base station has not yet noticed that the device left, or cannot wait.
       if (code === 'NOT_ATTACHED') waits();
       if (signal.aborted || !waiting || !PASSING.has(code)) throw error;
     }
@@ -99,7 +99,7 @@ export async function answerAfterWait(
         result.reject(error);
       }
     },
-    (error) => result.reject(error ?? new RemoteError('BAD_RESPONSE', 'the base station does not say when the device attaches')),
+    (error) => result.reject(error ?? new RemoteError('BAD_RESPONSE', 'the base station does not report when the device attaches')),
   );
   signal.addEventListener('abort', stop, { once: true });
   try {

@@ -1,6 +1,6 @@
 /**
  * Local ports that lead to services of a device (compare RFC 4254 §7): they stay open while the connection is lost and
- * made again.
+ * reopened.
  *
  * 1. Requests each service over the connection and opens its port.
  * 2. When the connection is lost, `DeviceLink` makes another one, the services are requested again, and the ports lead

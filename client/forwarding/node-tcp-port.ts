@@ -1,7 +1,7 @@
 /**
  * A local TCP port that stays open while connections to the device come and go.
  *
- * While there is no connection, or it rests, a bounded number of local connections wait for it some seconds; one that
+ * While there is no connection, or it rests, a bounded number of local connections wait up to 10 s for it; one that
  * waits in vain is reset. When the connection is lost, the local connections it carried are reset, too: their data may
  * or may not have arrived.
  */

@@ -22,7 +22,7 @@ import { deviceRequest, unrecognizedOption } from './request.ts';
 export interface GatewayOptions {
   /** The environment to run in; connections come from `connect`. */
   readonly environment: Environment;
-  /** Opens a connection to the device, always the same one: called whenever there is none. */
+  /** Opens a connection, always to the same device: called whenever there is none. */
   readonly connect: (signal: AbortSignal) => Promise<Connection>;
   /** An open connection to start with. The gateway closes it. */
   readonly connection?: Connection;
@@ -157,7 +157,7 @@ export class Gateway {
     else this.#serve({ datagram, whole, request });
   }
 
-  /** RFC 7252 §5.4.1. Its blocks are ignored: their options may be the cause of the refusal. */
+  /** Refuses a request (RFC 7252 §5.4.1). Its block options are ignored: they may be the cause of the refusal. */
   #refuse(datagram: DatagramRequest, reply: CoapReply): void {
     const whole = { message: datagram.message, block1: undefined, block2: undefined, key: '' };
     if (datagram.confirmable) this.#reply({ datagram, whole }, reply);

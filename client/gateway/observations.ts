@@ -27,7 +27,7 @@ export interface ObservationsOptions {
   readonly layer: MessageLayer;
   readonly transfers: BlockTransfers;
   readonly now: () => number;
-  /** The message layer has something to send. */
+  /** Called when the message layer has something to send. */
   readonly onSent: () => void;
   /** Answers the request that began an observation, which frees its request slot. */
   readonly answer: (observer: Observer, reply: CoapReply, sequence?: number) => void;
@@ -42,7 +42,7 @@ export interface Observer {
   readonly request: DeviceRequest;
 }
 
-/** As many as a device keeps for one connection. */
+/** The number that a device keeps for one connection. */
 const MAX_OBSERVATIONS = 32;
 const CONFIRMABLE_EVERY = 8;
 
@@ -51,7 +51,7 @@ const LOST: readonly string[] = ['STOPPED', 'NOT_CONNECTED'];
 
 interface Entry extends Observer {
   readonly key: string;
-  /** At the device; null while there is no connection. */
+  /** The observation at the device; null while there is no connection. */
   observation: Observation | null;
   answered: boolean;
   sequence: number;
@@ -77,7 +77,7 @@ export class Observations {
   }
 
   /**
-   * Registers, or renews (§4.1).
+   * Registers an observer, or renews its registration (§4.1).
    * @returns the function that gives up unanswered; null at the limit: the request is then a plain GET
    */
   register(observer: Observer, connection: Connection): (() => void) | null {
@@ -92,7 +92,7 @@ export class Observations {
     return () => this.#end(entry);
   }
 
-  /** A GET with Observe 1. */
+  /** Handles a GET with Observe 1. */
   cancel(observer: Observer): void {
     const entry = this.#entries.get(keyOf(observer));
     if (entry !== undefined) this.#replace(entry);
@@ -142,8 +142,8 @@ export class Observations {
   }
 
   /**
-   * Null after a last response, which has been handled. After a lost connection, `resume` continues those already
-   * answered.
+   * Handles the end of an observation. `error` is null after a last response, which has been handled. After a lost
+   * connection, `resume` continues those already answered.
    */
   #observationEnded(entry: Entry, error: SvcError | null): void {
     entry.observation = null;
@@ -185,7 +185,7 @@ export class Observations {
     if (next !== null) this.#notify(entry, next.reply, next.final);
   }
 
-  /** A late answer to the first request would look like an answer to the one that replaces it. */
+  /** Drops the first request: a late answer to it would look like an answer to the one that replaces it. */
   #replace(entry: Entry): void {
     this.#end(entry);
     this.#options.drop(entry);

@@ -1,4 +1,4 @@
-/** The gateway's answers to a CoAP tool: the device's response unchanged, or why there is none. */
+/** The gateway's answers to a CoAP tool: the device's response unchanged, or the reason for its absence. */
 import { type CoapReply, type CoapResponse, Status, textReply } from '../../protocol/coap/index.ts';
 import type { SvcError } from '../../protocol/errors/index.ts';
 
@@ -9,20 +9,20 @@ export function responseReply({ status, contentFormat, payload, maxAge }: CoapRe
   return { status, payload, ...(contentFormat !== undefined && { contentFormat }), ...(maxAge !== undefined && { maxAge }) };
 }
 
-/** Why a request that went to the device has no response. The device may or may not have acted on it. */
+/** The answer when a request that went to the device gets no response. The device may or may not have acted on it. */
 export function errorReply({ code }: SvcError): CoapReply {
   if (code === 'TIMEOUT') return textReply(Status.GATEWAY_TIMEOUT, 'The device did not answer in time');
   if (code === 'BAD_RESPONSE') return textReply(Status.BAD_GATEWAY, "The device's answer cannot be understood");
-  if (code === 'INVALID_ARGUMENT') return textReply(Status.BAD_REQUEST, 'The device cannot be asked this');
+  if (code === 'INVALID_ARGUMENT') return textReply(Status.BAD_REQUEST, 'The device cannot be sent this request');
   return textReply(Status.GATEWAY_TIMEOUT, 'The connection to the device was lost');
 }
 
-/** The request did not reach the device. @param retryIn seconds after which it may */
+/** The answer when the request did not reach the device. @param retryIn seconds until a retry may succeed */
 export function notConnectedReply(retryIn: number): CoapReply {
   return { ...textReply(Status.SERVICE_UNAVAILABLE, 'There is no connection to the device'), maxAge: retryIn };
 }
 
-/** The gateway is at its limit of requests. */
+/** The answer when the gateway is at its limit of requests. */
 export function busyReply(): CoapReply {
   return { ...textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'), maxAge: 1 };
 }

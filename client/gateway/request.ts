@@ -14,7 +14,7 @@
  *
  * The same holds for an option above that is repeated where it must not be, or has a wrong length (§5.4.3, §5.4.5). A
  * request with an unrecognized critical option is answered 4.02 if it was confirmable, else rejected (§5.4.1): the
- * gateway does that, after it asks `unrecognizedOption`.
+ * gateway does that, after calling `unrecognizedOption`.
  */
 import {
   type CoapMessage,
@@ -45,7 +45,7 @@ export interface DeviceRequest {
 
 const accepted: ReadonlySet<number> = new Set([...acceptedInRequests, OptionNumber.ACCEPT, OptionNumber.URI_QUERY]);
 const known: ReadonlySet<number> = new Set(Object.values(OptionNumber));
-/** Options that are refused are recognized, too. */
+/** Includes the options that are refused. */
 const recognized: ReadonlySet<number> = new Set([...accepted, OptionNumber.PROXY_URI, OptionNumber.PROXY_SCHEME]);
 const recognizedByActing: ReadonlySet<number> = new Set([...recognized].filter((number) => number !== OptionNumber.ACCEPT));
 
@@ -99,7 +99,7 @@ function isQuery(query: readonly string[]): boolean {
   }
 }
 
-/** RFC 7252 §5.4.6. */
+/** Whether an option is unsafe to forward (RFC 7252 §5.4.6). */
 function isUnsafe(number: number): boolean {
   return (number & 2) !== 0;
 }

@@ -29,7 +29,7 @@ export type Meaning = readonly [ErrorCode, string];
 
 const general: Meanings = {
   [Status.BAD_REQUEST]: ['INVALID_INPUT', 'the device does not accept this value'],
-  [Status.UNAUTHORIZED]: ['AUTHENTICATION_ERROR', 'the device asks for a password first'],
+  [Status.UNAUTHORIZED]: ['AUTHENTICATION_ERROR', 'the device requires a password first'],
   [Status.FORBIDDEN]: ['BLOCKED_BY_DEVICE_CONFIGURATION', 'the device does not allow this client to do that'],
   [Status.NOT_FOUND]: ['IAM_NOT_SUPPORTED', 'the device does not offer this'],
   [Status.REQUEST_ENTITY_TOO_LARGE]: ['INVALID_INPUT', 'the value is too long for the device'],
@@ -41,7 +41,7 @@ const general: Meanings = {
 /** Returns the error of a refusal; an unknown status is BAD_RESPONSE. */
 export function iamError(refusal: Refusal, meanings: Meanings = {}): IamError {
   const { status } = refusal;
-  const [code, message] = meanings[status] ?? general[status] ?? ['BAD_RESPONSE', 'the device gave an unexpected answer'];
+  const [code, message] = meanings[status] ?? general[status] ?? ['BAD_RESPONSE', 'the device returned an unexpected answer'];
   return errorOf(code, message, refusal);
 }
 

@@ -46,8 +46,8 @@ export class IamUtil {
   // Pairing
 
   /**
-   * Open pairing on the local network: this client becomes a new user of that name. Again with the same name it changes
-   * nothing.
+   * Open pairing on the local network: this client becomes a new user of that name. Repeating it with the same name
+   * changes nothing.
    * @throws PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION (also over a connection that is not local);
    *   USERNAME_EXISTS
    */
@@ -56,7 +56,7 @@ export class IamUtil {
   }
 
   /**
-   * The first client on the local network becomes the user prepared for it.
+   * Local initial pairing: the first client on the local network becomes the user prepared for it.
    * @throws PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION; INITIAL_USER_ALREADY_PAIRED
    */
   pairLocalInitial(options?: pairing.PairingOptions): Promise<void> {
@@ -96,7 +96,7 @@ export class IamUtil {
     return this.#get(['pairing'], decodeDeviceDetails);
   }
 
-  /** Whether this client is a user: by its key, by password authentication or bound by the device's application. */
+  /** Whether this client is a user: by its key, by a password, or because the device's application bound it. */
   async isCurrentUserPaired(): Promise<boolean> {
     try {
       await this.getCurrentUser();
@@ -119,12 +119,12 @@ export class IamUtil {
     return this.#get(['users', username], decodeUser, unknownUser);
   }
 
-  /** Names of all users. */
+  /** Returns the names of all users. */
   listUsers(): Promise<string[]> {
     return this.#get(['users'], decodeNames);
   }
 
-  /** Ids of all roles. */
+  /** Returns the ids of all roles. */
   listRoles(): Promise<string[]> {
     return this.#get(['roles'], decodeNames);
   }
@@ -157,7 +157,7 @@ export class IamUtil {
   }
 
   /**
-   * One request, and up to two more to find out which of them does not exist.
+   * Sets the user's role: one request, and up to two more to find out which of the two does not exist.
    * @throws USER_DOES_NOT_EXIST; ROLE_DOES_NOT_EXIST
    */
   updateUserRole(username: string, role: string): Promise<void> {
@@ -180,8 +180,8 @@ export class IamUtil {
   }
 
   /**
-   * Sets the first of the user's fingerprints; null removes it. For devices that support only one; elsewhere add and
-   * remove.
+   * Sets the first of the user's fingerprints; null removes it. For devices that support only one; with others use
+   * `addUserFingerprint` and `removeUserFingerprint`.
    * @throws USER_DOES_NOT_EXIST; FINGERPRINT_IN_USE
    */
   updateUserFingerprint(username: string, fingerprint: string | null): Promise<void> {
@@ -189,7 +189,7 @@ export class IamUtil {
   }
 
   /**
-   * Lets one more client be this user.
+   * Adds a fingerprint: one more client acts as this user.
    * @param fingerprint full hex, of the client's key
    * @throws USER_DOES_NOT_EXIST; FINGERPRINT_IN_USE
    */
@@ -208,7 +208,7 @@ export class IamUtil {
 
   // Notifications
 
-  /** Categories of the device. */
+  /** Returns the notification categories of the device. */
   getNotificationCategories(): Promise<string[]> {
     return this.#get(['notification-categories'], decodeNames);
   }

@@ -1,5 +1,5 @@
 /**
- * Becoming a user of a device (docs/iam.md): the four modes as requests, and the helper that chooses among them.
+ * Pairing with a device (docs/iam.md): the four modes as requests, and the helper that chooses among them.
  *
  * The two modes by password authenticate first, with the empty user name for open pairing; that also proves the device
  * to this client.
@@ -43,7 +43,7 @@ export type PairingInput = 'user name' | 'password';
 
 /** The result of a pairing. */
 export interface Paired {
-  /** null when this client already was that user. */
+  /** Null when this client was already that user. */
   readonly mode: PairingMode | null;
   readonly user: IamUser;
 }
@@ -79,7 +79,7 @@ export async function pairPasswordInvite(
   password: string,
   { fingerprintName }: PairingOptions = {},
 ): Promise<void> {
-  // The empty name would be open pairing.
+  // The empty name stands for open pairing.
   if (username === '') throw new LocalError('INVALID_INPUT', 'an invitation has a user name');
   await authenticate(connection, username, password);
   const body = fingerprintName === undefined ? undefined : encodeFingerprintName(fingerprintName);
@@ -121,7 +121,7 @@ const carryOut: Readonly<
   LocalInitial: (connection, _, __, options) => pairLocalInitial(connection, options),
 };
 
-/** What is known before a mode is chosen. */
+/** The inputs known before a mode is chosen. */
 export interface PairingKnowledge {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
@@ -140,8 +140,8 @@ export function missingForPairing(mode: PairingMode, { username, password }: Pai
 
 /**
  * Returns the mode that fits what is known, of those the device offers now. With a password: invitation or open
- * pairing, whichever it is for. Without: with a name, open pairing on the local network first, then the initial user;
- * without a name, in the other order; then a mode whose password is still to be asked for.
+ * pairing, whichever it is for. Without a password: with a name, open pairing on the local network first, then the
+ * initial user; without a name, in the other order; then a mode whose password is still to be asked for.
  * @throws LocalError PAIRING_MODE_DISABLED when nothing fits; INVALID_INPUT when a password may be for either
  */
 export function choosePairingMode(modes: readonly PairingMode[], given: PairingKnowledge): PairingMode {

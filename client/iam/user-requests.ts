@@ -17,7 +17,7 @@ export interface NewUser {
 }
 
 /**
- * Creates a user with role and password, or none: when the device refuses one of them, the user is deleted again. The
+ * Creates a user with role and password, or no user: when the device refuses one of them, the user is deleted. The
  * role comes before the password, so that no client can log in as an unfinished user.
  */
 export async function createUser(connection: IamConnection, username: string, { password, role }: NewUser): Promise<IamUser> {
@@ -47,7 +47,7 @@ async function undo(connection: IamConnection, username: string, cause: unknown)
   }
 }
 
-/** The device answers alike for an unknown user and an unknown role; this asks it which of them is unknown. */
+/** Sets a role. The device answers alike for an unknown user and an unknown role; further requests find out which. */
 export async function setRole(connection: IamConnection, username: string, role: string): Promise<void> {
   try {
     await send(connection, setting(username, 'role', encodeText(role)), unknownUser);
@@ -58,8 +58,8 @@ export async function setRole(connection: IamConnection, username: string, role:
 }
 
 /**
- * For requests about something a user has: when the device answers that there is none, the error is `code` if the user
- * exists.
+ * Maps the errors of a request about something a user has: when the device answers NOT_FOUND, the error is `code` if
+ * the user exists.
  * @param missing what the user does not have
  */
 export async function withKnownUser<T>(
@@ -90,7 +90,7 @@ async function roleExists(connection: IamConnection, role: string): Promise<bool
   return roles?.includes(role) === true;
 }
 
-/** False only when the device says so: this client may not be allowed to look. */
+/** False only when the device says so: this client may not be allowed to read the user. */
 async function userMayExist(connection: IamConnection, username: string): Promise<boolean> {
   try {
     await fetch(connection, { method: 'GET', path: ['users', username] }, decodeUser, unknownUser);
@@ -100,7 +100,7 @@ async function userMayExist(connection: IamConnection, username: string): Promis
   }
 }
 
-/** The result, or undefined for any refusal. */
+/** Returns the result, or undefined after any refusal. */
 async function quietly<T>(result: Promise<T>): Promise<T | undefined> {
   try {
     return await result;

@@ -16,7 +16,7 @@ export interface FoundService {
   readonly record: TunnelServiceRecord;
 }
 
-/** Bytes of the device's text that are shown. */
+/** Most bytes of the device's text shown. */
 const MAX_DIAGNOSTIC = 256;
 
 /**
@@ -33,7 +33,7 @@ export async function askService(session: Session, kind: TunnelKind, id: string)
   if (response.status !== Status.CONTENT) {
     const said = diagnosticText(response, MAX_DIAGNOSTIC);
     const answer = `${formatStatus(response.status)}${said === '' ? '' : ` ("${said}")`}`;
-    throw new RemoteError('BAD_RESPONSE', `the device answered ${answer} when asked for a tunnel`);
+    throw new RemoteError('BAD_RESPONSE', `the device answered ${answer} to the request for a tunnel`);
   }
   return { session, record: decodeTunnelService(response.payload) };
 }

@@ -12,7 +12,7 @@ export function listenTunnel(port: number, startStream: () => SessionStream): Pr
 }
 
 /**
- * Listens on a numeric address; port 0 takes a free one. `take` gets each TCP connection, not read yet, and the signal
+ * Listens on a numeric address; port 0 takes a free one. `take` receives each TCP connection, unread, and the signal
  * that closes the listener.
  * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (an address that this host does not have)
  */
@@ -25,7 +25,7 @@ export async function listenTcp(
   setMaxListeners(0, closing.signal);
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (socket) => take(socket, closing.signal));
   await listen(server, address, port);
-  // A connection that cannot be accepted, mostly for want of descriptors, is lost; the next one may be accepted again.
+  // A connection that cannot be accepted, usually for lack of descriptors, is lost; a later one may be accepted.
   server.on('error', () => {});
   const bound = server.address();
   return {

@@ -1,20 +1,20 @@
 /**
  * One flow of a UDP tunnel on the client: the byte stream that represents it, and its datagrams (PROTOCOL.md §12).
  *
- * Datagrams are sent with the opening of the stream, without waiting for the device. A few wait only while the peer
- * grants no stream.
+ * Datagrams are sent with the opening of the stream, without waiting for the device. A few are queued, but only while
+ * the peer grants no stream.
  */
 import { asSvcError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Cancel, Clock } from '../../transport/environment.ts';
 import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../../transport/session/index.ts';
 
-/** Our constant: datagrams that wait for a stream, the oldest is dropped first. */
+/** Our constant: datagrams that wait for a stream; the oldest is dropped first. */
 const MOST_WAITING = 16;
 
 /** The parts of a flow. */
 export interface LocalFlowOptions {
   readonly clock: Clock;
-  /** Open. */
+  /** An open session. */
   readonly session: Session;
   readonly streamPort: number;
   /** ms */
@@ -55,7 +55,7 @@ export class LocalFlow {
     void this.#readToEnd(stream);
   }
 
-  /** Refused, or reset by the device. */
+  /** Whether the device refused or reset the flow. */
   get failed(): boolean {
     return this.#state === 'failed';
   }
@@ -83,7 +83,7 @@ export class LocalFlow {
     this.#stream?.abort();
   }
 
-  /** As soon as the stream has its id. */
+  /** Called as soon as the stream has its id. */
   #begin(stream: SessionStream): void {
     if (this.#datagrams !== null || stream.id < 0 || this.#state !== 'open') return;
     const receive = (payload: Uint8Array): void => {

@@ -2,9 +2,9 @@
  * The local side of a UDP tunnel: a socket, by default on 127.0.0.1, and a flow for each address that sends to it
  * (`udp-flow.ts`).
  *
- * - It leads to a session, or to none: then datagrams of programs are dropped.
+ * - It leads to a session; without one, datagrams of programs are dropped.
  * - Flows are ordered by their last datagram. At the limit, the flow that was silent longest ends: programs such as
- *   resolvers use another port for each question.
+ *   resolvers use another port for each query.
  * - A flow that failed (refused, service unreachable) stays for `REST` and ignores its program's datagrams, so that a
  *   program cannot cause a request to the device for each datagram.
  */
@@ -58,7 +58,7 @@ export interface UdpTunnelParts {
   readonly onRefused?: (error: SvcError) => void;
 }
 
-/** Where it leads. */
+/** The session and stream port that the tunnel leads to. */
 interface Target {
   readonly session: Session;
   readonly streamPort: number;
@@ -125,7 +125,7 @@ export class UdpTunnelListener implements TunnelListener {
     this.#flows.clear();
   }
 
-  /** A local program sent a datagram. */
+  /** Handles a datagram of a local program. */
   #receive(datagram: Uint8Array, path: Path): void {
     const flow = this.#flows.get(path) ?? this.#begin(path);
     if (flow === null || flow.failed) {

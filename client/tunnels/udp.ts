@@ -2,7 +2,7 @@
  * A UDP tunnel: a port on 127.0.0.1 that leads to a UDP service of the device (PROTOCOL.md §12). Every local address
  * that sends there has its own flow, and the device authorizes each again.
  *
- * The specification has no UDP tunnels; the surface is that of `TcpTunnel`, with figures.
+ * The specification has no UDP tunnels; the API is that of `TcpTunnel`, plus statistics.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Environment } from '../../transport/environment.ts';
@@ -23,7 +23,7 @@ export class UdpTunnel {
 
   /**
    * @param serviceId id of the service on the device
-   * @param localPort port to listen on, 0 chooses a free one
+   * @param localPort port to listen on; 0 chooses a free one
    * @throws NOT_FOUND (no such service); FORBIDDEN; PORT_IN_USE; PRIVILEGED_PORT; NOT_CONNECTED; STOPPED;
    *   INVALID_ARGUMENT; INVALID_STATE when opened before; NOT_IMPLEMENTED in a browser
    */

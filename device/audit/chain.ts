@@ -1,6 +1,6 @@
 /**
- * Checks the lines of an audit log in order and finds the first one out of place. Verification and resuming a log both
- * rest on it.
+ * Checks the lines of an audit log in order and finds the first one out of place. Verifying and resuming a log both
+ * rely on it.
  *
  * Each line must be a canonical entry, signed by the audit key, with the next number and the hash of the entry before.
  * A log, and each of its segments, begins with a binding entry (`log-started`, `segment-started`): it names the audit
@@ -21,11 +21,11 @@ export interface AuditFile {
 }
 
 /**
- * Why a log is broken: `malformed` no entry in canonical form; `bad-signature` changed, or not written by this device;
- * `bad-hash` does not have the hash of the entry before; `missing-entries` removed, here or before the first;
- * `reordered`; `duplicated` a number twice; `wrong-key` another audit key than expected, or another within the log;
- * `truncated` the last line is torn, or the log ends before the expected entry; `other-history` the expected entry
- * differs.
+ * Why a log is broken. `malformed`: not an entry in canonical form; `bad-signature`: changed, or not written by this
+ * device; `bad-hash`: does not contain the hash of the entry before; `missing-entries`: entries were removed, here or
+ * before the first; `reordered`; `duplicated`: a number occurs twice; `wrong-key`: not the expected audit key, or a
+ * second one in the log; `truncated`: the last line is torn, or the log ends before the expected entry;
+ * `other-history`: the expected entry differs.
  */
 export type AuditFault =
   | 'malformed'

@@ -79,7 +79,7 @@ export interface AuditDraft {
 }
 
 /**
- * Returns the details as they can be written, with long texts and large nested objects cut.
+ * Returns the details in the form to be written, with long texts and large nested objects cut.
  * @throws LocalError INVALID_ARGUMENT for an invalid name, a number that is not whole, or more than an entry holds
  */
 export function checkEntry(event: string, details: AuditDetails): AuditDetails {

@@ -3,7 +3,7 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, typ
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { AuditHash, AuditSigner, AuditVerifier } from './entry.ts';
 
-/** A fresh audit key, PKCS#8 PEM. */
+/** Returns a fresh audit key as PKCS#8 PEM. */
 export function createAuditKey(): string {
   return generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
 }
@@ -20,7 +20,7 @@ export function auditSigner(pem: string): AuditSigner {
 
 export const auditHash: AuditHash = { hash: (bytes) => createHash('sha256').update(bytes).digest('hex') };
 
-/** Caches the key it used last. */
+/** Returns a verifier that caches the key it used last. */
 export function auditVerifier(): AuditVerifier {
   let [name, key]: [string, KeyObject | null] = ['', null];
   return {

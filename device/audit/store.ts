@@ -53,7 +53,7 @@ export async function readAuditKey(directory: string): Promise<AuditSigner | und
     return auditSigner(new TextDecoder().decode(bytes));
   } catch (error) {
     if (!(error instanceof SvcError)) throw error;
-    throw new LocalError(error.code, `${path}: ${error.message}: restore it, or move key and log away to start again`, { cause: error });
+    throw new LocalError(error.code, `${path}: ${error.message}: restore it, or move the key and the log away to start again`, { cause: error });
   }
 }
 
@@ -74,7 +74,7 @@ export async function verifyAuditLog(target: string | readonly string[], options
   }
 }
 
-/** Returns the entries that can be parsed, in the order they stand; unverified. @throws LocalError as verifyAuditLog */
+/** Returns the entries that can be parsed, in file order, unverified. @throws LocalError as verifyAuditLog */
 export async function readAuditEntries(target: string | readonly string[]): Promise<AuditEntry[]> {
   return (await readAuditFiles(target)).flatMap(entriesOf);
 }
@@ -82,7 +82,7 @@ export async function readAuditEntries(target: string | readonly string[]): Prom
 /** Reads the segments in order. @throws LocalError as verifyAuditLog */
 async function readAuditFiles(target: string | readonly string[]): Promise<AuditFile[]> {
   const paths = typeof target === 'string' ? await segmentPaths(target) : [...target];
-  if (paths.length === 0) throw new LocalError('NOT_FOUND', `there is no audit log in ${target}: a device makes it at its first start`);
+  if (paths.length === 0) throw new LocalError('NOT_FOUND', `there is no audit log in ${target}: a device creates one at its first start`);
   const files: AuditFile[] = [];
   for (const path of paths) {
     const bytes = await readSegment(path);
@@ -97,7 +97,7 @@ export class AuditStore {
   readonly #directory: string;
   readonly #segments: Segment[];
   #file: FileHandle | null = null;
-  /** A write failed: there may be bytes after the end. */
+  /** Set when a write failed: there may be bytes after the end. */
   #dirty = false;
 
   private constructor(directory: string, segments: Segment[]) {

@@ -1,11 +1,11 @@
-/** The caller of a request, and the attributes that every request has because of it (docs/iam.md). */
+/** The caller of a request, and the attributes that it adds to every request (docs/iam.md). */
 import type { IamUser } from '../../protocol/records/index.ts';
 import type { DeviceConnection } from '../connections.ts';
 import type { Lookup } from './conditions.ts';
 import type { Attributes } from './policy.ts';
 import type { Users } from './users.ts';
 
-/** What is known of a request's connection. */
+/** The facts about a request's connection. */
 export interface Caller {
   /** Full hex fingerprint of the client's key. */
   readonly fingerprint: string;
@@ -16,7 +16,7 @@ export interface Caller {
   readonly boundUsername?: string;
 }
 
-/** What policies must allow. */
+/** An action that policies must allow. */
 export interface Demand {
   readonly action: string;
   readonly attributes?: Attributes;
@@ -29,7 +29,7 @@ export interface Denial {
   readonly attributes: Attributes;
 }
 
-/** The caller that the connection is right now. */
+/** Returns the caller that the connection represents now. */
 export function callerOf(connection: DeviceConnection): Caller {
   const { clientFingerprint: fingerprint, isLocal, isPasswordAuthenticated, boundUsername } = connection;
   return {
@@ -50,7 +50,8 @@ export function resolveCaller(users: Users, { fingerprint, passwordUsername, bou
 }
 
 /**
- * Attributes of a request. `Connection:*` are facts of the connection; no attribute of the request can replace them.
+ * Returns the attributes of a request. `Connection:*` are facts about the connection; no attribute of the request can
+ * replace them.
  */
 export function requestAttributes(caller: Caller, user: IamUser | undefined, attributes: Attributes): Lookup {
   return (name) => {

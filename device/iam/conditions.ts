@@ -18,7 +18,7 @@ export type CompiledCondition = (values: readonly (string | undefined)[]) => Mat
 type Comparison = (attribute: string, value: string) => Match;
 
 const VARIABLE = /^\$\{([^{}]*)\}$/;
-/** Decimal, as people write it: no hexadecimal, no blanks, no infinity. */
+/** Decimal, as people write it: no hexadecimal, spaces or infinity. */
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
 const comparisons: Readonly<Record<Operator, Comparison>> = {
@@ -33,7 +33,10 @@ const comparisons: Readonly<Record<Operator, Comparison>> = {
   Bool: (attribute, value) => (isBoolean(attribute) && isBoolean(value) ? verdict(attribute === value) : 'error'),
 };
 
-/** @param slot where the value of an attribute will be: one lookup of each serves all conditions of a decision */
+/**
+ * Compiles a condition.
+ * @param slot returns the index of an attribute: one lookup serves all conditions of a decision
+ */
 export function compileCondition({ operator, key, values }: Condition, slot: (name: string) => number): CompiledCondition {
   const compare = comparisons[operator];
   const subject = slot(key);

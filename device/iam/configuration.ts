@@ -23,7 +23,7 @@ import {
 
 const VERSION = 1;
 
-/** @param document a parsed JSON value. @throws LocalError PARSE with the place of the error */
+/** Parses a configuration. @param document a parsed JSON value. @throws LocalError PARSE with the place of the error */
 export function readConfiguration(document: unknown): IamConfiguration {
   const root = new JsonField(document);
   const version = root.required('Version');

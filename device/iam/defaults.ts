@@ -1,5 +1,5 @@
 /**
- * Policies, roles and first states that an application can start with (docs/iam.md). Nothing else in the SDK knows
+ * Policies, roles and first states that an application can start with (docs/iam.md). Nothing else in the SDK depends on
  * these names, so an application may define its own.
  *
  * - `ManageOwnUser` covers the user's own push settings and test, notification categories and fingerprints, and the
@@ -56,7 +56,9 @@ export interface FirstState {
   readonly adminPassword?: string;
 }
 
-/** For a product: the user `admin` is invited by a password; open pairing is prepared but off. */
+/**
+ * Returns the first state of a product: the user `admin` is invited by a password; open pairing is prepared but off.
+ */
 export async function productionState(secrets: IamSecrets): Promise<FirstState> {
   const [adminPassword, openPairingPassword] = [secrets.makeToken(), secrets.makeToken()];
   const admin = {
@@ -72,7 +74,9 @@ export async function productionState(secrets: IamSecrets): Promise<FirstState> 
   return { state, openPairingPassword, adminPassword };
 }
 
-/** For trials: a client on the local network, or with the password, becomes an administrator. */
+/**
+ * Returns the first state for trials: a client on the local network, or with the password, becomes an administrator.
+ */
 export async function demoState(secrets: IamSecrets): Promise<FirstState> {
   const openPairingPassword = secrets.makeToken();
   const state: IamState = {
@@ -85,7 +89,7 @@ export async function demoState(secrets: IamSecrets): Promise<FirstState> {
   return { state, openPairingPassword };
 }
 
-/** The common start of both: invitations on, all else off. */
+/** Returns the part common to both: invitations on, all else off. */
 async function openPairing(secrets: IamSecrets, password: string): Promise<Omit<IamState, 'users'>> {
   return {
     localOpenPairing: false,

@@ -14,7 +14,7 @@ import type { Rules } from './rules.ts';
 import type { IamSecrets, IamState, PairingFlags } from './state.ts';
 import type { PasswordVerifier, UserEntry } from './users.ts';
 
-/** What changes are checked against. */
+/** The rules that changes are checked against. */
 export interface DraftContext {
   readonly rules: Rules;
   readonly roles: ReadonlySet<string>;
@@ -86,7 +86,7 @@ export class IamDraft {
     this.#replaceUser('username', entry, { ...entry.user, username: to });
   }
 
-  /** undefined clears it, here and below. */
+  /** Sets the display name; undefined clears it, here and below. */
   setUserDisplayName(username: string, displayName: string | undefined): void {
     if (displayName !== undefined) this.#context.rules.displayName(displayName);
     this.#setUser(username, 'display-name', 'displayName', displayName);
@@ -99,7 +99,7 @@ export class IamDraft {
     this.#replace({ ...this.#state, users }, { kind: 'user-changed', username, setting: 'password', previous: user, user });
   }
 
-  /** Sets a role of the configuration; undefined leaves the user without one, and then denied everything. */
+  /** Sets a role of the configuration; undefined leaves the user without a role: it is denied everything. */
   setUserRole(username: string, role: string | undefined): void {
     this.user(username);
     if (role !== undefined) this.#checkRole(role);
@@ -128,7 +128,7 @@ export class IamDraft {
     this.#setUser(username, 'notification-categories', 'notificationCategories', [...new Set(categories)]);
   }
 
-  /** Sets or removes the first fingerprint, the only one known to clients from before several were possible. */
+  /** Sets or removes the first fingerprint, the only one that older clients know. */
   setUserFingerprint(username: string, fingerprint: string | undefined): void {
     const { fingerprints } = this.user(username);
     if (fingerprint !== undefined) this.#checkFree(fingerprint);
@@ -155,7 +155,7 @@ export class IamDraft {
     this.#replace({ ...this.#state, [flag]: on }, { kind: 'settings-changed', setting: flagSettings[flag], value: on });
   }
 
-  /** Sealed: see `Iam.setOpenPairingPassword`. */
+  /** Sets the sealed password: see `Iam.setOpenPairingPassword`. */
   setOpenPairingPasswordSealed(sealed: string | undefined): void {
     this.#setText('open-pairing-password', 'openPairingPasswordSealed', sealed);
   }
@@ -170,7 +170,7 @@ export class IamDraft {
     this.#setText('open-pairing-role', 'openPairingRole', role);
   }
 
-  /** The user need not exist yet. */
+  /** Sets the initial user, which need not exist yet. */
   setInitialPairingUsername(username: string | undefined): void {
     if (username !== undefined) this.#context.rules.username(username);
     this.#setText('initial-pairing-username', 'initialPairingUsername', username);

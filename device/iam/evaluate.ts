@@ -57,7 +57,7 @@ interface CompiledStatement {
   readonly failed: Outcome;
 }
 
-/** What a role's policies say about one action. */
+/** The rules of a role's policies for one action. */
 class ActionRules {
   readonly statements: CompiledStatement[] = [];
   /** The attributes that conditions refer to; the index is their slot. */

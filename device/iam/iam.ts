@@ -46,7 +46,7 @@ export interface IamOptions {
   readonly log?: Log;
 }
 
-/** What authentication of a name needs: the password of open pairing in clear, or a user's verifier. */
+/** A password as it is stored: that of open pairing in clear, or a user's verifier. */
 export type StoredPassword = { readonly kdf: 0; readonly password: string } | PasswordVerifier;
 
 /** A queued change. */
@@ -188,7 +188,7 @@ export class Iam {
   }
 
   /**
-   * Returns what checks a password authentication of that name; '' is open pairing. undefined: no such user, or no
+   * Returns the stored password of that name; '' is open pairing. undefined: no such user, or no
    * password.
    */
   async passwordOf(username: string): Promise<StoredPassword | undefined> {
@@ -197,7 +197,7 @@ export class Iam {
     return password === undefined ? undefined : { kdf: 0, password };
   }
 
-  /** Returns it in clear, for settings and pairing string. */
+  /** Returns the password of open pairing in clear, for settings and the pairing string. */
   async openPairingPassword(): Promise<string | undefined> {
     const { openPairingPasswordSealed } = this.#state;
     return openPairingPasswordSealed === undefined ? undefined : this.#secrets.unseal(openPairingPasswordSealed);
@@ -228,7 +228,7 @@ export class Iam {
   }
 
   /**
-   * undefined clears it; `by` and `demand` as for `update`.
+   * Sets a user's password; undefined clears it; `by` and `demand` as for `update`.
    * @throws LocalError INVALID_ARGUMENT outside the limits, NOT_FOUND, FORBIDDEN
    */
   async setUserPassword(username: string, password: string | undefined, by?: Caller, demand?: Demand): Promise<void> {
@@ -239,7 +239,7 @@ export class Iam {
     await this.update((draft) => draft.setUserVerifier(username, verifier), by, demand);
   }
 
-  /** undefined clears it. @throws LocalError INVALID_ARGUMENT outside the limits */
+  /** Sets the password of open pairing; undefined clears it. @throws LocalError INVALID_ARGUMENT outside the limits */
   async setOpenPairingPassword(password: string | undefined, by?: Caller): Promise<void> {
     if (password !== undefined) this.#rules.password(password);
     const sealed = await this.#inTurn(async () => (password === undefined ? undefined : this.#secrets.seal(password)));
@@ -264,7 +264,7 @@ export class Iam {
   }
 
   /**
-   * Limits left out keep their values.
+   * Sets limits; those left out keep their values.
    * @throws LocalError INVALID_ARGUMENT when the current state breaks one: it could not be loaded again
    */
   setLimits(limits: Partial<IamLimits>): void {
@@ -361,8 +361,8 @@ export class Iam {
   }
 
   /**
-   * Derives one after the other: of two passwords for one name the later counts, and only one at a time uses scrypt's
-   * memory.
+   * Runs one derivation after the other: of two passwords for one name the later counts, and only one at a time uses
+   * scrypt's memory.
    */
   #inTurn<T>(derive: () => Promise<T>): Promise<T> {
     const turn = this.#derived.then(derive);

@@ -113,7 +113,7 @@ function refusal(state: IamState, mode: PairingMode, caller: Caller, check: Chec
   return undefined;
 }
 
-/** The empty name is that of open pairing, any other an invited user's. */
+/** Checks the password authentication: the empty name is that of open pairing, any other an invited user's. */
 function unauthenticated(mode: PairingMode, { passwordUsername }: Caller): LocalError | undefined {
   if (mode === 'PasswordOpen' && passwordUsername === '') return undefined;
   if (mode === 'PasswordInvite' && passwordUsername !== undefined && passwordUsername !== '') return undefined;

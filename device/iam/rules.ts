@@ -4,7 +4,7 @@ import { LocalError } from '../../protocol/errors/index.ts';
 import { isFingerprint } from '../../protocol/identity/index.ts';
 import type { UserPush } from '../../protocol/records/index.ts';
 
-/** All can be set while the device runs (`Iam.setLimits`). */
+/** Limits. All can be set while the device runs (`Iam.setLimits`). */
 export interface IamLimits {
   readonly maxUsername: number;
   readonly maxDisplayName: number;
@@ -53,8 +53,8 @@ export class Rules {
   }
 
   /**
-   * Never empty: the empty name is that of open pairing in a password authentication. Never `.` or `..`: no CoAP path
-   * can have them as segments (RFC 7252 §5.10.1), so no client could read or delete such a user.
+   * Checks a username. Never empty: the empty name is that of open pairing in a password authentication. Never `.` or
+   * `..`: no CoAP path can have them as segments (RFC 7252 §5.10.1), so no client could read or delete such a user.
    */
   username(text: string): void {
     this.#length('username', text, 1, this.limits.maxUsername);
@@ -99,7 +99,9 @@ export class Rules {
     if (count > this.limits.maxUsers) throw new LocalError('OUT_OF_MEMORY', `the limit of ${this.limits.maxUsers} users is reached`);
   }
 
-  /** Fewer than `users`: room is left for the owner when strangers have taken all they can. */
+  /**
+   * Checks the lower limit of local open pairing: it leaves room for the owner when strangers have taken all they can.
+   */
   usersByLocalOpen(count: number): void {
     const { maxUsers } = this.limits;
     const most = Math.ceil(maxUsers * LOCAL_OPEN_SHARE);

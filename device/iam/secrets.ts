@@ -1,6 +1,6 @@
 /**
- * The secret work of access control on a device: verifiers of passwords, tokens, and the seal over the password of open
- * pairing.
+ * The cryptography of access control on a device: verifiers of passwords, tokens, and the seal over the password of
+ * open pairing.
  *
  * The seal is ChaCha20-Poly1305 (RFC 8439) under a key that HKDF-SHA-256 (RFC 5869) derives from the device's private
  * key, with a random nonce: `v1.` and base64url of nonce ‖ ciphertext ‖ tag. An attacker with only the state file
@@ -23,7 +23,7 @@ const TAG_LENGTH = 16;
 const PURPOSE = 'svc iam seal v1';
 
 /**
- * Returns what `Iam` needs to keep secrets on the device with this key. Another key cannot open what this one sealed.
+ * Returns the secrets of `Iam` for the device with this key. Another key cannot open what this one sealed.
  * @param privateKey PKCS#8 PEM, the one of `Device.setPrivateKey`; not kept
  * @throws LocalError INVALID_ARGUMENT
  */

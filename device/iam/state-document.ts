@@ -51,7 +51,7 @@ export interface StateDocument {
   readonly [name: string]: unknown;
 }
 
-/** What a state is checked against, and what converts its clear passwords. */
+/** Rules that a state is checked against, and the secrets that convert its clear passwords. */
 export interface ReadStateOptions {
   readonly rules: Rules;
   readonly notificationCategories: readonly string[];
@@ -173,7 +173,7 @@ function readBytes(field: JsonField, min: number, max: number): Uint8Array {
   return bytes.length < min || bytes.length > max ? field.reject(`must have ${min === max ? min : `${min} to ${max}`} bytes`) : bytes;
 }
 
-/** The table of users. A conflict between two of them is reported at the place of the second. */
+/** Builds the table of users. A conflict between two of them is reported at the place of the second. */
 function tableOf(entries: readonly UserEntry[], fields: readonly JsonField[]): Users {
   const [names, fingerprints] = [new Set<string>(), new Set<string>()];
   entries.forEach(({ user }, index) => {
@@ -187,7 +187,7 @@ function tableOf(entries: readonly UserEntry[], fields: readonly JsonField[]): U
   return Users.of(entries);
 }
 
-/** Passwords of versions 1 and 2. */
+/** Parses the clear passwords of versions 1 and 2. */
 function readClearPasswords(
   root: JsonField,
   users: readonly JsonField[],
@@ -220,7 +220,7 @@ function toBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64');
 }
 
-/** A property that is left out when it has no value. */
+/** Returns an object with the property, or an empty one when it has no value. */
 function optional<K extends string, T>(name: K, value: T | undefined): { [P in K]?: T } {
   return value === undefined ? {} : ({ [name]: value } as { [P in K]: T });
 }

@@ -1,7 +1,7 @@
 /**
  * The state of access control: users and settings, as immutable values. `state-document.ts` defines its file.
  *
- * It contains no clear password: a user's is kept as verifier, that of open pairing sealed.
+ * It contains no clear password: a user's is kept as a verifier, that of open pairing is sealed.
  */
 import type { PasswordVerifier, Users } from './users.ts';
 
@@ -26,7 +26,7 @@ export interface IamState extends PairingFlags {
   readonly users: Users;
 }
 
-/** What the model needs from outside: key derivation, sealing, randomness. */
+/** The cryptography that the model uses: key derivation, sealing, randomness. */
 export interface IamSecrets {
   /** Derives the verifier of a user's password. */
   makeVerifier(password: string): Promise<PasswordVerifier>;

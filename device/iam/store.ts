@@ -19,7 +19,7 @@ export const CONFIGURATION_FILE = 'iam-configuration.json';
 export const STATE_FILE = 'iam-state.json';
 export const THROTTLE_FILE = 'password-throttle.json';
 
-/** What a device without files starts with. */
+/** Options of access control on disk, with the first configuration and state. */
 export interface IamStoreOptions extends Omit<IamOptions, 'configuration' | 'state' | 'save' | 'saveConfiguration' | 'passwordThrottle'> {
   /** Called when there is no configuration file. Default: `defaultConfiguration`. */
   readonly firstConfiguration?: () => IamConfiguration;
@@ -61,7 +61,7 @@ function readOptions({ secrets, limits, notificationCategories = [] }: Pick<IamO
   return { secrets, rules: new Rules({ ...defaultIamLimits, ...limits }), notificationCategories };
 }
 
-/** A damaged file must not keep the device from starting: it then starts with empty buckets. */
+/** Reads the password throttle. A damaged file must not keep the device from starting, with empty buckets. */
 async function keptThrottle(directory: string): Promise<KeptDocument> {
   const path = join(directory, THROTTLE_FILE);
   const stored = await readJson(path).catch(() => null);

@@ -2,7 +2,7 @@
  * Password authentication of a device's clients (PROTOCOL.md §8): the endpoints `POST /p2p/password/1` and `/2`.
  *
  * 1. Checks that a source exists (4.04), the body is CBOR (4.15) and valid (4.00), no other run is starting on this
- *    connection and the throttle allows one (4.29). Only then the source is asked, and the device's share is made and
+ *    connection and the throttle allows one (4.29). Only then is the source asked, and the device's share made and
  *    sent.
  * 2. The same checks, and a run must have started (4.00). The attempt is charged (4.29) and the client's tag is checked
  *    (4.01); if it is right, the charge is given back and the device's tag sent. From then on the connection is
@@ -38,7 +38,7 @@ export interface PasswordIdentity {
   readonly secret: Uint8Array;
 }
 
-/** What the service needs of its device. */
+/** The part of the device that the service uses. */
 export interface PasswordContext {
   readonly crypto: CryptoProvider;
   readonly clock: Clock;
@@ -49,7 +49,7 @@ export interface PasswordContext {
 /** A failed attempt. */
 export interface PasswordFailure {
   readonly connection: DeviceConnection;
-  /** As sent by the client: perhaps an unknown name, perhaps a password in the wrong field. */
+  /** As sent by the client: it may be an unknown name, or a password in the wrong field. */
   readonly username: string;
   /** A wrong password, or too many attempts. */
   readonly reason: 'wrong' | 'throttled';
@@ -78,7 +78,7 @@ export class PasswordService {
   constructor({ crypto, clock, log }: Omit<PasswordContext, 'identity'>, identity: () => PasswordIdentity, resources: CoapResources) {
     const context = { crypto, clock, log, identity };
     this.#context = context;
-    // The same after a restart, so that stored slots stay valid.
+    // The hash is the same after a restart, so that stored slots stay valid.
     this.#throttle = new PasswordThrottle((name) => context.crypto.hmacSha256(identity().secret, SLOT_LABEL, text.encode(name))[0]!);
     resources.addOwn('POST', messages.PasswordPath.FIRST, (request) => this.#checked(request, this.#first));
     resources.addOwn('POST', messages.PasswordPath.SECOND, (request) => this.#checked(request, this.#second));
@@ -104,13 +104,13 @@ export class PasswordService {
     };
   }
 
-  /** Keeps the count of password attempts over restarts. Before start, once. */
+  /** Keeps the count of password attempts across restarts. Call it once, before start. */
   keepThrottle(store: KeptDocument): void {
     const { clock, log } = this.#context;
     this.#keeper = new ThrottleKeeper({ clock, log, store, throttle: this.#throttle });
   }
 
-  /** Saves what is to be kept, after the device has closed. Never rejects. */
+  /** Saves the count of attempts, after the device has closed. Never rejects. */
   async close(): Promise<void> {
     await this.#keeper?.close();
   }
@@ -202,7 +202,7 @@ export class PasswordService {
     if (tag === null || tag === undefined) {
       this.#keeper?.changed();
       this.onFailed?.({ connection, username, reason: 'wrong' });
-      if (tag === undefined) return { status: Status.BAD_REQUEST, payload: 'Y is no element of the group' };
+      if (tag === undefined) return { status: Status.BAD_REQUEST, payload: 'Y is not an element of the group' };
       return { status: Status.UNAUTHORIZED, payload: 'Wrong user name or password' };
     }
     charge.giveBack();

@@ -7,7 +7,7 @@ import type { DeviceConnection } from '../connections.ts';
 
 export interface PasswordSource {
   /**
-   * Returns what is stored of a user's password; null for a name without one, known or not. Called once per run. The
+   * Returns a user's stored password; null for a name without one, known or not. Called once per run. The
    * caller wipes the bytes of `value`, so return a copy. A rejection is logged and counts as null.
    */
   lookup(username: string, connection: DeviceConnection): PasswordSecret | null | Promise<PasswordSecret | null>;

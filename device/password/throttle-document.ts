@@ -1,5 +1,5 @@
 /**
- * The state of the password throttle that is kept over a restart, as a JSON document:
+ * The state of the password throttle that is kept across a restart, as a JSON document:
  *
  *     {Version: 1, Saved, Clean, Classes: {paired, local, remote:
  *       {Failures, Slots: [[index, failures, counted, blocked, day, today], …]}}}

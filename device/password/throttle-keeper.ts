@@ -1,5 +1,5 @@
 /**
- * Keeps the password throttle over restarts, so that a restart allows no new attempts. The first change is saved at
+ * Keeps the password throttle across restarts, so that a restart allows no new attempts. The first change is saved at
  * once, further changes within a minute, and everything when the device closes. After an unclean end the device starts
  * with empty buckets.
  */
@@ -33,13 +33,13 @@ export class ThrottleKeeper {
     if (store.stored === undefined) return;
     const stored = readThrottleDocument(store.stored);
     if (stored === null) log.warn('the count of failed password attempts cannot be read: it starts again, with no attempts to spare');
-    // A clock that was set back counts as no time.
+    // If the clock was set back, no time counts as elapsed.
     else throttle.restore(stored.state, Math.max(0, clock.wallTime() - stored.savedAt), clock.now());
     this.#isClean = stored?.isClean === true;
     if (!this.#isClean) throttle.drain(clock.now());
   }
 
-  /** An attempt was charged. */
+  /** Call it when an attempt was charged. */
   changed(): void {
     const { clock } = this.#options;
     this.#isClean = false;

@@ -50,7 +50,9 @@ interface Counters {
   readonly begins: TokenBucket;
 }
 
-/** The state of a class kept over a restart. Times are relative: ms before the save, and for `blocked` ms after it. */
+/**
+ * The state of a class kept across a restart. Times are relative: ms before the save, and for `blocked` ms after it.
+ */
 export interface ThrottleClassState {
   /** Level of the bucket of failures. */
   readonly failures: number;
@@ -97,7 +99,7 @@ export class PasswordThrottle {
     };
   }
 
-  /** Returns the state to keep over a restart. */
+  /** Returns the state to keep across a restart. */
   state(now: number): ThrottleState {
     const classes = attemptClasses.map((kind): [AttemptClass, ThrottleClassState] => {
       const { failures, slots } = this.#counters[kind];

@@ -8,7 +8,7 @@ import { connectTcp } from './tcp.ts';
 import { type TcpTunnelService, Tunnels, type TunnelsOptions } from './tunnels.ts';
 import { UdpTunnels } from './udp.ts';
 
-/** What the tunnels use of the device's other parts. */
+/** The other parts of the device that the tunnels use. */
 export type TunnelParts = Pick<TunnelsOptions<TcpTunnelService>, 'authorization' | 'streams' | 'resources'>;
 
 export interface DeviceTunnels {

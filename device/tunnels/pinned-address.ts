@@ -10,10 +10,10 @@ import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { canonicalAddress, parseAddress } from '../../transport/address.ts';
 import { type AddressKind, addressKind, embeddedAddress } from '../../transport/special-addresses.ts';
 
-/** No server has these. */
+/** Addresses that no server has. */
 const IMPOSSIBLE: readonly AddressKind[] = ['this-network', 'multicast', 'broadcast'];
 
-/** A name may not lead to these. */
+/** Addresses that a name may not lead to. */
 const NOT_BY_NAME: readonly AddressKind[] = [...IMPOSSIBLE, 'link-local', 'cloud'];
 
 /** The address of one service. */

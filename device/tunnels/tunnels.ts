@@ -1,11 +1,11 @@
 /**
  * Tunnel services: TCP or UDP servers near the device that clients may reach through it.
  *
- * A service has three CoAP endpoints (list, description, request to connect) and a stream port of its own. Each stream
- * that arrives there: ask the authorization listener again, check the limits, connect to the service's host and port,
- * and only then accept and carry both ways. Removing a service ends its connections. Only the application decides which
- * client may do what. A service's host is pinned to one address (`pinned-address.ts`). `tcp.ts` and `udp.ts` handle an
- * accepted stream.
+ * A service has three CoAP endpoints (list, description, request to connect) and a stream port of its own. For each
+ * stream that arrives there: ask the authorization listener again, check the limits, connect to the service's host and
+ * port, and only then accept and carry both ways. Removing a service ends its connections. Only the application decides
+ * which client may do what. A service's host is pinned to one address (`pinned-address.ts`). `tcp.ts` and `udp.ts`
+ * handle an accepted stream.
  */
 import { Status } from '../../protocol/coap/index.ts';
 import { LocalError, StreamCode } from '../../protocol/errors/index.ts';
@@ -30,7 +30,7 @@ export interface TunnelService {
   /** A numeric address, or a name, which is resolved once: clients then see and reach that address. */
   readonly host: string;
   readonly port: number;
-  /** Anything that clients should know. */
+  /** Further information for clients. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
@@ -44,7 +44,7 @@ export interface TunnelConnection {
    * then.
    */
   join(stream: SessionStream): Promise<void>;
-  /** Resets it. */
+  /** Resets the connection. */
   abort(): void;
 }
 
@@ -202,7 +202,7 @@ export class Tunnels<S extends TunnelService> {
     }
     registered.connections.add(connection);
     try {
-      // Throws when the client gave up while the device connected.
+      // Throws if the client gave up while the device was connecting.
       const accepted = stream.accept();
       const withdraw = (): void => {
         accepted.abort(StreamCode.FORBIDDEN);

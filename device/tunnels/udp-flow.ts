@@ -3,7 +3,7 @@
  * that represents it (PROTOCOL.md §12).
  *
  * It ends with the stream; after the idle timeout without a datagram (the stream is then ended, and aborted if the
- * client does not end it too); and when the network reports that the service is unreachable (the stream is reset).
+ * client does not end it, too); and when the network reports that the service is unreachable (the stream is reset).
  */
 import { StreamCode, SvcError } from '../../protocol/errors/index.ts';
 import type { Cancel, Clock, ConnectedSocket, Environment } from '../../transport/environment.ts';

@@ -19,7 +19,7 @@ export interface UdpTunnelService extends TunnelService {
 
 /** Counts of one service since it was added. */
 export interface UdpTunnelServiceStats extends Readonly<DatagramCounts> {
-  /** Open now. */
+  /** Open flows. */
   readonly flows: number;
 }
 
@@ -51,7 +51,7 @@ export class UdpTunnels {
     this.#tunnels.setMetadata(id, metadata);
   }
 
-  /** Its flows are reset. @throws LocalError NOT_FOUND */
+  /** Removes a service and resets its flows. @throws LocalError NOT_FOUND */
   remove(id: string): void {
     this.#tunnels.remove(id);
     this.#counts.delete(id);

@@ -11,13 +11,13 @@ export interface Administration {
    * use.
    */
   readonly sealer: () => Promise<Sealer>;
-  /** Unix ms; `created` of new records. */
+  /** Returns Unix ms, for `created` of new records. */
   readonly wallTime: () => number;
   /** For ids and secrets. */
   readonly randomBytes: RandomBytes;
 }
 
-/** Returns `created` of a new record: ISO 8601 UTC with milliseconds. */
+/** Returns the value of `created` for a new record: ISO 8601 UTC with milliseconds. */
 export function creationTime({ wallTime }: Administration): string {
   return new Date(wallTime()).toISOString();
 }

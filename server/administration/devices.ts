@@ -13,7 +13,7 @@ export interface NewDevice {
   name?: string | undefined;
 }
 
-/** A device as it was added; its organization is that of its product. */
+/** An added device; its organization is that of its product. */
 export type AddedDevice = Omit<Device, 'organizationId'>;
 
 /**

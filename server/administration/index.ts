@@ -2,7 +2,7 @@
  * Administration of a base station: its records with their rules, as plain functions over a store. A command, a REST
  * interface and a dashboard call the same functions. No network, no printing.
  *
- * Each kind of record has its file; `rules.ts` defines valid values, `refusal.ts` why a change is refused.
+ * Each kind of record has its file; `rules.ts` defines valid values, `refusal.ts` the reasons for refusing a change.
  */
 
 export { PROVIDER_URL } from '../push/account.ts';

@@ -13,8 +13,8 @@ import { AdministrationError, expectFound, invalid } from './refusal.ts';
 import { checkDeviceIds, checkId, checkName } from './rules.ts';
 
 /**
- * Open invitations of one product: only those who may create them can fill it; slots are freed when invitations are
- * used, revoked or expire.
+ * Most open invitations of one product. Only users who may create invitations can reach it; slots are freed when
+ * invitations are used, revoked or expire.
  */
 const OPEN_PER_PRODUCT = 1_000;
 /** ms for which a used invitation is shown. */
@@ -48,7 +48,7 @@ export interface MadeInvitation {
   readonly invitation: InvitationRecord;
   /** 16 bytes. */
   readonly token: Uint8Array;
-  /** The product was missing and has been created. */
+  /** Whether the product was missing and has been created. */
   readonly productMade: boolean;
 }
 
@@ -142,7 +142,7 @@ function severalProducts(productIds: readonly string[]): AdministrationError {
   return new AdministrationError({ kind: 'several-products', productIds }, `there are several products, ${named}${more}`);
 }
 
-/** Returns true when the product was missing and has been created. */
+/** Creates the product if it is missing; returns whether it did. */
 async function isMade(administration: Administration, productId: string, organizationId: string | undefined): Promise<boolean> {
   const { store } = administration;
   if ((await store.product(productId)) !== null) return false;

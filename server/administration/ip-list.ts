@@ -40,7 +40,7 @@ function parseEntry(text: string): Prefix | null {
   return prefix.length > bits ? null : unmapped(prefix);
 }
 
-/** Returns a prefix inside ::ffff:0:0/96 as the IPv4 prefix that it means. */
+/** Converts a prefix inside ::ffff:0:0/96 to the IPv4 prefix that it means; returns others unchanged. */
 function unmapped(prefix: Prefix): Prefix {
   if (prefix.family === 'ipv4' || prefix.length < 96) return prefix;
   const { address } = new SocketAddress({ address: prefix.address, family: 'ipv6' });

@@ -1,5 +1,6 @@
 /**
- * Organizations own products and keys. One is created at first use; more are for several customers on one base station.
+ * Organizations own products and keys. One is created at first use; further ones serve several customers on one base
+ * station.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import { newId } from '../storage/secrets.ts';

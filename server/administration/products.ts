@@ -1,4 +1,4 @@
-/** Products: kinds of devices; devices and keys belong to them. */
+/** Products are kinds of devices; devices and keys belong to them. */
 import { newId } from '../storage/secrets.ts';
 import type { Product } from '../storage/store.ts';
 import { type Administration, creationTime } from './context.ts';

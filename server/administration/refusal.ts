@@ -1,6 +1,6 @@
 /**
- * Why a change is refused. Every caller of the administration (command, REST interface, dashboard) words the refusal
- * itself, or takes the message.
+ * Refusals of changes. Every caller of the administration (command, REST interface, dashboard) words the refusal
+ * itself, or uses the message.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 

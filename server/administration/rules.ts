@@ -1,6 +1,6 @@
 /**
- * Valid values of records. Each function returns the value as it is stored, or throws AdministrationError with what is
- * expected.
+ * Rules for the values of records. Each function returns the value in its stored form, or throws AdministrationError
+ * with the rule.
  */
 import { isFingerprint } from '../../protocol/identity/index.ts';
 import { areIds, isId } from '../../protocol/records/ids.ts';
@@ -94,7 +94,7 @@ export function checkServiceUrl(text: string, allowPrivate: boolean): string {
   return href;
 }
 
-/** Checks `iss` or `aud` of a token, which is compared as it is. @param what the name of the value, for the message */
+/** Checks `iss` or `aud` of a token, which is compared unchanged. @param what the name of the value, for the message */
 export function checkJwtText(what: string, text: string): string {
   return /^[^\p{Cc}\s]{1,512}$/u.test(text) ? text : invalid(`${what} has 1 to 512 characters and no blanks`);
 }

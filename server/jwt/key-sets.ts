@@ -56,9 +56,9 @@ interface Kept {
   set: KeySet | null;
   /** Monotonic ms until which the set is fresh. */
   freshUntil: number;
-  /** When the issuer was last asked. */
+  /** Time of the latest request to the issuer. */
   askedAt: number;
-  /** The issuer did not answer then, or not with a set. */
+  /** Whether the issuer returned no set then. */
   isSilent: boolean;
   asking: Promise<void> | null;
 }
@@ -85,7 +85,7 @@ export class KeySets {
     if (!isFresh()) {
       const wasSilent = kept.isSilent && clock.now() - kept.askedAt < 2 * PAUSE;
       const asked = this.#refresh(app, kept);
-      // While the issuer is silent, callers that end up with the cached set do not wait.
+      // While the issuer is silent, callers that would get the cached set anyway do not wait.
       if (!wasSilent || kept.set === null || kept.set === lacking) await asked;
     }
     return clock.now() < kept.freshUntil + GRACE ? kept.set : null;
@@ -102,7 +102,7 @@ export class KeySets {
     return kept;
   }
 
-  /** Asks the issuer, unless it was asked a moment ago. Never rejects. */
+  /** Fetches the set, unless the latest request is too recent. Never rejects. */
   #refresh(app: JwtApp, kept: Kept): Promise<void> {
     if (kept.asking !== null) return kept.asking;
     if (this.#options.clock.now() - kept.askedAt < PAUSE) return Promise.resolve();

@@ -28,7 +28,7 @@ export interface VerificationKey {
   readonly jwk: JWK;
 }
 
-/** The keys of an issuer at one time. */
+/** A snapshot of the keys of an issuer. */
 export class KeySet {
   readonly #keys: readonly VerificationKey[];
   readonly #ids: ReadonlySet<string>;
@@ -51,7 +51,7 @@ export class KeySet {
   }
 }
 
-/** @param body JSON of a JWK Set @throws RemoteError BAD_RESPONSE when it is none, or has more than 100 keys */
+/** @param body JSON of a JWK Set @throws RemoteError BAD_RESPONSE when it is not one, or has more than 100 keys */
 export function readKeySet(body: Uint8Array): KeySet {
   const keys = keysOf(body);
   if (keys === null) throw new RemoteError('BAD_RESPONSE', 'the issuer did not return a JWK Set');

@@ -29,7 +29,7 @@ export interface VerifiedToken {
   readonly devices: ReadonlySet<string>;
 }
 
-/** Returns null for anything but a token, or for an algorithm that is not accepted. */
+/** Returns the header; null for anything but a token, or for an algorithm that is not accepted. */
 export function tokenHeader(token: string): TokenHeader | null {
   if (!COMPACT.test(token)) return null;
   try {
@@ -41,7 +41,7 @@ export function tokenHeader(token: string): TokenHeader | null {
   }
 }
 
-/** What a token is checked against. */
+/** The values that a token is checked against. */
 export interface Expected {
   /** Keys of the issuer that fit the header. */
   readonly keys: readonly VerificationKey[];

@@ -55,7 +55,7 @@ export class TokenVerifier {
     return this.#known.size;
   }
 
-  /** Never rejects because of the client's or the issuer's data. */
+  /** Checks a token. Never rejects because of the client's or the issuer's data. */
   async check({ app, token, device, address }: ShownToken): Promise<TokenVerdict> {
     const header = tokenHeader(token);
     if (header === null) return 'invalid';
@@ -99,7 +99,10 @@ export class TokenVerifier {
   }
 }
 
-/** The key includes what a token was checked against: another issuer, audience or claim needs another check. */
+/**
+ * Returns the cache key. It includes what a token was checked against: another issuer, audience or claim needs another
+ * check.
+ */
 function keyOf({ appId, jwt }: JwtApp, token: string): string {
   return hashSecret(JSON.stringify([appId, jwt.issuer, jwt.audience, jwt.jwksUri, jwt.svcIdsClaim, token]));
 }

@@ -1,8 +1,8 @@
 /**
- * Where a URL that the operator configured may lead: a service must not open the operator's own network.
+ * Checks where a URL that the operator configured may lead: a service must not open up the operator's own network.
  *
  * Every address that a name resolves to is checked, including an IPv4 address inside IPv6 (mapped, NAT64, 6to4).
- * `transport/special-addresses.ts` says what an address is; this file says which addresses a service may have.
+ * `transport/special-addresses.ts` classifies addresses; this file decides which of them a service may have.
  */
 import { RemoteError } from '../../protocol/errors/index.ts';
 import { parseAddress } from '../../transport/address.ts';

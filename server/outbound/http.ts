@@ -50,7 +50,7 @@ export const nodePost: HttpPost = (request) => exchange(request, request.body);
 /** {@link HttpGet} with Node. */
 export const nodeGet: HttpGet = (request) => exchange(request);
 
-/** Ends in time under all circumstances: when Node itself gives up a request, it may emit no event. */
+/** Runs an exchange that always ends in time: when Node itself gives up a request, it may emit no event. */
 function exchange(request: HttpGetRequest, body?: string | Uint8Array): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     const outgoing = open(request, body);
@@ -69,7 +69,7 @@ function exchange(request: HttpGetRequest, body?: string | Uint8Array): Promise<
     outgoing.on('error', failed);
     outgoing.on('upgrade', (_incoming, socket) => {
       socket.destroy();
-      failed(new RemoteError('BAD_RESPONSE', 'the other side changes to another protocol'));
+      failed(new RemoteError('BAD_RESPONSE', 'the server switches to another protocol'));
     });
     outgoing.on('response', (incoming) => {
       readBody(incoming, request.limit).then((read) => {
@@ -129,8 +129,8 @@ function headersOf({ headers }: IncomingMessage): Record<string, string> {
   );
 }
 
-/** Names the system's error code: the message may hold addresses that a device must not see. */
+/** Returns a message with the system's error code only: the message may hold addresses that a device must not see. */
 function reason(error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
-  return `the other side cannot be reached or does not answer (${code ?? error.name})`;
+  return `the server cannot be reached or does not answer (${code ?? error.name})`;
 }

@@ -29,7 +29,7 @@ export interface ServiceAccount {
   readonly tokenUrl: string;
 }
 
-/** Parses a service account's file. @throws LocalError INVALID_ARGUMENT with what is wrong; never with the key */
+/** Parses a service account's file. @throws LocalError INVALID_ARGUMENT that says what is wrong, never with the key */
 export function parseServiceAccount(json: unknown): ServiceAccount {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) invalid('it is not a JSON object');
   const fields = json as Record<string, unknown>;
@@ -54,7 +54,7 @@ export function isProviderUrl(text: string): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname));
 }
 
-/** Returns the text unchanged: the assertion must name it letter by letter. */
+/** Checks the URL and returns it unchanged: the assertion must contain it exactly. */
 function checkProviderUrl(text: string, what: string): string {
   return isProviderUrl(text) ? text : invalid(`${what} is not an https URL (http only on this machine)`);
 }
@@ -101,7 +101,7 @@ export class TokenRefused extends RemoteError {
   readonly answer: HttpAnswer;
 
   constructor(answer: HttpAnswer) {
-    super('BAD_RESPONSE', `the push provider gives no access token (HTTP ${answer.status})`);
+    super('BAD_RESPONSE', `the push provider returns no access token (HTTP ${answer.status})`);
     this.answer = answer;
   }
 }

@@ -44,7 +44,7 @@ const ATTEMPT_TIME = 20_000;
 /** Bytes of the provider's answer that are read. */
 const READ_LIMIT = 65_536;
 
-/** How an attempt ended: with an answer, or why there is none. */
+/** Result of an attempt: an answer, or the reason for its absence. */
 type Outcome = { answer: HttpAnswer } | { failure: RemoteError; attempted: Attempted };
 
 export class PushRelay {
@@ -153,12 +153,12 @@ export class PushRelay {
 
   #unregistered({ productId, deviceId }: { productId: string; deviceId: string }, projectId: string, body: string): void {
     const { environment, onEvent } = this.#options;
-    environment.log.info('push token is not registered any more', { device: `${productId}.${deviceId}`, project: projectId });
+    environment.log.info('push token is no longer registered', { device: `${productId}.${deviceId}`, project: projectId });
     onEvent({ kind: 'push-token-unregistered', productId, deviceId, projectId, token: tokenOf(body) });
   }
 }
 
-/** Another key of the same project is another entry. */
+/** Returns the cache key: another key of the same project is another entry. */
 function tokenKey({ organizationId, projectId, sealedKey }: PushCredential): string {
   return `${organizationId} ${projectId} ${sealedKey.slice(0, 32)}`;
 }
@@ -167,7 +167,7 @@ function fail(outcome: Outcome): never {
   throw 'failure' in outcome ? outcome.failure : new RemoteError('BAD_RESPONSE', 'the push provider did not answer');
 }
 
-/** From 0 to less than 1. */
+/** Returns a random number from 0 to less than 1. */
 function random(crypto: CryptoProvider): number {
   return Buffer.from(crypto.randomBytes(4)).readUInt32BE() / 2 ** 32;
 }

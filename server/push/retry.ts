@@ -1,5 +1,5 @@
 /**
- * When a push is retried. Pure: time and randomness are arguments.
+ * Decides when a push is retried. Pure: time and randomness are arguments.
  *
  * Not after an answer that a retry would not change (2xx, 3xx, 4xx). After 429, 5xx, and attempts without an answer:
  * after a random time below a doubling bound (full jitter), and not before Retry-After; a 429 without one means a
@@ -15,11 +15,11 @@ const QUOTA_DELAY = 60_000;
 const FIRST_BOUND = 1_000;
 const GREATEST_BOUND = 32_000;
 
-/** How an attempt ended. */
+/** The end of an attempt. */
 export interface Attempted {
   /** HTTP status; null: no answer. */
   readonly status: number | null;
-  /** ms that the answer asks to wait; null: it does not say. */
+  /** ms that the answer asks to wait; null: not stated. */
   readonly retryAfter: number | null;
 }
 

@@ -11,7 +11,7 @@ import { hashSecret, sameHash } from '../storage/secrets.ts';
 import type { ApiKey, Store } from '../storage/store.ts';
 import { RestError } from './errors.ts';
 
-/** Compared with when the key's id is unknown, so that this takes the same steps. */
+/** Used for comparison when the key's id is unknown, so that an unknown id takes the same steps. */
 const unknownKeyHash = hashSecret('');
 
 /** Returns the key of a request. @throws RestError 401, 403 */

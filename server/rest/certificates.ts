@@ -3,11 +3,11 @@
  *
  * 1. `open` reads the pair and refuses to start with an unusable one.
  * 2. Every 10 s both files are checked (`stat`, which follows links): another inode, size or time is a change, so a
- *    rename or an exchanged link counts, too. `reload`, at SIGHUP, reads them at once.
+ *    rename or a changed link counts, too. `reload`, at SIGHUP, reads them at once.
  * 3. The server gets a usable pair: new connections use it, open ones stay.
  * 4. An unusable pair (half written, key of another certificate) is logged once for each change and ignored; the
  *    previous one stays in use.
- * 5. From 14 days before the certificate expires the log has a warning once a day, afterwards an error.
+ * 5. From 14 days before the certificate expires a warning is logged once a day, after it an error.
  *
  * It does not check chain or names: clients decide what they trust.
  */
@@ -82,7 +82,7 @@ export class Certificates {
     this.#poll();
   }
 
-  /** Reads the files now, changed or not. Resolves when the server has the pair, or the log says why not. */
+  /** Reads the files now, changed or not. Resolves when the server has the pair, or the reason has been logged. */
   reload(): Promise<void> {
     return this.#read(true);
   }
@@ -102,7 +102,7 @@ export class Certificates {
     });
   }
 
-  /** Reads one after the other. */
+  /** Reads the files; reads run one after the other. */
   #read(always: boolean): Promise<void> {
     this.#reading = this.#reading.then(() => this.#readNow(always));
     return this.#reading;

@@ -1,6 +1,7 @@
 /**
  * Limits the TCP connections of the HTTP server: a share for each address, and a total. A connection above the share is
- * closed at once; above the total the oldest is closed, which is a slow one: requests are answered in milliseconds.
+ * closed at once; above the total the oldest is closed, which must be a slow one: requests are answered in
+ * milliseconds.
  *
  * Connections that may only become WebSockets have slots of their own (`kindOf`), and a WebSocket has none here.
  * Trusted proxies have no share limit: all their clients come from one address.
@@ -13,7 +14,7 @@ import { ConcurrencyLimit } from '../concurrency-limit.ts';
 const PER_ADDRESS = 64;
 const TOTAL = 1_024;
 
-/** What a connection may be used for. */
+/** Permitted uses of a connection. */
 export type ConnectionKind = 'requests' | 'upgrade';
 
 export interface ConnectionLimits {
@@ -27,7 +28,7 @@ export interface ConnectionLimits {
 
 /** Operations on the connections of a limited server. */
 export interface LimitedConnections {
-  /** The connection is now a WebSocket: frees its slot. */
+  /** Frees the slot of a connection that is now a WebSocket. */
   upgraded(socket: Socket): void;
   /**
    * Closes all connections, including those in a TLS handshake, unknown to the server, and those still to come.
@@ -97,7 +98,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits = {}):
   };
 }
 
-/** The same name for a connection and for the TLS socket over it. */
+/** Returns a name that a connection shares with the TLS socket over it. */
 function nameOf({ localAddress, remoteAddress, remotePort }: Socket): string {
   return `${localAddress} ${remoteAddress} ${remotePort}`;
 }

@@ -47,7 +47,7 @@ export function notFound(_request: FastifyRequest, reply: FastifyReply): void {
   reply.code(404).send(body('invalid_request_error', 'there is nothing at this method and path'));
 }
 
-/** Answers at an address without REST. */
+/** Answers requests at an address without REST. */
 export function onlyWebSockets(reply: FastifyReply): FastifyReply {
   return reply.code(404).send(body('invalid_request_error', 'only WebSockets of devices and clients are served here'));
 }
@@ -67,7 +67,7 @@ export function clientError(error: NodeJS.ErrnoException, socket: Socket): void 
     socket.destroy();
     return;
   }
-  // A peer that neither reads nor closes, or has not completed the TLS handshake, would keep its slot for ever.
+  // A peer that neither reads nor closes, or has not completed the TLS handshake, would keep its slot forever.
   socket.setTimeout(CLOSING_TIME, () => socket.destroy());
   const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
   const text = JSON.stringify(body('syntax_error', 'the request is not well-formed HTTP, too slow, or its header is too large'));

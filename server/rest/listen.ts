@@ -1,8 +1,8 @@
 /**
- * Where the HTTP server listens: REST at one address, WebSockets at the address of UDP, both on one port number.
+ * The addresses of the HTTP server: REST on one address, WebSockets on the address of UDP, both on one port number.
  *
- * If one of the two is all addresses, or both are the same, there is one listener: a port cannot be bound both at
- * loopback and for all addresses of its family. Then the local address of a connection decides whether it may make
+ * If one of the two is all addresses, or both are the same, there is one listener: a port cannot be bound both on
+ * loopback and on all addresses of its family. Then the local address of a connection decides whether it may make
  * requests (`servesAt`); others may only become WebSockets.
  */
 import { createServer, type Server, type Socket } from 'node:net';
@@ -25,13 +25,13 @@ const ALL_IPV4 = '0.0.0.0';
 /** A listening server. */
 export interface Listening {
   readonly port: number;
-  /** Stops listening at the second address, if there is one; the application closes the first. */
+  /** Stops listening on the second address, if there is one; the application closes the first listener. */
   close(): void;
 }
 
 /**
- * Returns a check whether a connection may make requests: it came in where REST is. Over loopback only from this
- * machine.
+ * Returns a check whether a connection may make requests: it must have arrived at the address of REST, and over
+ * loopback only from this machine.
  */
 export function servesAt(rest: string | undefined): (socket: Pick<Socket, 'localAddress' | 'remoteAddress'>) => boolean {
   const address = rest === undefined ? null : canonicalAddress(rest);
@@ -49,7 +49,7 @@ export function isLoopback(address: string): boolean {
 }
 
 /**
- * Listens at both addresses.
+ * Listens on both addresses.
  * @throws LocalError as `listen`
  */
 export async function listenAt(app: FastifyInstance, { rest = LOOPBACK, webSockets }: HttpAddresses, port: number): Promise<Listening> {
@@ -76,7 +76,7 @@ function isIPv4(address: string): boolean {
 }
 
 /**
- * Needed because a listener for all addresses does not check.
+ * Checks an address, since a listener for all addresses does not.
  * @throws LocalError INVALID_ARGUMENT unless the address is one of this machine's
  */
 async function checkOwn(address: string): Promise<void> {
@@ -88,7 +88,7 @@ async function checkOwn(address: string): Promise<void> {
   probe.close();
 }
 
-/** On a host without IPv6 `::` means IPv4. */
+/** Listens on all addresses. On a host without IPv6 `::` means IPv4. */
 async function listenEverywhere(app: FastifyInstance, host: string, port: number): Promise<number> {
   try {
     return await listen(app, host, port);

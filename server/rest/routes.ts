@@ -74,7 +74,8 @@ export function addRoutes(app: FastifyInstance, { store, storageFailed, addresse
 }
 
 /**
- * Decided before the record is looked up: a key without rights cannot find out which other keys exist.
+ * Checks the caller's rights before the record is looked up: a key without rights cannot find out which other keys
+ * exist.
  * @throws RestError 403
  */
 function admitReader(caller: ApiKey, keyId: string): void {

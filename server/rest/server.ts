@@ -20,7 +20,7 @@ import { addWellKnown, type StationIdentity } from './well-known.ts';
 
 export interface RestOptions {
   store: Store;
-  /** Returns whether the storage fails writes. Default: it does not. */
+  /** Returns whether writes to the storage fail. Default: they do not. */
   storageFailed?: () => boolean;
   /** The station that `/.well-known/svc` names; without it there is no such document. */
   station?: () => StationIdentity;
@@ -44,7 +44,7 @@ const REQUEST_TIMEOUT = 10_000;
 const BODY_LIMIT = 65_536;
 const HEADER_LIMIT = 16_384;
 
-/** @throws LocalError INVALID_ARGUMENT when certificate and key are not usable */
+/** Builds the application. @throws LocalError INVALID_ARGUMENT when certificate and key are not usable */
 export function restApp(options: RestOptions): FastifyInstance {
   const { store, storageFailed = () => false, station, wallTime = Date.now, log, tls, requestTimeout = REQUEST_TIMEOUT } = options;
   const { addresses = new ClientAddresses({ trusted: [], header: 'x-forwarded-for', log }), serves = () => true, webSockets } = options;

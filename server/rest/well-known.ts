@@ -1,6 +1,6 @@
 /**
- * `GET /.well-known/svc`: the document by which TLS proves this base station to a device or client that has no pin of
- * it (PROTOCOL.md §7.8).
+ * `GET /.well-known/svc`: the document by which TLS proves this base station to a device or client that has no pin
+ * for it (PROTOCOL.md §7.8).
  *
  * A peer that has verified our certificate learns here which key must answer on which UDP port. The document holds no
  * secret and needs no API key. A reverse proxy may serve it instead, and cache it for as long as Cache-Control says.
@@ -8,7 +8,7 @@
 import type { FastifyInstance } from 'fastify';
 import { STATION_DOCUMENT_PATH } from '../../protocol/records/index.ts';
 
-/** The key, and where it answers. */
+/** The key of the base station, and the port where it answers. */
 export interface StationIdentity {
   /** Full hex. */
   readonly fingerprint: string;

@@ -9,7 +9,7 @@ import type { HttpAnswer } from '../outbound/http.ts';
 /** Most bytes of a body: the largest message in base64, in JSON. */
 export const ANSWER_LIMIT = 2 * MAX_SERVICE_MESSAGE;
 
-/** @throws RemoteError BAD_RESPONSE with what is wrong with the service's answer */
+/** @throws RemoteError BAD_RESPONSE that says what is wrong with the service's answer */
 export function serviceAnswer({ status, headers, body, cut }: HttpAnswer): ServiceAnswer {
   if (cut) bad('is too large');
   if (body.length === 0) return { statusCode: status, message: body, messageFormat: 'NONE' };
@@ -28,7 +28,7 @@ function utf8(body: Uint8Array, parameters: readonly string[]): Uint8Array {
   try {
     return new TextEncoder().encode(new TextDecoder(label, { fatal: true, ignoreBOM: true }).decode(body));
   } catch {
-    return bad('is no text in its character set');
+    return bad('is not text in its character set');
   }
 }
 

@@ -5,11 +5,11 @@
  * - A session is unproved until it shows a valid credential: an accepted attach, or a connect with an accepted token or
  *   key. Without one in time it is closed.
  * - When there is no room for another session, the oldest unproved one is closed.
- * - The last quarter of the slots is for keys that are registered for devices. The store is asked for them only when
- *   this quarter is needed. Such a key has one slot there for an unproved session: a newer one takes it.
+ * - The last quarter of the slots is for keys that are registered for devices. They are looked up only when
+ *   this quarter is needed. Such a key has one slot there for an unproved session: a newer one replaces it.
  * - One address has a share of the slots.
- * - The clients of one device have as many slots as they leave to others, so that the holder of one device's token
- *   cannot fill the base station. Clients with the same token or key have as many of these as are left.
+ * - The clients of one device hold at most as many slots as they leave to others, so that the holder of one device's
+ *   token cannot fill the base station. The same holds for the clients with the same token or key among them.
  */
 import { CloseCode } from '../../protocol/errors/index.ts';
 import type { Cancel, Clock } from '../../transport/environment.ts';
@@ -85,8 +85,8 @@ export class Admission {
   }
 
   /**
-   * The session has shown a valid credential for the device; it counts as a client of the first such device. Returns
-   * false when that device's clients have their share: the session is being closed.
+   * Notes that the session has shown a valid credential for the device; it counts as a client of the first such device.
+   * Returns false when that device's clients have their share: the session is being closed.
    * @param credential hash of the token or key
    */
   client(session: Session, device: DeviceIds, credential: string): boolean {
@@ -106,7 +106,7 @@ export class Admission {
     return true;
   }
 
-  /** The session has shown a valid credential. */
+  /** Notes that the session has shown a valid credential. */
   proved(session: Session): void {
     const admitted = this.#admitted.get(session);
     this.#forgetUnproved(session);
@@ -121,7 +121,7 @@ export class Admission {
     return this.#admitted.get(session)?.cancelTimeout === null;
   }
 
-  /** The session has ended. */
+  /** Removes an ended session. */
   ended(session: Session): void {
     const admitted = this.#admitted.get(session);
     if (admitted === undefined) return;

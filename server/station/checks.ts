@@ -46,7 +46,7 @@ export async function checkAttach(store: Store, productId: string, deviceId: str
   return { refused: sameDeviceId ? StationCode.WRONG_PRODUCT_ID : StationCode.WRONG_DEVICE_ID };
 }
 
-/** What a client shows. With an SCT, server key and JWT are ignored. */
+/** The proofs that a client shows. With an SCT, server key and JWT are ignored. */
 export interface Admission {
   productId: string;
   deviceId: string;
@@ -73,8 +73,8 @@ export async function checkConnect(store: Store, shown: Admission, checkToken: C
 }
 
 /**
- * A key of another organization, or for other products, counts as unknown. A key that asks for a token admits only with
- * one, and a key that admits alone only without.
+ * A key of another organization, or for other products, counts as unknown. A key that requires a token admits only with
+ * one, any other key only without.
  */
 async function refusalOfKey(
   store: Store,

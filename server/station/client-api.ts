@@ -3,9 +3,9 @@
  *
  * 1. Rates: by the client's address.
  * 2. Admission: `checks.ts`.
- * 3. The directory is asked where the device is attached (`lookups.ts`); if nowhere, an observing request with Wait is
- *    answered to wait.
- * 4. Rates: by the device, and the token that is shown (`connect-rates.ts`).
+ * 3. The directory is queried for where the device is attached (`lookups.ts`); if nowhere, an observing request with
+ *    Wait is put on hold.
+ * 4. Rates: by the device and the client's token (`connect-rates.ts`).
  * 5. A route is opened, and the device gets the Initiate, with the client's address if the client asked for that
  *    (Direct). Its Respond returns with the client's route id. A device that does not answer in time counts as not
  *    attached.
@@ -54,7 +54,7 @@ export interface ClientApiOptions {
   directory: Directory;
   relay: Relay;
   tally: LogTally;
-  /** Where this base station answers STUN. */
+  /** The STUN ports of this base station. */
   stun: readonly StunServer[];
   /** Checks tokens of issuers. */
   tokens: TokenVerifier;
@@ -67,7 +67,7 @@ export interface ClientApiOptions {
 
 /** A connect in progress. */
 interface Ongoing extends PendingConnect {
-  /** The client no longer waits for it. */
+  /** Whether the client has cancelled it. */
   cancelled: boolean;
 }
 
@@ -105,26 +105,26 @@ export class ClientApi {
     return { waiting: this.#waiters.size, lookups: this.#lookups.size };
   }
 
-  /** A device attached: serves its clients after its answer has left. */
+  /** Serves the waiting clients of a device that has attached, after its answer has left. */
   attached(device: DeviceIds): void {
     this.#lookups.attached(device);
     this.#options.environment.clock.defer(() => this.#waiters.serve(device));
   }
 
-  /** A client cancelled its request. */
+  /** Cancels a request, on behalf of its client. */
   cancelled(session: Session, exchange: number): void {
     for (const ongoing of this.#ongoing.ofExchange(session, exchange)) ongoing.cancelled = true;
     this.#lookups.removeExchange(session, exchange);
     this.#waiters.removeExchange(session, exchange);
   }
 
-  /** The session of a client ended. */
+  /** Ends the requests of an ended session. */
   ended(session: Session): void {
     this.#lookups.removeSession(session);
     this.#waiters.removeSession(session);
   }
 
-  /** Also serves neutral sessions: with a valid token or key the session becomes a client's. */
+  /** Serves a connect, also on a neutral session: with a valid token or key the session becomes a client's. */
   async connect(request: RoutedRequest<Session>): Promise<CoapReply> {
     const session = request.context;
     const wait = this.#perAddress.take(addressKey(session.path), this.#options.environment.clock.now());
@@ -183,7 +183,7 @@ export class ClientApi {
     return this.#waiters.add({ ...pending, address: addressKey(session.path), serve: () => void this.#serve(pending, connect) });
   }
 
-  /** The device has attached, or the rate permits another connect. Never rejects. */
+  /** Serves a waiting client: the device has attached, or the rate permits another connect. Never rejects. */
   async #serve(pending: PendingConnect, connect: ConnectRequest): Promise<void> {
     const { environment, tally } = this.#options;
     const wait = this.#perDevice.take(connecting(connect, pending.session), environment.clock.now());
@@ -209,7 +209,7 @@ export class ClientApi {
     else session.notify(exchange, await this.#reach(ongoing, located.device, connect));
   }
 
-  /** Too many at once: the client continues to wait, and all clients of the device are tried again in `seconds`. */
+  /** Handles a rate limit: the client continues to wait, and all clients of the device are tried again in `seconds`. */
   #awaitTurn(pending: PendingConnect, connect: ConnectRequest, seconds: number): void {
     const name = deviceName(connect);
     if (!this.#awaitAgain(pending, connect) || this.#retries.has(name)) return;
@@ -292,13 +292,13 @@ export class ClientApi {
   }
 }
 
-/** s after which a client may try again when too many ask. */
+/** s after which a client may try again when there are too many requests. */
 const BUSY_SECONDS = 1;
 
 /** Never sent. */
 const GIVEN_UP = stationReply(StationCode.NOT_ATTACHED);
 
-/** The client no longer waits for it. */
+/** Returns whether the client no longer waits for it. */
 function isOver({ cancelled, session }: Ongoing): boolean {
   return cancelled || !session.isOpen;
 }
@@ -315,7 +315,10 @@ function credentialOf({ sct, jwt, serverKey = '' }: ConnectRequest): string {
   return hashSecret(sct ?? jwt ?? serverKey);
 }
 
-/** Never an address that the client merely claims: the device may send unsolicited packets there. */
+/**
+ * Returns the client's validated address, never one that it merely claims: the device may send unsolicited packets
+ * there.
+ */
 function validatedAddress({ validatedPath: { kind, address, port } }: Session): SocketAddress | undefined {
   return kind === 'udp' ? { address, port } : undefined;
 }
@@ -326,10 +329,10 @@ function connecting(connect: ConnectRequest, client: Session): Connecting {
 
 function postponed({ wait, reason }: Postponed): CoapReply {
   if (reason === 'rate') return tooMany(wait);
-  return { ...textReply(Status.SERVICE_UNAVAILABLE, 'The keys of the issuer cannot be had'), maxAge: wait };
+  return { ...textReply(Status.SERVICE_UNAVAILABLE, 'The keys of the issuer are unavailable'), maxAge: wait };
 }
 
-/** Log fields for what the client says about itself. */
+/** Returns the log fields with the application that the client names. */
 function application({ appName, appVersion }: ConnectRequest): { app?: string; version?: string } {
   return { ...(appName !== undefined && { app: appName }), ...(appVersion !== undefined && { version: appVersion }) };
 }
@@ -342,9 +345,9 @@ function answer(payload: Uint8Array): CoapReply {
 const MAX_BUSY = 60;
 
 /**
- * Passes on "busy" of a device, and that it does not know the connection; the client learns nothing of any other
- * refusal.
- * @param bare a bare route was asked for
+ * Passes on two refusals of a device: that it is busy, and that it does not know the connection. The client learns
+ * nothing of any other.
+ * @param bare whether a bare route was requested
  */
 function passedOn({ status, maxAge }: CoapResponse, bare: boolean): CoapReply {
   if (bare && status === Status.NOT_FOUND) return textReply(status, 'The device does not know the connection');

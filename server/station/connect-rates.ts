@@ -1,11 +1,11 @@
 /**
- * Limits how often a device is connected to. The holders of its tokens share the rate, so that none shuts out the
+ * Limits how often a device is connected to. The holders of its tokens share the rate, so that none locks out the
  * others.
  *
  * - All together have the device's rate.
  * - When it is used up, a token or key without a connect in this second still gets one; as many tokens as the rate
  *   allows.
- * - So does an address without one with its token; half as many addresses.
+ * - So does an address that made no connect with its token in this second; at most half as many addresses.
  *
  * Clients without a valid credential are refused before that. A client's key does not count: it is a fresh one for each
  * base station.

@@ -37,9 +37,9 @@ export interface DeviceApiOptions {
   presence: Presence;
   health: StorageHealth;
   tally: LogTally;
-  /** Where this base station answers STUN. A device learns it when it attaches; the answer waits until it is known. */
+  /** The STUN ports. A device learns them when it attaches; the answer waits until they are known. */
   stun: { readonly servers: readonly StunServer[]; readonly opened: Promise<void> };
-  /** A device has attached; its answer has not left yet. */
+  /** Called when a device has attached; its answer has not left yet. */
   onAttached: (device: Attached) => void;
 }
 
@@ -62,7 +62,7 @@ export class DeviceApi {
       .on('PUT', DevicePath.SCT, (request) => this.#tokens(request));
   }
 
-  /** Also serves neutral sessions. */
+  /** Serves an attach, also on a neutral session. */
   async attach({ payload, context: session }: RoutedRequest<Session>): Promise<CoapReply> {
     const wait = this.#attaches.take(addressKey(session.path), this.#options.environment.clock.now());
     if (wait > 0) return tooMany(wait);
@@ -93,7 +93,7 @@ export class DeviceApi {
     if (replaced) void replaced.session.close(CloseCode.REPLACED, stationCodeMeaning(StationCode.REPLACED)!.message);
   }
 
-  /** A device that attaches again on its own channel was attached all the time. */
+  /** Returns the time of the attach: a device that attaches again on its own channel was attached all the time. */
   #since(session: Session, device: DeviceIds): number {
     const { environment, presence } = this.#options;
     const before = presence.ofSession(session);

@@ -1,5 +1,5 @@
 /**
- * Knows where a device is attached: a connect asks it before it reaches the device.
+ * Finds where a device is attached: a connect queries it before it reaches the device.
  *
  * One implementation, `Presence`, knows the sessions of this base station and lives in its process. Callers treat every
  * answer as possibly stale: a device may have left or attached in the meantime (`lookups.ts`).
@@ -18,7 +18,7 @@ export type Location = { readonly at: 'here'; readonly session: Session };
 /** Finds where devices are attached. */
 export interface Directory {
   /**
-   * Rejects when it cannot find out.
+   * Locates a device. Rejects when it cannot find out.
    * @param options `signal` fires when the answer is no longer needed: the work for it ends, and the promise settles.
    *   It is created when first read
    * @returns null: attached nowhere

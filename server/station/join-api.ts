@@ -2,10 +2,10 @@
  * Device → base station: `POST /device/join`, from a device that is not registered yet. It shows the token of an
  * invitation; the key that its handshake proved becomes the device's.
  *
- * 1. An address that asks very often must wait.
+ * 1. An address with too many requests must wait.
  * 2. The token's hash is looked up. The answer does not reveal whether it is unknown, expired, revoked or used with
  *    another key; each costs one read.
- * 3. The same key may ask again until the invitation expires: its first answer may be lost.
+ * 3. The same key may repeat the request until the invitation expires: its first answer may be lost.
  * 4. Only then does the device learn what does not match: product, device id, an id that is taken.
  * 5. One transaction uses the invitation and adds the device.
  * 6. An address with more than ten refusals a minute gets no reason and must wait.
@@ -39,7 +39,7 @@ export interface JoinApiOptions {
 const FAILURES = 10;
 const MINUTE = 60;
 
-/** Joins a second from one address, and burst: a successful one may be repeated, and each asks the storage twice. */
+/** Joins a second from one address, and burst: a successful one may be repeated, and each reads the storage twice. */
 const JOINS = 5;
 const JOINS_AT_ONCE = 50;
 
@@ -59,7 +59,7 @@ export class JoinApi {
     this.#options = options;
   }
 
-  /** Serves neutral sessions. */
+  /** Serves a join on a neutral session. */
   async join({ payload, context: session }: RoutedRequest<Session>): Promise<CoapReply> {
     const { environment, health, tally } = this.#options;
     const address = addressKey(session.path);

@@ -1,10 +1,10 @@
 /**
- * Asks the directory on behalf of clients, and holds the pending questions.
+ * Queries the directory on behalf of clients, and holds the pending queries.
  *
  * - Bounded, for one client's address and in total. A slot is released when the directory settles, so a directory that
  *   settles late or never holds at most this many. A client gets its answer, or none, within the time limit.
- * - Current: if an answer names no open session and the device attached in the meantime, the directory is asked again;
- *   a client does not miss an attach and then wait for it.
+ * - Current: if an answer names no open session and the device attached in the meantime, the directory is queried
+ *   again; a client does not miss an attach and then wait for it.
  * - Cancelled with the client: when its session or its request ends (all sessions do when the base station stops), the
  *   directory is signalled to stop and its answer no longer counts.
  */
@@ -36,7 +36,7 @@ const CANCELLED: LookupResult = { failure: 'cancelled' };
 interface Lookup extends PendingConnect {
   /** Creates its signal when a directory reads it: one that answers at once does not pay for it. */
   readonly controller: AbortController;
-  /** The device has attached since the directory was asked. */
+  /** Whether the device has attached since the directory was queried. */
   attached: boolean;
   /** The client's result; the first one counts. */
   result: LookupResult | null;
@@ -44,7 +44,7 @@ interface Lookup extends PendingConnect {
   onResult: ((result: LookupResult) => void) | null;
 }
 
-/** All questions of a base station to its directory. */
+/** All queries of a base station to its directory. */
 export class Lookups {
   readonly #options: LookupOptions;
   readonly #limit: ConcurrencyLimit;
@@ -57,7 +57,7 @@ export class Lookups {
     this.#limit = new ConcurrencyLimit(options.limits);
   }
 
-  /** Questions that the directory has not settled. */
+  /** Number of queries that the directory has not settled. */
   get size(): number {
     return this.#limit.size;
   }
@@ -83,18 +83,18 @@ export class Lookups {
     return this.#pend(lookup);
   }
 
-  /** A device attached: pending answers for it may be out of date. */
+  /** Notes that a device attached: pending answers for it may be out of date. */
   attached(device: DeviceIds): void {
     this.#attaches++;
     for (const lookup of this.#pending.ofDevice(device)) lookup.attached = true;
   }
 
-  /** The session of a client ended. */
+  /** Cancels the lookups of an ended session. */
   removeSession(session: Session): void {
     this.#cancel([...this.#pending.ofSession(session)]);
   }
 
-  /** A client cancelled its request. */
+  /** Cancels the lookup of a cancelled request. */
   removeExchange(session: Session, exchange: number): void {
     this.#cancel(this.#pending.ofExchange(session, exchange));
   }

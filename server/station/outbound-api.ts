@@ -46,7 +46,7 @@ export interface OutboundOptions {
 }
 
 /**
- * Concurrent calls of one device while half of all are in use: devices with slow services do not hold the slots of all
+ * Concurrent calls of one device while half of all are in use: devices with slow services do not hold the slots of the
  * others.
  */
 const CROWDED_PER_DEVICE = 1;

@@ -1,5 +1,5 @@
 /**
- * Which devices are attached, over which session: only in memory, and lost with the process, as the sessions are. The
+ * The attached devices and their sessions: only in memory, and lost with the process, as the sessions are. The
  * directory of a base station. One session per device; the newest attach wins.
  */
 import type { Session } from '../../transport/session/index.ts';
@@ -46,7 +46,7 @@ export class Presence implements Directory {
     return this.#bySession.get(session) ?? null;
   }
 
-  /** The session ended. Harmless when it was not attached, or replaced. */
+  /** Removes an ended session. Harmless when it was not attached, or replaced. */
   remove(session: Session): void {
     const entry = this.#bySession.get(session);
     if (entry === undefined) return;

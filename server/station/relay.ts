@@ -5,8 +5,8 @@
  * 2. The table swaps the route id in place and returns the end to send to; the datagram leaves at once.
  * 3. If the socket is full, the datagram waits in a small queue of that end, which drops its oldest and is retried
  *    every millisecond.
- * 4. A dead id is answered with a Reset; when a channel ends, the other ends of its routes get theirs unasked.
- * 5. Routes that were idle for long are forgotten, and so are those that their ends release.
+ * 4. A dead id is answered with a Reset; when a channel ends, the other ends of its routes are sent one unsolicited.
+ * 5. Routes that were idle for too long are forgotten, and so are those that their ends release.
  */
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { encodeReset, PacketType } from '../../protocol/packet/index.ts';
@@ -72,7 +72,7 @@ export class Relay {
     this.#forget(end);
   }
 
-  /** An end of `channel` no longer uses the route with this id. */
+  /** Releases the route with this id, which an end of `channel` no longer uses. */
   release(channel: RouteChannel, id: Uint8Array): void {
     this.table.release(channel, id, this.#options.clock.now());
     this.#forgetEnded();

@@ -1,6 +1,6 @@
 /**
- * Ends the channels of devices that were removed or got another key, by any process. The store is asked twice a second
- * whether there was such a change, which is one row; only then is each attached device looked up.
+ * Ends the channels of devices that were removed or got another key, by any process. The store is checked twice a
+ * second for such a change, which reads one row; only then is each attached device looked up.
  */
 import { CloseCode } from '../../protocol/errors/index.ts';
 import { fingerprintsEqual } from '../../protocol/identity/index.ts';
@@ -15,7 +15,7 @@ export interface RevocationOptions {
   readonly presence: Presence;
 }
 
-/** ms between two questions. */
+/** ms between two checks. */
 const INTERVAL = 500;
 /** Devices looked up in one turn of the event loop. */
 const TURN = 50;
@@ -24,7 +24,7 @@ export class Revocation {
   readonly #options: RevocationOptions;
   /** Changes up to this revision have been handled. */
   #revision = -1;
-  /** Devices attached since the last question: a change may have come between the check of their attach and now. */
+  /** Devices attached since the last check: a change may have come between the check of their attach and now. */
   #fresh: Attached[] = [];
   #cancel: Cancel = () => {};
   #stopped = false;
@@ -34,7 +34,7 @@ export class Revocation {
     this.#schedule();
   }
 
-  /** A device has attached. */
+  /** Adds a device that has attached. */
   attached(entry: Attached): void {
     this.#fresh.push(entry);
   }
@@ -84,7 +84,7 @@ export class Revocation {
     if (device?.fingerprint && fingerprintsEqual(device.fingerprint, session.remoteFingerprint)) return;
     if (!session.isOpen) return;
     const reason = device === null ? 'the device was removed from the base station' : 'the base station has another key of the device';
-    log.info('device is not admitted any more', { device: deviceName(entry), reason });
+    log.info('device is no longer admitted', { device: deviceName(entry), reason });
     void session.close(CloseCode.FORBIDDEN, reason);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Reports where the base station sees an end now: a NAT may have given its channel another address since the end
- * attached or connected.
+ * Reports the address at which the base station sees an end now: a NAT may have given its channel another address since
+ * the end attached or connected.
  */
 import { type CoapReply, type RoutedRequest, Status, textReply } from '../../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR, encodeSeenAddress } from '../../protocol/control/index.ts';

@@ -5,7 +5,7 @@ import type { KeepAlive } from '../../transport/host/index.ts';
 /** Limits and times of a base station. */
 export interface StationSettings {
   /**
-   * UDP port of STUN; null: the one after that of the base station; 0: no STUN. If it cannot be bound, the log says so,
+   * UDP port of STUN; null: the one after that of the base station; 0: no STUN. If it cannot be bound, that is logged,
    * and there is no STUN.
    */
   stunPort: number | null;

@@ -1,5 +1,5 @@
 /**
- * Tracks whether the storage takes writes: it is tried once a minute, and a failed write is noticed at once. With a
+ * Tracks whether the storage accepts writes: one is tried once a minute, and a failed write is noticed at once. With a
  * full or read-only disk a base station continues with everything that needs no write; its log and `/health` report the
  * failure.
  */
@@ -29,12 +29,12 @@ export class StorageHealth {
     this.#schedule();
   }
 
-  /** The last write failed. */
+  /** Whether the last write failed. */
   get failed(): boolean {
     return this.#failed;
   }
 
-  /** A write has failed. */
+  /** Notes a failed write. */
   writeFailed(error: unknown): void {
     const { clock, log } = this.#options;
     this.#failed = true;

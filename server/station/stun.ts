@@ -5,7 +5,7 @@
  * Their channel is the first sample: it ends at the main port, which answers no STUN. Another port shows a mapping that
  * depends on the port, another address one that depends on the address.
  *
- * 1. A datagram that is no plain request gets no answer.
+ * 1. A datagram that is not a plain request gets no answer.
  * 2. Nor does one above the total rate, or above that of its address. Only answered requests count against the total
  *    rate, so that one address cannot use it up; forged sources can, for as long as they come.
  * 3. The answer holds the address from which the request came, and goes there: 32 bytes for 20, 44 for IPv6. With
@@ -34,11 +34,11 @@ export interface StunOptions extends Pick<StationSettings, 'stunPort' | 'stunAdd
 }
 
 /**
- * Requests a second of one address (IPv4) or /64 (IPv6), and burst: a host asks a few times when its network changes.
+ * Requests a second of one address (IPv4) or /64 (IPv6), and burst: a host sends a few when its network changes.
  */
 const PER_ADDRESS = 10;
 const PER_ADDRESS_BURST = 30;
-/** Requests a second in total: after a restart all attached devices ask within a minute. */
+/** Requests a second in total: after a restart all attached devices send one within a minute. */
 const TOTAL = 2_000;
 /** Answers that may wait to leave one socket. */
 const MAX_WAITING = 256;

@@ -64,12 +64,12 @@ export class Waiters {
     }
   }
 
-  /** The session ended. */
+  /** Removes the waiters of an ended session. */
   removeSession(session: Session): void {
     for (const waiter of [...this.#waiting.ofSession(session)]) this.#remove(waiter);
   }
 
-  /** The client cancelled its request. */
+  /** Removes the waiter of a cancelled request. */
   removeExchange(session: Session, exchange: number): void {
     for (const waiter of this.#waiting.ofExchange(session, exchange)) this.#remove(waiter);
   }

@@ -54,7 +54,7 @@ interface Opened {
   /** The network whose slots it takes. */
   readonly network: string;
   readonly since: number;
-  /** Since when no session uses it, ms. */
+  /** Time since which no session has used it, ms. */
   unusedSince: number;
   /** Ends the TCP connection, and releases the slot at once. */
   readonly end: () => void;
@@ -90,8 +90,8 @@ export class WebSockets {
   }
 
   /**
-   * Reserves a slot for one more peer there, before the upgrade.
-   * @returns a function that releases it, harmless to call twice; null: there is none
+   * Reserves a slot for one more peer at the address, before the upgrade.
+   * @returns a function that releases it, safe to call twice; null: there is none
    */
   reserve(address: string): (() => void) | null {
     const release = this.#isStopped ? null : this.#acquire(networkOf(address));
@@ -110,7 +110,7 @@ export class WebSockets {
     if (oldest !== undefined) this.#close(oldest, 'no room for a WebSocket without a credential');
   }
 
-  /** A session has shown a valid credential: its WebSockets do not make way. */
+  /** Notes that a session has shown a valid credential: its WebSockets no longer make way. */
   proved({ paths }: Session): void {
     for (const { kind, socket } of paths) if (kind === 'websocket') this.#removeStranger(this.#open.get(socket));
   }
@@ -129,7 +129,7 @@ export class WebSockets {
     if (others.size === 0) this.#strangersOf.delete(opened.network);
   }
 
-  /** An upgrade was refused. */
+  /** Counts and logs a refused upgrade. */
   refused(address: string, reason: string): void {
     this.#refused++;
     this.#options.tally.count('WebSocket refused', { address, reason });
@@ -182,7 +182,7 @@ export class WebSockets {
     this.#cancelSweep?.();
   }
 
-  /** A session over a WebSocket shows that its packets were authentic. */
+  /** Closes unused WebSockets. A session over a WebSocket shows that its packets were authentic. */
   readonly #sweep = (): void => {
     const { clock, settings } = this.#options;
     const now = clock.now();
@@ -209,7 +209,7 @@ export class WebSockets {
     return { used, proved };
   }
 
-  /** A stranger may leave the closing handshake unfinished, and is not waited for. */
+  /** Closes a WebSocket without waiting for the peer, which may leave the closing handshake unfinished. */
   #close({ socket, end }: Opened, reason: string): void {
     this.#unused++;
     socket.close(POLICY_VIOLATION);

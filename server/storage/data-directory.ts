@@ -5,8 +5,8 @@
  *   outbound.key                 seals what the database keeps readable (`sealing.ts`)
  *   basestation.sqlite           everything else, also opened by `svc admin` (`sqlite.ts`)
  *   basestation.lock             keeps a second base station out (`directory-lock.ts`)
- *   station.json                 how it was started last (`last-start.ts`)
- *   basestation.sock             what `svc admin` asks the running base station (`status-socket.ts`)
+ *   station.json                 its latest start (`last-start.ts`)
+ *   basestation.sock             where `svc admin` reads the status of the running base station (`status-socket.ts`)
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

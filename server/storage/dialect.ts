@@ -1,5 +1,5 @@
 /**
- * What the store needs of a database besides Kysely's dialect: databases report a broken constraint differently.
+ * The interface of a database to the store, besides Kysely's dialect: databases report a broken constraint differently.
  */
 
 /** unique: the key is taken. foreign-key: the referenced row is missing. */

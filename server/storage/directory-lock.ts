@@ -3,7 +3,7 @@
  *
  * It is an exclusive transaction on its own file, `basestation.lock`: the one lock of the operating system that Node
  * reaches through our packages. It belongs to the directory, not to the database in it: the system frees it when the
- * process dies, in whatever way, and no file of a dead process is in the way.
+ * process dies, however it ends, so no file of a dead process blocks the next one.
  */
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * Invitations: each lets one device join a product, with whatever key it proves.
+ * Invitations: each lets one device join a product, with the key it proves.
  *
  * The store never sees a token: it gets and keeps the SHA-256, which also names the invitation. Times are ISO 8601 UTC
  * with milliseconds, so that they compare as texts.
@@ -37,7 +37,7 @@ export interface Invitation {
 /** An invitation to add. */
 export type NewInvitation = Omit<Invitation, 'revoked' | 'use'>;
 
-/** How a device uses an invitation. */
+/** The use of an invitation by a device. */
 export interface Redemption extends InvitationUse {
   tokenHash: string;
 }

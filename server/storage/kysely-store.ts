@@ -214,7 +214,7 @@ export class KyselyStore implements Store {
     await this.#db.destroy();
   }
 
-  /** Runs a change after which devices may be gone or have another key; counts it if it changed something. */
+  /** Runs a change that may remove devices or replace their keys; counts it if it changed something. */
   #changingDevices(change: (db: Transaction<Tables>) => Promise<boolean>): Promise<boolean> {
     return this.#db.transaction().execute(async (transaction) => {
       const changed = await change(transaction);

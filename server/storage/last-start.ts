@@ -1,5 +1,5 @@
 /**
- * How a base station was last started: where devices reach it and how they identify it. `station.json` in its data
+ * The latest start of a base station: where devices reach it and how they identify it. `station.json` in its data
  * directory, for `svc admin device invite`.
  *
  *     {"Version": 1, "Fingerprint": "…", "Port": 4433, "Host": "192.0.2.1",
@@ -21,8 +21,8 @@ export interface LastStart {
   /** `https://host[:port]` where devices reach it, according to its operator; null: not stated. */
   readonly url: string | null;
   /**
-   * Its certificate proves the host of `url` to a device that trusts the roots of Node; the device then needs no
-   * fingerprint.
+   * Whether its certificate proves the host of `url` to a device that trusts the roots of Node; the device then needs
+   * no fingerprint.
    */
   readonly tlsProves: boolean;
 }

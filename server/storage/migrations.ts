@@ -152,7 +152,7 @@ async function apiKeys(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** What devices may reach outside through the base station: push provider and services. */
+/** Adds the tables of push credentials and services. */
 async function outbound(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('pushCredentials')

@@ -1,5 +1,5 @@
 /**
- * What devices may reach outside through the base station: push credentials and services, each of one organization.
+ * Push credentials and services, which devices use through the base station; each belongs to one organization.
  *
  * Keys are passed and stored sealed (`sealing.ts`): the database alone reveals none of them.
  */

@@ -1,5 +1,5 @@
 /**
- * Ids and secrets as the base station creates, checks and compares them.
+ * Creates, checks and compares ids and secrets.
  *
  * Ids are `<prefix>-` and 8 random letters and digits, or chosen by the operator. Secrets are shown once and stored as
  * SHA-256: they carry 128 bits or more, so a fast hash without salt is enough. Randomness is an argument, by default

@@ -1,10 +1,10 @@
 /**
- * What the base station stores, and the only access to it.
+ * The storage of the base station, and the only access to it.
  *
  * Records are plain objects; every call is asynchronous, so that a shared Postgres can implement the same interface as
  * the SQLite file. The store never sees secrets: server keys, SCTs and API key secrets are passed and stored as SHA-256
  * (64 lower-case hex, `secrets.ts`), keys that must be readable again are passed and stored sealed (`sealing.ts`).
- * Another process may change rows at any time: callers ask at use and keep no copies.
+ * Another process may change rows at any time: callers read them at each use and keep no copies.
  *
  * Presence of attached devices is not here: it lives in memory at the station.
  */
@@ -60,7 +60,7 @@ export interface JwtIssuer {
   svcIdsClaim: string;
 }
 
-/** A server key, and what it admits to. */
+/** A server key, and the devices it admits to. */
 export interface App {
   appId: string;
   organizationId: string;
@@ -92,14 +92,14 @@ export interface ApiKey {
 
 /** The storage of a base station. */
 export interface Store {
-  /** What devices may reach outside through the base station. */
+  /** Push credentials and services, which devices use through the base station. */
   readonly outbound: OutboundStore;
   /** Invitations, with which devices join. */
   readonly invitations: InvitationStore;
 
   /** Rejects when the storage cannot answer: for the health check. */
   ping(): Promise<void>;
-  /** Rewrites existing data. Rejects when the storage takes no writes: a full or read-only disk. */
+  /** Rewrites existing data. Rejects when the storage accepts no writes: a full or read-only disk. */
   tryWrite(): Promise<void>;
 
   organizations(): Promise<Organization[]>;

@@ -1,8 +1,8 @@
 /**
  * An accepted WebSocket of the library `ws` as a pipe of binary messages (RFC 6455).
  *
- * Text ends it with 1003, a message over 65,535 bytes with 1009, and too many fragments with 1008, as the library does
- * itself. So do excessive control frames: each costs an answer. The pipe does not wait for the peer's half of the
+ * Text ends it with 1003, a message over 65,535 bytes with 1009, and too many fragments with 1008, as the library
+ * itself does. So do excessive control frames: each costs an answer. The pipe does not wait for the peer's half of the
  * closing handshake.
  */
 import type { WebSocket } from 'ws';

@@ -1,6 +1,6 @@
 /**
- * Requests that offer an upgrade to something other than a WebSocket, as `curl --http2` does: a server may ignore the
- * offer (RFC 9110 §7.8), and answers in HTTP/1.1.
+ * Handles requests that offer an upgrade to something other than a WebSocket, as `curl --http2` does: a server may
+ * ignore the offer (RFC 9110 §7.8), and answers in HTTP/1.1.
  *
  * Once Node's HTTP server upgrades anything, it hands over the connection of every such request with its body unread
  * (`shouldUpgradeCallback` came with Node 22.21 and 24.9). The request goes back into the connection, without the

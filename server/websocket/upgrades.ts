@@ -28,7 +28,7 @@ export interface UpgradeOptions {
   readonly nextIndex: () => number;
   /** ms of a monotonic clock. */
   readonly now: () => number;
-  /** HTTP no longer counts the connection. */
+  /** Called when HTTP no longer counts the connection. */
   readonly upgraded: (socket: Socket) => void;
 }
 
@@ -104,7 +104,7 @@ function upgrade(library: WebSocketServer, options: UpgradeOptions, request: Inc
   });
 }
 
-/** Behind a proxy the port of the client is unknown. */
+/** Returns the peer; behind a proxy the port of the client is unknown. */
 function peerOf(address: string, { remoteAddress = '', remotePort = 0 }: Socket): WebSocketPeer {
   const isStraight = remoteAddress === address || remoteAddress === `::ffff:${address}`;
   return { address, port: isStraight ? remotePort : 0 };

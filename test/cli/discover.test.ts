@@ -143,7 +143,7 @@ describe('--watch', () => {
       '- pr-1.de-1  Boiler  192.0.2.1:5592',
     ];
     expect(lan.stdout).toBe(`${add}\n${update}\n${remove}\n`);
-    expect([lan.stderr, lan.result]).toEqual(['looking for devices on the local network; Ctrl-C ends it\n', 'runs']);
+    expect([lan.stderr, lan.result]).toEqual(['searching for devices on the local network; Ctrl-C ends it\n', 'runs']);
     lan.stop.abort();
     await lan.sim.run(0);
     expect(lan.result).toBe('done');

@@ -130,7 +130,7 @@ test('the output for a person is a page of lines', async () => {
     expect.stringMatching(/^next attempt {8}in \d+ s, while a connection is open$/),
     '',
   ]);
-  expect(clinic.stderr).toBe('connected; looking for a direct path\n');
+  expect(clinic.stderr).toBe('connected; searching for a direct path\n');
 });
 
 test('the output for a program names each pair of addresses that was tried, with its outcome', async () => {

@@ -107,7 +107,7 @@ describe('the callback', () => {
       // A warning that clients can cause is logged once a minute.
       await fixture.sim.run(60_000);
     }
-    const late = 'warn the authorization listener gave no verdict in time: denied';
+    const late = 'warn the authorization listener returned no verdict in time: denied';
     expect(messages).toEqual([late, late]);
   });
 

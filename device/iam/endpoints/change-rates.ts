@@ -1,7 +1,7 @@
 /**
  * Limits how often a user may change its own record. Each change is saved and recorded in the audit log: without a
- * rate, the lowest role could rotate everything out of the log within a minute. Changes of other users need the rights
- * of a manager, and have no rate.
+ * rate, the lowest role could rotate everything out of the log within a minute. Changes to other users need rights
+ * over those users, and have no rate.
  */
 import { Rates } from '../../../protocol/rates.ts';
 
@@ -18,7 +18,7 @@ export class ChangeRates {
     this.#now = now;
   }
 
-  /** Takes one change. @returns 0, or the seconds to wait */
+  /** Charges one change. @returns 0, or the seconds to wait */
   take(username: string): number {
     return this.#ofUser.take(username, this.#now());
   }

@@ -1,17 +1,17 @@
-/** What the endpoints need of their device. */
+/** The part of a device that the endpoints use. */
 import type { DeviceDetails, PushAnswer } from '../../../protocol/records/index.ts';
 import type { Clock } from '../../../transport/environment.ts';
 import type { DeviceConnection } from '../../connections.ts';
 import type { Caller } from '../caller.ts';
 import type { Attributes } from '../policy.ts';
 
-/** What a device reveals to a client that may ask how to pair; the model adds the rest of the record. */
+/** Facts that a device reveals to a client that may ask how to pair; the model adds the rest of the record. */
 export type DeviceFacts = Omit<DeviceDetails, 'modes' | 'friendlyName'>;
 
 export interface DeviceFacade {
   details(): DeviceFacts;
   readonly clock: Pick<Clock, 'now'>;
-  /** The base station has no capacity for this server connect token. */
+  /** Whether the base station has no capacity for this server connect token. */
   isSctOmitted(token: string): boolean;
   /** The current caller on the connection, which can become local or password authenticated. */
   caller(connection: DeviceConnection): Caller;

@@ -80,7 +80,7 @@ async function settings(iam: Iam): Promise<Answer> {
   return { status: Status.CONTENT, payload };
 }
 
-/** A seal that does not open is the device's fault, whatever code its error has. */
+/** Unseals the password. A failure is the device's fault, whatever code the error has. */
 async function openPairingPassword(iam: Iam): Promise<string | undefined> {
   try {
     return await iam.openPairingPassword();

@@ -21,7 +21,7 @@ import type { PushTests } from './push-test.ts';
 /** `action`: policies, else 4.03. `body`: content format, CBOR, types and lengths, else 4.00. */
 export type Check = 'action' | 'body';
 
-/** What the endpoints of one device share. */
+/** State that the endpoints of one device share. */
 export interface IamService {
   readonly iam: Iam;
   readonly device: DeviceFacade;
@@ -41,7 +41,7 @@ export interface IamRequest<Body> extends IamService {
    * asked, and for pairing.
    */
   readonly demand: Demand | undefined;
-  /** undefined before it is decoded, and without a body. */
+  /** The decoded body; undefined before it is decoded, and without a body. */
   readonly body: Body;
 }
 

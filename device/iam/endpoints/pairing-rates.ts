@@ -6,7 +6,7 @@ import { Rates } from '../../../protocol/rates.ts';
 import { TokenBucket } from '../../../protocol/token-bucket.ts';
 
 const MINUTE = 60;
-/** Attempts per address, and in all. */
+/** Attempts per address, and in total. */
 const PER_ADDRESS = 10;
 const TOTAL = 30;
 
@@ -15,7 +15,7 @@ export class PairingRates {
   readonly #perAddress = new Rates(PER_ADDRESS / MINUTE, PER_ADDRESS);
   readonly #total = new TokenBucket(TOTAL / MINUTE, TOTAL);
 
-  /** Takes one attempt. @param now ms, monotonic @returns 0, or the seconds to wait */
+  /** Charges one attempt. @param now ms, monotonic @returns 0, or the seconds to wait */
   take(address: string, now: number): number {
     const wait = this.#perAddress.take(address, now);
     if (wait > 0) return wait;

@@ -1,6 +1,6 @@
 /**
- * How a client can become a user, in four ways (docs/iam.md). Flag, policies and circumstances are checked before the
- * body.
+ * The four ways in which a client can become a user (docs/iam.md). Flag, policies and circumstances are checked before
+ * the body.
  */
 import { Status } from '../../../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
@@ -86,7 +86,7 @@ function checked(pairing: OpenPairing, rules: Rules): OpenPairing {
   return pairing;
 }
 
-/** None without a body; a body must name the fingerprint. */
+/** Returns the name of the fingerprint; undefined without a body. A body must have one. */
 function readInitialName(request: DeviceCoapRequest, { rules }: Iam): string | undefined {
   if (request.payload.length === 0) return undefined;
   const name = decodeFingerprintName(cborBody(request));
@@ -95,7 +95,7 @@ function readInitialName(request: DeviceCoapRequest, { rules }: Iam): string | u
   return name;
 }
 
-/** The name is optional: pairing continues without it if it is invalid. */
+/** Returns the optional name of the fingerprint: pairing continues without it if it is invalid. */
 function readInvitedName(request: DeviceCoapRequest, { rules }: Iam): string | undefined {
   try {
     const name = decodeFingerprintName(cborBody(request));

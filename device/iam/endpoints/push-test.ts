@@ -5,11 +5,12 @@ import type { DeviceFacade } from './device-facade.ts';
 
 const NOTIFICATION = { title: 'Test', body: 'This is a test notification' };
 
-/** The base station is not connected, or the connection was lost meanwhile. */
+/** Codes for a base station that is not connected, or whose connection was lost meanwhile. */
 const UNREACHABLE: ReadonlySet<string> = new Set(['NOT_ATTACHED', 'NOT_CONNECTED', 'CLOSED', 'STOPPED', 'TIMEOUT']);
 
 /**
- * One notification at a time for the whole device: each takes a slot at the base station until the provider answers.
+ * Sends one notification at a time for the whole device: each takes a slot at the base station until the provider
+ * answers.
  */
 export class PushTests {
   readonly #device: DeviceFacade;

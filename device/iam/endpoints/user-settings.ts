@@ -95,7 +95,7 @@ function setting<Value>(name: UserSetting, { action, read, attributes, set }: Se
   });
 }
 
-/** A text, or null for none. */
+/** Returns a decoder of a text, or null for none. */
 function textOrNone(check: (rules: Rules, text: string) => void): (payload: Uint8Array, iam: Iam) => string | undefined {
   return (payload, { rules }) => {
     const value = decodeText(payload);
@@ -104,7 +104,7 @@ function textOrNone(check: (rules: Rules, text: string) => void): (payload: Uint
   };
 }
 
-/** A text that cannot be cleared. */
+/** Returns a decoder of a text that cannot be cleared. */
 function text(check: (rules: Rules, text: string) => void): (payload: Uint8Array, iam: Iam) => string {
   const read = textOrNone(check);
   return (payload, iam) => {

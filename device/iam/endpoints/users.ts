@@ -13,7 +13,7 @@ import type { IamDraft } from '../draft.ts';
 import type { Attributes } from '../policy.ts';
 import { type Answer, cborBody, endpoint, type IamEndpoint, type IamRequest } from './endpoint.ts';
 
-/** The user a request is about, as an attribute for policies. */
+/** Returns the user a request is about, as an attribute for policies. */
 export function aboutUser({ parameters }: IamRequest<unknown>): Attributes {
   return { 'IAM:Username': parameters.username ?? '' };
 }

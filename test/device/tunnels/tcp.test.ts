@@ -210,7 +210,7 @@ describe('services by name and over IPv6', () => {
     expect((await get('/tcp-tunnels/services/lost')).getResponseStatusCode()).toBe(503);
     await expect(connection.createTcpTunnel().open('lost')).rejects.toMatchObject({
       code: 'BAD_RESPONSE',
-      message: 'the device answered 5.03 ("The host of the service does not resolve") when asked for a tunnel',
+      message: 'the device answered 5.03 ("The host of the service does not resolve") to the request for a tunnel',
     });
   });
 

@@ -168,7 +168,7 @@ describe('over HTTP, with the emulator', () => {
     const before = emulator.requests.send;
     await expect(push(message('a'))).rejects.toMatchObject({
       code: 'BAD_RESPONSE',
-      message: 'the push provider gives no access token (HTTP 400)',
+      message: 'the push provider returns no access token (HTTP 400)',
     });
     expect(emulator.requests.send).toBe(before);
   });

@@ -208,7 +208,7 @@ function offered({ tcpTunnels, udpTunnels }: DeviceConfiguration, { tunnel, udpT
 function refuseTwins(option: string, configured: readonly TcpTunnelService[], given: readonly TcpTunnelService[]): void {
   const all = [...configured, ...given];
   const twin = given.find(({ id }, index) => all.findIndex((other) => other.id === id) < configured.length + index);
-  if (twin !== undefined) throw new UsageError(`${option} ${twin.id}: there is another service of that id`);
+  if (twin !== undefined) throw new UsageError(`${option} ${twin.id}: another service has this id`);
 }
 
 /** Warns of options without effect: with --init nothing is served, and some options apply to one run only. */

@@ -28,7 +28,7 @@ export function keyCommand(): Command {
 async function create(options: KeyOptions): Promise<void> {
   const known = await Known.open(stateDirectory(options.state));
   if ((await known.existingPrivateKey()) !== undefined)
-    throw new CommandError(`there is a key in ${known.directory}: svc key show prints its fingerprint`);
+    throw new CommandError(`there is already a key in ${known.directory}: svc key show prints its fingerprint`);
   const client = SvcClient.create();
   print(client, await known.privateKey(client), known, options);
 }

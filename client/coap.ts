@@ -93,7 +93,7 @@ export class Coap {
    *   OPERATION_IN_PROGRESS; BAD_RESPONSE when the answer is malformed
    */
   async execute(options: { signal?: AbortSignal } = {}): Promise<void> {
-    if (this.#executing) throw new LocalError('OPERATION_IN_PROGRESS', 'this CoAP request is being executed');
+    if (this.#executing) throw new LocalError('OPERATION_IN_PROGRESS', 'this CoAP request is already being executed');
     const session = this.#session();
     this.#executing = true;
     try {

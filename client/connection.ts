@@ -401,7 +401,7 @@ export class Connection {
     return channel.connection.heardAt > asked;
   }
 
-  /** Notes the start of a silence: the device has not answered a probe in time. */
+  /** Notes the start of a silence: the device has not answered for a moment. */
   async #noteAsked(session: Session): Promise<void> {
     const { heardAt } = session.connection;
     const channel = await this.#channelOf(session);

@@ -90,7 +90,7 @@ export class DirectPaths {
     return this.#keepAlive.warmInterval;
   }
 
-  /** Handles a change of the network. `migrated`: the channel to the base station has migrated to another network. */
+  /** Handles a change of network. `migrated`: the channel to the base station has migrated with this host. */
   networkEvent(event: RoamingEvent): void {
     if (event === 'migrated') this.#end.networkChanged();
     else this.#keepAlive.interrupted();

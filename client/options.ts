@@ -216,7 +216,7 @@ export async function currentJwt(given: NonNullable<ConnectionOptions['ServerJwt
     const reason = error instanceof Error ? `: ${error.message}` : '';
     throw new LocalError('FAILED', `the function of ServerJwtToken failed${reason}`, { cause: error });
   }
-  if (!isJwt(token)) throw invalid(`the function of ServerJwtToken gave no token: it must be ${JWT_FORM}`);
+  if (!isJwt(token)) throw invalid(`the function of ServerJwtToken returned no token: it must be ${JWT_FORM}`);
   return token;
 }
 

@@ -35,7 +35,7 @@ export class Stream {
     if (!Number.isInteger(port) || port < 0 || port > 0xffff_ffff)
       throw new LocalError('INVALID_ARGUMENT', 'a stream port is a number from 0 to 4294967295');
     if (this.#aborted) throw new LocalError('STOPPED', 'the stream was aborted');
-    if (this.#stream !== null) throw new LocalError('INVALID_STATE', 'the stream was opened before');
+    if (this.#stream !== null) throw new LocalError('INVALID_STATE', 'the stream has already been opened');
     const stream = this.#session().startStream(port, options);
     this.#stream = stream;
     try {

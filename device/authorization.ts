@@ -56,7 +56,7 @@ export class Authorization {
 
   /** @throws LocalError IN_USE when there is a listener. Returns the function that removes it. */
   listen(listener: AuthorizationListener): () => void {
-    if (this.#listener !== null) throw new LocalError('IN_USE', 'the device has an authorization listener: only one is possible');
+    if (this.#listener !== null) throw new LocalError('IN_USE', 'the device already has an authorization listener');
     this.#listener = listener;
     return () => {
       if (this.#listener === listener) this.#listener = null;

@@ -142,7 +142,7 @@ export class CoapResources {
   /** Returns the function that removes it. */
   #route(method: CoapMethod, path: string, answer: Answer, options: HandlerOptions = {}): () => void {
     const key = `${method} ${path}`;
-    if (this.#taken.has(key)) throw new LocalError('IN_USE', `the CoAP resource ${key} has a handler`);
+    if (this.#taken.has(key)) throw new LocalError('IN_USE', `the CoAP resource ${key} already has a handler`);
     this.router.on(method, path, answer, options);
     this.#taken.add(key);
     let added = true;

@@ -119,7 +119,7 @@ export class Device extends DeviceSetup {
    */
   setIam(iam: Iam): void {
     this.#parts.runtime.setup();
-    if (this.#parts.accessControl !== null) throw new LocalError('IN_USE', 'the device has access control: only one is possible');
+    if (this.#parts.accessControl !== null) throw new LocalError('IN_USE', 'the device already has access control');
     this.#parts.accessControl = new AccessControl(iam, {
       clock: this.#parts.environment.clock,
       authorization: this.#parts.authorization,
@@ -151,7 +151,7 @@ export class Device extends DeviceSetup {
    */
   setAuditLog(log: AuditLog): void {
     this.#parts.runtime.setup();
-    if (this.#parts.audit !== null) throw new LocalError('IN_USE', 'the device has an audit log: only one is possible');
+    if (this.#parts.audit !== null) throw new LocalError('IN_USE', 'the device already has an audit log');
     const audit = new DeviceAudit(log);
     this.#parts.audit = audit;
     this.onDenied((denial) => audit.denied(denial));

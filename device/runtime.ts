@@ -212,7 +212,7 @@ export class DeviceRuntime {
    * @throws LocalError INVALID_STATE unless it is running
    */
   async close(): Promise<void> {
-    if (this.#state !== 'running' && this.#state !== 'starting') throw new LocalError('INVALID_STATE', 'the device does not run');
+    if (this.#state !== 'running' && this.#state !== 'starting') throw new LocalError('INVALID_STATE', 'the device is not running');
     this.#state = 'closed';
     this.#options.onClose();
     this.#roaming?.close();

@@ -21,7 +21,7 @@ export class StationCall {
 
   /** POST. @throws LocalError OPERATION_IN_PROGRESS, NOT_ATTACHED, STOPPED; SvcError when the channel ends */
   async post(payload: Uint8Array): Promise<CoapResponse> {
-    if (this.#running !== null) throw new LocalError('OPERATION_IN_PROGRESS', 'it is being sent already');
+    if (this.#running !== null) throw new LocalError('OPERATION_IN_PROGRESS', 'it is already being sent');
     const running = new AbortController();
     this.#running = running;
     try {

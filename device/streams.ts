@@ -61,7 +61,7 @@ export class StreamListeners {
     if (!Number.isInteger(port) || port < 0 || port > LAST_PORT)
       throw new LocalError('INVALID_ARGUMENT', 'a stream port is a number from 0 to 4294967295');
     const chosen = port === 0 ? this.#ephemeral() : port;
-    if (this.#handlers.has(chosen)) throw new LocalError('OPERATION_IN_PROGRESS', `stream port ${chosen} has a listener`);
+    if (this.#handlers.has(chosen)) throw new LocalError('OPERATION_IN_PROGRESS', `stream port ${chosen} already has a listener`);
     this.#handlers.set(chosen, handler);
     return { port: chosen, close: () => this.#handlers.get(chosen) === handler && this.#handlers.delete(chosen) };
   }

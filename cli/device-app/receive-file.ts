@@ -20,7 +20,7 @@ import type { HeldLeftover } from './leftovers.ts';
 export async function receiveFile(call: FileCall, request: SendRequest, store: FileStore): Promise<void> {
   const { name, size, replace } = request;
   const taken = await isTaken(join(store.directory, name));
-  if (taken && !replace) throw new FileTransferError('there is a file of that name', 'EXISTS');
+  if (taken && !replace) throw new FileTransferError('a file of that name exists already', 'EXISTS');
   if (!taken) await requirePlace(store);
   const held = size === undefined ? temporary(store, name) : await store.leftovers.hold(call.client, name, call.supersede);
   await receiveInto(held, call, { name, replace }, store, (file) => receiveRest(call, request, file, store));

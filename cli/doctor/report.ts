@@ -149,11 +149,11 @@ export function natText(nat: NatReport | null, end: string): string {
     case 'none':
       return `none: the address of ${end} is the same from outside`;
     case 'independent':
-      return 'gives a socket one port for all peers, the best kind for direct paths';
+      return 'assigns a socket one port for all peers, the best kind for direct paths';
     case 'sequential':
-      return `gives a socket another port for each peer, ${step(nat.stride ?? 1)}: the next one can be guessed`;
+      return `assigns a socket another port for each peer, ${step(nat.stride ?? 1)}: the next one can be guessed`;
     case 'random':
-      return 'gives a socket a random port for each peer: a direct path needs a better NAT at the other end';
+      return 'assigns a socket a random port for each peer: a direct path needs a better NAT at the other end';
     default:
       return nat === null ? 'not checked' : 'unknown: there may be one';
   }

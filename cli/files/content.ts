@@ -96,7 +96,7 @@ export async function giveName(partial: string, path: string, replace: boolean):
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'EEXIST' && !NO_LINKS.includes(code)) throw error;
-    if (await isTaken(path)) throw new FileTransferError('there is a file of that name', 'EXISTS');
+    if (await isTaken(path)) throw new FileTransferError('a file of that name exists already', 'EXISTS');
     await rename(partial, path);
   }
 }

@@ -54,7 +54,7 @@ export function send(connection: Connection, source: Source, name: string, optio
 /** Sends a file to a device of an earlier version, by a request `put`. @throws as send */
 export async function sendWhole(connection: Connection, source: OpenFile, name: string, options: TransferOptions): Promise<TransferResult> {
   const { signal, replace = true } = options;
-  if (!replace && (await isThere(connection, name, signal))) throw new FileRefusal('there is a file of that name', 'EXISTS');
+  if (!replace && (await isThere(connection, name, signal))) throw new FileRefusal('a file of that name exists already', 'EXISTS');
   const { size } = source;
   return withFileStream(connection, signal, async (stream) => {
     options.onBegin?.({ offset: 0, total: size, resumable: false });

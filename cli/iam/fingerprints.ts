@@ -58,7 +58,7 @@ function remove(): Command {
     );
 }
 
-/** Keeps the last key of an administrator: without a key no client is this user. */
+/** Refuses to remove the last key of the only administrator: without a key no client is this user. */
 async function keepKey(opened: IamOpened, username: string, hex: string, options: ForceOptions): Promise<void> {
   if (options.force === true) return;
   const { fingerprints } = await opened.iam.getUser(username);

@@ -84,7 +84,7 @@ async function attempt({ session, host, options, connector, keepInterval, signal
   } catch (error) {
     // Any error on the way to the base station can be temporary: even a wrong certificate, where a network asks to log
     // in first.
-    host.environment.log.debug('the base station cannot be asked for a route', { reason: asSvcError(error).message });
+    host.environment.log.debug('the base station cannot be reached for a route', { reason: asSvcError(error).message });
   } finally {
     stopListening();
     signal.removeEventListener('abort', stop);

@@ -185,7 +185,7 @@ export class Observations {
     if (next !== null) this.#notify(entry, next.reply, next.final);
   }
 
-  /** Drops the first request: a late answer to it would look like an answer to the one that replaces it. */
+  /** Ends the entry and drops its request: a late answer to it would look like one to the request that replaces it. */
   #replace(entry: Entry): void {
     this.#end(entry);
     this.#options.drop(entry);

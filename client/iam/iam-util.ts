@@ -31,7 +31,7 @@ import * as pairing from './pairing.ts';
 import { fetch, type IamConnection, send } from './requests.ts';
 import { createUser, type NewUser, setRole, setting, unknownUser, withKnownUser } from './user-requests.ts';
 
-const renamed: Meanings = { ...unknownUser, 409: ['USERNAME_EXISTS', 'there is a user of that name'] };
+const renamed: Meanings = { ...unknownUser, 409: ['USERNAME_EXISTS', 'a user of that name exists already'] };
 const keyTaken: Meanings = { ...unknownUser, 409: ['FINGERPRINT_IN_USE', 'the fingerprint belongs to a user already'] };
 const notAttached: Meanings = { ...unknownUser, 503: ['NOT_ATTACHED', 'the device cannot reach its base station now'] };
 

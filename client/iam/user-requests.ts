@@ -9,7 +9,7 @@ import { fetch, type IamConnection, send } from './requests.ts';
 
 export const unknownUser: Meanings = { [Status.NOT_FOUND]: ['USER_DOES_NOT_EXIST', 'there is no such user'] };
 const unknownRole: Meanings = { [Status.NOT_FOUND]: ['ROLE_DOES_NOT_EXIST', 'there is no such role'] };
-const nameTaken: Meanings = { [Status.CONFLICT]: ['USERNAME_EXISTS', 'there is a user of that name'] };
+const nameTaken: Meanings = { [Status.CONFLICT]: ['USERNAME_EXISTS', 'a user of that name exists already'] };
 
 export interface NewUser {
   readonly password?: string;

@@ -29,7 +29,7 @@ export class LocalTunnel<L extends TunnelListener> {
     if (listen === undefined) throw new LocalError('NOT_IMPLEMENTED', `${kind} tunnels need a platform that can listen on ${kind} ports`);
     if (!Number.isInteger(localPort) || localPort < 0 || localPort > 0xffff)
       throw new LocalError('INVALID_ARGUMENT', 'a local port is a number from 0 to 65535');
-    if (this.#state !== 'new') throw new LocalError('INVALID_STATE', 'the tunnel was opened before');
+    if (this.#state !== 'new') throw new LocalError('INVALID_STATE', 'the tunnel has already been opened');
     this.#state = 'opening';
     try {
       const session = this.#session();

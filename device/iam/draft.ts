@@ -81,7 +81,7 @@ export class IamDraft {
   setUserUsername(username: string, to: string): void {
     this.#context.rules.username(to);
     const entry = this.#entry(username);
-    if (this.#state.users.user(to) !== undefined) throw new LocalError('IN_USE', `there is a user "${to}"`);
+    if (this.#state.users.user(to) !== undefined) throw new LocalError('IN_USE', `there is already a user "${to}"`);
     if (this.#state.initialPairingUsername === username) this.#state = { ...this.#state, initialPairingUsername: to };
     this.#replaceUser('username', entry, { ...entry.user, username: to });
   }

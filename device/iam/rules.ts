@@ -106,7 +106,7 @@ export class Rules {
     const { maxUsers } = this.limits;
     const most = Math.ceil(maxUsers * LOCAL_OPEN_SHARE);
     if (count > most)
-      throw new LocalError('OUT_OF_MEMORY', `local open pairing is for ${most} of ${maxUsers} users, and there are as many`);
+      throw new LocalError('OUT_OF_MEMORY', `local open pairing is for ${most} of ${maxUsers} users, and that limit is reached`);
   }
 
   fingerprints(count: number): void {

@@ -117,7 +117,7 @@ export class Users {
 /** @param replaced name of the entry this one replaces */
 function insert(entries: Map<string, KeptEntry>, byFingerprint: Map<string, string>, entry: UserEntry, replaced?: string): void {
   const { username, fingerprints } = entry.user;
-  if (username !== replaced && entries.has(username)) throw new LocalError('IN_USE', `there is a user "${username}"`);
+  if (username !== replaced && entries.has(username)) throw new LocalError('IN_USE', `there is already a user "${username}"`);
   for (const { fingerprint } of fingerprints) {
     const owner = byFingerprint.get(fingerprint);
     if (owner !== undefined) throw new LocalError('IN_USE', `the fingerprint ${fingerprint} belongs to user "${owner}"`);

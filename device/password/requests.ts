@@ -28,7 +28,7 @@ export class PasswordAuthenticationRequest {
    *   bytes
    */
   setPassword(password: string | null): void {
-    if (this.#answer === null) throw new LocalError('INVALID_STATE', 'the password of this request was set before');
+    if (this.#answer === null) throw new LocalError('INVALID_STATE', 'the password of this request has already been set');
     const bytes = password === null ? null : passwordBytes(password);
     this.#answer(bytes);
     this.#answer = null;
@@ -50,7 +50,7 @@ export function listenerSource(listener: PasswordAuthenticationListener, clock: 
           resolve(password === null ? null : plain(password));
         };
         const cancel = clock.schedule(ANSWER_TIMEOUT, () => {
-          log.warn('the password authentication listener gave no answer in time');
+          log.warn('the password authentication listener did not answer in time');
           resolve(null);
         });
         ask(listener, new PasswordAuthenticationRequest(username, connection, answer)).catch((error: unknown) => {

@@ -97,7 +97,7 @@ export class PasswordService {
    * @throws LocalError IN_USE when there is a source
    */
   use(source: PasswordSource): () => void {
-    if (this.#source !== null) throw new LocalError('IN_USE', 'the device has a listener for password requests: only one is possible');
+    if (this.#source !== null) throw new LocalError('IN_USE', 'the device already has a source of passwords');
     this.#source = source;
     return () => {
       if (this.#source === source) this.#source = null;

@@ -111,7 +111,7 @@ export class Tunnels<S extends TunnelService> {
   /** @throws LocalError INVALID_ARGUMENT; IN_USE when the id is taken */
   add(service: S): void {
     check(service);
-    if (this.#services.has(service.id)) throw new LocalError('IN_USE', `there is a tunnel service ${JSON.stringify(service.id)}`);
+    if (this.#services.has(service.id)) throw new LocalError('IN_USE', `there is already a tunnel service ${JSON.stringify(service.id)}`);
     const address = new PinnedAddress(service.host, this.#options.resolve);
     const listener = this.#options.streams.listen(0, (stream) => this.#carry(service.id, stream));
     const metadata = { ...service.metadata };

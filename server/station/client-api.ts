@@ -252,7 +252,7 @@ export class ClientApi {
       return answer(this.#connected(client, end, respond));
     } catch (error) {
       if (error instanceof RemoteError && (error.code === 'PARSE' || error.code === 'BAD_RESPONSE')) {
-        return refusal(textReply(Status.BAD_GATEWAY, 'The device gave no proper answer'));
+        return refusal(textReply(Status.BAD_GATEWAY, 'The device returned an invalid answer'));
       }
       if (error instanceof LocalError || error instanceof RemoteError) return refusal(stationReply(StationCode.NOT_ATTACHED));
       relay.close(end);

@@ -133,7 +133,7 @@ export class Lookups {
   }
 
   #unanswered({ device }: PendingConnect, reason: string): LookupResult {
-    this.#options.log.warn('the directory does not say where a device is', { device: deviceName(device), reason });
+    this.#options.log.warn('the directory cannot locate a device', { device: deviceName(device), reason });
     return { failure: 'unanswered' };
   }
 

@@ -222,7 +222,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
     [
       'two tunnels of one id',
       'device --data {dir}/d8 --product p --device-id d --tunnel a=http:b:1 --tunnel a=http:b:2 --init',
-      /--tunnel a: there is another service of that id/,
+      /--tunnel a: another service has this id/,
     ],
     ['a configuration that is a directory', 'device --data {dir}/d4 --config {dir}', /--config: cannot read .*: it is a directory/],
     ['a bad local port of a device', 'device --data {dir}/d7 --local-port x', /65535/],

@@ -119,9 +119,9 @@ test('the output for a person is a page of lines', async () => {
     expect.stringMatching(/^base station {8}\S+:4433, pinned by its fingerprint$/),
     expect.stringMatching(/^ {20}it sees this host as 198\.51\.100\.1:\d+$/),
     expect.stringMatching(/^ {20}STUN at \S+:4434 sees this host as 198\.51\.100\.1:\d+$/),
-    expect.stringMatching(/^NAT here {12}gives a socket a random port for each peer/),
+    expect.stringMatching(/^NAT here {12}assigns a socket a random port for each peer/),
     expect.stringMatching(/^keep-alive {10}how long the NAT keeps a mapping is not known yet: .*; keep-alive every 25 s$/),
-    expect.stringMatching(/^NAT of the device {3}gives a socket a random port for each peer/),
+    expect.stringMatching(/^NAT of the device {3}assigns a socket a random port for each peer/),
     expect.stringMatching(/^paths {15}active {2}through the base station {2}\S+:4433 {2}[\d.]+ ms {2}since \d{4}-.*Z$/),
     expect.stringMatching(/^tried {15}198\.51\.100\.2:\d+ {2}reflexive {2}failed: no answer to \d+ checks$/),
     expect.stringMatching(/^ {20}198\.51\.100\.2:\d+ {2}reflexive {2}failed: no answer to \d+ checks$/),
@@ -303,7 +303,7 @@ describe('without a device svc doctor', () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'open');
     await run({ ...nobody, json: false });
-    expect(clinic.stdout).toMatch(/^NAT here {12}gives a socket one port for all peers, the best kind for direct paths$/m);
+    expect(clinic.stdout).toMatch(/^NAT here {12}assigns a socket one port for all peers, the best kind for direct paths$/m);
   });
 
   test('reports STUN on another port, and STUN that does not answer', async () => {

@@ -198,7 +198,7 @@ export function fileError(what: string, path: string, error: unknown): LocalErro
     ENOSPC: 'the disk is full: make room, and try again',
     EROFS: 'the file system is read-only',
     ENOTDIR: 'a part of the path is not a directory',
-    EEXIST: 'there is a file of that name',
+    EEXIST: 'a file of that name exists already',
     EISDIR: 'it is a directory',
   };
   const { code = '', message } = error as NodeJS.ErrnoException;

@@ -160,7 +160,7 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
     let began = 0;
     const refused = way.move({ replace: false, onBegin: () => began++ });
     if (way === ways.send) {
-      expect(await message(refused)).toMatch(/there is a file of that name/);
+      expect(await message(refused)).toMatch(/a file of that name exists already/);
       expect(began).toBe(0);
     } else await expect(refused).rejects.toMatchObject({ code: 'EXISTS' });
     expect(await readFile(way.to(), 'utf8')).toBe('mine');
@@ -277,7 +277,7 @@ describe('concurrent transfers of the same name', () => {
       await second;
     };
     expect(await message(uploadFile(memory.connection(), source, 'file', { pace, replace: false }))).toMatch(
-      /there is a file of that name/,
+      /a file of that name exists already/,
     );
     expect((await stored()).equals(content(11))).toBe(true);
   });
@@ -347,7 +347,7 @@ describe('content of unknown length', () => {
       },
       stop: () => stopped++,
     };
-    expect(await message(uploadFlow(memory.connection(), unread, 'file', { replace: false }))).toMatch(/there is a file of that name/);
+    expect(await message(uploadFlow(memory.connection(), unread, 'file', { replace: false }))).toMatch(/a file of that name exists already/);
     expect(stopped).toBe(0);
   });
 

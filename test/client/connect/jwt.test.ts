@@ -91,8 +91,8 @@ test.each<[string, () => string | Promise<string>, string, RegExp]>([
     'FAILED',
     /failed: no session/,
   ],
-  ['that gives nothing', () => undefined as never, 'INVALID_ARGUMENT', /gave no token/],
-  ['that gives a line break', () => `${GOOD}\n`, 'INVALID_ARGUMENT', /gave no token: it must be a JWT/],
+  ['that gives nothing', () => undefined as never, 'INVALID_ARGUMENT', /returned no token/],
+  ['that gives a line break', () => `${GOOD}\n`, 'INVALID_ARGUMENT', /returned no token: it must be a JWT/],
 ])('a function %s fails the connect with a message', async (_, ServerJwtToken, code, message) => {
   expect(await refusal({ ServerKey: 'sk-jwt', ServerJwtToken })).toMatchObject({ code, message: expect.stringMatching(message) });
 });

@@ -143,7 +143,7 @@ describe('Local Open', () => {
 
   it('says whose share is full', async () => {
     const iam = iamOf({ state: stateOf([admin, user('ann'), user('bob')], allModes), limits: { maxUsers: 4 } });
-    await expect(iam.pairLocalOpen(caller(1), 'carl')).rejects.toThrow('local open pairing is for 3 of 4 users, and there are as many');
+    await expect(iam.pairLocalOpen(caller(1), 'carl')).rejects.toThrow('local open pairing is for 3 of 4 users, and that limit is reached');
     await iam.update((draft) => draft.deleteUser('bob'));
     expect(await codeOf(() => iam.pairLocalOpen(caller(1), 'carl'))).toBe('OK');
   });

@@ -176,7 +176,7 @@ describe('prepareDirectory', () => {
     await writeFile(at('file'), '');
     await expect(prepareDirectory(at('file'))).rejects.toMatchObject({
       code: 'FAILED',
-      message: `cannot use directory ${at('file')}: there is a file of that name`,
+      message: `cannot use directory ${at('file')}: a file of that name exists already`,
     });
     await expect(prepareDirectory(join(at('file'), 'x'))).rejects.toMatchObject({ code: 'FAILED' });
     if (process.getuid?.() === 0) return;

@@ -10,7 +10,7 @@ import qrcode from 'qrcode-generator';
 const QUIET = 4;
 const DARK_ON_LIGHT = '\u001b[38;5;16;48;5;231m';
 const RESET = '\u001b[0m';
-/** By the upper and the lower module: drawn or not. */
+/** Characters by the upper and the lower module: drawn or not. */
 const CELLS = { none: ' ', upper: '▀', lower: '▄', both: '█' };
 
 /**
@@ -32,7 +32,10 @@ export function qrCode(text: string, { colours = false } = {}): string[] {
   return lines;
 }
 
-/** Rows of modules, true for dark. Error correction level L, 7 %: a screen has no dirt, and a small code fits on it. */
+/**
+ * Returns the rows of modules, true for dark. Error correction level L, 7 %: a screen has no dirt, and a small code
+ * fits on it.
+ */
 function modules(text: string): boolean[][] {
   const code = qrcode(0, 'L');
   code.addData(text, 'Byte');

@@ -1,6 +1,6 @@
 /**
  * `svc status`: shows what this client is and knows, from its state directory alone; it does not connect and creates
- * nothing. With a device it connects, and shows the user that this client is there, the path and the round trip.
+ * nothing. With a device it connects, and shows this client's user on the device, the path and the round trip.
  */
 import { Argument, Command } from 'commander';
 import { type Connection, IamUtil, SvcClient } from '../client/node.ts';

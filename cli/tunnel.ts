@@ -1,6 +1,6 @@
 /**
  * `svc tunnel`: local ports, or standard input and output, that lead to TCP and UDP services of a device. Without a
- * service it lists what the device offers.
+ * service it lists those that the device offers.
  */
 import { Command, Option } from 'commander';
 import { formatHostPort } from '../protocol/records/index.ts';

@@ -188,7 +188,7 @@ export class Connection {
   }
 
   /**
-   * Reports the current paths: which is in use, what was tried, and why it is not a direct one.
+   * Reports the current paths: the one in use, those tried, and why the connection is not direct.
    * @throws LocalError as getType
    */
   paths(): PathsReport {
@@ -217,7 +217,7 @@ export class Connection {
 
   /**
    * How the base station was verified when the connection was made through it: by its pin, or by TLS. Null before that,
-   * and for a connection made directly. It says nothing about the device: see {@link verified}.
+   * and for a connection made directly. It implies nothing about the device: see {@link verified}.
    */
   get stationVerified(): 'pinned' | 'tls' | null {
     return this.#stationVerified;
@@ -233,12 +233,12 @@ export class Connection {
     return this.#state === 'connected';
   }
 
-  /** Why the connection ended; null while it is open, or if this end closed it. */
+  /** The reason why the connection ended; null while it is open, or if this end closed it. */
   get closeReason(): SvcError | null {
     return this.#closeReason;
   }
 
-  /** Why no path works now; null while one does, and when not connected. */
+  /** The reason why no path works now; null while one does, and when not connected. */
   get restReason(): SvcError | null {
     return this.#state === 'connected' ? (this.#session?.restReason ?? null) : null;
   }
@@ -323,7 +323,7 @@ export class Connection {
     this.#listeners.add(callback);
   }
 
-  /** Does nothing for a callback that was not added; may be called from the callback itself. */
+  /** Removes a listener, if it was added; may be called from the callback itself. */
   removeConnectionEventsListener(callback: ConnectionEventsCallback): void {
     this.#listeners.delete(callback);
   }
@@ -414,7 +414,7 @@ export class Connection {
     return paths.map((path) => host.channelOf(path)).find((each) => each !== undefined);
   }
 
-  /** Where there is a base station, the connection survives the loss of its route, and of its last path. */
+  /** Searches for a route: with a base station, the connection survives the loss of its route or its last path. */
   async #searchRoute(session: Session): Promise<void> {
     if (this.#searchingRoute !== null || !needsRoute(session)) return;
     const searching = new AbortController();

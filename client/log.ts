@@ -17,7 +17,7 @@ export interface LogMessage {
  */
 export type LogCallback = (message: LogMessage) => void;
 
-/** From the most severe to the least. */
+/** Levels from the most severe to the least. */
 const LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
 
 export class ClientLog {

@@ -8,7 +8,7 @@
 import { type DiscoveredService, idsOf, type ServiceChange, txtEntries } from '../protocol/discovery/index.ts';
 import type { MdnsBrowser } from '../transport/discovery/index.ts';
 
-/** What happened to a service. */
+/** Kinds of changes of a service. */
 export const MdnsAction = { ADD: 0, UPDATE: 1, REMOVE: 2 } as const;
 export type MdnsAction = (typeof MdnsAction)[keyof typeof MdnsAction];
 

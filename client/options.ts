@@ -2,7 +2,7 @@
  * The options of a connection: the keys of the specification, their rules and their defaults.
  *
  * Options are an object or JSON text and may be set several times: later ones are merged over earlier ones. A call with
- * a value of the wrong type or an unknown key changes nothing. This file does not know what the options do.
+ * a value of the wrong type or an unknown key changes nothing. The effects of the options are implemented elsewhere.
  */
 import { MAX_APP_TEXT, MAX_JWT } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
@@ -60,7 +60,7 @@ export interface ConnectionOptions {
   Remote?: boolean;
   /** Searches for a direct path while the connection is relayed, and migrates to it. Default true. */
   Rendezvous?: boolean;
-  /** Where a NAT assigns random ports: opens 256 sockets, or tries 1,024 ports of the peer. Default true. */
+  /** Opens 256 sockets, or tries 1,024 ports of the peer, where a NAT assigns random ports. Default true. */
   HardNat?: boolean;
   /**
    * The local channel listens to all devices and picks the one whose TXT record has the ids, instead of querying this
@@ -73,7 +73,7 @@ export interface ConnectionOptions {
    * not attached, the wait survives interruptions.
    */
   IgnoreDeviceNotAttached?: boolean;
-  /** How long the local channel searches for the device, ms; experimental in the specification. */
+  /** Longest search of the local channel for the device, ms; experimental in the specification. */
   MdnsTimeout?: number;
   /**
    * Pin of the device: full hex fingerprint. With it `connect` fails with FINGERPRINT_MISMATCH when another key

@@ -40,7 +40,7 @@ export class ProcessHold {
     this.#holders.add(holder);
   }
 
-  /** Does nothing for a holder that was not added. */
+  /** Removes a holder, if it was added. */
   remove(holder: unknown): void {
     if (this.#holders.delete(holder) && this.#holders.size === 0) this.#release();
   }

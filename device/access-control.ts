@@ -28,7 +28,7 @@ import { PushNotification } from './push.ts';
 import type { DeviceRuntime } from './runtime.ts';
 import { requireIdentity } from './settings.ts';
 
-/** How long a deleted user's connection stays open for an answer under way, ms. */
+/** Time that a deleted user's connection stays open for an answer under way, ms. */
 const FAREWELL = 1000;
 
 /** The parts of a device that access control acts on. */

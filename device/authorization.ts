@@ -71,7 +71,7 @@ export class Authorization {
     return allowed;
   }
 
-  /** Like `allows`, but only asks: nothing is refused, and no denial is reported. */
+  /** Like `allows`, but for information only: no denial is reported. */
   wouldAllow(connection: DeviceConnection, action: string): Promise<boolean> {
     return this.#verdict({ action, attributes: {}, connection });
   }

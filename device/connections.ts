@@ -43,7 +43,7 @@ export class DeviceConnection {
   }
 
   /**
-   * Reports the current paths: which is in use, what was tried, and why it is not a direct one.
+   * Reports the current paths: the one in use, those tried, and why the connection is not direct.
    * @throws LocalError INVALID_CONNECTION when the connection is closed
    */
   paths(): PathsReport {

@@ -24,9 +24,9 @@ export interface DeviceOptions {
   p2pPort?: number;
   /** False: reachable only directly, without the base station. */
   basestationAttach?: boolean;
-  /** With which clients the device looks for direct paths, and which addresses it offers. Default `anyone`. */
+  /** Clients with which the device searches for direct paths, and addresses that it offers. Default `anyone`. */
   rendezvous?: RendezvousMode | RendezvousOptions;
-  /** How often the channel to the base station is kept alive; default `balanced`. */
+  /** Frequency of the keep-alive of the channel to the base station; default `balanced`. */
   keepAliveProfile?: KeepAliveProfile;
 }
 

@@ -1,12 +1,12 @@
-/** Options of direct paths: with which clients the device looks for one, and which addresses it offers. */
+/** Options of direct paths: the clients with which the device searches for one, and the addresses that it offers. */
 import type { SocketAddress } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { parseSocketAddress } from '../transport/address.ts';
 import { isPeerAddress } from '../transport/rendezvous/index.ts';
 
 /**
- * With which clients a device looks for a direct path. `anyone`, the default: with every client, but only paired keys
- * learn the addresses of its interfaces. `paired`: only with paired keys and clients that have proved a password.
+ * Clients with which a device searches for a direct path. `anyone`, the default: with every client, but only paired
+ * keys learn the addresses of its interfaces. `paired`: only with paired keys and clients that have proved a password.
  * `off`: with none.
  */
 export type RendezvousMode = 'anyone' | 'paired' | 'off';

@@ -1,6 +1,6 @@
 /**
- * Direct paths of a device: with which clients it looks for one, which addresses it offers, and why a connection is not
- * direct (PROTOCOL.md §6). `transport/rendezvous/` does the network part.
+ * Direct paths of a device: the clients with which it searches for one, the addresses that it offers, and why a
+ * connection is not direct (PROTOCOL.md §6). `transport/rendezvous/` does the network part.
  */
 import type { CoapReply, RoutedRequest } from '../protocol/coap/index.ts';
 import { ConnectionPath, DevicePath, type SocketAddress } from '../protocol/control/index.ts';

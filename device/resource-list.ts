@@ -2,7 +2,7 @@
  * `GET /.well-known/core`: the resources of a device in the link format (RFC 6690), with a filter in the query (§4.1).
  *
  * It lists the SDK endpoints that people and applications use, and the application's resources except hidden ones. A
- * method with an `action` is listed for a connection that may perform the action now. The list says nothing about a
+ * method with an `action` is listed for a connection that may perform the action now. The list reveals nothing about a
  * resource's content, and leaving one out is not reported as a refusal.
  *
  *     </thermostat/target>;methods="GET PUT";rt="thermostat.target";obs
@@ -26,7 +26,7 @@ export interface ListedResource {
    * must still guard the resource.
    */
   readonly action?: string;
-  /** Never listed. */
+  /** True for a resource that is never listed. */
   readonly hidden?: boolean;
 }
 

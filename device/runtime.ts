@@ -72,7 +72,7 @@ export class DeviceRuntime {
   #streamSegments: number | null = null;
   /** Returns the user of a paired key, else null; itself null without access control. */
   #userOf: ((fingerprint: string) => string | null) | null = null;
-  /** Once started: the highest limit of connections. */
+  /** The highest limit of connections, set at the start. */
   #capacity = Number.POSITIVE_INFINITY;
   #state: 'new' | 'starting' | 'running' | 'closed' = 'new';
   #host: Host | null = null;

@@ -97,7 +97,8 @@ export abstract class DeviceSetup {
   }
 
   /**
-   * Sets with which clients the device looks for direct paths, and which addresses it offers; default `anyone`.
+   * Sets the clients with which the device searches for direct paths, and the addresses that it offers; default
+   * `anyone`.
    * @throws LocalError INVALID_ARGUMENT
    */
   setRendezvous(rendezvous: RendezvousMode | RendezvousOptions): void {
@@ -105,7 +106,7 @@ export abstract class DeviceSetup {
   }
 
   /**
-   * Sets how often the channel to the base station is kept alive; default `balanced` (docs/paths.md).
+   * Sets the profile of the keep-alive of the channel to the base station; default `balanced` (docs/paths.md).
    * @throws LocalError INVALID_ARGUMENT
    */
   setKeepAliveProfile(profile: NonNullable<DeviceOptions['keepAliveProfile']>): void {

@@ -132,7 +132,7 @@ export class TokenUpload {
     return PAUSE;
   }
 
-  /** @param maxAge seconds that the base station asks for */
+  /** Handles a failed upload. @param maxAge seconds that the base station requests */
   #failed({ code, message }: SvcError, maxAge = 0): number {
     const wait = Math.max(PAUSE, Math.min(maxAge * 1000, LONGEST_WAIT)) + this.#backoff.next();
     const level = this.#logged ? 'debug' : 'warn';

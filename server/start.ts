@@ -83,7 +83,7 @@ const PORT_ATTEMPTS = 20;
 const LOOPBACK = '127.0.0.1';
 const ALL = '::';
 
-/** @throws LocalError with one line that says what to do */
+/** Starts a base station. @throws LocalError with one line that names the remedy */
 export async function startBasestation(options: StartOptions): Promise<RunningBasestation> {
   checkHosts(options);
   checkStun({ ...defaultSettings, ...options.settings }, options);

@@ -113,8 +113,8 @@ function noteUnseen(file: KnownFile, url: string, isUnseen: boolean): void {
 }
 
 /**
- * Values kept when a device is remembered again: a token for one base station never goes to another one, unless it is
- * given again.
+ * Returns the values kept when a device is remembered again: a token for one base station never goes to another one,
+ * unless it is given again.
  */
 function kept({ ServerWebSocketUrl, ServerConnectToken, ...rest }: KnownDevice, { ServerUrl }: KnownDevice): KnownDevice {
   const isElsewhere = ServerUrl !== undefined && rest.ServerUrl !== undefined && ServerUrl !== rest.ServerUrl;

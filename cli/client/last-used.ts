@@ -1,5 +1,5 @@
 /**
- * The day of the latest connection to each device (used.json), apart from what the client knows: it changes often, and
+ * The day of the latest connection to each device (used.json), apart from the known devices: it changes often, and
  * its loss does no harm. It never fails a command.
  */
 import { join } from 'node:path';

@@ -5,11 +5,11 @@ import { commandLine, stateOption } from '../frame/shell-word.ts';
 
 export type Standing =
   | { readonly kind: 'user'; readonly username: string; readonly role?: string }
-  /** With the pairing modes that the device offers to this connection. */
+  /** Not yet a user. `modes`: the pairing modes that the device offers to this connection. */
   | { readonly kind: 'not-a-user'; readonly modes: readonly PairingMode[] }
   | { readonly kind: 'no-users' };
 
-/** How to ask for an invitation. */
+/** Advice on getting an invitation. */
 export const ASK_FOR_INVITATION =
   'ask an administrator of the device for an invitation (`svc iam invite NAME`), or its owner (`svc device invite NAME` on the device), and give it to `svc pair -`';
 

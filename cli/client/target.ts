@@ -45,7 +45,10 @@ export interface TargetOptions extends StationFlags {
   /** False: do not search the local network. */
   local?: boolean;
   relayOnly?: boolean;
-  /** Of `--no-candidates-on`, as commander names an option that begins with `no-`: names of interfaces to leave out. */
+  /**
+   * Value of `--no-candidates-on`, as commander names an option that begins with `no-`: names of interfaces to leave
+   * out.
+   */
   candidatesOn?: string[];
   /** False: no 256 sockets and no spraying. */
   hardNat?: boolean;

@@ -14,11 +14,11 @@ import type { OpenDevice } from './open.ts';
 
 /** The pairing strings that a device can hand out now. */
 export interface Pairings {
-  /** Without a password: to connect, and for the local pairing modes. */
+  /** The string without a password: to connect, and for the local pairing modes. */
   readonly plain: PairingString;
-  /** With the password of open pairing, while that is on. */
+  /** The string with the password of open pairing, while that is on. */
   readonly open?: PairingString;
-  /** For the user `admin`, if its password was created just now. */
+  /** The string for the user `admin`, if its password was created just now. */
   readonly invitation?: PairingString;
 }
 

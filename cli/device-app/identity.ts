@@ -79,7 +79,7 @@ function stationOf(kept: Partial<DeviceState>, options: IdentityOptions): Statio
   };
 }
 
-/** Undefined: TLS authenticates the base station. @throws UsageError */
+/** Returns the fingerprint; undefined when TLS authenticates the base station. @throws UsageError */
 function fingerprintOf(kept: Partial<DeviceState>, { serverFingerprint, rootCerts }: IdentityOptions): string | undefined {
   if (serverFingerprint === NO_FINGERPRINT) return undefined;
   if (rootCerts === undefined) return serverFingerprint ?? kept.ServerFingerprint;

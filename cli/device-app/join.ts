@@ -35,7 +35,7 @@ export interface JoinPlace {
  * Joins if a join string was given now or is waiting from before, and the directory is not yet a device.
  * @param given the join string of this start
  * @param options of this start; they take precedence over those of the start with the join string
- * @throws UsageError, CommandError: one line that says what to do; a second try works
+ * @throws UsageError, CommandError: one line with the remedy; the join can be tried again
  */
 export async function joinFirst(place: JoinPlace, given: GivenJoin | undefined, options: IdentityOptions): Promise<void> {
   const { data } = place;

@@ -23,7 +23,7 @@ import { defaultDataDirectory } from '../frame/data-directory.ts';
 import type { FirstAccess } from './access.ts';
 import { type RendezvousFlags, withRendezvous } from './rendezvous.ts';
 
-/** As commander parses them. */
+/** The options as commander parses them. */
 export interface DeviceCommandOptions extends RendezvousFlags {
   data: string;
   join?: string;
@@ -53,7 +53,7 @@ const TCP_EXAMPLE = 'web=http:127.0.0.1:8080';
 const UDP_EXAMPLE = 'names=dns:127.0.0.1:53';
 const LOG_LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
 
-/** Adds them. */
+/** Adds the options. */
 export function withDeviceOptions(command: Command): Command {
   command
     .addOption(
@@ -152,7 +152,7 @@ function modes(text: string): PairingMode[] {
   });
 }
 
-/** Commander takes the next option for a missing value. */
+/** Checks the value of --join: Commander takes the next option for a missing value. */
 function joinFile(text: string): string {
   if (text.startsWith('--')) throw new InvalidArgumentError('Expected a file with the join string, or - for standard input.');
   return text;

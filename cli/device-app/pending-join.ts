@@ -38,7 +38,7 @@ interface Document {
   readonly ServerWebSocketUrl?: string | undefined;
 }
 
-/** Null where none is waiting. @throws CommandError, LocalError that name the file */
+/** Returns the waiting join; null where there is none. @throws CommandError, LocalError that name the file */
 export async function readPendingJoin(path: string): Promise<PendingJoin | null> {
   const document = await readJson(path);
   if (document === undefined) return null;
@@ -51,7 +51,7 @@ export async function readPendingJoin(path: string): Promise<PendingJoin | null>
   }
 }
 
-/** On disk when it resolves. @throws LocalError FAILED */
+/** Saves a join; it is on disk when this resolves. @throws LocalError FAILED */
 export async function savePendingJoin(path: string, { text, choices }: Omit<PendingJoin, 'join'>): Promise<void> {
   const { deviceId, server, rootCerts, serverWebsocket } = choices;
   const document: Document = {
@@ -65,7 +65,7 @@ export async function savePendingJoin(path: string, { text, choices }: Omit<Pend
   await replaceJson(path, document);
 }
 
-/** Removed from disk when it resolves; does nothing where there is none. @throws LocalError FAILED */
+/** Removes the join from disk; does nothing where there is none. @throws LocalError FAILED */
 export async function forgetPendingJoin(path: string): Promise<void> {
   try {
     await rm(path);

@@ -14,7 +14,7 @@
 import type { CoapHandler, CoapResource, Device, DeviceCoapRequest, DeviceCoapResponse } from '../../device/index.ts';
 import { ContentFormat } from '../../protocol/coap/index.ts';
 
-/** As stored in state.json. Times are Unix milliseconds. */
+/** The state as stored in state.json. Times are Unix milliseconds. */
 export interface ThermostatState {
   Target: number;
   Mode: 'heat' | 'off';

@@ -176,7 +176,7 @@ function connectedLines({ paths, pairs, remoteNat, whyNotDirect, nextAttempt, ke
   ];
 }
 
-/** What is known about the NAT of this host, and the keep-alive interval. */
+/** Returns the known properties of the NAT of this host, and the keep-alive interval. */
 export function keepAliveText({ state, timeout, isAtLeast, interval }: KeepAliveReport): string {
   const each = interval === null ? '' : `; keep-alive every ${seconds(interval)} s`;
   if (timeout !== null) return `the NAT keeps a mapping for ${isAtLeast ? 'at least' : 'about'} ${seconds(timeout)} s${each}`;

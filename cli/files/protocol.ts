@@ -27,7 +27,7 @@
  *     client → device   {"op":"list"}\n
  *     device → client   {"files":count}\n  {"name":N,"size":S,"time":T}\n …
  *
- * A refusal is {"error":"…","code":"…"}\n instead of any line of the device. Each direction ends after what is shown.
+ * A refusal is {"error":"…","code":"…"}\n instead of any line of the device. Each direction ends after the lines shown.
  *
  * An earlier version has no `list`, sends and accepts whole files, and gives no code. It ignores `offset` and `sha256`
  * of a get, and answers without `offset`. Instead of `send` it has
@@ -63,7 +63,7 @@ export interface Prefix {
 export interface SendRequest {
   op: 'send';
   name: string;
-  /** Undefined: known at the end. */
+  /** Undefined if known only at the end. */
   size?: number;
   replace: boolean;
 }

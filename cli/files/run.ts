@@ -11,7 +11,7 @@ import type { Beginning, TransferOptions, TransferResult } from './stream.ts';
 
 /** Progress of a transfer. */
 export interface Progressing {
-  /** Undefined: no content has moved. */
+  /** Undefined until content has moved. */
   readonly beginning: Beginning | undefined;
   readonly done: number;
 }

@@ -19,9 +19,9 @@ export interface TransferOptions {
 export interface Beginning {
   /** Bytes transferred by an earlier attempt. */
   readonly offset: number;
-  /** Undefined: known at the end. */
+  /** Undefined if known only at the end. */
   readonly total: number | undefined;
-  /** Another attempt can resume from here. */
+  /** Whether another attempt can resume from here. */
   readonly resumable: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface TransferResult {
 
 /** A refusal by the device, with the device's message. */
 export class FileRefusal extends FileTransferError {
-  /** From a version without codes, which neither sends files in part nor lists them. */
+  /** Whether it is from a version without codes, which neither sends files in part nor lists them. */
   readonly older: boolean;
 
   constructor(message: string, code: RefusalCode | undefined) {

@@ -45,7 +45,7 @@ const MAX_LINES = 16;
 
 /**
  * Reads a secret given as `-`: typed or pasted at a terminal, hidden, else all of standard input.
- * @param isWhole whether lines at a terminal are complete: otherwise the shell would get what a paste holds beyond its
+ * @param isWhole whether lines at a terminal are complete: otherwise the shell would get the rest of a paste after its
  *   first line
  */
 export async function readSecretLine(question: string, output: Output, isWhole?: (text: string) => boolean): Promise<string> {

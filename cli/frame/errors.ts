@@ -45,7 +45,7 @@ export function describe(error: unknown): string {
 export const NOT_ALLOWED =
   '`svc iam me` shows your user and its role; ask an administrator of the device for another role, or for an invitation if you are not a user';
 
-/** Remedies for the codes that a person can act on; the message of the error comes before. */
+/** Remedies for the codes that a person can act on; they follow the message of the error. */
 const HINTS: Record<string, string> = {
   CERTIFICATE_VALIDATION_FAILED:
     'give the fingerprint that svc basestation prints with --server-fingerprint, or the roots of its certificate with --root-certs FILE',
@@ -115,7 +115,7 @@ function plain(message: string): string {
   return message.replace(/^error: /, '').replace(/^command-argument value '(.*)' is invalid for argument '(.*)'\. /s, '$1 is not a $2: ');
 }
 
-/** Why each channel failed, one after the other. */
+/** Returns the reasons why the channels failed. */
 function noChannels(error: NoChannelsError): string {
   const { local, remote, direct } = (error.cause ?? {}) as ChannelFailures;
   const reasons = [];

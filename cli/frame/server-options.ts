@@ -16,7 +16,7 @@ export function rootsNote(roots: string | undefined): string[] {
 /** A known base station. */
 export interface NamedStation {
   readonly url: string;
-  /** Undefined: TLS authenticates it. */
+  /** Undefined if TLS authenticates it. */
   readonly fingerprint: string | undefined;
   /** PEM; undefined or empty: the roots of Node. */
   readonly roots: string | undefined;

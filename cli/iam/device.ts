@@ -1,4 +1,4 @@
-/** `svc iam` about the device and this client: its user, what the device offers, its roles, settings and name. */
+/** `svc iam` for the device and this client: its user, pairing modes, roles, settings and name. */
 import { Argument, Command } from 'commander';
 import type { DeviceDetails, DeviceSettings, SettingName } from '../../client/node.ts';
 import { settingFields } from '../../protocol/records/index.ts';

@@ -10,7 +10,7 @@ export interface GivenServices {
   readonly localPort: number | undefined;
 }
 
-/** In the order of the command line, TCP before UDP. @throws UsageError */
+/** Returns the services in the order of the command line, TCP before UDP. @throws UsageError */
 export function givenServices({ services, udp, localPort }: GivenServices): ForwardedService[] {
   const alone = udp.includes('') ? 'udp' : 'tcp';
   const wanted = [

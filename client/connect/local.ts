@@ -25,7 +25,7 @@ import { FIRST_TIMEOUT, raceOf } from './direct.ts';
  */
 const HANDSHAKE_TIMEOUT = 2_500;
 
-/** Which device to look for, how long and how. */
+/** The device to search for, the time limit, and the method. */
 export type LocalSearch = Pick<FindDeviceOptions, 'productId' | 'deviceId' | 'timeout' | 'scanAll'>;
 
 /** Connects to the first address on the local network that authenticates. @throws the channel's error */

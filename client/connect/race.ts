@@ -117,7 +117,7 @@ function startRace(context: ChannelContext, options: EffectiveOptions, channels:
       try {
         return { channel, session: await connect({ ...common, signal }) };
       } catch (error) {
-        // An error after the signal comes from the end of the race, and is no result of the channel.
+        // An error after the signal comes from the end of the race, and is not a result of the channel.
         if (!signal.aborted) note(channel, asSvcError(error));
         throw error;
       }

@@ -4,9 +4,9 @@
  * 1. The request asks to wait, and observes: the base station answers that the device is not attached, and answers
  *    again when it attaches.
  * 2. The wait survives interruptions: a lost channel, a restart of the base station, a device that attached but did not
- *    answer. It then asks again, with back-off.
+ *    answer. It then repeats the request, with back-off.
  * 3. An error that a person must fix ends the wait. So does any failure before the base station has said that the
- *    device is not attached: with a wrong address of the base station the wait would be in vain.
+ *    device is not attached: with a wrong address of the base station the wait would be pointless.
  *
  * The caller limits the total time (ConnectTimeout).
  */

@@ -60,7 +60,7 @@ export type ForwardingEvent =
   /** No path of the connection works; open connections and requests wait. */
   | { readonly kind: 'resting'; readonly error: SvcError | null }
   | { readonly kind: 'resumed' }
-  /** A local connection or flow was refused: by the device, or with NOT_CONNECTED after it waited in vain. */
+  /** A local connection or flow was refused: by the device, or with NOT_CONNECTED after its wait timed out. */
   | { readonly kind: 'refused'; readonly service: ForwardedService; readonly error: SvcError }
   /** The forwarding has ended permanently. */
   | { readonly kind: 'ended'; readonly error: SvcError };
@@ -93,7 +93,7 @@ export class PortForwarding {
   readonly #options: PortForwardingOptions;
   readonly #link: DeviceLink;
   readonly #ports: LocalPort[] = [];
-  /** In the order of the services, from the newest connection. */
+  /** The services as the newest connection found them, in the given order. */
   #found: readonly FoundService[] = [];
 
   /**
@@ -123,7 +123,7 @@ export class PortForwarding {
     });
   }
 
-  /** In the order of the services. */
+  /** The ports, in the order of the services. */
   get ports(): readonly ForwardedPort[] {
     const { services } = this.#options;
     return this.#ports.map(({ port }, index) => ({ kind: services[index]!.kind, port, service: this.#found[index]!.record }));

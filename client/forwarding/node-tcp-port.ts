@@ -1,8 +1,8 @@
 /**
  * A local TCP port that stays open while connections to the device come and go.
  *
- * While there is no connection, or it rests, a bounded number of local connections wait up to 10 s for it; one that
- * waits in vain is reset. When the connection is lost, the local connections it carried are reset, too: their data may
+ * While there is no connection, or it rests, a bounded number of local connections wait up to 10 s for it and are then
+ * reset. When the connection is lost, the local connections it carried are reset, too: their data may
  * or may not have arrived.
  */
 import type { Socket } from 'node:net';
@@ -25,8 +25,8 @@ export interface TcpPortOptions {
   /** Numeric address to listen on. */
   readonly address: string;
   /**
-   * A local connection was reset before it reached the service: NOT_CONNECTED when it waited in vain, else the device's
-   * error.
+   * A local connection was reset before it reached the service: NOT_CONNECTED when its wait timed out, else the
+   * device's error.
    */
   readonly onRefused: (error: SvcError) => void;
 }

@@ -35,7 +35,7 @@ const renamed: Meanings = { ...unknownUser, 409: ['USERNAME_EXISTS', 'a user of 
 const keyTaken: Meanings = { ...unknownUser, 409: ['FINGERPRINT_IN_USE', 'the fingerprint belongs to a user already'] };
 const notAttached: Meanings = { ...unknownUser, 503: ['NOT_ATTACHED', 'the device cannot reach its base station now'] };
 
-/** Access control of the device at the other end of a connection. */
+/** Access control of the device of a connection. */
 export class IamUtil {
   readonly #connection: IamConnection;
 
@@ -82,7 +82,7 @@ export class IamUtil {
     return pairing.pairPasswordInvite(this.#connection, username, password, options);
   }
 
-  /** Chooses the mode by what the device offers and the options contain, see `PairOptions`. */
+  /** Pairs in a mode that the device offers and the options fit, see `PairOptions`. */
   pair(options?: pairing.PairOptions): Promise<pairing.Paired> {
     return pairing.pair(this.#connection, options);
   }

@@ -31,7 +31,7 @@ export interface PairOptions extends PairingOptions {
   readonly mode?: PairingMode;
   /** A pairing string or link of the device; other options take precedence over it. */
   readonly pairing?: PairingString | string;
-  /** Open pairing: the name to take. By invitation: the invited name. */
+  /** The name to take in open pairing, or the invited name. */
   readonly username?: string;
   readonly password?: string;
   /** Called for an input that the chosen mode needs and that is missing; without it a missing input is an error. */
@@ -139,9 +139,9 @@ export function missingForPairing(mode: PairingMode, { username, password }: Pai
 }
 
 /**
- * Returns the mode that fits what is known, of those the device offers now. With a password: invitation or open
+ * Returns the mode that fits the known inputs, of those the device offers now. With a password: invitation or open
  * pairing, whichever it is for. Without a password: with a name, open pairing on the local network first, then the
- * initial user; without a name, in the other order; then a mode whose password is still to be asked for.
+ * initial user; without a name, in the other order; then a mode whose password must still be requested.
  * @throws LocalError PAIRING_MODE_DISABLED when nothing fits; INVALID_INPUT when a password may be for either
  */
 export function choosePairingMode(modes: readonly PairingMode[], given: PairingKnowledge): PairingMode {

@@ -10,7 +10,7 @@ import { whileConnected } from '../while-connected.ts';
 
 export type TunnelKind = 'tcp' | 'udp';
 
-/** A service of the device at the other end of a session. */
+/** A service of the device of a session. */
 export interface FoundService {
   readonly session: Session;
   readonly record: TunnelServiceRecord;

@@ -40,7 +40,7 @@ export interface UdpTunnelOptions {
 
 /** Datagrams: `sent` to the device, `received` from it. */
 export interface UdpTunnelStats extends Readonly<DatagramCounts> {
-  /** Open now. */
+  /** Open flows. */
   readonly flows: number;
   readonly flowsOpened: number;
   /** Refused by the device, or ended because the service cannot be reached. */
@@ -69,7 +69,7 @@ export class UdpTunnelListener implements TunnelListener {
   readonly #idleTimeout: number;
   readonly #maxFlows: number;
   readonly #counts = noDatagrams();
-  /** By path, which is one object for one address as long as it is held here; the one used last is last. */
+  /** Flows by path, which is one object per address as long as it is held here; the last one used is last. */
   readonly #flows = new Map<Path, LocalFlow>();
   #socket: BoundSocket | null = null;
   #target: Target | null = null;

@@ -11,7 +11,7 @@ import { type AuditEntry, type AuditHash, type AuditHead, type AuditVerifier, NO
 /** Binding entries: Seq 0 of a log, and the first entry of each further segment. */
 export const LOG_STARTED = 'log-started';
 export const SEGMENT_STARTED = 'segment-started';
-/** From here on the device has other ids or another key. */
+/** Event: from here on the device has other ids or another key. */
 export const IDENTITY_CHANGED = 'identity-changed';
 
 /** One file of a log, unparsed. Files come in the order of their names. */
@@ -89,7 +89,7 @@ interface Line {
 
 type Crypto = AuditHash & AuditVerifier;
 
-/** @param files at least one of them not empty */
+/** Checks the files of a log. @param files at least one of them not empty */
 export function checkChain(files: readonly AuditFile[], crypto: Crypto, options: ChainOptions = {}): SoundChain | AuditBreak {
   return new Walk(linesOf(files), crypto, options).run();
 }

@@ -19,7 +19,10 @@ const RECORDED: ReadonlySet<DeviceEvent> = new Set([
   'PLATFORM_FAILURE',
 ]);
 
-/** Never throws: the device log reports entries that cannot be written, and the audit log counts them. */
+/**
+ * Records events of a device. Never throws: the device log reports entries that cannot be written, and the audit log
+ * counts them.
+ */
 export class DeviceAudit {
   readonly #log: AuditLog;
   #iam: Iam | null = null;

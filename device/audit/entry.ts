@@ -1,6 +1,6 @@
 /**
- * An entry of the audit log and its line of text (docs/audit.md): its members, their order, and what is signed and
- * hashed.
+ * An entry of the audit log and its line of text (docs/audit.md): its members, their order, and the bytes that are
+ * signed and hashed.
  *
  *     {"Seq":7,"Time":"2026-01-02T03:04:05.678Z","Event":"paired",…,"Prev":"<64 hex>","Sig":"<128 hex>"}
  *
@@ -39,7 +39,7 @@ export interface AuditSigner {
   sign(bytes: Uint8Array): string;
 }
 export interface AuditVerifier {
-  /** Also false for a malformed key or signature. */
+  /** Returns whether the signature is valid; false also for a malformed key or signature. */
   verify(publicKey: string, bytes: Uint8Array, signature: string): boolean;
 }
 

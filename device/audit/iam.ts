@@ -14,7 +14,7 @@ export interface AuditEvent {
 
 /**
  * Records every change: `iam.update` resolves when its entries are on disk. Returns the function that ends it.
- * A change whose entry cannot be written still counts; the log later says how many entries were lost.
+ * A change whose entry cannot be written still counts; a later entry has the number of those lost.
  */
 export function auditIam(iam: Iam, log: AuditLog): () => void {
   return iam.record(async (changes) => {

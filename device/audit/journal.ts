@@ -1,9 +1,9 @@
 /**
  * The chain on disk: where it resumes after a start, and how it moves from segment to segment.
  *
- * A start reads the newest segment, checks its chain and the signature of its last entry, and removes what a crash
- * tore, with an entry that says so. When a segment is full, the next one begins with a binding entry that names the
- * segments kept; only then are the oldest removed.
+ * A start reads the newest segment, checks its chain and the signature of its last entry, and removes lines torn by a
+ * crash, with an entry that records that. When a segment is full, the next one begins with a binding entry that names
+ * the segments kept; only then are the oldest removed.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import { checkChain, IDENTITY_CHANGED, LOG_STARTED, SEGMENT_STARTED, type SoundChain, wholeLength } from './chain.ts';
@@ -188,7 +188,7 @@ class Lines {
 }
 
 /**
- * Finds where the log resumes, and removes what a crash tore.
+ * Finds where the log resumes, and removes a line torn by a crash.
  * @throws LocalError PARSE when it is broken otherwise; nothing is changed then
  */
 async function resume(store: AuditStore, publicKey: string): Promise<Resumed> {

@@ -78,8 +78,8 @@ export class AuditLog {
   }
 
   /**
-   * Resumes the log in a device's directory, or begins one and creates its key. Removes what a crash tore at the end,
-   * with an entry that says so. Only one process may have a log open.
+   * Resumes the log in a device's directory, or begins one and creates its key. Removes a line torn by a crash at the
+   * end, with an entry that records that. Only one process may have a log open.
    * @throws LocalError PARSE when log or key are broken, NOT_FOUND when the key is missing: nothing is changed then;
    *   FAILED; INVALID_ARGUMENT
    */
@@ -137,7 +137,7 @@ export class AuditLog {
     await this.#work;
   }
 
-  /** Writes what is queued and closes the files. Safe to call again. */
+  /** Writes the queue and closes the files. Safe to call again. */
   async close(): Promise<void> {
     if (!this.#open) return;
     this.#open = false;

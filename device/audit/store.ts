@@ -117,7 +117,7 @@ export class AuditStore {
     return new AuditStore(directory, segments);
   }
 
-  /** In the order of their entries. */
+  /** The segments, in the order of their entries. */
   get segments(): readonly Readonly<Segment>[] {
     return this.#segments;
   }

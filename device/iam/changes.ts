@@ -24,7 +24,7 @@ export type StateSetting =
   | 'initial-pairing-username'
   | 'friendly-name';
 
-/** The caller that asked for a change, with the name of its user before the change. */
+/** The caller that requested a change, with the name of its user before the change. */
 export interface ChangeAuthor extends Caller {
   readonly username?: string;
 }
@@ -47,7 +47,7 @@ type Change =
   | { readonly kind: 'settings-changed'; readonly setting: StateSetting; readonly value?: boolean | string }
   | { readonly kind: 'configuration-changed' };
 
-/** Without `by` the application itself made the change. */
+/** A change; without `by` the application itself made it. */
 export type IamChange = Change & { readonly by?: ChangeAuthor };
 
 export type IamChangeListener = (change: IamChange) => void;

@@ -1,5 +1,5 @@
 /**
- * A draft of the state: what the function passed to `Iam.update` changes. Each operation checks rules and limits
+ * A draft of the state, which the function passed to `Iam.update` changes. Each operation checks rules and limits
  * against the newest state and, when one is broken, throws without a change; nothing counts before the whole update is
  * saved.
  *

@@ -1,5 +1,5 @@
 /**
- * Decides whether a role may perform an action (docs/iam.md), and says why.
+ * Decides whether a role may perform an action (docs/iam.md), and explains why.
  *
  * The result starts as no match. Statements are evaluated in the order of the role's policies; Allow sets allow, Deny
  * or an error is final. Only a final Allow permits. A role's statements are sorted by action once per configuration, so
@@ -41,7 +41,7 @@ export interface Decision {
   readonly text: string;
 }
 
-/** Where and how a role's decision was made, without its text. */
+/** A role's decision and the statement that made it, without the text. */
 interface Outcome {
   readonly reason: DecisionReason;
   readonly policy?: string;
@@ -51,9 +51,9 @@ interface Outcome {
 
 interface CompiledStatement {
   readonly conditions: readonly CompiledCondition[];
-  /** When all conditions match. */
+  /** The outcome when all conditions match. */
   readonly matched: Outcome;
-  /** When one cannot be evaluated. */
+  /** The outcome when one cannot be evaluated. */
   readonly failed: Outcome;
 }
 

@@ -39,7 +39,7 @@ export interface IamOptions {
    * only in memory.
    */
   readonly save?: (document: StateDocument) => Promise<void>;
-  /** Likewise for a new configuration. */
+  /** Like `save`, for a new configuration. */
   readonly saveConfiguration?: (configuration: IamConfiguration) => Promise<void>;
   /** Stores the count of password attempts. Without it, a restart resets the count. */
   readonly passwordThrottle?: KeptDocument;
@@ -146,7 +146,7 @@ export class Iam {
     return this.#rules.limits;
   }
 
-  /** The checks by these limits, for a value checked before policies are asked. */
+  /** The checks with the current limits, for a value checked before policies are asked. */
   get rules(): Rules {
     return this.#rules;
   }
@@ -209,7 +209,7 @@ export class Iam {
    * Changes the state: calls the function with a draft of the newest one, and resolves with its return value once
    * everything is saved. When it throws, nothing is changed.
    * @param change synchronous; several operations of one function are saved together or not at all
-   * @param by the caller that asked for it, passed to listeners; left out for the application itself
+   * @param by the caller that requested it, passed to listeners; left out for the application itself
    * @param demand what policies must still allow `by` when its turn comes: earlier changes may have removed the
    *   permission
    * @throws what the function throws; LocalError FORBIDDEN when policies no longer allow it; FAILED when the save fails

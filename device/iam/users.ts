@@ -49,17 +49,17 @@ export class Users {
     return this.#entries.size;
   }
 
-  /** In the order they were added. */
+  /** All users with their verifiers, in the order they were added. */
   get entries(): Iterable<UserEntry> {
     return Array.from(this.#entries.values(), given);
   }
 
-  /** In the order they were added. */
+  /** The names in the order they were added. */
   get names(): string[] {
     return [...this.#entries.keys()];
   }
 
-  /** In the order they were added, without verifiers. */
+  /** All users in the order they were added, without verifiers. */
   get all(): IamUser[] {
     return Array.from(this.#entries.values(), ({ user }) => user);
   }

@@ -1,5 +1,5 @@
 /**
- * Adapts the application's listener to a source of passwords: it is asked at each login and answers with the password
+ * Adapts the application's listener to a source of passwords: it is called at each login and answers with the password
  * itself.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -23,7 +23,8 @@ export class PasswordAuthenticationRequest {
   }
 
   /**
-   * @param password of the user; null when there is no such user, which looks to the client like a wrong password
+   * @param password of the user; null when there is no such user, which the client cannot distinguish from a wrong
+   *   password
    * @throws LocalError INVALID_STATE when it was set before; INVALID_ARGUMENT for an empty password or more than 1,024
    *   bytes
    */
@@ -40,7 +41,7 @@ export type PasswordAuthenticationListener = (request: PasswordAuthenticationReq
 
 const ANSWER_TIMEOUT = 30_000;
 
-/** Returns the source that asks a listener. A listener that fails or stays silent counts as no such user. */
+/** Returns the source that calls a listener. A listener that fails or stays silent counts as no such user. */
 export function listenerSource(listener: PasswordAuthenticationListener, clock: Pick<Clock, 'schedule'>, log: Log): PasswordSource {
   return {
     lookup: (username, connection) =>

@@ -5,7 +5,7 @@
  *    connection and the throttle allows one (4.29). Only then is the source asked, and the device's share made and
  *    sent.
  * 2. The same checks, and a run must have started (4.00). The attempt is charged (4.29) and the client's tag is checked
- *    (4.01); if it is right, the charge is given back and the device's tag sent. From then on the connection is
+ *    (4.01); if it is right, the charge is refunded and the device's tag sent. From then on the connection is
  *    authenticated as that user, until it closes.
  *
  * A name without a password takes the same steps with a random password, and a Kdf and salt that stay the same: its

@@ -49,7 +49,7 @@ export class ThrottleKeeper {
     });
   }
 
-  /** Saves what is not saved yet. Never rejects. */
+  /** Saves any unsaved change. Never rejects. */
   async close(): Promise<void> {
     this.#cancel?.();
     this.#cancel = null;

@@ -42,7 +42,7 @@ const CAPACITY = 10_000;
 export class TokenVerifier {
   readonly #options: TokenVerifierOptions;
   readonly #rates: Rates;
-  /** By app with its settings, and token. */
+  /** Verified tokens by app with its settings, and token. */
   readonly #known = new Map<string, VerifiedToken>();
 
   constructor(options: TokenVerifierOptions) {

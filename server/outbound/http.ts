@@ -29,7 +29,7 @@ export interface HttpRequest extends HttpGetRequest {
 
 export interface HttpAnswer {
   readonly status: number;
-  /** By lower-case name; values of a repeated header are joined with commas. */
+  /** Headers by lower-case name; values of a repeated header are joined with commas. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
   /** The body was longer than the limit. */

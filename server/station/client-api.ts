@@ -6,7 +6,7 @@
  * 3. The directory is queried for where the device is attached (`lookups.ts`); if nowhere, an observing request with
  *    Wait is put on hold.
  * 4. Rates: by the device and the client's token (`connect-rates.ts`).
- * 5. A route is opened, and the device gets the Initiate, with the client's address if the client asked for that
+ * 5. A route is opened, and the device gets the Initiate, with the client's address if the client requested that
  *    (Direct). Its Respond returns with the client's route id. A device that does not answer in time counts as not
  *    attached.
  *
@@ -295,7 +295,7 @@ export class ClientApi {
 /** s after which a client may try again when there are too many requests. */
 const BUSY_SECONDS = 1;
 
-/** Never sent. */
+/** A placeholder that is never sent. */
 const GIVEN_UP = stationReply(StationCode.NOT_ATTACHED);
 
 /** Returns whether the client no longer waits for it. */

@@ -72,7 +72,7 @@ export class WebSockets {
   readonly #options: WebSocketsOptions;
   readonly #slots: ConcurrencyLimit;
   readonly #queue = new SharedQueue();
-  /** By socket index. */
+  /** Open WebSockets by socket index. */
   readonly #open = new Map<number, Opened>();
   /** WebSockets that make way when all slots are taken, the oldest first; and those of each network. */
   readonly #strangers = new Set<Opened>();

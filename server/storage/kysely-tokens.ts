@@ -50,7 +50,7 @@ export async function tokensDigest(db: Kysely<Tables>, device: DeviceKey): Promi
   return (await query.executeTakeFirst())?.tokensDigest ?? null;
 }
 
-/** By the primary key: the device's other tokens are not read. */
+/** Looks a token up by the primary key: the device's other tokens are not read. */
 export async function hasToken(db: Kysely<Tables>, device: DeviceKey, hash: string): Promise<boolean> {
   const query = db
     .selectFrom('deviceTokens')

@@ -66,7 +66,7 @@ export interface Tables {
   kysely_migration: { name: string; timestamp: Generated<string> };
 }
 
-/** By name, in the order in which they run. */
+/** Migrations by name, in the order in which they run. */
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001-first': { up: first },
   '0002-outbound': { up: outbound },

@@ -15,7 +15,7 @@ export interface PushCredential {
   keyId: string | null;
   /** RSA private key, PKCS#8 PEM, sealed. */
   sealedKey: string;
-  /** Where access tokens are fetched. */
+  /** URL of the endpoint for access tokens. */
   tokenUrl: string;
   /** Origin of the provider's HTTP v1 interface, without a trailing slash. */
   baseUrl: string;
@@ -53,7 +53,10 @@ export interface OutboundStore {
   removeService(serviceId: string): Promise<boolean>;
   /** Returns the products to which the service is attached. */
   productsOfService(serviceId: string): Promise<string[]>;
-  /** Does nothing when it is already attached. @throws LocalError NOT_FOUND unless both exist in one organization */
+  /**
+   * Attaches a service; does nothing when it is already attached.
+   * @throws LocalError NOT_FOUND unless both exist in one organization
+   */
   attachService(serviceId: string, productId: string): Promise<void>;
   /** Returns false when it was not attached. */
   detachService(serviceId: string, productId: string): Promise<boolean>;

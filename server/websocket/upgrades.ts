@@ -44,7 +44,7 @@ const CLOSE_TIMEOUT = 1_000;
 /** ms that a peer has to read a refusal and close. */
 const REFUSAL_TIMEOUT = 1_000;
 
-/** These members are missing from the library's types. */
+/** Options of the library that are missing from its types. */
 type LibraryOptions = ServerOptions & { readonly closeTimeout: number; readonly maxFragments: number; readonly maxBufferedChunks: number };
 
 const LIBRARY_OPTIONS: LibraryOptions = {

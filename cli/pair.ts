@@ -106,7 +106,7 @@ function become({ options, pairing, password }: Given, request: PairOptions): Pr
   };
   const work = async (opened: Opened): Promise<void> =>
     finish(opened, outcome ?? (await pairWith(opened.connection, request)), { options, pairing });
-  // The local modes take no password: then nothing has verified the device, whatever is given.
+  // The local modes take no password: nothing then verifies the device, even if a password is given.
   const isLocal = options.mode?.startsWith('Local') === true;
   // The local modes: through a base station only if the user insists, to get the device's refusal.
   const near = isLocal && options.server === undefined;

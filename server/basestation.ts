@@ -104,7 +104,7 @@ export class Basestation {
   readonly #stopping = new AbortController();
 
   /**
-   * @param directoryOf makes the directory of attached devices, from those attached here; by default, just these
+   * @param directoryOf creates the directory of attached devices, from those attached here; by default, just these
    * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (host, settings of STUN)
    */
   static async open(

@@ -67,7 +67,7 @@ function notesOf({ invitationId, productId, deviceId, expires, productMade }: Ha
 
 function list(): Command {
   return new Command('list')
-    .description('list the invitations: which are open, and which key has used which from where; used ones for 30 days')
+    .description('list the invitations: which are open, and which key has used which, and from which address; used ones for 30 days')
     .action((_options: unknown, command: Command) =>
       administer(sharedOptions(command, SHARED), async (administration, output) => {
         const all = await invitations(administration);

@@ -28,7 +28,7 @@ export function pushProviderCommand(): Command {
     .option('--project <id>', 'the only project it knows', project, 'demo-project')
     .option('--account <file>', 'write the service account it accepts, for svc admin push-credential add')
     .addOption(new Option('--answer <error>', 'answer every message with this error').choices([...pushErrors]))
-    .option('--retry-after <seconds>', 'with --answer: the wait that it asks for', (text) =>
+    .option('--retry-after <seconds>', 'with --answer: the wait that it requests', (text) =>
       integer(text, 0, 3600, 'expected 0 to 3600 seconds'),
     )
     .option('--json', 'print events as JSON lines')

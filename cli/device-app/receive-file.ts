@@ -39,7 +39,7 @@ export async function receiveWhole(call: FileCall, { name, size }: { name: strin
 
 /** Empty files take no room on a disk, but the number of names is limited, too. */
 async function requirePlace({ directory, maxFiles }: FileStore): Promise<void> {
-  if ((await readdir(directory)).length >= maxFiles) throw new FileTransferError('the device takes no more files', 'NO_ROOM');
+  if ((await readdir(directory)).length >= maxFiles) throw new FileTransferError('the device accepts no further files', 'NO_ROOM');
 }
 
 /** Opens the partial file, fills it, renames it and answers. */

@@ -65,12 +65,12 @@ const HINTS: Record<string, string> = {
   BLOCKED_BY_DEVICE_CONFIGURATION: `you are not allowed to do this: ${NOT_ALLOWED}`,
   PAIRING_MODE_DISABLED: '`svc iam modes` shows what the device offers over this connection',
   AUTHENTICATION_ERROR:
-    'check user name and password; an invitation works once: an administrator makes a new one with `svc iam invite NAME --again`, the owner with `svc device invite NAME`',
+    'check user name and password; an invitation works once: an administrator creates a new one with `svc iam invite NAME --again`, the owner with `svc device invite NAME`',
   USER_DOES_NOT_EXIST: '`svc iam users list` shows the users, `svc pair` makes this client one',
   USERNAME_EXISTS: 'take another name, or invite that user again with `svc iam invite NAME --again`',
   ROLE_DOES_NOT_EXIST: '`svc iam roles` shows the roles',
   SQLITE_FULL: 'make room on the disk of the data directory, then try again; nothing was changed',
-  TIMEOUT: 'check that the other side runs and that UDP, or TCP for https, reaches it',
+  TIMEOUT: 'check that the peer runs and that UDP, or TCP for https, reaches it',
 };
 
 /** The hint for an error code, if there is one. */
@@ -89,7 +89,7 @@ const SYSTEM: Record<string, string> = {
   EROFS: 'the file system is read-only',
   EADDRINUSE: 'the port is in use: choose another one, or 0 for a free one',
   EADDRNOTAVAIL: 'the address belongs to no interface of this machine',
-  ECONNREFUSED: 'connection refused: check that the other side runs',
+  ECONNREFUSED: 'connection refused: check that the peer runs',
 };
 
 /** Describes an error of the system in plain words; undefined for any other. */

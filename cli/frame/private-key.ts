@@ -14,7 +14,7 @@ export async function readPrivateKey(path: string): Promise<string | undefined> 
   try {
     decodePrivateKey(pem).fill(0);
   } catch (error) {
-    throw new CommandError(`${path}: ${(error as Error).message}: restore it, or move it away to make a new key`);
+    throw new CommandError(`${path}: ${(error as Error).message}: restore it, or move it away to create a new key`);
   }
   return pem;
 }

@@ -27,7 +27,7 @@ export type AuditVerdict =
   | ({ readonly ok: false; readonly message: string } & AuditBreak);
 
 const TEXTS: Readonly<Record<AuditFault, string>> = {
-  malformed: 'is no entry in canonical form',
+  malformed: 'is not an entry in canonical form',
   'bad-signature': 'was changed, or not signed by this audit key',
   'bad-hash': 'does not have the hash of the entry before it',
   'missing-entries': 'does not follow: entries before it are missing',

@@ -221,7 +221,7 @@ export class IamDraft {
   }
 
   #replace(state: IamState, change: IamChange): void {
-    if (!this.#open) throw new LocalError('INVALID_STATE', 'the update this draft belongs to is over');
+    if (!this.#open) throw new LocalError('INVALID_STATE', 'the update that this draft belongs to has ended');
     this.#state = state;
     this.#changes.push(change);
   }

@@ -1,6 +1,6 @@
 /**
  * Administration of a base station: its records with their rules, as plain functions over a store. A command, a REST
- * interface and a dashboard call the same functions. No network, no printing.
+ * interface and a dashboard call the same functions. It uses no network and prints nothing.
  *
  * Each kind of record has its file; `rules.ts` defines valid values, `refusal.ts` the reasons for refusing a change.
  */

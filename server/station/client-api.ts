@@ -59,8 +59,8 @@ export interface ClientApiOptions {
   /** Checks tokens of issuers. */
   tokens: TokenVerifier;
   /**
-   * The session has shown a valid token or key: it is a client's. Returns false without room for it: it is being
-   * closed.
+   * Called when the session has shown a valid token or key: it is a client's. Returns false if there is no room: it is
+   * being closed.
    */
   onAdmitted: (session: Session, device: DeviceIds, credential: string) => boolean;
 }

@@ -36,7 +36,7 @@ async function loadIdentity(file: string, crypto: CryptoProvider): Promise<Priva
     if ((await readFileIfPresent(join(dirname(file), RESET_SECRET))) !== undefined)
       throw new LocalError(
         'INVALID_STATE',
-        `${file} is missing, and devices and clients know the base station by that key: restore it from a backup, or remove ${RESET_SECRET} beside it to make a new key, which all of them must then be given`,
+        `${file} is missing, and devices and clients know the base station by that key: restore it from a backup, or remove ${RESET_SECRET} beside it to create a new key, which all of them must then be given`,
       );
     const key = crypto.generateKey();
     await replaceFile(file, encodePrivateKey(key.export()));
@@ -57,6 +57,6 @@ async function loadResetSecret(file: string, crypto: CryptoProvider): Promise<Ui
     return secret;
   }
   const text = new TextDecoder().decode(content).trim();
-  if (!/^[0-9a-f]{64}$/.test(text)) throw new LocalError('INVALID_STATE', `${file} is damaged: restore it, or remove it to make a new one`);
+  if (!/^[0-9a-f]{64}$/.test(text)) throw new LocalError('INVALID_STATE', `${file} is damaged: restore it, or remove it to create a new one`);
   return new Uint8Array(Buffer.from(text, 'hex'));
 }

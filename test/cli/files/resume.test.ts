@@ -429,7 +429,7 @@ test('a device with its maximum of files accepts no new one, not even an empty o
   await writeFile(source, '');
   const send = (name: string) => message(uploadFile(full.connection(), source, name));
   expect([await send('one'), await send('two')]).toEqual(['done', 'done']);
-  expect(await send('three')).toMatch(/the device takes no more files/);
+  expect(await send('three')).toMatch(/the device accepts no further files/);
   expect(await message(olderPut(full.connection(), 'three', content(1)))).not.toBe('done');
   expect((await readdir(directory)).sort()).toEqual(['one', 'two']);
   expect(await send('two')).toBe('done');

@@ -18,7 +18,7 @@ export interface RendezvousFlags {
 /** Adds the options. */
 export function withRendezvous(command: Command): Command {
   return command
-    .addOption(new Option('--rendezvous <with>', 'clients with which it looks for direct paths (default: anyone)').choices(rendezvousModes))
+    .addOption(new Option('--rendezvous <with>', 'clients with which it seeks direct paths (default: anyone)').choices(rendezvousModes))
     .addOption(
       new Option(
         '--candidate <ip:port>',

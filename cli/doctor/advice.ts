@@ -43,7 +43,7 @@ const ADVICE: Readonly<Record<NotDirectCode, (facts: AdviceFacts) => string>> = 
   DISABLED: ({ relayOnly, device }) =>
     relayOnly
       ? `Leave out --relay-only: \`svc doctor ${device}\`.`
-      : `Pair with the device, \`svc pair ${device} --username <name>\`: it may look for direct paths with paired clients only. If this client is paired, start the device with \`svc device --rendezvous anyone\`.`,
+      : `Pair with the device, \`svc pair ${device} --username <name>\`: it may seek direct paths with paired clients only. If this client is paired, start the device with \`svc device --rendezvous anyone\`.`,
   IN_PROGRESS: ({ device }) => `Wait a moment and run it again: \`svc doctor ${device}\`.`,
   PEER_TOO_OLD: () => 'Update the program on the device. Until then the connection stays relayed.',
   NO_CANDIDATES: (facts) =>

@@ -53,7 +53,7 @@ export async function readAuditKey(directory: string): Promise<AuditSigner | und
     return auditSigner(new TextDecoder().decode(bytes));
   } catch (error) {
     if (!(error instanceof SvcError)) throw error;
-    throw new LocalError(error.code, `${path}: ${error.message}: restore it, or move the key and the log away to start again`, { cause: error });
+    throw new LocalError(error.code, `${path}: ${error.message}: restore it, or move both away to start again`, { cause: error });
   }
 }
 

@@ -146,7 +146,7 @@ export class Iam {
     return this.#rules.limits;
   }
 
-  /** The checks with the current limits, for a value checked before policies are asked. */
+  /** The checks with the current limits, for a value checked before policies are checked. */
   get rules(): Rules {
     return this.#rules;
   }

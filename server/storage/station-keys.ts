@@ -57,6 +57,6 @@ async function loadResetSecret(file: string, crypto: CryptoProvider): Promise<Ui
     return secret;
   }
   const text = new TextDecoder().decode(content).trim();
-  if (!/^[0-9a-f]{64}$/.test(text)) throw new LocalError('INVALID_STATE', `${file} is damaged: restore it, or remove it to create a new one`);
+  if (!/^[0-9a-f]{64}$/.test(text)) throw new LocalError('INVALID_STATE', `${file} is damaged: restore it, or remove it for a new one`);
   return new Uint8Array(Buffer.from(text, 'hex'));
 }

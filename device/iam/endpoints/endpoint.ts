@@ -2,7 +2,7 @@
  * An endpoint as data, and how it is served: its checks in order, then its answer; an error becomes a status and a
  * short text.
  *
- * The order is not uniform (docs/iam.md): reads, deletions and settings of the device ask policies first. A request
+ * The order is not uniform (docs/iam.md): reads, deletions and settings of the device check policies first. A request
  * with a body about a user checks the body first, so that a bad one is 4.00 for any sender. Pairing checks its flag
  * before policies. Whether the user exists is checked last.
  */
@@ -37,8 +37,8 @@ export interface IamRequest<Body> extends IamService {
   readonly address: string;
   readonly parameters: Readonly<Record<string, string>>;
   /**
-   * What policies allowed; a change of the state checks it again. undefined before policies are asked, where none are
-   * asked, and for pairing.
+   * The demand that policies allowed; a change of the state checks it again. undefined before policies are checked,
+   * where none are, and for pairing.
    */
   readonly demand: Demand | undefined;
   /** The decoded body; undefined before it is decoded, and without a body. */
@@ -51,7 +51,7 @@ export interface IamEndpoint<Body = unknown> {
   readonly path: string;
   /** The action that policies must allow; without one, every client may use the endpoint. */
   readonly action?: string;
-  /** Pairing: policies are asked together with the mode's other conditions. */
+  /** Pairing: policies are checked together with the mode's other conditions. */
   readonly pairing?: PairingMode;
   /** Attributes of the request for policies. */
   readonly attributes?: (request: IamRequest<Body>) => Attributes;

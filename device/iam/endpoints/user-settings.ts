@@ -1,6 +1,6 @@
 /**
- * The settings of a user, `PUT /iam/users/:username/:setting` (docs/iam.md): each a bare value, checked before policies
- * are asked.
+ * The settings of a user, `PUT /iam/users/:username/:setting` (docs/iam.md): each a bare value, checked before
+ * policies.
  */
 import { Status } from '../../../protocol/coap/index.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';

@@ -347,7 +347,7 @@ describe('content of unknown length', () => {
       },
       stop: () => stopped++,
     };
-    expect(await message(uploadFlow(memory.connection(), unread, 'file', { replace: false }))).toMatch(/a file of that name exists already/);
+    expect(await message(uploadFlow(memory.connection(), unread, 'file', { replace: false }))).toMatch(/a file of that name exists/);
     expect(stopped).toBe(0);
   });
 

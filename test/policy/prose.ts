@@ -1,6 +1,6 @@
 /**
- * What a person reads in the repository: comments, texts of three words or more (messages, help, names of tests), and Markdown. Extracted
- * line by line, without a parser, so that a line of AssemblyScript counts like any other.
+ * What a person reads in the repository: comments, texts of three words or more (messages, help, names of tests), and
+ * Markdown. Extracted line by line, without a parser, so that a line of AssemblyScript counts like any other.
  */
 
 /** One line of prose. */
@@ -50,7 +50,10 @@ export function proseOf(file: string, source: string): ProseLine[] {
   return file.endsWith('.md') ? outsideCode(lines) : lines.flatMap(proseOfCode);
 }
 
-/** Lines of comments and of Markdown beyond 120 columns. Tables, code, links and generated addresses stay as long as they are. */
+/**
+ * Lines of comments and of Markdown beyond 120 columns. Tables, code, links and generated addresses stay as long as
+ * they are.
+ */
 export function tooWide(file: string, source: string): ProseLine[] {
   const wide = ({ text }: ProseLine): boolean => text.length > 120 && !/https?:\/\/\S{60,}|biome-ignore/.test(text);
   const lines = source.split('\n').map((text, index) => ({ file, line: index + 1, text }));

@@ -236,6 +236,23 @@ describe('loss recovery', () => {
     pair.free();
   });
 
+  test('the probe timeout grows to 3 s and no further, so that a path that recovers is noticed', () => {
+    const pair = new Pair({ link: { delay: 10 }, parameters: { idleTimeout: 0 } });
+    pair.initiator.connection.ping();
+    pair.run(500);
+    const sent: number[] = [];
+    pair.intercept = (_datagram, from) => {
+      if (from === pair.initiator && sent.at(-1) !== pair.now) sent.push(pair.now);
+      return null;
+    };
+    pair.initiator.connection.sendMessage(content(0, 0, 100));
+    pair.run(30_000);
+    const pauses = sent.slice(1).map((time, index) => time - (sent[index] as number));
+    expect(Math.max(...pauses)).toBe(3_000);
+    expect(pauses.slice(-5)).toEqual(Array(5).fill(3_000));
+    pair.free();
+  });
+
   test('reordering within three packets is not taken for loss', () => {
     const { pair, reader, id, initiator } = bulk(300_000, { link: { delay: 20 } });
     let held: Uint8Array | null = null;

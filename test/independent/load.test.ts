@@ -56,7 +56,7 @@ function versionsFor({ datagram }: Captured): Buffer {
   return Buffer.from(network.sent[0]!.bytes);
 }
 
-/** Gives a changed Initiate a mac1 that holds: anyone who knows the name of the responder can. */
+/** Returns a changed Initiate with a valid mac1, which any party that knows the responder's name can compute. */
 function seal(initiate: Buffer): void {
   const end = BODY_AT + initiate.readUInt16BE(11);
   mac1Of(NAME, initiate.subarray(0, end)).copy(initiate, MAC1_AT);

@@ -1,4 +1,4 @@
-/** Explains why an https request failed, in one sentence for the person who can fix it. */
+/** Explains in one sentence why an https request failed and how to fix it. */
 import type { ClientRequest } from 'node:http';
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
 import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';

@@ -98,7 +98,7 @@ test('a lost key is not silently replaced, since devices and clients know the ba
   expect(existsSync(file)).toBe(false);
   writeFileSync(file, intact);
   await (await openStationData(directory, nodeCrypto)).close();
-  // The remedy in the message, for an operator who wants a new key.
+  // Do what the message advises for a new key.
   for (const name of [file, join(directory, 'reset-secret')]) rmSync(name);
   await (await openStationData(directory, nodeCrypto)).close();
   expect(readFileSync(file)).not.toEqual(intact);

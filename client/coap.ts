@@ -88,16 +88,18 @@ export class Coap {
   }
 
   /**
-   * Sends the request and waits for the response, at most 2 minutes.
+   * Sends the request, waits at most 2 minutes and returns the response; the getters return its parts.
    * @throws TIMEOUT; STOPPED when `signal` fires, or the connection was closed or lost; NOT_CONNECTED;
    *   OPERATION_IN_PROGRESS; BAD_RESPONSE when the answer is malformed
    */
-  async execute(options: { signal?: AbortSignal } = {}): Promise<void> {
+  async execute(options: { signal?: AbortSignal } = {}): Promise<CoapResponse> {
     if (this.#executing) throw new LocalError('OPERATION_IN_PROGRESS', 'this CoAP request is already being executed');
     const session = this.#session();
     this.#executing = true;
     try {
-      this.#response = await whileConnected(session, () => session.request(this.#request(options)));
+      const response = await whileConnected(session, () => session.request(this.#request(options)));
+      this.#response = response;
+      return response;
     } finally {
       this.#executing = false;
     }

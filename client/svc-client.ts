@@ -19,6 +19,7 @@ import { Connection, type ConnectionContext } from './connection.ts';
 import { DirectPaths } from './direct-paths.ts';
 import { ClientLog, type LogCallback } from './log.ts';
 import { MdnsListeners, type MdnsResultReceiver, MdnsScanner } from './mdns.ts';
+import type { ConnectionOptions } from './options.ts';
 import type { ClientPlatform } from './platform.ts';
 import { ProcessHold, withoutSocketHold } from './process-hold.ts';
 
@@ -117,10 +118,15 @@ export class SvcClient {
     }
   }
 
-  /** Creates a connection to one device, without options. @throws LocalError STOPPED after stop */
-  createConnection(): Connection {
+  /**
+   * Creates a connection to one device.
+   * @param options as for `Connection.updateOptions`; default none yet
+   * @throws LocalError STOPPED after stop; INVALID_ARGUMENT as `updateOptions`
+   */
+  createConnection(options: ConnectionOptions | string = {}): Connection {
     if (this.#stopped) throw stopped();
     const connection = new Connection(this.#context);
+    connection.updateOptions(options);
     this.#connections.add(connection);
     return connection;
   }

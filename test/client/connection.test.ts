@@ -14,7 +14,7 @@ const codeOf = async (run: () => unknown): Promise<string> => {
 };
 
 describe('client', () => {
-  test('makes private keys that a connection accepts', async () => {
+  test('creates private keys that a connection accepts', async () => {
     const pem = client.createPrivateKey();
     expect(pem).toMatch(/^-----BEGIN PRIVATE KEY-----\n/);
     expect(client.createPrivateKey()).not.toBe(pem);
@@ -34,7 +34,16 @@ describe('client', () => {
     expect(client.version()).toBe(manifest.version);
   });
 
-  test('makes no connection after stop', async () => {
+  test('creates a connection with options, and refuses invalid ones', async () => {
+    expect(client.createConnection({ ProductId: 'pr-a', DeviceId: 'de-b' }).getOptions()).toMatchObject({
+      ProductId: 'pr-a',
+      DeviceId: 'de-b',
+    });
+    expect(client.createConnection('{"ProductId":"pr-a"}').getOptions()).toMatchObject({ ProductId: 'pr-a' });
+    expect(await codeOf(() => client.createConnection({ Product: 'pr-a' } as object))).toBe('INVALID_ARGUMENT');
+  });
+
+  test('creates no connection after stop', async () => {
     const stopped = SvcClient.create();
     await stopped.stop();
     await stopped.stop();
@@ -103,7 +112,7 @@ describe('connection before connect', () => {
     expect(await codeOf(() => tunnel.open('web', 65_536))).toBe('INVALID_ARGUMENT');
   });
 
-  test('tunnels are refused on a host that cannot listen, such as a browser', async () => {
+  test('tunnels are refused on a platform that cannot listen, such as a browser', async () => {
     const page = BrowserClient.create({ environment: nodeEnvironment() });
     expect(await codeOf(() => page.createConnection().createTcpTunnel().open('web'))).toBe('NOT_IMPLEMENTED');
     expect(await codeOf(() => page.createConnection().createUdpTunnel().open('names'))).toBe('NOT_IMPLEMENTED');

@@ -2,8 +2,10 @@
 import { describe, expectTypeOf, test } from 'vitest';
 import type {
   Coap,
+  CoapResponse,
   Connection,
   ConnectionEvent,
+  ConnectionOptions,
   ConnectionType,
   ContentFormat,
   ErrorCode,
@@ -26,6 +28,7 @@ describe('the type', () => {
 
   test('Connection', () => {
     expectTypeOf<SvcClient['createConnection']>().returns.toEqualTypeOf<Connection>();
+    expectTypeOf<SvcClient['createConnection']>().parameter(0).toEqualTypeOf<ConnectionOptions | string | undefined>();
     expectTypeOf<Connection>().toHaveProperty('updateOptions').parameter(0).toExtend<object | string>();
     expectTypeOf<Connection>().toHaveProperty('connect').returns.resolves.toEqualTypeOf<void>();
   });
@@ -53,6 +56,7 @@ describe('the type', () => {
 
   test('Coap', () => {
     expectTypeOf<Connection['createCoap']>().returns.toEqualTypeOf<Coap>();
+    expectTypeOf<Coap>().toHaveProperty('execute').returns.resolves.toEqualTypeOf<CoapResponse>();
     expectTypeOf<Coap>().toHaveProperty('getResponseStatusCode').returns.toEqualTypeOf<number>();
   });
 

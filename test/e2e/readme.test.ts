@@ -68,7 +68,7 @@ async function script(
   const readme = await readFile(join(root, 'README.md'), 'utf8');
   const block = new RegExp(`\`\`\`js ${name}\n([\\s\\S]*?)\`\`\``).exec(readme)?.[1] as string;
   const statements = block.trim().split('\n');
-  expect(statements).toHaveLength(name === 'client' ? 8 : 6);
+  expect(statements).toHaveLength(6);
   const imported = name === 'client' ? "import { SvcClient } from 'svc-connect/client';" : '';
   const defined = Object.entries(values).map(([key, value]) => `const ${key} = ${JSON.stringify(value)};`);
   await mkdir(scratch, { recursive: true });

@@ -52,14 +52,14 @@ const client = (name: string) => ['--state', join(folder, name)];
 test('the commands of the README run as they stand: the first client becomes the administrator, without a question', async () => {
   const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
   const lines = (/```sh users\n([\s\S]*?)```/.exec(readme)?.[1] ?? '').trim().split('\n');
+  const pair = /^svc (pair - --name \w+) +#/m.exec(readme)?.[1] ?? '';
   expect(lines.length).toBeGreaterThan(3);
+  const input = `${encodePairingString({ ...base, addresses: [address()] })}\n`;
+  expect(await svcProcess({ input }, ...pair.split(' '), ...client('admin'))).toMatchObject({ code: 0, stderr: '' });
   for (const line of lines) {
-    const [command = '', file] = line.replace(/\s+#.*/, '').split(' < ');
+    const command = line.replace(/\s+#.*/, '');
     const words = [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain = '']) => quoted ?? plain).slice(1);
-    const args = [...words, ...client('admin')];
-    const input = `${encodePairingString({ ...base, addresses: [address()] })}\n`;
-    const run = await (file === undefined ? svc(...args) : svcProcess({ input }, ...args));
-    expect({ line, ...run }).toMatchObject({ line, code: 0, stderr: '' });
+    expect({ line, ...(await svc(...words, ...client('admin'))) }).toMatchObject({ line, code: 0, stderr: '' });
   }
   expect(iam.usernames).toEqual(['admin']);
   expect(iam.user('admin')?.fingerprints).toHaveLength(1);

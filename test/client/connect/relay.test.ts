@@ -336,8 +336,10 @@ describe('CoAP', () => {
     device.addCoapResource('POST', '/echo', ({ payload, contentFormat = 60 }) => ({ status: 205, contentFormat, payload }));
     const coap = (await fixture.connected()).createCoap('POST', '/echo');
     coap.setRequestPayload(ContentFormat.TEXT_PLAIN, utf8('größer als 20 °C'));
-    await fixture.settle(coap.execute());
-    expect(new TextDecoder().decode(coap.getResponsePayload())).toBe('größer als 20 °C');
+    const response = await fixture.settle(coap.execute());
+    expect(response).toBe(coap.getResponse());
+    expect(new TextDecoder().decode(response.payload)).toBe('größer als 20 °C');
+    expect(coap.getResponsePayload()).toBe(response.payload);
     expect(coap.getResponseContentFormat()).toBe(ContentFormat.TEXT_PLAIN);
   });
 
@@ -361,7 +363,7 @@ describe('CoAP', () => {
     const connection = await fixture.connected();
     const requests = [1, 2, 3].map(() => connection.createCoap('GET', '/slow'));
     const done = requests.map((request) => request.execute());
-    await fixture.settle(done[2] as Promise<void>);
+    await fixture.settle(done[2]!);
     expect(requests[2]?.getResponseStatusCode()).toBe(503);
     for (const answer of release) answer();
     await fixture.settle(Promise.all(done));

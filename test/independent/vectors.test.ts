@@ -147,7 +147,7 @@ const checks: Readonly<Record<string, () => void>> = {
     };
     const of = (end: string) => ({ ...common, Id: bytes(`${end} id`), ResetToken: bytes(`${end} reset token`) });
     expect(decodeMap(read.payload)).toEqual({ ...of('responder'), Info: { ProductId: 'pr-1', DeviceId: 'de-1' } });
-    expect(decodeMap(third.payload)).toEqual({ ...of('initiator'), Versions: Buffer.of(1), Suites: Buffer.of(1) });
+    expect(decodeMap(third.payload)).toEqual({ ...of('initiator'), MaxStreams: 0, Versions: Buffer.of(1), Suites: Buffer.of(1) });
   },
 
   'traffic keys, mask keys and masks': () => {

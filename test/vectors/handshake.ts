@@ -10,7 +10,7 @@ import { fingerprint } from '../../protocol/identity/index.ts';
 import { HandshakeState, type TrafficKeys, XX } from '../../protocol/noise/index.ts';
 import { encodeComplete, encodeInitiate, encodeRespond, mac1Key, SUITE, VERSION, writeU32 } from '../../protocol/packet/index.ts';
 import type { Section } from './appendix.ts';
-import { crypto, fixedCrypto, initiator, names, parameters, responder } from './inputs.ts';
+import { crypto, fixedCrypto, initiator, initiatorParameters, names, parameters, responder } from './inputs.ts';
 
 const MAC1_AT = 13;
 const MAC1_LENGTH = 16;
@@ -147,7 +147,7 @@ function responderPayload(id: Uint8Array): Uint8Array {
 
 function initiatorPayload(id: Uint8Array): Uint8Array {
   const token = resetToken(initiator.resetSecret, id);
-  return encodeInitiatorOffer({ parameters, id, resetToken: token, versions: VERSIONS, suites: SUITES });
+  return encodeInitiatorOffer({ parameters: initiatorParameters, id, resetToken: token, versions: VERSIONS, suites: SUITES });
 }
 
 /** The first id of a table of two whose generation begins just before the word. */

@@ -45,7 +45,7 @@ export const station = { resetSecret: counting(0xd0), routeRandom: Uint8Array.of
 /** What a Retry token is bound to, and when it was made: s. */
 export const retry = { secret: counting(0x08), time: 1_000, address: '192.0.2.1', port: 49_152 } as const;
 
-/** Of both ends. */
+/** Of the responder, a device. */
 export const parameters: DataParameters = {
   idleTimeout: 180_000,
   maxUdpPayload: 1_452,
@@ -56,6 +56,9 @@ export const parameters: DataParameters = {
   maxAckDelay: 25,
   maxDatagram: 1_200,
 };
+
+/** Of the initiator, a client: it takes no byte streams. */
+export const initiatorParameters: DataParameters = { ...parameters, maxStreams: 0 };
 
 export const password = {
   text: 'correct horse',

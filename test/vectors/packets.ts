@@ -23,7 +23,7 @@ import type { Path } from '../../protocol/path.ts';
 import { RouteIds } from '../../protocol/relay/route-id.ts';
 import type { Section } from './appendix.ts';
 import type { HandshakeVectors } from './handshake.ts';
-import { counting, crypto, fixedCrypto, names, parameters, responder, retry, station } from './inputs.ts';
+import { counting, crypto, fixedCrypto, initiatorParameters, names, parameters, responder, retry, station } from './inputs.ts';
 
 /** Of a token of a CoAP request. */
 const TOKEN = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
@@ -95,7 +95,7 @@ class Pair {
 
   constructor({ core, keys, initiatorId, responderId, complete }: HandshakeVectors) {
     this.#core = core;
-    const common = { local: parameters, remote: parameters, skipSeed: 1, challengeSeed: counting(0), now: START };
+    const common = { skipSeed: 1, challengeSeed: counting(0), now: START };
     this.#initiator = core.open({
       initiator: true,
       sendKey: keys.send,
@@ -104,6 +104,8 @@ class Pair {
       receiveMaskKey: keys.receiveMask,
       localId: initiatorId,
       remoteId: responderId,
+      local: initiatorParameters,
+      remote: parameters,
       complete,
       ...common,
     });
@@ -115,6 +117,8 @@ class Pair {
       receiveMaskKey: keys.sendMask,
       localId: responderId,
       remoteId: initiatorId,
+      local: parameters,
+      remote: initiatorParameters,
       ...common,
     });
   }

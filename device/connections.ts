@@ -37,8 +37,8 @@ export class DeviceConnection {
     this.#migrated = opened;
   }
 
-  /** For the device: notes when another path came into use. @param at Unix ms */
-  noteMove(at: number): void {
+  /** For the device: records a migration. @param at Unix ms */
+  noteMigration(at: number): void {
     this.#migrated = at;
   }
 
@@ -183,7 +183,7 @@ export class Connections {
       this.#emit(connection, 'CLOSED');
     });
     session.on('path', () => {
-      connection.noteMove(this.#clock.wallTime());
+      connection.noteMigration(this.#clock.wallTime());
       this.#emit(connection, 'CHANNEL_CHANGED');
     });
     this.#emit(connection, 'OPENED');

@@ -35,60 +35,60 @@ function blockedFrames(packet: Uint8Array): number[][] {
 /** A pair in which no application reads, the initiator's blocked frames, and the number of such packets to drop. */
 function watched() {
   const pair = new Pair({ parameters: { initialMaxStreamData: STREAM_LIMIT, initialMaxData: DATA_LIMIT } });
-  const told: number[][] = [];
+  const reported: number[][] = [];
   const state = { drop: 0 };
   pair.intercept = (datagram, from) => {
     const frames = from.isInitiator ? blockedFrames(datagram) : [];
-    told.push(...frames);
+    reported.push(...frames);
     return frames.length > 0 && state.drop-- > 0 ? null : datagram;
   };
-  return { pair, told, state, stream: pair.initiator.connection.openStream() };
+  return { pair, reported, state, stream: pair.initiator.connection.openStream() };
 }
 
 it('a stream without credit sends STREAM_DATA_BLOCKED once, and once more at the next limit', () => {
-  const { pair, told, stream } = watched();
+  const { pair, reported, stream } = watched();
   const { connection } = pair.initiator;
   connection.writeStream(stream, new Uint8Array(STREAM_LIMIT));
   pair.run(1_000);
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   connection.writeStream(stream, new Uint8Array(10_000));
   pair.run(20_000);
   connection.writeStream(stream, new Uint8Array(10));
   pair.run(20_000);
-  expect(told).toEqual([[stream, STREAM_LIMIT]]);
+  expect(reported).toEqual([[stream, STREAM_LIMIT]]);
   pair.responder.connection.raiseStreamWindow(stream, 8_000);
   pair.run(20_000);
-  expect(told.slice(1)).toEqual([[stream, 8_000]]);
+  expect(reported.slice(1)).toEqual([[stream, 8_000]]);
   pair.responder.connection.raiseStreamWindow(stream, 40_000);
   pair.run(20_000);
-  expect(told.length).toBe(2);
+  expect(reported.length).toBe(2);
   pair.free();
 });
 
 it('STREAM_DATA_BLOCKED is in the packet with the last bytes of the window', () => {
-  const { pair, told, stream } = watched();
+  const { pair, reported, stream } = watched();
   pair.initiator.connection.writeStream(stream, new Uint8Array(STREAM_LIMIT + 1));
   pair.settle();
   expect(pair.initiator.connection.stats().packetsSent).toBe(Math.ceil(STREAM_LIMIT / 1_150));
-  expect(told).toEqual([[stream, STREAM_LIMIT]]);
+  expect(reported).toEqual([[stream, STREAM_LIMIT]]);
   pair.free();
 });
 
 it('a lost STREAM_DATA_BLOCKED is repeated while it holds', () => {
-  const { pair, told, state, stream } = watched();
+  const { pair, reported, state, stream } = watched();
   state.drop = 1;
   pair.initiator.connection.writeStream(stream, new Uint8Array(10_000));
   pair.run(5_000);
-  const copies = told.length;
+  const copies = reported.length;
   expect(copies).toBeGreaterThan(1);
-  expect(new Set(told.map(String))).toEqual(new Set([`${stream},${STREAM_LIMIT}`]));
+  expect(new Set(reported.map(String))).toEqual(new Set([`${stream},${STREAM_LIMIT}`]));
   pair.run(20_000);
-  expect(told.length).toBe(copies);
+  expect(reported.length).toBe(copies);
   pair.free();
 });
 
 it.each(['credit', 'a reset'])('a lost STREAM_DATA_BLOCKED is not repeated after %s', (what) => {
-  const { pair, told, state, stream } = watched();
+  const { pair, reported, state, stream } = watched();
   state.drop = 1;
   pair.initiator.connection.writeStream(stream, new Uint8Array(10_000));
   pair.run(11);
@@ -96,29 +96,29 @@ it.each(['credit', 'a reset'])('a lost STREAM_DATA_BLOCKED is not repeated after
   else pair.initiator.connection.resetStream(stream, 1);
   pair.run(20_000);
   expect(pair.initiator.connection.stats().packetsLost).toBeGreaterThan(0);
-  expect(told).toEqual([[stream, STREAM_LIMIT]]);
+  expect(reported).toEqual([[stream, STREAM_LIMIT]]);
   pair.free();
 });
 
 it.each([0, 1])('a connection without credit sends DATA_BLOCKED until a packet with it arrives, %d lost', (lost) => {
-  const { pair, told, state } = watched();
+  const { pair, reported, state } = watched();
   const { connection } = pair.initiator;
   state.drop = lost;
   const send = () => connection.sendMessage(new Uint8Array(MESSAGE_LIMIT));
   send();
   send();
   pair.run(5_000);
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   const third = send();
   pair.run(5_000);
-  const copies = told.length;
+  const copies = reported.length;
   if (lost === 0) expect(copies).toBe(1);
   else expect(copies).toBeGreaterThan(1);
-  expect(new Set(told.map(String))).toEqual(new Set([`${DATA_LIMIT}`]));
+  expect(new Set(reported.map(String))).toEqual(new Set([`${DATA_LIMIT}`]));
   pair.run(20_000);
   pair.responder.connection.readMessage(2);
   pair.run(20_000);
-  expect(told.length).toBe(copies);
+  expect(reported.length).toBe(copies);
   expect(pair.responder.connection.readMessage(third).length).toBe(MESSAGE_LIMIT);
   pair.free();
 });

@@ -38,8 +38,8 @@ function transfer(options: PairOptions, update: (pair: Pair) => void, period = 1
 
 /** Key updates reported by an end: of its own sending key, of the peer's. */
 function updates(end: End): [number, number] {
-  const told = (value: number) => end.events.filter((event) => event.kind === EventKind.KEY_UPDATED && event.value === value).length;
-  return [told(0), told(1)];
+  const count = (value: number) => end.events.filter((event) => event.kind === EventKind.KEY_UPDATED && event.value === value).length;
+  return [count(0), count(1)];
 }
 
 const update = (end: End) => end.connection.updateKey();

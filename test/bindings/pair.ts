@@ -94,7 +94,7 @@ interface InFlight {
   bytes: Uint8Array;
 }
 
-export interface Told {
+export interface ReportedEvent {
   kind: EventKind;
   stream: number;
   value: number;
@@ -102,9 +102,9 @@ export interface Told {
 
 export class End {
   readonly connection: CoreConnection;
-  readonly events: Told[] = [];
+  readonly events: ReportedEvent[] = [];
   readonly isInitiator: boolean;
-  onEvent: (event: Told, end: End) => void = () => {};
+  onEvent: (event: ReportedEvent, end: End) => void = () => {};
   peer!: End;
   /** Every datagram that this end sent, when `record` is set. */
   sent: Uint8Array[] = [];

@@ -131,7 +131,7 @@ describe('a connection closed while the address is not validated', () => {
     const sent = pair.responder.sent.slice(before).filter(({ to }) => to === 'elsewhere:1');
     expect(sizes(sent).reduce((sum, length) => sum + length, 0)).toBeLessThanOrEqual(3 * received);
     pair.run(100);
-    expect(pair.initiator.told.find(({ kind }) => kind === EventKind.CLOSED)?.value).toBe(7);
+    expect(pair.initiator.reported.find(({ kind }) => kind === EventKind.CLOSED)?.value).toBe(7);
   });
 });
 
@@ -150,13 +150,13 @@ describe('an attacker', () => {
     expect(pair.responder.names()).toContain(`changed 0 ${PathReason.RETURNED}`);
     expect(pair.responder.active).toBe(0);
     // the second time the old path is challenged first
-    const before = pair.responder.told.length;
+    const before = pair.responder.reported.length;
     for (let i = 0; i < 20; i++) {
       pair.initiator.connection.sendMessage(message());
       pair.run(100);
     }
     expect(pair.responder.active).toBe(0);
-    expect(pair.responder.told.slice(before).filter(({ kind }) => kind === EventKind.PATH_CHANGED)).toEqual([]);
+    expect(pair.responder.reported.slice(before).filter(({ kind }) => kind === EventKind.PATH_CHANGED)).toEqual([]);
     expect(pair.responder.received.length).toBe(21);
   });
 
@@ -209,7 +209,7 @@ describe('an attacker', () => {
     const pair = new RoutedPair();
     pair.initiator.connection.sendMessage(message());
     pair.run(200);
-    const told = pair.responder.told.length;
+    const reported = pair.responder.reported.length;
     for (const datagram of [...pair.initiator.sent]) {
       expect(pair.inject({ ...datagram, from: 'attacker:1' }, pair.responder)).toBe(false);
       const forged = datagram.bytes.slice();
@@ -218,7 +218,7 @@ describe('an attacker', () => {
       expect(pair.inject({ ...datagram, from: 'attacker:1', bytes: forged }, pair.responder)).toBe(false);
     }
     pair.run(5_000);
-    expect(pair.responder.told.length).toBe(told);
+    expect(pair.responder.reported.length).toBe(reported);
     expect(pair.responder.connection.pathStats(1)).toBeNull();
     expect(pair.responder.sent.every(({ to }) => to === CLIENT)).toBe(true);
   });
@@ -240,6 +240,6 @@ describe('an attacker', () => {
     pair.run(40);
     expect(pair.inject({ ...held[0]!, from: 'attacker:1' }, pair.responder)).toBe(true);
     pair.run(200);
-    expect(pair.responder.told.filter(({ kind }) => kind === EventKind.PATH_CHANGED)).toEqual([]);
+    expect(pair.responder.reported.filter(({ kind }) => kind === EventKind.PATH_CHANGED)).toEqual([]);
   });
 });

@@ -59,16 +59,17 @@ describe('a NAT rebinds the client', () => {
 
   test('the end that opened it reports each challenge on its path once, and the other end does not', () => {
     const pair = new RoutedPair();
-    const told = (end: 'initiator' | 'responder') => pair[end].told.filter(({ kind }) => kind === EventKind.PATH_CHALLENGED).length;
+    const challenges = (end: 'initiator' | 'responder') =>
+      pair[end].reported.filter(({ kind }) => kind === EventKind.PATH_CHALLENGED).length;
     pair.run(500);
-    expect(told('initiator')).toBe(0);
+    expect(challenges('initiator')).toBe(0);
     rebound(pair, 'client:99');
     pair.initiator.connection.ping();
     pair.run(1_000);
-    const first = told('initiator');
+    const first = challenges('initiator');
     expect(first).toBeGreaterThanOrEqual(1);
     pair.run(60_000);
-    expect([told('initiator'), told('responder')]).toEqual([first, 0]);
+    expect([challenges('initiator'), challenges('responder')]).toEqual([first, 0]);
   });
 
   test('nothing of it is left in memory', () => {
@@ -464,7 +465,7 @@ describe('a path stops answering', () => {
   test('the end reports the second probe timeout and each further one while nothing arrives', () => {
     const pair = new RoutedPair();
     pair.run(100);
-    const suspicions = () => pair.initiator.told.filter(({ kind }) => kind === EventKind.PATH_SUSPECTED).length;
+    const suspicions = () => pair.initiator.reported.filter(({ kind }) => kind === EventKind.PATH_SUSPECTED).length;
     let lost = 0;
     pair.network = (datagram) => (datagram.to === DEVICE && lost++ < 1 ? null : datagram);
     pair.initiator.connection.ping();
@@ -473,9 +474,9 @@ describe('a path stops answering', () => {
     dead(pair, () => true);
     pair.initiator.connection.ping();
     pair.run(5_000);
-    const told = suspicions();
-    expect(told).toBeGreaterThanOrEqual(2);
-    expect(told).toBeLessThan(10);
+    const count = suspicions();
+    expect(count).toBeGreaterThanOrEqual(2);
+    expect(count).toBeLessThan(10);
     dead(pair, () => false);
     pair.run(20_000);
     const last = suspicions();

@@ -11,7 +11,7 @@ const KEEP_ALIVE = { interval: 5_000, retryInterval: 500, maxRetries: 3 };
 const NEW_WAY = { ours: 'client:2', theirs: 'device:2' };
 
 function kinds(end: RoutedEnd): number[] {
-  return end.told
+  return end.reported
     .map(({ kind }) => kind)
     .filter((kind) => kind === EventKind.RESTED || kind === EventKind.RESUMED || kind === EventKind.TIMED_OUT);
 }

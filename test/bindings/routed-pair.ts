@@ -20,7 +20,7 @@ export interface Way {
 
 export class RoutedEnd {
   readonly connection: CoreConnection;
-  readonly told: { kind: number; path: number; value: number }[] = [];
+  readonly reported: { kind: number; path: number; value: number }[] = [];
   /** By path index of the core. */
   readonly ways: (Way | undefined)[];
   active = 0;
@@ -41,7 +41,7 @@ export class RoutedEnd {
       [EventKind.PATH_VALIDATED]: 'validated',
       [EventKind.PATH_FAILED]: 'failed',
     };
-    return this.told.filter(({ kind }) => kind in names).map(({ kind, path, value }) => `${names[kind]} ${path} ${value}`);
+    return this.reported.filter(({ kind }) => kind in names).map(({ kind, path, value }) => `${names[kind]} ${path} ${value}`);
   }
 
   indexOf(way: Way): number {
@@ -70,7 +70,7 @@ export class RoutedEnd {
     const { connection } = this;
     for (let kind = connection.nextEvent(); kind !== EventKind.NONE; kind = connection.nextEvent()) {
       const [path, value] = [connection.eventStream, connection.eventValue];
-      this.told.push({ kind, path, value });
+      this.reported.push({ kind, path, value });
       if (kind === EventKind.PATH_CHANGED) this.active = path;
       if (kind === EventKind.PATH_FAILED && value === 1) this.ways[path] = undefined;
       if (kind === EventKind.MESSAGE) this.received.push(connection.readMessage(path));

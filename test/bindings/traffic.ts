@@ -3,7 +3,7 @@
  * comparison.
  */
 import { EventKind } from '../../bindings/index.ts';
-import type { End, Pair, Told } from './pair.ts';
+import type { End, Pair, ReportedEvent } from './pair.ts';
 
 /** Bytes `from` … `from + length` of the content named `name`. */
 export function content(name: number, from: number, length: number): Uint8Array {
@@ -40,7 +40,7 @@ export class Writer {
   }
 
   /** Call for each event of the end. */
-  on({ kind, stream }: Told): void {
+  on({ kind, stream }: ReportedEvent): void {
     if (stream !== this.#id) return;
     if (kind === EventKind.STREAM_WRITABLE) this.pump();
     if (kind === EventKind.STREAM_FINISHED) this.finished = true;
@@ -73,7 +73,7 @@ export class Reader {
     this.#buffer = new Uint8Array(buffer);
   }
 
-  on({ kind, stream }: Told): void {
+  on({ kind, stream }: ReportedEvent): void {
     if (kind !== EventKind.STREAM_READABLE || this.ignored.has(stream)) return;
     for (;;) {
       const length = this.#end.connection.readStream(stream, this.#buffer);

@@ -196,15 +196,15 @@ describe('notifications', () => {
 
   test('wait while the device is not attached, the newest of each category', async () => {
     const { notifications, payloads, event } = scene(model(wants('a', ['CRITICAL', 'INFO'], 'token')));
-    let told = 0;
-    const send = (notification: Notification) => notifications.send(notification).then(() => told++);
+    let sent = 0;
+    const send = (notification: Notification) => notifications.send(notification).then(() => sent++);
     const all = [
       send({ ...alarm, title: 'first' }),
       send({ ...alarm, title: 'second' }),
       send({ ...alarm, category: 'INFO', title: 'over' }),
     ];
     await nextTask();
-    expect([payloads, told]).toEqual([[], 0]);
+    expect([payloads, sent]).toEqual([[], 0]);
     event('ATTACHED', null);
     await Promise.all(all);
     expect(payloads).toMatchObject([{ message: { notification: { title: 'second' } } }, { message: { notification: { title: 'over' } } }]);

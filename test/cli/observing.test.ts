@@ -112,36 +112,36 @@ describe('observe', () => {
     const { output, text } = written();
     const stop = new AbortController();
     let observer: CoapObserver | undefined;
-    const told: string[] = [];
+    const calls: string[] = [];
     const coap = {
       observe: (given: CoapObserver) => {
         observer = given;
-        return { cancel: () => void told.push('cancelled') };
+        return { cancel: () => void calls.push('cancelled') };
       },
     };
-    const settled = async (): Promise<void> => void told.push('settled');
+    const settled = async (): Promise<void> => void calls.push('settled');
     const ended = observe(coap, { output, signal: stop.signal, count, raw: false, settled }).then(
       () => 'done',
       (error: Error) => error.message,
     );
-    return { observer: observer!, stop, told, text, ended };
+    return { observer: observer!, stop, calls, text, ended };
   }
 
   test('cancels at the device at Ctrl-C, and waits until that has arrived', async () => {
-    const { observer, stop, told, text, ended } = watch();
+    const { observer, stop, calls, text, ended } = watch();
     observer.onResponse(answer('one'));
     observer.onResponse(answer('two'));
     stop.abort();
     expect(await ended).toBe('done');
-    expect([text(), told]).toEqual(['one\ntwo\n', ['cancelled', 'settled']]);
+    expect([text(), calls]).toEqual(['one\ntwo\n', ['cancelled', 'settled']]);
   });
 
   test('prints no more answers than the count that was given', async () => {
-    const { observer, told, text, ended } = watch(1);
+    const { observer, calls, text, ended } = watch(1);
     observer.onResponse(answer('one'));
     observer.onResponse(answer('two'));
     expect(await ended).toBe('done');
-    expect([text(), told]).toEqual(['one\n', ['cancelled', 'settled']]);
+    expect([text(), calls]).toEqual(['one\n', ['cancelled', 'settled']]);
   });
 
   test('fails at an error that ends it, and when the connection is lost', async () => {

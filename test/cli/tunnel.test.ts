@@ -90,7 +90,7 @@ describe('the output shows', () => {
   } as unknown as Connection;
   let now = 0;
 
-  function told(json = false): { news: TunnelNews; lines: () => string[] } {
+  function captured(json = false): { news: TunnelNews; lines: () => string[] } {
     let [out, err] = ['', ''];
     const sink = (add: (text: string) => void): Writable =>
       new Writable({
@@ -105,7 +105,7 @@ describe('the output shows', () => {
   }
 
   test('an outage: its beginning, why the first attempt failed, and its end', () => {
-    const { news, lines } = told();
+    const { news, lines } = captured();
     news.report({ kind: 'connected', connection });
     news.report({ kind: 'lost', error: gone });
     for (let i = 0; i < 5; i++) news.report({ kind: 'lost', error: absent });
@@ -120,7 +120,7 @@ describe('the output shows', () => {
   });
 
   test('a rest: once, whatever follows from the same cause, and its end', () => {
-    const { news, lines } = told();
+    const { news, lines } = captured();
     news.report({ kind: 'connected', connection });
     for (const error of [gone, absent]) news.report({ kind: 'resting', error });
     news.report({ kind: 'resumed' });
@@ -139,7 +139,7 @@ describe('the output shows', () => {
   });
 
   test('refused connections: at once, then one line in 10 s for each service', () => {
-    const { news, lines } = told();
+    const { news, lines } = captured();
     const refuse = (service: ForwardedService): void => news.report({ kind: 'refused', service, error: refusal });
     for (let i = 0; i < 20; i++) refuse(WEB);
     refuse(SSH);
@@ -155,7 +155,7 @@ describe('the output shows', () => {
   });
 
   test('with --json one document for each event', () => {
-    const { news, lines } = told(true);
+    const { news, lines } = captured(true);
     news.report({ kind: 'connected', connection });
     news.report({ kind: 'resting', error: gone });
     news.report({ kind: 'lost', error: gone });

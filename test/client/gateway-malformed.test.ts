@@ -58,7 +58,7 @@ function answersWithGarbage(): void {
   };
 }
 
-const told = (): string[] => tool.received.filter(({ code }) => code !== '0.00').map(({ code, payload }) => `${code} ${payload}`);
+const answers = (): string[] => tool.received.filter(({ code }) => code !== '0.00').map(({ code, payload }) => `${code} ${payload}`);
 
 test('the request is answered 5.02 at once, others under way 5.04, and the next one is served', async () => {
   tool.send({ code: 'GET', options: path('never'), token: Buffer.from([2]) });
@@ -66,9 +66,9 @@ test('the request is answered 5.02 at once, others under way 5.04, and the next 
   answersWithGarbage();
   const before = host.clock.now();
   tool.send({ code: 'GET', options: path('x') });
-  await fixture.sim.run(() => told().length === 2);
+  await fixture.sim.run(() => answers().length === 2);
   expect(host.clock.now() - before).toBeLessThan(200);
-  expect(told().toSorted()).toEqual(["5.02 The device's answer cannot be understood", '5.04 The connection to the device was lost']);
+  expect(answers().toSorted()).toEqual(["5.02 The device's answer cannot be understood", '5.04 The connection to the device was lost']);
   await fixture.sim.run(() => states.length === 3);
   expect(states).toMatchObject([
     ['connected', null],
@@ -97,6 +97,6 @@ test('an invalid notification ends its observation with 5.02', async () => {
   connection.sendMessage = (message) => send(Uint8Array.of(...message, 0xff));
   device.incoming[0]!.notify(1, { status: 205, observe: true });
   await fixture.sim.run(1000);
-  expect(told().at(-1)).toBe("5.02 The device's answer cannot be understood");
+  expect(answers().at(-1)).toBe("5.02 The device's answer cannot be understood");
   expect(gateway.stats.observations).toBe(0);
 });

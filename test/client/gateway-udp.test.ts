@@ -57,9 +57,9 @@ test('observers receive each change', async () => {
   const agent = new Agent({ type: 'udp4' });
   const [one, other] = [await observe(agent), await observe(agent)];
   for (const state of ['second', 'third']) {
-    const told = Promise.all([one.next(), other.next()]);
+    const answered = Promise.all([one.next(), other.next()]);
     await ask('PUT', '/state', Buffer.from(state));
-    await told;
+    await answered;
   }
   expect([one.seen, other.seen]).toEqual(Array(2).fill(['first', 'second', 'third']));
   expect(scene.resource.observers).toBe(2);
@@ -72,15 +72,15 @@ async function observe(agent: Agent): Promise<{ stream: ObserveReadStream; seen:
   outgoing.end();
   const [stream] = (await once(outgoing, 'response')) as [ObserveReadStream];
   const seen: string[] = [];
-  let told = (): void => {};
+  let answered = (): void => {};
   const next = (): Promise<void> =>
     new Promise((resolve) => {
-      told = resolve;
+      answered = resolve;
     });
   const first = next();
   stream.on('data', (data: Buffer) => {
     seen.push(data.toString());
-    told();
+    answered();
   });
   await first;
   return { stream, seen, next };

@@ -286,17 +286,17 @@ test('the last listener may remove itself in a result: nothing is left behind', 
   const client = SvcClient.create({
     environment: { clock, crypto, network, log, mdns, createCore: (options) => lan.host.createCore(options) },
   });
-  const told: MdnsResult[] = [];
+  const results: MdnsResult[] = [];
   const once: MdnsResultReceiver = {
     onResultReady: (result) => {
-      told.push(result);
+      results.push(result);
       client.removeMdnsResultListener(once);
     },
   };
   client.addMdnsResultListener(once);
   await lan.device('de-1', { networks: [HOME, GUESTS] });
-  while (told.length === 0) await lan.sim.run(1);
-  expect([told.length, pending.size]).toEqual([1, 0]);
+  while (results.length === 0) await lan.sim.run(1);
+  expect([results.length, pending.size]).toEqual([1, 0]);
   await lan.sim.settle(client.stop());
 });
 

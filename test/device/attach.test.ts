@@ -36,11 +36,11 @@ describe('attach', () => {
     await station.register(ids, null);
     await fixture.start(under);
     await fixture.until(under, 'UNKNOWN_FINGERPRINT');
-    const told = fixture.sim.now;
+    const changedAt = fixture.sim.now;
     await fixture.settle(station.store.setFingerprint(ids.productId, ids.deviceId, under.device.deviceFingerprint));
     await fixture.until(under, 'ATTACHED');
-    expect(fixture.sim.now - told).toBeGreaterThan(5_000);
-    expect(fixture.sim.now - told).toBeLessThan(60_000);
+    expect(fixture.sim.now - changedAt).toBeGreaterThan(5_000);
+    expect(fixture.sim.now - changedAt).toBeLessThan(60_000);
     expect(under.events).not.toContain('DETACHED');
   });
 

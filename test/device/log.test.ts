@@ -39,13 +39,13 @@ describe('the level', () => {
     ['warn', ['error', 'warn']],
     ['info', ['error', 'warn', 'info']],
     ['trace', ['error', 'warn', 'info', 'debug', 'trace']],
-  ])('%s applies to log and callback', (level, told) => {
+  ])('%s applies to log and callback', (level, expected) => {
     const { log, lines, messages, all } = logOfTests();
     log.setCallback((message) => messages.push(message));
     log.setLevel(level);
     all();
-    expect(lines).toEqual(told.map((name) => `${name} of ${name}`));
-    expect(messages.map(({ message }) => message)).toEqual(told.map((name) => `of ${name}`));
+    expect(lines).toEqual(expected.map((name) => `${name} of ${name}`));
+    expect(messages.map(({ message }) => message)).toEqual(expected.map((name) => `of ${name}`));
   });
 
   test.each(['debug', 'INFO', 'fatal', '', 'toString'])('%j does not exist', (level) => {

@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 
 /** The responses and ends that an observer received. */
-class Told implements CoapObserver {
+class Recorder implements CoapObserver {
   readonly responses: string[] = [];
   readonly ends: (string | null)[] = [];
   readonly onResponse = ({ status, payload, observe }: CoapResponse): void => {
@@ -28,10 +28,10 @@ function observable(path: string, handler: CoapHandler): CoapResource {
   return device.addCoapResource('GET', path, handler, { observable: true });
 }
 
-const observe = (connection: Connection, path: string): { told: Told; cancel: () => void } => {
-  const told = new Told();
-  const observation = connection.createCoap('GET', path).observe(told);
-  return { told, cancel: () => observation.cancel() };
+const observe = (connection: Connection, path: string): { observer: Recorder; cancel: () => void } => {
+  const observer = new Recorder();
+  const observation = connection.createCoap('GET', path).observe(observer);
+  return { observer, cancel: () => observation.cancel() };
 };
 
 const run = (ms = 500): Promise<boolean> => fixture.sim.run(ms);
@@ -57,9 +57,9 @@ describe('an observable resource', () => {
     b.cancel();
     await run();
     expect(resource.observers).toBe(0);
-    expect(a.told.responses).toEqual(['205 one observed', '205 two observed']);
-    expect(b.told.responses).toEqual(['205 one observed', '205 two observed', '205 three observed']);
-    expect([a.told.ends, b.told.ends]).toEqual([[], []]);
+    expect(a.observer.responses).toEqual(['205 one observed', '205 two observed']);
+    expect(b.observer.responses).toEqual(['205 one observed', '205 two observed', '205 three observed']);
+    expect([a.observer.ends, b.observer.ends]).toEqual([[], []]);
   });
 
   test('runs its handler with the observer’s request, and once for changes in a row', async () => {
@@ -87,8 +87,8 @@ describe('an observable resource', () => {
     resource.notify({ room: 'cellar' });
     resource.notify({ floor: '1' });
     await run();
-    expect(kitchen.told.responses).toHaveLength(1);
-    expect(hall.told.responses).toHaveLength(2);
+    expect(kitchen.observer.responses).toHaveLength(1);
+    expect(hall.observer.responses).toHaveLength(2);
   });
 
   test('sends a change that happened while the first answer was in preparation after that answer', async () => {
@@ -98,13 +98,13 @@ describe('an observable resource', () => {
       const payload = `${++runs}`;
       return runs > 1 ? { status: 205, payload } : new Promise((resolve) => (answer = () => resolve({ status: 205, payload })));
     });
-    const { told } = observe(await fixture.connected(), '/slow');
+    const { observer } = observe(await fixture.connected(), '/slow');
     await run();
     resource.notify();
     answer?.();
     resource.notify();
     await run();
-    expect(told.responses).toEqual(['205 1 observed', '205 2 observed']);
+    expect(observer.responses).toEqual(['205 1 observed', '205 2 observed']);
   });
 
   test('authorizes each notification again: a refusal is the last answer', async () => {
@@ -113,7 +113,7 @@ describe('an observable resource', () => {
     const resource = observable('/state', async ({ connection }) =>
       (await device.authorize(connection, 'State:Get')) ? { status: 205, payload: 'x' } : { status: 403, payload: 'Access denied' },
     );
-    const { told } = observe(await fixture.connected(), '/state');
+    const { observer } = observe(await fixture.connected(), '/state');
     await run();
     allowed = false;
     resource.notify();
@@ -122,8 +122,8 @@ describe('an observable resource', () => {
     allowed = true;
     resource.notify();
     await run();
-    expect(told.responses).toEqual(['205 x observed', '403 Access denied']);
-    expect(told.ends).toEqual([null]);
+    expect(observer.responses).toEqual(['205 x observed', '403 Access denied']);
+    expect(observer.ends).toEqual([null]);
   });
 
   test('ends the observation when its handler fails at a notification', async () => {
@@ -132,22 +132,22 @@ describe('an observable resource', () => {
       if (broken) throw new Error('secret of the application');
       return { status: 205 };
     });
-    const { told } = observe(await fixture.connected(), '/state');
+    const { observer } = observe(await fixture.connected(), '/state');
     await run();
     broken = true;
     resource.notify();
     await run();
-    expect(told.responses).toEqual(['205  observed', '500 Request unhandled']);
+    expect(observer.responses).toEqual(['205  observed', '500 Request unhandled']);
     expect(resource.observers).toBe(0);
   });
 
   test('begins no observation when the first answer is an error', async () => {
     const resource = observable('/state', () => ({ status: 404, payload: 'gone' }));
-    const { told } = observe(await fixture.connected(), '/state');
+    const { observer } = observe(await fixture.connected(), '/state');
     await run();
     expect(resource.observers).toBe(0);
-    expect(told.responses).toEqual(['404 gone']);
-    expect(told.ends).toEqual([null]);
+    expect(observer.responses).toEqual(['404 gone']);
+    expect(observer.ends).toEqual([null]);
   });
 
   test('forgets observers whose connection ends, from either end', async () => {
@@ -162,7 +162,7 @@ describe('an observable resource', () => {
     await run();
     expect(resource.observers).toBe(0);
     resource.notify();
-    expect([a.told.ends, b.told.ends]).toEqual([['STOPPED'], ['STOPPED']]);
+    expect([a.observer.ends, b.observer.ends]).toEqual([['STOPPED'], ['STOPPED']]);
   });
 
   test('notifies its observers when it is removed', async () => {
@@ -176,23 +176,23 @@ describe('an observable resource', () => {
     answer?.();
     await run();
     expect([resource.observers, slow.observers]).toEqual([0, 0]);
-    expect(idle.told.responses).toEqual(['205 x observed', '404 Not found']);
-    expect(registering.told.responses).toEqual(['205 y']);
-    expect([idle.told.ends, registering.told.ends]).toEqual([[null], [null]]);
+    expect(idle.observer.responses).toEqual(['205 x observed', '404 Not found']);
+    expect(registering.observer.responses).toEqual(['205 y']);
+    expect([idle.observer.ends, registering.observer.ends]).toEqual([[null], [null]]);
     expect((await fixture.coap(connection, 'GET', '/state')).status).toBe(404);
   });
 
   test('sends no answer to an observer that cancels while the handler runs, and forgets it', async () => {
     let answer: (() => void) | undefined;
     const resource = observable('/slow', () => new Promise((resolve) => (answer = () => resolve({ status: 205 }))));
-    const { told, cancel } = observe(await fixture.connected(), '/slow');
+    const { observer, cancel } = observe(await fixture.connected(), '/slow');
     await run();
     cancel();
     await run();
     expect(resource.observers).toBe(0);
     answer?.();
     await run();
-    expect(told.responses).toEqual([]);
+    expect(observer.responses).toEqual([]);
   });
 
   test('sends a state of 100,000 bytes whole at each change', async () => {
@@ -217,13 +217,13 @@ describe('limits:', () => {
     const all = [1, 2, 3].map(() => observe(connection, '/state'));
     await run();
     expect(resource.observers).toBe(2);
-    expect(all.map(({ told }) => told.responses)).toEqual([['205 x observed'], ['205 x observed'], ['205 x']]);
-    expect(all[2]?.told.ends).toEqual([null]);
+    expect(all.map(({ observer }) => observer.responses)).toEqual([['205 x observed'], ['205 x observed'], ['205 x']]);
+    expect(all[2]?.observer.ends).toEqual([null]);
     all[0]?.cancel();
     await run();
     const again = observe(connection, '/state');
     await run();
-    expect(again.told.responses).toEqual(['205 x observed']);
+    expect(again.observer.responses).toEqual(['205 x observed']);
   });
 
   test('one connection keeps 32, and its other requests are served', async () => {
@@ -244,7 +244,7 @@ describe('limits:', () => {
     let state = 'one';
     const resource = observable('/state', () => ({ status: 205, payload: state }));
     const connection = await fixture.connected();
-    const { told } = observe(connection, '/state');
+    const { observer } = observe(connection, '/state');
     await run();
     device.limitCoapServerRequests(1);
     const slow = connection.createCoap('GET', '/slow').execute();
@@ -252,23 +252,23 @@ describe('limits:', () => {
     state = 'two';
     resource.notify();
     await run();
-    expect(told.responses).toHaveLength(1);
+    expect(observer.responses).toHaveLength(1);
     release[0]?.();
     await fixture.settle(slow);
     await run();
-    expect(told.responses).toEqual(['205 one observed', '205 two observed']);
+    expect(observer.responses).toEqual(['205 one observed', '205 two observed']);
   });
 });
 
 describe('no observation begins for', () => {
   test('a resource that is not observable: it answers once', async () => {
     const resource = device.addCoapResource('GET', '/plain', () => ({ status: 205, payload: 'x' }));
-    const { told } = observe(await fixture.connected(), '/plain');
+    const { observer } = observe(await fixture.connected(), '/plain');
     await run();
     resource.notify();
     await run();
-    expect(told.responses).toEqual(['205 x']);
-    expect(told.ends).toEqual([null]);
+    expect(observer.responses).toEqual(['205 x']);
+    expect(observer.ends).toEqual([null]);
   });
 
   test('another method than GET: only GET can be observable', async () => {
@@ -276,19 +276,19 @@ describe('no observation begins for', () => {
       expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
     );
     const connection = await fixture.connected();
-    expect(() => connection.createCoap('PUT', '/x').observe(new Told())).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+    expect(() => connection.createCoap('PUT', '/x').observe(new Recorder())).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
     await fixture.settle(connection.close());
-    expect(() => connection.createCoap('GET', '/x').observe(new Told())).toThrow(expect.objectContaining({ code: 'STOPPED' }));
+    expect(() => connection.createCoap('GET', '/x').observe(new Recorder())).toThrow(expect.objectContaining({ code: 'STOPPED' }));
   });
 
   test('a GET with a payload: it is answered once, and the payload is not kept', async () => {
     const resource = observable('/state', ({ payload }) => ({ status: 205, payload }));
-    const told = new Told();
+    const observer = new Recorder();
     const coap = (await fixture.connected()).createCoap('GET', '/state');
     coap.setRequestPayload(0, new TextEncoder().encode('body'));
-    coap.observe(told);
+    coap.observe(observer);
     await run();
-    expect(told.responses).toEqual(['205 body']);
+    expect(observer.responses).toEqual(['205 body']);
     expect(resource.observers).toBe(0);
   });
 });

@@ -58,8 +58,8 @@ test('a report is bounded, and keeps the end of the output', async () => {
 
 test('secrets in arguments and output are omitted', async () => {
   const words = ['--sct', 'hidden-1', '--password-file', 'seen', 'p=pr,pwd=hidden-2,sct=hidden-3,fp=ab', 'https://x#pwd=hidden-4&u=ann'];
-  const told = node('console.log(JSON.stringify({ secret: "hidden-5", serverKey: "seen" }))', ...words);
-  await told.ended;
-  expect(told.report()).not.toContain('hidden-');
-  expect(told.report().match(/seen/g)?.length).toBeGreaterThan(1);
+  const child = node('console.log(JSON.stringify({ secret: "hidden-5", serverKey: "seen" }))', ...words);
+  await child.ended;
+  expect(child.report()).not.toContain('hidden-');
+  expect(child.report().match(/seen/g)?.length).toBeGreaterThan(1);
 });

@@ -90,31 +90,31 @@ describe('driver', () => {
     expect([bench.events.length, services()]).toEqual([20, 17]);
     // After several datagrams it expects more, until there was only one: then it checks again after 1, 2, 4 … 16
     // services.
-    let told = arrive(1);
-    expect(told).toBe(20);
+    let emitted = arrive(1);
+    expect(emitted).toBe(20);
     bench.turn();
     for (const atOnce of [1, 2, 4, 8, 16, 16]) {
-      told = bench.events.length;
-      expect(arrive(atOnce + 1)).toBe(told + atOnce);
+      emitted = bench.events.length;
+      expect(arrive(atOnce + 1)).toBe(emitted + atOnce);
       bench.turn();
-      expect(bench.events).toHaveLength(told + atOnce + 1);
+      expect(bench.events).toHaveLength(emitted + atOnce + 1);
     }
   });
 
   it('emits the events of a large batch after every 32 datagrams, before its service', async () => {
     const bench = new Bench();
-    const told: string[] = [];
-    const driver = bench.driver({ onEvent: (event) => told.push(event) });
+    const emitted: string[] = [];
+    const driver = bench.driver({ onEvent: (event) => emitted.push(event) });
     await driver.bind({ port: 0 });
     const arrivals: number[] = [];
     for (let i = 1; i <= 100; i++) {
       bench.engine.events = [...bench.engine.events, `${i}`];
       bench.bound[0]!.receive(Uint8Array.of(i), bench.engine.path);
-      if (told.length === i) arrivals.push(i);
+      if (emitted.length === i) arrivals.push(i);
     }
     expect(arrivals).toEqual([1, 32, 64, 96]);
     bench.turn();
-    expect(told).toEqual(Array.from({ length: 100 }, (_, i) => `${i + 1}`));
+    expect(emitted).toEqual(Array.from({ length: 100 }, (_, i) => `${i + 1}`));
   });
 
   it('handles timeouts, then events, then sends', async () => {

@@ -59,7 +59,7 @@ describe('a stream', () => {
 
   test('emits ADD, UPDATE and REMOVE, and nothing twice or for another order of addresses', () => {
     const stream = new ServiceStream(() => true);
-    const told = [
+    const actions = [
       service('a=1', '192.0.2.1', '192.0.2.2'),
       { ...service('a=1', '192.0.2.2', '192.0.2.1'), listed: ['x', 'y'] },
       service('a=2', '192.0.2.1', '192.0.2.2'),
@@ -68,7 +68,7 @@ describe('a stream', () => {
       null,
       null,
     ].map((now) => stream.update(NAME, now)?.action);
-    expect(told).toEqual(['ADD', undefined, 'UPDATE', 'UPDATE', 'UPDATE', 'REMOVE', undefined]);
+    expect(actions).toEqual(['ADD', undefined, 'UPDATE', 'UPDATE', 'UPDATE', 'REMOVE', undefined]);
   });
 
   test('emits REMOVE with the last known service, also for one that no longer matches', () => {

@@ -340,9 +340,9 @@ test('the table agrees with a naive model over random operations', () => {
             model = model.filter((each) => each !== route);
           }
           if (kind === 'channel') {
-            const told = table.closeChannel(channels[x]!).map((end) => end.channel.validatedPath.key);
+            const notified = table.closeChannel(channels[x]!).map((end) => end.channel.validatedPath.key);
             const hit = model.filter(({ from, to }) => from === x || to === x);
-            expect(told.sort()).toEqual(hit.map(({ from, to }) => `c${from === x ? to : from}`).sort());
+            expect(notified.sort()).toEqual(hit.map(({ from, to }) => `c${from === x ? to : from}`).sort());
             model = model.filter((each) => !hit.includes(each));
           }
           if (kind === 'send' && route)

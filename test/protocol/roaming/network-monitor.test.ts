@@ -139,11 +139,11 @@ describe('datagrams that cannot be sent', () => {
 
   it('are reported when there is a route, once in five seconds', () => {
     const monitor = new NetworkMonitor();
-    const told = [0, 1000, 2000, 3000, 4000, 5000, 6000].map((now) => {
+    const reports = [0, 1000, 2000, 3000, 4000, 5000, 6000].map((now) => {
       if (now > 0) monitor.sendFailed();
       return monitor.look(from(CABLE), { now, wallTime: now });
     });
-    expect(told).toEqual([null, 'unreachable', null, null, null, null, 'unreachable']);
+    expect(reports).toEqual([null, 'unreachable', null, null, null, null, 'unreachable']);
   });
 
   it('are not reported when there is none', () => {

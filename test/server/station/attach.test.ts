@@ -50,8 +50,8 @@ describe('POST /device/attach', () => {
       keepAlive: null,
       observedAddress: { address: device.environment.addresses[0], port: device.host.sockets[0]!.port },
     });
-    const told = answer.kind === 'attached' ? answer.wallTime! : 0;
-    expect(Math.abs(told - fixture.sim.wallTime)).toBeLessThan(1000);
+    const wallTime = answer.kind === 'attached' ? answer.wallTime! : 0;
+    expect(Math.abs(wallTime - fixture.sim.wallTime)).toBeLessThan(1000);
     expect(station.basestation.attached).toBe(1);
   });
 

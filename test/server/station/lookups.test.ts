@@ -7,12 +7,12 @@ import { ids } from '../../support/fixture/identifiers.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 
 test('a session that ends while its question is sent leaves nothing pending', async () => {
-  let told = false;
+  let notified = false;
   const directory: Directory = {
     locate: (_device, { signal }) =>
       new Promise((_resolve, reject) => {
         signal.onabort = () => {
-          told = true;
+          notified = true;
           reject(new Error('given up'));
         };
       }),
@@ -25,5 +25,5 @@ test('a session that ends while its question is sent leaves nothing pending', as
   lookups.removeSession(session as Session);
   expect(await located).toEqual({ failure: 'cancelled' });
   await null;
-  expect({ told, size: lookups.size }).toEqual({ told: true, size: 0 });
+  expect({ notified, size: lookups.size }).toEqual({ notified: true, size: 0 });
 });

@@ -18,7 +18,7 @@ const created = '2026-01-01T00:00:00.000Z';
 
 let store: Store;
 /** Statuses of the notifications to the clients. */
-let told: number[];
+let statuses: number[];
 let lookups: number;
 let api: ClientApi;
 let presence: Presence;
@@ -26,7 +26,7 @@ let presence: Presence;
 beforeEach(async () => {
   // Not the simulator: Node runs promise callbacks between two timers of the same instant.
   vi.useFakeTimers();
-  [told, lookups] = [[], 0];
+  [statuses, lookups] = [[], 0];
   store = await openSqliteStore(':memory:');
   await store.addOrganization({ organizationId: 'or-a', name: null, created });
   await store.addProduct({ productId: ids.productId, organizationId: 'or-a', name: null, created });
@@ -66,7 +66,7 @@ function request(session: Session, exchange: number) {
 }
 
 function client(address: string): Session {
-  const notify = (_: number, { status }: { status: number }) => told.push(status) > 0;
+  const notify = (_: number, { status }: { status: number }) => statuses.push(status) > 0;
   return { isOpen: true, path: { address, port: 1, key: address }, notify } as never;
 }
 
@@ -85,12 +85,12 @@ test('a hundred waiting clients get their turns, a few a second, and each is che
   lookups = 0;
   attach(CONNECTED);
   await vi.advanceTimersByTimeAsync(3_000);
-  expect(told.length).toBeGreaterThanOrEqual(3 * RATE);
-  expect(lookups).toBe(told.length);
+  expect(statuses.length).toBeGreaterThanOrEqual(3 * RATE);
+  expect(lookups).toBe(statuses.length);
   // They share one timer.
   expect(vi.getTimerCount()).toBe(1);
   await vi.advanceTimersByTimeAsync(20_000);
-  expect(told).toEqual(Array(100).fill(Status.CREATED));
+  expect(statuses).toEqual(Array(100).fill(Status.CREATED));
   expect(lookups).toBe(100);
   expect(api.stats().waiting).toBe(0);
 });
@@ -101,7 +101,7 @@ test('clients that waited for a device that is busy are notified, each once', as
   lookups = 0;
   attach({ status: Status.TOO_MANY_REQUESTS, payload: new Uint8Array(0), maxAge: 0 });
   await vi.advanceTimersByTimeAsync(10_000);
-  expect(told).toEqual(Array(16).fill(Status.TOO_MANY_REQUESTS));
+  expect(statuses).toEqual(Array(16).fill(Status.TOO_MANY_REQUESTS));
   expect(lookups).toBe(16);
   expect(vi.getTimerCount()).toBe(0);
 });
@@ -121,5 +121,5 @@ test('a client that cancels its request while it is checked no longer waits, and
   attach(CONNECTED);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(looked).toHaveBeenCalledOnce();
-  expect([told, api.stats().waiting]).toEqual([[], 0]);
+  expect([statuses, api.stats().waiting]).toEqual([[], 0]);
 });

@@ -48,11 +48,11 @@ describe('a server with a valid certificate', () => {
   });
 
   test('is asked with no-cache only where a fresh answer is required', async () => {
-    const told: unknown[] = [];
-    const listener: RequestListener = ({ headers }, response) => void response.end(String(told.push(headers['cache-control'])));
+    const received: unknown[] = [];
+    const listener: RequestListener = ({ headers }, response) => void response.end(String(received.push(headers['cache-control'])));
     await ask(good, listener);
     await ask(good, listener, { fresh: true });
-    expect(told).toEqual([undefined, 'no-cache']);
+    expect(received).toEqual([undefined, 'no-cache']);
   });
 
   test('may end its body by closing the connection', async () => {

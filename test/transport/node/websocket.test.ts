@@ -187,13 +187,13 @@ describe('a WebSocket', () => {
     expect(await first.closed).toMatchObject({ code: 'CLOSED', message: expect.stringContaining('1001') });
     await new Promise<void>((resolve) => first.pipe.send(Uint8Array.of(1), resolve));
     const again = await plainServer();
-    let told = 0;
-    const second = await open(`ws://127.0.0.1:${again.port}/svc/v1`, { closed: () => told++ });
+    let closures = 0;
+    const second = await open(`ws://127.0.0.1:${again.port}/svc/v1`, { closed: () => closures++ });
     const server = await again.accepted;
     const code = new Promise((resolve) => server.once('close', resolve));
     second.pipe.close(1001);
     second.pipe.close();
-    expect([await code, told]).toEqual([1001, 0]);
+    expect([await code, closures]).toEqual([1001, 0]);
   });
 });
 

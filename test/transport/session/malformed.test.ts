@@ -37,7 +37,7 @@ async function ends({ simulation, session, peer }: ConnectedPair & { peer: Sessi
   return simulation.settle(Promise.all([session.closed, peer.closed]));
 }
 
-const TOLD = {
+const REPORTED = {
   code: 'CLOSED',
   message: expect.stringMatching(/^the peer received a malformed message: CoAP: a message is malformed in /),
 };
@@ -58,7 +58,7 @@ describe('an answer that is not CoAP', () => {
     expect(error).toMatchObject({ code: 'BAD_RESPONSE', message: `CoAP: a message is malformed in ${where}` });
     expect(both.clientEnvironment.clock.now() - before).toBeLessThan(1000);
     const message = `the peer sent a malformed message: CoAP: a message is malformed in ${where}`;
-    expect(await ends(both)).toEqual([expect.objectContaining({ code: 'CLOSED', message }), expect.objectContaining(TOLD)]);
+    expect(await ends(both)).toEqual([expect.objectContaining({ code: 'CLOSED', message }), expect.objectContaining(REPORTED)]);
     expect(both.errors).toEqual([]);
   });
 
@@ -72,7 +72,7 @@ describe('an answer that is not CoAP', () => {
     const error = await both.simulation.settle(errorOf(both.session.request({ method: 'GET', path: '/hello' })));
     expect(error).toMatchObject({ code: 'CLOSED', message: expect.stringContaining('sent a malformed message') });
     expect(both.clientEnvironment.clock.now() - before).toBeLessThan(1000);
-    expect(await ends(both)).toMatchObject([{ code: 'CLOSED' }, TOLD]);
+    expect(await ends(both)).toMatchObject([{ code: 'CLOSED' }, REPORTED]);
   });
 
   it('other requests in progress end with the connection', async () => {
@@ -102,7 +102,7 @@ describe('an answer that is not CoAP', () => {
     send(both.peer, first!, 0xff);
     await both.simulation.run(1000);
     expect(seen).toEqual([205, 'BAD_RESPONSE']);
-    expect(await ends(both)).toMatchObject([{ code: 'CLOSED' }, TOLD]);
+    expect(await ends(both)).toMatchObject([{ code: 'CLOSED' }, REPORTED]);
   });
 });
 
@@ -116,8 +116,8 @@ describe('at the serving end', () => {
     const peer = await acceptedSession(both);
     peer.router = testRouter(both.deviceEnvironment);
     send(both.session, ...bytes);
-    const told = await both.simulation.settle(Promise.all([peer.closed, both.session.closed]));
-    expect(told).toMatchObject([{ code: 'CLOSED', message: expect.stringContaining('sent a malformed message') }, TOLD]);
+    const reasons = await both.simulation.settle(Promise.all([peer.closed, both.session.closed]));
+    expect(reasons).toMatchObject([{ code: 'CLOSED', message: expect.stringContaining('sent a malformed message') }, REPORTED]);
   });
 
   it('empty messages and signals are ignored (RFC 8323 §3.4, §5)', async () => {

@@ -41,10 +41,10 @@ describe('docs/iam.md', () => {
 
   it('states the limits', () => {
     const rows = [...page.matchAll(/(`max\w+`(?:, `\w+`)*|`min\w+`, `max\w+`) \| ([\w ,]+?) \|/g)];
-    const told = rows.flatMap(([, names, values]) =>
+    const documented = rows.flatMap(([, names, values]) =>
       names!.split(', ').map((name, i) => [name.replaceAll('`', ''), values!.split(', ')[i]!.replaceAll(',', '')] as const),
     );
-    expect(Object.fromEntries(told)).toEqual(
+    expect(Object.fromEntries(documented)).toEqual(
       Object.fromEntries(Object.entries(defaultIamLimits).map(([name, value]) => [name, String(value)])),
     );
   });

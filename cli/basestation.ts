@@ -63,7 +63,11 @@ export function basestationCommand(): Command {
       stunPort,
     )
     .option('--stun-address <address>', 'second address of this host for STUN, on the port after --stun-port', address)
-    .option('--http-host <address>', 'numeric address for REST; default loopback; elsewhere, without TLS, keys travel in clear', address)
+    .option(
+      '--http-host <address>',
+      'numeric address for REST; default loopback; elsewhere, without TLS, keys travel in the clear',
+      address,
+    )
     .option(
       '--tls-cert <file>',
       'certificate chain (PEM): REST and WebSockets over TLS, on all addresses. Reloaded when it changes, and at SIGHUP',

@@ -46,7 +46,7 @@ export interface IamOptions {
   readonly log?: Log;
 }
 
-/** A password as it is stored: that of open pairing in clear, or a user's verifier. */
+/** A password as it is stored: that of open pairing in cleartext, or a user's verifier. */
 export type StoredPassword = { readonly kdf: 0; readonly password: string } | PasswordVerifier;
 
 /** A queued change. */
@@ -197,7 +197,7 @@ export class Iam {
     return password === undefined ? undefined : { kdf: 0, password };
   }
 
-  /** Returns the password of open pairing in clear, for settings and the pairing string. */
+  /** Returns the password of open pairing in cleartext, for settings and the pairing string. */
   async openPairingPassword(): Promise<string | undefined> {
     const { openPairingPasswordSealed } = this.#state;
     return openPairingPasswordSealed === undefined ? undefined : this.#secrets.unseal(openPairingPasswordSealed);

@@ -9,9 +9,10 @@
  *               PasswordVerifier?: {Kdf: 1, Salt, Value}, Role?, Push?: {Token?, ProjectId?},
  *               NotificationCategories?: […], OauthSubject?}]}
  *
- * Version 2 has the passwords in clear, `OpenPairingPassword` and `Password`; version 1 also one `Fingerprint` instead
- * of `Fingerprints`. Salt and Value are base64. A missing flag counts as false. A document of another shape is refused,
- * with the place of the error. So is one with an invalid user: skipping it would delete it with the next save.
+ * Version 2 has the passwords in cleartext, `OpenPairingPassword` and `Password`; version 1 also one `Fingerprint`
+ * instead of `Fingerprints`. Salt and Value are base64. A missing flag counts as false. A document of another shape is
+ * refused, with the place of the error. So is one with an invalid user: skipping it would delete it with the next
+ * save.
  */
 import type { IamUser, UserFingerprint, UserPush } from '../../protocol/records/index.ts';
 import { JsonField } from './json-fields.ts';

@@ -40,7 +40,7 @@ type Row = Readonly<Record<string, string>>;
 const GENERATED: Readonly<Record<string, (code: string) => Row | undefined>> = {
   'Codes of the client and of pairing': ofCatalogue,
   'Codes of the device': ofCatalogue,
-  'Codes of both': ofCatalogue,
+  'Codes of both SDKs': ofCatalogue,
   'Codes that are never raised': ofCatalogue,
   'Why a connection ended': ofClose,
   'Why a stream or a tunnel connection was refused or ended': ofStream,

@@ -1,0 +1,150 @@
+/** Byte streams over a relayed connection, in virtual time. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import { ProductFixture } from '../../support/fixture/products.ts';
+
+let fixture: ProductFixture;
+beforeEach(async () => {
+  fixture = new ProductFixture();
+  await fixture.station();
+});
+
+describe('streams', () => {
+  const PORT = 5;
+
+  /** A device that echoes. */
+  async function echo() {
+    const under = await fixture.attached();
+    under.device.addStreamListener(PORT, async (incoming) => {
+      const stream = incoming.accept();
+      await stream.readable.pipeTo(stream.writable);
+    });
+    return under;
+  }
+
+  test('carry bytes both ways, and the end', async () => {
+    await echo();
+    const stream = (await fixture.connected()).createStream();
+    await fixture.settle(stream.open(PORT));
+    const sent = Uint8Array.from({ length: 100_000 }, (_, i) => (i * 13) & 0xff);
+    const received = (async () => {
+      const all = await stream.readAll(sent.length);
+      await expect(stream.readSome()).rejects.toMatchObject({ code: 'END_OF_FILE' });
+      return all;
+    })();
+    await fixture.settle(stream.write(sent));
+    await fixture.settle(stream.close());
+    expect(Buffer.compare(await fixture.settle(received), sent)).toBe(0);
+    expect(await fixture.code(stream.write(sent))).toBe('CLOSED');
+    expect(stream.stats()).toMatchObject({ bytesRead: sent.length, bytesWritten: sent.length });
+  });
+
+  test('return from readSome the bytes that have arrived, up to the requested count', async () => {
+    await echo();
+    const stream = (await fixture.connected()).createStream();
+    await fixture.settle(stream.open(PORT));
+    await fixture.settle(stream.write(Uint8Array.of(1, 2, 3)));
+    expect(await fixture.settle(stream.readSome(2))).toEqual(Uint8Array.of(1, 2));
+    expect(await fixture.settle(stream.readSome())).toEqual(Uint8Array.of(3));
+    stream.abort();
+  });
+
+  test('work as WHATWG streams', async () => {
+    await echo();
+    const stream = (await fixture.connected()).createStream();
+    await fixture.settle(stream.open(PORT));
+    const text = 'x'.repeat(50_000);
+    const writing = new Blob([text]).stream().pipeTo(stream.writable);
+    const reading = new Response(stream.readable).text();
+    await fixture.settle(writing);
+    expect(await fixture.settle(reading)).toBe(text);
+  });
+
+  test('may be opened again after a refusal', async () => {
+    const { device } = await fixture.attached();
+    const stream = (await fixture.connected()).createStream();
+    expect(await fixture.code(stream.open(7))).toBe('STOPPED');
+    device.addStreamListener(7, (incoming) => void incoming.accept());
+    expect(await fixture.code(stream.open(7))).toBe('OK');
+  });
+
+  test('are STOPPED by a port without a listener, and by a listener that refuses', async () => {
+    const { device } = await fixture.attached();
+    device.addStreamListener(6, (incoming) => incoming.refuse());
+    const closed = device.addStreamListener(7, () => {});
+    closed.close();
+    const connection = await fixture.connected();
+    for (const port of [PORT, 6, 7]) expect(await fixture.code(connection.createStream().open(port))).toBe('STOPPED');
+  });
+
+  test('are reset after 30 s when the listener does not decide', async () => {
+    const { device } = await fixture.attached();
+    device.addStreamListener(PORT, () => {});
+    const connection = await fixture.connected();
+    const began = fixture.sim.now;
+    expect(await fixture.code(connection.createStream().open(PORT))).toBe('STOPPED');
+    expect(fixture.sim.now - began).toBeGreaterThan(29_000);
+    expect(fixture.sim.now - began).toBeLessThan(32_000);
+  });
+
+  test('above the limit are refused, and one that ends frees a slot', async () => {
+    const { device } = await echo();
+    device.limitStreams(2);
+    const connection = await fixture.connected();
+    const streams = [connection.createStream(), connection.createStream()];
+    for (const stream of streams) await fixture.settle(stream.open(PORT));
+    expect(await fixture.code(connection.createStream().open(PORT))).toBe('STOPPED');
+    streams[0]?.abort();
+    await fixture.sim.run(1_000);
+    expect(await fixture.code(connection.createStream().open(PORT))).toBe('OK');
+  });
+
+  test('abort pending operations at both ends', async () => {
+    const { device } = await fixture.attached();
+    let atDevice: Promise<string> | null = null;
+    device.addStreamListener(PORT, (incoming) => {
+      const reading = incoming.accept().readSome();
+      atDevice = reading.then(
+        () => 'OK',
+        (error: { code: string }) => error.code,
+      );
+    });
+    const stream = (await fixture.connected()).createStream();
+    await fixture.settle(stream.open(PORT));
+    const reading = expect(stream.readSome()).rejects.toMatchObject({ code: 'STOPPED' });
+    stream.abort();
+    await fixture.settle(reading);
+    expect(await fixture.settle(atDevice as unknown as Promise<string>)).toBe('STOPPED');
+  });
+
+  test('end with their connection', async () => {
+    await echo();
+    const connection = await fixture.connected();
+    const stream = connection.createStream();
+    await fixture.settle(stream.open(PORT));
+    const reading = expect(stream.readSome()).rejects.toMatchObject({ code: 'STOPPED' });
+    await fixture.settle(connection.close());
+    await reading;
+  });
+
+  test('wait, and do not fail, when stream segments are used up', async () => {
+    const under = await fixture.device();
+    under.device.limitStreamSegments(64);
+    await fixture.start(under);
+    await fixture.until(under, 'ATTACHED');
+    under.device.addStreamListener(PORT, async (incoming) => {
+      const stream = incoming.accept();
+      await stream.readable.pipeTo(stream.writable);
+    });
+    const connection = await fixture.connected();
+    const sent = new Uint8Array(60_000).fill(7);
+    const echoes = [1, 2, 3].map(async () => {
+      const stream = connection.createStream();
+      await stream.open(PORT);
+      const reading = stream.readAll(sent.length);
+      await stream.write(sent);
+      await stream.close();
+      return Buffer.compare(await reading, sent);
+    });
+    expect(await fixture.settle(Promise.all(echoes))).toEqual([0, 0, 0]);
+  });
+});

@@ -52,6 +52,15 @@ export function caller(number: number, more: Partial<Caller> = {}): Caller {
   return { fingerprint: key(number), isLocal: true, ...more };
 }
 
+export const ann = user('ann', { role: 'Guest', sct: 'sct-ann', fingerprints: [{ fingerprint: key(1), name: 'Phone' }] });
+const bob = user('bob', { role: 'Standard' });
+const boss = user('boss', { role: 'Administrator' });
+
+/** A model with three users and two notification categories. */
+export function iamWithUsers(options: Partial<IamOptions> = {}): Iam {
+  return iamOf({ state: stateOf([ann, bob, boss]), notificationCategories: ['Alarm', 'Info'], ...options });
+}
+
 /** Returns the code of the error that a promise rejects with or a call throws; OK otherwise. */
 export async function codeOf(run: () => unknown): Promise<string> {
   try {

@@ -1,65 +1,20 @@
 /** The gateway in virtual time: a CoAP tool on the same host, the device behind a base station. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Connection, Gateway, type GatewayOptions, type SvcClient } from '../../client/node.ts';
+import type { Gateway } from '../../client/node.ts';
 import type { CoapResource, Device, DeviceCoapRequest } from '../../device/index.ts';
-import { RemoteError } from '../../protocol/errors/index.ts';
-import type { SimulatedHost } from '../../transport/sim/index.ts';
-import type { DeviceUnderTest } from '../support/fixture/devices-and-clients.ts';
-import { ProductFixture } from '../support/fixture/products.ts';
-import { block, option, path, Tool } from './gateway-tool.ts';
+import { GatewayBench, observe } from './gateway-bench.ts';
+import { block, option, path, type Tool } from './gateway-tool.ts';
 
-const LOOPBACK = '127.0.0.1';
-
-let fixture: ProductFixture;
-let under: DeviceUnderTest;
+let bench: GatewayBench;
 let device: Device;
-let host: SimulatedHost;
-let client: SvcClient;
 let gateway: Gateway;
 let tool: Tool;
-let states: string[];
 
 beforeEach(async () => {
-  fixture = new ProductFixture();
-  await fixture.station({ connectsPerDevice: 1000, connectsPerAddress: 1000 });
-  under = await fixture.attached();
-  ({ device } = under);
-  host = fixture.sim.host('desk');
-  client = fixture.client();
-  states = [];
-  await open();
+  bench = await GatewayBench.start();
+  ({ device, gateway, tool } = bench);
 });
-afterEach(async () => {
-  tool.close();
-  await fixture.settle(gateway.close());
-});
-
-async function connect(): Promise<Connection> {
-  const connection = fixture.connection(
-    { DeviceFingerprint: device.deviceFingerprint, KeepAliveInterval: 1000, KeepAliveMaxRetries: 3 },
-    client,
-  );
-  await connection.connect();
-  return connection;
-}
-
-async function open(options: Partial<GatewayOptions> = {}): Promise<void> {
-  gateway = await Gateway.open({
-    environment: host,
-    connection: await fixture.settle(connect()),
-    connect,
-    onState: (state) => states.push(state),
-    ...options,
-  });
-  tool = await Tool.open(fixture, host, LOOPBACK, gateway.port);
-}
-
-const run = (ms = 1000): Promise<boolean> => fixture.sim.run(ms);
-const texts = (): string[] => tool.received.map(({ code, payload }) => `${code} ${payload}`);
-const observe = (value: number): { name: 'Observe'; value: Buffer } => ({
-  name: 'Observe',
-  value: Buffer.from(value === 0 ? [] : [value]),
-});
+afterEach(() => bench.close());
 
 describe('requests', () => {
   test.each(['GET', 'POST', 'PUT', 'DELETE'])(
@@ -102,27 +57,27 @@ describe('requests', () => {
     let runs = 0;
     device.addCoapResource('POST', '/count', () => ({ status: 205, payload: `${++runs}` }));
     for (let i = 0; i < 3; i++) tool.send({ code: 'POST', options: path('count'), messageId: 7 });
-    await run();
+    await bench.run();
     tool.send({ code: 'POST', options: path('count'), messageId: 7 });
-    await run();
+    await bench.run();
     expect(runs).toBe(1);
-    expect(texts()).toEqual(['2.05 1', '2.05 1']);
+    expect(bench.texts()).toEqual(['2.05 1', '2.05 1']);
   });
 
   test('a slow answer is acknowledged first, then sent and repeated until it is acknowledged', async () => {
     device.addCoapResource(
       'GET',
       '/slow',
-      () => new Promise((resolve) => host.clock.schedule(3000, () => resolve({ status: 205, payload: 'x' }))),
+      () => new Promise((resolve) => bench.host.clock.schedule(3000, () => resolve({ status: 205, payload: 'x' }))),
     );
     const messageId = tool.send({ code: 'GET', options: path('slow') });
-    await run(700);
+    await bench.run(700);
     expect(tool.received).toMatchObject([{ code: '0.00', ack: true, messageId }]);
-    await run(6000);
+    await bench.run(6000);
     const [, first, second] = tool.received;
     expect([first, second]).toMatchObject(Array(2).fill({ code: '2.05', confirmable: true, ack: false, messageId: first?.messageId }));
     tool.settle(second, 'ack');
-    await run(100_000);
+    await bench.run(100_000);
     expect(tool.received).toHaveLength(3);
   });
 
@@ -140,7 +95,7 @@ describe('requests', () => {
     tool.raw(Buffer.from('40010003ff', 'hex'));
     tool.raw(Buffer.from('49010004', 'hex'));
     tool.raw(Buffer.from('40450005', 'hex'));
-    await run();
+    await bench.run();
     expect(tool.received.map(({ code, reset, messageId }) => [code, reset, messageId])).toEqual(
       [ping, 3, 4, 5].map((id) => ['0.00', true, id]),
     );
@@ -197,7 +152,7 @@ describe('blocks', () => {
     device.addCoapResource('POST', '/large', () => ({ status: 205, payload: Buffer.alloc(5000, `${++runs}`) }));
     await tool.ask({ code: 'GET', options: path('large') });
     await tool.ask({ code: 'POST', options: path('large') });
-    await run(61_000);
+    await bench.run(61_000);
     const options = [...path('large'), { name: 'Block2' as const, value: block(1, false, 6) }];
     expect(await tool.ask({ code: 'GET', options })).toMatchObject({ code: '2.05', payload: Buffer.alloc(1024, '3') });
     expect((await tool.ask({ code: 'POST', options })).code).toBe('4.08');
@@ -268,7 +223,7 @@ describe('blocks', () => {
     const begin = (i: number): Parameters<Tool['send']>[0] => upload(body, 0, 6, [{ name: '292', value: Buffer.from([i]) }]);
     for (let i = 0; i < 64; i++) expect((await tool.ask(begin(i))).code).toBe('2.31');
     expect((await tool.ask(begin(64))).code).toBe('5.03');
-    await run(61_000);
+    await bench.run(61_000);
     expect((await tool.ask(begin(64))).code).toBe('2.31');
   });
 });
@@ -284,7 +239,7 @@ describe('Observe', () => {
   const change = async (to: string, ms = 1000): Promise<void> => {
     state = to;
     resource.notify();
-    await run(ms);
+    await bench.run(ms);
   };
 
   test('delivers the first answer and each change, in rising sequence, until it is cancelled', async () => {
@@ -299,9 +254,9 @@ describe('Observe', () => {
     expect(tool.received.slice(1)).toMatchObject(Array(2).fill({ confirmable: true, token: Buffer.from('t') }));
     const last = await tool.ask({ ...register, options: [observe(1), ...path('state')] });
     expect([`${last.code} ${last.payload}`, option(last, 'Observe')]).toEqual(['2.05 three', []]);
-    await run();
+    await bench.run();
     await change('four');
-    expect(texts()).toEqual(['2.05 one', '2.05 two', '2.05 three', '2.05 three']);
+    expect(bench.texts()).toEqual(['2.05 one', '2.05 two', '2.05 three', '2.05 three']);
     expect([gateway.stats.observations, resource.observers]).toEqual([0, 0]);
   });
 
@@ -315,13 +270,13 @@ describe('Observe', () => {
     });
     const slow = { code: 'GET', token: Buffer.from('s') };
     tool.send({ ...slow, options: [observe(0), ...path('slow')] });
-    await run(400);
+    await bench.run(400);
     expect(gateway.stats.requests).toBe(1);
     tool.send({ ...slow, options: [observe(value), ...path('slow')] });
-    await run();
+    await bench.run();
     expect(gateway.stats).toEqual({ requests: 0, observations: 1 - value });
-    await run(61_000);
-    expect(texts().filter((text) => text !== '0.00 ')).toEqual(['2.05 now']);
+    await bench.run(61_000);
+    expect(bench.texts().filter((text) => text !== '0.00 ')).toEqual(['2.05 now']);
   });
 
   test('ends at a reset, also of a non-confirmable notification', async () => {
@@ -329,19 +284,19 @@ describe('Observe', () => {
     await change('two');
     expect(tool.received[1]).toMatchObject({ confirmable: false, payload: Buffer.from('two') });
     tool.settle(tool.received[1], 'reset');
-    await run();
+    await bench.run();
     expect([gateway.stats.observations, resource.observers]).toEqual([0, 0]);
   });
 
   test('keeps only the newest notification while one is unacknowledged, and ends if none is acknowledged', async () => {
     await tool.ask(register);
     for (const to of ['two', 'three', 'four']) await change(to, 100);
-    expect(texts()).toEqual(['2.05 one', '2.05 two']);
+    expect(bench.texts()).toEqual(['2.05 one', '2.05 two']);
     tool.settle(tool.received[1], 'ack');
-    await run(100);
-    expect(texts()).toEqual(['2.05 one', '2.05 two', '2.05 four']);
-    await run(200_000);
-    expect(texts().slice(3)).toEqual(Array(4).fill('2.05 four'));
+    await bench.run(100);
+    expect(bench.texts()).toEqual(['2.05 one', '2.05 two', '2.05 four']);
+    await bench.run(200_000);
+    expect(bench.texts().slice(3)).toEqual(Array(4).fill('2.05 four'));
     expect([gateway.stats.observations, resource.observers]).toEqual([0, 0]);
   });
 
@@ -349,15 +304,15 @@ describe('Observe', () => {
     await tool.ask({ ...register, confirmable: false });
     for (let i = 0; i < 8; i++) await change(`${i}`, 100);
     expect(tool.received.map(({ confirmable }) => confirmable)).toEqual([...Array(8).fill(false), true]);
-    await run(200_000);
+    await bench.run(200_000);
     expect(gateway.stats.observations).toBe(0);
   });
 
   test('ends when an answer ends it at the device', async () => {
     await tool.ask(register);
     resource.remove();
-    await run();
-    expect(texts()).toEqual(['2.05 one', '4.04 Not found']);
+    await bench.run();
+    expect(bench.texts()).toEqual(['2.05 one', '4.04 Not found']);
     expect([option(tool.received[1], 'Observe'), gateway.stats.observations]).toEqual([[], 0]);
   });
 
@@ -391,130 +346,12 @@ describe('Observe', () => {
     await tool.ask(register);
     state = 'two';
     void device.connection(1).close();
-    await run(5000);
-    expect(states).toEqual(['connected', 'lost', 'connected']);
-    expect(texts()[1]).toBe('2.05 two');
+    await bench.run(5000);
+    expect(bench.states).toEqual(['connected', 'lost', 'connected']);
+    expect(bench.texts()[1]).toBe('2.05 two');
     tool.settle(tool.received[1], 'ack');
     await change('three');
-    expect(texts().at(-1)).toBe('2.05 three');
+    expect(bench.texts().at(-1)).toBe('2.05 three');
     expect(resource.observers).toBe(1);
-  });
-});
-
-describe('limits and loss', () => {
-  test('a device that takes too long: 5.04, and its late answer is dropped', async () => {
-    let answer: (() => void) | undefined;
-    device.addCoapResource('GET', '/never', () => new Promise((resolve) => (answer = () => resolve({ status: 205 }))));
-    tool.send({ code: 'GET', options: path('never') });
-    await run(60_500);
-    expect(texts()).toEqual(['0.00 ', '5.04 The device did not answer in time']);
-    tool.settle(tool.received[1], 'ack');
-    answer?.();
-    await run();
-    expect(tool.received).toHaveLength(2);
-    expect(gateway.stats.requests).toBe(0);
-  });
-
-  test('above 24 requests under way: 5.03 with a time to wait', async () => {
-    device.addCoapResource('GET', '/never', () => new Promise(() => {}));
-    for (let i = 0; i < 25; i++) tool.send({ code: 'GET', options: path('never'), token: Buffer.from([i]) });
-    await run(400);
-    expect(tool.received).toMatchObject([{ code: '5.03', token: Buffer.from([24]) }]);
-    expect(option(tool.received[0], 'Max-Age')).toEqual(['01']);
-    device.addCoapResource('GET', '/x', () => ({ status: 205, payload: 'x' }));
-    await run(61_000);
-    expect((await tool.ask({ code: 'GET', options: path('x'), token: Buffer.from('x') })).code).toBe('2.05');
-  });
-
-  test('a connection that ended before the gateway had it is opened again', async () => {
-    device.addCoapResource('GET', '/x', () => ({ status: 205, payload: 'x' }));
-    tool.close();
-    await fixture.settle(gateway.close());
-    states = [];
-    const ended = await fixture.settle(connect());
-    await fixture.settle(ended.close());
-    await open({ connection: ended });
-    await run(60_000);
-    expect(states).toEqual(['lost', 'connected']);
-    expect((await tool.ask({ code: 'GET', options: path('x') })).code).toBe('2.05');
-  });
-
-  test('a connection lost meanwhile: 5.04; while there is none: 5.03; then it serves again', async () => {
-    device.addCoapResource('GET', '/never', () => new Promise(() => {}));
-    device.addCoapResource('GET', '/x', () => ({ status: 205, payload: 'x' }));
-    tool.send({ code: 'GET', options: path('never') });
-    await run(100);
-    fixture.sim.link(under.host, 'station', { delay: 10, loss: 1 });
-    await run(30_000);
-    expect(tool.received.filter(({ code }) => code !== '0.00').at(-1)).toMatchObject({ code: '5.04' });
-    const down = await tool.ask({ code: 'GET', options: path('x') });
-    expect([down.code, option(down, 'Max-Age').length]).toEqual(['5.03', 1]);
-    fixture.sim.link(under.host, 'station', { delay: 10, loss: 0 });
-    await fixture.sim.run(() => states.at(-1) === 'connected', 600_000);
-    await run(20_000);
-    expect((await tool.ask({ code: 'GET', options: path('x'), token: Buffer.from('z') })).code).toBe('2.05');
-  });
-
-  test('a device with another key ends it', async () => {
-    const connection = await fixture.settle(connect());
-    await fixture.settle(gateway.close());
-    tool.close();
-    states.length = 0;
-    const wrong = async (): Promise<Connection> => {
-      const other = fixture.connection({ DeviceFingerprint: 'ab'.repeat(32) }, client);
-      await other.connect();
-      return other;
-    };
-    await open({ connection, connect: wrong });
-    void connection.close();
-    await run(60_000);
-    expect(states).toEqual(['connected', 'lost', 'ended']);
-    device.addCoapResource('GET', '/x', () => ({ status: 205 }));
-    expect((await tool.ask({ code: 'GET', options: path('x') })).code).toBe('5.03');
-  });
-
-  test.each([
-    [false, 'ended'],
-    [true, 'lost'],
-  ])('a token that the base station rejects ends it, unless the next connect may have another one (%s)', async (renewsToken, state) => {
-    const connection = await fixture.settle(connect());
-    await fixture.settle(gateway.close());
-    tool.close();
-    const rejected = () => Promise.reject(new RemoteError('TOKEN_REJECTED', 'no'));
-    await open({ connection, connect: rejected, renewsToken });
-    void connection.close();
-    await run(60_000);
-    expect(states.at(-1)).toBe(state);
-  });
-
-  test('after close it answers nothing, and the device has neither connection nor observer', async () => {
-    const resource = device.addCoapResource('GET', '/state', () => ({ status: 205 }), { observable: true });
-    await tool.ask({ code: 'GET', options: [observe(0), ...path('state')] });
-    await fixture.settle(gateway.close());
-    await fixture.settle(gateway.close());
-    tool.send({ code: 'GET', options: path('state') });
-    await run(60_000);
-    expect(tool.received).toHaveLength(1);
-    expect(resource.observers).toBe(0);
-    expect(() => device.connection(1)).toThrow(expect.objectContaining({ code: 'INVALID_CONNECTION' }));
-  });
-
-  test.each([1, 2, 3])('mutated datagrams break nothing (seed %i)', async (seed) => {
-    device.addCoapResource('GET', '/x', () => ({ status: 205, payload: 'x' }));
-    let random = seed * 2_654_435_761;
-    const draw = (below: number): number => {
-      random = (Math.imul(random, 1_664_525) + 1_013_904_223) >>> 0;
-      return Math.floor((random / 2 ** 32) * below);
-    };
-    const base = Buffer.from('44010001deadbeef60b178d1060a00ff31323334', 'hex');
-    for (let i = 0; i < 2000; i++) {
-      const bytes = Buffer.from(base).subarray(0, 1 + draw(base.length));
-      for (let flips = draw(5); flips > 0; flips--) bytes[draw(bytes.length)] = draw(256);
-      tool.raw(bytes);
-      if (i % 200 === 0) await run(100);
-    }
-    await run(70_000);
-    expect((await tool.ask({ code: 'GET', options: path('x'), messageId: 60_000, token: Buffer.from('end') })).code).toBe('2.05');
-    expect(gateway.stats.requests).toBe(0);
   });
 });

@@ -1,55 +1,29 @@
-/**
- * Files that are interrupted, resumed, changed meanwhile and damaged, in both directions and with both protocol
- * versions.
- */
+/** Files that are interrupted, resumed, changed meanwhile and damaged, in both directions; limits of the disk. */
 import { createHash } from 'node:crypto';
-import { appendFile, link, mkdir, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, link, mkdir, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { installFiles } from '../../../cli/device-app/files.ts';
-import { downloadFlow } from '../../../cli/files/download.ts';
 import { listFiles } from '../../../cli/files/list.ts';
-import { PartFile } from '../../../cli/files/part-file.ts';
 import { encodeLine, FILE_PORT, FileReader } from '../../../cli/files/protocol.ts';
 import type { Beginning, TransferOptions, TransferResult } from '../../../cli/files/stream.ts';
-import { downloadFile, uploadFile, uploadFlow } from '../../../cli/files/transfer.ts';
-import { nodeEnvironment } from '../../../transport/node/index.ts';
+import { downloadFile, uploadFile } from '../../../cli/files/transfer.ts';
 import { seeds } from '../../support/size.ts';
 import { MemoryDevice } from './memory-streams.ts';
-import { installOlderFiles, olderGet, olderPut } from './older-peers.ts';
+import { olderPut } from './older-peers.ts';
+import { clock, content, message, OTHER, SIZE, sizeOf, TransferScene } from './transfer-scene.ts';
 
-const SIZE = 300_000;
-const OTHER = 'b'.repeat(64);
-const { clock } = nodeEnvironment();
-
+let scene: TransferScene;
 let folder: string;
 let directory: string;
 let source: string;
 let target: string;
 let memory: MemoryDevice;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-resume-'));
-  [directory, source, target] = [join(folder, 'device'), join(folder, 'source'), join(folder, 'target')];
-  await mkdir(directory);
-  memory = new MemoryDevice();
-  await installFiles(memory.device, directory, { clock });
+  scene = await TransferScene.open();
+  ({ folder, directory, source, target, memory } = scene);
 });
-afterEach(() => rm(folder, { recursive: true }));
-
-/** The same for a seed; no two parts of it are equal. */
-function content(seed: number, size = SIZE): Buffer {
-  const words = new Uint32Array(Math.ceil(size / 4));
-  for (let at = 0, state = seed | 1; at < words.length; at++) words[at] = state = Math.imul(state, 0x915f77f5) + 0x3039;
-  return Buffer.from(words.buffer, 0, size);
-}
-
-const stored = (name = 'file'): Promise<Buffer> => readFile(join(directory, name));
-const message = (work: Promise<unknown>): Promise<string> =>
-  work.then(
-    () => 'done',
-    (error: Error) => error.message,
-  );
+afterEach(() => scene.close());
 
 /** Transfers the file in one direction. */
 interface Way {
@@ -62,11 +36,7 @@ interface Way {
   /** Bytes that an interrupted attempt left; 0: none. */
   left(): Promise<number>;
 }
-const sizeOf = (path: string): Promise<number> =>
-  stat(path).then(
-    ({ size }) => size,
-    () => 0,
-  );
+
 const ways: Record<'send' | 'receive', Way> = {
   send: {
     from: () => source,
@@ -205,7 +175,7 @@ describe('a damaged file', () => {
     device.device.addStreamListener(FILE_PORT, async (incoming) => {
       const stream = incoming.accept();
       const { offset } = await new FileReader(stream).readLine();
-      const whole = await stored();
+      const whole = await scene.stored();
       await stream.write(encodeLine({ size: whole.length, offset: left === times ? (offset ?? 0) : 0 }));
       const rest = Buffer.from(whole.subarray(left === times ? Number(offset ?? 0) : 0));
       if (left-- > 0) rest[0]! ^= 1;
@@ -249,128 +219,6 @@ describe('a damaged file', () => {
     expect(await message(uploadFile(connection, source, 'file', { replace: false }))).toMatch(outcome);
     await memory.settled();
     expect(await readdir(directory)).toEqual(times === 1 ? ['file'] : []);
-  });
-});
-
-describe('concurrent transfers of the same name', () => {
-  test('by one client: the later takes over, and the earlier reports that', async () => {
-    await writeFile(source, content(9));
-    let second: Promise<TransferResult> | undefined;
-    const pace = async (): Promise<void> => {
-      second ??= uploadFile(memory.connection(), source, 'file');
-      await second;
-    };
-    expect(await message(uploadFile(memory.connection(), source, 'file', { pace }))).toMatch(
-      /another transfer of this name by the same client took over/,
-    );
-    expect((await stored()).equals(content(9))).toBe(true);
-    await memory.settled();
-    expect(await readdir(directory)).toEqual(['file']);
-  });
-
-  test('by two clients: each has its own part, and the later does not replace the file of the other', async () => {
-    await writeFile(source, content(10));
-    await writeFile(`${source}2`, content(11));
-    let second: Promise<TransferResult> | undefined;
-    const pace = async (): Promise<void> => {
-      second ??= uploadFile(memory.connection(OTHER), `${source}2`, 'file', { replace: false });
-      await second;
-    };
-    expect(await message(uploadFile(memory.connection(), source, 'file', { pace, replace: false }))).toMatch(
-      /a file of that name exists already/,
-    );
-    expect((await stored()).equals(content(11))).toBe(true);
-  });
-
-  test('into this directory: the second is refused', async () => {
-    await writeFile(join(directory, 'file'), content(12));
-    const part = await PartFile.open(target);
-    expect(await message(downloadFile(memory.connection(), 'file', target))).toBe(
-      `${target}.svc.part is being written by this process: wait for it, or end it`,
-    );
-    await part.close();
-    expect(await message(downloadFile(memory.connection(), 'file', target))).toBe('done');
-  });
-
-  test('into this directory: a part that an undetected process also wrote never becomes a file', async () => {
-    const part = await PartFile.open(target);
-    await part.append(content(13, 100));
-    await appendFile(`${target}.svc.part`, 'x');
-    await expect(part.finish(true)).rejects.toThrow(/is being written by another process/);
-    await part.close();
-    expect(await sizeOf(target)).toBe(0);
-  });
-
-  test('into this directory: a partial file of another program stays', async () => {
-    await writeFile(join(directory, 'file'), content(12));
-    await writeFile(`${target}.part`, 'of another program');
-    await downloadFile(memory.connection(), 'file', target, { replace: false });
-    expect(await readFile(`${target}.part`, 'utf8')).toBe('of another program');
-  });
-
-  test('into this directory: the lock of a killed process does not count', async () => {
-    await writeFile(join(directory, 'file'), content(12));
-    for (const lock of ['', '1 never\n', `${2 ** 22 + 7} -\n`]) {
-      await writeFile(`${target}.svc.part.lock`, lock);
-      await downloadFile(memory.connection(), 'file', target);
-      await expect(stat(`${target}.svc.part.lock`)).rejects.toMatchObject({ code: 'ENOENT' });
-    }
-  });
-});
-
-describe('content of unknown length', () => {
-  async function* pieces(data: Uint8Array, fail = Number.POSITIVE_INFINITY) {
-    for (let at = 0; at < data.length; at += 10_000) {
-      if (at >= fail) throw new Error('the pipe broke');
-      yield data.subarray(at, at + 10_000);
-    }
-  }
-  const flow = (data: Uint8Array, fail?: number) => ({ pieces: pieces(data, fail), stop: () => {} });
-
-  test('is sent as it arrives; a failure leaves nothing', async () => {
-    expect(await uploadFlow(memory.connection(), flow(content(13)), 'file')).toMatchObject({ bytes: SIZE, resumedFrom: 0 });
-    expect((await stored()).equals(content(13))).toBe(true);
-    expect(await message(uploadFlow(memory.connection(), flow(content(13), 220_000), 'other'))).toBe('the pipe broke');
-    await memory.settled();
-    expect(await readdir(directory)).toEqual(['file']);
-  });
-
-  test('is not read when the device has the name', async () => {
-    await writeFile(join(directory, 'file'), 'mine');
-    let stopped = 0;
-    const unread = {
-      pieces: {
-        // biome-ignore lint/correctness/useYield: it must not be read
-        async *[Symbol.asyncIterator]() {
-          stopped = Number.NaN;
-        },
-      },
-      stop: () => stopped++,
-    };
-    expect(await message(uploadFlow(memory.connection(), unread, 'file', { replace: false }))).toMatch(/a file of that name exists/);
-    expect(stopped).toBe(0);
-  });
-
-  test('stops waiting for more when the device refuses', async () => {
-    const small = new MemoryDevice();
-    let asked = 0;
-    await installFiles(small.device, directory, { clock, free: async () => (asked++ === 0 ? 2 ** 30 : 0) });
-    let stop = (_error: unknown): void => {};
-    const never = new Promise<never>((_, reject) => (stop = reject));
-    never.catch(() => {});
-    const waiting = async function* () {
-      yield content(14, (1 << 20) + 1);
-      await never;
-    };
-    const sent = uploadFlow(small.connection(), { pieces: waiting(), stop: (error) => stop(error) }, 'file');
-    expect(await message(sent)).toMatch(/the device has no room for the file/);
-  });
-
-  test('is passed on as it arrives', async () => {
-    await writeFile(join(directory, 'file'), content(16));
-    const taken: Uint8Array[] = [];
-    await downloadFlow(memory.connection(), 'file', async (piece) => void taken.push(piece.slice()));
-    expect(Buffer.concat(taken).equals(content(16))).toBe(true);
   });
 });
 
@@ -435,39 +283,6 @@ test('a device with its maximum of files accepts no new one, not even an empty o
   expect(await send('two')).toBe('done');
   await rm(join(directory, 'one'));
   expect(await send('three')).toBe('done');
-});
-
-describe('with a peer of the previous version', () => {
-  test('a device sends and receives whole files, and detects existing ones', async () => {
-    const older = new MemoryDevice();
-    installOlderFiles(older, directory);
-    await writeFile(source, content(18));
-    const beginnings: Beginning[] = [];
-    const onBegin = (beginning: Beginning): void => void beginnings.push(beginning);
-    await uploadFile(older.connection(), source, 'file', { replace: false, onBegin });
-
-    expect((await stored()).equals(content(18))).toBe(true);
-    await expect(uploadFile(older.connection(), source, 'file', { replace: false, onBegin })).rejects.toMatchObject({ code: 'EXISTS' });
-    await uploadFile(older.connection(), source, 'file', { onBegin });
-    expect(beginnings).toEqual(Array(2).fill({ offset: 0, total: SIZE, resumable: false }));
-    await writeFile(`${target}.svc.part`, content(18).subarray(0, 1000));
-    expect(await downloadFile(older.connection(), 'file', target)).toMatchObject({ resumedFrom: 0, bytes: SIZE });
-    expect((await readFile(target)).equals(content(18))).toBe(true);
-    expect(await message(listFiles(older.connection()))).toMatch(/earlier version, which cannot list/);
-    const flow = { pieces: (async function* () {})(), stop: () => {} };
-    expect(await message(uploadFlow(older.connection(), flow, 'x'))).toMatch(/earlier version, which accepts nothing of unknown length/);
-    expect(await message(uploadFile(older.connection(), source, 'a b'))).toMatch(/a file name has/);
-  });
-
-  test('a client sends and fetches whole files, and replaces', async () => {
-    for (const seed of [19, 20]) {
-      expect(await olderPut(memory.connection(), 'file', content(seed))).toMatchObject({ size: SIZE });
-      expect((await olderGet(memory.connection(), 'file')).equals(content(seed))).toBe(true);
-    }
-    await message(olderPut(memory.connection(undefined, 220_000), 'other', content(21)));
-    await memory.settled();
-    expect(await readdir(directory)).toEqual(['file']);
-  });
 });
 
 test.each([

@@ -1,0 +1,86 @@
+/** Transfers of the same name at the same time, by one client, by two, and into one directory. */
+import { appendFile, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { PartFile } from '../../../cli/files/part-file.ts';
+import type { TransferResult } from '../../../cli/files/stream.ts';
+import { downloadFile, uploadFile } from '../../../cli/files/transfer.ts';
+import type { MemoryDevice } from './memory-streams.ts';
+import { content, message, OTHER, sizeOf, TransferScene } from './transfer-scene.ts';
+
+let scene: TransferScene;
+let directory: string;
+let source: string;
+let target: string;
+let memory: MemoryDevice;
+beforeEach(async () => {
+  scene = await TransferScene.open();
+  ({ directory, source, target, memory } = scene);
+});
+afterEach(() => scene.close());
+
+describe('concurrent transfers of the same name', () => {
+  test('by one client: the later takes over, and the earlier reports that', async () => {
+    await writeFile(source, content(9));
+    let second: Promise<TransferResult> | undefined;
+    const pace = async (): Promise<void> => {
+      second ??= uploadFile(memory.connection(), source, 'file');
+      await second;
+    };
+    expect(await message(uploadFile(memory.connection(), source, 'file', { pace }))).toMatch(
+      /another transfer of this name by the same client took over/,
+    );
+    expect((await scene.stored()).equals(content(9))).toBe(true);
+    await memory.settled();
+    expect(await readdir(directory)).toEqual(['file']);
+  });
+
+  test('by two clients: each has its own part, and the later does not replace the file of the other', async () => {
+    await writeFile(source, content(10));
+    await writeFile(`${source}2`, content(11));
+    let second: Promise<TransferResult> | undefined;
+    const pace = async (): Promise<void> => {
+      second ??= uploadFile(memory.connection(OTHER), `${source}2`, 'file', { replace: false });
+      await second;
+    };
+    expect(await message(uploadFile(memory.connection(), source, 'file', { pace, replace: false }))).toMatch(
+      /a file of that name exists already/,
+    );
+    expect((await scene.stored()).equals(content(11))).toBe(true);
+  });
+
+  test('into this directory: the second is refused', async () => {
+    await writeFile(join(directory, 'file'), content(12));
+    const part = await PartFile.open(target);
+    expect(await message(downloadFile(memory.connection(), 'file', target))).toBe(
+      `${target}.svc.part is being written by this process: wait for it, or end it`,
+    );
+    await part.close();
+    expect(await message(downloadFile(memory.connection(), 'file', target))).toBe('done');
+  });
+
+  test('into this directory: a part that an undetected process also wrote never becomes a file', async () => {
+    const part = await PartFile.open(target);
+    await part.append(content(13, 100));
+    await appendFile(`${target}.svc.part`, 'x');
+    await expect(part.finish(true)).rejects.toThrow(/is being written by another process/);
+    await part.close();
+    expect(await sizeOf(target)).toBe(0);
+  });
+
+  test('into this directory: a partial file of another program stays', async () => {
+    await writeFile(join(directory, 'file'), content(12));
+    await writeFile(`${target}.part`, 'of another program');
+    await downloadFile(memory.connection(), 'file', target, { replace: false });
+    expect(await readFile(`${target}.part`, 'utf8')).toBe('of another program');
+  });
+
+  test('into this directory: the lock of a killed process does not count', async () => {
+    await writeFile(join(directory, 'file'), content(12));
+    for (const lock of ['', '1 never\n', `${2 ** 22 + 7} -\n`]) {
+      await writeFile(`${target}.svc.part.lock`, lock);
+      await downloadFile(memory.connection(), 'file', target);
+      await expect(stat(`${target}.svc.part.lock`)).rejects.toMatchObject({ code: 'ENOENT' });
+    }
+  });
+});

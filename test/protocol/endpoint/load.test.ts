@@ -1,27 +1,12 @@
-/**
- * Floods of handshakes: Retry, rates, the anti-amplification limit, the table of half-open handshakes, connections
- * above the limit.
- */
+/** Floods of handshakes: Retry, rates, the anti-amplification limit, connections above the limit. */
 import { describe, expect, it } from 'vitest';
 import { Core } from '../../../bindings/index.ts';
-import type { Endpoint } from '../../../protocol/endpoint/index.ts';
-import { HandshakeState, XX } from '../../../protocol/noise/index.ts';
-import {
-  decodeInitiate,
-  decodeRespond,
-  decodeRetry,
-  decodeVersions,
-  encodeInitiate,
-  mac1Key,
-  padded,
-} from '../../../protocol/packet/index.ts';
+import { decodeInitiate, decodeRetry, decodeVersions, encodeInitiate, padded } from '../../../protocol/packet/index.ts';
 import type { Path } from '../../../protocol/path.ts';
-import { nativeHost, nobleAead } from '../../support/crypto.ts';
 import { dial, EndpointFixture, type PolledEndpoint, pair } from '../../support/fixture/endpoints.ts';
-import { size } from '../../support/size.ts';
+import { path, responder, route, strangers, webSocket } from './handmade.ts';
 
-const crypto = nativeHost(99);
-const key = mac1Key(crypto, 'device:p.d');
+const { crypto, key, initiate, carry } = strangers(99);
 
 describe('Retry', () => {
   it('is sent above the threshold and honoured once per attempt, and then the handshake continues', () => {
@@ -211,135 +196,6 @@ describe('before the address is validated', () => {
   });
 });
 
-describe('half-open handshakes', () => {
-  it('are given up after 10 s, and their ids with them', () => {
-    const { endpoint } = responder({ retryAbove: 64 });
-    for (let i = 0; i < 10; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), i * 100);
-    expect(endpoint.stats.halfOpen).toBe(10);
-    expect(endpoint.nextTimeout()).toBe(10_000);
-    endpoint.handleTimeout(10_450);
-    expect(endpoint.stats.halfOpen).toBe(5);
-    endpoint.handleTimeout(11_000);
-    expect(endpoint.stats).toMatchObject({ halfOpen: 0, halfOpenLost: 10 });
-    expect(endpoint.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
-  });
-
-  it('are evicted when the table is full, those of addresses that are not validated first', () => {
-    const { endpoint, drain } = responder({ halfOpen: 8, retryAbove: 100 });
-    const stream: Path = { ...path('10.2.0.1', 1), kind: 'websocket', key: 'websocket:1' };
-    const validated = crypto.randomBytes(8);
-    endpoint.receive(initiate(validated), stream, 0);
-    for (let i = 0; i < 50; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), 1);
-    expect(endpoint.stats).toMatchObject({ halfOpen: 8, halfOpenLost: 43 });
-    drain(1);
-    endpoint.receive(initiate(validated), stream, 2);
-    expect(drain(2)).toHaveLength(1);
-    // Only validated ones are left, so a new one of another address is refused.
-    for (let i = 0; i < 7; i++) endpoint.receive(initiate(crypto.randomBytes(8)), stream, 3);
-    const before = endpoint.stats.halfOpenLost;
-    endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.9', 1), 4);
-    expect(endpoint.stats).toMatchObject({ halfOpen: 8, halfOpenLost: before });
-  });
-
-  it('last while the Initiate is repeated, one minute at most', () => {
-    const { endpoint } = responder({ retryAbove: 64 });
-    const datagram = initiate(crypto.randomBytes(8));
-    for (let now = 0; now <= 56_000; now += 8000) {
-      endpoint.receive(datagram, path('10.1.0.1', 1), now);
-      endpoint.handleTimeout(now);
-    }
-    expect([endpoint.stats.halfOpen, endpoint.stats.halfOpenLost, endpoint.nextTimeout()]).toEqual([1, 0, 60_000]);
-  });
-
-  it('wait for a Complete while packets for their id arrive, one minute at most', () => {
-    for (const [seconds, connects] of [
-      [35, true],
-      [70, false],
-    ] as const) {
-      const { network, client, device } = pair(7);
-      const connection = dial(client, device);
-      const start = network.now;
-      const repeated: number[] = [];
-      network.tap = ({ bytes }) => {
-        if (bytes[0] !== 0x83) return undefined;
-        repeated.push(network.now);
-        return network.now - start > seconds * 1000;
-      };
-      network.onEvent = (node, of, event) => {
-        if (event.kind === 'opened') of.sendMessage(Uint8Array.of(1));
-        if (event.kind === 'message' && node === device) of.sendMessage(event.data);
-      };
-      network.pass(seconds * 1000 + 5000);
-      const kinds = client.kinds(connection).filter((kind) => kind !== 'suspected');
-      expect(kinds).toEqual(connects ? ['opened', 'message'] : ['opened', 'closed']);
-      expect(device.endpoint.stats.halfOpenLost).toBe(connects ? 0 : 1);
-      const pauses = repeated.slice(1).map((time, i) => time - repeated[i]!);
-      expect(Math.max(...pauses)).toBeLessThanOrEqual(2000);
-    }
-  });
-
-  it('older than 10 s are evicted when the table is full, so five prolonged ones a second leave room for a later one, relayed or direct', () => {
-    for (const honest of ['carried', 'bare'] as const) {
-      const { endpoint, drain } = responder({ retryAbove: 16 });
-      const held: { id: Uint8Array; path: Path }[] = [];
-      let [refused, mostHeld] = [0, 0];
-      for (let now = 0; now < 59_000; now += 200) {
-        const begun = carry(endpoint, route(now), now);
-        if (begun === null) refused++;
-        else held.push({ id: begun, path: route(now) });
-        if (now % 5000 === 0) for (const { id, path } of held) endpoint.receive(dataFor(id), path, now);
-        endpoint.handleTimeout(now);
-        mostHeld = Math.max(mostHeld, endpoint.stats.halfOpen);
-      }
-      expect([mostHeld, refused]).toEqual([64, 0]);
-      drain(59_000);
-      if (honest === 'carried') expect(carry(endpoint, route(-1), 59_000)).not.toBeNull();
-      else expect(knock(endpoint, drain, 59_000)).toEqual([0x81, 0x82]);
-      expect(endpoint.stats.halfOpen).toBe(64);
-    }
-  });
-
-  it('that are direct are evicted for a relayed one, and not the other way round', () => {
-    const { endpoint, drain } = responder({ halfOpen: 8, retryAbove: 0 });
-    for (const index of [8, 9]) expect(carry(endpoint, route(index), 0)).not.toBeNull();
-    for (let index = 0; index < 6; index++) {
-      const [source, from] = [crypto.randomBytes(8), path(`10.3.${index}.1`, 1)];
-      endpoint.receive(initiate(source), from, 0);
-      endpoint.receive(initiate(source, decodeRetry(drain(0)[0]!)!.token), from, 0);
-      expect(drain(0).map((bytes) => bytes[0])).toEqual([0x82]);
-    }
-    const carried = Array.from({ length: 6 }, (_, index) => carry(endpoint, route(index), 100));
-    expect([carried.includes(null), endpoint.stats.halfOpen]).toEqual([false, 8]);
-    // Relayed ones do not evict one another.
-    expect(carry(endpoint, route(10), 100)).toBeNull();
-  });
-
-  it('are evicted oldest first, none before it is 10 s old, and none while there is room', () => {
-    const { endpoint } = responder({ halfOpen: 4, retryAbove: 100 });
-    const ids = [0, 1000, 2000, 3000].map((now) => carry(endpoint, route(now), now)!);
-    const prolong = (now: number): void => ids.forEach((id, i) => void endpoint.receive(dataFor(id), route(1000 * i), now));
-    prolong(9000);
-    endpoint.handleTimeout(9999);
-    expect([carry(endpoint, route(4000), 9999), endpoint.stats.halfOpenLost]).toEqual([null, 0]);
-    endpoint.handleTimeout(12_999);
-    expect(endpoint.stats).toMatchObject({ halfOpen: 4, halfOpenLost: 0 });
-    // Prolonged last, but begun first.
-    endpoint.receive(dataFor(ids[0]!), route(0), 12_999);
-    const later = [0, 1, 2, 3].map((i) => carry(endpoint, route(20_000 + i), 12_999));
-    expect(later.map((id) => id !== null)).toEqual([true, true, true, false]);
-    const unknown = endpoint.stats.unknownId;
-    ids.forEach((id, i) => void endpoint.receive(dataFor(id), route(1000 * i), 12_999));
-    expect(endpoint.stats.unknownId - unknown).toBe(3);
-    expect(endpoint.stats.halfOpenLost).toBe(3);
-  });
-
-  it('never run out of ids', () => {
-    const { endpoint } = responder({ halfOpen: 4, retryAbove: 100 });
-    for (let i = 0; i < size(200, 5000); i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), i);
-    expect(endpoint.stats.halfOpen).toBe(4);
-  });
-});
-
 describe('a connection above the limit', () => {
   it('gets its Respond and is then closed with BUSY, unseen by the application', () => {
     const network = new EndpointFixture(5);
@@ -403,7 +259,6 @@ describe('a connection above the limit', () => {
   });
 });
 
-/** An endpoint that answers to `device:p.d`, by hand. */
 describe('handshakes over WebSockets', () => {
   it('need no padding, and have a validated address: no Retry and no anti-amplification limit', () => {
     const { endpoint, drain } = responder({ retryAbove: 0 });
@@ -432,78 +287,3 @@ describe('handshakes over WebSockets', () => {
     expect([drain(0).length, carry(endpoint, route(9), 0)]).toEqual([4, null]);
   });
 });
-
-function responder(limits: Partial<{ halfOpen: number; retryAbove: number }>): {
-  endpoint: Endpoint;
-  drain: (now: number) => Uint8Array[];
-} {
-  const node = new EndpointFixture(1).device({ limits: { halfOpen: 64, retryAbove: 16, connections: 8, ...limits } });
-  const { endpoint } = node;
-  return {
-    endpoint,
-    drain: (now) => {
-      const packets: Uint8Array[] = [];
-      for (let batch = endpoint.transmit(now); batch !== null; batch = endpoint.transmit(now)) {
-        packets.push(batch.buffer.slice(batch.offsets[0], batch.offsets[0]! + batch.lengths[0]!));
-      }
-      return packets;
-    },
-  };
-}
-
-/** Makes an Initiate with a valid mac1, whose ephemeral key depends on the source id only. */
-function initiate(source: Uint8Array, token: Uint8Array = new Uint8Array(0), padding = true): Uint8Array {
-  const handshake = new HandshakeState({
-    pattern: XX,
-    initiator: true,
-    prologue: new Uint8Array(0),
-    crypto,
-    aead: nobleAead,
-    staticKey: crypto.importKey(new Uint8Array(32).fill(1)),
-    ephemeral: crypto.importKey(crypto.sha256(source)),
-  });
-  const message = handshake.writeMessage(new Uint8Array(0));
-  const packet = encodeInitiate(crypto, key, { version: 1, suite: 1, source, token, message });
-  return padding ? padded(packet) : packet;
-}
-
-function path(address: string, port: number): Path {
-  return { kind: 'udp', key: `udp:0:${address}:${port}`, address, port, socket: 0, local: false };
-}
-
-/** The path of a WebSocket. */
-function webSocket(socket: number, address: string): Path {
-  return { kind: 'websocket', key: `websocket:${socket}:${address}:443`, address, port: 443, socket, local: false };
-}
-
-/** A path through the base station. */
-function route(number: number): Path {
-  return { ...path('10.1.1.1', 1), kind: 'route', key: `route:${number}`, route: new Uint8Array(8) };
-}
-
-/** Begins a relayed handshake. Returns the id in its Respond; null when there is no room. */
-function carry(endpoint: Endpoint, way: Path, now: number): Uint8Array | null {
-  try {
-    return decodeRespond(endpoint.accept(initiate(crypto.randomBytes(8)), way, now))!.source;
-  } catch (error) {
-    expect(error).toMatchObject({ code: 'TOO_MANY_REQUESTS' });
-    return null;
-  }
-}
-
-/** Makes a Data packet for an id that does not decrypt, but prolongs a half-open handshake. */
-function dataFor(id: Uint8Array): Uint8Array {
-  const packet = new Uint8Array(64);
-  packet[0] = 0xc0;
-  packet.set(id, 1);
-  return packet;
-}
-
-/** Returns the types of the answers to a client that honours a Retry. */
-function knock(endpoint: Endpoint, drain: (now: number) => Uint8Array[], now: number): number[] {
-  const source = crypto.randomBytes(8);
-  endpoint.receive(initiate(source), path('10.9.0.1', 1), now);
-  const [retry] = drain(now);
-  endpoint.receive(initiate(source, decodeRetry(retry!)!.token), path('10.9.0.1', 1), now);
-  return [retry!, ...drain(now)].map((bytes) => bytes[0]!);
-}

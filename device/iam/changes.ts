@@ -2,7 +2,7 @@
 import type { IamUser, PairingMode, SettingName } from '../../protocol/records/index.ts';
 import type { Caller } from './caller.ts';
 
-/** Settings of a user, by their name in `PUT /iam/users/:username/:setting`. */
+/** Settings of a user, by their name in `PUT /iam/users/{username}/{setting}`. */
 export type UserSetting =
   | 'username'
   | 'display-name'

@@ -74,7 +74,7 @@ test('errors of the base station keep their names', async () => {
   const { device } = await fixture.attached();
   await expect(fixture.settle(push(device, 'other').send())).rejects.toMatchObject({ code: 'FORBIDDEN' });
   await expect(fixture.settle(invocation(device, 'se-2').execute())).rejects.toMatchObject({ code: 'FAILED' });
-  answer = () => Promise.reject(new RemoteError('TIMEOUT', 'nobody there'));
+  answer = () => Promise.reject(new RemoteError('TIMEOUT', 'no answer'));
   await expect(fixture.settle(push(device).send())).rejects.toMatchObject({ code: 'TIMEOUT' });
   await expect(fixture.settle(invocation(device).execute())).rejects.toMatchObject({ code: 'FAILED' });
 });

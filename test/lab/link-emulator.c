@@ -13,12 +13,12 @@
  *       3. sends it at the rate of the line, after those before it;
  *       4. delivers it after the delay and the jitter, in the order sent.
  *
- *     So a packet lost at random takes no time of the line. Each direction has its own generator: the losses of one do not depend
- *     on the packets of the other.
+ *     So a packet lost at random takes no time of the line. Each direction has its own generator: the losses of one do
+ *     not depend on the packets of the other.
  *
- *     Prints `up` on standard output when both devices are up. Ends on SIGTERM or SIGINT, also when the parent ends, with one JSON
- *     document on standard output; the devices are gone then. SIGUSR1 prints one, too, and restarts the measurement of times in
- *     the queue.
+ *     Prints `up` on standard output when both devices are up. Ends on SIGTERM or SIGINT, also when the parent ends,
+ *     with one JSON document on standard output; the devices are gone then. SIGUSR1 prints one, too, and restarts the
+ *     measurement of times in the queue.
  *
  * OPTIONS
  *     A PAIR is one number for both directions, or two with a colon between: from a to b, from b to a.
@@ -30,15 +30,16 @@
  *     --delay=PAIR     ms one way (default 0)
  *     --jitter=PAIR    additional ms, evenly distributed from 0 (default 0)
  *     --loss=PAIR      percent (default 0)
- *     --burst=PAIR     packets lost in a row, 1 to 1,000; longer bursts are rarer: `loss` is the share of all packets in any
- *                      case (default 1)
+ *     --burst=PAIR     packets lost in a row, 1 to 1,000; longer bursts are rarer: `loss` is the share of all packets
+ *                      in any case (default 1)
  *     --mtu=BYTES      of the devices, 576 to 65,535 (default 1,500)
  *     --seed=NUMBER    of the random numbers (default 1)
  *
  * OUTPUT
- *     {"ab": {...}, "ba": {...}} with, for each direction: `packets` and `bytes` delivered, `lost` at random, `dropped` because
- *     the queue was full, `refused` by the receiving device, `fragments` received (parts of an IPv4 or IPv6 packet), and for the
- *     times of packets in the queue, in ms, the longest `waited`, the `mean` and the 99th percentile `p99` (in steps of 0.1).
+ *     {"ab": {...}, "ba": {...}} with, for each direction: `packets` and `bytes` delivered, `lost` at random, `dropped`
+ *     because the queue was full, `refused` by the receiving device, `fragments` received (parts of an IPv4 or IPv6
+ *     packet), and for the times of packets in the queue, in ms, the longest `waited`, the `mean` and the 99th
+ *     percentile `p99` (in steps of 0.1).
  *
  * EXIT STATUS
  *     0 ended by a signal, 1 failed (no root, no TUN, no such namespace), 2 wrong use.
@@ -152,7 +153,7 @@ int main(int count, char **arguments) {
   return 0;
 }
 
-/* -- the fate of packets ------------------------------------------------------------------------------------------------------------ */
+/* -- the fate of packets ------------------------------------------------------------------------------------------- */
 
 static uint64_t now(void) {
   struct timespec time;
@@ -178,7 +179,10 @@ static void leave_line(struct direction *d, uint64_t time) {
   while (d->sent != d->taken && d->ring[d->sent % RING].leaves <= time) d->queued -= d->ring[d->sent++ % RING].length;
 }
 
-/* A burst begins at a packet with the probability that makes `loss` the share of all: between two bursts (1 - p) / p packets pass. */
+/*
+ * A burst begins at a packet with the probability that makes `loss` the share of all: between two bursts (1 - p) / p
+ * packets pass.
+ */
 static int is_lost(struct direction *d) {
   if (d->losing == 0 && d->loss > 0 && draw(d) * (d->loss + d->burst * (100 - d->loss)) < d->loss) d->losing = (int)d->burst;
   if (d->losing == 0) return 0;
@@ -285,7 +289,7 @@ static void print_counters(void) {
   asked = 0;
 }
 
-/* -- devices ------------------------------------------------------------------------------------------------------------------------ */
+/* -- devices ------------------------------------------------------------------------------------------------------- */
 
 /* Enters the namespace, and stays there. */
 static void enter(const char *name) {
@@ -332,7 +336,7 @@ static int open_device(const struct end *end, const char *device, int mtu) {
   return tun;
 }
 
-/* -- arguments ---------------------------------------------------------------------------------------------------------------------- */
+/* -- arguments ----------------------------------------------------------------------------------------------------- */
 
 static double number(const char *option, const char *text, char **after, double least, double most) {
   errno = 0;

@@ -2,29 +2,35 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { blocksOf } from '../support/document-blocks.ts';
 import { root, textOf } from './imports.ts';
 
-/** Page → the test that runs its blocks. */
-const RUN_BY: Readonly<Record<string, string>> = {
-  'README.md': 'test/e2e/readme.test.ts',
-  'docs/sdk.md': 'test/e2e/sdk.test.ts',
-  'docs/errors.md': 'test/e2e/sdk.test.ts',
-  'docs/access-control.md': 'test/e2e/guides.test.ts',
-  'docs/audit.md': 'test/e2e/guides.test.ts',
-  'docs/device.md': 'test/e2e/guides.test.ts',
-  'docs/pairing.md': 'test/e2e/guides.test.ts',
-  'docs/trust.md': 'test/e2e/guides.test.ts',
-  'docs/iam.md': 'test/device/iam/endpoints/document.test.ts',
-  'docs/paths.md': 'test/cli/documents.test.ts',
+/** Page → the test that runs its blocks, and their names; without names the test runs all. */
+const RUN_BY: Readonly<Record<string, readonly [test: string, ...names: string[]]>> = {
+  'README.md': ['test/e2e/readme.test.ts', 'device', 'client'],
+  'docs/sdk.md': ['test/e2e/sdk.test.ts'],
+  'docs/errors.md': ['test/e2e/sdk.test.ts', 'codes'],
+  'docs/access-control.md': ['test/e2e/guides.test.ts', 'access-control'],
+  'docs/audit.md': ['test/e2e/guides.test.ts', 'audit-log'],
+  'docs/device.md': ['test/e2e/guides.test.ts', 'join'],
+  'docs/pairing.md': ['test/e2e/guides.test.ts', 'pairing'],
+  'docs/trust.md': ['test/e2e/guides.test.ts', 'jwt'],
+  'docs/iam.md': ['test/device/iam/endpoints/document.test.ts', 'explain'],
+  'docs/paths.md': ['test/cli/documents.test.ts', 'client', 'device'],
 };
-const pages = ['README.md', ...readdirSync(join(root, 'docs'), { recursive: true }).map((name) => `docs/${name}`)];
-const withBlocks = pages.filter((page) => page.endsWith('.md') && /^ *```(?:js|javascript|mjs|ts|typescript)\b/m.test(textOf(page)));
+const BLOCK = /^ *(?:```|~~~) *(?:jsx?|javascript|mjs|tsx?|typescript)\b/im;
+const pages = [
+  ...readdirSync(root),
+  ...['docs', 'bench', 'test'].flatMap((folder) => readdirSync(join(root, folder), { recursive: true }).map((name) => `${folder}/${name}`)),
+];
+const withBlocks = pages.filter((page) => page.endsWith('.md') && !page.includes('node_modules/') && BLOCK.test(textOf(page)));
 
 it('has a test for each page with blocks, and no other', () => {
   expect(withBlocks.toSorted()).toEqual(Object.keys(RUN_BY).toSorted());
 });
 
-it.each(Object.entries(RUN_BY))('the blocks of %s have names, and %s reads the page', (page, test) => {
-  expect(textOf(page).match(/^ *```(?:js|javascript|mjs|ts|typescript)\s*$/gm)).toBeNull();
+it.each(Object.entries(RUN_BY))('the blocks of %s have the names that its test runs', (page, [test, ...names]) => {
+  const found = blocksOf(textOf(page)).map(({ name }) => name);
+  if (names.length > 0) expect(found.toSorted()).toEqual(names.toSorted());
   expect(textOf(test)).toContain(page === 'README.md' ? page : page.slice('docs/'.length));
 });

@@ -5,6 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { CloseCode, StationCode, StreamCode, stationCodeMeaning } from '../../protocol/errors/index.ts';
+import { sources, textOf } from './imports.ts';
 
 const root = new URL('../..', import.meta.url);
 const read = (name: string) => readFileSync(new URL(name, root), 'utf8');
@@ -28,6 +29,38 @@ describe('PROTOCOL.md', () => {
       ((stationCodeMeaning(number)?.status ?? 0) / 100).toFixed(2),
     ]);
     expect(listed).toEqual(known);
+  });
+});
+
+describe('citations of PROTOCOL.md', () => {
+  const page = read('PROTOCOL.md');
+  const sections = new Set([...page.matchAll(/^#+ (?:Appendix )?([\dA-Z]+(?:\.\d+)*)\.? /gm)].map(([, number]) => number));
+
+  it('name sections that exist', () => {
+    const files = ['core-as', 'bindings', 'protocol', 'transport', 'device', 'client', 'server', 'cli', 'test'].flatMap((folder) =>
+      sources(folder),
+    );
+    const cited = files.flatMap((file) =>
+      [...textOf(file).matchAll(/PROTOCOL\.md[`)]* ?(?:§|section )(\d+(?:\.\d+)*)/g)].map(([text, number]) => ({ file, text, number })),
+    );
+    const own = [...page.matchAll(/\bsections? (\d+(?:\.\d+)*)/g), ...page.matchAll(/^\| .* → .* \| (\d+(?:\.\d+)*) \|$/gm)];
+    expect(cited.length).toBeGreaterThan(10);
+    const outside = [...page.matchAll(/RFC \d+[^.;]{0,40}\bsections? (\d+(?:\.\d+)*)/g)].map(([, number]) => number);
+    expect(cited.filter(({ number }) => !sections.has(number!))).toEqual([]);
+    expect(own.map(([, number]) => number).filter((number) => !sections.has(number!) && !outside.includes(number))).toEqual([]);
+  });
+
+  it('have the labels of the code', () => {
+    const labels = [...page.matchAll(/"(svc [a-z0-9 ]+)"/g)].map(([, label]) => label!);
+    const code = ['protocol', 'device']
+      .flatMap((folder) => sources(folder))
+      .map(textOf)
+      .join('\n');
+    const decoder = sources('test/independent/decoder').flatMap((file) =>
+      [...textOf(file).matchAll(/'(svc [a-z0-9 ]+)'/g)].map(([, label]) => label!),
+    );
+    expect(labels.filter((label) => !code.includes(`'${label}'`))).toEqual([]);
+    expect(decoder.filter((label) => !labels.includes(label))).toEqual([]);
   });
 });
 

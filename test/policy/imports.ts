@@ -23,9 +23,11 @@ export function textOf(file: string): string {
 
 /** Returns the specifiers that a file imports or exports from, as written. */
 export function imports(file: string): string[] {
-  const text = textOf(file).replace(/\/\*[\s\S]*?\*\//g, '');
+  const text = textOf(file)
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/(^|[^:'"`])\/\/.*$/gm, '$1');
   const pattern =
-    /(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s*['"]([^'"]+)['"]|(?:^|\n)\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/g;
+    /(?:^|[\n;}])\s*(?:import|export)\b[^'";]*?from\s*['"]([^'"]+)['"]|(?:^|[\n;}])\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"`]([^'"`$]+)['"`]/g;
   return [...text.matchAll(pattern)].map((match) => (match[1] ?? match[2] ?? match[3]) as string);
 }
 
@@ -35,7 +37,10 @@ export function stripped(file: string): string {
     .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ' '))
     .replace(/(^|[^:'"`])\/\/.*$/gm, '$1')
     .replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, "''")
-    .replace(/`(?:[^`\\$]|\\.)*`/g, "''");
+    .replace(
+      /`(?:[^`\\]|\\[\s\S])*`/g,
+      (text) => `(${[...text.matchAll(/\$\{([^}]*)\}/g)].map(([, code]) => code).join(';')}${'\n'.repeat(text.split('\n').length - 1)})`,
+    );
 }
 
 /** Resolves a relative import to a path; null for a package. */

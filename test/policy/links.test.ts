@@ -11,6 +11,11 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Folders without documents of this repository. */
 const FOREIGN = new Set(['node_modules', 'dist', 'build', 'data']);
 const INDEX = 'docs/README.md';
+/** Inline, with or without a title; a reference's definition; HTML. */
+const LINK = /\]\(\s*<?([^)\s>]+)>?(?:\s+["'(][^)]*)?\)|^ {0,3}\[[^\]]+\]:\s*<?([^\s>]+)|\b(?:href|src)="([^"]+)"/gm;
+/** A path from the root, in code. */
+const CODE_PATH =
+  /`((?:core-as|bindings|protocol|transport|device|client|server|cli|test|bench|docs)\/[\w./-]+\.(?:md|ts|mjs|json|c)|[A-Z]+\.md)(?:#([\w-]+))?`/g;
 
 const documents = documentsBelow('');
 const pages = documents.filter((path) => path.startsWith('docs/') && path !== INDEX);
@@ -43,15 +48,15 @@ interface Link {
 
 function linksOf(path: string): Link[] {
   const prose = withoutFences(readFileSync(join(root, path), 'utf8'));
-  const inCode = [...prose.matchAll(/`((?:docs|bench)\/[\w/-]+\.md)`/g)].map(([, target = '']) => ({ target, anchor: '' }));
-  const links = [...prose.replaceAll(/`[^`\n]*`/g, '').matchAll(/\[[^\]]*\]\(([^)\s]+)\)/g)]
-    .map(([, link = '']) => link)
+  const inCode = [...prose.matchAll(CODE_PATH)].map(([, target = '', anchor = '']) => ({ target, anchor }));
+  const links = [...prose.replaceAll(/`[^`\n]*`/g, '').matchAll(LINK)]
+    .map(([, inline, reference, html]) => inline ?? reference ?? html ?? '')
     .filter((link) => !/^[a-z]+:/.test(link))
     .map((link) => {
       const [file = '', anchor = ''] = link.split('#');
       return { target: file === '' ? path : join(dirname(path), file), anchor };
     });
-  return [...inCode, ...links];
+  return path === 'CHANGELOG.md' ? links : [...inCode, ...links];
 }
 
 function leads(target: string, anchor: string): boolean {

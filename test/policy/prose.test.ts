@@ -11,14 +11,18 @@ const OWN = ['test/policy/prose.ts', 'test/policy/prose.test.ts'];
 /** Texts of others: vectors of an RFC, as published. */
 const QUOTED = ['test/core-as/aead/rfc8439.ts'];
 
-const files = [...readdirSync(root).filter((name) => /\.(md|mjs|ts)$/.test(name)), ...FOLDERS.flatMap(below)].filter(
-  (file) => !OWN.includes(file) && !QUOTED.includes(file) && !file.includes('.generated.'),
+const KINDS = /\.(md|mjs|ts|jsonc?|c|grit)$/;
+/** Not written by a person, or the words of others. */
+const FOREIGN = /package-lock\.json$|^bench\/results\/|^test\/conformance\/specification\.json$/;
+
+const files = [...readdirSync(root).filter((name) => KINDS.test(name)), '.ci/run', ...FOLDERS.flatMap(below)].filter(
+  (file) => !OWN.includes(file) && !QUOTED.includes(file) && !FOREIGN.test(file) && !file.includes('.generated.'),
 );
 const prose = files.flatMap((file) => proseOf(file, textOf(file)));
 
 function below(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.(md|mjs|ts)$/.test(entry.name))
+    .filter((entry) => entry.isFile() && KINDS.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
     .filter((file) => !file.includes('node_modules/'));
 }

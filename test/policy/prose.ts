@@ -41,13 +41,17 @@ export const CITATIONS: readonly RegExp[] = [
   /\bspecification §/i,
 ];
 
-const COMMENT = /^\s*(\/\/|\/?\*)/;
-const TEXT = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*(?:`|$)/g;
+const COMMENT = /^\s*(\/\/|\/?\*|# )/;
+/** Comments, texts, and regular expressions, whose quotes begin no text. */
+const TOKEN =
+  /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\[\s\S])*`|(?<=[=(,:!&|?[{};]\s*|return )\/(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/g;
+const REGEXP = /^\/(?![*/])/;
 
 /** The prose of a file, by its ending. */
 export function proseOf(file: string, source: string): ProseLine[] {
   const lines = source.split('\n').map((text, index) => ({ file, line: index + 1, text }));
-  return file.endsWith('.md') ? outsideCode(lines) : lines.flatMap(proseOfCode);
+  if (file === '.ci/run') return lines.filter(({ text }) => /^\s*#/.test(text));
+  return file.endsWith('.md') ? outsideCode(lines) : proseOfCode(file, source);
 }
 
 /**
@@ -71,11 +75,23 @@ export function refused({ text }: ProseLine): string | null {
   return null;
 }
 
-function proseOfCode({ file, line, text }: ProseLine): ProseLine[] {
-  if (COMMENT.test(text)) return [{ file, line, text: text.replace(/^\s*(\/\/|\/?\*+\/?)/, '') }];
-  const trailing = /\s\/\/ (.*)$|\/\*\* (.*?) \*\//.exec(text);
-  const texts = [...text.matchAll(TEXT)].map(([found]) => found).filter((found) => found.split(/\s+/).length >= 3);
-  return [...(trailing === null ? [] : [trailing[1] ?? trailing[2] ?? '']), ...texts].map((found) => ({ file, line, text: found }));
+/** Comments and texts of a whole file; a text may have several lines. Expressions in templates are left out. */
+function proseOfCode(file: string, source: string): ProseLine[] {
+  const found: ProseLine[] = [];
+  let line = 1;
+  let from = 0;
+  for (const { 0: token, index } of source.matchAll(TOKEN)) {
+    line += source.slice(from, index).split('\n').length - 1;
+    from = index;
+    if (REGEXP.test(token)) continue;
+    const isComment = token.startsWith('//') || token.startsWith('/*');
+    const isTemplate = token.startsWith('`');
+    const text = isTemplate ? token.slice(1, -1).replaceAll(/\$\{[^}]*\}/g, '…') : token;
+    if (!isComment && text.trim().split(/\s+/).length < 2) continue;
+    for (const [offset, each] of text.split('\n').entries())
+      found.push({ file, line: line + offset, text: isComment ? each.replace(/^\s*(\/\/|\/?\*+\/?)/, '') : each });
+  }
+  return found;
 }
 
 function outsideCode(lines: readonly ProseLine[]): ProseLine[] {

@@ -131,7 +131,7 @@ export class Bench {
   driver(options: Partial<DriverOptions<string>> = {}): Driver<string> {
     const network = {
       bind: async (bind: BindOptions) => this.#socket(bind),
-      connect: () => Promise.reject(new Error('nobody connects')),
+      connect: () => Promise.reject(new Error('no stream connects')),
       resolve: async () => [],
     };
     const log = {

@@ -1,5 +1,5 @@
 /**
- * The settings of a user, `PUT /iam/users/:username/:setting` (docs/iam.md): each a bare value, checked before
+ * The settings of a user, `PUT /iam/users/{username}/{setting}` (docs/iam.md): each a bare value, checked before
  * policies.
  */
 import { Status } from '../../../protocol/coap/index.ts';

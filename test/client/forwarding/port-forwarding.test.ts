@@ -141,7 +141,7 @@ test('pauses between attempts differ, and last at most half a minute', async () 
   const attempts: number[] = [];
   const connect = async (): Promise<Connection> => {
     attempts.push(fixture.sim.now);
-    throw new RemoteError('TIMEOUT', 'nobody answers');
+    throw new RemoteError('TIMEOUT', 'no device answers');
   };
   await open([NAMES], { connect });
   disconnect();

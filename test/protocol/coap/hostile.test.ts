@@ -128,7 +128,7 @@ describe('meaningless messages', () => {
   });
 
   test.each<[string, CoapMessage['options'], string]>([
-    ['nobody knows', [{ number: 2049, value: new Uint8Array(0) }], 'option 2049 is not supported'],
+    ['no endpoint knows', [{ number: 2049, value: new Uint8Array(0) }], 'option 2049 is not supported'],
     ['that is repeated', [option(23, 7), option(23, 7)], 'option 23 is repeated'],
     ['of a wrong length', [{ number: 27, value: new Uint8Array(4) }], 'option 27 has a wrong length'],
   ])('a response with a critical option %s fails the request', (_, options, problem) => {

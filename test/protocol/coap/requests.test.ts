@@ -25,7 +25,7 @@ describe('requests', () => {
       if (event.kind !== 'request') throw new Error(event.kind);
       const { segments, payload } = event.request;
       const reply = ascii(`${segments[1]} ${Buffer.from(payload).toString('base64')}`);
-      if (!pair.server.respond(event.exchange, { status: 205, payload: reply }, 0)) throw new Error('nobody waits');
+      if (!pair.server.respond(event.exchange, { status: 205, payload: reply }, 0)) throw new Error('no request waits');
     };
     // Some are answered at once and some later, in any order.
     note(pair.run((event) => (random(2) === 0 ? answer(event) : waiting.push(event))));

@@ -298,7 +298,7 @@ describe('in virtual time', () => {
     ['TIMEOUT', 504],
     ['BAD_RESPONSE', 502],
   ] as const)('%s instead of an answer gives the device %i', async (code, status) => {
-    const { response } = await pushed([new RemoteError(code, 'nobody there')]);
+    const { response } = await pushed([new RemoteError(code, 'no answer')]);
     expect(response.status).toBe(status);
   });
 

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { defaultIamLimits, Rules, readConfiguration, readState } from '../../../../device/iam/index.ts';
+import { blocksOf, Program } from '../../../support/document-blocks.ts';
 import { caller, fakeSecrets, iamOf, key, stateOf, user } from '../model.ts';
 import { actions, references } from './reference.ts';
 
@@ -32,6 +33,11 @@ describe('docs/iam.md', () => {
     expect(iam.check(caller(2), 'IAM:PairingPasswordInvite')).toBe(true);
     const text = iam.explain(caller(1), 'TcpTunnel:Connect', { 'TcpTunnel:ServiceId': 'ssh' }).text;
     expect(page).toContain(`text: '${text}'`);
+  });
+
+  it('shows a call of explain that runs', async () => {
+    const iam = iamOf({ configuration: readConfiguration(configuration), state: stateOf([]) });
+    for (const block of blocksOf(page)) await new Program({}, { iam, fingerprint: key(1) }).run(block);
   });
 
   it('shows a state that can be loaded', async () => {

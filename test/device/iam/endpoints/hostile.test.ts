@@ -189,7 +189,7 @@ describe.each(targets)('$line', (target) => {
 });
 
 function matches(endpoint: string, line: string): boolean {
-  const pattern = endpoint.replaceAll(/:\w+/g, '[^/]+');
+  const pattern = endpoint.replaceAll(/\{\w+\}/g, '[^/]+');
   return new RegExp(`^${pattern}$`).test(line);
 }
 

@@ -39,7 +39,7 @@ export const read = (path: string, { may, mayNot }: Record<'may' | 'mayNot', Cal
   endpoint: `GET ${path}`,
   statuses: [205, 403],
   cases: [
-    [205, 'whoever may', may, path],
+    [205, 'allowed', may, path],
     [403, 'denied', mayNot, path],
   ],
 });

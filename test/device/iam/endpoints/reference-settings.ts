@@ -13,7 +13,7 @@ function setting(
   const [, body = none] = good[0] ?? [];
   const path = `/iam/users/ann/${name}`;
   return {
-    endpoint: `PUT /iam/users/:username/${name}`,
+    endpoint: `PUT /iam/users/{username}/${name}`,
     statuses: [204, 400, 403, 404, ...(more.statuses ?? []), 500],
     order: 'body, action',
     body,
@@ -111,7 +111,7 @@ export const settings: readonly Reference[] = [
     {
       statuses: [409],
       cases: [
-        [409, 'somebody else’s', 'admin', '/iam/users/ann/fingerprint', cbor(key(1))],
+        [409, 'another user’s', 'admin', '/iam/users/ann/fingerprint', cbor(key(1))],
         [204, 'one’s own', 'ann', '/iam/users/ann/fingerprint', cbor(key(7))],
       ],
     },

@@ -73,6 +73,11 @@ const HINTS: Record<string, string> = {
   TIMEOUT: 'check that the peer runs and that UDP, or TCP for https, reaches it',
 };
 
+/** Remedies for codes that mean something else when the base station refuses a connect. */
+const STATION_HINTS: Record<string, string> = {
+  FORBIDDEN: 'if the server key requires a token, give a fresh one with --jwt-file; if it requires none, leave the token out',
+};
+
 /** The hint for an error code, if there is one. */
 export function hint(code: string): string | undefined {
   return HINTS[code];
@@ -119,14 +124,14 @@ function plain(message: string): string {
 function noChannels(error: NoChannelsError): string {
   const { local, remote, direct } = (error.cause ?? {}) as ChannelFailures;
   const reasons = [];
-  if (remote !== undefined) reasons.push(`through the base station: ${withAdvice(remote.message, remote.code)}`);
+  if (remote !== undefined) reasons.push(`through the base station: ${withAdvice(remote.message, remote.code, STATION_HINTS)}`);
   if (direct !== undefined) reasons.push(`directly: ${withAdvice(direct.message, direct.code)}`);
   if (local !== undefined) reasons.push(`on the local network: ${withAdvice(local.message, local.code)}`);
   return reasons.length === 0 ? error.message : `no way to the device; ${reasons.join('; ')}`;
 }
 
-function withAdvice(message: string, code: string): string {
-  const advice = HINTS[code];
+function withAdvice(message: string, code: string, hints: Record<string, string> = {}): string {
+  const advice = hints[code] ?? HINTS[code];
   return advice === undefined ? `${message} (${code})` : `${message} (${code}): ${advice}`;
 }
 

@@ -42,8 +42,11 @@ const MOST = 24 * HOUR;
 const GRACE = 24 * HOUR;
 /** ms between two requests for one app. */
 const PAUSE = 30 * SECOND;
-/** ms for resolver and request together. */
-const TIMEOUT = 5 * SECOND;
+/**
+ * ms for resolver and request together: less than a session without a valid credential lives (`arrivalTimeout`), so
+ * that its client gets an answer.
+ */
+export const TIMEOUT = 3 * SECOND;
 /** Most bytes of a set. */
 const MAX_LENGTH = 65_536;
 /** Most apps whose keys are cached. */

@@ -79,3 +79,10 @@ test.each<[ErrorCode, RegExp]>([
 ])('%s: the printed commands have their required arguments', (code, text) => {
   expect(describe(new RemoteError(code, 'refused'))).toMatch(text);
 });
+
+test('a server key that requires a token, or none, is named: no role on the device would help', () => {
+  const refusal = new RemoteError('FORBIDDEN', 'the server key does not allow this kind of authorization');
+  const text = describe(new NoChannelsError({ local: 'NONE', remote: 'FORBIDDEN', direct: 'NONE' }, { cause: { remote: refusal } }));
+  expect(text).toContain('(FORBIDDEN): if the server key requires a token, give a fresh one with --jwt-file');
+  expect(text).not.toContain('svc iam me');
+});

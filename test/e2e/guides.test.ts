@@ -86,7 +86,7 @@ it('docs/audit.md: keeps an audit log and verifies it', async () => {
   });
   const audited = new Device({ productId: 'pr-home', deviceId: 'de-2', privateKey, basestationAttach: false });
   const program = new Program(modules, {
-    ...{ AuditLog: device.AuditLog, verifyAuditLog: device.verifyAuditLog, device: audited, clock: environment.clock },
+    device: audited,
     ...{ directory: join(folder, 'audit'), productId: 'pr-home', deviceId: 'de-2', fingerprint: audited.deviceFingerprint },
     ...{ publicKey: undefined, expect: undefined },
   });

@@ -42,7 +42,7 @@ ${documented()}
 
 /** The block of the document. */
 function documented(): string {
-  const [block] = /^ {4}location \/svc\/v1 \{.*# nginx\n[\s\S]*?^ {4}\}$/m.exec(readFileSync(fromRoot('docs/rest.md'), 'utf8')) ?? [];
+  const [block] = /^ {4}location = \/svc\/v1 \{.*# nginx\n[\s\S]*?^ {4}\}$/m.exec(readFileSync(fromRoot('docs/rest.md'), 'utf8')) ?? [];
   if (block === undefined) throw new Error('docs/rest.md has no configuration of nginx');
   return block;
 }

@@ -42,7 +42,7 @@ export async function carryStandardStreams(connection: Connection, service: Forw
 
 /**
  * The end of `input` ends the stream's direction to the device; that of the other one calls `end`.
- * @throws the error of either side; then both are over
+ * @throws the error of either side, except for output without a reader (EPIPE); then both are over
  */
 export async function carry(
   stream: ServiceStream,
@@ -53,7 +53,8 @@ export async function carry(
   } catch (error) {
     stream.abort();
     input.destroy();
-    throw error;
+    // The reader of the output has ended, such as ssh: that is the end of the session, no fault.
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
   }
 }
 

@@ -228,6 +228,17 @@ describe('a service over standard input and output', () => {
     expect([service.isAborted, input.destroyed]).toEqual([true, true]);
   });
 
+  test('ends without an error when the reader of standard output has ended', async () => {
+    const [service, input] = [new Service(), new PassThrough()];
+    const closed = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
+    const output = new Writable({ write: (_chunk, _encoding, done) => done(closed) });
+    output.on('error', () => {});
+    const done = carry(service, { input, output, end: () => {} });
+    service.says.write('x');
+    await done;
+    expect([service.isAborted, input.destroyed]).toEqual([true, true]);
+  });
+
   test('reads no more than the reader of standard output takes', async () => {
     const [service, input] = [new Service(), new PassThrough()];
     const taken: (() => void)[] = [];

@@ -1,19 +1,17 @@
 /** The test runner: which files, and how long each test may take. */
 import { defineConfig } from 'vitest/config';
-import { sizedFiles } from './test/support/sized-files.ts';
-
-const long = process.env.SVC_TEST_LONG !== undefined;
-/** A long run after a short one: the files that are the same in both are left out. */
-const rest = process.env.SVC_TEST_LONG === 'rest';
+import { tiers } from './test/support/tiers.ts';
 
 export default defineConfig({
+  plugins: [tiers(import.meta.dirname)],
   test: {
-    include: rest ? sizedFiles(import.meta.dirname) : ['test/**/*.test.ts'],
+    include: ['test/**/*.test.ts'],
     exclude: ['test/lab/**', 'test/cluster/**', 'test/browser/**'],
-    testTimeout: long ? 900_000 : 60_000,
+    tags: [{ name: 'slow', description: 'takes more than 300 ms: `npm run test:slow`', timeout: 300_000 }],
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     setupFiles: ['./test/support/process-reports.ts'],
-    reporters: ['default', './test/support/slice-reporter.ts'],
+    reporters: ['default', './test/support/closing-lines.ts'],
     pool: 'forks',
     // The files of a worker share their modules, which hold no state of a test. Loading them again for each file would
     // take a fifth of the time.

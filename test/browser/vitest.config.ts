@@ -7,7 +7,7 @@ export default defineConfig({
     globalSetup: ['test/browser/setup.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    reporters: ['default', './test/support/slice-reporter.ts'],
+    reporters: ['default', './test/support/closing-lines.ts'],
     pool: 'forks',
     fileParallelism: false,
   },

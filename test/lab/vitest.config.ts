@@ -8,7 +8,7 @@ export default defineConfig({
     globalSetup: ['test/lab/setup.ts'],
     testTimeout: 900_000,
     hookTimeout: 60_000,
-    reporters: ['default', './test/support/slice-reporter.ts'],
+    reporters: ['default', './test/support/closing-lines.ts'],
     pool: 'forks',
     fileParallelism: false,
     disableConsoleIntercept: true,

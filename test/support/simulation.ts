@@ -2,15 +2,14 @@
 import { Core } from '../../bindings/index.ts';
 import { nativeCrypto } from '../../transport/node/crypto.ts';
 import { Simulation, type SimulationOptions } from '../../transport/sim/index.ts';
-import { size } from './size.ts';
 
 /**
  * Linear memory of a host's core, where its configuration does not set it. V8 marks everything after each 64 MiB of
  * such memory.
  */
-const CORE_MEMORY = size(2, 8) << 20;
+const CORE_MEMORY = 2 << 20;
 /** That of a device or a client, which has the capacity for a thousand connections. */
-const LARGE_MEMORY = size(3, 8) << 20;
+const LARGE_MEMORY = 3 << 20;
 const LARGE = 1_000;
 
 /** Computes with Node's X25519 in place of noble's, in a tenth of the time, and gives hosts small cores. */

@@ -56,7 +56,7 @@ function linksOf(path: string): Link[] {
       const [file = '', anchor = ''] = link.split('#');
       return { target: file === '' ? path : join(dirname(path), file), anchor };
     });
-  return path === 'CHANGELOG.md' ? links : [...inCode, ...links];
+  return [...inCode, ...links];
 }
 
 function leads(target: string, anchor: string): boolean {

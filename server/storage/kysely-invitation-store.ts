@@ -2,8 +2,8 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { StoreDialect } from './dialect.ts';
 import type { Invitation, InvitationStore, NewInvitation, Redemption } from './invitation-store.ts';
-import type { Tables } from './migrations.ts';
 import { adding, removed } from './rows.ts';
+import type { Tables } from './schema.ts';
 
 /** Rolls the transaction back. */
 class Taken extends Error {}

@@ -2,9 +2,9 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { StoreDialect } from './dialect.ts';
-import type { Tables } from './migrations.ts';
 import type { OutboundStore, PushCredential, Service } from './outbound-store.ts';
 import { adding, removed } from './rows.ts';
+import type { Tables } from './schema.ts';
 
 export class KyselyOutboundStore implements OutboundStore {
   readonly #db: Kysely<Tables>;

@@ -8,8 +8,8 @@ import type { StoreDialect } from './dialect.ts';
 import { KyselyInvitationStore } from './kysely-invitation-store.ts';
 import { KyselyOutboundStore } from './kysely-outbound-store.ts';
 import { hasToken, replaceTokens, tokensDigest } from './kysely-tokens.ts';
-import type { Tables } from './migrations.ts';
 import { adding, removed } from './rows.ts';
+import type { Tables } from './schema.ts';
 import type { ApiKey, App, AppChanges, AuthType, Device, JwtIssuer, Organization, Product, Store, TokenList } from './store.ts';
 
 export class KyselyStore implements Store {
@@ -18,7 +18,7 @@ export class KyselyStore implements Store {
   readonly #db: Kysely<Tables>;
   readonly #dialect: StoreDialect;
 
-  /** @param db with the tables of `migrations.ts` @param dialect of its database */
+  /** @param db with the tables of `schema.ts` @param dialect of its database */
   constructor(db: Kysely<Tables>, dialect: StoreDialect) {
     this.#db = db;
     this.#dialect = dialect;

@@ -4,7 +4,7 @@
  */
 import type { Kysely } from 'kysely';
 import { LocalError } from '../../protocol/errors/index.ts';
-import type { Tables } from './migrations.ts';
+import type { Tables } from './schema.ts';
 import type { TokenList } from './store.ts';
 
 interface DeviceKey {

@@ -1,6 +1,6 @@
 /**
- * Opens the SQLite file behind a {@link Store}: connection settings, migrations, refusal of a newer database, and the
- * meaning of SQLite's errors.
+ * Opens the SQLite file behind a {@link Store}: connection settings, tables, refusal of a database of another version,
+ * and the meaning of SQLite's errors.
  *
  * WAL lets `svc admin` write beside a running base station; `synchronous=FULL` makes a commit durable before it is
  * acknowledged; writers take the lock when they begin (`begin immediate`), so two of them wait for each other instead
@@ -12,7 +12,7 @@ import Database from 'libsql';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Constraint, StoreDialect } from './dialect.ts';
 import { KyselyStore } from './kysely-store.ts';
-import { migrations, type Tables } from './migrations.ts';
+import { migrations, SCHEMA, type Tables } from './schema.ts';
 import type { Store } from './store.ts';
 
 /** ms that a statement waits for another process's write. */
@@ -27,8 +27,8 @@ const WAL_ATTEMPTS = 50;
 /**
  * Opens or creates the database.
  * @param file path, or `:memory:`
- * @throws LocalError INVALID_STATE with one line when the file cannot be opened, is not a database, or was written by a
- *   newer version
+ * @throws LocalError INVALID_STATE with one line when the file cannot be opened, is not a database, or is of another
+ *   version
  */
 export async function openSqliteStore(file: string): Promise<Store> {
   const database = openDatabase(file);
@@ -106,23 +106,22 @@ function reason(error: unknown): string {
 }
 
 async function migrate(db: Kysely<Tables>, file: string): Promise<void> {
-  await refuseNewer(db, file);
+  await refuseOtherVersion(db, file);
   const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...migrations }) } });
   const { error } = await migrator.migrateToLatest();
   if (error) throw new LocalError('INVALID_STATE', `cannot bring the database ${file} up to date: ${reason(error)}`);
 }
 
-async function refuseNewer(db: Kysely<Tables>, file: string): Promise<void> {
+async function refuseOtherVersion(db: Kysely<Tables>, file: string): Promise<void> {
   const tables = await db.introspection.getTables({ withInternalKyselyTables: true });
   if (!tables.some((table) => table.name === 'kysely_migration')) return;
-  const ran = await db.selectFrom('kysely_migration').select('name').execute();
-  const unknown = ran.find(({ name }) => !Object.hasOwn(migrations, name));
-  if (unknown) {
-    throw new LocalError(
-      'INVALID_STATE',
-      `the database ${file} was written by a newer version (it has "${unknown.name}"): use that version, or another data directory`,
-    );
-  }
+  const names = (await db.selectFrom('kysely_migration').select('name').execute()).map(({ name }) => name);
+  const unknown = names.find((name) => !Object.hasOwn(migrations, name));
+  if (unknown === undefined) return;
+  const why = names.includes(SCHEMA)
+    ? `was written by a newer version (it has "${unknown}"): use that version, or another data directory`
+    : 'is of a version before 0.1.0: begin with a new data directory';
+  throw new LocalError('INVALID_STATE', `the database ${file} ${why}`);
 }
 
 /** SQLite's extended result codes. */

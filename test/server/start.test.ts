@@ -2,7 +2,7 @@
 
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { Agent, get as httpsGet } from 'node:https';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
+import Database from 'libsql';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { basestationCommand } from '../../cli/basestation.ts';
 import { runProgram } from '../../cli/frame/program.ts';
@@ -303,6 +304,24 @@ describe('svc basestation', () => {
     taken.close();
     expect(code).toBe(1);
     expect(err).toMatch(new RegExp(`^svc: UDP port ${port} is in use: [^\n]* --port, [^\n]*\n$`));
+  });
+
+  test('refuses the data of a version before 0.1.0 with one line, and leaves the database as it is', async () => {
+    const data = join(parent, 'data');
+    const file = join(data, 'basestation.sqlite');
+    mkdirSync(data);
+    const raw = new Database(file);
+    raw.exec("create table kysely_migration (name, timestamp); insert into kysely_migration values ('0006-invitations', 'x')");
+    raw.exec('pragma journal_mode = wal');
+    raw.close();
+    const before = readFileSync(file);
+    expect(await svc('--data', data, '--port', '0', '--stun-port', '0')).toMatchObject({
+      code: 1,
+      out: '',
+      err: `svc: the database ${file} is of a version before 0.1.0: begin with a new data directory (INVALID_STATE)\n`,
+    });
+    expect(readFileSync(file).equals(before)).toBe(true);
+    expect(statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0).toBe(0);
   });
 
   test('keeps --url until --no-url', async () => {

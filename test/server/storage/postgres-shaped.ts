@@ -6,7 +6,7 @@ import { type DatabaseConnection, Kysely, Migrator, type QueryResult, SqliteDial
 import Database from 'libsql';
 import type { Constraint, StoreDialect } from '../../../server/storage/dialect.ts';
 import { KyselyStore } from '../../../server/storage/kysely-store.ts';
-import { migrations, type Tables } from '../../../server/storage/migrations.ts';
+import { migrations, type Tables } from '../../../server/storage/schema.ts';
 import type { Store } from '../../../server/storage/store.ts';
 
 /** SQLSTATE (class 23: integrity constraint violation). */

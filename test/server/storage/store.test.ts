@@ -1,12 +1,10 @@
 /** The store's file: concurrent access, and files of other versions. */
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Insertable, Kysely, Migrator, SqliteDialect } from 'kysely';
 import Database from 'libsql';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { migrations, type Tables } from '../../../server/storage/migrations.ts';
 import { hashSecret } from '../../../server/storage/secrets.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { Store } from '../../../server/storage/store.ts';
@@ -105,33 +103,24 @@ describe('the file', () => {
     await store.addDevice({ productId: 'pr-1', deviceId: 'after', name: null, fingerprint: null, created });
   });
 
-  test.each(Object.keys(migrations).slice(0, -1))('of version %s is migrated and keeps its content', async (version) => {
-    const old = join(directory, `${version}.sqlite`);
-    const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: new Database(old) }) });
-    const { error } = await new Migrator({ db, provider: { getMigrations: async () => ({ ...migrations }) } }).migrateTo(version);
-    expect(error).toBeUndefined();
-    await db.insertInto('organizations').values({ organizationId: 'or-1', name: 'One', created }).execute();
-    await db.insertInto('products').values({ productId: 'pr-1', organizationId: 'or-1', name: null, created }).execute();
-    const device = { productId: 'pr-1', deviceId: 'de-1', name: null, fingerprint, created };
-    await db
-      .insertInto('devices')
-      .values(device as Insertable<Tables['devices']>)
-      .execute();
-    await db.insertInto('deviceTokens').values({ productId: 'pr-1', deviceId: 'de-1', hash: 'aa' }).execute();
-    const key = { appId: 'ap-1', organizationId: 'or-1', name: null, authType: 'NONE', keyHash: 'cc', allProducts: 1, created };
-    await db
-      .insertInto('apps')
-      .values(key as Insertable<Tables['apps']>)
-      .execute();
-    await db.destroy();
-    const opened = await openSqliteStore(old);
-    open.push(opened);
-    expect(await opened.device('pr-1', 'de-1')).toMatchObject({ organizationId: 'or-1', fingerprint });
-    expect([await opened.hasToken('pr-1', 'de-1', 'aa'), await opened.tokensDigest('pr-1', 'de-1')]).toEqual([true, null]);
-    expect(await opened.appByKey('cc')).toMatchObject({ authType: 'NONE', jwt: null, productIds: null });
-    await opened.replaceTokens('pr-1', 'de-1', { hashes: ['bb'], digest: 'd' });
-    expect([await opened.hasToken('pr-1', 'de-1', 'aa'), await opened.tokensDigest('pr-1', 'de-1')]).toEqual([false, 'd']);
-  });
+  test.each(['0001-first', '0006-invitations'])(
+    'with %s, of a version before 0.1.0, is refused with one line and stays unchanged',
+    async (name) => {
+      const old = join(directory, 'old.sqlite');
+      const raw = new Database(old);
+      raw.exec(
+        `pragma journal_mode=WAL; create table kysely_migration (name, timestamp); insert into kysely_migration values ('${name}', 'x')`,
+      );
+      raw.close();
+      const before = readFileSync(old);
+      await expect(openSqliteStore(old)).rejects.toMatchObject({
+        code: 'INVALID_STATE',
+        message: `the database ${old} is of a version before 0.1.0: begin with a new data directory`,
+      });
+      expect(readFileSync(old).equals(before)).toBe(true);
+      expect(statSync(`${old}-wal`, { throwIfNoEntry: false })?.size ?? 0).toBe(0);
+    },
+  );
 
   test('written by a newer version is refused with one line', async () => {
     new Database(file).exec("insert into kysely_migration (name, timestamp) values ('9999-later', 'x')");

@@ -1,8 +1,10 @@
 /**
- * The tables, and the migrations of older databases.
+ * The tables, and the migration that creates them, in one transaction.
  *
- * Each migration is named by its number, is never edited after a release, and runs in one transaction. Column types are
- * the common ground of SQLite and Postgres; booleans are integers and lists are JSON text.
+ * Until 0.1.0 is tagged, a change of a stored format edits `0001-schema`, without migration and compatible reading.
+ * From the tag on a change is a further migration, named by its number.
+ *
+ * Column types are the common ground of SQLite and Postgres; booleans are integers and lists are JSON text.
  */
 import type { Generated, Kysely, Migration } from 'kysely';
 import type { PushCredential, Service } from './outbound-store.ts';
@@ -66,17 +68,23 @@ export interface Tables {
   kysely_migration: { name: string; timestamp: Generated<string> };
 }
 
-/** Migrations by name, in the order in which they run. */
-export const migrations: Readonly<Record<string, Migration>> = {
-  '0001-first': { up: first },
-  '0002-outbound': { up: outbound },
-  '0003-tokens-digest': { up: tokensDigest },
-  '0004-revisions': { up: revisions },
-  '0005-jwt': { up: jwt },
-  '0006-invitations': { up: invitations },
-};
+/** The migration that every database of this schema has. */
+export const SCHEMA = '0001-schema';
 
-async function first(db: Kysely<unknown>): Promise<void> {
+/** Migrations by name, in the order in which they run. */
+export const migrations: Readonly<Record<string, Migration>> = { [SCHEMA]: { up: createTables } };
+
+async function createTables(db: Kysely<unknown>): Promise<void> {
+  await organizations(db);
+  await devices(db);
+  await apps(db);
+  await apiKeys(db);
+  await pushCredentials(db);
+  await services(db);
+  await invitations(db);
+}
+
+async function organizations(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('organizations')
     .addColumn('organizationId', 'text', (column) => column.primaryKey())
@@ -90,9 +98,6 @@ async function first(db: Kysely<unknown>): Promise<void> {
     .addColumn('name', 'text')
     .addColumn('created', 'text', (column) => column.notNull())
     .execute();
-  await devices(db);
-  await apps(db);
-  await apiKeys(db);
 }
 
 async function devices(db: Kysely<unknown>): Promise<void> {
@@ -103,6 +108,7 @@ async function devices(db: Kysely<unknown>): Promise<void> {
     .addColumn('name', 'text')
     .addColumn('fingerprint', 'text')
     .addColumn('created', 'text', (column) => column.notNull())
+    .addColumn('tokensDigest', 'text')
     .addPrimaryKeyConstraint('devicesKey', ['productId', 'deviceId'])
     .execute();
   await db.schema.createIndex('devicesByFingerprint').on('devices').column('fingerprint').execute();
@@ -116,6 +122,12 @@ async function devices(db: Kysely<unknown>): Promise<void> {
       constraint.onDelete('cascade'),
     )
     .execute();
+  await db.schema
+    .createTable('revisions')
+    .addColumn('name', 'text', (column) => column.primaryKey())
+    .addColumn('revision', 'integer', (column) => column.notNull())
+    .execute();
+  await (db as Kysely<Tables>).insertInto('revisions').values({ name: 'devices', revision: 0 }).execute();
 }
 
 async function apps(db: Kysely<unknown>): Promise<void> {
@@ -128,6 +140,10 @@ async function apps(db: Kysely<unknown>): Promise<void> {
     .addColumn('keyHash', 'text', (column) => column.notNull().unique())
     .addColumn('allProducts', 'integer', (column) => column.notNull())
     .addColumn('created', 'text', (column) => column.notNull())
+    .addColumn('jwtIssuer', 'text')
+    .addColumn('jwtAudience', 'text')
+    .addColumn('jwtJwksUri', 'text')
+    .addColumn('jwtSvcIdsClaim', 'text')
     .execute();
   await db.schema
     .createTable('appProducts')
@@ -152,8 +168,7 @@ async function apiKeys(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** Adds the tables of push credentials and services. */
-async function outbound(db: Kysely<unknown>): Promise<void> {
+async function pushCredentials(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('pushCredentials')
     .addColumn('organizationId', 'text', (column) => column.notNull().references('organizations.organizationId').onDelete('cascade'))
@@ -166,6 +181,9 @@ async function outbound(db: Kysely<unknown>): Promise<void> {
     .addColumn('created', 'text', (column) => column.notNull())
     .addPrimaryKeyConstraint('pushCredentialsKey', ['organizationId', 'projectId'])
     .execute();
+}
+
+async function services(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('services')
     .addColumn('serviceId', 'text', (column) => column.primaryKey())
@@ -183,27 +201,6 @@ async function outbound(db: Kysely<unknown>): Promise<void> {
     .addColumn('productId', 'text', (column) => column.notNull().references('products.productId').onDelete('cascade'))
     .addPrimaryKeyConstraint('serviceProductsKey', ['serviceId', 'productId'])
     .execute();
-}
-
-/** Null until the device uploads its next list: the digest of the existing list is not computed here. */
-async function tokensDigest(db: Kysely<unknown>): Promise<void> {
-  await db.schema.alterTable('devices').addColumn('tokensDigest', 'text').execute();
-}
-
-async function revisions(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable('revisions')
-    .addColumn('name', 'text', (column) => column.primaryKey())
-    .addColumn('revision', 'integer', (column) => column.notNull())
-    .execute();
-  await (db as Kysely<Tables>).insertInto('revisions').values({ name: 'devices', revision: 0 }).execute();
-}
-
-/** The issuer of an app's tokens; null in an app that admits by its key alone. */
-async function jwt(db: Kysely<unknown>): Promise<void> {
-  // SQLite adds one column at a time.
-  for (const column of ['jwtIssuer', 'jwtAudience', 'jwtJwksUri', 'jwtSvcIdsClaim'])
-    await db.schema.alterTable('apps').addColumn(column, 'text').execute();
 }
 
 /** Invitations of devices; the record of the device that used one stays when that device is removed. */

@@ -16,11 +16,10 @@
  * A mutant with a reason is equivalent. Its tests run, too: when one fails, the reason is wrong and the mutant counts
  * as killed. The exit status is 1 when a mutant survived or is invalid, and 2 when nothing could be run.
  */
-import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { Copy } from './copy.ts';
 import { describe, faults, type Mutant, partOf, readMutants, touchedFirst } from './list.ts';
-import { killRuns } from './process.ts';
+import { filesSince, killRuns } from './process.ts';
 import { type Outcome, runTests, type TestRun } from './tests.ts';
 
 /** Time limits, ms: the start of vitest, and the run without a mutation. */
@@ -114,12 +113,6 @@ async function runOne(mutant: Mutant, copy: Copy, times: ReadonlyMap<string, num
   if (mutant.reason === undefined) return { mutant, state: tested.outcome, by: tested.by, seconds };
   if (tested.outcome === 'survived') return { mutant, state: 'equivalent', by: mutant.reason, seconds };
   return { mutant, state: tested.outcome, by: `listed as equivalent, but: ${tested.by}`, seconds };
-}
-
-/** The files that differ from `commit`, or what is wrong with it. */
-function filesSince(root: string, commit: string): string[] | string {
-  const { status, stdout } = spawnSync('git', ['diff', '--name-only', commit, '--'], { cwd: root, encoding: 'utf8' });
-  return status === 0 ? stdout.trim().split('\n') : `git does not know the commit ${commit}`;
 }
 
 function lineOf({ mutant, state, by, seconds }: Result): string {

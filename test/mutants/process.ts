@@ -1,5 +1,5 @@
-/** Runs this Node outside of any test: for builds of the core, and for the test runner itself. */
-import { spawn } from 'node:child_process';
+/** Runs this Node, and git, outside of any test: for builds of the core, and for the test runner itself. */
+import { spawn, spawnSync } from 'node:child_process';
 
 /** Process groups of the current runs. */
 const running = new Set<number>();
@@ -36,6 +36,12 @@ export function run(args: readonly string[], cwd: string, limit: number, env: No
       resolve({ status: late ? null : (status ?? 1), output: Buffer.concat(output).toString() });
     });
   });
+}
+
+/** The files that differ from `commit`, or what is wrong with it. */
+export function filesSince(root: string, commit: string): string[] | string {
+  const { status, stdout } = spawnSync('git', ['diff', '--name-only', commit, '--'], { cwd: root, encoding: 'utf8' });
+  return status === 0 ? stdout.trim().split('\n') : `git does not know the commit ${commit}`;
 }
 
 function killGroup(pid: number | undefined): void {

@@ -16,7 +16,8 @@ import { partOf } from './files/part-file.ts';
 import { FileTransferError, isFileName } from './files/protocol.ts';
 import { type Progressing, resultText, runTransfer } from './files/run.ts';
 import { standardInput, standardOutput } from './files/standard-streams.ts';
-import { downloadFile, uploadFile, uploadFlow } from './files/transfer.ts';
+import { downloadFile, uploadFile } from './files/transfer.ts';
+import { upload } from './files/upload.ts';
 import { CommandError, UsageError } from './frame/errors.ts';
 import { amount, amountOf } from './frame/progress.ts';
 import { stateOption } from './frame/shell-word.ts';
@@ -89,7 +90,7 @@ async function sendStandardInput(name: string | undefined, options: TransferComm
           label: '',
           quiet: true,
           replace: options.force === true,
-          transfer: (transfer) => uploadFlow(opened.connection, flow, remote, transfer),
+          transfer: (transfer) => upload(opened.connection, flow, remote, transfer),
           left: ({ done }) => `${done === 0 ? 'nothing was' : `${amount(done)} were`} sent; the device keeps nothing of standard input`,
           reword: (error) => rewordSend(error, remote),
         });
@@ -105,10 +106,7 @@ async function sendStandardInput(name: string | undefined, options: TransferComm
 /** Describes the part that the device keeps. */
 function leftByDevice({ beginning, done }: Progressing): string {
   if (beginning?.total === undefined) return 'nothing was sent';
-  const sent = `${amountOf(done, beginning.total)} were sent`;
-  return beginning.resumable
-    ? `${sent}; the device keeps its part for 24 hours, and the same command resumes`
-    : `${sent}; a device of an earlier version keeps no part, so the same command starts over`;
+  return `${amountOf(done, beginning.total)} were sent; the device keeps its part for 24 hours, and the same command resumes`;
 }
 
 function rewordSend(error: FileTransferError, remote: string): string {

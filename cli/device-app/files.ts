@@ -16,7 +16,7 @@ import { ClientTurns } from './client-turns.ts';
 import { DiskRoom } from './disk-room.ts';
 import type { FileCall, FileStore } from './file-store.ts';
 import { Leftovers } from './leftovers.ts';
-import { receiveFile, receiveWhole } from './receive-file.ts';
+import { receiveFile } from './receive-file.ts';
 import { giveFile, giveList } from './stored-files.ts';
 
 export interface FilesOptions {
@@ -78,8 +78,6 @@ async function serve(call: FileCall, store: FileStore): Promise<void> {
   switch (request.op) {
     case 'send':
       return receiveFile(call, request, store);
-    case 'put':
-      return receiveWhole(call, request, store);
     case 'get':
       return giveFile(call, request, store);
     case 'list':

@@ -1,7 +1,7 @@
 /**
  * Files that clients send to `svc device`. An interrupted transfer leaves its part, so that the client can resume; one
- * from a client of an earlier version, or of unknown size, leaves nothing. Nor does content that differs from what
- * was sent, or a file for which the disk became too full.
+ * of unknown size leaves nothing. Nor does content that differs from what was sent, or a file for which the disk became
+ * too full.
  */
 import { createHash, type Hash, randomBytes } from 'node:crypto';
 import { type FileHandle, readdir, rm } from 'node:fs/promises';
@@ -19,52 +19,31 @@ import type { HeldLeftover } from './leftovers.ts';
  */
 export async function receiveFile(call: FileCall, request: SendRequest, store: FileStore): Promise<void> {
   const { name, size, replace } = request;
-  const taken = await isTaken(join(store.directory, name));
+  const path = join(store.directory, name);
+  const taken = await isTaken(path);
   if (taken && !replace) throw new FileTransferError('a file of that name exists already', 'EXISTS');
   if (!taken) await requirePlace(store);
   const held = size === undefined ? temporary(store, name) : await store.leftovers.hold(call.client, name, call.supersede);
-  await receiveInto(held, call, { name, replace }, store, (file) => receiveRest(call, request, file, store));
-}
-
-/** A request `put`. */
-export async function receiveWhole(call: FileCall, { name, size }: { name: string; size: number }, store: FileStore): Promise<void> {
-  if (!(await isTaken(join(store.directory, name)))) await requirePlace(store);
-  await store.room.require(size);
-  await receiveInto(temporary(store, name), call, { name, replace: true }, store, async (file) => {
-    const incoming = new Incoming(file, createHash('sha256'), 0, store);
-    await incoming.write(call.reader.bytes(size));
-    return incoming;
-  });
+  let incoming: Incoming;
+  try {
+    const file = await openPart(held.path, 0o600);
+    try {
+      incoming = await receiveRest(call, request, file, store);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await giveName(held.path, path, replace);
+    await syncDirectory(store.directory);
+  } finally {
+    await held.release();
+  }
+  await call.stream.write(encodeLine({ size: incoming.size, sha256: digestOf(incoming.hash) }));
 }
 
 /** Empty files take no room on a disk, but the number of names is limited, too. */
 async function requirePlace({ directory, maxFiles }: FileStore): Promise<void> {
   if ((await readdir(directory)).length >= maxFiles) throw new FileTransferError('the device accepts no further files', 'NO_ROOM');
-}
-
-/** Opens the partial file, fills it, renames it and answers. */
-async function receiveInto(
-  held: HeldLeftover,
-  { stream }: FileCall,
-  { name, replace }: { name: string; replace: boolean },
-  { directory }: FileStore,
-  fill: (file: FileHandle) => Promise<Incoming>,
-): Promise<void> {
-  let incoming: Incoming;
-  try {
-    const file = await openPart(held.path, 0o600);
-    try {
-      incoming = await fill(file);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await giveName(held.path, join(directory, name), replace);
-    await syncDirectory(directory);
-  } finally {
-    await held.release();
-  }
-  await stream.write(encodeLine({ size: incoming.size, sha256: digestOf(incoming.hash) }));
 }
 
 function temporary({ directory }: FileStore, name: string): HeldLeftover {

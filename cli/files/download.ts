@@ -61,14 +61,14 @@ export function downloadFlow(
     },
     restart: async () => {},
   };
-  return fetchFile(connection, name, sink, options, false);
+  return fetchFile(connection, name, sink, options);
 }
 
 /** Fetches a file; damaged content is discarded, and fetched once more. */
 async function fetchTwice(connection: Connection, name: string, part: PartFile, options: TransferOptions): Promise<TransferResult> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await fetchFile(connection, name, part, options, true);
+      return await fetchFile(connection, name, part, options);
     } catch (error) {
       if (!(error instanceof FileTransferError) || error.code !== 'MISMATCH') throw error;
       await part.restart();
@@ -77,25 +77,19 @@ async function fetchTwice(connection: Connection, name: string, part: PartFile, 
   }
 }
 
-function fetchFile(
-  connection: Connection,
-  name: string,
-  sink: Sink,
-  options: TransferOptions,
-  resumable: boolean,
-): Promise<TransferResult> {
+function fetchFile(connection: Connection, name: string, sink: Sink, options: TransferOptions): Promise<TransferResult> {
   return withFileStream(connection, options.signal, async (stream) => {
     await stream.write(encodeLine({ op: 'get', name, ...sink.prefix }));
     await stream.close();
     const reader = new FileReader(stream);
     const head = await reader.readLine();
     checkRefusal(head);
-    const { size, offset = 0 } = head;
+    const { size, offset } = head;
     if (!isSize(size)) throw new FileTransferError('the device did not report the length of the file');
-    if (offset !== 0 && (offset !== sink.prefix.offset || offset > size))
+    if (!isSize(offset) || (offset !== 0 && (offset !== sink.prefix.offset || offset > size)))
       throw new FileTransferError('the device begins at an offset that was not requested');
     if (offset === 0) await sink.restart();
-    options.onBegin?.({ offset, total: size, resumable });
+    options.onBegin?.({ offset, total: size });
     let done = offset;
     for await (const piece of reader.bytes(size - offset)) {
       await sink.append(piece);

@@ -1,24 +1,18 @@
 /** Lists the files that a device has for its clients (`protocol.ts`). */
 import type { Connection } from '../../client/node.ts';
 import { encodeLine, FileReader, FileTransferError, isFileName, isSize, type ListedFile } from './protocol.ts';
-import { checkRefusal, FileRefusal, withFileStream } from './stream.ts';
+import { checkRefusal, withFileStream } from './stream.ts';
 
 /** Most files of a list: a longer one would fill the memory of this process. */
 const MAX_FILES = 100_000;
 
-/** Returns all of them, sorted by name. @throws FileTransferError, also for a device of an earlier version; SvcError */
-export async function listFiles(connection: Connection, signal?: AbortSignal): Promise<ListedFile[]> {
-  try {
-    return await withFileStream(connection, signal, async (stream) => {
-      await stream.write(encodeLine({ op: 'list' }));
-      await stream.close();
-      return readList(new FileReader(stream));
-    });
-  } catch (error) {
-    if (error instanceof FileRefusal && error.older)
-      throw new FileTransferError('the device is of an earlier version, which cannot list its files', 'FAILED');
-    throw error;
-  }
+/** Returns all of them, sorted by name. @throws FileTransferError, SvcError */
+export function listFiles(connection: Connection, signal?: AbortSignal): Promise<ListedFile[]> {
+  return withFileStream(connection, signal, async (stream) => {
+    await stream.write(encodeLine({ op: 'list' }));
+    await stream.close();
+    return readList(new FileReader(stream));
+  });
 }
 
 async function readList(reader: FileReader): Promise<ListedFile[]> {

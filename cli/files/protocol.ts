@@ -28,14 +28,6 @@
  *     device → client   {"files":count}\n  {"name":N,"size":S,"time":T}\n …
  *
  * A refusal is {"error":"…","code":"…"}\n instead of any line of the device. Each direction ends after the lines shown.
- *
- * An earlier version has no `list`, sends and accepts whole files, and gives no code. It ignores `offset` and `sha256`
- * of a get, and answers without `offset`. Instead of `send` it has
- *
- *     client → device   {"op":"put","name":N,"size":S}\n  S bytes            device → client   {"size":S,"sha256":F}\n
- *
- * which replaces an existing file. A device answers `put` in each version; a refusal of `send` or `list` without a code
- * shows a client that the device is of an earlier version.
  */
 import { SvcError } from '../../protocol/errors/index.ts';
 
@@ -68,7 +60,7 @@ export interface SendRequest {
   replace: boolean;
 }
 
-export type FileRequest = SendRequest | { op: 'put'; name: string; size: number } | ({ op: 'get'; name: string } & Prefix) | { op: 'list' };
+export type FileRequest = SendRequest | ({ op: 'get'; name: string } & Prefix) | { op: 'list' };
 
 /** A file in the list. */
 export interface ListedFile {
@@ -78,7 +70,7 @@ export interface ListedFile {
   readonly time: number;
 }
 
-/** Reasons of refusals. Versions without `send` send none of these. */
+/** Reasons of refusals. */
 export type RefusalCode =
   /** The request, or what follows it, does not match the protocol. */
   | 'INVALID'
@@ -166,10 +158,9 @@ export function readRequest(line: Record<string, unknown>): FileRequest {
   if (typeof name !== 'string' || !isFileName(name))
     throw new FileTransferError('a file name has 1 to 128 letters, digits, ".", "-" or "_" and does not begin with "."');
   if (op === 'get' && isPrefix({ offset, sha256 })) return { op, name, ...readPrefix({ offset, sha256 }) };
-  if (op === 'put' && isSize(size)) return { op, name, size };
   if (op === 'send' && (size === undefined || isSize(size)) && typeof replace === 'boolean')
     return { op, name, ...(size !== undefined && { size }), replace };
-  throw new FileTransferError('the request is not send, put, get or list, or is incomplete');
+  throw new FileTransferError('the request is not send, get or list, or is incomplete');
 }
 
 /** The peer's content so far. @throws FileTransferError when the line does not state it */

@@ -21,8 +21,6 @@ export interface Beginning {
   readonly offset: number;
   /** Undefined if known only at the end. */
   readonly total: number | undefined;
-  /** Whether another attempt can resume from here. */
-  readonly resumable: boolean;
 }
 
 export interface TransferResult {
@@ -35,36 +33,16 @@ export interface TransferResult {
 
 /** A refusal by the device, with the device's message. */
 export class FileRefusal extends FileTransferError {
-  /** Whether it is from a version without codes, which neither sends files in part nor lists them. */
-  readonly older: boolean;
-
-  constructor(message: string, code: RefusalCode | undefined) {
-    super(`the device refused: ${message}`, code ?? 'FAILED');
-    this.older = code === undefined;
+  constructor(message: string, code: RefusalCode) {
+    super(`the device refused: ${message}`, code);
   }
 }
 
 /**
  * Runs `work` over its own stream, whose request may travel with the opening, and waits for the device's end.
- * @throws as openFileStream
- */
-export function withFileStream<T>(
-  connection: Connection,
-  signal: AbortSignal | undefined,
-  work: (stream: Stream) => Promise<T>,
-): Promise<T> {
-  return openFileStream(connection, signal, async (stream) => {
-    const result = await work(stream);
-    await ended(stream);
-    return result;
-  });
-}
-
-/**
- * Like `withFileStream`, where further data from the device does not matter.
  * @throws FileTransferError, SvcError, the reason of `signal`, the error of `work`
  */
-export async function openFileStream<T>(
+export async function withFileStream<T>(
   connection: Connection,
   signal: AbortSignal | undefined,
   work: (stream: Stream) => Promise<T>,
@@ -77,6 +55,7 @@ export async function openFileStream<T>(
   const working = work(stream);
   try {
     const [, result] = await Promise.all([opened, working]);
+    await ended(stream);
     return result;
   } catch (error) {
     stream.abort();
@@ -104,9 +83,8 @@ async function ended(stream: Stream): Promise<void> {
 export function checkRefusal(line: Record<string, unknown>): void {
   const { error, code } = line;
   if (error === undefined) return;
-  if (typeof error !== 'string' || (code !== undefined && typeof code !== 'string'))
-    throw new FileTransferError('the device refuses without a reason in words');
-  throw new FileRefusal(error, code as RefusalCode | undefined);
+  if (typeof error !== 'string' || typeof code !== 'string') throw new FileTransferError('the device refuses without a reason in words');
+  throw new FileRefusal(error, code as RefusalCode);
 }
 
 /** @throws FileRefusal; FileTransferError MISMATCH */

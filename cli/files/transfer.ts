@@ -3,13 +3,11 @@
  *
  * The part moved by an interrupted attempt is not moved again, if the file still begins with it: the device keeps it
  * for a day, and here it is next to its target. If the result differs from what was sent, all of it is moved once more.
- * A device of an earlier version sends and receives whole files.
  */
 import { open } from 'node:fs/promises';
 import type { Connection } from '../../client/node.ts';
-import { FileTransferError } from './protocol.ts';
 import { FileRefusal, type TransferOptions, type TransferResult } from './stream.ts';
-import { type Flow, type OpenFile, send, sendWhole } from './upload.ts';
+import { type OpenFile, upload } from './upload.ts';
 
 export { downloadFile } from './download.ts';
 
@@ -50,25 +48,10 @@ export async function uploadOpened(
   options: TransferOptions = {},
 ): Promise<TransferResult> {
   try {
-    return await send(connection, source, name, options);
+    return await upload(connection, source, name, options);
   } catch (error) {
-    if (error instanceof FileRefusal && error.older) return sendWhole(connection, source, name, options);
     // The device has discarded its part: it was damaged on a disk, or the file has changed since the last attempt.
-    if (error instanceof FileRefusal && error.code === 'MISMATCH') return send(connection, source, name, options);
-    throw error;
-  }
-}
-
-/**
- * Sends a flow, like `uploadFile`. An interrupted attempt leaves nothing.
- * @throws FileTransferError, also for a device of an earlier version
- */
-export async function uploadFlow(connection: Connection, flow: Flow, name: string, options: TransferOptions = {}): Promise<TransferResult> {
-  try {
-    return await send(connection, flow, name, options);
-  } catch (error) {
-    if (error instanceof FileRefusal && error.older)
-      throw new FileTransferError('the device is of an earlier version, which accepts nothing of unknown length: send a file', 'FAILED');
+    if (error instanceof FileRefusal && error.code === 'MISMATCH') return upload(connection, source, name, options);
     throw error;
   }
 }

@@ -5,15 +5,7 @@ import type { Connection, Stream } from '../../client/node.ts';
 import { SvcError } from '../../protocol/errors/index.ts';
 import { digestOf, hashOf, piecesOf } from './content.ts';
 import { encodeLine, FileReader, FileTransferError, type Prefix, readPrefix } from './protocol.ts';
-import {
-  checkDigest,
-  checkRefusal,
-  FileRefusal,
-  openFileStream,
-  type TransferOptions,
-  type TransferResult,
-  withFileStream,
-} from './stream.ts';
+import { checkDigest, checkRefusal, type TransferOptions, type TransferResult, withFileStream } from './stream.ts';
 
 /** A file to send. */
 export interface OpenFile {
@@ -30,8 +22,11 @@ export interface Flow {
 
 type Source = OpenFile | Flow;
 
-/** Sends a file by a request `send`. @throws FileRefusal, FileTransferError, SvcError, system errors */
-export function send(connection: Connection, source: Source, name: string, options: TransferOptions): Promise<TransferResult> {
+/**
+ * Sends a file, or a flow, of which an interrupted attempt leaves nothing.
+ * @throws FileRefusal, FileTransferError, SvcError, system errors
+ */
+export function upload(connection: Connection, source: Source, name: string, options: TransferOptions = {}): Promise<TransferResult> {
   const { signal, replace = true } = options;
   const size = 'handle' in source ? source.size : undefined;
   return withFileStream(connection, signal, async (stream) => {
@@ -40,43 +35,14 @@ export function send(connection: Connection, source: Source, name: string, optio
     const head = await reader.readLine();
     checkRefusal(head);
     const { offset, hash } = await commonPrefix(source, readPrefix(head), signal);
-    options.onBegin?.({ offset, total: size, resumable: size !== undefined });
+    options.onBegin?.({ offset, total: size });
     await stream.write(encodeLine({ offset }));
     const reply = new Reply(reader, source);
-    const bytes = await reply.unlessRefused(sendPieces(stream, source, { offset, hash, framed: true }, options));
+    const bytes = await reply.unlessRefused(sendPieces(stream, source, { offset, hash }, options));
     const sha256 = digestOf(hash);
     await reply.unlessRefused(stream.write(encodeLine({ sha256 })).then(() => stream.close()));
     checkDigest(await reply.line, sha256);
     return { bytes, sha256, resumedFrom: offset };
-  });
-}
-
-/** Sends a file to a device of an earlier version, by a request `put`. @throws as send */
-export async function sendWhole(connection: Connection, source: OpenFile, name: string, options: TransferOptions): Promise<TransferResult> {
-  const { signal, replace = true } = options;
-  if (!replace && (await isThere(connection, name, signal))) throw new FileRefusal('a file of that name exists already', 'EXISTS');
-  const { size } = source;
-  return withFileStream(connection, signal, async (stream) => {
-    options.onBegin?.({ offset: 0, total: size, resumable: false });
-    const reply = new Reply(new FileReader(stream), source);
-    const hash = createHash('sha256');
-    const sent = async (): Promise<void> => {
-      await stream.write(encodeLine({ op: 'put', name, size }));
-      await sendPieces(stream, source, { offset: 0, hash, framed: false }, options);
-      await stream.close();
-    };
-    await reply.unlessRefused(sent());
-    const sha256 = digestOf(hash);
-    checkDigest(await reply.line, sha256);
-    return { bytes: size, sha256, resumedFrom: 0 };
-  });
-}
-
-/** Whether the device has the file: a request `get` whose content is not read. */
-function isThere(connection: Connection, name: string, signal: AbortSignal | undefined): Promise<boolean> {
-  return openFileStream(connection, signal, async (stream) => {
-    await stream.write(encodeLine({ op: 'get', name }));
-    return (await new FileReader(stream).readLine()).error === undefined;
   });
 }
 
@@ -122,7 +88,7 @@ class Reply {
 async function sendPieces(
   stream: Stream,
   source: Source,
-  { offset, hash, framed }: { offset: number; hash: Hash; framed: boolean },
+  { offset, hash }: { offset: number; hash: Hash },
   { onProgress, pace }: TransferOptions,
 ): Promise<number> {
   const total = 'handle' in source ? source.size : undefined;
@@ -130,7 +96,7 @@ async function sendPieces(
   let done = offset;
   for await (const piece of pieces) {
     hash.update(piece);
-    if (framed) await stream.write(encodeLine({ bytes: piece.length }));
+    await stream.write(encodeLine({ bytes: piece.length }));
     await stream.write(piece);
     done += piece.length;
     onProgress?.(done, total);

@@ -197,11 +197,9 @@ describe('file protocol', () => {
 
   test.each([
     {},
-    { op: 'put', name: 'a' },
-    { op: 'put', name: 'a', size: -1 },
-    { op: 'put', name: 'a', size: 1.5 },
     { op: 'rm', name: 'a' },
     { op: 'send', name: 'a', size: -1 },
+    { op: 'send', name: 'a', size: 1.5 },
     { op: 'send', name: 'a', replace: 'yes' },
     { op: 'get', name: 'a', offset: 5 },
     { op: 'get', name: 'a', offset: -1, sha256: 'ab'.repeat(32) },
@@ -212,7 +210,7 @@ describe('file protocol', () => {
   });
 
   test('writes a line as it is read', async () => {
-    const reader = new FileReader(source(encodeLine({ op: 'put', name: 'a', size: 3 })));
-    expect(readRequest(await reader.readLine())).toEqual({ op: 'put', name: 'a', size: 3 });
+    const request = { op: 'send', name: 'a', size: 3, replace: true };
+    expect(readRequest(await new FileReader(source(encodeLine(request))).readLine())).toEqual(request);
   });
 });

@@ -3,7 +3,7 @@
  * device, and the answers of services and of the push provider.
  */
 import { checkMessage } from '../../cli/dev/push-message.ts';
-import { FileReader, FileTransferError, readRequest } from '../../cli/files/protocol.ts';
+import { FileReader, FileTransferError, isSize, readPrefix, readRequest } from '../../cli/files/protocol.ts';
 import { entriesOf, wholeLength } from '../../device/audit/chain.ts';
 import { auditHash, auditVerifier } from '../../device/audit/signing.ts';
 import { verifyEntries } from '../../device/audit/verify.ts';
@@ -18,7 +18,6 @@ import type { Target } from './target.ts';
 const INPUTS = 20;
 const utf8 = new TextEncoder();
 const requests = [
-  '{"op":"put","name":"a.bin","size":10}\n0123456789',
   '{"op":"get","name":"a.bin"}\n',
   '{"error":"no"}\n',
   '{"op":"send","name":"a.bin","size":10,"replace":true}\n{"offset":0}\n{"bytes":4}\n0123',
@@ -46,9 +45,13 @@ const fileService: Target = {
         const request = readRequest(await reader.readLine());
         if (request.op === 'list') continue;
         if (request.name.includes('/') || request.name.startsWith('.')) throw new Error(`the name ${request.name} was accepted`);
+        if (request.op === 'get') continue;
+        readPrefix(await reader.readLine());
+        const { bytes } = await reader.readLine();
+        if (!isSize(bytes)) continue;
         let size = 0;
-        if (request.op === 'put') for await (const piece of reader.bytes(request.size)) size += piece.length;
-        if (request.op === 'put' && size !== request.size) throw new Error(`${size} bytes instead of ${request.size}`);
+        for await (const piece of reader.bytes(bytes)) size += piece.length;
+        if (size !== bytes) throw new Error(`${size} bytes instead of ${bytes}`);
       } catch (error) {
         if (!(error instanceof FileTransferError)) throw error;
       }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { installFiles } from '../../../cli/device-app/files.ts';
 import { downloadFlow } from '../../../cli/files/download.ts';
-import { uploadFlow } from '../../../cli/files/transfer.ts';
+import { upload } from '../../../cli/files/upload.ts';
 import { MemoryDevice } from './memory-streams.ts';
 import { clock, content, message, SIZE, TransferScene } from './transfer-scene.ts';
 
@@ -27,9 +27,9 @@ describe('content of unknown length', () => {
   const flow = (data: Uint8Array, fail?: number) => ({ pieces: pieces(data, fail), stop: () => {} });
 
   test('is sent as it arrives; a failure leaves nothing', async () => {
-    expect(await uploadFlow(memory.connection(), flow(content(13)), 'file')).toMatchObject({ bytes: SIZE, resumedFrom: 0 });
+    expect(await upload(memory.connection(), flow(content(13)), 'file')).toMatchObject({ bytes: SIZE, resumedFrom: 0 });
     expect((await scene.stored()).equals(content(13))).toBe(true);
-    expect(await message(uploadFlow(memory.connection(), flow(content(13), 220_000), 'other'))).toBe('the pipe broke');
+    expect(await message(upload(memory.connection(), flow(content(13), 220_000), 'other'))).toBe('the pipe broke');
     await memory.settled();
     expect(await readdir(directory)).toEqual(['file']);
   });
@@ -46,7 +46,7 @@ describe('content of unknown length', () => {
       },
       stop: () => stopped++,
     };
-    expect(await message(uploadFlow(memory.connection(), unread, 'file', { replace: false }))).toMatch(/a file of that name exists/);
+    expect(await message(upload(memory.connection(), unread, 'file', { replace: false }))).toMatch(/a file of that name exists/);
     expect(stopped).toBe(0);
   });
 
@@ -61,7 +61,7 @@ describe('content of unknown length', () => {
       yield content(14, (1 << 20) + 1);
       await never;
     };
-    const sent = uploadFlow(small.connection(), { pieces: waiting(), stop: (error) => stop(error) }, 'file');
+    const sent = upload(small.connection(), { pieces: waiting(), stop: (error) => stop(error) }, 'file');
     expect(await message(sent)).toMatch(/the device has no room for the file/);
   });
 

@@ -6,7 +6,6 @@
 import { join } from 'node:path';
 import { areCertificates, isFingerprint } from '../../protocol/identity/index.ts';
 import { readJson } from '../../transport/node/index.ts';
-import { keptServerUrl } from '../../transport/station/index.ts';
 import { CommandError } from '../frame/errors.ts';
 
 /** A device in known.json, with the member names of the file. */
@@ -50,7 +49,7 @@ export async function readKnownFile(directory: string): Promise<KnownFile> {
   const content = await readJson(path);
   if (content === undefined) return { Version: 1, Devices: [], Stations: {} };
   if (!isKnownFile(content)) throw new CommandError(`${path} is damaged: repair it, or move it away and pair again`);
-  return withPorts(content);
+  return content;
 }
 
 export function knownPath(directory: string): string {
@@ -122,23 +121,6 @@ function kept({ ServerWebSocketUrl, ServerConnectToken, ...rest }: KnownDevice, 
     ...rest,
     ...(!isElsewhere && ServerConnectToken !== undefined && { ServerConnectToken }),
     ...(ServerUrl === undefined && ServerWebSocketUrl !== undefined && { ServerWebSocketUrl }),
-  };
-}
-
-/** Returns the file with the ports added to its URLs. */
-function withPorts(file: KnownFile): KnownFile {
-  const byPort = (record: Record<string, string>): Record<string, string> =>
-    Object.fromEntries(Object.entries(record).map(([url, value]) => [keptServerUrl(url), value]));
-  const { Devices, Stations, UnseenStations, TlsStations } = file;
-  return {
-    ...file,
-    Devices: Devices.map(({ ServerUrl, ...device }) => ({
-      ...device,
-      ...(ServerUrl !== undefined && { ServerUrl: keptServerUrl(ServerUrl) }),
-    })),
-    Stations: byPort(Stations),
-    ...(UnseenStations !== undefined && { UnseenStations: UnseenStations.map(keptServerUrl) }),
-    ...(TlsStations !== undefined && { TlsStations: byPort(TlsStations) }),
   };
 }
 

@@ -65,15 +65,9 @@ export class Known {
     return this.#file.Devices;
   }
 
-  /**
-   * Returns a device by name, else by `product.device`.
-   * @throws UsageError where an earlier version gave several devices that name
-   */
+  /** Returns a device by name, else by `product.device`. */
   byName(name: string): KnownDevice | undefined {
-    const [first, ...others] = this.devices.filter((device) => device.Name === name);
-    if (first !== undefined && others.length > 0)
-      throw new UsageError(`several devices are called ${name}: name one as ${[first, ...others].map(idOf).join(' or ')}`);
-    return first ?? this.devices.find((device) => idOf(device) === name);
+    return this.devices.find((device) => device.Name === name) ?? this.devices.find((device) => idOf(device) === name);
   }
 
   /** @param id `product.device` of the device to be named @throws UsageError when another device has the name */

@@ -49,8 +49,6 @@ export interface Access {
 export interface AccessOptions {
   readonly secrets: IamSecrets;
   readonly first: FirstAccess;
-  /** Token for open pairing in a new state; default a fresh one. */
-  readonly sct?: string | undefined;
   readonly log: Log;
 }
 
@@ -82,14 +80,14 @@ export function thermostatConfiguration(): IamConfiguration {
 }
 
 /** Opens the files of a directory, and creates missing ones. @throws LocalError that names file and place */
-export async function openAccess(directory: string, { secrets, first, sct, log }: AccessOptions): Promise<Access> {
+export async function openAccess(directory: string, { secrets, first, log }: AccessOptions): Promise<Access> {
   let adminPassword: string | undefined;
   let isNew = false;
   const firstState = async (): Promise<IamState> => {
     const made = first === 'demo' ? await demoState(secrets) : await productionState(secrets);
     adminPassword = made.adminPassword;
     isNew = true;
-    return { ...made.state, friendlyName: FRIENDLY_NAME, ...(sct !== undefined && { openPairingSct: sct }) };
+    return { ...made.state, friendlyName: FRIENDLY_NAME };
   };
   const iam = await openIam(directory, {
     secrets,

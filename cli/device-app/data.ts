@@ -17,7 +17,7 @@
 import { join } from 'node:path';
 import { areCertificates } from '../../protocol/identity/index.ts';
 import { createFile, makeDirectory, prepareDirectory, readJson, refuseForeignDirectory, replaceJson } from '../../transport/node/index.ts';
-import { keptServerUrl, parseWebSocketUrl } from '../../transport/station/index.ts';
+import { parseWebSocketUrl } from '../../transport/station/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { readPrivateKey } from '../frame/private-key.ts';
 import { CONFIGURATION_FILE } from './configuration.ts';
@@ -26,7 +26,7 @@ import { isThermostatState, type ThermostatState } from './thermostat.ts';
 
 /** A failed start may have left only the folders; an owner may write device.json before the first start. */
 const OWN = {
-  sure: /^(key\.pem|state\.json|device\.json|join\.json|iam-(configuration|state)\.json|password-throttle\.json|audit-key\.pem|device\.lock(\..+)?)$/,
+  sure: /^(key\.pem|state\.json|device\.json|join\.json|iam-(configuration|state)\.json|password-throttle\.json|audit-key\.pem|device\.lock\..+)$/,
   unsure: /^(files|audit)$/,
 };
 
@@ -34,10 +34,8 @@ export interface DeviceState {
   Version: 1;
   ProductId: string;
   DeviceId: string;
-  /** Only in data from before devices had users: it became the token of open pairing. */
-  ServerConnectToken?: string;
   /**
-   * Base station: https://host[:port], and the fingerprint of its key; without one TLS authenticates it, by these roots
+   * Base station: https://host:port, and the fingerprint of its key; without one TLS authenticates it, by these roots
    * (PEM) or those of Node.
    */
   ServerUrl?: string;
@@ -130,18 +128,14 @@ async function readState(directory: string): Promise<DeviceState | null> {
   const content = await readJson(path);
   if (content === undefined) return null;
   if (!isDeviceState(content)) throw new CommandError(`${path} is damaged: repair it, or move it away to start again`);
-  return withPort(content);
-}
-
-function withPort({ ServerUrl, ...state }: DeviceState): DeviceState {
-  return { ...state, ...(ServerUrl !== undefined && { ServerUrl: keptServerUrl(ServerUrl) }) };
+  return content;
 }
 
 function isDeviceState(value: unknown): value is DeviceState {
   const state = (value ?? {}) as Partial<DeviceState>;
-  const { Version, ProductId, DeviceId, ServerUrl = '', ServerFingerprint = '', ServerRootCerts = '', ServerConnectToken = '' } = state;
+  const { Version, ProductId, DeviceId, ServerUrl = '', ServerFingerprint = '', ServerRootCerts = '' } = state;
   const { ServerWebSocketUrl } = state;
-  const texts = [ServerUrl, ServerFingerprint, ServerRootCerts, ServerConnectToken].every((text) => typeof text === 'string');
+  const texts = [ServerUrl, ServerFingerprint, ServerRootCerts].every((text) => typeof text === 'string');
   const { Thermostat, AlarmTold = false, Joined = false, OwnerInvited = false } = state;
   const room =
     (Thermostat === undefined || isThermostatState(Thermostat)) &&

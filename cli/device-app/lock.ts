@@ -8,8 +8,7 @@
  * - Numbers only grow: the newest file stays when it is released. A process with an old view of the files may still
  *   create an old number; it then sees the higher one, and removes its own.
  *
- * The line is that of `../frame/process-mark.ts`. A file `device.lock` without a number comes from an earlier version,
- * and is older than all others.
+ * The line is that of `../frame/process-mark.ts`.
  */
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,9 +16,7 @@ import { createFile, fileError, readFileIfPresent, replaceFile } from '../../tra
 import { CommandError } from '../frame/errors.ts';
 import { livingProcess, thisProcess } from '../frame/process-mark.ts';
 
-const LOCK_FILE = /^device\.lock(?:\.(\d{1,15}))?$/;
-/** A file that an earlier version could leave when it was killed. */
-const LEFT_OVER = 'device.lock.taking';
+const LOCK_FILE = /^device\.lock\.(\d{1,15})$/;
 const FREE = 'free\n';
 
 interface LockFile {
@@ -59,7 +56,7 @@ async function lockFiles(directory: string): Promise<LockFile[]> {
   try {
     return (await readdir(directory)).flatMap((name) => {
       const match = LOCK_FILE.exec(name);
-      return match === null ? [] : [{ path: join(directory, name), number: Number(match[1] ?? 0) }];
+      return match === null ? [] : [{ path: join(directory, name), number: Number(match[1]) }];
     });
   } catch (error) {
     throw fileError('cannot read', directory, error);
@@ -79,5 +76,4 @@ async function refuseLiving(directory: string, file: LockFile | undefined): Prom
 /** Removes older lock files: only the newest one counts. */
 async function removeOlder(directory: string, number: number): Promise<void> {
   for (const file of await lockFiles(directory)) if (file.number < number) await rm(file.path, { force: true });
-  await rm(join(directory, LEFT_OVER), { force: true });
 }

@@ -5,7 +5,7 @@
  * reaches through our packages. It belongs to the directory, not to the database in it: the system frees it when the
  * process dies, however it ends, so no file of a dead process blocks the next one.
  */
-import { chmodSync, closeSync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -17,7 +17,7 @@ import { LocalError } from '../../protocol/errors/index.ts';
  */
 export function lockDirectory(directory: string): () => void {
   const file = join(directory, 'basestation.lock');
-  makePrivate(file);
+  createPrivate(file);
   try {
     const database = new Database(file);
     database.pragma('busy_timeout=0');
@@ -37,17 +37,13 @@ export function lockDirectory(directory: string): () => void {
 }
 
 /**
- * Makes the file private: any process that may open it could lock the base station out. An existing file is not opened:
- * closing it would free a lock that this process has.
+ * Creates the file, private: any process that may open it could lock the base station out. An existing file is not
+ * opened: closing it would free a lock that this process has.
  */
-function makePrivate(file: string): void {
+function createPrivate(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
   } catch {
-    try {
-      chmodSync(file, 0o600);
-    } catch {
-      // It belongs to another user, or cannot be created; locking reports that.
-    }
+    // It exists, or cannot be created; locking reports the latter.
   }
 }

@@ -68,10 +68,6 @@ describe('first state', () => {
     expect(pairingOf(iam)).toEqual(['PasswordOpen', 'LocalOpen', 'PasswordInvite']);
     expect(iam.state).toMatchObject({ openPairingRole: 'Administrator', friendlyName: 'Thermostat' });
   });
-
-  test('a token that the device had before it had users stays', async () => {
-    expect((await open({ sct: 'from-before' })).iam.state.openPairingSct).toBe('from-before');
-  });
 });
 
 test('pairing modes are set together and persist', async () => {

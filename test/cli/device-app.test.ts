@@ -67,7 +67,6 @@ describe("a device's directory", () => {
     ['.gitkeep', 'lost+found'],
     ['key.pem', 'notes.txt'],
     ['device.json', 'notes.txt'],
-    ['device.lock', 'notes.txt'],
     ['device.lock.17', 'notes.txt'],
     ['iam-state.json', 'notes.txt'],
     ['audit'],

@@ -1,8 +1,8 @@
 /** The client's state directory, and how options, pairing string and state make a target. */
 import { writeFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Known, type KnownDevice, stateDirectory } from '../../cli/client/known.ts';
 import { isToBeRemembered, resolveServer } from '../../cli/client/station.ts';
@@ -356,10 +356,8 @@ describe('target', () => {
     expect(() => state.checkName('desk', 'pr.other')).toThrow(/--name desk: pr\.lamp has this name/);
     state.checkName('desk', 'pr.lamp');
     state.checkName('shelf', 'pr.other');
-    // As an earlier version did.
-    state.remember({ ...lamp, DeviceId: 'other' });
-    expect(() => state.byName('desk')).toThrow(/several devices are called desk: name one as pr\.lamp or pr\.other/);
-    expect(state.byName('pr.other')?.DeviceId).toBe('other');
+    expect(state.byName('desk')?.DeviceId).toBe('lamp');
+    expect(state.byName('pr.lamp')?.DeviceId).toBe('lamp');
   });
 
   test('replaces TLS by a fingerprint, which stays', async () => {
@@ -376,23 +374,4 @@ describe('target', () => {
     const empty = await Known.open(join(directory, 'empty'));
     expect(() => resolveTarget(options({}), empty)).toThrow(/`svc pair -` reads a pairing string/);
   });
-});
-
-test('URLs that an earlier version kept without a port get the https port', async () => {
-  const path = join(await mkdtemp(join(tmpdir(), 'svc-known-')), 'state');
-  await mkdir(path);
-  const Devices = [{ ProductId: 'pr', DeviceId: 'de', Fingerprint: FP, ServerUrl: 'https://a' }];
-  const file = {
-    Version: 1,
-    Devices,
-    Stations: { 'https://a': FP },
-    UnseenStations: ['https://a'],
-    TlsStations: { 'https://b': '', 'https://c:4433': '' },
-  };
-  await writeFile(join(path, 'known.json'), JSON.stringify(file));
-  const known = await Known.open(path);
-  expect(known.devices[0]?.ServerUrl).toBe('https://a:443');
-  expect(known.stations.map(({ url }) => url)).toEqual(['https://a:443', 'https://b:443', 'https://c:4433']);
-  expect(known.hasSeenStation('https://a:443')).toBe(false);
-  await rm(dirname(path), { recursive: true });
 });

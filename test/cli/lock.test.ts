@@ -60,24 +60,6 @@ test('one of several processes takes an abandoned lock', async () => {
   expect(await lockFiles()).toHaveLength(1);
 });
 
-describe('a file of an earlier version', () => {
-  test('counts while its process lives', async () => {
-    const unlock = await lockDirectory(directory);
-    const old = join(directory, 'device.lock');
-    await writeFile(old, await readFile(file(1)));
-    await unlock();
-    await rm(file(1));
-    await expect(lockDirectory(directory)).rejects.toThrow(`remove ${old} `);
-  });
-
-  test('is removed when it was abandoned, with the guard of its takeover', async () => {
-    await writeFile(join(directory, 'device.lock'), await deadHolder());
-    await writeFile(join(directory, 'device.lock.taking'), await deadHolder());
-    await (await lockDirectory(directory))();
-    expect(await lockFiles()).toEqual(['device.lock.1']);
-  });
-});
-
 describe.each([
   ['fresh', async () => {}],
   ['left behind', async () => writeFile(file(3), await deadHolder())],

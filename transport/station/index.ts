@@ -11,5 +11,5 @@ export {
 export { Redirect, StationConnector, type StationConnectorConfig, type StationUse } from './connector.ts';
 export type { StationVerification } from './proof.ts';
 export { releaseRoute } from './release-route.ts';
-export { DEFAULT_SERVER_PORT, keptServerUrl, parseServerUrl, parseWebSocketUrl, type ServerAddress } from './server-url.ts';
+export { DEFAULT_SERVER_PORT, parseServerUrl, parseWebSocketUrl, type ServerAddress } from './server-url.ts';
 export type { ConfiguredStation, StationAddress } from './station-address.ts';

@@ -25,28 +25,12 @@ export function parseServerUrl(text: string): ServerAddress | null {
   const rest = username + password + search + hash;
   if (protocol !== 'https:' || hostname === '' || pathname !== '/' || rest !== '' || kept === '0') return null;
   const port = kept !== '' ? Number(kept) : namesHttpsPort(text) ? HTTPS_PORT : null;
-  return { host: hostname.replace(/^\[|\]$/g, ''), port, origin: originOf(hostname, port ?? DEFAULT_SERVER_PORT) };
-}
-
-/**
- * Returns a URL of a base station as stored on a disk, with its port. Earlier versions stored it without the port of
- * https, which was their default; today each URL is stored with its port.
- * @returns the text itself where it is no such URL
- */
-export function keptServerUrl(text: string): string {
-  const address = parseServerUrl(text);
-  if (address === null) return text;
-  return address.port === null ? originOf(new URL(text).hostname, HTTPS_PORT) : address.origin;
+  return { host: hostname.replace(/^\[|\]$/g, ''), port, origin: `https://${hostname}:${port ?? DEFAULT_SERVER_PORT}` };
 }
 
 /** A parsed URL of http keeps that port. */
 function namesHttpsPort(text: string): boolean {
   return new URL(text.trimStart().replace(/^https/i, 'http')).port === String(HTTPS_PORT);
-}
-
-/** @param hostname an IPv6 address in brackets */
-function originOf(hostname: string, port: number): string {
-  return `https://${hostname}:${port}`;
 }
 
 /**

@@ -1,5 +1,5 @@
 /** The data directory: first start, permissions, the lock, damage. */
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -130,12 +130,4 @@ test('hidden files and lost+found do not count as other content, nor does what `
   await (await openStore(directory)).close();
   writeFileSync(join(directory, 'notes.txt'), '');
   await (await openStationData(directory, nodeCrypto)).close();
-});
-
-test('a lock file of an earlier version becomes accessible to this user only at the next start', async () => {
-  await (await openStationData(directory, nodeCrypto)).close();
-  const lock = join(directory, 'basestation.lock');
-  chmodSync(lock, 0o644);
-  await (await openStationData(directory, nodeCrypto)).close();
-  expect(statSync(lock).mode & 0o777).toBe(0o600);
 });

@@ -1,6 +1,6 @@
 /** URLs of base stations: the default port, and the explicit port of https, which a URL omits. */
 import { expect, test } from 'vitest';
-import { keptServerUrl, parseServerUrl } from '../../../transport/station/index.ts';
+import { parseServerUrl } from '../../../transport/station/index.ts';
 
 test.each([
   ['https://station', null, 'https://station:4433'],
@@ -15,12 +15,4 @@ test.each([
   ['https://[2001:db8::1]:443', 443, 'https://[2001:db8::1]:443'],
 ])('%j', (text, port, origin) => {
   expect(parseServerUrl(text)).toMatchObject({ port, origin });
-});
-
-test('a URL kept by an earlier version without a port meant that of https', () => {
-  expect(keptServerUrl('https://station')).toBe('https://station:443');
-  expect(keptServerUrl('https://[2001:db8::1]')).toBe('https://[2001:db8::1]:443');
-  expect(keptServerUrl('https://station:4433')).toBe('https://station:4433');
-  expect(keptServerUrl('https://station:443')).toBe('https://station:443');
-  expect(keptServerUrl('not a URL')).toBe('not a URL');
 });

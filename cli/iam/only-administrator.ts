@@ -2,8 +2,8 @@
  * Without an administrator no user could manage the users of a device: so these commands do not remove the last
  * administrator's account, role or key without `--force`. The device itself allows it.
  *
- * The device reports of each user whether its role makes it an administrator; for an older device, the name of the role
- * counts. Only a user with a key counts: an invitation may never be used.
+ * The device reports of each user whether its role makes it an administrator. Only a user with a key counts: an
+ * invitation may never be used.
  */
 import { Option } from 'commander';
 import { SvcError, type UserRecord } from '../../client/node.ts';
@@ -57,8 +57,8 @@ function visible({ iam }: IamOpened, username: string): Promise<UserRecord | nul
   return iam.getUser(username).catch(denied(null));
 }
 
-function isAdministrator({ fingerprints, role, administers = role === ADMINISTRATOR }: UserRecord): boolean {
-  return fingerprints.length > 0 && administers;
+function isAdministrator({ fingerprints, administers }: UserRecord): boolean {
+  return fingerprints.length > 0 && administers === true;
 }
 
 /** Answers about the user, or about what this client may see. */

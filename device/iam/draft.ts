@@ -128,7 +128,7 @@ export class IamDraft {
     this.#setUser(username, 'notification-categories', 'notificationCategories', [...new Set(categories)]);
   }
 
-  /** Sets or removes the first fingerprint, the only one that older clients know. */
+  /** Sets or removes the first fingerprint. */
   setUserFingerprint(username: string, fingerprint: string | undefined): void {
     const { fingerprints } = this.user(username);
     if (fingerprint !== undefined) this.#checkFree(fingerprint);

@@ -2,11 +2,8 @@
  * A pairing as a link, for QR codes and messages (PROTOCOL.md §13.3): `<base>#<binary form>`. Browsers do not send the
  * fragment of a link to the server that its base names (RFC 9110 §7.1), so a page that opens the application learns no
  * password from it.
- *
- * Links of earlier versions have the pairing string as fragment; they are accepted, too.
  */
 import { LocalError } from '../errors/index.ts';
-import { BINARY_MARK } from './binary-form.ts';
 import { JOIN_PREFIX } from './join-string.ts';
 import { decodePairingBytes, encodePairingBytes } from './pairing-bytes.ts';
 import { decodePairingString, type PairingString } from './pairing-string.ts';
@@ -33,7 +30,7 @@ export function isLinkBase(text: string): boolean {
 }
 
 /**
- * Decodes a pairing string, or a link with one or its binary form.
+ * Decodes a pairing string or a link.
  * @throws LocalError INVALID_ARGUMENT that says what is wrong
  */
 export function decodePairing(text: string): PairingString {
@@ -42,6 +39,5 @@ export function decodePairing(text: string): PairingString {
     throw new LocalError('INVALID_ARGUMENT', 'this is a join string, for a device: a client pairs with a pairing string');
   const hash = trimmed.indexOf('#');
   if (hash < 0 || !isLinkBase(trimmed.slice(0, hash))) return decodePairingString(trimmed);
-  const fragment = trimmed.slice(hash + 1);
-  return fragment.startsWith(BINARY_MARK) ? decodePairingBytes(fragment) : decodePairingString(fragment);
+  return decodePairingBytes(trimmed.slice(hash + 1));
 }

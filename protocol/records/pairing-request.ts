@@ -1,6 +1,6 @@
 /**
  * Bodies of requests that create or extend a user (docs/iam.md): maps with `Username` and `FingerprintName`, a label
- * for a key. The `Password` of an older client is refused where it would otherwise be ignored.
+ * for a key. A `Password` is refused where it would be ignored.
  */
 import { decode, encode, map, optionalText, text } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';

@@ -3,8 +3,7 @@
  * `Role?`, `Fingerprints`, `Fingerprint?`, `Sct?`, `SctOmitted?`, `Administers?`, `Push?`, `NotificationCategories`,
  * `OauthSubject?`. It never contains the password.
  *
- * `Fingerprint` repeats the last of `Fingerprints` for older clients. It is always written, and read only where
- * `Fingerprints` is missing.
+ * `Fingerprint` repeats the last of `Fingerprints`. It is written, and not read.
  */
 import {
   arrayField,
@@ -115,10 +114,6 @@ function userMap(user: UserRecord): CborValue {
 }
 
 function readFingerprints(body: CborMap): UserFingerprint[] {
-  if (!Object.hasOwn(body, 'Fingerprints')) {
-    const only = optionalText(body, 'Fingerprint', FINGERPRINT);
-    return only === undefined ? [] : [{ fingerprint: only }];
-  }
   return arrayField(body, 'Fingerprints', MAX_FINGERPRINTS).map((entry, i) => {
     const from = map(entry, `Fingerprints[${i}]`);
     return { fingerprint: text(from, 'Fingerprint', FINGERPRINT), ...optional('name', optionalText(from, 'Name', TEXT)) };

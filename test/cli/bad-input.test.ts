@@ -119,7 +119,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['forgetting what is not known', 'connect --forget moon --state {dir}/s8', /there is no device "moon" \(none is known\)/],
     ['first contact without a fingerprint', 'coap GET /x --address 127.0.0.1:9 --state {dir}/s9', /--fingerprint/],
     ['a pairing with an unknown device', 'pair moon --state {dir}/p1', /no device "moon"/],
-    ['a pairing with a broken link', 'pair svc://pair#p=pr --state {dir}/p2', /pairing string/],
+    ['a pairing with a broken link', 'pair svc://pair#p=pr --state {dir}/p2', /not a pairing link: it is cut or mistyped/],
     ['a device to pair with twice', `pair ${PAIRING} -d ${PAIRING} --state {dir}/p3`, /once/],
     ['standard input for two things', 'pair - --password-file - --state {dir}/p4', /standard input can be read once/],
     ['standard input for a pairing string and a token', 'pair - --sct -', /standard input can be read once: .*other secrets in files/],

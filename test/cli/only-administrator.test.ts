@@ -35,7 +35,6 @@ describe('the only administrator', () => {
     ['beside an invited one', [admin, { username: 'bob', role: 'Administrator', administers: true }]],
     ['beside one by name alone', [admin, { username: 'bob', role: 'Administrator', administers: false, fingerprints: KEY }]],
     ['of another role', [{ ...admin, role: 'Owner' }]],
-    ['of a device that does not say', [{ username: 'admin', role: 'Administrator', fingerprints: KEY }]],
   ])('%s is kept', async (_where, users) => {
     expect(await refusal(users)).toMatch(/^admin is the only administrator of pr\.de and is not deleted\. .* --force$/);
     expect(await refusal(users, true)).toBeNull();
@@ -47,7 +46,6 @@ describe('the only administrator', () => {
 
   test.each<[string, Partial<UserRecord>[]]>([
     ['another one is left', [admin, { ...admin, username: 'bob', role: 'Owner' }]],
-    ['the device does not say, and another one is left', [admin, { username: 'bob', role: 'Administrator', fingerprints: KEY }]],
     ['it is no administrator', [{ ...admin, administers: false }]],
     ['it was never used', [{ ...admin, fingerprints: [] }]],
     ['there is no such user: the device says so', []],

@@ -5,7 +5,7 @@ import { Output } from '../../cli/frame/output.ts';
 import { share } from '../../cli/pairing-share.ts';
 import { qrCode } from '../../cli/qr.ts';
 
-const LINK = `svc://pair#p=pr-home,d=de-1,pwd=abcdefghij12,sct=abcdefghij12,u=bob,fp=${'0123456789abcdef'.repeat(4)}`;
+const LINK = `svc://pair#~${'0123456789abcdef'.repeat(8)}`;
 const QUIET = 4;
 const FINDER = ['#######', '#.....#', '#.###.#', '#.###.#', '#.###.#', '#.....#', '#######'];
 

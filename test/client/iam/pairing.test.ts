@@ -9,6 +9,7 @@ import {
   type PairOptions,
 } from '../../../client/node.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
+import { encodePairingLink } from '../../../protocol/records/index.ts';
 import { cbor, ScriptedDevice, user } from './scripted-device.ts';
 
 let scripted: ScriptedDevice;
@@ -104,7 +105,14 @@ describe('pair', () => {
       undefined,
       [['bob', 'pw']],
     ],
-    ['a link', { pairing: 'svc://pair#p=pr,d=de,u=bob,pwd=pw' }, ['PasswordInvite'], 'password-invite', undefined, [['bob', 'pw']]],
+    [
+      'a link',
+      { pairing: encodePairingLink({ productId: 'pr', deviceId: 'de', username: 'bob', password: 'pw' }) },
+      ['PasswordInvite'],
+      'password-invite',
+      undefined,
+      [['bob', 'pw']],
+    ],
     [
       'a string of the device and a name',
       { pairing: { productId: 'pr', deviceId: 'de', password: 'pw' }, username: 'bob' },

@@ -151,7 +151,7 @@ describe('settings of a user', () => {
     expect(iam.userByFingerprint(key(1))).toBeUndefined();
   });
 
-  it('have a first fingerprint, which older clients set', async () => {
+  it('have a first fingerprint, which can be replaced', async () => {
     const iam = iamWithUsers();
     await iam.update((draft) => draft.addUserFingerprint('ann', key(2)));
     await iam.update((draft) => draft.setUserFingerprint('ann', key(3)));

@@ -1,4 +1,4 @@
-/** Pairing strings with base station and addresses, their binary form in links, and readers of the previous version. */
+/** Pairing strings with base station and addresses, and their binary form in links. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LocalError } from '../../../protocol/errors/index.ts';
@@ -30,21 +30,6 @@ const invitation: PairingString = {
 };
 const alone: PairingString = { productId: 'pr-home', deviceId: 'de-1', addresses: ['192.168.1.7:5592', '[2001:db8::7]:5592'], fingerprint };
 
-/** Decodes a pairing string as the previous version did: its names, each once, others skipped. */
-function decodeBefore(text: string): Record<string, string> {
-  const found: Record<string, string> = {};
-  if (text.length > 1024) throw new Error('longer than 1024 characters');
-  for (const pair of text.trim().split(',')) {
-    const equals = pair.indexOf('=');
-    if (equals < 1) throw new Error('not of the form name=value');
-    const name = pair.slice(0, equals).trim();
-    if (!['p', 'd', 'pwd', 'sct', 'u', 'fp'].includes(name)) continue;
-    if (found[name] !== undefined) throw new Error('twice');
-    found[name] = decodeURIComponent(pair.slice(equals + 1).trim());
-  }
-  return found;
-}
-
 /** Returns the byte form of a host and port. */
 const hostPort = fc.oneof(
   fc.tuple(fc.ipV4(), fc.integer({ min: 1, max: 65535 })).map(([host, port]) => `${host}:${port}`),
@@ -55,22 +40,6 @@ const hostPort = fc.oneof(
 );
 const text = anyText(16).filter((value) => !/\p{Surrogate}/u.test(value) && new TextEncoder().encode(value).length <= 64);
 const hex = fc.stringMatching(/^[0-9a-f]{64}$/);
-
-test('the previous version skips new names', () => {
-  expect(decodeBefore(encodePairingString(invitation))).toEqual({
-    p: 'pr-home',
-    d: 'de-1',
-    pwd: 'a,b#"<é%',
-    sct: 'abcdefghij12',
-    u: 'bob',
-  });
-  expect(decodeBefore(encodePairingString(alone))).toEqual({ p: 'pr-home', d: 'de-1', fp: fingerprint });
-});
-
-test('a link of the previous version is decoded', () => {
-  const link = `svc://pair#p=pr-1,d=de-1,pwd=a%2Cb%23%22%3C%C3%A9%25,u=bob`;
-  expect(decodePairing(link)).toEqual({ productId: 'pr-1', deviceId: 'de-1', password: 'a,b#"<é%', username: 'bob' });
-});
 
 describe('links', () => {
   test('have the binary form after any base', () => {

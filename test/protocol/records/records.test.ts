@@ -277,7 +277,7 @@ describe('pairing links', () => {
 
   test('are not mistaken for strings, whatever values those hold', () => {
     expect(records.decodePairing(' p=pr,d=de,pwd=x://y#z\n')).toEqual({ productId: 'pr', deviceId: 'de', password: 'x://y#z' });
-    expect(() => records.decodePairing('https://app.example/#p=pr')).toThrow(/no device id/);
+    expect(() => records.decodePairing('https://app.example/#p=pr')).toThrow(/^not a pairing link/);
     expect(() => records.decodePairing('https://app.example/')).toThrow(LocalError);
   });
 });
@@ -304,15 +304,6 @@ describe('records of other versions', () => {
       modes: ['LocalOpen', 'PasswordInvite'],
     });
     expect(records.decodeDeviceDetails(encode({}))).toEqual({ modes: [] });
-  });
-
-  test('the single fingerprint of an older user is put into the list', () => {
-    expect(records.decodeUser(encode({ Username: 'bob', Fingerprint: fingerprint }))).toEqual({
-      username: 'bob',
-      fingerprints: [{ fingerprint }],
-      notificationCategories: [],
-    });
-    expect(() => records.decodeUser(encode({ Username: 'bob', Fingerprint: 'short' }))).toThrow(RemoteError);
   });
 });
 

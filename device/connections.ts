@@ -56,7 +56,7 @@ export class DeviceConnection {
     return this.#session.remoteFingerprint;
   }
 
-  /** @deprecated The first 16 bytes of the fingerprint: for display only, never to distinguish clients. */
+  /** The first 16 bytes of the fingerprint: for display only, never to distinguish clients. */
   get clientFingerprintHex(): string {
     return shortFingerprint(this.clientFingerprint);
   }

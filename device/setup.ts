@@ -158,7 +158,7 @@ export abstract class DeviceSetup {
   }
 
   /**
-   * @deprecated The first 16 bytes of the fingerprint: for display only, never to distinguish devices.
+   * The first 16 bytes of the fingerprint: for display only, never to distinguish devices.
    * @throws as deviceFingerprint
    */
   get deviceFingerprintHex(): string {

@@ -36,7 +36,7 @@ async function discover({ connection, output, signal, device }: Opened, { href, 
   await coap.execute({ signal });
   const { status, contentFormat, payload } = coap.getResponse();
   if (status !== 205 || contentFormat !== ContentFormat.APPLICATION_LINK_FORMAT)
-    throw new CommandError(`${device} does not list its resources (${formatStatus(status)}): it has an older SDK, or another one`);
+    throw new CommandError(`${device} does not list its resources (${formatStatus(status)})`);
   const links = decodeLinks(new TextDecoder().decode(payload));
   const rows = links.map((link) => [
     pathOf(link),

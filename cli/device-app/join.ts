@@ -150,8 +150,6 @@ function explanation(error: SvcError, { join, choices: { server, deviceId } }: P
         : `the device id ${join.deviceId} of the join string belongs to another device. Ask for a new join string: ${invite}`;
     case 'TOO_MANY_REQUESTS':
       return `${error.message}: try again in a minute (${again})`;
-    case 'NOT_IMPLEMENTED':
-      return `${error.message}: update the base station, or register this device there by hand (docs/getting-started.md)`;
     default:
       return `${describe(error)} (${again})`;
   }

@@ -8,7 +8,6 @@
  * for a device that is not attached. A permanent error ends a connection at rest, and leaves a direct one without a
  * route. The connection limits how long a rest may last.
  */
-import { Status } from '../../protocol/coap/index.ts';
 import { asSvcError, CloseCode, type ErrorCode, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import type { Clock } from '../../transport/environment.ts';
@@ -97,19 +96,9 @@ function refusalOf(error: SvcError): SvcError | null {
   const { code } = error;
   if (PASSING.has(code)) return null;
   if (code === 'NOT_FOUND') return new RemoteError('CLOSED', 'the device has lost the state of the connection');
-  if (isTooOld(error))
-    return new RemoteError('CLOSED', 'the device or the base station is too old to continue the connection over another route');
   // An unexpected answer, such as that of a web server that replaces the base station while it restarts, says nothing
   // about the connection.
   return code === 'BAD_RESPONSE' ? null : error;
-}
-
-/**
- * An older device answers such a request with 5.01 (Not Implemented), and an older base station with 5.02 (Bad
- * Gateway).
- */
-function isTooOld(error: SvcError & { readonly status?: number }): boolean {
-  return error.status === Status.NOT_IMPLEMENTED || error.status === Status.BAD_GATEWAY;
 }
 
 /** Continues over the route: probes it until it answers or the attempt ends. */

@@ -128,7 +128,7 @@ export type BareRoute = { readonly path: Path } | { readonly refused: SvcError }
 
 /**
  * Asks for a bare route to the device, for an open connection (PROTOCOL.md §6). `refused`: NOT_FOUND when the device
- * does not know the connection, BAD_RESPONSE when it, or the base station, is too old; else the base station's refusal.
+ * does not know the connection, BAD_RESPONSE for an unexpected answer; else the base station's refusal.
  * @param id the device's id of the connection
  * @param signal ends the wait for a device that is not attached
  * @throws the error that kept the request from the base station

@@ -1,6 +1,6 @@
 /**
  * STUN servers of a base station in its answers to attach and connect: `Stun: [{Ip?, Port, ResponsePort?}]`, at most
- * two. An older end ignores `ResponsePort`; an older base station does not send it.
+ * two.
  */
 
 import { type CborMap, type CborValue, map, optionalArrayField, optionalBool, uint } from '../cbor/index.ts';

@@ -25,7 +25,7 @@ export interface NotDirect {
 
 /** The facts that an attempt has shown. */
 export interface AttemptFacts {
-  /** The device has answered the rendezvous; false: it refused, as an older version does. */
+  /** The device has answered the rendezvous. */
   readonly isAnswered: boolean;
   readonly localNat: NatReport | null;
   readonly remoteNat: NatReport | null;

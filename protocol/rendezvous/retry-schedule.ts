@@ -79,7 +79,7 @@ export class RetrySchedule {
     this.#nextAt = now;
   }
 
-  /** Stops the attempts: the peer is too old, or direct paths are disabled. */
+  /** Stops the attempts: the peer does not know the rendezvous, or direct paths are disabled. */
   stop(): void {
     this.#nextAt = Number.POSITIVE_INFINITY;
   }

@@ -19,7 +19,7 @@ describe('the given services', () => {
     [['web'], [], 8081, [{ kind: 'tcp', id: 'web', localPort: 8081 }]],
     [['a:b:80'], [], undefined, [{ kind: 'tcp', id: 'a:b', localPort: 80 }]],
     [[], ['names'], 0, [{ kind: 'udp', id: 'names', localPort: 0 }]],
-    // As before several services were possible: the option alone, before or after the service.
+    // The option alone, before or after the service.
     [['names'], [''], undefined, [{ kind: 'udp', id: 'names' }]],
     [[], [''], undefined, []],
     [

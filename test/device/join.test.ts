@@ -168,14 +168,3 @@ test('a stopped join ends at once, and leaves nothing open', async () => {
   expect(await refusal(joining)).toBe('STOPPED');
   expect(fixture.sim.now - before).toBeLessThan(2_000);
 });
-
-test('a base station of an older version is reported as such', async () => {
-  const old = await fixture.raw.station({ machine: 'old' });
-  const joinString = encodeJoinString({
-    server: 'old:4433',
-    serverFingerprint: old.host.fingerprint,
-    productId: 'pr-1',
-    token: new Uint8Array(16),
-  });
-  expect(await refusal(join(joinString))).toBe('NOT_IMPLEMENTED');
-});

@@ -28,7 +28,7 @@ import type { StationView } from './station-view.ts';
 
 const TAG_LENGTH = 8;
 const KEY_LENGTH = 16;
-/** ms for an answer of the device. A device of an earlier version, without this resource, answers at once. */
+/** ms for an answer of the device. */
 const ANSWER_TIMEOUT = 5_000;
 const CREATED = 201;
 const CHANGED = 204;

@@ -9,7 +9,7 @@ const TIMEOUT = 1_000;
 
 /**
  * Also notes the answer at the channel.
- * @returns null without a usable answer in time: an older station does not know the request
+ * @returns null without a usable answer in time
  */
 export async function askAddress(
   channel: Session,

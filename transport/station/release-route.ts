@@ -6,8 +6,7 @@ import { type ClientPath, CONTENT_FORMAT_CBOR, type DevicePath, encodeRouteRelea
 import type { Session } from '../session/session.ts';
 
 /**
- * Notifies the station that this end no longer uses the route. Nothing depends on the answer: an older station does not
- * know the request.
+ * Notifies the station that this end no longer uses the route. Nothing depends on the answer.
  * @param route this end's 8-byte id of it
  */
 export function releaseRoute(channel: Session, path: typeof ClientPath.ROUTE | typeof DevicePath.ROUTE, route: Uint8Array): void {

@@ -43,13 +43,13 @@ function searching(refusal: () => SvcError, restReason: SvcError | null = new Re
 const answer = (status: number) => stationError({ status, payload: new Uint8Array(0) });
 
 describe('a connection at rest', () => {
-  test.each([501, 502])('ends with CLOSED when the device or the base station is too old: %i', async (status) => {
-    const { ended, over } = searching(() => answer(status));
+  test('ends with CLOSED when the device has lost its state', async () => {
+    const { ended, over } = searching(() => answer(404));
     await over;
-    expect(ended).toMatchObject([{ code: 'CLOSED', message: expect.stringContaining('too old') }]);
+    expect(ended).toMatchObject([{ code: 'CLOSED', message: 'the device has lost the state of the connection' }]);
   });
 
-  test.each([405, 500])('asks again when another server answers, such as a web server: %i', async (status) => {
+  test.each([405, 500, 502])('asks again when another server answers, such as a web server: %i', async (status) => {
     const { sim, asked, ended, stop, over } = searching(() => answer(status));
     await sim.run(20_000);
     expect(ended).toEqual([]);

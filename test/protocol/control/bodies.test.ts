@@ -302,7 +302,7 @@ describe('limits', () => {
 
 const bare = { kind: 'attached', keepAlive: null, observedAddress: null, wallTime: null, maxTokens: null, tokensKnown: false } as const;
 
-test('further members of a STUN entry are ignored, such as ResponsePort by older peers', () => {
+test('further members of a STUN entry are ignored', () => {
   const answer = encode({ Status: 0, Stun: [{ Port: 1, ResponsePort: false, Later: 'x' }] });
   expect(control.decodeAttachAnswer(answer)).toEqual({ ...bare, stun: [{ port: 1 }] });
 });
@@ -365,9 +365,9 @@ test('paths are those of the control plane', () => {
   ]);
 });
 
-test('a connect request of another version is decoded: missing fields are left out, unknown ones are ignored', () => {
-  const older = { ProductId: 'pr-1', DeviceId: 'de-1', ServerKey: 'sk-1' };
+test('a connect request is decoded: missing fields are left out, unknown ones are ignored', () => {
+  const sent = { ProductId: 'pr-1', DeviceId: 'de-1', ServerKey: 'sk-1' };
   const read = { productId: 'pr-1', deviceId: 'de-1', serverKey: 'sk-1' };
-  expect(control.decodeConnectRequest(encode(older))).toEqual(read);
-  expect(control.decodeConnectRequest(encode({ ...older, Later: { x: [1] } }))).toEqual(read);
+  expect(control.decodeConnectRequest(encode(sent))).toEqual(read);
+  expect(control.decodeConnectRequest(encode({ ...sent, Later: { x: [1] } }))).toEqual(read);
 });

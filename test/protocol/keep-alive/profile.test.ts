@@ -34,7 +34,7 @@ test.each<[string, Partial<KeepAliveFacts>, string]>([
   ['over a WebSocket', { learned: 110_000, profile: 'eco', overWebSocket: true }, '25000 2000 15'],
   ['over a WebSocket an interval learned for UDP does not count', { learned: 16_000, overWebSocket: true }, '25000 2000 15'],
   ['over a WebSocket with a set number', { explicit: { interval: 60_000 }, overWebSocket: true }, '25000 2000 15'],
-  ['an older peer, which forgets after 90 s', { learned: 110_000, profile: 'eco', idleTimeout: 90_000 }, '55000 2000 15'],
+  ['a peer that forgets after 90 s', { learned: 110_000, profile: 'eco', idleTimeout: 90_000 }, '55000 2000 15'],
   ['a peer that never forgets', { learned: 110_000, profile: 'eco', idleTimeout: 0 }, '110000 2000 15'],
   ['a peer that forgets sooner than the retries last', { idleTimeout: 30_000 }, '10000 2000 15'],
 ])('%s', (_, change, expected) => {

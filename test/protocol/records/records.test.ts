@@ -282,7 +282,7 @@ describe('pairing links', () => {
   });
 });
 
-describe('records of other versions', () => {
+describe('records with missing or unknown members', () => {
   test('a service without metadata has none', () => {
     const { Metadata: _, ...rest } = decode(records.encodeTunnelService(service)) as Record<string, CborValue>;
     expect(records.decodeTunnelService(encode(rest))).toEqual({ ...service, metadata: {} });

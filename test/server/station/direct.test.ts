@@ -57,7 +57,7 @@ const seen = ({ environment, host }: RawPeer): SocketAddress => ({
 
 describe("a client's address", () => {
   test.each<[string, Partial<ConnectRequest>, boolean]>([
-    ['no request, as of older clients', {}, false],
+    ['no request', {}, false],
     ['a request for no direct path', { direct: false }, false],
     ['a request for a direct path', { direct: true }, true],
   ])('reaches the device on request only: %s', async (_, request, learns) => {

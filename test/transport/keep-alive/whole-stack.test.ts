@@ -95,7 +95,7 @@ test('until it is known, and where the station does not help, 25 s', async () =>
   expect(await atDevice(fixture)).toEqual({ state: 'off', timeout: null, isAtLeast: false, losses: 0, interval: 25_000 });
 });
 
-test('numbers set by an operator are an upper bound, as are those that an older station always sends', async () => {
+test('numbers set by an operator are an upper bound', async () => {
   for (const [interval, expected] of [
     [25_000, 25_000],
     [500_000, 55_000],

@@ -115,7 +115,7 @@ describe('a round', () => {
 
   it.each([
     ['the same', 5],
-    ['an older one', 4],
+    ['one before it', 4],
     ['round 0', 0],
   ])('that is replayed (%s) is refused, counted, and leaves the current one alone', (_, round) => {
     const device = deviceOf();

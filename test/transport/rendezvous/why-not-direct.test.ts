@@ -77,7 +77,7 @@ describe('a relayed connection reports', () => {
     expect(connection.paths().nextAttempt).toBeGreaterThan(0);
   });
 
-  test('NO_CANDIDATES where the base station is too old to report the address of an end, and addresses of interfaces are not offered', async () => {
+  test('NO_CANDIDATES where the base station does not report the address of an end, and addresses of interfaces are not offered', async () => {
     const { noteObservedAddress, noteStun } = Session.prototype;
     onTestFinished(() => void Object.assign(Session.prototype, { noteObservedAddress, noteStun }));
     Session.prototype.noteObservedAddress = () => {};

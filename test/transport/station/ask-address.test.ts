@@ -8,7 +8,7 @@ import { acceptedSession, pair } from '../session/support.ts';
 
 const ADDRESS = { address: '203.0.113.5', port: 9 };
 
-test('an older station, one with an invalid answer or none, and a channel that has ended return nothing', async () => {
+test('a station with a refusal, an invalid answer or none, and a channel that has ended return nothing', async () => {
   const both = await pair();
   const answers = [
     { status: Status.NOT_FOUND },

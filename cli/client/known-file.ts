@@ -61,9 +61,14 @@ export function idOf({ ProductId, DeviceId }: { ProductId: string; DeviceId: str
   return `${ProductId}.${DeviceId}`;
 }
 
-/** Adds the device, or merges its new values. A WebSocket belongs to one base station, and is dropped with its URL. */
-export function rememberDevice(device: KnownDevice): KnownChange {
+/**
+ * Adds the device, or merges its new values. A WebSocket belongs to one base station, and is dropped with its URL. A name
+ * that another process has given to another device meanwhile stays there.
+ */
+export function rememberDevice({ Name, ...unnamed }: KnownDevice): KnownChange {
   return (file) => {
+    const isTaken = file.Devices.some((known) => known.Name === Name && idOf(known) !== idOf(unnamed));
+    const device = Name === undefined || isTaken ? unnamed : { ...unnamed, Name };
     const index = file.Devices.findIndex((known) => idOf(known) === idOf(device));
     if (index < 0) file.Devices.push(device);
     else file.Devices[index] = { ...kept(file.Devices[index]!, device), ...device };

@@ -69,6 +69,20 @@ describe('state directory', () => {
     expect(await readdir(now.directory)).toEqual(['known.json']);
   });
 
+  test('gives a name to the first of two processes that save it', async () => {
+    await known();
+    const [one, two] = await Promise.all([1, 2].map(() => Known.open(join(directory, 'state'))));
+    one!.remember({ ...lamp, DeviceId: 'one', Name: 'desk' });
+    two!.remember({ ...lamp, DeviceId: 'two', Name: 'desk' });
+    await one!.save();
+    await two!.save();
+    const now = await Known.open(join(directory, 'state'));
+    expect(now.devices.map(({ DeviceId, Name }) => [DeviceId, Name])).toEqual([
+      ['one', 'desk'],
+      ['two', undefined],
+    ]);
+  });
+
   test('replaces a fingerprint that the base station has not shown by another one, but not one that it has shown', async () => {
     const url = 'https://new:4433';
     const target = (state: Known, serverFingerprint: string) => resolveServer({ server: url, serverFingerprint }, {}, state);

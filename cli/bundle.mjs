@@ -13,7 +13,7 @@ import { build } from 'esbuild';
 import { licencesOf } from './licences.mjs';
 
 /** Packages resolved at run time: native code, and packages that a user may install in addition. */
-export const EXTERNAL = ['@achingbrain/nat-port-mapper', '@koromix/*', 'libsql'];
+export const EXTERNAL = ['@koromix/*', 'libsql'];
 
 /** `frame/code-cache.ts` runs a bundle and passes this function what Node's loader passes to a module. */
 const WRAPPED = { banner: { js: '(function (exports, require, module, __filename, __dirname) {' }, footer: { js: '})' } };

@@ -26,16 +26,15 @@ export interface RendezvousOptions {
    */
   readonly noCandidatesOn?: readonly string[];
   /**
-   * Whether the device asks routers to map its port: `auto`, the default, by PCP and NAT-PMP; `upnp`: by UPnP as well,
-   * which needs a package; `off`.
+   * Whether the device asks routers to map its port: `auto`, the default, by PCP and NAT-PMP; `off`.
    */
   readonly portMapping?: PortMapping;
 }
 
-/** Which protocols map the device's port at a router: `auto` is PCP and NAT-PMP, `upnp` these and UPnP, `off` none. */
-export type PortMapping = 'auto' | 'upnp' | 'off';
+/** How the device's port is mapped at a router: `auto` is by PCP and NAT-PMP. */
+export type PortMapping = 'auto' | 'off';
 
-export const portMappings: readonly PortMapping[] = ['auto', 'upnp', 'off'];
+export const portMappings: readonly PortMapping[] = ['auto', 'off'];
 export const rendezvousModes: readonly RendezvousMode[] = ['anyone', 'paired', 'off'];
 /** Stated candidates of a device. */
 export const MAX_STATED = 3;
@@ -74,7 +73,7 @@ export function checkRendezvous(given: RendezvousMode | RendezvousOptions): Rend
   if (!rendezvousModes.includes(mode))
     throw new LocalError('INVALID_ARGUMENT', `the rendezvous is with "anyone", "paired", or "off", not ${JSON.stringify(mode)}`);
   if (!portMappings.includes(portMapping))
-    throw new LocalError('INVALID_ARGUMENT', `the port mapping is "auto", "upnp", or "off", not ${JSON.stringify(portMapping)}`);
+    throw new LocalError('INVALID_ARGUMENT', `the port mapping is "auto" or "off", not ${JSON.stringify(portMapping)}`);
   if (typeof hardNat !== 'boolean') throw new LocalError('INVALID_ARGUMENT', 'hardNat of the rendezvous is true or false');
   for (const [name, list] of Object.entries({ candidates, noCandidatesOn })) {
     if (!isTexts(list)) throw new LocalError('INVALID_ARGUMENT', `${name} of the rendezvous is an array of texts`);

@@ -17,7 +17,6 @@ import {
 } from '../protocol/rendezvous/index.ts';
 import type { Host, KeepAlive } from '../transport/host/index.ts';
 import { HostKeepAlive } from '../transport/keep-alive/index.ts';
-import type { UpnpMapper } from '../transport/port-mapping/index.ts';
 import {
   LocalEnd,
   type PathsReport,
@@ -47,8 +46,6 @@ export interface DeviceRendezvousOptions {
   isKnown(session: Session): boolean;
   /** Host of the base station, null without one. */
   readonly stationName: string | null;
-  /** Called where the settings ask for UPnP. */
-  upnp(): UpnpMapper;
   /** The channel to the base station, null while there is none. */
   channel(): Session | null;
   readonly keepAliveProfile: KeepAliveProfile;
@@ -69,7 +66,6 @@ export class DeviceRendezvous {
       stated: settings.candidates,
       excluded: settings.noCandidatesOn,
       mapsPort: isOn && settings.portMapping !== 'off',
-      ...(settings.portMapping === 'upnp' && { upnp: options.upnp() }),
     });
     const { gatherer } = this.#end;
     this.#keepAlive = new HostKeepAlive({

@@ -14,7 +14,6 @@ import { fingerprint } from '../protocol/identity/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import { defaultLimits, defaultParameters } from '../transport/host/defaults.ts';
 import { Host } from '../transport/host/index.ts';
-import { nodeUpnp } from '../transport/node/index.ts';
 import { Roaming, type RoamingEvent } from '../transport/roaming/index.ts';
 import type { Session, SessionRequest } from '../transport/session/index.ts';
 import { Attacher } from './attacher.ts';
@@ -266,7 +265,6 @@ export class DeviceRuntime {
       resources,
       isKnown: (session) => (this.#userOf?.(session.remoteFingerprint) ?? null) !== null || connections.of(session).isPasswordAuthenticated,
       stationName: this.settings.serverHost,
-      upnp: () => nodeUpnp(this.#options.environment),
       channel: () => this.#attacher?.session ?? null,
     });
   }

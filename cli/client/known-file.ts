@@ -62,8 +62,8 @@ export function idOf({ ProductId, DeviceId }: { ProductId: string; DeviceId: str
 }
 
 /**
- * Adds the device, or merges its new values. A WebSocket belongs to one base station, and is dropped with its URL. A name
- * that another process has given to another device meanwhile stays there.
+ * Adds the device, or merges its new values. A WebSocket belongs to one base station, and is dropped with its URL. A
+ * name that another process has given to another device meanwhile stays there.
  */
 export function rememberDevice({ Name, ...unnamed }: KnownDevice): KnownChange {
   return (file) => {

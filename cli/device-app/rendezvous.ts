@@ -30,10 +30,9 @@ export function withRendezvous(command: Command): Command {
     .addOption(noCandidatesOn('client'))
     .option('--no-hard-nat', HARD_NAT_HELP)
     .addOption(
-      new Option(
-        '--port-mapping <how>',
-        'ask routers to map the UDP port: auto, by PCP and NAT-PMP; upnp, also by UPnP, with the package @achingbrain/nat-port-mapper (default: auto)',
-      ).choices(portMappings),
+      new Option('--port-mapping <how>', 'ask routers to map the UDP port: auto, by PCP and NAT-PMP, or off (default: auto)').choices(
+        portMappings,
+      ),
     );
 }
 

@@ -33,7 +33,7 @@ const packages: Record<string, RegExp> = {
   bindings: /^@scure\/base$/,
   protocol: /^(@noble\/(curves|hashes)|@scure\/base)(\/|$)/,
   transport: /^(@noble\/(curves|hashes)|@scure\/base)(\/|$)/,
-  'transport/node': /^(node:.+|@achingbrain\/nat-port-mapper|koffi|multicast-dns|proxy-from-env|ws)$/,
+  'transport/node': /^(node:.+|koffi|multicast-dns|proxy-from-env|ws)$/,
   'transport/browser': /^@noble\/(curves|hashes)(\/|$)/,
   device: /^(node:.+|coap)$/,
   server: /^(node:.+|fastify|jose|kysely|libsql|ws)$/,

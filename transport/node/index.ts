@@ -20,4 +20,3 @@ export { ownAddress, ownAddresses } from './interfaces.ts';
 export { stderrLog } from './log.ts';
 export { checkRootCertificates } from './root-certificates.ts';
 export { type ByteStream, type PumpResult, pump, resetSocket } from './tcp.ts';
-export { nodeUpnp } from './upnp.ts';

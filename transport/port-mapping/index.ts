@@ -1,4 +1,3 @@
 /** Ports of this host mapped at its gateways. */
 export { type Gateway, gatewaysWithOwn } from './gateways.ts';
 export { PortMapper, type PortMapperOptions } from './port-mapper.ts';
-export type { UpnpMapper } from './upnp-mapper.ts';

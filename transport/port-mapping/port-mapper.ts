@@ -1,6 +1,5 @@
 /**
- * Maps the port of a socket at the gateways of this host, so that peers on the Internet reach it: by PCP or NAT-PMP,
- * and by UPnP if enabled.
+ * Maps the port of a socket at the gateways of this host, so that peers on the Internet reach it: by PCP or NAT-PMP.
  *
  * A gateway can lie, and one behind another NAT maps in vain: only a global address with a port is passed on; others
  * count as `refused`. A passed address is only a candidate: checks decide whether it works.
@@ -13,14 +12,9 @@ import type { Cancel, Environment } from '../environment.ts';
 import { addressKind } from '../special-addresses.ts';
 import { type Gateway, gatewaysWithOwn } from './gateways.ts';
 import { MappedPort } from './mapped-port.ts';
-import type { UpnpMapper } from './upnp-mapper.ts';
 
 /** ms between two checks for gateways: a network may come up late, or change. */
 const LOOK_AGAIN = 30_000;
-/** Most addresses passed on. */
-const MOST_MAPPED = 4;
-/** Key of UPnP's mappings, beside the gateways. */
-const UPNP = 'upnp';
 
 export interface PortMapperOptions {
   readonly environment: Pick<Environment, 'clock' | 'crypto' | 'network' | 'log'>;
@@ -28,8 +22,6 @@ export interface PortMapperOptions {
   readonly port: number;
   /** Receives the whole list, whenever it changes. */
   readonly onChange: (mapped: readonly SocketAddress[]) => void;
-  /** Default: without. */
-  readonly upnp?: UpnpMapper | null;
   /** Default 5351. */
   readonly gatewayPort?: number;
 }
@@ -40,7 +32,7 @@ export class PortMapper {
   readonly #options: PortMapperOptions;
   readonly #ports = new Map<string, MappedPort>();
   /** By gateway. */
-  readonly #mapped = new Map<string, readonly SocketAddress[]>();
+  readonly #mapped = new Map<string, SocketAddress>();
   #reported = '';
   #started = false;
   #cancelLook: Cancel | undefined;
@@ -57,8 +49,7 @@ export class PortMapper {
 
   /** The addresses at which the port is currently mapped. */
   get mapped(): readonly SocketAddress[] {
-    const all = [...this.#mapped.values()].flat();
-    return all.filter((mapped, i) => all.findIndex((other) => keyOf(other) === keyOf(mapped)) === i).slice(0, MOST_MAPPED);
+    return [...new Map([...this.#mapped.values()].map((mapped) => [keyOf(mapped), mapped])).values()];
   }
 
   /** Asks the gateways, and continues until it is closed. Safe to call twice. */
@@ -66,7 +57,6 @@ export class PortMapper {
     if (this.#started || this.#closing !== undefined) return;
     this.#started = true;
     this.refresh();
-    this.#options.upnp?.start(this.#options.port, (mapped) => this.#set(UPNP, mapped));
   }
 
   /** Checks at once for gateways, for a caller that knows of a change. Forgets lost ones, asks new ones. */
@@ -79,7 +69,6 @@ export class PortMapper {
     );
     for (const [key, port] of [...this.#ports]) if (!gateways.has(key)) this.#forget(key, port);
     for (const [key, gateway] of gateways) if (!this.#ports.has(key)) this.#add(key, gateway);
-    this.#options.upnp?.refresh();
   }
 
   /** Requests the mappings' deletion, as far as the gateways answer within a second. */
@@ -90,14 +79,14 @@ export class PortMapper {
 
   async #close(): Promise<void> {
     this.#cancelLook?.();
-    await Promise.all([...[...this.#ports.values()].map((port) => port.close()), this.#options.upnp?.close()]);
+    await Promise.all([...this.#ports.values()].map((port) => port.close()));
     this.#ports.clear();
     this.#mapped.clear();
   }
 
   #add(key: string, { address: gateway, own }: Gateway): void {
     const { environment, port: internalPort, gatewayPort = PCP_PORT } = this.#options;
-    const onMapped = (mapped: SocketAddress | null): void => this.#set(key, mapped === null ? [] : [mapped]);
+    const onMapped = (mapped: SocketAddress | null): void => this.#set(key, mapped);
     const port = new MappedPort({ environment, gateway, gatewayPort, own, internalPort, onMapped });
     this.#ports.set(key, port);
     void port.start().then((isOpen) => {
@@ -109,14 +98,13 @@ export class PortMapper {
   #forget(key: string, port: MappedPort): void {
     this.#ports.delete(key);
     void port.close();
-    this.#set(key, []);
+    this.#set(key, null);
   }
 
-  #set(key: string, stated: readonly SocketAddress[]): void {
+  #set(key: string, stated: SocketAddress | null): void {
     if (this.#closing !== undefined) return;
-    const usable = stated.filter((mapped) => this.#isUsable(key, mapped));
-    if (usable.length === 0) this.#mapped.delete(key);
-    else this.#mapped.set(key, usable);
+    if (stated !== null && this.#isUsable(key, stated)) this.#mapped.set(key, stated);
+    else this.#mapped.delete(key);
     const { mapped } = this;
     const reported = mapped.map(keyOf).join();
     if (reported === this.#reported) return;

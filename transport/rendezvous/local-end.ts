@@ -5,7 +5,7 @@
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { isLoopback, parseAddress } from '../address.ts';
 import type { Cancel } from '../environment.ts';
-import { PortMapper, type UpnpMapper } from '../port-mapping/index.ts';
+import { PortMapper } from '../port-mapping/index.ts';
 import { Gatherer } from './gatherer.ts';
 import type { RendezvousHost } from './rendezvous-host.ts';
 import type { StationView } from './station-view.ts';
@@ -18,8 +18,6 @@ export interface LocalEndOptions {
   readonly excluded?: readonly string[];
   /** False: routers are not asked to map a port. */
   readonly mapsPort: boolean;
-  /** Tried beside PCP and NAT-PMP. */
-  readonly upnp?: UpnpMapper;
 }
 
 export class LocalEnd {
@@ -73,9 +71,8 @@ export class LocalEnd {
   }
 
   #newMapper(): PortMapper | null {
-    const { mapsPort, upnp } = this.#options;
     const { environment, socket } = this.host;
-    return mapsPort ? new PortMapper({ environment, port: socket.port, onChange: () => {}, ...(upnp !== undefined && { upnp }) }) : null;
+    return this.#options.mapsPort ? new PortMapper({ environment, port: socket.port, onChange: () => {} }) : null;
   }
 
   /** Deletes the mappings, as far as the routers answer within a second. */

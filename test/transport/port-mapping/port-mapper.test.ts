@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import type { SocketAddress } from '../../../protocol/control/index.ts';
 import type { BoundSocket, HostInterface, Network } from '../../../transport/environment.ts';
-import { gatewaysWithOwn, PortMapper, type UpnpMapper } from '../../../transport/port-mapping/index.ts';
+import { gatewaysWithOwn, PortMapper } from '../../../transport/port-mapping/index.ts';
 import type { Simulation } from '../../../transport/sim/index.ts';
 import { seededBytes } from '../../support/crypto.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
@@ -15,7 +15,7 @@ const PORT = 5000;
 const HOUR = 3_600_000;
 const eth0: HostInterface = { name: 'eth0', addresses: ['192.168.1.7/24'], kind: 'default' };
 
-function home(speaks: Speaks = 'pcp', more: Partial<Network> = {}, upnp?: UpnpMapper) {
+function home(speaks: Speaks = 'pcp', more: Partial<Network> = {}) {
   const sim = nativeSimulation({ link: { delay: 1 }, seed: 'port mapping' });
   const gateway = new FakeGateway(sim.host('gateway', { addresses: ['192.168.1.1/24'] }));
   gateway.speaks = speaks;
@@ -29,7 +29,6 @@ function home(speaks: Speaks = 'pcp', more: Partial<Network> = {}, upnp?: UpnpMa
     environment: { clock, crypto, log, network },
     port: PORT,
     onChange,
-    ...(upnp !== undefined && { upnp }),
   });
   mapper.start();
   return { sim, gateway, gateways, mapper, changes };
@@ -280,57 +279,6 @@ test('a neighbour that answers in place of the gateway is ignored', async () => 
   sockets.splice(0, 1, gateway.socket);
   await answerAll();
   expect(changes).toEqual([['11.22.33.44 1285']]);
-});
-
-/** A stand-in for the platform's UPnP; the test sets its results. */
-class FakeUpnp implements UpnpMapper {
-  closed = 0;
-  refreshed = 0;
-  change: (mapped: readonly SocketAddress[]) => void = () => {};
-
-  start(_port: number, onChange: (mapped: readonly SocketAddress[]) => void): void {
-    this.change = onChange;
-  }
-
-  refresh(): void {
-    this.refreshed++;
-  }
-
-  async close(): Promise<void> {
-    this.closed++;
-  }
-}
-
-describe('UPnP', () => {
-  test('is asked beside the gateways, its addresses are checked by the same rule, and it is closed', async () => {
-    const upnp = new FakeUpnp();
-    const { sim, mapper, changes } = home('nothing', {}, upnp);
-    const own = { address: '11.22.33.44', port: 7000 };
-    upnp.change([own, own, { address: '192.168.0.1', port: 7000 }, { address: '11.22.33.44', port: 0 }, { address: 'router', port: 1 }]);
-    expect([changes, mapper.refused]).toEqual([[['11.22.33.44 7000']], 3]);
-    void mapper.close();
-    await sim.run(1_000);
-    expect(upnp.closed).toBe(1);
-    upnp.change([]);
-    expect(changes.length).toBe(1);
-  });
-
-  test('checks the network when the gateways are checked: every 30 s, and on each notification of a change', async () => {
-    const upnp = new FakeUpnp();
-    const { sim, mapper } = home('nothing', {}, upnp);
-    const before = upnp.refreshed;
-    mapper.refresh();
-    expect(upnp.refreshed).toBe(before + 1);
-    await sim.run(60_000);
-    expect(upnp.refreshed).toBe(before + 3);
-  });
-
-  test('returns at most four addresses', () => {
-    const upnp = new FakeUpnp();
-    const { mapper } = home('nothing', {}, upnp);
-    upnp.change(Array.from({ length: 100 }, (_, i) => ({ address: '11.22.33.44', port: 1 + i })));
-    expect(mapper.mapped.length).toBe(4);
-  });
 });
 
 describe('our address as a gateway sees it', () => {

@@ -21,8 +21,7 @@ export default defineConfig({
     // With as many workers no processor is free for the helper threads of V8's collector, and a collection waits for
     // them: a sixth of the time.
     execArgv: ['--single-threaded-gc'],
-    // What is built is loaded by Node itself, and what was transformed is kept for the next run.
+    // Node itself loads what is built.
     server: { deps: { external: [/\/dist\//] } },
-    experimental: { fsModuleCache: true, fsModuleCachePath: 'build/modules' },
   },
 });

@@ -65,10 +65,11 @@ export function idOf({ ProductId, DeviceId }: { ProductId: string; DeviceId: str
  * Adds the device, or merges its new values. A WebSocket belongs to one base station, and is dropped with its URL. A
  * name that another process has given to another device meanwhile stays there.
  */
-export function rememberDevice({ Name, ...unnamed }: KnownDevice): KnownChange {
+export function rememberDevice(given: KnownDevice): KnownChange {
+  const { Name, ...unnamed } = given;
   return (file) => {
-    const isTaken = file.Devices.some((known) => known.Name === Name && idOf(known) !== idOf(unnamed));
-    const device = Name === undefined || isTaken ? unnamed : { ...unnamed, Name };
+    const isTaken = Name !== undefined && file.Devices.some((known) => known.Name === Name && idOf(known) !== idOf(given));
+    const device = isTaken ? unnamed : given;
     const index = file.Devices.findIndex((known) => idOf(known) === idOf(device));
     if (index < 0) file.Devices.push(device);
     else file.Devices[index] = { ...kept(file.Devices[index]!, device), ...device };

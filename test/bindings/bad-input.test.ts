@@ -222,7 +222,7 @@ describe('these have no effect:', () => {
   });
 });
 
-test('packets without the keys get no answer and change nothing', () => {
+test('packets without the keys get no answer and change nothing', { tags: ['slow'] }, () => {
   const pair = new Pair();
   const { responder } = pair;
   const random = generator(8);

@@ -33,7 +33,7 @@ function responder(parameters: Partial<typeof PARAMETERS>) {
 }
 
 describe('a peer', () => {
-  test('that sends one byte at every second offset is held to its window', () => {
+  test('that sends one byte at every second offset is held to its window', { tags: ['slow'] }, () => {
     const window = 64 * CHUNK;
     const { send, chunksTaken, closed, pair, core } = responder({ initialMaxStreamData: window });
     for (let offset = 1; offset < window; offset += 2 * 20) {
@@ -79,7 +79,9 @@ describe('a peer', () => {
     expect(closed()).toBe(true);
   });
 
-  test('that sends one byte at every second offset of many streams takes bounded memory, and other peers continue', () => {
+  test('that sends one byte at every second offset of many streams takes bounded memory, and other peers continue', {
+    tags: ['slow'],
+  }, () => {
     const core = Core.create({ memory: 32 << 20, connections: 16 });
     const free = core.stats().freeChunks;
     const peers = Array.from({ length: 4 }, () => new Pair({ core, parameters: { initialMaxData: 1 << 20, maxStreams: 2_000 } }));

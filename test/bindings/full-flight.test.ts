@@ -1,5 +1,7 @@
 /**
  * A connection whose flight spans all the packet numbers it can track waits for an acknowledgement; it does not spin.
+ *
+ * @module-tag slow
  */
 import { expect, it } from 'vitest';
 import { UNKNOWN_PORT } from '../../bindings/index.ts';

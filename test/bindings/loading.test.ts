@@ -1,4 +1,8 @@
-/** The parts of Node that a separate process loads for the core. */
+/**
+ * The parts of Node that a separate process loads for the core.
+ *
+ * @module-tag slow
+ */
 import { expect, test } from 'vitest';
 import { TestProcess } from '../support/process.ts';
 

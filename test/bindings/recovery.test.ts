@@ -108,7 +108,7 @@ describe('the congestion window of NewReno', () => {
     pair.free();
   });
 
-  test('falls to two packets after persistent congestion', () => {
+  test('falls to two packets after persistent congestion', { tags: ['slow'] }, () => {
     const { pair, initiator } = bulk(10_000_000, { initiator: NEWRENO, link: { delay: 20 }, parameters: { idleTimeout: 0 } });
     pair.run(300);
     expect(initiator.connection.stats().congestionWindow).toBeGreaterThan(INITIAL_WINDOW);
@@ -294,7 +294,7 @@ describe('pacing', () => {
 });
 
 describe('sending order', () => {
-  test('messages are sent before byte streams, which keep one packet in four', () => {
+  test('messages are sent before byte streams, which keep one packet in four', { tags: ['slow'] }, () => {
     const parameters = { initialMaxStreamData: 3_000_000, initialMaxData: 4_000_000 };
     const pair = new Pair({ memory: 32 << 20, link: { delay: 20 }, parameters });
     const { initiator, responder } = pair;
@@ -321,7 +321,7 @@ describe('sending order', () => {
     pair.free();
   });
 
-  test('byte streams take turns', () => {
+  test('byte streams take turns', { tags: ['slow'] }, () => {
     const pair = new Pair({ link: { delay: 10 } });
     const { initiator, responder } = pair;
     const ids = Array.from({ length: 5 }, () => initiator.connection.openStream());

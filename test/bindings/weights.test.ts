@@ -39,21 +39,25 @@ function shares(weights: readonly (number | undefined)[], time = 3_000): number[
 }
 
 describe('byte streams with data all the time', () => {
-  it('share equally by default', () => {
+  it('share equally by default', { tags: ['slow'] }, () => {
     const bytes = shares(new Array(10).fill(undefined));
     expect(Math.min(...bytes)).toBeGreaterThan(0.97 * Math.max(...bytes));
   });
 
-  it.each([[[16, 32, 64]], [[1, 4]], [[256, 64, 64]], [[8, 8, 1]]])('share in proportion to the weights %j', (weights) => {
-    const bytes = shares(weights);
-    const whole = bytes.reduce((sum, count) => sum + count);
-    const total = weights.reduce((sum, weight) => sum + weight);
-    for (const [index, weight] of weights.entries()) {
-      expect((bytes[index] as number) / whole / (weight / total), `weight ${weight}`).toBeCloseTo(1, 1);
-    }
-  });
+  it.each([[[16, 32, 64]], [[1, 4]], [[256, 64, 64]], [[8, 8, 1]]])(
+    'share in proportion to the weights %j',
+    { tags: ['slow'] },
+    (weights) => {
+      const bytes = shares(weights);
+      const whole = bytes.reduce((sum, count) => sum + count);
+      const total = weights.reduce((sum, weight) => sum + weight);
+      for (const [index, weight] of weights.entries()) {
+        expect((bytes[index] as number) / whole / (weight / total), `weight ${weight}`).toBeCloseTo(1, 1);
+      }
+    },
+  );
 
-  it('use the whole line when alone, even with a small weight', () => {
+  it('use the whole line when alone, even with a small weight', { tags: ['slow'] }, () => {
     const [alone] = shares([1], 2_000);
     const [usual] = shares([16], 2_000);
     expect(alone).toBe(usual);

@@ -1,4 +1,8 @@
-/** `collectAfterStart` in this process, its intervals in virtual time. */
+/**
+ * `collectAfterStart` in this process, its intervals in virtual time.
+ *
+ * @module-tag slow
+ */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { collectAfterStart } from '../../cli/frame/collect.ts';
 

@@ -61,7 +61,7 @@ test('--iam is reported to count at the first start', async () => {
 
 const NOTE = /this device has no administrator yet/;
 
-test.each(['pr', '-pr'])('the printed lines register product and device: product %s', async (product) => {
+test.each(['pr', '-pr'])('the printed lines register product and device: product %s', { tags: ['slow'] }, async (product) => {
   const { stdout } = await init(...STATION, '--product', product);
   const register = commands(stdout).filter(([name]) => name === 'admin');
   expect(register.map(([, record, add]) => `${record} ${add}`)).toEqual(['product add', 'device add']);
@@ -119,7 +119,7 @@ test('a device whose base station has its WebSocket elsewhere is reached there, 
   for (const { options } of pairings(stdout)) expect(options).toEqual(['--server-websocket', webSocket]);
 });
 
-test('a device without an administrator shows how to invite one, and that works', async () => {
+test('a device without an administrator shows how to invite one, and that works', { tags: ['slow'] }, async () => {
   expect((await init()).stderr).not.toMatch(NOTE);
   const { stderr } = await init();
   expect(stderr).toMatch(NOTE);
@@ -141,7 +141,7 @@ test.each([
   expect([code, stderr]).toEqual([0, expect.not.stringMatching(NOTE)]);
 });
 
-test('a user invited without a role is denied everything, and the roles are listed', async () => {
+test('a user invited without a role is denied everything, and the roles are listed', { tags: ['slow'] }, async () => {
   await init();
   expect((await svcInProcess(['device', 'invite', 'carol', '--data', data])).stderr).toMatch(/--role, of .*Guest, Standard, Administrator/);
   expect((await svcInProcess(['device', 'invite', 'dave', '--role', 'Guest', '--data', data])).stderr).toBe('');

@@ -52,7 +52,7 @@ test('a file that leaves the reserve is stored, one byte more is refused before 
   expect(await readdir(directory)).toEqual(['file']);
 });
 
-test('a file is abandoned when others fill the disk beside it, and leaves nothing', async () => {
+test('a file is abandoned when others fill the disk beside it, and leaves nothing', { tags: ['slow'] }, async () => {
   room = [RESERVE + 10 * MIB, RESERVE - 1];
   expect(await upload(3 * MIB)).toMatch(/the device has no room for the file/);
   expect(await readdir(directory)).toEqual([]);

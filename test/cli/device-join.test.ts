@@ -86,7 +86,7 @@ async function attach({ data, device }: { data: DeviceData; device: Device }): P
 }
 const files = async (): Promise<string[]> => (await readdir(directory)).sort();
 
-test('a board joins, attaches, and forgets the join string', async () => {
+test('a board joins, attaches, and forgets the join string', { tags: ['slow'] }, async () => {
   const joined = await start(await invited());
   expect(printed).toMatch(/^joined https:\/\/station:4433 as pr-1\.de-/);
   expect(await files()).toEqual(['files', 'join.json', 'key.pem', 'state.json']);
@@ -121,7 +121,7 @@ describe('killed', () => {
     ['answer', false],
     ['state', true],
     ['state', false],
-  ])('after the %s: a start finishes it, given the join string again: %s', async (step, again) => {
+  ])('after the %s: a start finishes it, given the join string again: %s', { tags: ['slow'] }, async (step, again) => {
     const text = await invited();
     await killedAfter(step, text);
     const key = await keyOf();
@@ -155,7 +155,7 @@ describe('a board that is already a device', () => {
 });
 
 describe('a failed join gives a remedy, and a second try works:', () => {
-  test('a join string that was used, revoked or has expired is not tried again', async () => {
+  test('a join string that was used, revoked or has expired is not tried again', { tags: ['slow'] }, async () => {
     const text = await invited();
     const privateKey = new Device().createPrivateKey();
     await fixture.settle(joinBaseStation({ environment: board, joinString: text, privateKey }));
@@ -166,7 +166,7 @@ describe('a failed join gives a remedy, and a second try works:', () => {
     await attach(await start(await invited()));
   });
 
-  test('a base station that does not answer at the address of the join string', async () => {
+  test('a base station that does not answer at the address of the join string', { tags: ['slow'] }, async () => {
     fixture.host('quiet', { machine: 'quiet' });
     const text = await invited({ server: 'quiet:4433' });
     expect(await refusal(text)).toMatch(/https:\/\/quiet:4433 was tried\. .* another address with --server \(the join string is kept/);
@@ -175,13 +175,13 @@ describe('a failed join gives a remedy, and a second try works:', () => {
     await attach(joined);
   });
 
-  test('another base station at that address', async () => {
+  test('another base station at that address', { tags: ['slow'] }, async () => {
     const text = await invited({ serverFingerprint: 'ab'.repeat(32) });
     expect(await refusal(text)).toMatch(/^another base station answers at https:\/\/station:4433: .* svc admin device invite pr-1$/);
     await attach(await start(await invited()));
   });
 
-  test('a clock that makes a certificate invalid', async () => {
+  test('a clock that makes a certificate invalid', { tags: ['slow'] }, async () => {
     const fault = new RemoteError('CERTIFICATE_VALIDATION_FAILED', "the certificate is not yet valid, or this host's clock is wrong");
     publishDocument(fixture, fault, { fingerprint: station.fingerprint });
     const { serverFingerprint: _, ...unpinned } = parseJoin(await invited()).join;
@@ -190,7 +190,7 @@ describe('a failed join gives a remedy, and a second try works:', () => {
     await attach(await start());
   });
 
-  test('a device id that another device has', async () => {
+  test('a device id that another device has', { tags: ['slow'] }, async () => {
     await start(await invited(), { deviceId: 'de-7' });
     directory = await mkdtemp(join(tmpdir(), 'svc-join-'));
     expect(await refusal(await invited(), { deviceId: 'de-7' })).toMatch(/^the device id de-7 is taken: give another one with --device-id/);

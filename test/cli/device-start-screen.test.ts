@@ -79,7 +79,7 @@ async function withUser(device: OpenDevice, role: string): Promise<OpenDevice> {
 }
 
 describe('the first screen', () => {
-  test('has everything in twelve lines, with the string for the first user, and its code', async () => {
+  test('has everything in twelve lines, with the string for the first user, and its code', { tags: ['slow'] }, async () => {
     const lines = await shown(await opened(STATION), { tcpTunnels: [WEB], udpTunnels: [{ ...WEB, id: 'names', type: 'dns' }] });
     expect(lines.slice(0, 6)).toEqual([
       'device       pr.de',
@@ -136,7 +136,7 @@ describe('the first screen', () => {
     expect([code, out.includes('pwd=')]).toEqual(['', false]);
   });
 
-  test('of a device without an administrator has the command that mends it, which works', async () => {
+  test('of a device without an administrator has the command that mends it, which works', { tags: ['slow'] }, async () => {
     const [line = ''] = (await shown(await withUser(await opened(STATION), 'Guest'))).slice(-1);
     expect(line).toMatch(/^next {9}it has no administrator: stop it, and {2}svc device invite admin --data 'S*/);
     const words = ['device', 'invite', 'admin', '--data', data];
@@ -157,7 +157,7 @@ describe('the invitation of the first administrator', () => {
   const passwordOf = ({ access }: OpenDevice) => access.adminPassword;
   const verifierOf = async ({ access }: OpenDevice) => (await access.iam.passwordOf('admin')) as { value: Uint8Array };
 
-  test('is made again at each start at a terminal, which voids the last', async () => {
+  test('is made again at each start at a terminal, which voids the last', { tags: ['slow'] }, async () => {
     const first = await opened();
     const second = await opened();
     expect(passwordOf(second)).toMatch(/^\w{12}$/);
@@ -171,7 +171,7 @@ describe('the invitation of the first administrator', () => {
     expect(passwordOf(await opened())).toBeUndefined();
   });
 
-  test('is not voided when the owner has just made one, and the screen shows which string counts', async () => {
+  test('is not voided when the owner has just made one, and the screen shows which string counts', { tags: ['slow'] }, async () => {
     await opened();
     const { code: status } = await svcInProcess(['device', 'invite', 'admin', '--data', data]);
     expect(status).toBe(0);
@@ -182,7 +182,9 @@ describe('the invitation of the first administrator', () => {
     );
   });
 
-  test('is not made without a terminal, where anyone becomes an administrator, or where it would be refused', async () => {
+  test('is not made without a terminal, where anyone becomes an administrator, or where it would be refused', {
+    tags: ['slow'],
+  }, async () => {
     await opened();
     expect(passwordOf(await opened({}, terminal(false)))).toBeUndefined();
     const device = await opened();

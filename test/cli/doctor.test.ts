@@ -142,7 +142,7 @@ describe('a connect that fails', () => {
     );
   });
 
-  test('fails with --wait only when the time is over', async () => {
+  test('fails with --wait only when the time is over', { tags: ['slow'] }, async () => {
     const clinic = clinics.clinic();
     const { run, under, clock } = await clinic.open('port', 'port');
     under.device.setBasestationAttach(false);

@@ -55,7 +55,7 @@ describe('a process whose output fails', () => {
   });
 });
 
-test.skipIf(process.platform !== 'linux')('a full disk behind standard output is one line', async () => {
+test.skipIf(process.platform !== 'linux')('a full disk behind standard output is one line', { tags: ['slow'] }, async () => {
   const { code, stderr } = await new TestProcess('sh', ['-c', 'exec "$0" "$1" --version > /dev/full', process.execPath, MAIN]).ended;
   expect([code, stderr]).toEqual([1, expect.stringMatching(/^svc: cannot write to standard output: ENOSPC.*\n$/)]);
 });

@@ -1,4 +1,8 @@
-/** `svc dev push-provider` as a process: it accepts its account file, prints what it receives, and ends at a signal. */
+/**
+ * `svc dev push-provider` as a process: it accepts its account file, prints what it receives, and ends at a signal.
+ *
+ * @module-tag slow
+ */
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,8 @@
-/** The young generation of a process of its own, filled with surviving objects, which makes V8 enlarge it. */
+/**
+ * The young generation of a process of its own, filled with surviving objects, which makes V8 enlarge it.
+ *
+ * @module-tag slow
+ */
 import { expect, test } from 'vitest';
 import { TestProcess } from '../support/process.ts';
 

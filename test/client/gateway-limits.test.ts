@@ -18,7 +18,7 @@ beforeEach(async () => {
 afterEach(() => bench.close());
 
 describe('limits and loss', () => {
-  test('a device that takes too long: 5.04, and its late answer is dropped', async () => {
+  test('a device that takes too long: 5.04, and its late answer is dropped', { tags: ['slow'] }, async () => {
     let answer: (() => void) | undefined;
     device.addCoapResource('GET', '/never', () => new Promise((resolve) => (answer = () => resolve({ status: 205 }))));
     bench.tool.send({ code: 'GET', options: path('never') });
@@ -31,7 +31,7 @@ describe('limits and loss', () => {
     expect(bench.gateway.stats.requests).toBe(0);
   });
 
-  test('above 24 requests under way: 5.03 with a time to wait', async () => {
+  test('above 24 requests under way: 5.03 with a time to wait', { tags: ['slow'] }, async () => {
     device.addCoapResource('GET', '/never', () => new Promise(() => {}));
     for (let i = 0; i < 25; i++) bench.tool.send({ code: 'GET', options: path('never'), token: Buffer.from([i]) });
     await bench.run(400);
@@ -55,7 +55,7 @@ describe('limits and loss', () => {
     expect((await bench.tool.ask({ code: 'GET', options: path('x') })).code).toBe('2.05');
   });
 
-  test('a connection lost meanwhile: 5.04; while there is none: 5.03; then it serves again', async () => {
+  test('a connection lost meanwhile: 5.04; while there is none: 5.03; then it serves again', { tags: ['slow'] }, async () => {
     device.addCoapResource('GET', '/never', () => new Promise(() => {}));
     device.addCoapResource('GET', '/x', () => ({ status: 205, payload: 'x' }));
     bench.tool.send({ code: 'GET', options: path('never') });
@@ -71,7 +71,7 @@ describe('limits and loss', () => {
     expect((await bench.tool.ask({ code: 'GET', options: path('x'), token: Buffer.from('z') })).code).toBe('2.05');
   });
 
-  test('a device with another key ends it', async () => {
+  test('a device with another key ends it', { tags: ['slow'] }, async () => {
     const connection = await fixture.settle(bench.connect());
     await fixture.settle(bench.gateway.close());
     bench.tool.close();
@@ -115,7 +115,7 @@ describe('limits and loss', () => {
     expect(() => device.connection(1)).toThrow(expect.objectContaining({ code: 'INVALID_CONNECTION' }));
   });
 
-  test.each([1, 2, 3])('mutated datagrams break nothing (seed %i)', async (seed) => {
+  test.each([1, 2, 3])('mutated datagrams break nothing (seed %i)', { tags: ['slow'] }, async (seed) => {
     device.addCoapResource('GET', '/x', () => ({ status: 205, payload: 'x' }));
     let random = seed * 2_654_435_761;
     const draw = (below: number): number => {

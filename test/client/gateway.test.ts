@@ -64,7 +64,7 @@ describe('requests', () => {
     expect(bench.texts()).toEqual(['2.05 1', '2.05 1']);
   });
 
-  test('a slow answer is acknowledged first, then sent and repeated until it is acknowledged', async () => {
+  test('a slow answer is acknowledged first, then sent and repeated until it is acknowledged', { tags: ['slow'] }, async () => {
     device.addCoapResource(
       'GET',
       '/slow',
@@ -146,7 +146,7 @@ describe('blocks', () => {
     );
   });
 
-  test('a block of a discarded body comes from a new answer; with another method it is refused', async () => {
+  test('a block of a discarded body comes from a new answer; with another method it is refused', { tags: ['slow'] }, async () => {
     let runs = 0;
     device.addCoapResource('GET', '/large', () => ({ status: 205, payload: Buffer.alloc(5000, `${++runs}`) }));
     device.addCoapResource('POST', '/large', () => ({ status: 205, payload: Buffer.alloc(5000, `${++runs}`) }));
@@ -171,7 +171,7 @@ describe('blocks', () => {
     return { code: 'PUT', options, payload: payload.subarray(number * size, (number + 1) * size), token: Buffer.from([number]) };
   };
 
-  test('a payload in blocks reaches the device whole and once', async () => {
+  test('a payload in blocks reaches the device whole and once', { tags: ['slow'] }, async () => {
     const seen: Buffer[] = [];
     device.addCoapResource('PUT', '/up', ({ payload }) => {
       seen.push(Buffer.from(payload));
@@ -218,7 +218,7 @@ describe('blocks', () => {
     expect(runs).toBe(0);
   });
 
-  test('abandoned bodies block others for at most a minute', async () => {
+  test('abandoned bodies block others for at most a minute', { tags: ['slow'] }, async () => {
     device.addCoapResource('PUT', '/up', () => ({ status: 204 }));
     const begin = (i: number): Parameters<Tool['send']>[0] => upload(body, 0, 6, [{ name: '292', value: Buffer.from([i]) }]);
     for (let i = 0; i < 64; i++) expect((await tool.ask(begin(i))).code).toBe('2.31');
@@ -288,7 +288,7 @@ describe('Observe', () => {
     expect([gateway.stats.observations, resource.observers]).toEqual([0, 0]);
   });
 
-  test('keeps only the newest notification while one is unacknowledged, and ends if none is acknowledged', async () => {
+  test('keeps only the newest notification while one is unacknowledged, and ends if none is acknowledged', { tags: ['slow'] }, async () => {
     await tool.ask(register);
     for (const to of ['two', 'three', 'four']) await change(to, 100);
     expect(bench.texts()).toEqual(['2.05 one', '2.05 two']);
@@ -300,7 +300,7 @@ describe('Observe', () => {
     expect([gateway.stats.observations, resource.observers]).toEqual([0, 0]);
   });
 
-  test('makes every eighth non-confirmable notification confirmable, to see whether a client listens', async () => {
+  test('makes every eighth non-confirmable notification confirmable, to see whether a client listens', { tags: ['slow'] }, async () => {
     await tool.ask({ ...register, confirmable: false });
     for (let i = 0; i < 8; i++) await change(`${i}`, 100);
     expect(tool.received.map(({ confirmable }) => confirmable)).toEqual([...Array(8).fill(false), true]);

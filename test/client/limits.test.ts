@@ -28,7 +28,7 @@ test.each<[string, unknown]>([
 });
 
 describe('maxConnections', () => {
-  test('refuses one more connection and names itself; a closed one frees its slot at once', async () => {
+  test('refuses one more connection and names itself; a closed one frees its slot at once', { tags: ['slow'] }, async () => {
     const under = await fixture.device();
     under.device.limitConnections(100);
     await fixture.start(under);
@@ -59,7 +59,7 @@ describe('maxConnections', () => {
     expect(await code(fixture.connection({}, client).connect())).toBe('OK');
   });
 
-  test('allows more than 64 open connections', async () => {
+  test('allows more than 64 open connections', { tags: ['slow'] }, async () => {
     const under = await fixture.device();
     under.device.limitConnections(200);
     await fixture.start(under);

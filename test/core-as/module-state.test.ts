@@ -138,7 +138,7 @@ describe('no later call reads it:', () => {
     });
   }
 
-  test('a lossy transfer with BBR sends the same packets', async () => {
+  test('a lossy transfer with BBR sends the same packets', { tags: ['slow'] }, async () => {
     const transfer = (core: Core) => {
       const flow = new Flow({ core, seed: 3, congestion: 'bbr', line: new Line(20_000_000, 64_000), rtt: 30, loss: 0.01 });
       flow.pair.initiator.record = true;

@@ -64,7 +64,7 @@ describe('setIam', () => {
 });
 
 describe('decisions', () => {
-  test('answer an application that asks for actions of its own, and report a refusal', async () => {
+  test('answer an application that asks for actions of its own, and report a refusal', { tags: ['slow'] }, async () => {
     const iam = await withUsers('owner', 'guest');
     const denials: Denial[] = [];
     guarded.device.onDenied((denial) => denials.push(denial));
@@ -125,7 +125,7 @@ describe('decisions', () => {
 });
 
 describe('a password session', () => {
-  test.each(['direct', 'relayed'] as const)('acts as its user, %s', async (way) => {
+  test.each(['direct', 'relayed'] as const)('acts as its user, %s', { tags: ['slow'] }, async (way) => {
     await withUsers('guest');
     const connection = await guarded[way]();
     expect(await guarded.me(connection)).toBeNull();
@@ -137,7 +137,9 @@ describe('a password session', () => {
     expect(await guarded.me(await guarded[way]())).toBeNull();
   });
 
-  test('with the open password lasts while open pairing by password is on and has a role, and acts as no user', async () => {
+  test('with the open password lasts while open pairing by password is on and has a role, and acts as no user', {
+    tags: ['slow'],
+  }, async () => {
     guarded = await GuardedDevice.attached();
     const { iam } = guarded;
     await guarded.settle(iam.setOpenPairingPassword('open sesame'));
@@ -189,7 +191,7 @@ describe('a password session', () => {
   });
 });
 
-test('the count of password attempts survives a restart', async () => {
+test('the count of password attempts survives a restart', { tags: ['slow'] }, async () => {
   let document: unknown;
   const passwordThrottle = () => ({
     stored: document,

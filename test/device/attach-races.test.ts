@@ -45,14 +45,14 @@ test('a device without tokens withdraws those of its previous run', async () => 
   await fixture.settle(device.close());
 });
 
-test('setBasestationAttach(true) on an attached device starts no watchdog', async () => {
+test('setBasestationAttach(true) on an attached device starts no watchdog', { tags: ['slow'] }, async () => {
   const under = await fixture.attached();
   under.device.setBasestationAttach(true);
   await fixture.sim.run(60 * 60_000);
   expect(under.events).toEqual(['ATTACHED']);
 });
 
-test('a device turned off and on at once attaches again, and its watchdog runs', async () => {
+test('a device turned off and on at once attaches again, and its watchdog runs', { tags: ['slow'] }, async () => {
   const under = await fixture.attached();
   under.device.setBasestationAttach(false);
   under.device.setBasestationAttach(true);

@@ -68,7 +68,9 @@ describe('a client that asks', () => {
     expect((await stranger.connect({ ...SCT_ONLY, ...request })).status).toBe(400);
   });
 
-  test('for the id of another client gets a useless route: it receives nothing, what it sends is dropped, and the connection continues', async () => {
+  test('for the id of another client gets a useless route: it receives nothing, what it sends is dropped, and the connection continues', {
+    tags: ['slow'],
+  }, async () => {
     const connection = await connected();
     const id = await idOnTheWire(connection);
     const received: number[] = [];
@@ -88,7 +90,7 @@ describe('a client that asks', () => {
     expect(station.basestation.stats().routes).toBe(1);
   });
 
-  test('for the id of another client at rest does not prevent its return', async () => {
+  test('for the id of another client at rest does not prevent its return', { tags: ['slow'] }, async () => {
     const connection = await connected();
     const id = await idOnTheWire(connection);
     await station.restart('killed', 1_000);
@@ -134,7 +136,9 @@ test('a base station that leads the route to another device: that device knows n
   expect([opened, toOther]).toEqual([[], []]);
 });
 
-test('a base station that leads the route to another device and reports success: the device learns nothing, no path migrates, and the minute continues', async () => {
+test('a base station that leads the route to another device and reports success: the device learns nothing, no path migrates, and the minute continues', {
+  tags: ['slow'],
+}, async () => {
   const connection = await connected();
   await fixture.settle(station.basestation.close());
   station.kill();

@@ -65,7 +65,7 @@ async function attaches(joined: Joined, key = privateKey): Promise<boolean> {
 }
 
 describe('a join', () => {
-  test('makes the key a device’s, which attaches with the result', async () => {
+  test('makes the key a device’s, which attaches with the result', { tags: ['slow'] }, async () => {
     const joined = await join(await invited());
     expect(joined).toEqual({
       productId: 'pr-1',
@@ -96,7 +96,7 @@ describe('a join', () => {
     expect(await refusal(join(joinString, { privateKey: otherKey }))).toBe('TOKEN_REJECTED');
   });
 
-  test('uses another address of the base station, if one is given', async () => {
+  test('uses another address of the base station, if one is given', { tags: ['slow'] }, async () => {
     const joinString = await invited({}, 'nowhere.invalid:4433');
     expect(await refusal(join(joinString))).toBe('DNS');
     const joined = await join(joinString, { serverUrl: 'https://station' });
@@ -118,7 +118,7 @@ describe('a join', () => {
 });
 
 describe('a join is refused', () => {
-  test('when the invitation has expired', async () => {
+  test('when the invitation has expired', { tags: ['slow'] }, async () => {
     const joinString = await invited({ lifetime: 3_600_000 });
     await fixture.sim.run(2 * 3_600_000);
     expect(await refusal(join(joinString))).toBe('TOKEN_REJECTED');

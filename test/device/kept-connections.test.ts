@@ -20,7 +20,7 @@ test.each([
   [8, 6],
   [4, 3],
   [3, 3],
-])('of %d connections strangers get %d', async (limit, open) => {
+])('of %d connections strangers get %d', { tags: ['slow'] }, async (limit, open) => {
   const guarded = await GuardedDevice.make({
     state: stateOf([user('owner', { role: 'Administrator', fingerprints: [{ fingerprint: key(1) }] })]),
   });
@@ -31,7 +31,7 @@ test.each([
   expect(all.at(-1)?.closeReason?.code).toBe('DEVICE_INTERNAL_ERROR');
 });
 
-test('a paired key gets a reserved connection, in the end all of them, and strangers get what is freed', async () => {
+test('a paired key gets a reserved connection, in the end all of them, and strangers get what is freed', { tags: ['slow'] }, async () => {
   const guarded = await GuardedDevice.make();
   guarded.device.limitConnections(4);
   await guarded.attach();
@@ -107,7 +107,7 @@ test('a connection freed at an address is available there again', async () => {
   expect(late.map(({ closeReason }) => closeReason?.code)).toEqual([undefined, 'DEVICE_INTERNAL_ERROR']);
 });
 
-test('strangers behind the base station share all connections for strangers, despite its single address', async () => {
+test('strangers behind the base station share all connections for strangers, despite its single address', { tags: ['slow'] }, async () => {
   const guarded = await GuardedDevice.make();
   guarded.device.limitConnections(8);
   await guarded.attach();

@@ -1,4 +1,8 @@
-/** Limits of a device that change while it runs. */
+/**
+ * Limits of a device that change while it runs.
+ *
+ * @module-tag slow
+ */
 import { expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
 import { SCT } from '../support/fixture/identifiers.ts';

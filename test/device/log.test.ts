@@ -71,7 +71,7 @@ describe('the callback', () => {
     expect(lines).toEqual(['warn once', 'error the log callback failed']);
   });
 
-  test('gets messages of its own device only, until it is removed', async () => {
+  test('gets messages of its own device only, until it is removed', { tags: ['slow'] }, async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const [one, other] = [await fixture.device(), await fixture.device({ deviceId: 'de-other' })];

@@ -91,7 +91,7 @@ describe('an observable resource', () => {
     expect(hall.observer.responses).toHaveLength(2);
   });
 
-  test('sends a change that happened while the first answer was in preparation after that answer', async () => {
+  test('sends a change that happened while the first answer was in preparation after that answer', { tags: ['slow'] }, async () => {
     let answer: (() => void) | undefined;
     let runs = 0;
     const resource = observable('/slow', () => {
@@ -150,7 +150,7 @@ describe('an observable resource', () => {
     expect(observer.ends).toEqual([null]);
   });
 
-  test('forgets observers whose connection ends, from either end', async () => {
+  test('forgets observers whose connection ends, from either end', { tags: ['slow'] }, async () => {
     const resource = observable('/state', () => ({ status: 205 }));
     const [closing, closed] = [await fixture.connected(), await fixture.connected()];
     const a = observe(closing, '/state');
@@ -210,7 +210,7 @@ describe('an observable resource', () => {
 });
 
 describe('limits:', () => {
-  test('above the device limit a request to observe is answered once', async () => {
+  test('above the device limit a request to observe is answered once', { tags: ['slow'] }, async () => {
     device.limitCoapObservations(2);
     const resource = observable('/state', () => ({ status: 205, payload: 'x' }));
     const connection = await fixture.connected();
@@ -271,7 +271,7 @@ describe('no observation begins for', () => {
     expect(observer.ends).toEqual([null]);
   });
 
-  test('another method than GET: only GET can be observable', async () => {
+  test('another method than GET: only GET can be observable', { tags: ['slow'] }, async () => {
     expect(() => device.addCoapResource('PUT', '/x', () => ({ status: 204 }), { observable: true })).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
     );

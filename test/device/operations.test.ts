@@ -83,7 +83,7 @@ describe('a stream of the device', () => {
     expect(await fixture.code(client.readSome())).toBe('END_OF_FILE');
   });
 
-  test('aborts: pending operations end with STOPPED at both ends', async () => {
+  test('aborts: pending operations end with STOPPED at both ends', { tags: ['slow'] }, async () => {
     const { client, stream } = await both();
     const reads = Promise.allSettled([stream.readSome(), client.readSome()]);
     stream.abort();
@@ -154,7 +154,7 @@ describe('a CoAP request to the device', () => {
     expect(answers).toEqual([saved, saved, '500 Request unhandled', '500 Request unhandled']);
   });
 
-  test('is not found once its resource is removed, and the path can be used again', async () => {
+  test('is not found once its resource is removed, and the path can be used again', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     const once = device.addCoapResource('GET', '/once', () => ({ status: 205 }));
     device.addCoapResource('PUT', '/once', () => ({ status: 204 }));
@@ -209,7 +209,7 @@ describe('settings of a device', () => {
     expect(device.p2pPort).toBeGreaterThan(0);
   });
 
-  test('use the server’s port where its URL has none', async () => {
+  test('use the server’s port where its URL has none', { tags: ['slow'] }, async () => {
     const reached = await fixture.device({ serverUrl: 'https://station' });
     reached.device.setServerPort(STATION_PORT);
     await fixture.start(reached);
@@ -281,7 +281,7 @@ describe('listeners and handlers get', () => {
 });
 
 describe('the language gives:', () => {
-  test('close ends pending operations at once, and no event follows', async () => {
+  test('close ends pending operations at once, and no event follows', { tags: ['slow'] }, async () => {
     const { device, events } = await fixture.attached();
     let answer = () => {};
     device.addCoapResource('GET', '/slow', () => new Promise((done) => (answer = () => done({ status: 205 }))));

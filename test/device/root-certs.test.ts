@@ -108,7 +108,7 @@ describe('a device refuses', () => {
     await expect(start({ environment })).rejects.toMatchObject({ code: 'INVALID_STATE', message: expect.stringContaining('fingerprint') });
   });
 
-  test('root certificates once it runs', async () => {
+  test('root certificates once it runs', { tags: ['slow'] }, async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const { device } = await fixture.attached();

@@ -50,7 +50,7 @@ function dump(file: string): unknown {
   return { schema, rows: tables.map(({ name }) => database.prepare(`select * from "${name}"`).all([])) };
 }
 
-test('the product writes the same files now', async () => {
+test('the product writes the same files now', { tags: ['slow'] }, async () => {
   await writeFormats(join(parent, 'now'));
   expect(contentOf(join(parent, 'now'))).toEqual(contentOf(stored));
 });

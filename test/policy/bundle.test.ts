@@ -21,7 +21,7 @@ describe('browser bundles', () => {
 });
 
 describe('the engine in a bare context', () => {
-  it('completes a handshake, answers a CoAP request and carries a stream', async () => {
+  it('completes a handshake, answers a CoAP request and carries a stream', { tags: ['slow'] }, async () => {
     const { text } = await bundle(`export { scenario } from './test/policy/bundle-scenario.ts';`);
     const context = createContext({ TextEncoder, TextDecoder });
     new Script(text).runInContext(context);

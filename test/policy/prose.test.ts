@@ -31,7 +31,7 @@ const place = ({ file, line, text }: ProseLine): string => `${file}:${line}: ${t
 const line = (text: string): ProseLine => ({ file: 'example.ts', line: 1, text });
 
 describe('phrases', () => {
-  it('have no right use', () => {
+  it('have no right use', { tags: ['slow'] }, () => {
     const found = prose.flatMap((each) => {
       const why = refused(each);
       return why === null ? [] : [`${place(each)} (${why})`];
@@ -96,7 +96,7 @@ describe('citations', () => {
       ).toBe(true);
   });
 
-  it('name Markdown files that exist', () => {
+  it('name Markdown files that exist', { tags: ['slow'] }, () => {
     const missing = prose.flatMap((each) =>
       [...each.text.matchAll(/(?<![\w/.-])((?:[\w-]+\/)*[\w-]+\.md)\b/g)]
         .map(([name]) => name)

@@ -1,4 +1,8 @@
-/** The FIFO queue against an array. */
+/**
+ * The FIFO queue against an array.
+ *
+ * @module-tag slow
+ */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Fifo } from '../../protocol/fifo.ts';

@@ -1,6 +1,8 @@
 /**
  * A base station over TLS: its document, and a change of its certificate while 100 devices are attached. Real sockets,
  * real TLS.
+ *
+ * @module-tag slow
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

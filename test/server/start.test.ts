@@ -95,7 +95,7 @@ async function askStun(address: string, port: number) {
 }
 
 describe('startBasestation', () => {
-  test('reports attached devices while it runs, and records how it was started', async () => {
+  test('reports attached devices while it runs, and records how it was started', { tags: ['slow'] }, async () => {
     const data = join(parent, 'data');
     const station = await start({ data, host: '127.0.0.1', url: 'https://localhost:7000' });
     expect(await readStatus(data)).toEqual({ attached: [] });
@@ -112,7 +112,7 @@ describe('startBasestation', () => {
     expect(await readStatus(data)).toBeNull();
   });
 
-  test('serves UDP and HTTP on one port number, chosen by the system', async () => {
+  test('serves UDP and HTTP on one port number, chosen by the system', { tags: ['slow'] }, async () => {
     const station = await start();
     expect(station.http).toEqual({ host: '127.0.0.1', port: station.port, secure: false });
     expect(await (await fetch(`http://127.0.0.1:${station.port}/health`)).json()).toEqual({ status: 'ok' });
@@ -137,7 +137,7 @@ describe('startBasestation', () => {
   });
 
   // On other systems 127.0.0.2 is not an address of the machine.
-  test.runIf(process.platform === 'linux')('answers STUN at a second address from there', async () => {
+  test.runIf(process.platform === 'linux')('answers STUN at a second address from there', { tags: ['slow'] }, async () => {
     const station = await startWithStun({ stunAddress: '127.0.0.2' });
     const port = station.port + 2;
     expect(station.stun).toEqual([
@@ -153,7 +153,7 @@ describe('startBasestation', () => {
     expect(existsSync(join(parent, 'data'))).toBe(false);
   });
 
-  test('names its key and its UDP port at /.well-known/svc, over HTTP and HTTPS', async () => {
+  test('names its key and its UDP port at /.well-known/svc, over HTTP and HTTPS', { tags: ['slow'] }, async () => {
     const clear = await start();
     const { expires, ...named } = (await (await fetch(`http://127.0.0.1:${clear.port}/.well-known/svc`)).json()) as { expires: string };
     expect(named).toEqual({ fingerprint: clear.fingerprint, port: clear.port });
@@ -164,7 +164,7 @@ describe('startBasestation', () => {
     expect(JSON.parse(new TextDecoder().decode(answer.body))).toMatchObject({ fingerprint: secure.fingerprint, port: secure.port });
   });
 
-  test('uses a changed certificate for new connections, and ends no old ones', async () => {
+  test('uses a changed certificate for new connections, and ends no old ones', { tags: ['slow'] }, async () => {
     const root = await authority('Root');
     const tls = { certFile: join(parent, 'cert.pem'), keyFile: join(parent, 'key.pem') };
     const install = async (): Promise<void> => {
@@ -193,7 +193,7 @@ describe('startBasestation', () => {
     agent.destroy();
   });
 
-  test('serves REST without TLS only on loopback, WebSockets on all addresses, and with TLS both on all', async () => {
+  test('serves REST without TLS only on loopback, WebSockets on all addresses, and with TLS both on all', { tags: ['slow'] }, async () => {
     const clear = await start();
     const own = await ownAddress();
     if (own !== undefined) {
@@ -206,7 +206,7 @@ describe('startBasestation', () => {
     if (own !== undefined) expect(await connects(own, secure.port)).toBe(true);
   });
 
-  test('warns of a separate HTTP address, unless it is loopback', async () => {
+  test('warns of a separate HTTP address, unless it is loopback', { tags: ['slow'] }, async () => {
     const warn = vi.fn();
     await start({ httpHost: '0.0.0.0', log: { ...silentLog, warn } });
     expect(warn).toHaveBeenCalledWith(expect.stringContaining('in clear'), { host: '0.0.0.0' });
@@ -215,14 +215,14 @@ describe('startBasestation', () => {
     expect(warn).not.toHaveBeenCalled();
   });
 
-  test('keeps its fingerprint over restarts, and frees port and directory when it closes', async () => {
+  test('keeps its fingerprint over restarts, and frees port and directory when it closes', { tags: ['slow'] }, async () => {
     const first = await start();
     await Promise.all([first.close(), first.close()]);
     const second = await start({ port: first.port });
     expect([second.port, second.fingerprint]).toEqual([first.port, first.fingerprint]);
   });
 
-  test('refuses a directory in use, and a port in use of either kind, with one line', async () => {
+  test('refuses a directory in use, and a port in use of either kind, with one line', { tags: ['slow'] }, async () => {
     const first = await start();
     await expect(start()).rejects.toMatchObject({ code: 'IN_USE' });
     await expect(start({ data: join(parent, 'b'), port: first.port })).rejects.toMatchObject({ code: 'PORT_IN_USE' });
@@ -235,7 +235,7 @@ describe('startBasestation', () => {
     expect((await start({ data: join(parent, 'c'), port: 0 })).port).toBeGreaterThan(0);
   });
 
-  test('refuses unusable addresses and files with one line', async () => {
+  test('refuses unusable addresses and files with one line', { tags: ['slow'] }, async () => {
     await expect(start({ host: 'localhost' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(start({ host: '192.0.2.1' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(start({ httpHost: '192.0.2.1' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
@@ -268,7 +268,7 @@ describe('svc basestation', () => {
     }
   }
 
-  test('prints one line when it is ready, and ends with 0 on SIGTERM', async () => {
+  test('prints one line when it is ready, and ends with 0 on SIGTERM', { tags: ['slow'] }, async () => {
     const data = join(parent, 'data');
     const { code, out } = await svc('--data', data, '--port', '0', '--stun-port', '0', '--json', '--log-level', 'error');
     const [listening, closed] = out
@@ -324,7 +324,7 @@ describe('svc basestation', () => {
     expect(statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0).toBe(0);
   });
 
-  test('keeps --url until --no-url', async () => {
+  test('keeps --url until --no-url', { tags: ['slow'] }, async () => {
     const data = join(parent, 'data');
     const kept = async (...words: string[]) => {
       expect((await svc('--data', data, '--port', '0', '--stun-port', '0', '--log-level', 'error', ...words)).code).toBe(0);
@@ -334,7 +334,7 @@ describe('svc basestation', () => {
     expect([await kept(), await kept('--url', url), await kept(), await kept('--no-url')]).toEqual([null, url, url, null]);
   });
 
-  test.runIf(process.platform === 'linux')('names the STUN ports in a separate line', async () => {
+  test.runIf(process.platform === 'linux')('names the STUN ports in a separate line', { tags: ['slow'] }, async () => {
     for (let tries = 1; ; tries++) {
       const free = await startWithStun({ stunAddress: '127.0.0.2' });
       await free.close();

@@ -61,7 +61,9 @@ test.each(['', '{', 'null', '{"attached": 1}', '{"attached": [{"productId": 1}]}
   expect(await readStatus(directory)).toBeNull();
 });
 
-test('programs that hold connections open keep others out for five seconds, and the base station continues', async () => {
+test('programs that hold connections open keep others out for five seconds, and the base station continues', {
+  tags: ['slow'],
+}, async () => {
   const many = Array.from({ length: 50_000 }, (_, index) => ({ ...attached[0]!, deviceId: `de-${index}` }));
   stop = await serveStatus(directory, log, () => ({ attached: many }));
   const held = await Promise.all(Array.from({ length: 16 }, () => holding(join(directory, 'basestation.sock'))));

@@ -13,7 +13,7 @@ describe('a process that ends with 1', () => {
     await ended.ended;
   });
 
-  test('rejects a wait for success with its command line, its exit code and both outputs', async () => {
+  test('rejects a wait for success with its command line, its exit code and both outputs', { tags: ['slow'] }, async () => {
     const message = await messageOf(ended.succeeded());
     expect(message).toMatch(/^the process failed\n\$ \S+ -e console\.log.* --\nended with 1\nstdout: one\ntwo\nstderr: it is broken$/);
   });
@@ -23,7 +23,7 @@ describe('a process that ends with 1', () => {
     expect(await messageOf(ended.line((line) => line === 'three'))).toMatch(/ended with 1\nstdout: one\ntwo\nstderr: it is broken$/);
   });
 
-  test('is reported in the error of any assertion, once, followed by the stack', () => {
+  test('is reported in the error of any assertion, once, followed by the stack', { tags: ['slow'] }, () => {
     const error = { message: 'expected 1 to be 2', stack: 'Error: expected 1 to be 2\n    at test.ts:1' };
     const result: Result = { errors: [error] };
     addReports(result);
@@ -47,7 +47,7 @@ test('a command that does not exist is reported by its name', async () => {
   expect(await messageOf(new TestProcess('/nonexistent/command', []).succeeded())).toMatch(/\$ \/nonexistent\/command\nended with -?\d+/);
 });
 
-test('a report is bounded, and keeps the end of the output', async () => {
+test('a report is bounded, and keeps the end of the output', { tags: ['slow'] }, async () => {
   const loud = node("process.stdout.write('x'.repeat(100_000) + 'the last word')", 'y'.repeat(10_000));
   await loud.ended;
   expect(loud.report().length).toBeLessThan(5_000);

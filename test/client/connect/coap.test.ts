@@ -32,7 +32,7 @@ describe('CoAP', () => {
     expect((await fixture.coap(connection, 'POST', '/p2p/connect')).status).toBe(404);
   });
 
-  test('a handler that fails or returns nothing is answered 5.00', async () => {
+  test('a handler that fails or returns nothing is answered 5.00', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     device.addCoapResource('GET', '/fails', () => {
       throw new Error('secret of the application');
@@ -55,7 +55,7 @@ describe('CoAP', () => {
     expect(coap.getResponseContentFormat()).toBe(ContentFormat.TEXT_PLAIN);
   });
 
-  test('a payload of 300,000 bytes passes both ways', async () => {
+  test('a payload of 300,000 bytes passes both ways', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     device.addCoapResource('POST', '/echo', ({ payload }) => ({ status: 205, contentFormat: 42, payload }));
     const connection = await fixture.connected();
@@ -82,7 +82,7 @@ describe('CoAP', () => {
     expect(requests.map((request) => request.getResponseStatusCode())).toEqual([205, 205, 503]);
   });
 
-  test('a pending request ends with STOPPED when the device closes or disappears', async () => {
+  test('a pending request ends with STOPPED when the device closes or disappears', { tags: ['slow'] }, async () => {
     const under = await fixture.attached();
     under.device.addCoapResource('GET', '/never', () => new Promise(() => {}));
     const connection = await fixture.connected();

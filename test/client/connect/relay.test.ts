@@ -210,7 +210,9 @@ describe('the end of a connection', () => {
     expect(await fixture.code(connection.createCoap('GET', '/').execute())).toBe('NOT_CONNECTED');
   });
 
-  test('the base station closes: relayed connections end with a clear reason, and a new one works after its return', async () => {
+  test('the base station closes: relayed connections end with a clear reason, and a new one works after its return', {
+    tags: ['slow'],
+  }, async () => {
     const under = await fixture.attached();
     const connection = await fixture.connected();
     await fixture.settle(station.basestation.close());

@@ -59,7 +59,7 @@ describe('streams', () => {
     expect(await fixture.settle(reading)).toBe(text);
   });
 
-  test('may be opened again after a refusal', async () => {
+  test('may be opened again after a refusal', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     const stream = (await fixture.connected()).createStream();
     expect(await fixture.code(stream.open(7))).toBe('STOPPED');
@@ -98,7 +98,7 @@ describe('streams', () => {
     expect(await fixture.code(connection.createStream().open(PORT))).toBe('OK');
   });
 
-  test('abort pending operations at both ends', async () => {
+  test('abort pending operations at both ends', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     let atDevice: Promise<string> | null = null;
     device.addStreamListener(PORT, (incoming) => {

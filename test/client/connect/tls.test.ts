@@ -50,7 +50,9 @@ describe('without a pin', () => {
     expect(connection.stationVerified).toBeNull();
   });
 
-  test('another key than that of the document is FINGERPRINT_MISMATCH of the base station, after a second request', async () => {
+  test('another key than that of the document is FINGERPRINT_MISMATCH of the base station, after a second request', {
+    tags: ['slow'],
+  }, async () => {
     const asked = publishDocument(fixture, { fingerprint: 'ab'.repeat(32) });
     const connection = unpinned();
     const error = await fixture.settle(connection.connect().catch((reason: unknown) => reason));

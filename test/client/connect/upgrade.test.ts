@@ -66,7 +66,7 @@ describe('a relayed connection becomes direct', () => {
     expect(events.sort()).toEqual(['client CHANNEL_CHANGED RELAY', 'device CHANNEL_CHANGED RELAY']);
   });
 
-  test('and keeps the relay as long as it lives', async () => {
+  test('and keeps the relay as long as it lives', { tags: ['slow'] }, async () => {
     const connection = await relayed();
     // Longer than a client keeps an unused channel to a base station.
     await fixture.sim.run(300_000);

@@ -45,7 +45,7 @@ const atStation = (): (number | undefined)[] => {
 };
 
 describe('a device that is not attached', () => {
-  test.each([1_000, 15_000, 110_000])('is connected as soon as it attaches, after %d ms', async (time) => {
+  test.each([1_000, 15_000, 110_000])('is connected as soon as it attaches, after %d ms', { tags: ['slow'] }, async (time) => {
     const { device, events: ofDevice } = await away();
     const { connection, events, result } = connecting();
     await fixture.sim.run(time);
@@ -94,7 +94,7 @@ describe('a device that is not attached', () => {
     expect(atStation()).toEqual([0, 0]);
   });
 
-  test('fails without the option, and emits no event without a wait', async () => {
+  test('fails without the option, and emits no event without a wait', { tags: ['slow'] }, async () => {
     const { device } = await away();
     const without = connecting({ IgnoreDeviceNotAttached: false });
     expect((await fixture.settle(without.result))[0]).toBe('NOT_ATTACHED');
@@ -131,7 +131,7 @@ describe('a device that is not attached', () => {
 });
 
 describe('a wait survives', () => {
-  test.each(['is closed', 'is killed'])('a base station that %s and starts again', async (how) => {
+  test.each(['is closed', 'is killed'])('a base station that %s and starts again', { tags: ['slow'] }, async (how) => {
     const { device } = await away();
     const { events, result } = connecting();
     await fixture.sim.run(5_000);
@@ -161,7 +161,7 @@ describe('a wait survives', () => {
     expect((await fixture.settle(result))[0]).toBe('OK');
   });
 
-  test('a base station that cannot wait: it is asked again, less and less often', async () => {
+  test('a base station that cannot wait: it is asked again, less and less often', { tags: ['slow'] }, async () => {
     let asked = 0;
     const router = new Router<Session>().on('POST', ClientPath.CONNECT, () => {
       asked++;
@@ -190,7 +190,7 @@ describe('a fault that a person must fix ends a wait:', () => {
     expect(took).toBeLessThan(3_000);
   });
 
-  test('a token that is withdrawn meanwhile, as soon as the device attaches', async () => {
+  test('a token that is withdrawn meanwhile, as soon as the device attaches', { tags: ['slow'] }, async () => {
     const { device } = await away();
     const { events, result } = connecting();
     await fixture.sim.run(20_000);

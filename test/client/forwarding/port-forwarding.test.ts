@@ -117,7 +117,7 @@ describe('the connection ends', () => {
     expect(await asked(forwarding)).toEqual(['question']);
   });
 
-  test('by the network: it rests, resumes, and after a longer outage is made again', async () => {
+  test('by the network: it rests, resumes, and after a longer outage is made again', { tags: ['slow'] }, async () => {
     const forwarding = await open([NAMES], { connection: await fixture.settle(connect({ KeepAliveProfile: 'live' })) });
     const cut = (loss: number): void => fixture.sim.link('phone', 'station', { delay: 10, loss });
     cut(1);
@@ -137,7 +137,7 @@ describe('the connection ends', () => {
   });
 });
 
-test('pauses between attempts differ, and last at most half a minute', async () => {
+test('pauses between attempts differ, and last at most half a minute', { tags: ['slow'] }, async () => {
   const attempts: number[] = [];
   const connect = async (): Promise<Connection> => {
     attempts.push(fixture.sim.now);
@@ -172,7 +172,7 @@ describe('forwarding ends for good, and its ports lead nowhere, with', () => {
     await fixture.settle(forwarding.close());
   });
 
-  test('but not with a token that may be another one next time', async () => {
+  test('but not with a token that may be another one next time', { tags: ['slow'] }, async () => {
     await open([NAMES], { renewsToken: true });
     under.device.removeServerConnectToken(SCT);
     await run(2_000);
@@ -183,7 +183,7 @@ describe('forwarding ends for good, and its ports lead nowhere, with', () => {
     await fixture.sim.run(() => last()?.kind === 'connected', 60_000);
   });
 
-  test('but not with the base station, where the connection was made without it', async () => {
+  test('but not with the base station, where the connection was made without it', { tags: ['slow'] }, async () => {
     const direct = async (): Promise<Connection> => {
       const connection = fixture.connection({ PrivateKey: privateKey, Remote: events.length > 1 }, client);
       connection.enableDirectCandidates();
@@ -229,7 +229,7 @@ describe('nothing stays open when it cannot begin:', () => {
     (await phone.network.bind({ port: 1234, receive: () => {} })).close();
   });
 
-  test('a service that is not there', async () => {
+  test('a service that is not there', { tags: ['slow'] }, async () => {
     await expect(open([NAMES, { kind: 'tcp', id: 'names' }])).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 });

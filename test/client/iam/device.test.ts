@@ -71,7 +71,7 @@ describe('pairing', () => {
     expect(await guarded.settle(iam.isCurrentUserPaired())).toBe(true);
   });
 
-  test('names each refusal', async () => {
+  test('names each refusal', { tags: ['slow'] }, async () => {
     await guest('bob');
     const [near, far] = [new IamUtil(await guarded.direct()), new IamUtil(await guarded.relayed())];
     expect(await outcome(near.pairLocalOpen('bob'))).toBe('USERNAME_EXISTS');
@@ -87,7 +87,7 @@ describe('pairing', () => {
     expect(guarded.iam.usernames).toEqual(['admin', 'bob']);
   });
 
-  test('an invitation works once, and a user of another name cannot take it', async () => {
+  test('an invitation works once, and a user of another name cannot take it', { tags: ['slow'] }, async () => {
     const admin = await administrator();
     await guarded.settle(admin.createUser('carol', { password: 'invited', role: 'Guest' }));
     const bob = await guest('bob');

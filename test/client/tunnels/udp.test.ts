@@ -129,7 +129,7 @@ describe.each(['RELAY', 'DIRECT'] as const)('over %s', (way) => {
     expect(asked[3]?.attributes).toEqual({ 'UdpTunnel:ServiceId': 'names', 'UdpTunnel:ServiceType': 'dns' });
   });
 
-  test('loss and reordering: datagrams arrive whole and once, and the flow continues', async () => {
+  test('loss and reordering: datagrams arrive whole and once, and the flow continues', { tags: ['slow'] }, async () => {
     const link = { delay: 10, loss: 0.05, jitter: 20 };
     for (const to of ['station', under.host]) fixture.sim.link('phone', to, link);
     const tunnel = await opened(await connected(way));
@@ -175,7 +175,7 @@ test('a datagram that fits no packet is dropped and counted at either end, and t
 });
 
 describe('a flow ends', () => {
-  test('after two minutes without a datagram, at both ends; the next one begins another', async () => {
+  test('after two minutes without a datagram, at both ends; the next one begins another', { tags: ['slow'] }, async () => {
     const tunnel = await opened(await connected());
     const program = await Program.start(tunnel);
     for (let i = 0; i < 5; i++) {
@@ -192,7 +192,7 @@ describe('a flow ends', () => {
     expect(asked).toHaveLength(3);
   });
 
-  test('by the idle timeout of the service, which counts as no failure', async () => {
+  test('by the idle timeout of the service, which counts as no failure', { tags: ['slow'] }, async () => {
     under.device.addUdpTunnelService({
       id: 'short',
       type: 'dns',
@@ -228,7 +228,7 @@ describe('a flow ends', () => {
     expect(served).toHaveLength(1);
   });
 
-  test('with the connection, closed or lost', async () => {
+  test('with the connection, closed or lost', { tags: ['slow'] }, async () => {
     const lost = await opened(await connected());
     const closed = await connected('DIRECT');
     for (const tunnel of [lost, await opened(closed)]) (await Program.start(tunnel)).send('one');
@@ -295,7 +295,7 @@ describe('a flow is refused', () => {
     expect(tunnel.stats()).toMatchObject({ flows: 1, flowsFailed: 1 });
   });
 
-  test('above the limit of one connection; other connections have their own', async () => {
+  test('above the limit of one connection; other connections have their own', { tags: ['slow'] }, async () => {
     under.device.limitUdpTunnelFlowsPerConnection(2);
     const tunnels = [await opened(await connected()), await opened(await connected('DIRECT'))];
     const programs = await Promise.all(tunnels.flatMap((tunnel) => [1, 2, 3].map(() => Program.start(tunnel))));
@@ -320,7 +320,7 @@ test('with more programs than flows the one that was silent longest is replaced'
   expect(new Set(served.map(({ port }) => port)).size).toBe(3);
 });
 
-test('datagrams pass while a download fills the connection', async () => {
+test('datagrams pass while a download fills the connection', { tags: ['slow'] }, async () => {
   under.device.addStreamListener(7, async (incoming) => incoming.accept().write(new Uint8Array(4_000_000)));
   fixture.sim.link(under.host, 'station', { delay: 10, rate: 8_000_000 });
   const connection = await connected();

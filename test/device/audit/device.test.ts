@@ -60,27 +60,31 @@ async function request(connection: Connection, method: string, path: string, bod
 const entries = () => logs().events().slice(2);
 
 describe('a device with an audit log', () => {
-  it.each(['iam first', 'log first'] as const)('logs a pairing and a refusal, with user and key (%s)', async (order) => {
-    const audited = await start(order);
-    const connection = await connect(audited);
-    const Fingerprint = connection.getClientFingerprint();
-    expect(await request(connection, 'POST', '/iam/pairing/local-open', { Username: 'carl' })).toBe(201);
-    // No flush: it was on the disk before the answer.
-    const by = { Fingerprint, Local: true };
-    expect(entries()).toEqual([
-      { Event: 'user-created', Username: 'carl', Role: 'Guest', By: by },
-      { Event: 'paired', Username: 'carl', Mode: 'LocalOpen', Fingerprint, Local: true, By: by },
-    ]);
-    expect(await request(connection, 'DELETE', '/iam/users/ann')).toBe(403);
-    expect(await request(connection, 'PUT', '/iam/users/carl/display-name', 'Carl')).toBe(204);
-    const byCarl = { Username: 'carl', ...by };
-    expect(entries().slice(2)).toEqual([
-      { Event: 'denied', Action: 'IAM:DeleteUser', Attributes: { 'IAM:Username': 'ann' }, By: byCarl },
-      { Event: 'user-setting-changed', Username: 'carl', Setting: 'display-name', By: byCarl },
-    ]);
-  });
+  it.each(['iam first', 'log first'] as const)(
+    'logs a pairing and a refusal, with user and key (%s)',
+    { tags: ['slow'] },
+    async (order) => {
+      const audited = await start(order);
+      const connection = await connect(audited);
+      const Fingerprint = connection.getClientFingerprint();
+      expect(await request(connection, 'POST', '/iam/pairing/local-open', { Username: 'carl' })).toBe(201);
+      // No flush: it was on the disk before the answer.
+      const by = { Fingerprint, Local: true };
+      expect(entries()).toEqual([
+        { Event: 'user-created', Username: 'carl', Role: 'Guest', By: by },
+        { Event: 'paired', Username: 'carl', Mode: 'LocalOpen', Fingerprint, Local: true, By: by },
+      ]);
+      expect(await request(connection, 'DELETE', '/iam/users/ann')).toBe(403);
+      expect(await request(connection, 'PUT', '/iam/users/carl/display-name', 'Carl')).toBe(204);
+      const byCarl = { Username: 'carl', ...by };
+      expect(entries().slice(2)).toEqual([
+        { Event: 'denied', Action: 'IAM:DeleteUser', Attributes: { 'IAM:Username': 'ann' }, By: byCarl },
+        { Event: 'user-setting-changed', Username: 'carl', Setting: 'display-name', By: byCarl },
+      ]);
+    },
+  );
 
-  it('logs wrong passwords, with the name only if it is a user’s', async () => {
+  it('logs wrong passwords, with the name only if it is a user’s', { tags: ['slow'] }, async () => {
     const audited = await start();
     const connection = await connect(audited);
     const by = { Fingerprint: connection.getClientFingerprint(), Local: true };
@@ -98,7 +102,7 @@ describe('a device with an audit log', () => {
     expect(logs().lines().join()).not.toMatch(/my-password|secret/);
   });
 
-  it('logs an invalid proof like a wrong password, and charges as much for it', async () => {
+  it('logs an invalid proof like a wrong password, and charges as much for it', { tags: ['slow'] }, async () => {
     const audited = await start();
     const connection = await connect(audited);
     expect(await request(connection, 'POST', PasswordPath.FIRST, { Username: 'ann' })).toBe(201);

@@ -126,7 +126,7 @@ describe('rotation', () => {
       expect(Number.parseInt(name, 10)).toBe(JSON.parse(readFileSync(file(name), 'utf8').split('\n')[0]!).Seq);
   });
 
-  it('removes the oldest segments whole, and what is left can be verified', async () => {
+  it('removes the oldest segments whole, and what is left can be verified', { tags: ['slow'] }, async () => {
     const { publicKey, head } = await fill(600);
     const total = logs()
       .segments()
@@ -369,7 +369,7 @@ describe('refusals', () => {
     expect(logs().events().at(-1)).toEqual({ Event: 'suppressed', Of: 'denied', Class: 'remote', Count: 80 });
   });
 
-  it('by the hundred thousand leave a bounded number of entries, count every refusal, and fit a month', async () => {
+  it('by the hundred thousand leave a bounded number of entries, count every refusal, and fit a month', { tags: ['slow'] }, async () => {
     const log = await logs().open();
     const random = new Random('refusals');
     let asked = 0;
@@ -418,7 +418,7 @@ describe('verifying', () => {
     expect(await codeOf(() => verifyAuditLog([join(logs().directory, 'nothing')]))).toBe('NOT_FOUND');
   });
 
-  it('finds a log intact while a device writes it', async () => {
+  it('finds a log intact while a device writes it', { tags: ['slow'] }, async () => {
     const log = await logs().open(small);
     let writing = true;
     const writer = (async () => {

@@ -181,7 +181,7 @@ describe('any log', () => {
   const scalar = fc.oneof(word, fc.maxSafeInteger(), fc.boolean(), fc.constant(undefined));
   const details = fc.dictionary(name, fc.oneof(scalar, fc.dictionary(word, scalar, { maxKeys: 6 })), { maxKeys: 4 });
 
-  it('is sound as written, and broken by any changed byte', () => {
+  it('is sound as written, and broken by any changed byte', { tags: ['slow'] }, () => {
     fc.assert(
       fc.property(fc.array(details, { maxLength: 6 }), fc.nat(), fc.integer({ min: 1, max: 255 }), (all, at, by) => {
         const chain = makeChain(
@@ -220,11 +220,11 @@ describe('a file that is no log', () => {
   const judgeBytes = (...parts: Uint8Array[]) =>
     verifyEntries([{ name: 'a', bytes: Buffer.concat(parts) }], { ...auditHash, ...auditVerifier() }, { publicKey });
 
-  it('is given up at its first line: line feeds, more than memory holds lines', () => {
+  it('is given up at its first line: line feeds, more than memory holds lines', { tags: ['slow'] }, () => {
     expect(judgeBytes(new Uint8Array(64 * MIB).fill(10))).toMatchObject({ reason: 'malformed', seq: 0, line: 1 });
   });
 
-  it('may have line feeds before or behind entries', () => {
+  it('may have line feeds before or behind entries', { tags: ['slow'] }, () => {
     const feeds = new Uint8Array(MIB / 8).fill(10);
     expect(judgeBytes(whole, feeds)).toMatchObject({ reason: 'malformed', seq: 6, line: 7 });
     const late = fileOf(lines.slice(3)).bytes;

@@ -118,7 +118,7 @@ describe.each(['direct', 'relayed'] as const)('%s', (way) => {
     }
   });
 
-  test('deleting a user closes its connections and withdraws its token; it has to pair again', async () => {
+  test('deleting a user closes its connections and withdraws its token; it has to pair again', { tags: ['slow'] }, async () => {
     await house();
     const admin = await administrator();
     const PrivateKey = guarded.key();
@@ -175,7 +175,9 @@ test('a setting that an administrator switches off is off for all', async () => 
   expect(await guarded.me(connection)).toBe('guest');
 });
 
-test('a base station that intercepts a first contact and forwards everything pairs no key and is detected', async () => {
+test('a base station that intercepts a first contact and forwards everything pairs no key and is detected', {
+  tags: ['slow'],
+}, async () => {
   guarded = await GuardedDevice.make(options(), false);
   guarded.device.setIam(guarded.iam);
   guarded.device.setBasestationAttach(false);

@@ -45,7 +45,7 @@ describe('a sealed text', () => {
   });
 });
 
-test('a verifier is scrypt of the password under its own salt', async () => {
+test('a verifier is scrypt of the password under its own salt', { tags: ['slow'] }, async () => {
   const { makeVerifier } = createIamSecrets(one);
   const [a, b] = [await makeVerifier('secret'), await makeVerifier('secret')];
   expect(a.salt).not.toEqual(b.salt);

@@ -103,7 +103,7 @@ describe('after a kill', () => {
     expect(next.guess(1, 'another')).toBe(1);
   });
 
-  it('a thousand kills give at most one attempt a second', async () => {
+  it('a thousand kills give at most one attempt a second', { tags: ['slow'] }, async () => {
     let looked = 0;
     for (let kill = 0; kill < 300; kill++) {
       looked += started().guess(20, `name-${kill % 50}`);

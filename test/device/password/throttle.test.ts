@@ -37,7 +37,7 @@ describe('attempts on one name', () => {
     expect(tried).toBeLessThanOrEqual(most);
   });
 
-  it('are at most 120 in any 24 hours', () => {
+  it('are at most 120 in any 24 hours', { tags: ['slow'] }, () => {
     const times = attempts(throttle(), 'remote', 'owner', 0, 5 * SECOND, (3 * DAY) / (5 * SECOND));
     const within = times.map((start) => times.filter((time) => time >= start && time < start + DAY).length);
     expect(Math.max(...within)).toBeLessThanOrEqual(120);
@@ -102,7 +102,7 @@ describe('independence:', () => {
   it.each([
     ['a stranger far away', 'remote', ['local', 'paired']],
     ['a guest in the house', 'local', ['paired', 'remote']],
-  ] as const)('%s locks out no client of another class, whatever names are tried', (_, stranger, others) => {
+  ] as const)('%s locks out no client of another class, whatever names are tried', { tags: ['slow'] }, (_, stranger, others) => {
     const throttled = throttle();
     for (let now = 0, i = 0; now < DAY / 4; now += SECOND, i++) throttled.charge(stranger, `user${i % 5000}`, now);
     for (const kind of others) {

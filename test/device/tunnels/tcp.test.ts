@@ -97,7 +97,7 @@ async function get(path: string) {
 }
 
 describe('an open tunnel', () => {
-  test('carries bytes both ways, and the end of one direction alone', async () => {
+  test('carries bytes both ways, and the end of one direction alone', { tags: ['slow'] }, async () => {
     const tunnel = await open();
     const socket = await dial(tunnel.getLocalPort());
     const sent = Buffer.alloc(1_000_000, 'some bytes of a file ');
@@ -105,7 +105,7 @@ describe('an open tunnel', () => {
     expect((await read(socket)).equals(sent)).toBe(true);
   });
 
-  test('carries several connections at a time, and each is authorized', async () => {
+  test('carries several connections at a time, and each is authorized', { tags: ['slow'] }, async () => {
     const tunnel = await open();
     const sockets = await Promise.all([1, 2, 3].map(() => dial(tunnel.getLocalPort())));
     const texts = await Promise.all(
@@ -145,7 +145,7 @@ describe('an open tunnel', () => {
     expect(() => tunnel.getLocalPort()).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
   });
 
-  test('ends with its connection', async () => {
+  test('ends with its connection', { tags: ['slow'] }, async () => {
     const tunnel = await open();
     const socket = await dial(tunnel.getLocalPort());
     socket.write('x');
@@ -195,7 +195,7 @@ describe('services by name and over IPv6', () => {
     return decodeTunnelService((await get(`/tcp-tunnels/services/${id}`)).getResponsePayload()).host;
   };
 
-  test('a name: clients see its address, and reach it', async () => {
+  test('a name: clients see its address, and reach it', { tags: ['slow'] }, async () => {
     device.addTcpTunnelService({ id: 'named', type: 'tcp', host: 'echo.example', port: portOf(service) });
     expect(await addressOf('named')).toBe('127.0.0.1');
     const tunnel = connection.createTcpTunnel();
@@ -249,7 +249,7 @@ describe('services by name and over IPv6', () => {
   });
 
   const hasIpv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === '::1'));
-  test.skipIf(!hasIpv6)('an IPv6 address (skipped: this host has none)', async () => {
+  test.skipIf(!hasIpv6)('an IPv6 address (skipped: this host has none)', { tags: ['slow'] }, async () => {
     const six = createServer((socket) => socket.pipe(socket)).listen(0, '::1');
     await once(six, 'listening');
     try {
@@ -273,7 +273,7 @@ describe('a tunnel refuses', () => {
     await expect(connection.createTcpTunnel().open('echo')).rejects.toMatchObject({ code: 'FORBIDDEN' });
   });
 
-  test('a local port that is taken', async () => {
+  test('a local port that is taken', { tags: ['slow'] }, async () => {
     await expect(open(portOf(service))).rejects.toMatchObject({ code: 'PORT_IN_USE' });
     const tunnel = connection.createTcpTunnel();
     await expect(tunnel.open('echo', portOf(service))).rejects.toMatchObject({ code: 'PORT_IN_USE' });
@@ -307,7 +307,7 @@ describe('a tunnel refuses', () => {
     first.end();
   });
 
-  test('all connections of a service that was removed', async () => {
+  test('all connections of a service that was removed', { tags: ['slow'] }, async () => {
     const tunnel = await open();
     const socket = await dial(tunnel.getLocalPort());
     socket.write('x');
@@ -336,7 +336,7 @@ describe('the three endpoints', () => {
     expect(asked.map(({ action }) => action)).toEqual(['TcpTunnel:ListServices', 'TcpTunnel:GetService', 'TcpTunnel:Connect']);
   });
 
-  test('look a service up before they ask for permission', async () => {
+  test('look a service up before they ask for permission', { tags: ['slow'] }, async () => {
     verdict = () => false;
     const status = async (path: string) => (await get(path)).getResponseStatusCode();
     expect(await status('/tcp-tunnels/services')).toBe(403);

@@ -74,7 +74,7 @@ async function get(path: string) {
   return coap;
 }
 
-test('a tunnel carries questions and answers of several programs', async () => {
+test('a tunnel carries questions and answers of several programs', { tags: ['slow'] }, async () => {
   const tunnel = await open();
   const programs = await Promise.all([0, 1, 2].map(() => program(tunnel)));
   const answers = await Promise.all(programs.map((ask, index) => ask(Buffer.from(`question ${index}`))));
@@ -82,7 +82,7 @@ test('a tunnel carries questions and answers of several programs', async () => {
   expect(tunnel.stats()).toMatchObject({ flows: 3, sent: 3, received: 3, dropped: 0 });
 });
 
-test('a tunnel carries 1,000 datagrams of every size that fits', async () => {
+test('a tunnel carries 1,000 datagrams of every size that fits', { tags: ['slow'] }, async () => {
   const tunnel = await open();
   const ask = await program(tunnel);
   for (let i = 0; i < 1_000; i++) {
@@ -93,7 +93,7 @@ test('a tunnel carries 1,000 datagrams of every size that fits', async () => {
 });
 
 const hasIpv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === '::1'));
-test.skipIf(!hasIpv6)('a tunnel reaches a service at an IPv6 address (skipped: this host has none)', async () => {
+test.skipIf(!hasIpv6)('a tunnel reaches a service at an IPv6 address (skipped: this host has none)', { tags: ['slow'] }, async () => {
   const six = await echo('udp6', '::1');
   device.addUdpTunnelService({ id: 'six', type: 'udp', host: '::1', port: six.address().port });
   const ask = await program(await open('six'));
@@ -114,7 +114,7 @@ test('a flow accepts datagrams from its service alone', async () => {
   expect(device.udpTunnelServiceStats('echo')).toEqual({ flows: 1, sent: 2, received: 2, tooLong: 0, dropped: 0 });
 });
 
-test('a flow is reset when the service is gone', async () => {
+test('a flow is reset when the service is gone', { tags: ['slow'] }, async () => {
   const gone = createSocket('udp4').bind(0, '127.0.0.1');
   await once(gone, 'listening');
   const { port } = gone.address();
@@ -127,7 +127,7 @@ test('a flow is reset when the service is gone', async () => {
   expect(device.udpTunnelServiceStats('gone').flows).toBe(0);
 });
 
-test('a tunnel refuses a port that is taken, and opens it once it is free', async () => {
+test('a tunnel refuses a port that is taken, and opens it once it is free', { tags: ['slow'] }, async () => {
   const tunnel = await open();
   const port = tunnel.getLocalPort();
   await expect(connection.createUdpTunnel().open('echo', port)).rejects.toMatchObject({ code: 'PORT_IN_USE' });
@@ -155,7 +155,7 @@ describe('the three endpoints', () => {
     expect(asked[1]?.attributes).toEqual({ 'UdpTunnel:ServiceId': 'echo', 'UdpTunnel:ServiceType': 'udp' });
   });
 
-  test('look a service up before they ask for permission', async () => {
+  test('look a service up before they ask for permission', { tags: ['slow'] }, async () => {
     verdict = false;
     const status = async (path: string) => (await get(path)).getResponseStatusCode();
     for (const path of ['/udp-tunnels/services', '/udp-tunnels/services/echo', '/udp-tunnels/connect/echo'])

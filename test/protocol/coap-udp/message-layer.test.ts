@@ -18,7 +18,7 @@ const response: CoapMessage = { code: 69, token: TOKEN, options: [], payload: EM
 test.each([
   ['confirmable', MessageType.CONFIRMABLE],
   ['non-confirmable', MessageType.NON_CONFIRMABLE],
-])('an answered %s request is delivered only once, although its bytes are not kept', async (_, type) => {
+])('an answered %s request is delivered only once, although its bytes are not kept', { tags: ['slow'] }, async (_, type) => {
   const kept: WeakRef<ArrayBufferLike>[] = [];
   const layer = new MessageLayer(() => 0);
   const take = ({ message }: DatagramRequest): void => void kept.push(new WeakRef(message.payload.buffer));
@@ -56,7 +56,9 @@ test('the oldest message is given up when too many wait, and a cancelled one is 
   expect(layer.nextEvent()).toBeNull();
 });
 
-test('the oldest remembered request is forgotten when there are too many: other peers are answered, and its repeat is a new request', () => {
+test('the oldest remembered request is forgotten when there are too many: other peers are answered, and its repeat is a new request', {
+  tags: ['slow'],
+}, () => {
   const layer = new MessageLayer(() => 0);
   const from = (name: string): Path => ({ ...PEER, key: name });
   const small = { ...request, payload: EMPTY };

@@ -36,7 +36,7 @@ describe('an end that takes no messages', () => {
   test.each([
     ['POST', POST],
     ['GET', GET],
-  ])('cannot pile up notifications by starting and ending observations (%s)', (_, code) => {
+  ])('cannot pile up notifications by starting and ending observations (%s)', { tags: ['slow'] }, (_, code) => {
     const server = end();
     const observe = (method: number, value: number, token: Uint8Array): void => {
       const options = [{ number: OptionNumber.URI_PATH, value: Uint8Array.of(0x74) }, uintOptionOf(OptionNumber.OBSERVE, value)];

@@ -78,7 +78,7 @@ describe('malformed bodies', () => {
   const candidate = { Ip: v4, Port: 1, Type: 0 };
   const list = (length: number) => Array.from({ length }, () => candidate);
 
-  test('eight candidates are accepted, nine and 10,000 refused', () => {
+  test('eight candidates are accepted, nine and 10,000 refused', { tags: ['slow'] }, () => {
     for (const { decode: read } of [offer, state, update]) {
       const body = (length: number) => encode({ ...bareOffer, ...bareState, ...bareUpdate, Candidates: list(length) });
       expect(read(body(control.MAX_CANDIDATES))).toMatchObject({ candidates: { length: 8 } });

@@ -62,7 +62,7 @@ describe('hostile messages', () => {
     expect(endpoints.map(({ address }) => address)).toContain('192.0.2.100');
   });
 
-  test('a thousand devices that answer together are all reported, and queried once per TTL', () => {
+  test('a thousand devices that answer together are all reported, and queried once per TTL', { tags: ['slow'] }, () => {
     const random = new Random('a thousand');
     const bench = Bench.browsing(() => random.fraction());
     bench.run(150);
@@ -91,7 +91,7 @@ describe('hostile messages', () => {
     const names = (name: string): DnsRecord[] => ofTypes(records({ name }), 'PTR');
     const whole = (name: string): DnsRecord[] => records({ name });
 
-    test('of names without records drops the oldest for the next device', () => {
+    test('of names without records drops the oldest for the next device', { tags: ['slow'] }, () => {
       const bench = full(names);
       bench.hear(whole('honest'));
       for (let i = 0; i < 2_000; i++) bench.hear(names(`more-${i}`));
@@ -114,7 +114,7 @@ describe('hostile messages', () => {
       ]);
     });
 
-    test('has room for a device that is looked up by name, and never drops it', () => {
+    test('has room for a device that is looked up by name, and never drops it', { tags: ['slow'] }, () => {
       const bench = full(whole);
       bench.scanner.find(instance(), bench.now);
       bench.hear(records());
@@ -126,7 +126,7 @@ describe('hostile messages', () => {
       expect(bench.services().size).toBe(MAX_INSTANCES);
     });
 
-    test('causes queries for missing records at a limited rate, and not for ever', () => {
+    test('causes queries for missing records at a limited rate, and not for ever', { tags: ['slow'] }, () => {
       const bench = full(names);
       bench.sent.length = 0;
       const begin = bench.now;
@@ -141,7 +141,7 @@ describe('hostile messages', () => {
       expect(bench.sent.filter(([, { questions }]) => questions.some(({ type }) => type !== 'PTR'))).toEqual([]);
     });
 
-    test('is empty again when the TTLs have passed', () => {
+    test('is empty again when the TTLs have passed', { tags: ['slow'] }, () => {
       const bench = full(whole);
       // Expired records are removed ten times a second.
       bench.run(bench.now + 120_100);

@@ -89,7 +89,9 @@ test('keys with reserved slots neither count for their network nor have its limi
   expect(here.map((client) => client.kinds().includes('closed'))).toEqual([false, false, false, true]);
 });
 
-test('a key with reserved slots, and no other, evicts a connection without a path, the one that rests longest first', () => {
+test('a key with reserved slots, and no other, evicts a connection without a path, the one that rests longest first', {
+  tags: ['slow'],
+}, () => {
   const network = new EndpointFixture(5);
   const known = new Set<string>();
   const to = device(network, { connections: 2, perNetwork: 8, holderOf: (fingerprint) => (known.has(fingerprint) ? fingerprint : null) });

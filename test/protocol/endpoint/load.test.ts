@@ -31,7 +31,7 @@ describe('Retry', () => {
     expect(device.endpoint.stats.retriesSent).toBeGreaterThan(3);
   });
 
-  it('is dropped while 1,024 answers are queued; a client that repeats is answered when they have left', () => {
+  it('is dropped while 1,024 answers are queued; a client that repeats is answered when they have left', { tags: ['slow'] }, () => {
     const { endpoint, drain } = responder({ retryAbove: 0 });
     for (let i = 0; i < 1_000; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path(`10.1.${i >> 4}.1`, i), 0);
     for (let i = 0; i < 100; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.2.0.1', i), 0);
@@ -67,7 +67,7 @@ describe('Retry', () => {
     expect(later.drain(235_000).map((bytes) => bytes[0])).toEqual([0x82]);
   });
 
-  it('is followed by five handshakes a second per address or /64', () => {
+  it('is followed by five handshakes a second per address or /64', { tags: ['slow'] }, () => {
     for (const [addresses, most] of [
       [(i: number) => [`10.1.0.1`, i], 5],
       [(i: number) => [`2001:db8:1:2::${i.toString(16)}`, 7], 5],
@@ -197,7 +197,7 @@ describe('before the address is validated', () => {
 });
 
 describe('a connection above the limit', () => {
-  it('gets its Respond and is then closed with BUSY, unseen by the application', () => {
+  it('gets its Respond and is then closed with BUSY, unseen by the application', { tags: ['slow'] }, () => {
     const network = new EndpointFixture(5);
     const device = network.device({ limits: { halfOpen: 64, retryAbove: 16, connections: 2 } });
     const clients = [network.client(), network.client(), network.client()];

@@ -131,7 +131,7 @@ describe('a full socket', () => {
   });
 });
 
-it('a socket that stalls for ever keeps no reference to an ended connection', async () => {
+it('a socket that stalls for ever keeps no reference to an ended connection', { tags: ['slow'] }, async () => {
   const { ended, endpoint } = endWhileHeld(except(0));
   // The target of a new WeakRef stays alive until the end of the task.
   await nextTask();

@@ -112,7 +112,7 @@ describe('public keys', () => {
     expect(isCanonicalPublicKey(hex.decode(key))).toBe(canonical);
   });
 
-  it('accept every generated key', () => {
+  it('accept every generated key', { tags: ['slow'] }, () => {
     const crypto = nativeHost(9);
     for (let i = 0; i < 200; i++) expect(isCanonicalPublicKey(crypto.generateKey().publicKey)).toBe(true);
   });

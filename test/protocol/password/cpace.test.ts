@@ -104,7 +104,7 @@ describe('CPACE-RISTR255-SHA512, appendix B.3', () => {
 });
 
 describe('a CPace run', () => {
-  it('agrees with the second implementation in shares and tags, for the vector and random inputs', () => {
+  it('agrees with the second implementation in shares and tags, for the vector and random inputs', { tags: ['slow'] }, () => {
     const random = seededBytes(7);
     const runs = Array.from({ length: 3 }, () => ({
       prs: random(9),

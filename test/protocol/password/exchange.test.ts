@@ -121,7 +121,7 @@ describe('passwords', () => {
     expect(() => password.passwordBytes(secret)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 
-  it('have a verifier that is scrypt (RFC 7914) at the real cost, and equals what the client derives', async () => {
+  it('have a verifier that is scrypt (RFC 7914) at the real cost, and equals what the client derives', { tags: ['slow'] }, async () => {
     const verifier = await password.makeVerifier(nodeCrypto, 'secret');
     expect(password.SCRYPT_COST).toEqual({ N: 16_384, r: 8, p: 1 });
     expect(verifier.salt.length).toBe(16);

@@ -166,7 +166,7 @@ describe('a host', () => {
     expectAtMost200InAnySecond(sent);
   });
 
-  test('sends 200 packets in any second at most, for random tries', () => {
+  test('sends 200 packets in any second at most, for random tries', { tags: ['slow'] }, () => {
     const step = fc.record({ wait: fc.integer({ min: 20, max: 60 }), tries: fc.integer({ min: 1, max: 60 }) });
     const steps = fc.array(step, { minLength: 100, maxLength: 200 });
     fc.assert(

@@ -77,7 +77,7 @@ test('the refusal names some of many products', async () => {
   });
 });
 
-test('a product with the most open invitations refuses one more until one is revoked', async () => {
+test('a product with the most open invitations refuses one more until one is revoked', { tags: ['slow'] }, async () => {
   for (let count = 0; count < 1_000; count++) await invite();
   await expect(invite()).rejects.toMatchObject({ refusal: { kind: 'too-many' }, message: 'product pr-home has 1000 open invitations' });
   await invite({ productId: 'pr-other' });

@@ -128,7 +128,7 @@ test('a text that cannot be a token costs no check', async () => {
   expect(await check(good)).toBe('admitted');
 });
 
-test('10,000 valid tokens are cached, and the oldest is dropped; invalid ones never are', async () => {
+test('10,000 valid tokens are cached, and the oldest is dropped; invalid ones never are', { tags: ['slow'] }, async () => {
   const known = { keyId: set!.candidates({ alg: 'ES256', kid: 'one' })[0]!.id, expires: NOW + 1e6, devices: new Set(['pr-1.de-1']) };
   const verify = vi.fn<VerifyToken>().mockResolvedValue(known);
   verifier = new TokenVerifier({ clock, keySets, rate: 1, burst: 2, verify });

@@ -166,13 +166,13 @@ describe('answers', () => {
   });
 });
 
-test('a service that does not answer in time is a timeout', async () => {
+test('a service that does not answer in time is a timeout', { tags: ['slow'] }, async () => {
   await add({ timeout: 100 });
   reply = () => {};
   await expect(invoke()).rejects.toMatchObject({ code: 'TIMEOUT' });
 });
 
-test('a service that trickles its answer gets no more time', async () => {
+test('a service that trickles its answer gets no more time', { tags: ['slow'] }, async () => {
   await add({ timeout: 150 });
   reply = (response) => void response.writeHead(200, { 'content-type': 'text/plain' }).write('x');
   await expect(invoke()).rejects.toMatchObject({ code: 'TIMEOUT' });

@@ -87,7 +87,7 @@ describe('a session without a valid credential', () => {
 });
 
 describe('strangers that take every slot', () => {
-  test('are evicted, the oldest first, for any other session', async () => {
+  test('are evicted, the oldest first, for any other session', { tags: ['slow'] }, async () => {
     await station.register(ids, null);
     const crowd = await strangers(3 * CONNECTIONS);
     expect(stats().sessions).toBeLessThanOrEqual(CONNECTIONS);
@@ -100,7 +100,7 @@ describe('strangers that take every slot', () => {
     expect(honest.channel.isOpen).toBe(true);
   });
 
-  test('neither keep a device out nor displace an attached one', async () => {
+  test('neither keep a device out nor displace an attached one', { tags: ['slow'] }, async () => {
     await strangers(CONNECTIONS);
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);
@@ -127,7 +127,9 @@ async function clientsOf(deviceId: string, count: number): Promise<RawPeer[]> {
 describe('clients of one device', () => {
   beforeEach(() => devicesAway(6));
 
-  test('take only a share of the free slots: the next one gets BUSY, and clients of other devices connect', async () => {
+  test('take only a share of the free slots: the next one gets BUSY, and clients of other devices connect', {
+    tags: ['slow'],
+  }, async () => {
     const [first] = await clientsOf('away-1', OPEN);
     // 4 of 12: while 8 are free, a fifth for one device is refused.
     expect(stats()).toMatchObject({ sessions: OPEN / 3, unproved: 0 });
@@ -150,20 +152,20 @@ describe('clients of one device', () => {
     expect(owner.channel.isOpen).toBe(true);
   });
 
-  test('free their slots for the next ones', async () => {
+  test('free their slots for the next ones', { tags: ['slow'] }, async () => {
     const peers = await clientsOf('away-1', OPEN);
     for (const { channel } of peers.slice(0, 2)) await fixture.sim.settle(channel.close());
     await fixture.sim.run(1_000);
     expect(await clientsOf('away-1', 4)).toHaveLength(2);
   });
 
-  test('that have a slot may ask repeatedly, also for another device', async () => {
+  test('that have a slot may ask repeatedly, also for another device', { tags: ['slow'] }, async () => {
     const [first] = await clientsOf('away-1', OPEN);
     for (const deviceId of ['away-1', 'away-2', 'away-1']) expect((await first!.connect({ deviceId })).status).toBe(404);
     expect(await clientsOf('away-2', 4)).toHaveLength(3);
   });
 
-  test('are not crowded out by sessions without a credential', async () => {
+  test('are not crowded out by sessions without a credential', { tags: ['slow'] }, async () => {
     await strangers(OPEN);
     expect(await clientsOf('away-1', OPEN)).toHaveLength(OPEN / 3);
   });
@@ -176,7 +178,7 @@ describe('when clients take every open slot', () => {
     expect(stats()).toMatchObject({ sessions: OPEN, unproved: 0 });
   });
 
-  test('a quarter is left to devices', async () => {
+  test('a quarter is left to devices', { tags: ['slow'] }, async () => {
     const late = await opened();
     await fixture.sim.run(() => !late.channel.isOpen);
     expect(await reason(late)).toMatch(/no room/);
@@ -193,7 +195,7 @@ describe('when clients take every open slot', () => {
     expect(station.basestation.attached).toBe(CONNECTIONS - OPEN);
   });
 
-  test('the key of a device that does not attach has 5 s in it, too', async () => {
+  test('the key of a device that does not attach has 5 s in it, too', { tags: ['slow'] }, async () => {
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);
     await device.open();
@@ -203,7 +205,7 @@ describe('when clients take every open slot', () => {
     expect(device.channel.isOpen).toBe(false);
   });
 
-  test('the key of a device that opens connection after connection has one slot in it until it attaches', async () => {
+  test('the key of a device that opens connection after connection has one slot in it until it attaches', { tags: ['slow'] }, async () => {
     const hostile = await fixture.raw.client();
     await station.register(ids, hostile.host.fingerprint);
     const sessions: Session[] = [];
@@ -224,7 +226,7 @@ describe('when clients take every open slot', () => {
     expect(station.basestation.attached).toBe(CONNECTIONS - OPEN);
   });
 
-  test('the key of a device that connects as a client takes no slot in it', async () => {
+  test('the key of a device that connects as a client takes no slot in it', { tags: ['slow'] }, async () => {
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);
     await device.open();
@@ -233,7 +235,7 @@ describe('when clients take every open slot', () => {
     expect(stats()).toMatchObject({ sessions: OPEN });
   });
 
-  test('freed slots are open to any session again', async () => {
+  test('freed slots are open to any session again', { tags: ['slow'] }, async () => {
     await fixture.sim.settle(station.basestation.close());
     await begin();
     const peers = await strangers(3);

@@ -167,7 +167,7 @@ describe('the answer to an attach', () => {
   });
 });
 
-test('attaches from one address and uploads of one device have a rate limit', async () => {
+test('attaches from one address and uploads of one device have a rate limit', { tags: ['slow'] }, async () => {
   const attach = (): Promise<CoapResponse> => {
     const payload = encodeAttachRequest({ svcVersion: '', appName: null, appVersion: null, redirected: false, tokens: null, ...ids });
     return device.channel.request({ method: 'POST', path: DevicePath.ATTACH, contentFormat: CONTENT_FORMAT_CBOR, payload });

@@ -57,7 +57,7 @@ describe("a client's application", () => {
     expect((await connect({ AppName: 'x'.repeat(32), AppVersion: 'x'.repeat(32) })).status).toBe(201);
   });
 
-  test('does not let a stranger or a frequent client fill the log', async () => {
+  test('does not let a stranger or a frequent client fill the log', { tags: ['slow'] }, async () => {
     await fixture.raw.attached();
     const client = await fixture.raw.client();
     await client.open();

@@ -409,7 +409,7 @@ describe('the limits of pending questions', () => {
     expect((await settled(served)).status).toBe(201);
   });
 
-  test('hold for a directory that never settles, whatever clients do', async () => {
+  test('hold for a directory that never settles, whatever clients do', { tags: ['slow'] }, async () => {
     await begin({ ...limits, arrivalTimeout: 60_000 }, { obeys: false });
     await attached();
     for (let round = 0; round < 3; round++) {

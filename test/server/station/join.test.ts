@@ -219,7 +219,9 @@ describe('the rate', () => {
     expect(await from('192.0.2.1')).toBe(429);
   });
 
-  test('of the oldest address is forgotten when the table is full of failures, and the next address is served', async () => {
+  test('of the oldest address is forgotten when the table is full of failures, and the next address is served', {
+    tags: ['slow'],
+  }, async () => {
     const { environment } = device;
     const invitations = { ...station.store.invitations, find: async () => null };
     const store = { device: async () => null, invitations };

@@ -73,7 +73,9 @@ test('a device without a free slot gets 4.29, and another one does not; released
   expect(station.basestation.stats().outbound).toBe(0);
 });
 
-test('devices with slow services do not take all slots: once half are taken each has one, and so has an honest one', async () => {
+test('devices with slow services do not take all slots: once half are taken each has one, and so has an honest one', {
+  tags: ['slow'],
+}, async () => {
   const provider = held();
   const slow = [await begin({ outbound: 8, outboundPerDevice: 2 }, provider.answer)];
   for (const deviceId of ['de-2', 'de-3', 'de-4']) slow.push(await fixture.raw.attached({ ...ids, deviceId }));

@@ -121,7 +121,7 @@ describe('Rates', () => {
     expect(new Rates(0.1, 0.5).take('slow', 0)).toBe(5);
   });
 
-  test('take bounded memory, whatever the keys', () => {
+  test('take bounded memory, whatever the keys', { tags: ['slow'] }, () => {
     const rates = new Rates(1, 1);
     for (let i = 0; i < 50_000; i++) rates.take(`key ${i}`, 0);
     expect(rates.take('key 49999', 0)).toBe(1);

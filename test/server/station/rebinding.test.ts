@@ -83,7 +83,7 @@ async function timeWith(peer: RawPeer, what: 'port' | 'address', work: () => Pro
 }
 
 describe('when a NAT rebinds an end under a transfer', () => {
-  test.each(['port', 'address'] as const)("the sender's route follows within seconds: %s", async (what) => {
+  test.each(['port', 'address'] as const)("the sender's route follows within seconds: %s", { tags: ['slow'] }, async (what) => {
     const session = await relayed();
     expect(await timeWith(device, what, () => download(session))).toBeLessThan(1_000 + SOON);
     expect(await timeWith(client, what, () => upload(session))).toBeLessThan(1_000 + SOON);
@@ -91,15 +91,19 @@ describe('when a NAT rebinds an end under a transfer', () => {
     expect(station.basestation.stats()).toMatchObject({ routes: 1, attached: 1, failures: 0 });
   });
 
-  test.each(['port', 'address'] as const)("the receiver's route follows as well, without waiting for a keep-alive: %s", async (what) => {
-    const session = await relayed();
-    expect(await timeWith(client, what, () => download(session))).toBeLessThan(1_000 + SOON);
-    expect(await timeWith(device, what, () => upload(session))).toBeLessThan(1_000 + SOON);
-    expect(session.isOpen).toBe(true);
-    expect(await fixture.sim.settle(download(session))).toBe(MB);
-  });
+  test.each(['port', 'address'] as const)(
+    "the receiver's route follows as well, without waiting for a keep-alive: %s",
+    { tags: ['slow'] },
+    async (what) => {
+      const session = await relayed();
+      expect(await timeWith(client, what, () => download(session))).toBeLessThan(1_000 + SOON);
+      expect(await timeWith(device, what, () => upload(session))).toBeLessThan(1_000 + SOON);
+      expect(session.isOpen).toBe(true);
+      expect(await fixture.sim.settle(download(session))).toBe(MB);
+    },
+  );
 
-  test('the routes of both ends follow, when both are rebound at once', async () => {
+  test('the routes of both ends follow, when both are rebound at once', { tags: ['slow'] }, async () => {
     const session = await relayed();
     const done = download(session);
     await fixture.sim.run(150);
@@ -108,7 +112,7 @@ describe('when a NAT rebinds an end under a transfer', () => {
     expect(session.isOpen).toBe(true);
   });
 
-  test('the routes follow repeatedly, also with an idle session', async () => {
+  test('the routes follow repeatedly, also with an idle session', { tags: ['slow'] }, async () => {
     const session = await relayed();
     for (let i = 0; i < 5; i++) {
       fixture.sim.rebind(device.environment, 'port');
@@ -120,7 +124,7 @@ describe('when a NAT rebinds an end under a transfer', () => {
   });
 });
 
-test('all sessions over one channel follow it, and the table keeps its size', async () => {
+test('all sessions over one channel follow it, and the table keeps its size', { tags: ['slow'] }, async () => {
   const sessions = [await relayed(), await relayed(), await relayed()];
   const packets = fromStation();
   await timeWith(device, 'address', () => Promise.all(sessions.map((session) => download(session))));
@@ -131,7 +135,7 @@ test('all sessions over one channel follow it, and the table keeps its size', as
   expect(device.host.relayedOver(device.channel)).toBe(3);
 });
 
-test('routes follow a voluntary migration of a channel, on both sides of it', async () => {
+test('routes follow a voluntary migration of a channel, on both sides of it', { tags: ['slow'] }, async () => {
   const session = await relayed();
   const [, other] = fixture.sim.addressesOf('station');
   const packets = fromStation();
@@ -170,7 +174,7 @@ test('packets for an end go to its previous address until the new one has answer
 });
 
 describe('an attacker elsewhere migrates no route', () => {
-  test('with packets under valid connection ids and route ids', async () => {
+  test('with packets under valid connection ids and route ids', { tags: ['slow'] }, async () => {
     const session = await relayed();
     const random = new Random('forger');
     const seen = new Map<string, Uint8Array>();
@@ -196,7 +200,7 @@ describe('an attacker elsewhere migrates no route', () => {
     expect(station.basestation.stats()).toMatchObject({ routes: 1, failures: 0 });
   });
 
-  test('with copies that overtake the genuine packets, also repeated', async () => {
+  test('with copies that overtake the genuine packets, also repeated', { tags: ['slow'] }, async () => {
     const session = await relayed();
     const packets = fromStation();
     const target = { address: station.address, port: STATION_PORT };

@@ -154,7 +154,7 @@ describe('Relay', () => {
     expect(relay.stats()).toMatchObject({ queued: 0, routes: 0 });
   });
 
-  test('drops an idle route with the packets that waited for it, and a later one has its own time', async () => {
+  test('drops an idle route with the packets that waited for it, and a later one has its own time', { tags: ['slow'] }, async () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     full = true;

@@ -27,7 +27,7 @@ const changes: [string, RegExp, () => Promise<unknown>, string][] = [
   ['removed with its organization', /removed/, () => station.store.removeOrganization('or-a'), 'UNKNOWN_PRODUCT_ID'],
 ];
 
-test.each(changes)('channel and routes of a device end with the reason: %s', async (_, reason, change, code) => {
+test.each(changes)('channel and routes of a device end with the reason: %s', { tags: ['slow'] }, async (_, reason, change, code) => {
   const under = await fixture.attached();
   const connection = await fixture.connected();
   await fixture.settle(change());

@@ -39,7 +39,7 @@ test('known devices attach and are reached', async () => {
   expect(station.basestation.storageFailed).toBe(false);
 });
 
-test('a new list of tokens is refused until the disk has room, and no channel ends', async () => {
+test('a new list of tokens is refused until the disk has room, and no channel ends', { tags: ['slow'] }, async () => {
   const under = await fixture.attached();
   const emptyDisk = fillDisk();
   under.device.addServerConnectToken('late');

@@ -303,7 +303,7 @@ describe('rates', () => {
     expect(stun.answered).toBe(2_003);
   });
 
-  test('are kept for a busy address while packets of 40,000 forged addresses arrive', async () => {
+  test('are kept for a busy address while packets of 40,000 forged addresses arrive', { tags: ['slow'] }, async () => {
     const { ask, pass } = await forged();
     ask('192.0.2.1', 30);
     let [busy, others] = [0, 0];

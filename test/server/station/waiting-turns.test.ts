@@ -79,7 +79,7 @@ function attach(answer: object): void {
 
 const CONNECTED = { status: Status.CREATED, payload: encodeP2pConnectAnswer({ respond: new Uint8Array(8) }) };
 
-test('a hundred waiting clients get their turns, a few a second, and each is checked once', async () => {
+test('a hundred waiting clients get their turns, a few a second, and each is checked once', { tags: ['slow'] }, async () => {
   for (let i = 0; i < 100; i++) await request(client(`10.0.${i}.1`), 1);
   expect(api.stats().waiting).toBe(100);
   lookups = 0;

@@ -56,7 +56,7 @@ test('a second base station is refused with one line, and administration is not'
   await running.close();
 });
 
-test('the lock of a killed process is free at once', async () => {
+test('the lock of a killed process is free at once', { tags: ['slow'] }, async () => {
   await (await openStationData(directory, nodeCrypto)).close();
   const script = `
     const Database = require(${JSON.stringify(createRequire(import.meta.url).resolve('libsql'))});

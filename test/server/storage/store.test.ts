@@ -67,7 +67,7 @@ describe('the file', () => {
     expect(raw.prepare('select hash from deviceTokens').all([])).toEqual([{ hash: hashSecret('tokenInClear') }]);
   });
 
-  test('shows changes of another process at the next read, and both processes can write', async () => {
+  test('shows changes of another process at the next read, and both processes can write', { tags: ['slow'] }, async () => {
     await seed();
     const writes = 40;
     const script = `
@@ -84,7 +84,7 @@ describe('the file', () => {
     expect(await store.device('pr-1', `other-${writes - 1}`)).not.toBeNull();
   });
 
-  test('has every acknowledged write of a killed process', async () => {
+  test('has every acknowledged write of a killed process', { tags: ['slow'] }, async () => {
     await seed();
     const script = `
       const Database = require(${JSON.stringify(createRequire(import.meta.url).resolve('libsql'))});

@@ -148,7 +148,7 @@ describe('an upgrade', () => {
   });
 });
 
-it('a connection whose upgrade was refused ends, whatever it sends afterwards', async () => {
+it('a connection whose upgrade was refused ends, whatever it sends afterwards', { tags: ['slow'] }, async () => {
   const socket = connect({ port: station.port, host: '127.0.0.1', allowHalfOpen: true });
   sockets.push(socket);
   const closed = new Promise((resolve) => socket.on('error', () => {}).on('close', resolve));
@@ -205,7 +205,7 @@ describe('an offer of another upgrade is ignored', () => {
 });
 
 describe('WebSockets have their own slots', () => {
-  it('per address and in all; REST is answered beside them, and a slot is freed at once', async () => {
+  it('per address and in all; REST is answered beside them, and a slot is freed at once', { tags: ['slow'] }, async () => {
     await start({ webSockets: 80, webSocketsPerAddress: 70 });
     const first = await Promise.all(Array.from({ length: 70 }, () => opened()));
     expect(await open()).toBe(503);
@@ -224,7 +224,7 @@ describe('WebSockets have their own slots', () => {
     expect([await statusOf('/health'), station.stats().webSockets]).toEqual([200, 1]);
   });
 
-  it('and closing the station closes them with 1001', async () => {
+  it('and closing the station closes them with 1001', { tags: ['slow'] }, async () => {
     await start();
     const all = await Promise.all([opened(), opened()]);
     await station.close();
@@ -269,7 +269,7 @@ describe('bytes that are not a packet', () => {
     await vi.waitFor(() => expect(station.stats()).toMatchObject({ webSockets: 0, webSocketMalformed: webSocketMalformed + 1 }));
   });
 
-  it('are dropped when empty or garbage, and a ping is answered', async () => {
+  it('are dropped when empty or garbage, and a ping is answered', { tags: ['slow'] }, async () => {
     const { socket } = await opened();
     const { webSocketMalformed = 0 } = station.stats();
     socket.send(new Uint8Array(0));
@@ -291,7 +291,7 @@ describe('behind proxies', () => {
     expect(await open({ headers: { 'x-forwarded-for': '203.0.113.2' } })).toBe(503);
   });
 
-  it('all clients share the slots of an untrusted proxy, which is logged once', async () => {
+  it('all clients share the slots of an untrusted proxy, which is logged once', { tags: ['slow'] }, async () => {
     await start({ webSocketsPerAddress: 2 });
     await opened({ headers: { 'x-forwarded-for': '203.0.113.1' } });
     await opened({ headers: { forwarded: 'for=203.0.113.2' } });
@@ -300,7 +300,7 @@ describe('behind proxies', () => {
   });
 });
 
-it('over TLS REST and WebSockets share a port, and a WebSocket takes no slot of HTTP', async () => {
+it('over TLS REST and WebSockets share a port, and a WebSocket takes no slot of HTTP', { tags: ['slow'] }, async () => {
   const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/localhost.${name}.pem`, import.meta.url));
   await start({}, { tls: { certFile: fixture('cert'), keyFile: fixture('key') } });
   // More than HTTP's slots of one address.
@@ -319,7 +319,7 @@ it('over TLS REST and WebSockets share a port, and a WebSocket takes no slot of 
 });
 
 describe('without TLS', () => {
-  it('an address that is not loopback serves only WebSockets', async () => {
+  it('an address that is not loopback serves only WebSockets', { tags: ['slow'] }, async () => {
     const environment = nodeEnvironment();
     const outside = environment.network.interfaces!()
       .flatMap(({ addresses }) => addresses)
@@ -347,7 +347,7 @@ describe('without TLS', () => {
   });
 });
 
-it('a host connects over a WebSocket, which has no observed UDP address', async () => {
+it('a host connects over a WebSocket, which has no observed UDP address', { tags: ['slow'] }, async () => {
   const environment = nodeEnvironment();
   const host = await Host.open(environment, { identity: environment.crypto.generateKey(), binds: [] });
   const { socket, closed } = await opened();

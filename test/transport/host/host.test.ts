@@ -80,7 +80,7 @@ describe('connect', () => {
     expect(await both.simulation.settle(attempt())).toBe('answered 404');
   });
 
-  it('succeeds under loss', async () => {
+  it('succeeds under loss', { tags: ['slow'] }, async () => {
     for (let seed = 1; seed <= 10; seed++) {
       const { simulation, session } = await pair({ seed, link: { loss: 0.2, delay: 20 } });
       expect((await simulation.settle(session.request({ method: 'GET', path: '/nothing' }))).status).toBe(404);

@@ -1,4 +1,8 @@
-/** A host with two sockets, one of which stalls: the effect on its sessions and on those of the other. */
+/**
+ * A host with two sockets, one of which stalls: the effect on its sessions and on those of the other.
+ *
+ * @module-tag slow
+ */
 import { describe, expect, it } from 'vitest';
 import { Host } from '../../../transport/host/index.ts';
 import type { Session } from '../../../transport/session/index.ts';

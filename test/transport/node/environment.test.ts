@@ -69,7 +69,7 @@ describe('clock of Node', () => {
 });
 
 describe('process', () => {
-  it('stays for an open socket and ends when it is closed, whatever timers are pending', async () => {
+  it('stays for an open socket and ends when it is closed, whatever timers are pending', { tags: ['slow'] }, async () => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-environment-'));
     try {
       const outfile = join(directory, 'program.mjs');

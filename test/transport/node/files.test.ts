@@ -59,7 +59,7 @@ describe('replaceFile', () => {
     expect(await readdir(directory)).toEqual(['taken']);
   });
 
-  it('survives a process killed between two bytes', async () => {
+  it('survives a process killed between two bytes', { tags: ['slow'] }, async () => {
     const files = new URL('../../../transport/node/files.ts', import.meta.url).pathname;
     const program = join(directory, 'writer.mjs');
     await buildWriter(files, program);

@@ -314,7 +314,7 @@ describe('TLS is loaded for the first request by https, and not before', () => {
     return (await new TestProcess(process.execPath, ['--input-type=module', '--eval', program]).succeeded()).trim();
   }
 
-  test('by an environment', async () => {
+  test('by an environment', { tags: ['slow'] }, async () => {
     const output = await printed(`
       const { nodeEnvironment } = await import(${dist('transport/node/index.js')});
       const { getHttps } = nodeEnvironment();
@@ -324,7 +324,7 @@ describe('TLS is loaded for the first request by https, and not before', () => {
     expect(output).toBe('0 true');
   });
 
-  test('not by a device and a client with a pin, unless UDP is silent for a second', async () => {
+  test('not by a device and a client with a pin, unless UDP is silent for a second', { tags: ['slow'] }, async () => {
     const output = await printed(`
       const { Device } = await import(${dist('device/index.js')});
       const { SvcClient } = await import(${dist('client/node.js')});

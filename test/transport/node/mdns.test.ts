@@ -100,7 +100,7 @@ test('packets: the unicast-response and truncation bits are decoded, unused reco
   expect(toPacket(dnsResponse({ answers: records }))).toMatchObject({ type: 'response', flags: 0x400, id: 0 });
 });
 
-test('damaged packets: any that decode do no harm, and later valid queries are answered', () => {
+test('damaged packets: any that decode do no harm, and later valid queries are answered', { tags: ['slow'] }, () => {
   const random = new Random('damaged mdns');
   const responder = new Responder(records, () => 0, 0);
   const questions = records.map(({ name, type }) => ({ name, type, unicast: false }));

@@ -100,14 +100,14 @@ describe.skipIf(missing !== undefined)(`system calls of a socket${missing === un
     expect(descriptorOf(first, calls as SystemCalls)).toBe(-1);
   });
 
-  it.each(loopbacks)('carries bulk over %s unchanged and releases it in order, from the start', async (address) => {
+  it.each(loopbacks)('carries bulk over %s unchanged and releases it in order, from the start', { tags: ['slow'] }, async (address) => {
     const lengths = Array.from({ length: 3000 }, (_, i) => (i % 7 === 6 ? 20 + (i % 1000) : i % 2000 < 1000 ? 1452 : 1200));
     const { received, released } = await carry(lengths, address, { from: 0, to: 0 });
     expect(received).toEqual(lengths.map((_, i) => i));
     expect(released).toEqual(lengths.map((_, i) => i % 500));
   });
 
-  it('switches under load, at either end, without loss and in order', async () => {
+  it('switches under load, at either end, without loss and in order', { tags: ['slow'] }, async () => {
     const lengths = new Array<number>(3000).fill(1400);
     const { received, released } = await carry(lengths, '127.0.0.1', { from: 300, to: 500 });
     expect(received).toEqual(lengths.map((_, i) => i));

@@ -302,7 +302,7 @@ describe('through a proxy', () => {
     expect(refused).not.toContain('wrongpass');
   });
 
-  test('shows its credentials in no debug output of Node or a library', async () => {
+  test('shows its credentials in no debug output of Node or a library', { tags: ['slow'] }, async () => {
     const proxy = await connectProxy(1, 'me:another');
     closing.push(proxy.close);
     const module = JSON.stringify(new URL('../../../dist/transport/node/index.js', import.meta.url).href);
@@ -340,7 +340,7 @@ describe('through a proxy', () => {
     expect(await problem('ws://station.example/svc/v1')).toMatch(/^CONNECTION_REFUSED: .* name and password of HTTP_PROXY$/);
   });
 
-  test('that stalls is named in TIMEOUT, without its credentials, and disconnected', async () => {
+  test('that stalls is named in TIMEOUT, without its credentials, and disconnected', { tags: ['slow'] }, async () => {
     let gone: Promise<void> | undefined;
     const port = await listening(
       createServer((socket) => {

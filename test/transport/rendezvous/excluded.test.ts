@@ -12,7 +12,7 @@ test('the address of an excluded interface is not offered as seen from outside e
   expect(whyNotDirect?.code).toBe('NO_CANDIDATES');
 });
 
-test('other addresses are offered', async () => {
+test('other addresses are offered', { tags: ['slow'] }, async () => {
   const fixture = await HomesFixture.open({ lan: ['192.168.1.6/24', '192.168.1.5/24'], rendezvous: { noCandidatesOn: ['sim1'] } });
   const connection = await fixture.direct();
   // A check may use it where the client has offered an address there, which reveals it.

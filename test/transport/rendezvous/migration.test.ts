@@ -168,7 +168,9 @@ describe('the paths of a connection, at both ends', () => {
     expect(paths[0]!.rtt).toBeGreaterThan(10);
   });
 
-  test('lose the results of an attempt a minute after the connection became direct, and keep them while it is relayed', async () => {
+  test('lose the results of an attempt a minute after the connection became direct, and keep them while it is relayed', {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.direct();
     const shown = (): boolean[] =>

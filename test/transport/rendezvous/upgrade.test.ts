@@ -20,7 +20,9 @@ async function answersAfter(fixture: HomesFixture, connection: Connection): Prom
 }
 
 describe('a connection does not stay relayed', () => {
-  test('where the first attempt fails because UDP is blocked for a minute, the schedule finds the direct path (Tailscale #12548)', async () => {
+  test('where the first attempt fails because UDP is blocked for a minute, the schedule finds the direct path (Tailscale #12548)', {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await HomesFixture.open();
     fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
     const connection = await fixture.relayed();
@@ -72,7 +74,9 @@ describe('a direct path that is lost', () => {
     expect([pathsOf(connection).sort(), pathsOf(fixture.atDevice).includes('*ipv4')]).toEqual([['*ipv4', 'relay'], true]);
   });
 
-  test("when the device's NAT box forgets its flows: both paths are back with the device's next keep-alive, and each end reports each migration once", async () => {
+  test("when the device's NAT box forgets its flows: both paths are back with the device's next keep-alive, and each end reports each migration once", {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.direct();
     await fixture.sim.run(3_000);
@@ -83,7 +87,7 @@ describe('a direct path that is lost', () => {
     expect(fixture.deviceEvents.slice(1)).toEqual(fixture.clientEvents.slice(1));
   });
 
-  test('which alone stops working: relayed within 3 s, and direct again once it is back', async () => {
+  test('which alone stops working: relayed within 3 s, and direct again once it is back', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.direct();
     await fixture.sim.run(MINUTE);
@@ -101,7 +105,9 @@ describe('a direct path that is lost', () => {
     ]);
   });
 
-  test("when the device's NAT box, which assigns random ports, has forgotten the channel: no other class is reported, and the device meets a random one at the client", async () => {
+  test("when the device's NAT box, which assigns random ports, has forgotten the channel: no other class is reported, and the device meets a random one at the client", {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await HomesFixture.open({ client: 'random', deviceBox: { ports: 'random' } });
     fixture.deviceBox.forget();
     await fixture.sim.run(2 * MINUTE);
@@ -110,7 +116,7 @@ describe('a direct path that is lost', () => {
     expect(connection.paths().remoteNat).toMatchObject({ mapping: 'independent' });
   });
 
-  test('has the relay as fallback for as long as it lives', async () => {
+  test('has the relay as fallback for as long as it lives', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.direct();
     await fixture.sim.run(10 * MINUTE);

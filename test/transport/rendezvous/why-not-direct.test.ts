@@ -63,7 +63,7 @@ describe('a relayed connection reports', () => {
     expect(asked).toBe(1);
   });
 
-  test('PEER_TOO_OLD where the device never answers', async () => {
+  test('PEER_TOO_OLD where the device never answers', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open();
     const serve = Session.prototype.serve;
     onTestFinished(() => {
@@ -96,7 +96,7 @@ describe('a relayed connection reports', () => {
     expect(await codesOf({}, shut)).toEqual(['STUN_SILENT', 'STUN_SILENT']);
   });
 
-  test('BOTH_RANDOM', async () => {
+  test('BOTH_RANDOM', { tags: ['slow'] }, async () => {
     expect(await codesOf({ client: 'random', device: 'random' })).toEqual(['BOTH_RANDOM', 'BOTH_RANDOM']);
   });
 

@@ -183,7 +183,7 @@ describe('a session', () => {
 });
 
 describe('bounds', () => {
-  it('at most four replaced sockets are kept while something uses them', async () => {
+  it('at most four replaced sockets are kept while something uses them', { tags: ['slow'] }, async () => {
     const { fixture, client, connect, move } = await scene();
     // No fresh path is ever validated.
     const isFresh = new Set<number>();
@@ -209,7 +209,7 @@ describe('bounds', () => {
     expect([...client.host.sessions].every(({ isOpen }) => isOpen)).toBe(true);
   });
 
-  it('hundreds of sessions probe 64 at a time', async () => {
+  it('hundreds of sessions probe 64 at a time', { tags: ['slow'] }, async () => {
     const fixture = new SessionFixture({ link: { delay: 20 } });
     const many = { limits: { connections: 300 }, core: { connections: 310, memory: 32 << 20 } };
     const client = await fixture.client({ addresses: [HOME], ...many });

@@ -7,7 +7,7 @@ const COUNT = 2000;
 /** Default limit of a core; those of the simulator are smaller. */
 const core = { memory: 32 << 20 };
 
-it('2,000 streams are open at once, and each carries its own bytes both ways', async () => {
+it('2,000 streams are open at once, and each carries its own bytes both ways', { tags: ['slow'] }, async () => {
   const waiting: SessionStream[] = [];
   let most = 0;
   const both = await pair({

@@ -143,7 +143,7 @@ describe('requests', () => {
     expect(response.payload.every((byte, i) => byte === payload[i])).toBe(true);
   });
 
-  it('500 at once, more than may be open', async () => {
+  it('500 at once, more than may be open', { tags: ['slow'] }, async () => {
     const { simulation, session } = await served({ device: { maxRequests: 1000 }, link: { delay: 20, loss: 0.01 } });
     const payload = pattern(3000);
     const all = Array.from({ length: 500 }, () => session.request({ method: 'POST', path: '/echo', payload }));

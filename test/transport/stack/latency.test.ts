@@ -65,7 +65,7 @@ it.each(links)('so does the first request, $name', async ({ link, slack }) => {
   expect(wire).toEqual(HANDSHAKE);
 });
 
-it('an echo on an open connection takes one round trip and one packet each way, stream or request', async () => {
+it('an echo on an open connection takes one round trip and one packet each way, stream or request', { tags: ['slow'] }, async () => {
   const { simulation, connect, wire } = await scene({ delay: RTT / 2 });
   const session = await simulation.settle(connect());
   const stream = await simulation.settle(session.openStream(1));

@@ -45,7 +45,7 @@ describe('packets of a bulk transfer', () => {
     expect(steps).toEqual([1232, 1392, 1452]);
   });
 
-  it('stay below the MTU of a link of 1,280 bytes', async () => {
+  it('stay below the MTU of a link of 1,280 bytes', { tags: ['slow'] }, async () => {
     const { over, packetSize } = await upload({ link: { delay: 10, mtu: LEAST_PAYLOAD } }, 10 * BYTES);
     expect(packetSize).toBe(LEAST_PAYLOAD);
     const { oversize, lost } = over.simulation.direction(over.clientHost, over.deviceHost).stats;
@@ -59,7 +59,7 @@ describe('packets of a bulk transfer', () => {
     expect([high.packetSize, high.steps]).toEqual([8972, [1232, 1392, 1452, 4096, 8192, 8972]]);
   });
 
-  it('do not exceed the MTU of Ethernet, however large the slots are', async () => {
+  it('do not exceed the MTU of Ethernet, however large the slots are', { tags: ['slow'] }, async () => {
     const large = { maxPacketSize: 65_000, core: { memory: 8 << 20 } };
     const { steps } = await upload({ link: { delay: 10 }, device: large, client: large }, 4 * BYTES);
     expect(steps.at(-1)).toBe(ETHERNET_PAYLOAD);

@@ -113,7 +113,7 @@ describe('a host over a WebSocket', () => {
     expect([session.isLocal, both.accepted[0]!.isLocal]).toEqual([false, false]);
   });
 
-  it('lends it no more packets than its capacity while many sessions send over it, and loses none', async () => {
+  it('lends it no more packets than its capacity while many sessions send over it, and loses none', { tags: ['slow'] }, async () => {
     const both = await scene({ link: { delay: 100, rate: 600e3 }, device: { acceptStreams: true } });
     let got = 0;
     const { onSession } = both.device;

@@ -73,7 +73,7 @@ describe('receiving in batches', () => {
     expect(arrivals.map(({ bytes }) => bytes[0])).toEqual(Array.from({ length: 5 * MESSAGES }, (_, i) => i & 255));
   });
 
-  it('leaves bytes beyond a mebibyte for the next turn', async () => {
+  it('leaves bytes beyond a mebibyte for the next turn', { tags: ['slow'] }, async () => {
     const { kernel, arrivals, arrive, drain } = setUp();
     for (let i = 0; i < 60; i++) arrive(new Uint8Array(40_000));
     drain();

@@ -1,0 +1,27 @@
+/** Tables of tests in two tiers (`tiers.ts`), and their seeds. */
+import { test } from 'vitest';
+
+/** Seeds 1 to `count` of a seeded test. `SVC_TEST_SEED=n` runs just that one, to replay a failure. */
+export function seeds(count: number): number[] {
+  const replay = process.env.SVC_TEST_SEED;
+  if (replay !== undefined) return [Number(replay)];
+  return Array.from({ length: count }, (_, index) => index + 1);
+}
+
+type Run<Row extends readonly unknown[]> = (...row: { -readonly [K in keyof Row]: Row[K] }) => Promise<void> | void;
+
+/**
+ * `test.each(cells)` with `count` of the cells, spread over all, in the quick tier, and the others in the slow one. The
+ * first and the last cell are quick; the last, for a count of one. A row of several values is spread over the parameters.
+ */
+export function tiered<const T extends readonly unknown[]>(cells: readonly T[], count: number): (title: string, run: Run<T>) => void;
+export function tiered<const T>(cells: readonly T[], count: number): (title: string, run: Run<[T]>) => void;
+export function tiered(cells: readonly unknown[], count: number): (title: string, run: Run<unknown[]>) => void {
+  const last = cells.length - 1;
+  const places = Array.from({ length: count }, (_, index) => (count === 1 ? last : Math.round((index * last) / (count - 1))));
+  const quick = new Set(places);
+  return (title, run) => {
+    test.each(cells.filter((_, index) => quick.has(index)))(title, run);
+    test.each(cells.filter((_, index) => !quick.has(index)))(title, { tags: ['slow'] }, run);
+  };
+}

@@ -1,7 +1,6 @@
 /** One core serves many peers: memory held by some of them must not lock out the others. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Core, EventKind } from '../../bindings/index.ts';
-import { size } from '../support/size.ts';
 import { forge, varint } from './forge.ts';
 import { Pair } from './pair.ts';
 
@@ -41,8 +40,7 @@ describe('a message gets through', () => {
   it('beside messages that are never finished', () => {
     for (let peer = 0; peer < 6; peer++) {
       const { send } = hostile();
-      for (let message = 0; message < size(20, 60); message++)
-        for (let kib = 0; kib < 64; kib++) send(stream(4 * message + 2, 1024 * kib, 1000));
+      for (let message = 0; message < 20; message++) for (let kib = 0; kib < 64; kib++) send(stream(4 * message + 2, 1024 * kib, 1000));
     }
     expect(exchange()).toEqual([EventKind.MESSAGE]);
   });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Core, EventKind, PathReason } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
-import { seeds } from '../support/size.ts';
+import { seeds, tiered } from '../support/tiered.ts';
 import { reveal } from './forge.ts';
 import { type Carried, CLIENT, DEVICE, RoutedPair, rebound } from './routed-pair.ts';
 
@@ -216,7 +216,7 @@ describe('the client adds a path', () => {
     expect(pair.initiator.connection.removePath(0)).toBe(false);
   });
 
-  test.each(seeds(5, 50))('it is validated although half of all packets are lost there (seed %d)', (seed) => {
+  tiered(seeds(12), 5)('it is validated although half of all packets are lost there (seed %d)', (seed) => {
     const random = generator(seed);
     const pair = new RoutedPair();
     pair.run(100);

@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import type { CongestionControl } from '../../bindings/index.ts';
-import { slice } from '../support/size.ts';
+import { tiered } from '../support/tiered.ts';
 import { Flow, type FlowOptions } from './flow.ts';
 import { Line } from './pair.ts';
 
@@ -23,7 +23,7 @@ describe('jitter that reorders', () => {
   // The line carries 19.4; without adaptation these were 1.0, 1.2 and 9.0 at 5 ms.
   const cells = controllers.flatMap((congestion) => [5, 20].map((jitter) => [congestion, jitter] as const));
 
-  test.each(slice(cells, 3))('%s, %d ms: the line stays full', (congestion, jitter) => {
+  tiered(cells, 3)('%s, %d ms: the line stays full', (congestion, jitter) => {
     const made = flow(congestion, jitter);
     expect(made.measure(6_000)).toBeGreaterThan(17);
     made.pair.free();

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { EventKind, PathReason } from '../../bindings/index.ts';
 import { Random } from '../../transport/sim/random.ts';
-import { seeds } from '../support/size.ts';
+import { seeds, tiered } from '../support/tiered.ts';
 import { CLIENT, DEVICE, type RoutedEnd, RoutedPair } from './routed-pair.ts';
 
 const message = (value: number, length = 100) => new Uint8Array(length).fill(value);
@@ -218,7 +218,7 @@ describe('rest', () => {
     expect(new Set(free).size, String(free)).toBe(1);
   });
 
-  test.each(seeds(4, 40))('at random times in a transfer: every byte arrives once, in order (seed %i)', (seed) => {
+  tiered(seeds(12), 4)('at random times in a transfer: every byte arrives once, in order (seed %i)', (seed) => {
     const random = new Random(`rest ${seed}`);
     const below = (limit: number): number => Math.floor(random.fraction() * limit);
     const pair = new RoutedPair();

@@ -2,12 +2,12 @@
 import { expect, test } from 'vitest';
 import { Core, EventKind } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
-import { seeds, size } from '../support/size.ts';
+import { seeds, tiered } from '../support/tiered.ts';
 import { maskOf } from './forge.ts';
 import { Pair } from './pair.ts';
 
 /** Packets. */
-const TOTAL = size(200_000, 3_000_000);
+const TOTAL = 200_000;
 const WINDOW = 8_192;
 const ID = new Uint8Array(8).fill(2);
 const KEY = new Uint8Array(32).fill(1);
@@ -33,7 +33,7 @@ function packet(core: Core, number: number): Uint8Array {
   return bytes;
 }
 
-test.each(seeds(1, 3))(
+tiered(seeds(3), 1)(
   `${TOTAL} shuffled and repeated packets: no duplicate is delivered, and each within the window is delivered once (seed %d)`,
   (seed) => {
     const core = Core.create();

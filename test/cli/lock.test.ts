@@ -6,14 +6,13 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { lockDirectory } from '../../cli/device-app/lock.ts';
 import { TestProcess } from '../support/process.ts';
-import { size } from '../support/size.ts';
 
 const CHILD = fileURLToPath(new URL('lock-child.mjs', import.meta.url));
 const LOCK = fileURLToPath(new URL('../../dist/cli/device-app/lock.js', import.meta.url));
 /** More operations than locking needs. */
 const MOST = 60;
 /** npm test uses every third of them. */
-const STEP = size(3, 1);
+const STEP = 3;
 
 let directory: string;
 beforeEach(async () => {

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { ids, SCT } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';
-import { seeds } from '../support/size.ts';
+import { seeds, tiered } from '../support/tiered.ts';
 
 let fixture: ProductFixture;
 let station: StationUnderTest;
@@ -94,7 +94,7 @@ describe('after its base station was away, a device', () => {
     expect(fixture.sim.now - back).toBeLessThan(5_000);
   });
 
-  test.each(seeds(8, 60))('attaches within 5 s of its return: away for less than 10 s, %i', async (seed) => {
+  tiered(seeds(12), 8)('attaches within 5 s of its return: away for less than 10 s, %i', async (seed) => {
     fixture = new ProductFixture({ seed });
     station = await fixture.station({ keepAlive: { interval: 1_000, retryInterval: 500, maxRetries: 20 } });
     const under = await fixture.attached();

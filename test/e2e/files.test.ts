@@ -11,7 +11,6 @@ import { nodeEnvironment } from '../../transport/node/index.ts';
 import { LoopbackFixture } from '../support/fixture/loopback.ts';
 import { MAIN } from '../support/fixture/processes.ts';
 import { TestProcess } from '../support/process.ts';
-import { size } from '../support/size.ts';
 import { svcProcess } from './commands.ts';
 import { svcInProcess } from './in-process.ts';
 
@@ -154,8 +153,8 @@ test('an existing file is replaced only with --force, and the list shows the fil
   expect((await readdir(folder)).filter((name) => name.startsWith('nothing'))).toEqual([]);
 });
 
-describe.runIf(size(0, 1) === 1)('standard input and output', () => {
-  test('carry the file and nothing else', async () => {
+describe('standard input and output', () => {
+  test('carry the file and nothing else', { tags: ['slow'] }, async () => {
     const sent = await svcProcess({ input: 'hello\n' }, 'stream', 'send', '-', 'greeting', ...at);
     expect(sent).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^6 bytes in/) });
     expect(await svcProcess({}, 'stream', 'receive', 'greeting', '-', ...at)).toEqual({ code: 0, stdout: 'hello\n', stderr: '' });

@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { HomesFixture, Transfer } from '../support/fixture/homes.ts';
-import { seeds, slice } from '../support/size.ts';
+import { seeds, tiered } from '../support/tiered.ts';
 
 const DOWN = { loss: 1 };
 const UP = { delay: 10 };
@@ -17,7 +17,7 @@ describe('a transfer survives a link that is down', () => {
   const cells = (['client', 'device'] as const).flatMap((side) =>
     [5_000, 60_000].flatMap((time) => [true, false].map((up) => [side, time, up] as const)),
   );
-  test.each(slice(cells, 2))('of the %s, for %d ms, bytes to the device: %s', async (side, time, up) => {
+  tiered(cells, 2)('of the %s, for %d ms, bytes to the device: %s', async (side, time, up) => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.relayed({ Rendezvous: false });
     const transfer = await Transfer.begin(fixture, connection, { bytes: 400_000, pace: 20, up });
@@ -33,7 +33,7 @@ describe('a transfer survives a link that is down', () => {
 });
 
 describe('a direct connection', () => {
-  test.each(slice(['shutdown', 'killed', 'unplugged'] as const, 1))(
+  tiered(['shutdown', 'killed', 'unplugged'] as const, 1)(
     'does not notice a restart of the base station (%s), and has a relay again',
     async (how) => {
       const fixture = await HomesFixture.open();
@@ -73,7 +73,7 @@ describe('a direct connection', () => {
   });
 });
 
-test.each(seeds(1, 100))('outages of all kinds at random: every byte once, in order (seed %i)', async (seed) => {
+tiered(seeds(12), 1)('outages of all kinds at random: every byte once, in order (seed %i)', async (seed) => {
   let state = seed;
   const below = (limit: number): number => {
     state = (state * 1_103_515_245 + 12_345) & 0x7fff_ffff;

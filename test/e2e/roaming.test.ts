@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
 import { type Homes, HomesFixture, Transfer } from '../support/fixture/homes.ts';
 import { Uplinks } from '../support/fixture/uplinks.ts';
-import { seeds, size, slice } from '../support/size.ts';
+import { seeds, tiered } from '../support/tiered.ts';
 
 /** ms from a change to its detection at most: one check each second. */
 const NOTICE = 1_000;
@@ -69,21 +69,18 @@ const cells = sides.flatMap((side) =>
 );
 
 describe('a change from Wi-Fi to phone, to cable and back', () => {
-  test.each(slice(cells, 2))(
-    'under a transfer stalls it for at most a second after its detection ($text)',
-    async ({ text, ...options }) => {
-      const { fixture, uplinks, transfer } = await scene({ ...options, seconds: 24 });
-      for (const uplink of ['phone', 'cable', 'wifi'] as const) {
-        await fixture.sim.run(500 + 137 * uplink.length);
-        const since = fixture.sim.now;
-        uplinks.use(uplink);
-        await fixture.sim.run(4_000);
-        expect(note(text, transfer.stall(since)), uplink).toBeLessThan(NOTICE + STALL);
-      }
-      await transfer.end();
-      expect(fixture.clientEvents).not.toContain('CLOSED');
-    },
-  );
+  tiered(cells, 2)('under a transfer stalls it for at most a second after its detection ($text)', async ({ text, ...options }) => {
+    const { fixture, uplinks, transfer } = await scene({ ...options, seconds: 24 });
+    for (const uplink of ['phone', 'cable', 'wifi'] as const) {
+      await fixture.sim.run(500 + 137 * uplink.length);
+      const since = fixture.sim.now;
+      uplinks.use(uplink);
+      await fixture.sim.run(4_000);
+      expect(note(text, transfer.stall(since)), uplink).toBeLessThan(NOTICE + STALL);
+    }
+    await transfer.end();
+    expect(fixture.clientEvents).not.toContain('CLOSED');
+  });
 
   test.each(sides)('where UDP is blocked everywhere, stalls a %s as long: another WebSocket is opened at once', async (side) => {
     const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
@@ -109,7 +106,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     { side, text: `a phone that is dead for 6 s, and then works: ${side}`, leaves: false, gap: 6_000, next: 'phone' as const },
   ]);
 
-  test.each(slice(gaps, 1))(
+  tiered(gaps, 1)(
     'where UDP is blocked everywhere, with a gap between the two networks, stalls no longer than the next check and one attempt ($text)',
     async ({ side, leaves, gap, next }) => {
       const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
@@ -208,8 +205,8 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
   });
 
   test('closes the old socket once nothing uses it, however often', async () => {
-    const { fixture, uplinks, transfer } = await scene({ side: 'client', isDirect: true, up: true, seconds: size(32, 60) });
-    for (let n = 0; n < size(4, 8); n++) {
+    const { fixture, uplinks, transfer } = await scene({ side: 'client', isDirect: true, up: true, seconds: 32 });
+    for (let n = 0; n < 4; n++) {
       await fixture.sim.run(6_000);
       uplinks.use(n % 2 === 0 ? 'cable' : 'phone');
     }
@@ -242,7 +239,7 @@ describe('a change that is reverted', () => {
     expect(fixture.clientEvents.slice(before)).toEqual([]);
   });
 
-  test.each(slice(sides, 1))('repeatedly harms nothing: an interface of the %s that flaps', async (side) => {
+  tiered(sides, 1)('repeatedly harms nothing: an interface of the %s that flaps', async (side) => {
     const { fixture, uplinks, transfer } = await scene({ side, isDirect: true, up: true, seconds: 30 });
     for (let n = 0; n < 20; n++) {
       uplinks.use(n % 2 === 0 ? 'cable' : 'wifi');
@@ -267,7 +264,7 @@ describe('a change that is reverted', () => {
 
 describe('a sleep', () => {
   const sleeps = cells.flatMap((cell) => [5_000, 60_000].map((time) => ({ ...cell, time })));
-  test.each(slice(sleeps, 2))(
+  tiered(sleeps, 2)(
     'of $time ms, after which a NAT has expired its mappings, is over within 2 s ($text)',
     async ({ side, time, text, ...way }) => {
       const homes = { clientBox: { timeout: 30_000, streamTimeout: 30_000 }, deviceBox: { timeout: 30_000, streamTimeout: 30_000 } };
@@ -282,23 +279,20 @@ describe('a sleep', () => {
     },
   );
 
-  test.each(slice(sides, 1))(
-    'of ten minutes ends a connection of the %s with a reason, and the next one opens in seconds',
-    async (side) => {
-      const { fixture, connection } = await scene({ side, isDirect: false, up: true, seconds: 1 });
-      const { host } = fixture[`${side}Home`];
-      host.sleep(600_000);
-      await fixture.sim.run(600_000);
-      await fixture.runUntil(() => !connection.isConnected, 5_000);
-      expect(connection.closeReason?.code).toMatch(/CLOSED|TIMEOUT/);
-      await fixture.sim.run(3_000);
-      const next = await fixture.relayed({ Rendezvous: false });
-      expect((await fixture.coap(next, 'GET', '/hello')).status).toBe(205);
-    },
-  );
+  tiered(sides, 1)('of ten minutes ends a connection of the %s with a reason, and the next one opens in seconds', async (side) => {
+    const { fixture, connection } = await scene({ side, isDirect: false, up: true, seconds: 1 });
+    const { host } = fixture[`${side}Home`];
+    host.sleep(600_000);
+    await fixture.sim.run(600_000);
+    await fixture.runUntil(() => !connection.isConnected, 5_000);
+    expect(connection.closeReason?.code).toMatch(/CLOSED|TIMEOUT/);
+    await fixture.sim.run(3_000);
+    const next = await fixture.relayed({ Rendezvous: false });
+    expect((await fixture.coap(next, 'GET', '/hello')).status).toBe(205);
+  });
 });
 
-test.each(slice([365 * 86_400_000, -365 * 86_400_000], 1))('a wall clock that is set by %d ms costs one probe of each path', async (by) => {
+tiered([365 * 86_400_000, -365 * 86_400_000], 1)('a wall clock that is set by %d ms costs one probe of each path', async (by) => {
   const { fixture, transfer } = await scene({ side: 'client', isDirect: true, up: true, seconds: 6 });
   const { host } = fixture.clientHome;
   const before = fixture.clientEvents.length;
@@ -309,7 +303,7 @@ test.each(slice([365 * 86_400_000, -365 * 86_400_000], 1))('a wall clock that is
   expect(fixture.clientEvents.slice(before)).toEqual([]);
 });
 
-test.each(seeds(1, 200))('changes and sleeps of both ends at random: every byte once, in order (seed %i)', async (seed) => {
+tiered(seeds(12), 1)('changes and sleeps of both ends at random: every byte once, in order (seed %i)', async (seed) => {
   let state = seed;
   const below = (limit: number): number => {
     state = (state * 1_103_515_245 + 12_345) & 0x7fff_ffff;

@@ -10,7 +10,7 @@ import type { DeviceUnderTest } from '../support/fixture/devices-and-clients.ts'
 import { ids, SCT } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';
-import { seeds, size, slice } from '../support/size.ts';
+import { seeds, tiered } from '../support/tiered.ts';
 
 const PORT = 7;
 const KEEP_ALIVE_TIME = 60_000;
@@ -85,7 +85,7 @@ async function echo(connection: Connection, bytes: Uint8Array): Promise<number> 
 const hello = (connection: Connection) => fixture.coap(connection, 'GET', '/hello');
 
 describe('a base station restarts under a transfer', () => {
-  test.each(slice(['shutdown', 'killed', 'unplugged'] as const, 2))(
+  tiered(['shutdown', 'killed', 'unplugged'] as const, 2)(
     '%s: every byte arrives once, in order, at most 5 s after it listens again',
     async (how) => {
       await echoDevice();
@@ -115,7 +115,7 @@ describe('a base station restarts under a transfer', () => {
     await fixture.settle(transfer);
   });
 
-  test.each(seeds(1, 100))('at any moment, with losses (seed %i)', async (seed) => {
+  tiered(seeds(12), 1)('at any moment, with losses (seed %i)', async (seed) => {
     fixture = new ProductFixture({ seed, link: { delay: 15, jitter: 5, loss: 0.02 } });
     station = await fixture.station();
     await echoDevice();
@@ -131,8 +131,8 @@ describe('a base station restarts under a transfer', () => {
 });
 
 describe('a base station with many devices', () => {
-  test.each(slice(['shutdown', 'killed'] as const, 1))('%s: the transfer of each continues within 5 s', async (how) => {
-    const count = size(6, 50);
+  tiered(['shutdown', 'killed'] as const, 1)('%s: the transfer of each continues within 5 s', async (how) => {
+    const count = 6;
     fixture = new ProductFixture();
     station = await fixture.station({ connections: 400 });
     const transfers: Awaited<ReturnType<typeof beginTransfer>>[] = [];
@@ -170,7 +170,7 @@ describe('a base station with many devices', () => {
 });
 
 describe('an idle connection', () => {
-  test.each(slice(['shutdown', 'killed', 'unplugged'] as const, 1))('continues after its base station was restarted: %s', async (how) => {
+  tiered(['shutdown', 'killed', 'unplugged'] as const, 1)('continues after its base station was restarted: %s', async (how) => {
     await echoDevice();
     const connection = await settled();
     await fixture.sim.run(90_000);

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MAIN, ProcessFixture, type SvcProcess } from '../support/fixture/processes.ts';
 import { TestProcess } from '../support/process.ts';
-import { size, slice } from '../support/size.ts';
+import { tiered } from '../support/tiered.ts';
 import { Commands, svcProcess } from './commands.ts';
 
 const { svc, svcJson } = new Commands('key', 'admin', 'connect', 'coap', 'tunnel');
@@ -21,7 +21,7 @@ const processes = new ProcessFixture();
 const PRODUCT = 'pr-e2e';
 const DEVICE = 'de-e2e';
 /** Size of the file in bytes. */
-const FILE = size(1_000_000, 5_000_000);
+const FILE = 1_000_000;
 
 let folder: string;
 let web: Server;
@@ -267,7 +267,7 @@ describe('another client', () => {
 
 describe('after the base station was away', () => {
   // The limit in seconds is tested in virtual time, by test/device/attach.test.ts.
-  test.each(slice(['SIGTERM', 'SIGKILL'] as const, 1))('by %s the device attaches again, and a client connects', async (signal) => {
+  tiered(['SIGTERM', 'SIGKILL'] as const, 1)('by %s the device attaches again, and a client connects', async (signal) => {
     const attached = device.events.filter(({ event }) => event === 'attached').length;
     expect(await station.end(signal)).toBe(signal === 'SIGTERM' ? 0 : null);
     station = processes.station(...stationArguments);

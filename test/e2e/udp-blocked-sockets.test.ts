@@ -17,10 +17,7 @@ import { nodeEnvironment } from '../../transport/node/index.ts';
 import { ids, SCT } from '../support/fixture/identifiers.ts';
 import { connectProxy } from '../support/https-server.ts';
 import { registerInDirectory } from '../support/registered-device.ts';
-import { size } from '../support/size.ts';
 
-/** The tests here take seconds of real time, in which UDP stays silent. */
-const isShort = size(0, 1) === 0;
 /** Capacity of the base station for WebSockets. */
 const PLACES = 200;
 
@@ -118,7 +115,7 @@ async function echoes(connection: Connection): Promise<void> {
   expect(new Uint8Array(coap.getResponsePayload())).toEqual(payload);
 }
 
-test.skipIf(isShort)('device and client work over WebSockets where UDP to the base station is dropped (long run only)', async () => {
+test('device and client work over WebSockets where UDP to the base station is dropped', async () => {
   await attached();
   const client = SvcClient.create({ environment: withoutUdp(), maxConnections: 8 });
   ends.push(() => client.stop());
@@ -168,23 +165,20 @@ async function strangers(idle: number): Promise<void> {
   expect(station.stats().webSockets).toBe(idle);
 }
 
-test.skipIf(isShort).each([PLACES, PLACES / 2])(
-  'beside %i strangers on WebSockets, of 200, other peers are served (long run only)',
-  async (idle) => {
-    isDeviceBlocked = idle === PLACES;
-    await strangers(idle);
-    await attached();
-    const [byUdp, blocked] = [nodeEnvironment(), withoutUdp()].map((environment) => SvcClient.create({ environment, maxConnections: 8 }));
-    for (const client of [byUdp!, blocked!]) {
-      ends.push(() => client.stop());
-      await echoes(await connected(client));
-    }
-    expect(await status('/health')).toBe(200);
-    // When they hold all slots, the oldest are closed.
-    const isFull = idle === PLACES;
-    expect(station.stats()).toMatchObject({ webSockets: isFull ? PLACES : idle + 1, webSocketsUnused: isFull ? 2 : 0 });
-  },
-);
+test.each([PLACES, PLACES / 2])('beside %i strangers on WebSockets, of 200, other peers are served', async (idle) => {
+  isDeviceBlocked = idle === PLACES;
+  await strangers(idle);
+  await attached();
+  const [byUdp, blocked] = [nodeEnvironment(), withoutUdp()].map((environment) => SvcClient.create({ environment, maxConnections: 8 }));
+  for (const client of [byUdp!, blocked!]) {
+    ends.push(() => client.stop());
+    await echoes(await connected(client));
+  }
+  expect(await status('/health')).toBe(200);
+  // When they hold all slots, the oldest are closed.
+  const isFull = idle === PLACES;
+  expect(station.stats()).toMatchObject({ webSockets: isFull ? PLACES : idle + 1, webSocketsUnused: isFull ? 2 : 0 });
+});
 
 function status(path: string): Promise<number> {
   return new Promise((resolve, reject) => {

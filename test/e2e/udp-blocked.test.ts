@@ -8,7 +8,7 @@ import type { SimulatedHost } from '../../transport/sim/index.ts';
 import { generator } from '../support/crypto.ts';
 import { HomesFixture, Transfer } from '../support/fixture/homes.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
-import { seeds, slice } from '../support/size.ts';
+import { seeds, tiered } from '../support/tiered.ts';
 
 const PORT = 7;
 
@@ -144,7 +144,7 @@ describe('a client whose UDP is blocked', () => {
     expect(events).toEqual(['CONNECTED', 'CHANNEL_CHANGED']);
   });
 
-  test.each(slice(['balanced', 'live'] as const, 1))(
+  tiered(['balanced', 'live'] as const, 1)(
     'leaves a direct path, too, under a download, with the keep-alive profile %s',
     async (profile) => {
       const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
@@ -170,7 +170,7 @@ describe('a client whose UDP is blocked', () => {
     ['halfOpen', 2_000],
   ] as const;
 
-  test.each(slice(faults, 2))('loses nothing when its WebSocket fails under a transfer: %s, %d bytes each 100 ms', async (fault, size) => {
+  tiered(faults, 2)('loses nothing when its WebSocket fails under a transfer: %s, %d bytes each 100 ms', async (fault, size) => {
     await echoDevice();
     fixture.sim.block(phone, 'udp');
     const each = connection();
@@ -223,21 +223,18 @@ describe('a base station that restarts', () => {
     ['killed', 7_500],
   ] as const;
 
-  test.each(slice(ends, 1))(
-    'is reached again over a WebSocket, and the transfer continues within 5 s: %s, %d ms away',
-    async (how, away) => {
-      fixture.sim.block(home, 'udp');
-      await echoDevice();
-      fixture.sim.block(phone, 'udp');
-      const each = connection();
-      await fixture.settle(each.connect());
-      const transfer = echo(each, 24_000);
-      await fixture.sim.run(5_000);
-      await fixture.stationUnderTest.restart(how, away);
-      expect(await fixture.settle(transfer)).toBeLessThan(away + 5_000);
-      expect(over(each)).toBe('websocket');
-    },
-  );
+  tiered(ends, 1)('is reached again over a WebSocket, and the transfer continues within 5 s: %s, %d ms away', async (how, away) => {
+    fixture.sim.block(home, 'udp');
+    await echoDevice();
+    fixture.sim.block(phone, 'udp');
+    const each = connection();
+    await fixture.settle(each.connect());
+    const transfer = echo(each, 24_000);
+    await fixture.sim.run(5_000);
+    await fixture.stationUnderTest.restart(how, away);
+    expect(await fixture.settle(transfer)).toBeLessThan(away + 5_000);
+    expect(over(each)).toBe('websocket');
+  });
 });
 
 /** UDP that passes or not, and WebSockets that fail, at either end. */
@@ -265,7 +262,7 @@ function weather(seed: number, until: number): void {
   next();
 }
 
-test.each(seeds(1, 200))('nothing is lost whatever opens and closes at either end: seed %i', async (seed) => {
+tiered(seeds(12), 1)('nothing is lost whatever opens and closes at either end: seed %i', async (seed) => {
   await begin({ seed, link: { delay: 20, jitter: 5, loss: 0.01 } });
   await echoDevice();
   const each = connection();

@@ -1,13 +1,13 @@
 /** A slice of the fuzzer: a few iterations of each target. `npm run fuzz` runs for any length of time. */
 import { describe, expect, it } from 'vitest';
 import { Random } from '../../transport/sim/random.ts';
-import { seeds } from '../support/size.ts';
+import { seeds } from '../support/tiered.ts';
 import { hostile } from './mutate.ts';
 import { targets } from './targets.ts';
 
 describe('fuzz', () => {
   it.each(targets.map((target) => [target.name, target] as const))('%s', async (name, target) => {
-    const slice = { weighty: seeds(1, 100), light: seeds(5, 500) };
+    const slice = { weighty: seeds(1), light: seeds(5) };
     for (const seed of target.weight === undefined ? slice.light : slice.weighty) {
       // the same sequence as `npm run fuzz -- --seed <seed> --count 1 <name>`
       await expect(Promise.resolve(target.iterate(new Random(`${name} ${seed}`))), `seed ${seed}`).resolves.toBeUndefined();

@@ -5,7 +5,6 @@
 import { describe, expect, it } from 'vitest';
 import { generator } from '../support/crypto.ts';
 import { DEVICE_NAME, ids } from '../support/fixture/identifiers.ts';
-import { size } from '../support/size.ts';
 import { type Capture, type CoreRecord, captureDirect, captureRelayed } from './capture.ts';
 import { decodeMap } from './decoder/cbor.ts';
 import { pathOf } from './decoder/coap.ts';
@@ -255,7 +254,7 @@ describe('what is not protected by a key', () => {
   });
 });
 
-/** Every byte of the handshake; of Data the header, one byte of the frames, and the tag: in a slice its ends. */
+/** Every byte of the handshake; of Data the header, one byte of the frames, and the ends of the tag. */
 function positions(datagram: Uint8Array, random: () => number): number[] {
   const start = datagram[0] === ROUTE ? ROUTE_HEADER : 0;
   const isData = (datagram[start]! & 0xc0) === 0xc0;
@@ -264,8 +263,7 @@ function positions(datagram: Uint8Array, random: () => number): number[] {
   if (!isData) return all;
   const frames = { from: start + DATA_HEADER, to: end - TAG };
   const one = frames.from + Math.floor(random() * (frames.to - frames.from));
-  const tag = size(2, TAG);
-  return all.filter((position) => position < frames.from || position === one || position === frames.to || position > end - tag);
+  return all.filter((position) => position < frames.from || position === one || position === frames.to || position > end - 2);
 }
 
 /** Without the padding after `length` of an Initiate. */

@@ -31,6 +31,8 @@ export function filesWithout(root: string, filter: typeof QUICK | typeof SLOW): 
     .map((file) => join('test', file))
     .filter((file) => {
       const text = readFileSync(join(root, file), 'utf8');
-      return filter === QUICK ? /^ \* @module-tag slow$/m.test(text) : !/@module-tag slow$|tags: \['slow'\]|\btiered\(/m.test(text);
+      return filter === QUICK
+        ? /^ \* @module-tag slow$/m.test(text)
+        : !/@module-tag slow$|tags: \['slow'\]|\btiered(Suites)?\(/m.test(text);
     });
 }

@@ -12,7 +12,6 @@ import { nobleCrypto } from '../../transport/noble-crypto.ts';
 import { nodeCrypto } from '../../transport/node/crypto.ts';
 import { Random } from '../../transport/sim/random.ts';
 import { hmacVectors, sha256Vectors } from '../support/hash-vectors.ts';
-import { size } from '../support/size.ts';
 
 // RFC 7748 §6.1
 const ALICE = '77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a';
@@ -59,7 +58,7 @@ describe.each(hosts)('cryptography of the %s', (_name, host) => {
   it('passes the iterated vectors of RFC 7748 §5.2', () => {
     const nine = `09${'00'.repeat(31)}`;
     let [scalar, point] = [nine, nine];
-    for (let i = 1; i <= size(1, 1000); i++) {
+    for (let i = 1; i <= 1; i++) {
       [scalar, point] = [dh(scalar, point), scalar];
       if (i === 1) expect(scalar).toBe('422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079');
       if (i === 1000) expect(scalar).toBe('684cf59ba83309552800ef566f2f4d3c1c3887c49360e3875f2eb94d99532c51');
@@ -119,7 +118,7 @@ describe('implementations', () => {
   it('agree on random keys', () => {
     const random = new Random('agree');
     const noble = nobleCrypto((length) => random.bytes(length));
-    for (let i = 0; i < size(20, 500); i++) {
+    for (let i = 0; i < 20; i++) {
       const [raw, other] = [random.bytes(32), nodeCrypto.generateKey().publicKey];
       const [a, b] = [noble.importKey(raw), nodeCrypto.importKey(raw)];
       expect(toHex(b.publicKey)).toBe(toHex(a.publicKey));

@@ -3,7 +3,6 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { PathTable, packetSizeFor, UdpPath } from '../../transport/udp-path.ts';
-import { size } from '../support/size.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -11,7 +10,7 @@ const collect = runInNewContext('gc') as () => void;
 it('discards the paths of a flood and keeps those in use', async () => {
   const table = new PathTable((address, port) => new UdpPath(0, address, port, null));
   const held = Array.from({ length: 100 }, (_, i) => table.path('192.0.2.1', i + 1));
-  for (let round = 0; round < size(8, 20); round++) {
+  for (let round = 0; round < 8; round++) {
     for (let i = 0; i < 2000; i++) table.path(`10.0.${i >> 8}.${i & 255}`, round + 1);
     // weak references live until the end of the current job
     await new Promise((resolve) => setImmediate(resolve));

@@ -8,7 +8,7 @@ import { listFiles } from '../../../cli/files/list.ts';
 import { encodeLine, FILE_PORT, FileReader } from '../../../cli/files/protocol.ts';
 import type { Beginning, TransferOptions, TransferResult } from '../../../cli/files/stream.ts';
 import { downloadFile, uploadFile } from '../../../cli/files/transfer.ts';
-import { seeds } from '../../support/size.ts';
+import { seeds, tiered } from '../../support/tiered.ts';
 import { MemoryDevice } from './memory-streams.ts';
 import { clock, content, message, OTHER, SIZE, sizeOf, TransferScene } from './transfer-scene.ts';
 
@@ -145,8 +145,9 @@ describe.each(Object.entries(ways))('%s', (_, way) => {
   });
 });
 
-test('a file that is cut at any byte and resumed until it is whole passes both ways, from a device that starts again', async () => {
-  for (const seed of seeds(6, 200)) {
+tiered(seeds(12), 6)(
+  'a file that is cut at any byte and resumed until it is whole passes both ways, from a device that starts again (seed %i)',
+  async (seed) => {
     const size = 1 + (content(seed, 4).readUInt32LE() % 200_000);
     await writeFile(source, content(seed, size));
     await rm(join(directory, 'file'), { force: true });
@@ -163,8 +164,8 @@ test('a file that is cut at any byte and resumed until it is whole passes both w
       }
       expect((await readFile(way.to())).equals(content(seed, size)), `seed ${seed}`).toBe(true);
     }
-  }
-});
+  },
+);
 
 describe('a damaged file', () => {
   /** A device that damages each file, `times` times. */

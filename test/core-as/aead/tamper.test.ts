@@ -1,7 +1,6 @@
 /** A changed message leaves only `false` and zeros behind; no message leaves anything in static memory. */
 import { describe, expect, it } from 'vitest';
 import { seededBytes } from '../../support/crypto.ts';
-import { size } from '../../support/size.ts';
 import { Cipher } from './cipher.ts';
 
 const cipher = await Cipher.compile();
@@ -24,12 +23,11 @@ describe.each(lengths)('a message of %i bytes', (length) => {
   });
 
   it('is refused and zeroed when a bit of the ciphertext is flipped', () => {
-    const step = size(8 * 16 + 3, 1);
-    for (let bit = 0; bit < 8 * length; bit += step) refused(key, nonce, ad, flipped(sealed, bit), `bit ${bit} of the ciphertext`);
+    for (let bit = 0; bit < 8 * length; bit += 8 * 16 + 3) refused(key, nonce, ad, flipped(sealed, bit), `bit ${bit} of the ciphertext`);
   });
 
   it('is refused and zeroed when key, nonce or additional data differ', () => {
-    for (let bit = 0; bit < 256; bit += size(7, 1)) refused(flipped(key, bit), nonce, ad, sealed, `bit ${bit} of the key`);
+    for (let bit = 0; bit < 256; bit += 7) refused(flipped(key, bit), nonce, ad, sealed, `bit ${bit} of the key`);
     for (let bit = 0; bit < 96; bit++) refused(key, flipped(nonce, bit), ad, sealed, `bit ${bit} of the nonce`);
     for (let bit = 0; bit < 104; bit++) refused(key, nonce, flipped(ad, bit), sealed, `bit ${bit} of the additional data`);
     refused(key, nonce, ad.subarray(1), sealed, 'additional data one byte shorter');

@@ -4,7 +4,6 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decode, encode } from '../../../protocol/cbor/index.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
-import { size } from '../../support/size.ts';
 import { anyText } from '../../support/text.ts';
 
 const text = anyText(200);
@@ -50,7 +49,7 @@ describe('CBOR', () => {
         const decoded = decode(encode(item as never));
         if (!Object.is(item, -0)) expect(plain(decoded)).toEqual(plain(item));
       }),
-      { numRuns: size(100, 5_000) },
+      { numRuns: 100 },
     );
   });
 
@@ -59,7 +58,7 @@ describe('CBOR', () => {
       fc.property(value, (item) => {
         expect(plain(decodeWithCborX(encode(item as never)))).toEqual(plain(item));
       }),
-      { numRuns: size(60, 2_000) },
+      { numRuns: 60 },
     );
   });
 
@@ -101,7 +100,7 @@ describe('CBOR', () => {
       fc.property(value, (item) => {
         expect(plain(decode(Uint8Array.from(indefinite(item))))).toEqual(plain(item));
       }),
-      { numRuns: size(60, 3_000) },
+      { numRuns: 60 },
     );
   });
 

@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { type ExchangesEvent, textReply } from '../../../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
-import { seeds } from '../../support/size.ts';
+import { seeds, tiered } from '../../support/tiered.ts';
 import { ascii, message, R, responseOf, textOf } from './messages.ts';
 import { answering, Pair, randomBytes, seededRandom } from './pair.ts';
 
 describe('requests', () => {
-  test.each(seeds(10, 100))('in parallel get their own answers in any order (seed %i)', (seed) => {
+  tiered(seeds(12), 10)('in parallel get their own answers in any order (seed %i)', (seed) => {
     const pair = new Pair({ maxRequests: 200 }, seed);
     const random = seededRandom(seed + 1);
     const expected = new Map<number, string>();

@@ -18,16 +18,15 @@ import {
 } from '../../../protocol/packet/index.ts';
 import { generator, nativeHost, nobleAead, seededBytes } from '../../support/crypto.ts';
 import { dial, type PolledEndpoint, pair, parameters } from '../../support/fixture/endpoints.ts';
-import { size } from '../../support/size.ts';
 
 const TYPES = [0x00, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x88, 0xc0, 0xe0, 0xff];
 
 describe('hostile datagrams', () => {
-  it(`random bytes (${size(10_000, 100_000)}) change nothing`, () => {
+  it(`random bytes (${10_000}) change nothing`, () => {
     const { network, client, device } = busy(1);
     const random = generator(11);
     const bytes = seededBytes(12);
-    for (let i = 0; i < size(10_000, 100_000); i++) {
+    for (let i = 0; i < 10_000; i++) {
       const datagram = bytes(Math.floor(random() * (i % 10 === 0 ? 1500 : 80)));
       if (datagram.length > 0 && i % 4 !== 0) datagram[0] = TYPES[i % TYPES.length]!;
       inject(client, device, datagram, i);
@@ -36,12 +35,12 @@ describe('hostile datagrams', () => {
     expect(network.now).toBeGreaterThan(0);
   });
 
-  it(`mutated packets of a live exchange (${size(10_000, 100_000)}) change nothing`, () => {
+  it(`mutated packets of a live exchange (${10_000}) change nothing`, () => {
     const { network, client, device } = busy(2);
     const random = generator(21);
     const samples = network.sent.map(({ bytes }) => bytes);
     expect(new Set(samples.map((sample) => sample[0]))).toEqual(new Set([0x80, 0x81, 0x82, 0x83, 0xc0]));
-    for (let i = 0; i < size(10_000, 100_000); i++) inject(client, device, mutated(samples[i % samples.length]!, random), i);
+    for (let i = 0; i < 10_000; i++) inject(client, device, mutated(samples[i % samples.length]!, random), i);
     stillWorks(client, device);
   });
 
@@ -64,7 +63,7 @@ describe('hostile datagrams', () => {
     const [initiate] = network.sent;
     const random = generator(41);
     const bytes = seededBytes(42);
-    for (let i = 0; i < size(1000, 50_000); i++) {
+    for (let i = 0; i < 1000; i++) {
       const datagram = bytes(1 + Math.floor(random() * 300));
       datagram[0] = [0x81, 0x82, 0x85, 0xc0][i % 4]!;
       // An attacker on the path knows the id. Retry and Versions are left out: one Retry is honoured, and Versions may
@@ -95,7 +94,7 @@ describe('hostile peers that complete handshakes', () => {
   it('cannot harm a responder with the payload of message 3', () => {
     const { network, client, device } = pair(5);
     const crypto = nativeHost(55);
-    for (const payload of payloads(size(60, 3000), 51)) {
+    for (const payload of payloads(60, 51)) {
       const handshake = noise(crypto, true);
       const source = crypto.randomBytes(8);
       const initiate = { version: 1, suite: 1, source, token: new Uint8Array(0), message: handshake.writeMessage(new Uint8Array(0)) };
@@ -115,7 +114,7 @@ describe('hostile peers that complete handshakes', () => {
   it('cannot harm an initiator with the payload of message 2', () => {
     const { network, client, device } = pair(6);
     const crypto = nativeHost(66);
-    for (const payload of payloads(size(60, 3000), 61)) {
+    for (const payload of payloads(60, 61)) {
       const connection = dial(client, device);
       const initiate = decodeInitiate(packetOf(client))!;
       const handshake = noise(crypto, false);
@@ -131,7 +130,7 @@ describe('hostile peers that complete handshakes', () => {
       network.pass(1);
     }
     expect(client.endpoint.idle).toBe(true);
-    expect(client.endpoint.stats.badHandshake).toBe(size(60, 3000));
+    expect(client.endpoint.stats.badHandshake).toBe(60);
   });
 });
 

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { decodeRetry } from '../../../protocol/packet/index.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { dial, pair } from '../../support/fixture/endpoints.ts';
-import { size } from '../../support/size.ts';
 import { dataFor, path, responder, route, strangers } from './handmade.ts';
 
 const { crypto, initiate, carry, knock } = strangers(99);
@@ -132,7 +131,7 @@ describe('half-open handshakes', () => {
 
   it('never run out of ids', () => {
     const { endpoint } = responder({ halfOpen: 4, retryAbove: 100 });
-    for (let i = 0; i < size(200, 5000); i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), i);
+    for (let i = 0; i < 200; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), i);
     expect(endpoint.stats.halfOpen).toBe(4);
   });
 });

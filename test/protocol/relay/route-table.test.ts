@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest';
 import { encodeReset, PacketType, RESET_LENGTH, ROUTE_HEADER } from '../../../protocol/packet/index.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { RouteTable } from '../../../protocol/relay/index.ts';
-import { size } from '../../support/size.ts';
 
 const secret = new Uint8Array(32).fill(7);
 
@@ -301,7 +300,7 @@ test('any bytes from any path throw nothing, are not forwarded without an id, an
       expect(forwarded === null || holdsId).toBe(true);
       expect(answer === null || answer.length < length).toBe(true);
     }),
-    { numRuns: size(2_000, 100_000), seed: 1 },
+    { numRuns: 2_000, seed: 1 },
   );
   expect(table.counters.forwarded).toBe(0);
 });
@@ -318,7 +317,7 @@ test('mutated packets of a live route are forwarded only with an intact id', () 
       const forwarded = table.forward(bytes.subarray(0, cut), a.validatedPath, 0);
       expect(forwarded !== null).toBe(!touched && cut > ROUTE_HEADER && bytes[ROUTE_HEADER] !== PacketType.ROUTE);
     }),
-    { numRuns: size(2_000, 100_000), seed: 1 },
+    { numRuns: 2_000, seed: 1 },
   );
 });
 
@@ -351,6 +350,6 @@ test('the table agrees with a naive model over random operations', () => {
         }
       },
     ),
-    { numRuns: size(200, 5_000), seed: 1 },
+    { numRuns: 200, seed: 1 },
   );
 });

@@ -4,7 +4,7 @@ import type { NatReport } from '../../../protocol/control/index.ts';
 import { classifyNat } from '../../../protocol/rendezvous/nat-class.ts';
 import { predictPorts } from '../../../protocol/rendezvous/prediction.ts';
 import { Random } from '../../../transport/sim/random.ts';
-import { seeds } from '../../support/size.ts';
+import { seeds } from '../../support/tiered.ts';
 import { ModelNat } from './nat-model.ts';
 
 const sequential = (last: number, stride = 1, age = 0): NatReport => ({ mapping: 'sequential', last, stride, age });
@@ -160,7 +160,7 @@ function meets(round: Round, sums?: readonly number[]): boolean {
 }
 
 function share(round: Partial<Round>, sums?: readonly number[]): number {
-  const runs = seeds(100, 4_000);
+  const runs = seeds(100);
   return runs.filter((seed) => meets({ ...usual, ...round, seed: `${seed}` }, sums)).length / runs.length;
 }
 
@@ -229,7 +229,7 @@ describe('a sequential NAT and an end with one port', () => {
     { age: 1_000, opened: 8, least: 0.99 },
     { age: 3_000, opened: 8, least: 0.9 },
   ])('meet in a round: a sample of $age ms, $opened candidates', ({ age, opened, least }) => {
-    const runs = seeds(150, 3_000);
+    const runs = seeds(150);
     expect(runs.filter((seed) => hit(seed, age, opened)).length / runs.length).toBeGreaterThanOrEqual(least);
   });
 });

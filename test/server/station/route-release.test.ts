@@ -3,9 +3,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { ClientPath, DevicePath, decodeConnectAnswer, encodeRouteRelease } from '../../../protocol/control/index.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
-import { size } from '../../support/size.ts';
 
-const ROUNDS = size(60, 10_000);
+const ROUNDS = 60;
 /** Time in which both ends of a closed connection have released its route, ms. */
 const SOON = 5_000;
 

@@ -11,10 +11,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { Store } from '../../../server/storage/store.ts';
 import { TestProcess } from '../../support/process.ts';
-import { size } from '../../support/size.ts';
 
 const created = '2026-01-02T03:04:05.678Z';
-const ROUNDS = size(3, 100);
+const ROUNDS = 3;
 
 let directory: string;
 let file: string;

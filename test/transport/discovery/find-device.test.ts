@@ -7,7 +7,7 @@ import type { Environment } from '../../../transport/environment.ts';
 import type { MdnsLink, MdnsNetwork, MdnsSocket } from '../../../transport/mdns.ts';
 import type { LinkOptions, SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
-import { seeds } from '../../support/size.ts';
+import { seeds, tiered } from '../../support/tiered.ts';
 
 const IDS = { productId: 'pr-1', deviceId: 'de-1' };
 
@@ -185,7 +185,7 @@ describe('with an attacker on the link', () => {
   });
 });
 
-test.each(seeds(5, 200))(
+tiered(seeds(12), 5)(
   'seed %i: a network that loses every tenth message and repeats others does not hide the device for long',
   async (seed) => {
     const { sim, browser } = lan({ delay: 2, jitter: 5, loss: 0.1, duplicate: 0.2, reorder: 0.1 }, `find ${seed}`);

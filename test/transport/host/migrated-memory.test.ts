@@ -4,15 +4,8 @@
  */
 import { expect, test } from 'vitest';
 import { withChildren } from '../../../bench/processes/parent.ts';
-import { size } from '../../support/size.ts';
 
-/** Seconds of collections. */
-const isShort = size(0, 1) === 0;
-
-test.skipIf(isShort)(
-  'three further ids each way and a second path take less than 1,650 bytes of both ends together (long run only)',
-  async () => {
-    const bytes = await withChildren((start) => start('migrated-memory').call<number>('moves'));
-    expect(bytes).toBeLessThan(1.5 * 1_100);
-  },
-);
+test('three further ids each way and a second path take less than 1,650 bytes of both ends together', async () => {
+  const bytes = await withChildren((start) => start('migrated-memory').call<number>('moves'));
+  expect(bytes).toBeLessThan(1.5 * 1_100);
+});

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { decodeVersions, encodeInitiate, mac1Key, PacketType, padded } from '../../../protocol/packet/index.ts';
 import { Host } from '../../../transport/host/index.ts';
-import { seeds, size } from '../../support/size.ts';
+import { seeds, tiered } from '../../support/tiered.ts';
 import { NAME, PORT } from '../stack/support.ts';
 import { bursts, closesCleanly, download, downloadAll, expectNoFailure, fileBench, KB, simpleP2p, typesFrom } from './support.ts';
 
@@ -61,9 +61,9 @@ describe('interop: handshake', () => {
     expect([toDevice > 7, isValidated]).toEqual([true, true]);
   });
 
-  it.each(seeds(1, 20))('handshakeloss (seed %d)', (seed) => manyConnections(seed, { ...bursts, loss: 0.3 }), 120_000);
+  tiered(seeds(12), 1)('handshakeloss (seed %d)', (seed) => manyConnections(seed, { ...bursts, loss: 0.3 }));
 
-  it.each(seeds(1, 20))('handshakecorruption (seed %d)', (seed) => manyConnections(seed, { ...bursts, corrupt: 0.3 }), 120_000);
+  tiered(seeds(12), 1)('handshakecorruption (seed %d)', (seed) => manyConnections(seed, { ...bursts, corrupt: 0.3 }));
 
   it('ipv6', async () => {
     const here = await fileBench({ files: [5 * KB, 10 * KB] });
@@ -109,7 +109,7 @@ describe('interop: handshake', () => {
 
 /** 50 connections one after the other, a file of 1 KB on each. */
 async function manyConnections(seed: number, link: typeof bursts): Promise<void> {
-  const connections = size(15, 50);
+  const connections = 15;
   const here = await fileBench({ seed, link });
   const job = async (): Promise<void> => {
     for (let i = 0; i < connections; i++) {

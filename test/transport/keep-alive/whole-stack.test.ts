@@ -9,7 +9,7 @@ import type { SimulationOptions } from '../../../transport/sim/index.ts';
 import { type Homes, HomesFixture } from '../../support/fixture/homes.ts';
 import { STATION_PORT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
-import { seeds, size, slice } from '../../support/size.ts';
+import { seeds, tiered } from '../../support/tiered.ts';
 
 /** Every search is over within this time. */
 const LEARNING = 600_000;
@@ -52,7 +52,7 @@ async function atDevice(fixture: HomesFixture): Promise<KeepAliveReport> {
 }
 
 describe('a device settles at 80 to 95 % of the timeout of its NAT', () => {
-  test.each(slice([20_000, 60_000, 120_000], 1))('of %d ms, with eco, and its mapping is never lost', async (timeout) => {
+  tiered([20_000, 60_000, 120_000], 1)('of %d ms, with eco, and its mapping is never lost', async (timeout) => {
     const fixture = await behind(timeout, 'eco');
     expect(await longest(fixture, 'device', LEARNING)).toBeLessThanOrEqual(Math.max(25_500, 0.95 * timeout));
     const { mappings } = fixture.deviceBox.stats;
@@ -62,16 +62,14 @@ describe('a device settles at 80 to 95 % of the timeout of its NAT', () => {
     expect(fixture.deviceBox.stats.mappings).toBe(mappings);
   });
 
-  test('over links that lose and delay', async () => {
-    for (const seed of seeds(1, 40)) {
-      const timeout = 20_000 + ((seed * 37_700) % 100_000);
-      const link = { delay: 60, jitter: 30, loss: 0.05 };
-      const fixture = await behind(timeout, 'eco', {}, { seed: `${seed}`, link });
-      await fixture.sim.run(2 * LEARNING);
-      const { interval } = await atDevice(fixture);
-      expect(interval! / timeout, `seed ${seed}`).toBeGreaterThanOrEqual(0.8);
-      expect(interval! / timeout, `seed ${seed}`).toBeLessThanOrEqual(0.95);
-    }
+  tiered(seeds(12), 1)('over links that lose and delay (seed %i)', async (seed) => {
+    const timeout = 20_000 + ((seed * 37_700) % 100_000);
+    const link = { delay: 60, jitter: 30, loss: 0.05 };
+    const fixture = await behind(timeout, 'eco', {}, { seed: `${seed}`, link });
+    await fixture.sim.run(2 * LEARNING);
+    const { interval } = await atDevice(fixture);
+    expect(interval! / timeout, `seed ${seed}`).toBeGreaterThanOrEqual(0.8);
+    expect(interval! / timeout, `seed ${seed}`).toBeLessThanOrEqual(0.95);
   });
 });
 
@@ -81,7 +79,7 @@ const profiles: readonly [KeepAliveProfile, number][] = [
   ['eco', 114_000],
 ];
 
-test.each(slice(profiles, 2))('%s: at most each %d ms, however long the NAT keeps a mapping', async (profile, most) => {
+tiered(profiles, 2)('%s: at most each %d ms, however long the NAT keeps a mapping', async (profile, most) => {
   const fixture = await behind(600_000, profile);
   await fixture.sim.run(LEARNING);
   const pause = await longest(fixture, 'device', 250_000);
@@ -243,7 +241,7 @@ describe('a mapping in use that is lost', () => {
 });
 
 test('a measurement leaves no socket and no timer', async () => {
-  for (let i = 0; i < size(2, 20); i++) {
+  for (let i = 0; i < 2; i++) {
     const fixture = await behind(60_000, 'eco');
     await fixture.sim.run(20_000 + i * 17_000);
     await fixture.settle(fixture.under.device.close());

@@ -5,10 +5,8 @@
 import { describe, expect, it } from 'vitest';
 import { cells, expected, nameOf, shortfalls, tryCell } from '../../../bench/nat/matrix.ts';
 import type { NatKind } from '../../support/nat-kinds.ts';
-import { seeds } from '../../support/size.ts';
+import { seeds } from '../../support/tiered.ts';
 
-const numbers = seeds(1, 200);
-const isSample = numbers.length < 200;
 /** PROTOCOL.md §6: packets that a rendezvous may send over the relay. */
 const MAX_RELAYED = 4_096;
 
@@ -16,6 +14,18 @@ const MAX_RELAYED = 4_096;
 const LOSSY: readonly NatKind[] = ['port', 'sequential', 'v6-firewall'];
 
 describe('decisions', () => {
+  decisions(seeds(1), true);
+
+  it('two stateful firewalls for IPv6 do not prevent a direct path', async () => {
+    const { over } = await tryCell({ client: 'v6-firewall', device: 'v6-firewall' }, [1]);
+    expect([...over]).toEqual(['ipv6']);
+  });
+});
+
+describe('decisions in many scenes', { tags: ['slow'] }, () => decisions(seeds(20), false));
+
+/** @param isSample the scenes are too few for percentiles that depend on chance */
+function decisions(numbers: readonly number[], isSample: boolean): void {
   it.each(cells.map((cell) => [nameOf(cell), cell] as const))('%s', async (name, cell) => {
     const result = await tryCell(cell, numbers);
     expect(shortfalls(cell, result, 0, isSample)).toEqual([]);
@@ -32,16 +42,11 @@ describe('decisions', () => {
   const lossy = cells.filter(({ client, device }) => [client, device].every((kind) => LOSSY.includes(kind)));
 
   it.each(lossy.map((cell) => [nameOf(cell), cell] as const))('%s, where a twentieth of all datagrams is lost', async (_, cell) => {
-    const { share, times } = await tryCell(cell, seeds(1, 40), { loss: 0.05 });
+    const { share, times } = await tryCell(cell, numbers, { loss: 0.05 });
     expect(share).toBeGreaterThanOrEqual(0.95);
     expect(times.p50).toBeLessThan(1_000);
   });
-
-  it('two stateful firewalls for IPv6 do not prevent a direct path', async () => {
-    const { over } = await tryCell({ client: 'v6-firewall', device: 'v6-firewall' }, [1]);
-    expect([...over]).toEqual(['ipv6']);
-  });
-});
+}
 
 /** The reason reported for a cell that stays relayed. */
 function reasonOf(name: string): string {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { percentile } from '../../../bench/report.ts';
 import type { HostInterface } from '../../../transport/environment.ts';
 import { HomesFixture, isBetweenHomes, Transfer } from '../../support/fixture/homes.ts';
-import { seeds, size, slice } from '../../support/size.ts';
+import { seeds, tiered } from '../../support/tiered.ts';
 
 const MINUTE = 60_000;
 
@@ -15,7 +15,7 @@ function changeNetwork(fixture: HomesFixture, round: number): void {
 }
 
 describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3015)', () => {
-  const ATTEMPTS = size(14, 50);
+  const ATTEMPTS = 14;
   const EACH = 9_000;
   const RATE = 40_000;
   const BYTES = Math.floor((ATTEMPTS * EACH * RATE * 0.9) / 8_000);
@@ -44,7 +44,7 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
 
   test(`${ATTEMPTS} of them leave a transfer untouched: no byte is lost, it takes as long as without, and no event is emitted`, async () => {
     const stalls = { without: [] as number[], tried: [] as number[] };
-    for (const seed of seeds(1, 16)) {
+    for (const seed of seeds(1)) {
       const [without, tried] = [await run(false, seed), await run(true, seed)];
       expect(tried.offers).toBeGreaterThanOrEqual(ATTEMPTS - 1);
       expect(tried.took / without.took).toBeLessThan(1.03);
@@ -62,7 +62,7 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
 describe('a direct path that stops working during a transfer', () => {
   test.each([true, false])('stalls it for at most a second, and is left within 3 s (upwards: %s)', async (up) => {
     const stalls: number[] = [];
-    for (const seed of seeds(2, 60)) {
+    for (const seed of seeds(2)) {
       const fixture = await HomesFixture.open({}, { seed, link: { delay: 10 + (seed % 4) * 5, jitter: 4 } });
       const connection = await fixture.direct();
       await fixture.sim.run(1_000 + 137 * seed);
@@ -127,12 +127,9 @@ describe('a direct path that stops working during a transfer', () => {
 describe('an idle direct path', () => {
   const KEEP_ALIVE = 25_000;
   /** ms from the last use to the silence: before, at and after the keep-alive, and that of the relay. */
-  const phases = slice(
-    Array.from({ length: 28 }, (_, i) => 14_000 + 1_000 * i),
-    4,
-  );
+  const phases = Array.from({ length: 28 }, (_, i) => 14_000 + 1_000 * i);
 
-  test.each(phases)('survives 8 s of silence at the client in both directions, %d ms after it was used', async (phase) => {
+  tiered(phases, 4)('survives 8 s of silence at the client in both directions, %d ms after it was used', async (phase) => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.direct();
     await fixture.sim.run(31_000);

@@ -8,7 +8,6 @@ import type { Connection } from '../../../client/node.ts';
 import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import { homeOf } from '../../support/nat-kinds.ts';
-import { size } from '../../support/size.ts';
 
 /** One way between two hosts, ms. */
 const DELAY = 25;
@@ -19,9 +18,12 @@ const PIECE = 2_000;
 /** ms from one piece of the transfer to the next. */
 const PAUSE = 40;
 
-/** The cells of a quick run: both orders of the special kinds, and one that stays relayed. */
+/** The cells of the quick tier: both orders of the special kinds, and one that stays relayed. */
 const QUICK = ['port × port', 'sequential × port', 'v6-firewall × v6-firewall', 'port × blocked'];
-const chosen = size(0, 1) === 1 ? cells : cells.filter((cell) => QUICK.includes(nameOf(cell)));
+const [quick, others] = [true, false].map((isQuick) => cells.filter((cell) => QUICK.includes(nameOf(cell)) === isQuick)) as [
+  Cell[],
+  Cell[],
+];
 
 async function upgraded({ client, device }: Cell) {
   const fixture = new ProductFixture({ link: { delay: DELAY }, seed: 2 });
@@ -71,7 +73,10 @@ function valueAt(position: number): number {
 }
 
 describe('the whole stack', () => {
-  it.each(chosen.map((cell) => [nameOf(cell), cell] as const))('%s', async (_, cell) => {
+  it.each(named(quick))('%s', upgrades);
+  it.each(named(others))('%s', { tags: ['slow'] }, upgrades);
+
+  async function upgrades(_: string, cell: Cell): Promise<void> {
     const { fixture, under, connection, types, atDevice } = await upgraded(cell);
     expect(connection.getType()).toBe('RELAY');
     const from = fixture.sim.now;
@@ -86,5 +91,9 @@ describe('the whole stack', () => {
     expect(connection.getType()).toBe(isDirect ? 'DIRECT' : 'RELAY');
     expect([types, atDevice]).toEqual(isDirect ? [['DIRECT'], ['DIRECT']] : [[], []]);
     expect(connection.paths().whyNotDirect).toEqual(isDirect ? null : expect.objectContaining({ code: expect.any(String) }));
-  });
+  }
 });
+
+function named(some: readonly Cell[]): [string, Cell][] {
+  return some.map((cell) => [nameOf(cell), cell]);
+}

@@ -7,7 +7,7 @@
  * `SVC_GOLDEN=1 npx vitest run test/transport/sim/golden.test.ts` prints the current table.
  */
 import { describe, expect, it } from 'vitest';
-import { slice } from '../../support/size.ts';
+import { tiered } from '../../support/tiered.ts';
 import { downloadAll, expectNoFailure, fileBench, MB } from '../interop/support.ts';
 
 const RATE = 50e6;
@@ -39,7 +39,7 @@ describe('golden table', () => {
     controllers.map((congestion, i) => ({ loss, reorder, rtt, congestion, figure: figures[i]! })),
   );
 
-  it.each(slice(cells, 5))('$congestion keeps $figure Mbit/s at $loss % loss, $reorder % late and $rtt ms', async ({ figure, ...cell }) => {
+  tiered(cells, 5)('$congestion keeps $figure Mbit/s at $loss % loss, $reorder % late and $rtt ms', async ({ figure, ...cell }) => {
     expect(await throughput(cell)).toBeGreaterThanOrEqual(figure * LEAST);
   });
 

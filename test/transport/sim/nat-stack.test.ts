@@ -2,14 +2,14 @@
  * Products behind NAT boxes: device and client reach one another through the base station from every kind of home, and
  * again after a reboot of both boxes.
  */
-import { expect, it } from 'vitest';
+import { expect } from 'vitest';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import { homeOf, natKinds } from '../../support/nat-kinds.ts';
-import { slice } from '../../support/size.ts';
+import { tiered } from '../../support/tiered.ts';
 
 const cells = natKinds.map((kind, i) => ({ kind, other: natKinds[(i + 4) % natKinds.length]! }));
 
-it.each(slice(cells, 3))('relays between a device behind $kind and a client behind $other', async ({ kind, other }) => {
+tiered(cells, 3)('relays between a device behind $kind and a client behind $other', async ({ kind, other }) => {
   const fixture = new ProductFixture();
   await fixture.station();
   const homes = [homeOf(fixture.sim, kind, 'device', 1), homeOf(fixture.sim, other, 'client', 2)] as const;

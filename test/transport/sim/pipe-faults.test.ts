@@ -2,9 +2,9 @@
  * WebSockets under passing faults: links that lose, stalls, sleep, moves and back, proxies. Each message arrives once,
  * in order, and `sent` is called once for each.
  */
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { type MessagePipe, Random, type SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
-import { seeds } from '../../support/size.ts';
+import { seeds, tiered } from '../../support/tiered.ts';
 
 const MESSAGES = 60;
 const HOME = '192.0.2.10/24';
@@ -61,7 +61,7 @@ function fault(random: Random, simulation: Simulation, laptop: SimulatedHost): (
 }
 
 describe('a pipe under passing faults', () => {
-  it.each(seeds(10, 300))('delivers everything once and in order, seed %i', async (seed) => {
+  tiered(seeds(12), 10)('delivers everything once and in order, seed %i', async (seed) => {
     const random = new Random(`pipe ${seed}`);
     const simulation = new Simulation({ seed, link: { delay: 20, rate: 1e6, loss: 0.05 } });
     const laptop = simulation.host('laptop', { addresses: [HOME], sendBuffer: seed % 2 === 0 ? 0 : 5000 });

@@ -1,10 +1,10 @@
 /** Little memory: streams wait, nothing fails, and all memory is freed. */
 import { describe, expect, it } from 'vitest';
-import { seeds } from '../../support/size.ts';
+import { seeds, tiered } from '../../support/tiered.ts';
 import { bench, equal, roundTrip, StreamPort } from './support.ts';
 
 describe('with little memory', () => {
-  it.each(seeds(3, 30))('streams wait for stream segments and all end (seed %d)', async (seed) => {
+  tiered(seeds(12), 3)('streams wait for stream segments and all end (seed %d)', async (seed) => {
     const { simulation, connect, random, device, client } = await bench({
       seed,
       link: { delay: 5, loss: 0.01, rate: 50e6 },

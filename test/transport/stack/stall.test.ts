@@ -2,14 +2,14 @@
  * Nothing stalls a message: random windows, sizes, limits and losses, streams that are never read, aborts in the
  * middle.
  */
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { Session } from '../../../transport/session/index.ts';
 import { Random } from '../../../transport/sim/index.ts';
-import { seeds } from '../../support/size.ts';
+import { seeds, tiered } from '../../support/tiered.ts';
 import { bench, equal, roundTrip, StreamPort } from './support.ts';
 
 describe('random sessions', () => {
-  it.each(seeds(5, 300))('answer every request (seed %d)', async (seed) => {
+  tiered(seeds(12), 5)('answer every request (seed %d)', async (seed) => {
     const random = new Random(`stall ${seed}`);
     const between = (low: number, high: number) => low + (random.u32() % (high - low + 1));
     const limits = () => ({

@@ -7,8 +7,8 @@ import { type ConfiguredStation, StationConnector } from '../../../transport/sta
 import { generator } from '../../support/crypto.ts';
 import { SessionFixture } from '../../support/fixture/sessions.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
-import { seeds } from '../../support/size.ts';
 import { acceptWebSockets } from '../../support/station-websockets.ts';
+import { seeds, tiered } from '../../support/tiered.ts';
 import { openStation, STATION_PORT } from '../session/support.ts';
 
 interface SceneOptions {
@@ -284,7 +284,7 @@ class Weather {
   }
 }
 
-test.each(seeds(1, 200))('survives paths that open and close, and ends on UDP: seed %i', async (seed) => {
+tiered(seeds(12), 1)('survives paths that open and close, and ends on UDP: seed %i', async (seed) => {
   const { simulation, connector, accepted, host } = await scene({ seed, loss: 0.01 });
   const { session } = await answered(simulation, connector);
   const until = simulation.now + 60_000;

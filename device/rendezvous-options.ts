@@ -25,13 +25,11 @@ export interface RendezvousOptions {
    * Names of interfaces whose addresses are not offered. A check sent over such an interface still reveals its address.
    */
   readonly noCandidatesOn?: readonly string[];
-  /**
-   * Whether the device asks routers to map its port: `auto`, the default, by PCP and NAT-PMP; `off`.
-   */
+  /** Whether the device asks routers to map its port: `auto`, the default, by PCP and NAT-PMP; `off`: it does not. */
   readonly portMapping?: PortMapping;
 }
 
-/** How the device's port is mapped at a router: `auto` is by PCP and NAT-PMP. */
+/** Which protocols map the device's port at a router: `auto` is PCP and NAT-PMP, `off` none. */
 export type PortMapping = 'auto' | 'off';
 
 export const portMappings: readonly PortMapping[] = ['auto', 'off'];

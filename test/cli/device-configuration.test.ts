@@ -64,10 +64,9 @@ describe('device.json', () => {
     [{ Rendezvous: { Candidates: ['127.0.0.1:1'] } }, 'Rendezvous.Candidates[0]: is wrong: 127.0.0.1 is not an address at which others'],
     [{ Rendezvous: { Candidates: Array(4).fill('203.0.113.7:1') } }, 'Rendezvous.Candidates: has at most 3 entries'],
     [{ Rendezvous: { NoCandidatesOn: 'eth0' } }, 'Rendezvous.NoCandidatesOn: must be an array'],
-    [{ Rendezvous: { PortMapping: 'magic' } }, 'Rendezvous.PortMapping: must be one of auto, off'],
     [{ Rendezvous: { PortMapping: 'upnp' } }, 'Rendezvous.PortMapping: must be one of auto, off'],
     [{ Rendezvous: { HardNat: 1 } }, 'Rendezvous.HardNat: must be true or false'],
-    [{ Rendezvous: { Upnp: true } }, 'Rendezvous: unknown member "Upnp"'],
+    [{ Rendezvous: { Stun: true } }, 'Rendezvous: unknown member "Stun"'],
     [{ TimeConstant: 0 }, 'TimeConstant: must be from 1 to 86400'],
   ])('%j is refused with its place', (document, message) => {
     expect(() => parseDeviceConfiguration(document)).toThrow(message);

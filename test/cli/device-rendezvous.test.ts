@@ -34,7 +34,7 @@ describe('options and device.json together', () => {
       { candidates: ['203.0.113.7:1', '203.0.113.8:3'] },
       { ...none, candidates: ['203.0.113.7:1', '203.0.113.8:3', '[2001:db8::7]:2'] },
     ],
-    [['--port-mapping', 'off'], { portMapping: 'auto' }, { ...none, portMapping: 'off' }],
+    [['--port-mapping', 'auto'], { portMapping: 'off' }, { ...none, portMapping: 'auto' }],
     [[], { portMapping: 'off' }, { ...none, portMapping: 'off' }],
     [['--no-candidates-on', 'a', '--no-candidates-on', 'b'], { noCandidatesOn: ['c'] }, { ...none, noCandidatesOn: ['c', 'a', 'b'] }],
   ])('%j and %j', (args, file, expected) => expect(rendezvousOf(file, flags(...args))).toEqual(expected));
@@ -106,7 +106,6 @@ describe('svc device', () => {
       ['--candidate', '203.0.113.7:1', '--candidate', '203.0.113.7:2', '--candidate', '203.0.113.7:3', '--candidate', '203.0.113.7:4'],
       /at most 3/,
     ],
-    [['--port-mapping', 'magic'], /Allowed choices are auto, off/],
     [['--port-mapping', 'upnp'], /Allowed choices are auto, off/],
     [['--keep-alive-profile', 'lively'], /Allowed choices are live, balanced, eco/],
     [['--rendezvous', 'everybody'], /Allowed choices are anyone, paired, off/],

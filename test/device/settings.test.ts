@@ -21,6 +21,7 @@ describe('a rendezvous of the wrong type', () => {
     [7, 'the rendezvous is a mode or an object of options'],
     [['off'], 'the rendezvous is a mode or an object of options'],
     ['on', 'the rendezvous is with "anyone", "paired", or "off", not "on"'],
+    [{ portMapping: 'upnp' }, 'the port mapping is "auto" or "off", not "upnp"'],
     [{ hardNat: 'no' }, 'hardNat of the rendezvous is true or false'],
     [{ noCandidatesOn: 'eth0' }, 'noCandidatesOn of the rendezvous is an array of texts'],
     [{ noCandidatesOn: [1] }, 'noCandidatesOn of the rendezvous is an array of texts'],

@@ -1,5 +1,5 @@
 /**
- * A real router, miniupnpd over nftables, between a host and the outside: a port mapped by PCP and NAT-PMP is reached
+ * A real router, miniupnpd over nftables, between a host and the outside: a port mapped by PCP or NAT-PMP is reached
  * from outside. It also shows the effect of a hop limit: a datagram with 1 ends there, its neighbours do not.
  */
 import { spawnSync } from 'node:child_process';

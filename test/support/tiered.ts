@@ -12,7 +12,7 @@ type Run<Row extends readonly unknown[]> = (...row: { -readonly [K in keyof Row]
 
 /**
  * `test.each(cells)` with `count` of the cells, spread over all, in the quick tier, and the others in the slow one. The
- * first and the last cell are quick; the last, for a count of one. A row of several values is spread over the parameters.
+ * first and the last cell are quick; the last, for a count of one. The parameters are the values of a row.
  */
 export function tiered<const T extends readonly unknown[]>(cells: readonly T[], count: number): (title: string, run: Run<T>) => void;
 export function tiered<const T>(cells: readonly T[], count: number): (title: string, run: Run<[T]>) => void;

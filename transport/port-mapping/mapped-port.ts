@@ -2,15 +2,13 @@
 import { formatAddress, parseAddress } from '../../protocol/address.ts';
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import type { Path } from '../../protocol/path.ts';
-import { NONCE_LENGTH, PortMapping, type PortMappingEvent } from '../../protocol/port-mapping/index.ts';
+import { NONCE_LENGTH, PCP_PORT, PortMapping, type PortMappingEvent } from '../../protocol/port-mapping/index.ts';
 import type { BoundSocket, Cancel, Environment } from '../environment.ts';
 
 export interface MappedPortOptions {
   readonly environment: Pick<Environment, 'clock' | 'crypto' | 'network' | 'log'>;
   /** Numeric, with zone. */
   readonly gateway: string;
-  /** UDP port of the gateway. */
-  readonly gatewayPort: number;
   /** Our address as the gateway sees it; null if unknown. */
   readonly own: string | null;
   readonly internalPort: number;
@@ -37,7 +35,7 @@ export class MappedPort {
 
   /** Opens the socket and asks. @returns false when it could not be opened: nothing is mapped */
   async start(): Promise<boolean> {
-    const { environment, gateway, gatewayPort, own } = this.#options;
+    const { environment, gateway, own } = this.#options;
     try {
       const host = own === null ? {} : { host: own };
       const socket = await environment.network.bind({ port: 0, ...host, receive: this.#receive });
@@ -46,7 +44,7 @@ export class MappedPort {
         return true;
       }
       this.#socket = socket;
-      this.#path = socket.path(gateway, gatewayPort);
+      this.#path = socket.path(gateway, PCP_PORT);
     } catch (error) {
       environment.log.debug('no port mapping', { gateway, error: (error as Error).message });
       return false;

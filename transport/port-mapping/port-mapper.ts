@@ -1,12 +1,11 @@
 /**
- * Maps the port of a socket at the gateways of this host, so that peers on the Internet reach it: by PCP or NAT-PMP.
+ * Maps the port of a socket at the gateways of this host, so that peers on the Internet reach it, by PCP or NAT-PMP.
  *
- * A gateway can lie, and one behind another NAT maps in vain: only a global address with a port is passed on; others
- * count as `refused`. A passed address is only a candidate: checks decide whether it works.
+ * A gateway can lie, and one behind another NAT maps in vain: only a global address is passed on; others count as
+ * `refused`. A passed address is only a candidate: checks decide whether it works.
  */
 import { parseAddress } from '../../protocol/address.ts';
 import type { SocketAddress } from '../../protocol/control/index.ts';
-import { PCP_PORT } from '../../protocol/port-mapping/index.ts';
 import { guarded } from '../emitter.ts';
 import type { Cancel, Environment } from '../environment.ts';
 import { addressKind } from '../special-addresses.ts';
@@ -22,8 +21,6 @@ export interface PortMapperOptions {
   readonly port: number;
   /** Receives the whole list, whenever it changes. */
   readonly onChange: (mapped: readonly SocketAddress[]) => void;
-  /** Default 5351. */
-  readonly gatewayPort?: number;
 }
 
 export class PortMapper {
@@ -85,9 +82,9 @@ export class PortMapper {
   }
 
   #add(key: string, { address: gateway, own }: Gateway): void {
-    const { environment, port: internalPort, gatewayPort = PCP_PORT } = this.#options;
-    const onMapped = (mapped: SocketAddress | null): void => this.#set(key, mapped);
-    const port = new MappedPort({ environment, gateway, gatewayPort, own, internalPort, onMapped });
+    const { environment, port: internalPort } = this.#options;
+    const onMapped = (stated: SocketAddress | null): void => this.#set(key, stated);
+    const port = new MappedPort({ environment, gateway, own, internalPort, onMapped });
     this.#ports.set(key, port);
     void port.start().then((isOpen) => {
       // The next check tries again.
@@ -113,8 +110,7 @@ export class PortMapper {
   }
 
   #isUsable(gateway: string, { address, port }: SocketAddress): boolean {
-    const bytes = parseAddress(address);
-    if (bytes !== null && addressKind(bytes) === 'global' && port > 0) return true;
+    if (addressKind(parseAddress(address)!) === 'global') return true;
     this.refused++;
     this.#options.environment.log.debug('a gateway maps to an address that is not of the Internet', { gateway, address, port });
     return false;

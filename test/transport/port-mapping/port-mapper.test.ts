@@ -5,7 +5,8 @@
 import { describe, expect, test } from 'vitest';
 import type { SocketAddress } from '../../../protocol/control/index.ts';
 import type { BoundSocket, HostInterface, Network } from '../../../transport/environment.ts';
-import { gatewaysWithOwn, PortMapper } from '../../../transport/port-mapping/index.ts';
+import { gatewaysWithOwn } from '../../../transport/port-mapping/gateways.ts';
+import { PortMapper } from '../../../transport/port-mapping/index.ts';
 import type { Simulation } from '../../../transport/sim/index.ts';
 import { seededBytes } from '../../support/crypto.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
@@ -25,11 +26,7 @@ function home(speaks: Speaks = 'pcp', more: Partial<Network> = {}) {
   const changes: string[][] = [];
   const onChange = (mapped: readonly SocketAddress[]): void => void changes.push(mapped.map(({ address, port }) => `${address} ${port}`));
   const { clock, crypto, log } = host;
-  const mapper = new PortMapper({
-    environment: { clock, crypto, log, network },
-    port: PORT,
-    onChange,
-  });
+  const mapper = new PortMapper({ environment: { clock, crypto, log, network }, port: PORT, onChange });
   mapper.start();
   return { sim, gateway, gateways, mapper, changes };
 }
@@ -152,6 +149,18 @@ describe('a port', () => {
     await sim.run(100);
     expect(changes.at(-1)).toEqual(['11.22.33.44 40001']);
     expect(gateway.requests.length).toBe(3);
+  });
+
+  test('is requested at each gateway, and an address that two of them state counts once', async () => {
+    const { sim, gateways, mapper } = home();
+    const others = ['192.168.1.2', '192.168.1.3'];
+    const [same, other] = others.map((address) => new FakeGateway(sim.host(address, { addresses: [`${address}/24`] })));
+    other!.externalPort = 50_000;
+    gateways.push(...others);
+    mapper.refresh();
+    await sim.run(100);
+    expect(same!.mapped.size).toBe(1);
+    expect(mapper.mapped.map(({ port }) => port)).toEqual([40_000, 50_000]);
   });
 
   test('is requested again, where no socket could be opened, at the next check of the gateways', async () => {

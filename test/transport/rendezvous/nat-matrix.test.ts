@@ -22,7 +22,7 @@ describe('decisions', () => {
   });
 });
 
-describe('decisions in many scenes', { tags: ['slow'] }, () => decisions(seeds(20), false));
+describe('decisions in many scenes', { tags: ['slow'] }, () => decisions(seeds(60), false));
 
 /** @param isSample the scenes are too few for percentiles that depend on chance */
 function decisions(numbers: readonly number[], isSample: boolean): void {

@@ -176,7 +176,7 @@ describe('BBR on links that were difficult for it', () => {
     },
   );
 
-  test('outages of 1 to 3 s: between them the line is as full as with CUBIC', () => {
+  test('outages of 1 to 3 s: between them the line is as full as with CUBIC', { tags: ['slow'] }, () => {
     const between = (congestion: CongestionControl): number => {
       let sum = 0;
       for (let outage = 1_000; outage <= 3_000; outage += 2_000) {

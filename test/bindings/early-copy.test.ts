@@ -35,7 +35,7 @@ function echoes(options: PairOptions, count: number, intercept?: Pair['intercept
 }
 
 describe('an echo of 64 bytes at 50 ms', () => {
-  test.each([0.01, 0.05])('loss %d: p99 is at most a round trip and the delay of two copies', (loss) => {
+  test.each([0.01, 0.05])('loss %d: p99 is at most a round trip and the delay of two copies', { tags: ['slow'] }, (loss) => {
     for (const seed of seeds(2)) {
       const { times, packets } = echoes({ seed, link: { loss } }, 1_000);
       expect(times[times.length / 2], `seed ${seed}`).toBe(RTT);

@@ -37,7 +37,7 @@ function exchange(): EventKind[] {
 }
 
 describe('a message gets through', () => {
-  it('beside messages that are never finished', () => {
+  it('beside messages that are never finished', { tags: ['slow'] }, () => {
     for (let peer = 0; peer < 6; peer++) {
       const { send } = hostile();
       for (let message = 0; message < 20; message++) for (let kib = 0; kib < 64; kib++) send(stream(4 * message + 2, 1024 * kib, 1000));
@@ -54,7 +54,7 @@ describe('a message gets through', () => {
     expect(exchange()).toEqual([EventKind.MESSAGE]);
   });
 
-  it.each([100, 60_000])('beside peers that read no answers of %i bytes', (length) => {
+  it.each([100, 60_000])('beside peers that read no answers of %i bytes', { tags: ['slow'] }, (length) => {
     for (let peer = 0; peer < 12; peer++) {
       const { connection } = hostile().pair.responder;
       for (let i = 0; i < 64; i++) connection.sendMessage(new Uint8Array(length));
@@ -63,7 +63,7 @@ describe('a message gets through', () => {
   });
 });
 
-it('a byte stream gets through beside peers that fill the memory with streams that nothing reads', () => {
+it('a byte stream gets through beside peers that fill the memory with streams that nothing reads', { tags: ['slow'] }, () => {
   const free = core.stats().freeChunks;
   for (let peer = 0; peer < 6; peer++) {
     const { send } = hostile();

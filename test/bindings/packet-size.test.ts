@@ -172,7 +172,9 @@ describe('path MTU discovery', () => {
     narrow.pair.free();
   });
 
-  test('ends at what a link of MTU 1,280 carries, after three probes at growing intervals, and no window shrinks', () => {
+  test('ends at what a link of MTU 1,280 carries, after three probes at growing intervals, and no window shrinks', {
+    tags: ['slow'],
+  }, () => {
     const narrow = new Narrow(ETHERNET);
     narrow.mtu = 1_232;
     let window = 0;
@@ -192,7 +194,7 @@ describe('path MTU discovery', () => {
     narrow.pair.free();
   });
 
-  test('resumes after PMTU_RAISE_TIMER, during the transfer', () => {
+  test('resumes after PMTU_RAISE_TIMER, during the transfer', { tags: ['slow'] }, () => {
     const line = new Line(150_000, 100_000);
     const narrow = new Narrow({ ...ETHERNET, congestion: 'cubic' }, { line, link: { delay: 5 } });
     narrow.mtu = 1_232;
@@ -275,50 +277,54 @@ describe('black hole', () => {
   test.each([
     { loss: 0.1, bursts: 1, bytes: 1_500_000 },
     { loss: 0.2, bursts: 50, bytes: 15_000 },
-  ])('is assumed under random loss only after three large packets lost in a row, and undone soon: $loss, $bursts bursts', (path) => {
-    let falls = 0;
-    for (const seed of seeds(2)) {
-      const { narrow, id } = climbed(400_000, { congestion: 'bbr' }, { seed });
-      const random = generator(seed);
-      // The fate of large packets that carried data, and of probes of the previous size, which are sent while packets
-      // are small.
-      const data: { isLost: boolean; at: number }[] = [];
-      let probes: boolean[] = [];
-      narrow.pair.intercept = (datagram, from) => {
-        const isLost = random() < path.loss;
-        if (from === narrow.pair.initiator && datagram.length > BASE) {
-          if (narrow.stats.packetSize > BASE) data.push({ isLost, at: narrow.pair.now });
-          else probes.push(isLost);
+  ])(
+    'is assumed under random loss only after three large packets lost in a row, and undone soon: $loss, $bursts bursts',
+    { tags: ['slow'] },
+    (path) => {
+      let falls = 0;
+      for (const seed of seeds(2)) {
+        const { narrow, id } = climbed(400_000, { congestion: 'bbr' }, { seed });
+        const random = generator(seed);
+        // The fate of large packets that carried data, and of probes of the previous size, which are sent while packets
+        // are small.
+        const data: { isLost: boolean; at: number }[] = [];
+        let probes: boolean[] = [];
+        narrow.pair.intercept = (datagram, from) => {
+          const isLost = random() < path.loss;
+          if (from === narrow.pair.initiator && datagram.length > BASE) {
+            if (narrow.stats.packetSize > BASE) data.push({ isLost, at: narrow.pair.now });
+            else probes.push(isLost);
+          }
+          return isLost ? null : datagram;
+        };
+        let fell = 0;
+        const look = () => {
+          if (narrow.stats.packetSize === 1_452) {
+            fell = 0;
+            probes = [];
+          } else if (fell === 0) {
+            fell = narrow.pair.now;
+            falls++;
+            // Packets of the last 100 ms may not have been acknowledged yet.
+            const run = data.findLastIndex(({ isLost }, n) => isLost && data[n - 1]?.isLost && data[n - 2]?.isLost);
+            expect(run, `seed ${seed}`).toBeGreaterThanOrEqual(2);
+            for (const { at } of data.slice(run + 1)) expect(fell - at, `seed ${seed}`).toBeLessThan(100);
+          } else if (!(probes[0] && probes[1])) expect(narrow.pair.now - fell, `seed ${seed}`).toBeLessThan(BACK_AFTER);
+        };
+        narrow.pair.run(60_000, () => narrow.reader.ended.has(id));
+        for (let i = 0; i < path.bursts; i++) {
+          const burst = narrow.begin(path.bytes);
+          const isWhole = narrow.pair.run(60_000, () => {
+            look();
+            return narrow.reader.ended.has(burst);
+          });
+          expect(isWhole, `seed ${seed}`).toBe(true);
         }
-        return isLost ? null : datagram;
-      };
-      let fell = 0;
-      const look = () => {
-        if (narrow.stats.packetSize === 1_452) {
-          fell = 0;
-          probes = [];
-        } else if (fell === 0) {
-          fell = narrow.pair.now;
-          falls++;
-          // Packets of the last 100 ms may not have been acknowledged yet.
-          const run = data.findLastIndex(({ isLost }, n) => isLost && data[n - 1]?.isLost && data[n - 2]?.isLost);
-          expect(run, `seed ${seed}`).toBeGreaterThanOrEqual(2);
-          for (const { at } of data.slice(run + 1)) expect(fell - at, `seed ${seed}`).toBeLessThan(100);
-        } else if (!(probes[0] && probes[1])) expect(narrow.pair.now - fell, `seed ${seed}`).toBeLessThan(BACK_AFTER);
-      };
-      narrow.pair.run(60_000, () => narrow.reader.ended.has(id));
-      for (let i = 0; i < path.bursts; i++) {
-        const burst = narrow.begin(path.bytes);
-        const isWhole = narrow.pair.run(60_000, () => {
-          look();
-          return narrow.reader.ended.has(burst);
-        });
-        expect(isWhole, `seed ${seed}`).toBe(true);
+        narrow.pair.free();
       }
-      narrow.pair.free();
-    }
-    if (path.bursts > 1) expect(falls).toBeGreaterThan(0);
-  });
+      if (path.bursts > 1) expect(falls).toBeGreaterThan(0);
+    },
+  );
 
   /**
    * A transfer that pauses once; the last three packets before the pause are lost, and so are `probes` probes of their
@@ -374,7 +380,7 @@ describe('black hole', () => {
     narrow.pair.free();
   });
 
-  test('that lets probes through and swallows data costs at most 8 probes in 30 s', () => {
+  test('that lets probes through and swallows data costs at most 8 probes in 30 s', { tags: ['slow'] }, () => {
     const { narrow } = climbed(30_000_000, { congestion: 'cubic' }, { line: new Line(2_000_000, 10_000) });
     const probes: number[] = [];
     narrow.pair.intercept = (datagram, from) => {
@@ -408,7 +414,7 @@ describe('black hole', () => {
     narrow.pair.free();
   });
 
-  test('over: path MTU discovery resumes after a wait', () => {
+  test('over: path MTU discovery resumes after a wait', { tags: ['slow'] }, () => {
     const { narrow } = climbed(30_000_000, { congestion: 'cubic' }, { line: new Line(1_000_000, 100_000) });
     narrow.mtu = BASE;
     expect(narrow.pair.run(5_000, () => narrow.stats.packetSize === BASE)).toBe(true);

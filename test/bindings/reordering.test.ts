@@ -29,7 +29,7 @@ describe('jitter that reorders', () => {
     made.pair.free();
   });
 
-  test('after the first round trips no packet is declared lost', () => {
+  test('after the first round trips no packet is declared lost', { tags: ['slow'] }, () => {
     const made = flow('bbr', 15, { line: new Line(RATE, 20 * BDP) });
     made.pair.run(1_000);
     const { packetsLost } = made.stats;
@@ -38,7 +38,7 @@ describe('jitter that reorders', () => {
     made.pair.free();
   });
 
-  test('with random loss BBR keeps the line full', () => {
+  test('with random loss BBR keeps the line full', { tags: ['slow'] }, () => {
     const made = flow('bbr', 5, { loss: 0.02 });
     expect(made.measure(6_000)).toBeGreaterThan(16.5);
     made.pair.free();

@@ -112,7 +112,7 @@ describe('byte streams', () => {
     pair.free();
   });
 
-  test('wait, and do not fail, when segments run out', () => {
+  test('wait, and do not fail, when segments run out', { tags: ['slow'] }, () => {
     const pair = new Pair({ core: Core.create({ streamSegments: 64 }), link: { loss: 0.05, jitter: 10 }, seed: 3 });
     const { initiator, responder } = pair;
     const ids = Array.from({ length: 6 }, () => initiator.connection.openStream());
@@ -131,7 +131,7 @@ describe('byte streams', () => {
     pair.free();
   });
 
-  test('accept more or less as soon as the segment limit changes; data already there arrives', () => {
+  test('accept more or less as soon as the segment limit changes; data already there arrives', { tags: ['slow'] }, () => {
     const pair = new Pair({ core: Core.create({ streamSegments: 128 }), link: { loss: 0.05 }, seed: 5 });
     const { initiator, responder, core } = pair;
     const id = initiator.connection.openStream();

@@ -98,7 +98,7 @@ describe('a window', () => {
     pair.free();
   });
 
-  it('of a connection grows with many streams that need little each', () => {
+  it('of a connection grows with many streams that need little each', { tags: ['slow'] }, () => {
     const pair = new Pair({
       memory: 32 * MB,
       parameters: { ...parameters, initialMaxData: 256 * KB, initialMaxStreamData: 32 * KB },
@@ -156,7 +156,7 @@ describe('a window', () => {
     pair.free();
   });
 
-  it('returns its growth to the pool when the connection ends', () => {
+  it('returns its growth to the pool when the connection ends', { tags: ['slow'] }, () => {
     const core = Core.create({ connections: 2 });
     for (let round = 0; round < 2; round++) {
       const flow = bulk({ core, line: new Line(100e6, 4 * MB), link: { delay: 100 }, granularity: 1 });
@@ -168,7 +168,7 @@ describe('a window', () => {
 });
 
 describe('a reader that stops', () => {
-  it('stops the writer within its window, and memory does not grow', () => {
+  it('stops the writer within its window, and memory does not grow', { tags: ['slow'] }, () => {
     const core = Core.create({ connections: 2 });
     const free = core.stats().freeChunks;
     const flow = bulk({ core, line: new Line(50e6, MB), link: { delay: 20 } });
@@ -272,7 +272,7 @@ describe('a sender in a core with capacity for 1,100 connections', () => {
     [1, 50],
     [8, 20],
     [20, 1],
-  ])('beside %i peers that vanished in a download carries %i MB a second on a path of 2 ms', (vanished, megabytes) => {
+  ])('beside %i peers that vanished in a download carries %i MB a second on a path of 2 ms', { tags: ['slow'] }, (vanished, megabytes) => {
     expect(carriedBeside(vanished)).toBeGreaterThan(megabytes * MB);
   });
 });

@@ -1,6 +1,8 @@
 /**
  * Commands about a device: `svc devices`, `forget`, `status`, `ping`, `coap --observe`, `coap discover`, with a device
  * in this process over loopback.
+ *
+ * @module-tag slow
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -66,7 +68,7 @@ test('an unknown client: status and ping report that', async () => {
   ]);
 });
 
-test('a user: its name is remembered, and listed with path and day', { tags: ['slow'] }, async () => {
+test('a user: its name is remembered, and listed with path and day', async () => {
   expect((await svc('pair', '--mode', 'LocalInitial', '--name', 'home', ...first())).code).toBe(0);
   expect(lines(await svc('status', 'home')).slice(0, 2)).toEqual(['device      pr-cmd.de-1 (home)', 'user        admin (Administrator)']);
   const day = new Date().toISOString().slice(0, 10);
@@ -81,7 +83,7 @@ test('a user: its name is remembered, and listed with path and day', { tags: ['s
   expect((await svc('connect', '--list')).stdout).toBe(listed.stdout);
 });
 
-test('ping: times, a summary, and a document for each', { tags: ['slow'] }, async () => {
+test('ping: times, a summary, and a document for each', async () => {
   const pinged = await svc('ping', 'home', '--count', '2', '--interval', '1');
   expect(pinged).toMatchObject({ code: 0, stderr: 'pr-cmd.de-1, directly over IPv4\n' });
   expect(lines(pinged)).toEqual([
@@ -97,7 +99,7 @@ test('ping: times, a summary, and a document for each', { tags: ['slow'] }, asyn
 });
 
 describe('coap', () => {
-  test('observe prints each answer, and cancels at the device when it ends', { tags: ['slow'] }, async () => {
+  test('observe prints each answer, and cancels at the device when it ends', async () => {
     const watching = svc('coap', 'GET', '/count', '--observe', '--count', '2');
     let ended = false;
     void watching.then(() => {
@@ -110,7 +112,7 @@ describe('coap', () => {
     expect(lines(watched)).toHaveLength(2);
   });
 
-  test('a resource that is not observable is reported', { tags: ['slow'] }, async () => {
+  test('a resource that is not observable is reported', async () => {
     expect(await svc('coap', 'GET', '/bytes', '--observe')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('it cannot be observed'),
@@ -129,7 +131,7 @@ describe('coap', () => {
     });
   });
 
-  test('CBOR is shown as JSON, and non-text unchanged', { tags: ['slow'] }, async () => {
+  test('CBOR is shown as JSON, and non-text unchanged', async () => {
     expect((await svc('coap', 'GET', '/cbor')).stdout).toBe('{"a":[1,null],"b":"01ff"}\n');
     expect(JSON.parse((await svc('coap', 'GET', '/cbor', '--json')).stdout)).toEqual({
       status: 205,
@@ -143,7 +145,7 @@ describe('coap', () => {
     expect((await svc('coap', 'GET', '/cbor', '--raw', '--json')).code).toBe(2);
   });
 
-  test('discover lists what this client may see', { tags: ['slow'] }, async () => {
+  test('discover lists what this client may see', async () => {
     const listed = await svc('coap', 'discover', '--href', '/c*');
     expect(lines(listed).map((line) => line.split(/ {2,}/))).toEqual([
       ['PATH', 'METHODS', 'OBSERVE', 'TYPE', 'TITLE'],
@@ -184,7 +186,7 @@ test('forget: a wrong name lists the known ones', async () => {
   expect((await svc('devices')).code).toBe(0);
 });
 
-test('a port that is taken is PORT_IN_USE, and the message names the option that chose it', { tags: ['slow'] }, async () => {
+test('a port that is taken is PORT_IN_USE, and the message names the option that chose it', async () => {
   const port = String(device.localPort);
   const taken = (option: string) => ({
     code: 1,

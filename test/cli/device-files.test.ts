@@ -45,7 +45,7 @@ async function upload(bytes: number): Promise<string> {
   }
 }
 
-test('a file that leaves the reserve is stored, one byte more is refused before anything is written', async () => {
+test('a file that leaves the reserve is stored, one byte more is refused before anything is written', { tags: ['slow'] }, async () => {
   room = [RESERVE + 3 * MIB];
   expect(await upload(1000)).toBe('stored');
   expect(await upload(3 * MIB + 1)).toMatch(/the device has no room for the file/);

@@ -80,7 +80,7 @@ describe('without a device svc doctor', () => {
 });
 
 describe('--stun-port', () => {
-  test('is not used where the connection names the ports of the base station, and this is reported', async () => {
+  test('is not used where the connection names the ports of the base station, and this is reported', { tags: ['slow'] }, async () => {
     const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ stunPort: 1 });

@@ -159,7 +159,7 @@ describe('a connect that fails', () => {
     expect(clinic.document).toMatchObject({ connected: true });
   });
 
-  test('at its timeout still shows why other channels had failed before', async () => {
+  test('at its timeout still shows why other channels had failed before', { tags: ['slow'] }, async () => {
     const clinic = clinics.clinic();
     const { run, under } = await clinic.open('port', 'port');
     under.device.setBasestationAttach(false);
@@ -194,7 +194,7 @@ describe('a connect that fails', () => {
     expect(clinic.document).toMatchObject({ channels: { remote: { code: 'CONNECTION_REFUSED', text } } });
   });
 
-  test('reports a base station with another key', async () => {
+  test('reports a base station with another key', { tags: ['slow'] }, async () => {
     const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     expect(await run({ serverFingerprint: 'ab'.repeat(32) })).not.toBe('done');

@@ -52,7 +52,7 @@ test.each([
   await unlock();
 });
 
-test('one of several processes takes an abandoned lock', async () => {
+test('one of several processes takes an abandoned lock', { tags: ['slow'] }, async () => {
   await writeFile(file(1), await deadHolder());
   const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockDirectory(directory)));
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -80,14 +80,15 @@ describe.each([
     expect(operation).toBeLessThan(MOST);
   }
 
-  test('can be locked after a kill at any operation', () =>
+  test('can be locked after a kill at any operation', { tags: ['slow'] }, () =>
     atEachOperation(async (operation) => {
       const { signal } = await lockElsewhere(operation, 'SIGKILL').ended;
       await (await lockDirectory(directory))();
       return signal === 'SIGKILL';
-    }));
+    }),
+  );
 
-  test('has one holder, whenever another process pauses', () =>
+  test('has one holder, whenever another process pauses', { tags: ['slow'] }, () =>
     atEachOperation(async (operation) => {
       const child = lockElsewhere(operation, 'SIGSTOP');
       const stopped = await child.line((line) => line === 'stopped').catch(() => null);
@@ -105,5 +106,6 @@ describe.each([
       expect(outcome, `at operation ${operation}`).toEqual([hadIt || second === null ? 'locked' : 'refused']);
       await second?.();
       return true;
-    }));
+    }),
+  );
 });

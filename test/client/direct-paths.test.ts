@@ -61,23 +61,27 @@ describe('sockets', () => {
   test.each([
     ['client', hard],
     ['device', { client: 'port', device: 'random' } as const],
-  ])('that the %s opened for a NAT with random ports are closed, except the one in use, which closes with its path', async (end, homes) => {
-    const { fixture, client, device } = await withSockets(homes);
-    const connection = await fixture.relayed();
-    await fixture.sim.run(() => connection.getType() === 'DIRECT', 60_000);
-    await fixture.sim.run(35_000);
-    const counts = { client, device };
-    expect([counts[end as 'client' | 'device'](), client() + device()]).toEqual([1, 1]);
-    fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
-    await fixture.coap(connection, 'GET', '/hello');
-    expect(connection.getType()).toBe('RELAY');
-    await fixture.sim.run(1_000);
-    expect(device()).toBe(0);
-    await fixture.sim.run(95_000);
-    expect([client(), device()]).toEqual([0, 0]);
-  });
+  ])(
+    'that the %s opened for a NAT with random ports are closed, except the one in use, which closes with its path',
+    { tags: ['slow'] },
+    async (end, homes) => {
+      const { fixture, client, device } = await withSockets(homes);
+      const connection = await fixture.relayed();
+      await fixture.sim.run(() => connection.getType() === 'DIRECT', 60_000);
+      await fixture.sim.run(35_000);
+      const counts = { client, device };
+      expect([counts[end as 'client' | 'device'](), client() + device()]).toEqual([1, 1]);
+      fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
+      await fixture.coap(connection, 'GET', '/hello');
+      expect(connection.getType()).toBe('RELAY');
+      await fixture.sim.run(1_000);
+      expect(device()).toBe(0);
+      await fixture.sim.run(95_000);
+      expect([client(), device()]).toEqual([0, 0]);
+    },
+  );
 
-  test.each(['client', 'device'])('are closed when the connection ends on such a path, by the %s', async (end) => {
+  test.each(['client', 'device'])('are closed when the connection ends on such a path, by the %s', { tags: ['slow'] }, async (end) => {
     for (const homes of [hard, { client: 'port', device: 'random' } as const]) {
       const { fixture, client, device } = await withSockets(homes);
       const connection = await fixture.relayed();
@@ -125,14 +129,16 @@ describe('nothing is left', () => {
 });
 
 describe('two connections of one client', () => {
-  test('to the same device become direct at the same time', async () => {
+  test('to the same device become direct at the same time', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open({ rendezvous: 'anyone' });
     const connections = [fixture.looking(), fixture.looking()];
     await fixture.settle(Promise.all(connections.map((connection) => connection.connect())));
     await fixture.sim.run(() => connections.every((connection) => connection.getType() === 'DIRECT'), 30_000);
   });
 
-  test('that both need the one spray: the second stays relayed and retries, as that spray is not repeated within the hour', async () => {
+  test('that both need the one spray: the second stays relayed and retries, as that spray is not repeated within the hour', {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await HomesFixture.open({ client: 'random', device: 'port' });
     const first = await fixture.relayed();
     const second = await fixture.relayed();
@@ -171,7 +177,7 @@ describe('a session that ends', () => {
 });
 
 describe('a core that fails in the middle of a round', () => {
-  test.each(['client', 'device'])('at the %s ends the round, and the next connection becomes direct', async (end) => {
+  test.each(['client', 'device'])('at the %s ends the round, and the next connection becomes direct', { tags: ['slow'] }, async (end) => {
     const cores: Core[] = [];
     const fixture = await HomesFixture.open({
       onHosts: (client, device) => {

@@ -342,7 +342,7 @@ describe('Observe', () => {
     expect(gateway.stats).toEqual({ requests: 0, observations: 32 });
   });
 
-  test('continues with the next connection', async () => {
+  test('continues with the next connection', { tags: ['slow'] }, async () => {
     await tool.ask(register);
     state = 'two';
     void device.connection(1).close();

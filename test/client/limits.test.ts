@@ -50,7 +50,7 @@ describe('maxConnections', () => {
     }
   });
 
-  test('frees the slot of a connect that fails', async () => {
+  test('frees the slot of a connect that fails', { tags: ['slow'] }, async () => {
     const client = fixture.client(fixture.host('client'), 1);
     for (let round = 0; round < 3; round++) {
       expect(await code(fixture.connection({ ServerConnectToken: 'wrong' }, client).connect())).toMatch(/^NO_CHANNELS/);

@@ -70,7 +70,7 @@ describe('chunk map', () => {
     }
   });
 
-  test('agrees with a plain array under a moving window', () => {
+  test('agrees with a plain array under a moving window', { tags: ['slow'] }, () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(60_000), fc.nat(3_000), fc.nat(20_000)), { maxLength: 30 }), fc.nat(2 ** 31), (steps, start) => {
         const core = testCore();
@@ -246,7 +246,7 @@ describe('range set of many chunks', () => {
     }
   });
 
-  test('handles one removal, one range over all of them, and a gap at the base, across chunks', () => {
+  test('handles one removal, one range over all of them, and a gap at the base, across chunks', { tags: ['slow'] }, () => {
     const core = testCore();
     const set = filled(core, shuffled(most));
     core.call.rangeRemove!(set, 0n, BigInt(10 * KIB + 4), BigInt(3_000 * KIB + 4));
@@ -268,7 +268,7 @@ describe('range set of many chunks', () => {
     expect(core.call.chunksUsed!(4)).toBeLessThanOrEqual(343 / 48 + 3);
   });
 
-  test('agrees with a plain array of marks through any steps', () => {
+  test('agrees with a plain array of marks through any steps', { tags: ['slow'] }, () => {
     const step = fc.record({
       insert: fc.boolean(),
       from: fc.nat(4_000),

@@ -208,7 +208,7 @@ describe('replay window', () => {
     }
   });
 
-  test('agrees with a plain set', () => {
+  test('agrees with a plain set', { tags: ['slow'] }, () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.nat(300), fc.nat(20_000)), { maxLength: 200 }), (steps) => {
         const core = testCore(1);

@@ -60,7 +60,7 @@ describe('attach', () => {
     expect(station.basestation.attached).toBe(0);
   });
 
-  test('reports ten minutes without a base station once', async () => {
+  test('reports ten minutes without a base station once', { tags: ['slow'] }, async () => {
     const under = await fixture.device({ serverUrl: 'https://nowhere.invalid' });
     await fixture.start(under);
     await fixture.sim.run(9.9 * 60_000);
@@ -108,7 +108,9 @@ describe('after its base station was away, a device', () => {
     expect(fixture.sim.now - back).toBeLessThan(5_000);
   });
 
-  test('attaches within 5 s of its return: killed, which a Reset at the next keep-alive of the attach answer shows', async () => {
+  test('attaches within 5 s of its return: killed, which a Reset at the next keep-alive of the attach answer shows', {
+    tags: ['slow'],
+  }, async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ keepAlive: { interval: 1_000, retryInterval: 500, maxRetries: 10 } });
     const under = await fixture.attached();

@@ -68,16 +68,20 @@ test.each([
   [3, 2],
   [2, 1],
   [1, 1],
-])('of %d connections strangers at one address get %d, and a stranger elsewhere gets one of the rest', async (limit, most) => {
-  const guarded = await GuardedDevice.make();
-  guarded.device.limitConnections(limit);
-  await guarded.attach();
-  const crowd = await crowdOf(guarded, guarded.client(), most + 3);
-  expect(crowd.length - ended(crowd)).toBe(most);
-  expect(crowd.at(-1)?.closeReason?.code).toBe('DEVICE_INTERNAL_ERROR');
-  const elsewhere = await strangers(guarded, 1);
-  expect(ended(elsewhere)).toBe(limit > most ? 0 : 1);
-});
+])(
+  'of %d connections strangers at one address get %d, and a stranger elsewhere gets one of the rest',
+  { tags: ['slow'] },
+  async (limit, most) => {
+    const guarded = await GuardedDevice.make();
+    guarded.device.limitConnections(limit);
+    await guarded.attach();
+    const crowd = await crowdOf(guarded, guarded.client(), most + 3);
+    expect(crowd.length - ended(crowd)).toBe(most);
+    expect(crowd.at(-1)?.closeReason?.code).toBe('DEVICE_INTERNAL_ERROR');
+    const elsewhere = await strangers(guarded, 1);
+    expect(ended(elsewhere)).toBe(limit > most ? 0 : 1);
+  },
+);
 
 test('a key that is paired meanwhile no longer counts among the strangers at its address, and paired keys are not limited there', async () => {
   const guarded = await GuardedDevice.make();

@@ -1,6 +1,8 @@
 /**
  * A program ends when its connections are closed or could not be opened, even without `SvcClient.stop`, whatever the
  * client used (a process, real sockets).
+ *
+ * @module-tag slow
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

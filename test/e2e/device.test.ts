@@ -1,6 +1,8 @@
 /**
  * `svc device` with its users, through a real base station: observers, roles, alarms at a push provider, and one
  * process per directory.
+ *
+ * @module-tag slow
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,8 @@
-/** `svc stream` with a device whose disk or stream halts: Ctrl-C at that point, and then the same command again. */
+/**
+ * `svc stream` with a device whose disk or stream halts: Ctrl-C at that point, and then the same command again.
+ *
+ * @module-tag slow
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, watch, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -154,7 +158,7 @@ test('an existing file is replaced only with --force, and the list shows the fil
 });
 
 describe('standard input and output', () => {
-  test('carry the file and nothing else', { tags: ['slow'] }, async () => {
+  test('carry the file and nothing else', async () => {
     const sent = await svcProcess({ input: 'hello\n' }, 'stream', 'send', '-', 'greeting', ...at);
     expect(sent).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^6 bytes in/) });
     expect(await svcProcess({}, 'stream', 'receive', 'greeting', '-', ...at)).toEqual({ code: 0, stdout: 'hello\n', stderr: '' });

@@ -60,7 +60,7 @@ it('docs/access-control.md: puts a device under access control', async () => {
   expect((guarded.value('iam') as device.Iam).user('admin')?.role).toBe('Administrator');
 });
 
-it('docs/pairing.md: pairs as the invited user, and invites another one', async () => {
+it('docs/pairing.md: pairs as the invited user, and invites another one', { tags: ['slow'] }, async () => {
   const iam = guarded.value('iam') as device.Iam;
   const at = guarded.value('device') as device.Device;
   await iam.setUserPassword('admin', 'a-long-password');

@@ -1,6 +1,8 @@
 /**
  * A vendor's own login decides who reaches which device: an issuer with its JWK Set over https, base station and device
  * as processes, and a client whose token names the device. A second device is registered and away.
+ *
+ * @module-tag slow
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

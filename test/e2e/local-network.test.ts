@@ -1,6 +1,8 @@
 /**
  * `svc device` and clients in one network, without a base station and with one that is switched off: found by multicast
  * DNS on an interface of this host that carries it; skipped where there is none.
+ *
+ * @module-tag slow
  */
 
 import { once } from 'node:events';

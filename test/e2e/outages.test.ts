@@ -54,7 +54,7 @@ describe('a direct connection', () => {
     },
   );
 
-  test('on the local network continues over the base station when the network between the ends is gone', async () => {
+  test('on the local network continues over the base station when the network between the ends is gone', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open({ lan: ['192.168.1.2/24', '192.168.1.3/24'] });
     const connection = fixture.looking();
     connection.enableDirectCandidates();

@@ -4,6 +4,8 @@
  *
  * The slice unpacks it beside links to the dependencies of this checkout, without a registry; the long run installs it
  * with npm.
+ *
+ * @module-tag slow
  */
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -2,6 +2,8 @@
  * The quick start of README.md and docs/getting-started.md as it stands: each line is a process of its own, with the
  * default directories below its own home and with free ports. There is no terminal, so the two strings come from the
  * commands that the first two lines print.
+ *
+ * @module-tag slow
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';

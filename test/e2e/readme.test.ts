@@ -1,6 +1,8 @@
 /**
  * The README's device and client run unchanged, as processes of their own, through a base station started by its one
  * command.
+ *
+ * @module-tag slow
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

@@ -82,23 +82,27 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     expect(fixture.clientEvents).not.toContain('CLOSED');
   });
 
-  test.each(sides)('where UDP is blocked everywhere, stalls a %s as long: another WebSocket is opened at once', async (side) => {
-    const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
-    const uplinks = new Uplinks(fixture, side);
-    fixture.sim.block(fixture[`${side}Home`].host, 'udp');
-    await fixture.sim.run(60_000);
-    const connection = await fixture.relayed({ Rendezvous: false });
-    const transfer = await Transfer.begin(fixture, connection, { bytes: 500_000, pace: PACE, up: true });
-    await fixture.sim.run(1_500);
-    for (const uplink of ['phone', 'cable'] as const) {
-      const since = fixture.sim.now;
-      uplinks.use(uplink);
-      await fixture.sim.run(4_137);
-      expect(note(`${side} over a WebSocket`, transfer.stall(since)), uplink).toBeLessThan(NOTICE + STALL);
-    }
-    await transfer.end();
-    expect(fixture.clientEvents).toEqual(['CONNECTED', ...(side === 'client' ? ['CHANNEL_CHANGED', 'CHANNEL_CHANGED'] : [])]);
-  });
+  test.each(sides)(
+    'where UDP is blocked everywhere, stalls a %s as long: another WebSocket is opened at once',
+    { tags: ['slow'] },
+    async (side) => {
+      const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
+      const uplinks = new Uplinks(fixture, side);
+      fixture.sim.block(fixture[`${side}Home`].host, 'udp');
+      await fixture.sim.run(60_000);
+      const connection = await fixture.relayed({ Rendezvous: false });
+      const transfer = await Transfer.begin(fixture, connection, { bytes: 500_000, pace: PACE, up: true });
+      await fixture.sim.run(1_500);
+      for (const uplink of ['phone', 'cable'] as const) {
+        const since = fixture.sim.now;
+        uplinks.use(uplink);
+        await fixture.sim.run(4_137);
+        expect(note(`${side} over a WebSocket`, transfer.stall(since)), uplink).toBeLessThan(NOTICE + STALL);
+      }
+      await transfer.end();
+      expect(fixture.clientEvents).toEqual(['CONNECTED', ...(side === 'client' ? ['CHANNEL_CHANGED', 'CHANNEL_CHANGED'] : [])]);
+    },
+  );
 
   const gaps = sides.flatMap((side) => [
     { side, text: `no link for 5 s: ${side}`, leaves: true, gap: 5_000, next: 'cable' as const },
@@ -131,7 +135,9 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     },
   );
 
-  test('where UDP is blocked everywhere, through networks that carry nothing, replaces a channel that has no connection ids left', async () => {
+  test('where UDP is blocked everywhere, through networks that carry nothing, replaces a channel that has no connection ids left', {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
     const uplinks = new Uplinks(fixture, 'client');
     fixture.sim.block(fixture.clientHome.host, 'udp');
@@ -153,7 +159,9 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     expect(fixture.clientEvents).not.toContain('CLOSED');
   });
 
-  test('from a network that has begun to block UDP to one that does not, sends from a port that was not seen before', async () => {
+  test('from a network that has begun to block UDP to one that does not, sends from a port that was not seen before', {
+    tags: ['slow'],
+  }, async () => {
     const { fixture, connection, uplinks, transfer } = await scene({ side: 'client', isDirect: false, up: true, seconds: 24 });
     const ports = new Set<number>();
     fixture.sim.onPacket = ({ from, to, source }) => {
@@ -204,7 +212,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     expect(seen.after.size).toBeGreaterThan(1);
   });
 
-  test('closes the old socket once nothing uses it, however often', async () => {
+  test('closes the old socket once nothing uses it, however often', { tags: ['slow'] }, async () => {
     const { fixture, uplinks, transfer } = await scene({ side: 'client', isDirect: true, up: true, seconds: 32 });
     for (let n = 0; n < 4; n++) {
       await fixture.sim.run(6_000);
@@ -251,7 +259,7 @@ describe('a change that is reverted', () => {
     expect(fixture.clientEvents).not.toContain('CLOSED');
   });
 
-  test('after a link was down for a while, and is up again unchanged, has its paths probed at once', async () => {
+  test('after a link was down for a while, and is up again unchanged, has its paths probed at once', { tags: ['slow'] }, async () => {
     const { fixture, uplinks, transfer } = await scene({ side: 'client', isDirect: false, up: false, seconds: 10 });
     uplinks.leave();
     await fixture.sim.run(20_000);

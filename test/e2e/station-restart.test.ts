@@ -104,7 +104,7 @@ describe('a base station restarts under a transfer', () => {
     },
   );
 
-  test('twice, the second time while the connection still rests', async () => {
+  test('twice, the second time while the connection still rests', { tags: ['slow'] }, async () => {
     await echoDevice();
     const connection = await fixture.connected();
     const transfer = echo(connection, pattern(2_000_000));
@@ -195,7 +195,7 @@ describe('an idle connection', () => {
     expect(coap.getResponseStatusCode()).toBe(205);
   });
 
-  test('keeps a body in blocks under way, and a stream that is not accepted yet', async () => {
+  test('keeps a body in blocks under way, and a stream that is not accepted yet', { tags: ['slow'] }, async () => {
     const { device } = await echoDevice();
     const connection = await settled();
     const bodies: number[] = [];
@@ -226,7 +226,7 @@ describe('an idle connection', () => {
     expect(await hello(connection)).toEqual({ status: 205, text: 'hello' });
   });
 
-  test('asks again when the device is attached and does not answer', async () => {
+  test('asks again when the device is attached and does not answer', { tags: ['slow'] }, async () => {
     const { host } = await echoDevice();
     const client = fixture.host('phone', { machine: 'phone' });
     const connection = fixture.connection({}, fixture.client(client));
@@ -274,7 +274,7 @@ describe('an idle connection', () => {
 
 describe('a connection at rest is ended', () => {
   /** The device starts again, with its state lost, while the base station is away. */
-  test('within a second by a device that lost its state', async () => {
+  test('within a second by a device that lost its state', { tags: ['slow'] }, async () => {
     const { device } = await echoDevice({ privateKey: KEY });
     const connection = await settled();
     await fixture.settle(station.basestation.close());

@@ -1,6 +1,8 @@
 /**
  * As a vendor would use it: a base station with a certificate, and a device and a client that have its URL and a root,
  * and no fingerprint. Real processes and real TLS.
+ *
+ * @module-tag slow
  */
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

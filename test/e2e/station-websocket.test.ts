@@ -116,7 +116,9 @@ describe('a base station over WebSockets', () => {
     expect(stats('routes')).toBe(0);
   });
 
-  it('gives the slot of the oldest stranger to the next peer when all are taken, never that of an authenticated device or client', async () => {
+  it('gives the slot of the oldest stranger to the next peer when all are taken, never that of an authenticated device or client', {
+    tags: ['slow'],
+  }, async () => {
     const places = 8;
     fixture = new ProductFixture();
     station = await fixture.station({ webSockets: places, webSocketTimeout: 60_000, arrivalTimeout: 60_000 });
@@ -157,7 +159,7 @@ describe('a base station over WebSockets', () => {
     expect(device.channel.isOpen).toBe(true);
   });
 
-  it('keeps bounded data for one whose peer does not read, and delays no other', async () => {
+  it('keeps bounded data for one whose peer does not read, and delays no other', { tags: ['slow'] }, async () => {
     const { device } = await attached('udp');
     const [stalled, other] = [await fixture.raw.client(), await fixture.raw.client()];
     for (const client of [stalled, other]) await client.openWebSocket();

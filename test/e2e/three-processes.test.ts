@@ -1,6 +1,8 @@
 /**
  * Base station, device and client as three processes over UDP on loopback, as a person runs them: `svc` from dist/
  * (built by `npm test`).
+ *
+ * @module-tag slow
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';

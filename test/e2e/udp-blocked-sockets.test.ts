@@ -1,6 +1,8 @@
 /**
  * Client, device and base station in this process over real sockets, where UDP to the station is dropped: they use
  * WebSockets, also by CONNECT.
+ *
+ * @module-tag slow
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -122,7 +122,7 @@ describe('a client whose UDP is blocked', () => {
     expect(each.paths().station).toMatchObject({ over: 'websocket', proxy: null, observed: null, stun: [] });
   });
 
-  test('returns to UDP within a minute after it is unblocked, under a transfer', async () => {
+  test('returns to UDP within a minute after it is unblocked, under a transfer', { tags: ['slow'] }, async () => {
     await echoDevice();
     const unblock = fixture.sim.block(phone, 'udp');
     const each = connection();
@@ -191,7 +191,7 @@ describe('a device whose UDP is blocked', () => {
     expect(fixture.sim.pipes(home).length).toBe(1);
   });
 
-  test('and a client with the same lose nothing while UDP and WebSocket open and close', async () => {
+  test('and a client with the same lose nothing while UDP and WebSocket open and close', { tags: ['slow'] }, async () => {
     const unblock = fixture.sim.block(home, 'udp');
     await echoDevice();
     fixture.sim.block(phone, 'udp');

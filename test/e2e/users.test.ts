@@ -1,4 +1,8 @@
-/** Pairing and users by the command line: `svc`, a device with access control in this process, over UDP on loopback. */
+/**
+ * Pairing and users by the command line: `svc`, a device with access control in this process, over UDP on loopback.
+ *
+ * @module-tag slow
+ */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -2,6 +2,8 @@
  * docs/walkthrough.md as it stands: its commands run one after the other as a new user would type them, and services
  * are processes. Differences: the ports, every service gets --json, and the join string comes from a file, not from a
  * terminal.
+ *
+ * @module-tag slow
  */
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';

@@ -76,7 +76,7 @@ const labels: Readonly<Record<Kind, readonly string[]>> = {
 };
 
 describe.each(Object.keys(kinds) as Kind[])('a %s session', (kind) => {
-  it('has packets of each kind, and all of them open', async () => {
+  it('has packets of each kind, and all of them open', { tags: ['slow'] }, async () => {
     const { capture, packets } = await opened(kind);
     const found = new Set(packets.map((packet, index) => labelOf(packet, capture.packets[index]!.side)));
     expect([...found].sort()).toEqual([...labels[kind]].sort());
@@ -184,7 +184,7 @@ describe('the channel to the station', () => {
  * - Reset, which holds by its token alone (§2.5).
  */
 describe.each(Object.keys(kinds) as Kind[])('one changed byte in a %s session', (kind) => {
-  it('makes the decoder refuse the packet, whichever it is, and leaves no trace', async () => {
+  it('makes the decoder refuse the packet, whichever it is, and leaves no trace', { tags: ['slow'] }, async () => {
     const { packets, privateKeys } = await captureOf(kind);
     const decoder = new Decoder(NAMES, privateKeys);
     const random = generator(21);

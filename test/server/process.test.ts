@@ -1,4 +1,8 @@
-/** The command as a user starts it, in separate processes. Needs the results of `npm run build`. */
+/**
+ * The command as a user starts it, in separate processes. Needs the results of `npm run build`.
+ *
+ * @module-tag slow
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -123,7 +123,7 @@ describe('startBasestation', () => {
     await client.close();
   });
 
-  test('answers STUN on the port after its own, while it runs', async () => {
+  test('answers STUN on the port after its own, while it runs', { tags: ['slow'] }, async () => {
     const station = await startWithStun({});
     expect(station.stun).toEqual([{ port: station.port + 1, responsePort: true }]);
     const { mapped, own, from } = await askStun('127.0.0.1', station.port + 1);
@@ -287,7 +287,7 @@ describe('svc basestation', () => {
     );
   });
 
-  test('prints first that it is ready, then its warnings, then how a device joins', async () => {
+  test('prints first that it is ready, then its warnings, then how a device joins', { tags: ['slow'] }, async () => {
     const data = join(parent, 'data');
     const { all, err } = await svc('--data', data, '--port', '0', '--stun-port', '0', '--http-host', '0.0.0.0', '--log-level', 'warn');
     expect(err).toContain('HTTP without TLS outside this machine');

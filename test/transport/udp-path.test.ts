@@ -7,7 +7,7 @@ import { PathTable, packetSizeFor, UdpPath } from '../../transport/udp-path.ts';
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-it('discards the paths of a flood and keeps those in use', async () => {
+it('discards the paths of a flood and keeps those in use', { tags: ['slow'] }, async () => {
   const table = new PathTable((address, port) => new UdpPath(0, address, port, null));
   const held = Array.from({ length: 100 }, (_, i) => table.path('192.0.2.1', i + 1));
   for (let round = 0; round < 8; round++) {

@@ -109,7 +109,7 @@ describe('CoAP', () => {
     expect(coap.getResponseStatusCode()).toBe(205);
   });
 
-  test('a CoAP request is stopped by its signal', async () => {
+  test('a CoAP request is stopped by its signal', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     device.addCoapResource('GET', '/never', () => new Promise(() => {}));
     const stop = new AbortController();

@@ -131,7 +131,7 @@ describe('direct candidates', () => {
     await expect(fixture.settle(connection.connect())).rejects.toMatchObject({ directCandidatesChannelErrorCode: 'DNS' });
   });
 
-  test('do not accept another device at the address', async () => {
+  test('do not accept another device at the address', { tags: ['slow'] }, async () => {
     const { device, host } = await direct();
     const other = connectionTo([[host, device.localPort]], { ProductId: ids.productId, DeviceId: 'de-other', DtlsHelloTimeout: 2_000 });
     other.endOfDirectCandidates();
@@ -178,7 +178,7 @@ describe('with both channels', () => {
     });
   });
 
-  test('each connection keeps the result of each channel', async () => {
+  test('each connection keeps the result of each channel', { tags: ['slow'] }, async () => {
     const { device, host } = await fixture.attached();
     const codes = (connection: Connection) => [
       connection.getLocalChannelErrorCode(),

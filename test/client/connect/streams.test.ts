@@ -126,7 +126,7 @@ describe('streams', () => {
     await reading;
   });
 
-  test('wait, and do not fail, when stream segments are used up', async () => {
+  test('wait, and do not fail, when stream segments are used up', { tags: ['slow'] }, async () => {
     const under = await fixture.device();
     under.device.limitStreamSegments(64);
     await fixture.start(under);

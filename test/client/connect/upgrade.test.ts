@@ -87,7 +87,7 @@ describe('a relayed connection becomes direct', () => {
   });
 });
 
-test('paths() names the base station, the address it sees, and the addresses its STUN reports', async () => {
+test('paths() names the base station, the address it sees, and the addresses its STUN reports', { tags: ['slow'] }, async () => {
   const connection = await relayed();
   await fixture.sim.run(1_000);
   const { station } = connection.paths();

@@ -23,7 +23,7 @@ describe.each([
   { name: 'node:crypto', peer: openssl },
   { name: '@noble/ciphers', peer: noble },
 ])('like $name', ({ peer }) => {
-  it('at text lengths from 0 to 3000', { timeout: 600_000 }, () => {
+  it('at text lengths from 0 to 3000', { tags: ['slow'], timeout: 600_000 }, () => {
     for (const seed of seeds(1)) {
       const random = seededBytes(seed);
       for (let length = 0; length <= 3000; length += length < 1024 ? 1 : 7) {

@@ -1,6 +1,8 @@
 /**
  * kill -9 in the middle of writing: no acknowledged entry is lost, the log stays sound, and the next start continues
  * it.
+ *
+ * @module-tag slow
  */
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';

@@ -26,7 +26,7 @@ function explain(configuration: IamConfiguration, attributes: Record<string, str
 }
 
 describe('policy evaluation', () => {
-  it('decides as a naive evaluator that follows docs/iam.md word by word', () => {
+  it('decides as a naive evaluator that follows docs/iam.md word by word', { tags: ['slow'] }, () => {
     let allowed = 0;
     fc.assert(
       fc.property(configurations, fc.array(requests, { minLength: 20, maxLength: 20 }), (configuration, all) => {

@@ -157,7 +157,7 @@ describe('a product’s first state', () => {
 });
 
 describe('a process that is killed', () => {
-  it('has lost no acknowledged change, and left a whole file', async () => {
+  it('has lost no acknowledged change, and left a whole file', { tags: ['slow'] }, async () => {
     const wanted = 500;
     const random = new Random(`iam-kill-${process.env.SVC_TEST_SEED ?? 1}`);
     let [acknowledged, kills] = [0, 0];

@@ -71,7 +71,7 @@ describe('a login', () => {
     expect(under.device.connection(2).isPasswordAuthenticated).toBe(false);
   });
 
-  test('works with lost and duplicated packets', async () => {
+  test('works with lost and duplicated packets', { tags: ['slow'] }, async () => {
     under = await PasswordDevice.make({ delay: 20, loss: 0.2, duplicate: 0.2 });
     under.device.onPasswordAuthenticationRequest(knowsOwner);
     expect(await under.login(await under.connected(), 'owner', 'secret')).toBe('OK');
@@ -206,7 +206,7 @@ describe('a stranger', () => {
     if (kind === 'store') expect(new Set(salts.map(String)).size).toBe(3);
   });
 
-  test('tests at most 120 passwords of a user in a day, with 10,000 guesses', { timeout: 120_000 }, async () => {
+  test('tests at most 120 passwords of a user in a day, with 10,000 guesses', { tags: ['slow'], timeout: 120_000 }, async () => {
     under.device.setPasswordSource(await under.users({ owner: 'secret' }));
     const session = await under.raw({ local: false });
     let tested = 0;
@@ -224,7 +224,7 @@ describe('a stranger', () => {
     expect(tested).toBeLessThanOrEqual(120);
   });
 
-  test('locks out no owner with a paired key or at home', async () => {
+  test('locks out no owner with a paired key or at home', { tags: ['slow'] }, async () => {
     const owner = await under.connected({ local: false });
     under.device.setPasswordSource(await under.users({ owner: 'secret' }, [['owner', owner.getClientFingerprint()]]));
     const home = await under.connected();

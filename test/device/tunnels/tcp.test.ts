@@ -158,6 +158,7 @@ describe('an open tunnel', () => {
 
   test.skipIf(process.platform !== 'linux')(
     'asks an idle service whether it is still there (skipped: not Linux, which shows the timers of sockets)',
+    { tags: ['slow'] },
     async () => {
       const tunnel = await open();
       const socket = await dial(tunnel.getLocalPort());

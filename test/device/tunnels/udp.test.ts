@@ -100,7 +100,7 @@ test.skipIf(!hasIpv6)('a tunnel reaches a service at an IPv6 address (skipped: t
   expect(String(await ask(Buffer.from('over IPv6')))).toBe('over IPv6');
 });
 
-test('a flow accepts datagrams from its service alone', async () => {
+test('a flow accepts datagrams from its service alone', { tags: ['slow'] }, async () => {
   let flowPort = 0;
   service.on('message', (_, { port }) => {
     flowPort = port;

@@ -22,7 +22,7 @@ import { dial, type PolledEndpoint, pair, parameters } from '../../support/fixtu
 const TYPES = [0x00, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x88, 0xc0, 0xe0, 0xff];
 
 describe('hostile datagrams', () => {
-  it(`random bytes (${10_000}) change nothing`, () => {
+  it(`random bytes (${10_000}) change nothing`, { tags: ['slow'] }, () => {
     const { network, client, device } = busy(1);
     const random = generator(11);
     const bytes = seededBytes(12);
@@ -35,7 +35,7 @@ describe('hostile datagrams', () => {
     expect(network.now).toBeGreaterThan(0);
   });
 
-  it(`mutated packets of a live exchange (${10_000}) change nothing`, () => {
+  it(`mutated packets of a live exchange (${10_000}) change nothing`, { tags: ['slow'] }, () => {
     const { network, client, device } = busy(2);
     const random = generator(21);
     const samples = network.sent.map(({ bytes }) => bytes);
@@ -91,7 +91,7 @@ describe('hostile peers that complete handshakes', () => {
     });
   };
 
-  it('cannot harm a responder with the payload of message 3', () => {
+  it('cannot harm a responder with the payload of message 3', { tags: ['slow'] }, () => {
     const { network, client, device } = pair(5);
     const crypto = nativeHost(55);
     for (const payload of payloads(60, 51)) {
@@ -111,7 +111,7 @@ describe('hostile peers that complete handshakes', () => {
     expect([device.endpoint.idle, device.endpoint.stats.halfOpen]).toEqual([true, 0]);
   });
 
-  it('cannot harm an initiator with the payload of message 2', () => {
+  it('cannot harm an initiator with the payload of message 2', { tags: ['slow'] }, () => {
     const { network, client, device } = pair(6);
     const crypto = nativeHost(66);
     for (const payload of payloads(60, 61)) {

@@ -74,7 +74,9 @@ describe('half-open handshakes', () => {
     }
   });
 
-  it('older than 10 s are evicted when the table is full, so five prolonged ones a second leave room for a later one, relayed or direct', () => {
+  it('older than 10 s are evicted when the table is full, so five prolonged ones a second leave room for a later one, relayed or direct', {
+    tags: ['slow'],
+  }, () => {
     for (const honest of ['carried', 'bare'] as const) {
       const { endpoint, drain } = responder({ retryAbove: 16 });
       const held: { id: Uint8Array; path: Path }[] = [];
@@ -129,7 +131,7 @@ describe('half-open handshakes', () => {
     expect(endpoint.stats.halfOpenLost).toBe(3);
   });
 
-  it('never run out of ids', () => {
+  it('never run out of ids', { tags: ['slow'] }, () => {
     const { endpoint } = responder({ halfOpen: 4, retryAbove: 100 });
     for (let i = 0; i < 200; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), i);
     expect(endpoint.stats.halfOpen).toBe(4);

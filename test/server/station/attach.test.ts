@@ -217,7 +217,7 @@ describe('each kind of channel has its own router', () => {
     expect(errorCode(await device.connect({ productId: 'pr-x' }))).toBe(StationCode.UNKNOWN_PRODUCT_ID);
   });
 
-  test('a session that neither attaches nor connects is closed, and others stay', async () => {
+  test('a session that neither attaches nor connects is closed, and others stay', { tags: ['slow'] }, async () => {
     await station.register(ids, device.host.fingerprint);
     const silent = await fixture.raw.client();
     await silent.open();

@@ -128,7 +128,7 @@ describe('both ends get the STUN ports', () => {
     expect(connected).toMatchObject({ kind: 'connected', stun: [{ port: STATION_PORT + 1 }] });
   });
 
-  test('and get nothing without STUN', async () => {
+  test('and get nothing without STUN', { tags: ['slow'] }, async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ stunPort: 0 });
     const raw = await fixture.raw.client();

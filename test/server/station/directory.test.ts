@@ -304,7 +304,7 @@ describe('while a question is pending', () => {
     expect([reached, stats().routes]).toEqual([0, 0]);
   });
 
-  test('a client that left before it was sent causes none', async () => {
+  test('a client that left before it was sent causes none', { tags: ['slow'] }, async () => {
     await attached();
     const { product } = station.store;
     const store = station.store as { product: typeof product };
@@ -394,7 +394,9 @@ describe('the limits of pending questions', () => {
     expect(answers.filter(({ status }) => status === 503)).toHaveLength(3);
   });
 
-  test('may be filled by strangers at many addresses: an honest user is refused with a time, and served once those questions end', async () => {
+  test('may be filled by strangers at many addresses: an honest user is refused with a time, and served once those questions end', {
+    tags: ['slow'],
+  }, async () => {
     await begin(limits);
     await attached();
     const strangers = [...flood(client, 3), ...flood(await opened(), 3)];

@@ -73,7 +73,7 @@ async function opened(): Promise<RawPeer> {
 }
 
 describe('an address that uses up its rate is refused with a time, and others are served meanwhile:', () => {
-  test('connects', async () => {
+  test('connects', { tags: ['slow'] }, async () => {
     await begin({ connectsPerAddress: 0.2 });
     const [stranger, honest] = [await opened(), await opened()];
     const answers = [await stranger.connect(), await stranger.connect(), await stranger.connect()];
@@ -165,7 +165,7 @@ describe('clients that wait for a device', () => {
 test.each([
   ['all', { routes: 3 }],
   ['those of the device', { routesPerChannel: 3 }],
-])('when routes use up %s the next client is answered 5.03, and gets one once a session ends', async (_, routes) => {
+])('when routes use up %s the next client is answered 5.03, and gets one once a session ends', { tags: ['slow'] }, async (_, routes) => {
   fixture = new ProductFixture();
   await fixture.station({ routes });
   await fixture.raw.attached();

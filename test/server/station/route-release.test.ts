@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 const routes = (): number => station.basestation.stats().routes!;
 
-test(`${ROUNDS} rounds of connect, GET and close leave no route`, async () => {
+test(`${ROUNDS} rounds of connect, GET and close leave no route`, { tags: ['slow'], timeout: 600_000 }, async () => {
   const { device } = await fixture.attached();
   device.addCoapResource('GET', '/hello', () => ({ status: 205, payload: 'hello' }));
   const client = fixture.client();
@@ -33,7 +33,7 @@ test(`${ROUNDS} rounds of connect, GET and close leave no route`, async () => {
   }
   await fixture.sim.run(SOON);
   expect(routes()).toBe(0);
-}, 600_000);
+});
 
 test('a route ends when the device closes', async () => {
   const { device } = await fixture.attached();

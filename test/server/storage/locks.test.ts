@@ -47,7 +47,7 @@ async function elsewhere(sql: string): Promise<unknown[]> {
   return JSON.parse(await new TestProcess(process.execPath, ['-e', script]).succeeded());
 }
 
-test(`${ROUNDS} rounds of opening it again beside another process lose no acknowledged record`, async () => {
+test(`${ROUNDS} rounds of opening it again beside another process lose no acknowledged record`, { tags: ['slow'] }, async () => {
   const store = await openAgain();
   await store.addOrganization({ organizationId: 'or-1', name: null, created });
   for (let round = 0; round < ROUNDS; round++) {

@@ -1,6 +1,8 @@
 /**
  * Memory of a connection for its further ids and its second path after a migration, excluding the core: bytes of both
  * ends together, averaged over many.
+ *
+ * @module-tag slow
  */
 import { expect, test } from 'vitest';
 import { withChildren } from '../../../bench/processes/parent.ts';

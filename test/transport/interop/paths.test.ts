@@ -90,7 +90,7 @@ describe('a warm path', () => {
 });
 
 describe('interop: the client migrates', () => {
-  it('connectionmigration', async () => {
+  it('connectionmigration', { tags: ['slow'] }, async () => {
     const here = await fileBench({ files: [2 * MB] });
     const { simulation, client, deviceHost, clientHost } = here;
     const session = await simulation.settle(here.connect({ migration: true }));

@@ -93,7 +93,7 @@ test('until it is known, and where the station does not help, 25 s', async () =>
   expect(await atDevice(fixture)).toEqual({ state: 'off', timeout: null, isAtLeast: false, losses: 0, interval: 25_000 });
 });
 
-test('numbers set by an operator are an upper bound', async () => {
+test('numbers set by an operator are an upper bound', { tags: ['slow'] }, async () => {
   for (const [interval, expected] of [
     [25_000, 25_000],
     [500_000, 55_000],
@@ -107,7 +107,7 @@ test('numbers set by an operator are an upper bound', async () => {
 });
 
 describe('a client', () => {
-  test('keeps its channel and its relayed connection alive at the learned interval, and reports it', async () => {
+  test('keeps its channel and its relayed connection alive at the learned interval, and reports it', { tags: ['slow'] }, async () => {
     const fixture = await behind(60_000, 'balanced');
     const connection = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'eco' });
     expect(connection.paths().keepAlive).toMatchObject({ state: 'learning', timeout: null, interval: 25_000 });
@@ -122,7 +122,7 @@ describe('a client', () => {
     expect(connection.isConnected).toBe(true);
   });
 
-  test('sends on a connection no later than its numbers say, also when they change', async () => {
+  test('sends on a connection no later than its numbers say, also when they change', { tags: ['slow'] }, async () => {
     const fixture = await behind(600_000, 'balanced');
     const eco = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'eco' });
     let [sent, since, longest] = [0, fixture.sim.now, 0];
@@ -137,7 +137,7 @@ describe('a client', () => {
     expect(longest).toBeLessThanOrEqual(115_000);
   });
 
-  test('with connections of several profiles keeps the channel at the shortest interval', async () => {
+  test('with connections of several profiles keeps the channel at the shortest interval', { tags: ['slow'] }, async () => {
     const fixture = await behind(600_000, 'balanced');
     const eco = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'eco' });
     const live = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'live' });
@@ -154,7 +154,9 @@ describe('a client', () => {
     expect(await longest(fixture, 'client', 100_000)).toBeLessThan(4_500);
   });
 
-  test('keeps a direct path alive each 25 s, since the NAT of the other end is not known; its relay stays warm', async () => {
+  test('keeps a direct path alive each 25 s, since the NAT of the other end is not known; its relay stays warm', {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await behind(60_000, 'balanced');
     await fixture.relayed({ Rendezvous: false });
     await fixture.sim.run(ONE_PROBE);
@@ -181,7 +183,7 @@ describe('a new flow is a lasting one, for a NAT that keeps a single exchange fo
     return fixture.deviceBox.stats.mappings - before;
   }
 
-  test('of a device that attaches again', async () => {
+  test('of a device that attaches again', { tags: ['slow'] }, async () => {
     const fixture = await behind(120_000, 'eco');
     await fixture.sim.run(LEARNING);
     await fixture.stationUnderTest.restart('shutdown');
@@ -190,7 +192,7 @@ describe('a new flow is a lasting one, for a NAT that keeps a single exchange fo
     expect(await atDevice(fixture)).toMatchObject({ state: 'learned', losses: 0 });
   });
 
-  test('of a router that restarted and assigns the same port, within 5 minutes', async () => {
+  test('of a router that restarted and assigns the same port, within 5 minutes', { tags: ['slow'] }, async () => {
     const fixture = await behind(120_000, 'eco');
     await fixture.sim.run(LEARNING);
     fixture.deviceBox.forget();
@@ -200,7 +202,7 @@ describe('a new flow is a lasting one, for a NAT that keeps a single exchange fo
 });
 
 describe('a mapping in use that is lost', () => {
-  test('halves the interval at once, and is measured again', async () => {
+  test('halves the interval at once, and is measured again', { tags: ['slow'] }, async () => {
     const fixture = await behind(120_000, 'eco', { deviceBox: { streamTimeout: 120_000, ports: 'random' } });
     await fixture.sim.run(LEARNING);
     const learned = await longest(fixture, 'device', 300_000);
@@ -218,7 +220,7 @@ describe('a mapping in use that is lost', () => {
     expect(await longest(fixture, 'device', 300_000)).toBeLessThan(learned / 2 + 1_000);
   });
 
-  test('by a sleep of the host does not count as an early timeout of the NAT', async () => {
+  test('by a sleep of the host does not count as an early timeout of the NAT', { tags: ['slow'] }, async () => {
     const fixture = await behind(60_000, 'balanced', { deviceBox: { streamTimeout: 60_000, ports: 'random' } });
     const { host } = fixture.deviceHome;
     await fixture.sim.run(ONE_PROBE);
@@ -228,7 +230,7 @@ describe('a mapping in use that is lost', () => {
     expect(await atDevice(fixture)).toMatchObject({ state: 'learned', losses: 0, interval: 55_000 });
   });
 
-  test('with another address outside means another network: all measurements are discarded', async () => {
+  test('with another address outside means another network: all measurements are discarded', { tags: ['slow'] }, async () => {
     const fixture = await behind(120_000, 'eco', { device: 'open' });
     await fixture.sim.run(LEARNING);
     expect(await atDevice(fixture)).toMatchObject({ state: 'learned', losses: 0, interval: 114_000 });

@@ -32,7 +32,9 @@ function asked(packets: readonly SimulatedPacket[]): readonly SimulatedPacket[] 
   return packets.filter(({ from, data }) => from === 'board' && answerPort(data, 7) === 7);
 }
 
-test('STUN ports are asked at most ten times at once for unknown clients and ten times a minute, however many rounds they begin', async () => {
+test('STUN ports are asked at most ten times at once for unknown clients and ten times a minute, however many rounds they begin', {
+  tags: ['slow'],
+}, async () => {
   // A NAT with sequential ports is asked for its last one at each round.
   const { fixture, session, packets } = await attacked('sequential');
   const began = fixture.sim.now;
@@ -73,7 +75,7 @@ test('a round that ends at the device ends its observation, so that endless roun
   expect(ended).toEqual([null]);
 });
 
-test('rounds whose offers arrive together begin one after the other, and the last one stays', async () => {
+test('rounds whose offers arrive together begin one after the other, and the last one stays', { tags: ['slow'] }, async () => {
   const { fixture, session } = await attacked('port');
   expect(await fixture.settle(begin(session, offer({ round: 1 })))).toBe(CREATED);
   const statuses = Promise.all([2, 3, 4].map((round) => begin(session, offer({ round }))));

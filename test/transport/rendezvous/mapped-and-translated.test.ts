@@ -73,7 +73,7 @@ describe('a port that the router of the device maps', () => {
 });
 
 describe('a client without IPv4 (Tailscale #11437)', () => {
-  test('reaches a device behind an IPv4 NAT through NAT64', async () => {
+  test('reaches a device behind an IPv4 NAT through NAT64', { tags: ['slow'] }, async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const network = '2001:db8:64::';

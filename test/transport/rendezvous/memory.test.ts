@@ -1,6 +1,8 @@
 /**
  * Memory at rest of a search for a direct path, and of the rounds of a session: bytes for each, averaged over many on
  * one shared session.
+ *
+ * @module-tag slow
  */
 import { expect, test } from 'vitest';
 import { withChildren } from '../../../bench/processes/parent.ts';

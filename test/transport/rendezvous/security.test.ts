@@ -212,7 +212,7 @@ describe('addresses of interfaces', () => {
     expect(addressesAt(fixture.atDevice)).not.toContain(INSIDE);
   });
 
-  test('are offered to a client with a password session, and to no other', async () => {
+  test('are offered to a client with a password session, and to no other', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open();
     fixture.under.device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
     const stranger = await fixture.direct();
@@ -251,7 +251,7 @@ describe('a device that belongs to another registrant', () => {
 });
 
 describe('a hostile client', () => {
-  test('with malformed, endless and repeated rounds is refused, counted, and still served', async () => {
+  test('with malformed, endless and repeated rounds is refused, counted, and still served', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open();
     const { session } = await hostileClient(fixture);
     const candidate: Candidate = { address: VICTIM, port: 4_000, type: 'reflexive' };
@@ -324,7 +324,7 @@ describe('a hostile client', () => {
     expect(packets.filter((packet) => packet.from === 'device' && isCheck(packet))).toEqual([]);
   });
 
-  test('that directs all devices of a product at one victim makes it receive less than it sends itself', async () => {
+  test('that directs all devices of a product at one victim makes it receive less than it sends itself', { tags: ['slow'] }, async () => {
     const fixture = new ProductFixture({ link: { delay: 5 } });
     await fixture.station({ connections: 64 });
     const count = 12;

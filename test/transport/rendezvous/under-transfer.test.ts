@@ -42,7 +42,9 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
     return { took, fixture, offers, stalls: transfer.stall(began) };
   }
 
-  test(`${ATTEMPTS} of them leave a transfer untouched: no byte is lost, it takes as long as without, and no event is emitted`, async () => {
+  test(`${ATTEMPTS} of them leave a transfer untouched: no byte is lost, it takes as long as without, and no event is emitted`, {
+    tags: ['slow'],
+  }, async () => {
     const stalls = { without: [] as number[], tried: [] as number[] };
     for (const seed of seeds(1)) {
       const [without, tried] = [await run(false, seed), await run(true, seed)];
@@ -60,7 +62,7 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
 });
 
 describe('a direct path that stops working during a transfer', () => {
-  test.each([true, false])('stalls it for at most a second, and is left within 3 s (upwards: %s)', async (up) => {
+  test.each([true, false])('stalls it for at most a second, and is left within 3 s (upwards: %s)', { tags: ['slow'] }, async (up) => {
     const stalls: number[] = [];
     for (const seed of seeds(2)) {
       const fixture = await HomesFixture.open({}, { seed, link: { delay: 10 + (seed % 4) * 5, jitter: 4 } });
@@ -80,7 +82,7 @@ describe('a direct path that stops working during a transfer', () => {
     expect(stalls[Math.ceil(stalls.length * 0.95) - 1]).toBeLessThanOrEqual(1_000);
   });
 
-  test.each(['client', 'device'])('in one direction only, packets of the %s, is left as well', async (sender) => {
+  test.each(['client', 'device'])('in one direction only, packets of the %s, is left as well', { tags: ['slow'] }, async (sender) => {
     for (const up of [true, false]) {
       const fixture = await HomesFixture.open();
       const connection = await fixture.direct();
@@ -95,7 +97,7 @@ describe('a direct path that stops working during a transfer', () => {
     }
   });
 
-  test('by dropping packets above 1,300 bytes from some moment on stays, with smaller packets', async () => {
+  test('by dropping packets above 1,300 bytes from some moment on stays, with smaller packets', { tags: ['slow'] }, async () => {
     for (const up of [true, false]) {
       const fixture = await HomesFixture.open();
       const connection = await fixture.direct();
@@ -145,7 +147,7 @@ describe('an idle direct path', () => {
     expect(fixture.sim.now - began).toBeLessThan(100);
   });
 
-  test('is not left for one lost keep-alive', async () => {
+  test('is not left for one lost keep-alive', { tags: ['slow'] }, async () => {
     for (const victim of ['client', 'device']) {
       const fixture = await HomesFixture.open();
       const connection = await fixture.direct();

@@ -73,7 +73,7 @@ function valueAt(position: number): number {
 }
 
 describe('the whole stack', () => {
-  it.each(named(quick))('%s', upgrades);
+  it.each(named(quick))('%s', { tags: ['slow'] }, upgrades);
   it.each(named(others))('%s', { tags: ['slow'] }, upgrades);
 
   async function upgrades(_: string, cell: Cell): Promise<void> {

@@ -38,7 +38,7 @@ describe('a relayed connection reports', () => {
     expect([...(await codes(fixture, connection)), connection.paths().nextAttempt]).toEqual(['DISABLED', 'DISABLED', null]);
   });
 
-  test.each(['off', 'paired'] as const)('DISABLED where the device has disabled it: %s', async (rendezvous) => {
+  test.each(['off', 'paired'] as const)('DISABLED where the device has disabled it: %s', { tags: ['slow'] }, async (rendezvous) => {
     expect(await codesOf({ rendezvous })).toEqual(['DISABLED', 'DISABLED']);
   });
 

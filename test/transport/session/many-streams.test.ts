@@ -42,7 +42,9 @@ it('2,000 streams are open at once, and each carries its own bytes both ways', {
   expect([both.session.stats().openStreams, both.accepted[0]?.stats().openStreams, both.errors]).toEqual([0, 0, []]);
 });
 
-it('a stream above the limit is STOPPED with STREAM_LIMIT however often it is tried, and takes nothing from the others', async () => {
+it('a stream above the limit is STOPPED with STREAM_LIMIT however often it is tried, and takes nothing from the others', {
+  tags: ['slow'],
+}, async () => {
   const both = await pair({
     link: { delay: 5 },
     device: { limits: { streams: 20 }, onSession: (session) => (session.onStream = (incoming) => void echo(incoming.accept())) },
@@ -58,7 +60,9 @@ it('a stream above the limit is STOPPED with STREAM_LIMIT however often it is tr
   expect(both.accepted[0]?.stats()).toMatchObject({ openStreams: 0 });
 });
 
-it('a device announces no more streams and bytes than its core can hold: further opens wait for their turn', async () => {
+it('a device announces no more streams and bytes than its core can hold: further opens wait for their turn', {
+  tags: ['slow'],
+}, async () => {
   const both = await pair({
     device: {
       core: { streams: 64, memory: 1 << 20 },

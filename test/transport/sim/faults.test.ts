@@ -60,7 +60,7 @@ describe('burst loss', () => {
 });
 
 describe('corruption', () => {
-  it('changes one byte in the configured share of datagrams, often in the headers, and delivers them all', () => {
+  it('changes one byte in the configured share of datagrams, often in the headers, and delivers them all', { tags: ['slow'] }, () => {
     const link = new Link({ corrupt: 0.3, delay: 5 }, new Random('corruption'));
     const changes: { at: number; mask: number }[] = [];
     let arrived = 0;

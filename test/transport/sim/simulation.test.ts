@@ -309,7 +309,7 @@ describe('virtual time', () => {
     expect(await simulation.run()).toBe(true);
   });
 
-  it('does not run twice at once and detects when time stands still', async () => {
+  it('does not run twice at once and detects when time stands still', { tags: ['slow'] }, async () => {
     const simulation = new Simulation();
     const { clock } = simulation.host('a');
     const first = simulation.run(1);

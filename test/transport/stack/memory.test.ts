@@ -28,7 +28,7 @@ describe('with little memory', () => {
     expect([device.stats(), client.stats()]).toMatchObject([{ failures: 0 }, { failures: 0 }]);
   });
 
-  it('a core with 1 MiB serves requests and streams', async () => {
+  it('a core with 1 MiB serves requests and streams', { tags: ['slow'] }, async () => {
     const { simulation, connect, random, device, client } = await bench({
       link: { delay: 5, rate: 50e6 },
       device: { core: { memory: 1024 * 1024, connections: 4, streams: 64 } },

@@ -65,7 +65,7 @@ describe('packets of a bulk transfer', () => {
     expect(steps.at(-1)).toBe(ETHERNET_PAYLOAD);
   });
 
-  it('return to the base size when the link carries less than before', async () => {
+  it('return to the base size when the link carries less than before', { tags: ['slow'] }, async () => {
     const mtu = 1400;
     const { over, packetSize } = await upload({ link: { delay: 10 } }, 4 * BYTES, { after: BYTES, link: { delay: 10, mtu } });
     expect(packetSize).toBe(1200);

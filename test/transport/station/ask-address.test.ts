@@ -1,4 +1,8 @@
-/** An end asks the station on its channel how it sees the end's address: without an answer there is no address. */
+/**
+ * An end asks the station on its channel how it sees the end's address: without an answer there is no address.
+ *
+ * @module-tag slow
+ */
 import { expect, test } from 'vitest';
 import { Router, Status } from '../../../protocol/coap/index.ts';
 import { ClientPath, encodeSeenAddress } from '../../../protocol/control/index.ts';

@@ -31,6 +31,8 @@ export interface RestOptions {
   tls?: { cert: string; key: string };
   /** ms that a client may take for the TLS handshake, and for a whole request. Default 10,000. */
   requestTimeout?: number;
+  /** ms that a client has to read the answer to what is not HTTP, and to close. Default 1,000. */
+  closingTime?: number;
   /** Finds client addresses. Default: no proxy is trusted. */
   addresses?: ClientAddresses;
   /** Returns which connections may make requests; the others may only become WebSockets. Default: all. */
@@ -40,13 +42,15 @@ export interface RestOptions {
 }
 
 const REQUEST_TIMEOUT = 10_000;
+const CLOSING_TIME = 1_000;
 /** Most bytes of a body, and of all headers. */
 const BODY_LIMIT = 65_536;
 const HEADER_LIMIT = 16_384;
 
 /** Builds the application. @throws LocalError INVALID_ARGUMENT when certificate and key are not usable */
 export function restApp(options: RestOptions): FastifyInstance {
-  const { store, storageFailed = () => false, station, wallTime = Date.now, log, tls, requestTimeout = REQUEST_TIMEOUT } = options;
+  const { store, storageFailed = () => false, station, wallTime = Date.now, log, tls } = options;
+  const { requestTimeout = REQUEST_TIMEOUT, closingTime = CLOSING_TIME } = options;
   const { addresses = new ClientAddresses({ trusted: [], header: 'x-forwarded-for', log }), serves = () => true, webSockets } = options;
   const handleError = errorHandler(log);
   const settings = {
@@ -55,7 +59,7 @@ export function restApp(options: RestOptions): FastifyInstance {
     connectionTimeout: requestTimeout,
     exposeHeadRoutes: false,
     forceCloseConnections: true as const,
-    clientErrorHandler: clientError,
+    clientErrorHandler: clientError(closingTime),
     frameworkErrors: handleError as never,
   };
   const limits = { maxHeaderSize: HEADER_LIMIT, ...(webSockets && { shouldUpgradeCallback: isForWebSocket }) };

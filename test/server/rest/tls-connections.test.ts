@@ -22,7 +22,8 @@ beforeEach(() => {
 });
 
 async function listening(requestTimeout: number): Promise<void> {
-  app = restApp({ store: {} as Store, log: silentLog, tls: await serverPair(await authority('Root')), requestTimeout });
+  const tls = await serverPair(await authority('Root'));
+  app = restApp({ store: {} as Store, log: silentLog, tls, requestTimeout, closingTime: 30 });
   port = await listen(app, '127.0.0.1', 0);
 }
 afterEach(async () => {

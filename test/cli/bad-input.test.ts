@@ -263,12 +263,21 @@ describe('a failure ends with exit code 1 and one line', () => {
     ['a place of a file that is taken', 'stream receive x {dir}/file', /{dir}\/file exists already: give another name, or --force/],
     ['a damaged device directory', 'device --data {dir}/damaged --product p --device-id d', /state\.json/],
     ['a device directory that is a file', 'device --data {dir}/file --product p --device-id d', /file/],
-    ['no device at the address', `coap GET /x --address 127.0.0.1:9 --fingerprint ${FP} --timeout 1 --state {dir}/n1`, /TIMEOUT|NOT_FOUND/],
     [
       'a host that does not resolve',
       `coap GET /x --address nothing.invalid:9 --fingerprint ${FP} --state {dir}/n2`,
       /nothing\.invalid.*DNS/,
     ],
+    [
+      'a base station that does not resolve',
+      `connect ${PAIRING} --server https://nothing.invalid --server-fingerprint ${FP} --no-local --state {dir}/n4`,
+      /nothing\.invalid.*DNS/,
+    ],
+  ])('%s', fails);
+
+  // Each waits for a second.
+  test.each([
+    ['no device at the address', `coap GET /x --address 127.0.0.1:9 --fingerprint ${FP} --timeout 1 --state {dir}/n1`, /TIMEOUT|NOT_FOUND/],
     [
       'a base station that is not there',
       `connect ${PAIRING} --server https://127.0.0.1:9 --server-fingerprint ${FP} --timeout 1 --state {dir}/n3`,
@@ -279,18 +288,15 @@ describe('a failure ends with exit code 1 and one line', () => {
       `connect ${PAIRING} --server https://127.0.0.1:9 --timeout 1 --state {dir}/n5`,
       /127\.0\.0\.1 does not answer by https.*--server-fingerprint/,
     ],
-    [
-      'a base station that does not resolve',
-      `connect ${PAIRING} --server https://nothing.invalid --server-fingerprint ${FP} --no-local --state {dir}/n4`,
-      /nothing\.invalid.*DNS/,
-    ],
-  ])('%s', async (_, line, message) => {
+  ])('%s', { tags: ['slow'] }, fails);
+
+  async function fails(_: string, line: string, message: RegExp): Promise<void> {
     const { code, stderr } = await run(line);
     expect(stderr).toMatch(new RegExp(message.source.replace('{dir}', directory)));
     expect(stderr).not.toMatch(/^\s+at /m);
     expect(stderr.trim().split('\n')).toHaveLength(1);
     expect(code).toBe(1);
-  });
+  }
 });
 
 test.each([
@@ -306,7 +312,7 @@ test.each([
   ['--address 127.0.0.1:9 --sct s', /^warning: the server connect token was in the arguments, .*--sct-file, or --sct -/m],
   ['--address 127.0.0.1:9 --server-key s', /^warning: the server key was in the arguments, .*--server-key-file/m],
   ['--address 127.0.0.1:9 --jwt a.b.c', /^warning: the token was in the arguments, .*--jwt-file/m],
-])('warns of an option without effect: %s', async (options, message) => {
+])('warns of an option without effect: %s', { tags: ['slow'] }, async (options, message) => {
   const { stderr } = await svcInProcess(`connect ${PAIRING} --timeout 1 --state ${directory}/unused ${options}`.split(' '));
   expect(stderr).toMatch(message);
 });

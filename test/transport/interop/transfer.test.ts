@@ -39,14 +39,14 @@ function transfersWith(congestion: keyof typeof goodputs): void {
     expect(typesFrom(here, 'client').filter((type) => type === PacketType.INITIATE)).toHaveLength(1);
   });
 
-  it('multiplexing', async () => {
+  it('multiplexing', { tags: ['slow'] }, async () => {
     // the runner requires a limit of at most 1,000 streams, so that it has to be raised meanwhile
     const here = await start({ files: new Array<number>(1299).fill(32), device: { parameters: { maxStreams: 1000 } } });
     const job = async () => closesCleanly(here, await downloadAll(here));
     await here.simulation.settle(job());
   });
 
-  it('blackhole', async () => {
+  it('blackhole', { tags: ['slow'] }, async () => {
     const outages = [{ from: 5000, length: 2000, every: 7000 }];
     const here = await start({ link: { ...simpleP2p, outages }, files: [10 * MB] });
     const job = async () => closesCleanly(here, await downloadAll(here));
@@ -75,7 +75,7 @@ function transfersWith(congestion: keyof typeof goodputs): void {
     }
   });
 
-  it('keyupdate by age', async () => {
+  it('keyupdate by age', { tags: ['slow'] }, async () => {
     const here = await start({ files: [3 * MB] });
     const session = await here.simulation.settle(downloadAll(here));
     // a key is used for an hour
@@ -92,7 +92,7 @@ function transfersWith(congestion: keyof typeof goodputs): void {
   });
 
   const updaters = [{ ends: ['client'] }, { ends: ['device'] }, { ends: ['client', 'device'] }];
-  it.each(updaters)('keyupdate in the middle of the download, by $ends', async ({ ends }) => {
+  it.each(updaters)('keyupdate in the middle of the download, by $ends', { tags: ['slow'] }, async ({ ends }) => {
     const here = await start({ files: [3 * MB] });
     const phases = (host: 'client' | 'device') =>
       new Set(typesFrom(here, host).filter((type) => type === PacketType.DATA || type === PacketType.DATA_PHASE));
@@ -112,20 +112,20 @@ function transfersWith(congestion: keyof typeof goodputs): void {
     }
   });
 
-  tiered(seeds(12), 1)('transferloss (seed %d)', (seed) =>
+  tiered(seeds(6), 1)('transferloss (seed %d)', (seed) =>
     start({ seed, link: { ...bursts, loss: 0.02 }, files: [2 * MB] }).then(transfers),
   );
 
-  tiered(seeds(12), 1)('transfercorruption (seed %d)', (seed) =>
+  tiered(seeds(6), 1)('transfercorruption (seed %d)', (seed) =>
     start({ seed, link: { ...bursts, corrupt: 0.02 }, files: [2 * MB] }).then(transfers),
   );
 
-  it('goodput', async () => {
+  it('goodput', { tags: ['slow'] }, async () => {
     const here = await start({ files: [10 * MB] });
     expect(await goodput(here)).toBeGreaterThan(goodputs[congestion]);
   });
 
-  it('crosstraffic', async () => {
+  it('crosstraffic', { tags: ['slow'] }, async () => {
     const here = await start({ files: [12 * MB] });
     await cubicNeighbour(here);
     const rate = await goodput(here);

@@ -63,7 +63,7 @@ describe('a peer', () => {
     expect(chunksTaken()).toBeLessThanOrEqual((1 + 1 / 48) * (window / CHUNK) + 16);
   });
 
-  test('that opens streams and fills them is held to the connection window while the application reads nothing', () => {
+  test('that opens streams and fills them is held to the connection window while the application reads nothing', { tags: ['slow'] }, () => {
     const initialMaxData = 256 * CHUNK;
     const { send, chunksTaken, closed } = responder({ initialMaxData, initialMaxStreamData: 32 * CHUNK, maxStreams: 100 });
     let sent = 0;

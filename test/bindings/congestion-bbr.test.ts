@@ -67,7 +67,7 @@ test('Startup doubles the rate each round, Drain empties the queue, ProbeBW cycl
   bbr.pair.free();
 });
 
-test('Startup ends on a plateau with the bandwidth of the line, within 2 %', () => {
+test('Startup ends on a plateau with the bandwidth of the line, within 2 %', { tags: ['slow'] }, () => {
   const bbr = flow();
   while (bbr.stats.congestionState === State.STARTUP) bbr.pair.run(1);
   expect(bbr.stats.congestionState).toBe(State.DRAIN);
@@ -190,7 +190,7 @@ test("the peer's flow control window ends Startup like a bottleneck (§4.1.1)", 
   bbr.pair.free();
 });
 
-test('after a pause it resumes at the rate it had measured (§5.4)', () => {
+test('after a pause it resumes at the rate it had measured (§5.4)', { tags: ['slow'] }, () => {
   const bbr = flow();
   bbr.pair.run(4_000);
   bbr.pause();
@@ -239,7 +239,7 @@ describe('losses', () => {
     bbr.pair.free();
   });
 
-  test.each([100, 150, 200])('that last until nothing arrives, %d ms into Startup, do not end it', (start) => {
+  test.each([100, 150, 200])('that last until nothing arrives, %d ms into Startup, do not end it', { tags: ['slow'] }, (start) => {
     const fast = flow({ line: new Line(100e6, BDP * 5) });
     const { pair } = fast;
     pair.run(start);
@@ -257,7 +257,7 @@ describe('losses', () => {
     pair.free();
   });
 
-  test('that last until nothing arrives shrink the window; it recovers with the path', () => {
+  test('that last until nothing arrives shrink the window; it recovers with the path', { tags: ['slow'] }, () => {
     const bbr = flow({ parameters: { idleTimeout: 0, initialMaxData: 8_000_000, initialMaxStreamData: 3_700_000 } });
     bbr.pair.run(3_000);
     bbr.pair.link.loss = 1;

@@ -179,7 +179,7 @@ describe('timers', () => {
     pair.free();
   });
 
-  test('a transfer survives an outage', () => {
+  test('a transfer survives an outage', { tags: ['slow'] }, () => {
     const pair = new Pair({ seed: 6 });
     const id = pair.initiator.connection.openStream();
     const writer = new Writer(pair.initiator, id, 400_000);
@@ -195,7 +195,7 @@ describe('timers', () => {
     pair.free();
   });
 
-  test('acknowledgements come every tenth packet in a bulk transfer, and at most 25 ms late', () => {
+  test('acknowledgements come every tenth packet in a bulk transfer, and at most 25 ms late', { tags: ['slow'] }, () => {
     const pair = new Pair({ link: { delay: 5 } });
     const id = pair.initiator.connection.openStream();
     const writer = new Writer(pair.initiator, id, 3_000_000);

@@ -161,7 +161,7 @@ describe('path MTU discovery', () => {
     narrow.pair.free();
   });
 
-  test('leaves no chunk behind when it has found the size', () => {
+  test('leaves no chunk behind when it has found the size', { tags: ['slow'] }, () => {
     const core = Core.create();
     const free = core.stats().freeChunks;
     const narrow = new Narrow(ETHERNET, { core });
@@ -354,6 +354,7 @@ describe('black hole', () => {
 
   test.each(['newreno', 'cubic', 'bbr'] as const)(
     'of %s, undone: its losses count as one, and larger sizes wait for 30 s',
+    { tags: ['slow'] },
     (congestion) => {
       const narrow = fallenByChance(congestion, 0);
       const { congestionWindow } = narrow.stats;
@@ -371,7 +372,7 @@ describe('black hole', () => {
     },
   );
 
-  test('undone by the second probe when the first is lost, too', () => {
+  test('undone by the second probe when the first is lost, too', { tags: ['slow'] }, () => {
     const narrow = fallenByChance('cubic', 1);
     const fell = narrow.pair.now;
     narrow.begin(4_000_000);

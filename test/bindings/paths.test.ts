@@ -72,7 +72,7 @@ describe('a NAT rebinds the client', () => {
     expect([challenges('initiator'), challenges('responder')]).toEqual([first, 0]);
   });
 
-  test('nothing of it is left in memory', () => {
+  test('nothing of it is left in memory', { tags: ['slow'] }, () => {
     const pair = new RoutedPair();
     pair.run(100);
     const free = pair.core.stats().freeChunks;
@@ -172,7 +172,7 @@ describe('the client adds a path', () => {
     expect(pair.run(100, () => pair.initiator.received.length > 0)).toBe(true);
   });
 
-  test('many times: ids never run out', () => {
+  test('many times: ids never run out', { tags: ['slow'] }, () => {
     const pair = new RoutedPair();
     pair.run(100);
     for (let i = 0; i < 40; i++) {

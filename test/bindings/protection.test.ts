@@ -31,7 +31,7 @@ describe('packet protection', () => {
     pair.free();
   });
 
-  test('replayed and tampered packets have no effect on a transfer', () => {
+  test('replayed and tampered packets have no effect on a transfer', { tags: ['slow'] }, () => {
     const random = generator(4);
     const pair = new Pair({ seed: 4 });
     const seen: Uint8Array[] = [];

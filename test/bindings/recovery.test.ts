@@ -95,7 +95,7 @@ describe('the congestion window of NewReno', () => {
     pair.free();
   });
 
-  test('does not grow while the application does not fill it', () => {
+  test('does not grow while the application does not fill it', { tags: ['slow'] }, () => {
     const pair = new Pair({ initiator: NEWRENO });
     pair.responder.onEvent = ({ kind, stream }, { connection }) => {
       if (kind === EventKind.MESSAGE) connection.readMessage(stream);

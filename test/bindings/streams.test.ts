@@ -293,7 +293,7 @@ describe('datagrams', () => {
     pair.free();
   });
 
-  test('are sent between the bytes of a long transfer, and leave it its share', () => {
+  test('are sent between the bytes of a long transfer, and leave it its share', { tags: ['slow'] }, () => {
     const pair = new Pair({ line: new Line(8_000_000, 100_000), link: { delay: 10 } });
     const reader = new Reader(pair.responder);
     const writer = new Writer(pair.initiator, pair.initiator.connection.openStream(), 2_000_000);

@@ -80,7 +80,7 @@ describe('byte streams with data all the time', () => {
 });
 
 describe('messages', () => {
-  it('are sent before byte streams, which keep one packet in four', () => {
+  it('are sent before byte streams, which keep one packet in four', { tags: ['slow'] }, () => {
     const pair = new Pair({ parameters: { ...parameters, maxMessages: 4_000 }, line: new Line(10e6, 60_000) });
     const { initiator, responder } = pair;
     const id = initiator.connection.openStream();

@@ -194,7 +194,7 @@ describe('a reader that stops', () => {
     flow.pair.free();
   });
 
-  it('of many streams leaves capacity for the others', () => {
+  it('of many streams leaves capacity for the others', { tags: ['slow'] }, () => {
     const core = Core.create({ connections: 2, memory: 8 * MB });
     const pair = new Pair({ core, parameters: { ...parameters, maxStreams: 500 }, link: { delay: 5 } });
     const { initiator, responder } = pair;

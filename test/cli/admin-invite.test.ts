@@ -106,7 +106,7 @@ describe('invite', () => {
 });
 
 describe('the list', () => {
-  test('shows open, revoked and used invitations, and whose key used one', async () => {
+  test('shows open, revoked and used invitations, and whose key used one', { tags: ['slow'] }, async () => {
     expect((await invite('list')).out).toBe('no invitations\n');
     const made: string[] = [];
     for (let count = 0; count < 3; count++) made.push(JSON.parse((await invite('--json')).out).invitationId as string);

@@ -41,7 +41,7 @@ function pairings(printed: string): { pairing: PairingString; options: string[] 
   return reach.map(([, string = '', ...options]) => ({ pairing: decodePairing(string === '-' ? (below.shift() ?? '') : string), options }));
 }
 
-test('an option of svc device without meaning for a subcommand is refused', async () => {
+test('an option of svc device without meaning for a subcommand is refused', { tags: ['slow'] }, async () => {
   await init();
   const below = (...words: string[]) => svcInProcess(['device', ...words, '--data', data]);
   for (const [words, option] of [
@@ -135,7 +135,7 @@ test('a device without an administrator shows how to invite one, and that works'
 test.each([
   ['--allow', KEY],
   ['--iam', 'demo'],
-])('with %s %s the device has an administrator', async (...option) => {
+])('with %s %s the device has an administrator', { tags: ['slow'] }, async (...option) => {
   await init(...option);
   const { code, stderr } = await init();
   expect([code, stderr]).toEqual([0, expect.not.stringMatching(NOTE)]);

@@ -134,7 +134,7 @@ describe('killed', () => {
 });
 
 describe('a board that is already a device', () => {
-  test('keeps its identity when it is given the same join string', async () => {
+  test('keeps its identity when it is given the same join string', { tags: ['slow'] }, async () => {
     const text = await invited();
     await start(text);
     const before = await readFile(join(directory, 'state.json'), 'utf8');

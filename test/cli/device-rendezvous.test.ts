@@ -115,7 +115,7 @@ describe('svc device', () => {
     expect(stderr).toMatch(expected);
   });
 
-  test('with --init warns that the options have no effect', async () => {
+  test('with --init warns that the options have no effect', { tags: ['slow'] }, async () => {
     const { code, stderr } = await device('init', '--candidate', '203.0.113.7:5593', '--no-hard-nat', '--keep-alive-profile', 'eco');
     expect(code).toBe(0);
     expect(stderr).toContain('with --init, --keep-alive-profile, --candidate, --no-hard-nat have no effect: give that at each start');

@@ -102,7 +102,7 @@ describe('the first screen', () => {
     expect(code.split('\n').length).toBeLessThanOrEqual(32);
   });
 
-  test('without a base station names the addresses of the device', async () => {
+  test('without a base station names the addresses of the device', { tags: ['slow'] }, async () => {
     const lines = await shown(await opened(), NONE, null);
     expect(lines[1]).toMatch(/^state {8}running without a base station/);
     expect(lines[4]).toMatch(/--tunnel web=http:127\.0\.0\.1:8080/);
@@ -116,7 +116,7 @@ describe('the first screen', () => {
       { event: 'CERTIFICATE_VALIDATION_FAILED', reason: new RemoteError('FINGERPRINT_MISMATCH', 'another key') },
       /^state {8}not attached to https:\/\/station\.example:4433: CERTIFICATE_VALIDATION_FAILED: another key/,
     ],
-  ])('explains why it is not attached: %s', async (_why, heard, line) => {
+  ])('explains why it is not attached: %s', { tags: ['slow'] }, async (_why, heard, line) => {
     expect((await shown(await opened(STATION), NONE, heard))[1]).toMatch(line);
   });
 
@@ -166,7 +166,7 @@ describe('the invitation of the first administrator', () => {
     expect((await verifierOf(await opened({}, terminal(false)))).value).toEqual((await verifierOf(second)).value);
   });
 
-  test.each(['Administrator', 'Guest'])('is not made once there is a user, a %s', async (role) => {
+  test.each(['Administrator', 'Guest'])('is not made once there is a user, a %s', { tags: ['slow'] }, async (role) => {
     await withUser(await opened(), role);
     expect(passwordOf(await opened())).toBeUndefined();
   });

@@ -42,7 +42,7 @@ describe('without a device svc doctor', () => {
     expect(clinic.stdout).toMatch(/^NAT here {12}assigns a socket one port for all peers, the best kind for direct paths$/m);
   });
 
-  test('reports STUN on another port, and STUN that does not answer', async () => {
+  test('reports STUN on another port, and STUN that does not answer', { tags: ['slow'] }, async () => {
     const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'open', { stunPort: 3478 });
     await run({ ...nobody, json: false });
@@ -88,7 +88,7 @@ describe('--stun-port', () => {
     expect(clinic.stderr).toBe('warning: --stun-port 1 is not used: the base station has named its STUN ports\n');
   });
 
-  test('is used where the connection searches no direct path', async () => {
+  test('is used where the connection searches no direct path', { tags: ['slow'] }, async () => {
     const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ stunPort: 1, relayOnly: true });
@@ -127,7 +127,7 @@ describe('where UDP to the base station gets no answer', () => {
     expect(clinic.stdout).not.toContain('STUN');
   });
 
-  test('the base station is checked at its remembered WebSocket', async () => {
+  test('the base station is checked at its remembered WebSocket', { tags: ['slow'] }, async () => {
     const { clinic, run } = await blocked();
     const { server = '', state, fingerprint = '' } = clinic.options;
     const asked: string[] = [];

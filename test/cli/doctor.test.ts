@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => clinics.close());
 
-test('a direct path is awaited, and shown with both NATs', async () => {
+test('a direct path is awaited, and shown with both NATs', { tags: ['slow'] }, async () => {
   const clinic = clinics.clinic();
   const { run } = await clinic.open('port', 'full-cone');
   expect(await run()).toBe('done');
@@ -98,7 +98,7 @@ describe('why it is not direct', () => {
       /the other end/,
       /^Pair with the device, `svc pair pr-1\.de-1 --state \S+ --username <name>`/,
     ],
-  ])('DISABLED %s: text and advice concern that end', async (_, more, options, text, advice) => {
+  ])('DISABLED %s: text and advice concern that end', { tags: ['slow'] }, async (_, more, options, text, advice) => {
     const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port', more);
     await run(options);
@@ -173,7 +173,9 @@ describe('a connect that fails', () => {
     });
   });
 
-  test('for another key of the device explains how to pair again, and does not mention the base station’s key', async () => {
+  test('for another key of the device explains how to pair again, and does not mention the base station’s key', {
+    tags: ['slow'],
+  }, async () => {
     const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     expect(await run({ fingerprint: 'ab'.repeat(32) })).toMatch(/does not have the given fingerprint \(abab.*compare it with/);
@@ -206,7 +208,7 @@ describe('a connect that fails', () => {
 });
 
 describe('excluded interfaces', () => {
-  test('do not count; an unknown one is named with those that exist', async () => {
+  test('do not count; an unknown one is named with those that exist', { tags: ['slow'] }, async () => {
     const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ candidatesOn: ['sim0', 'eth9'] });

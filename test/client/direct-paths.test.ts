@@ -161,7 +161,7 @@ describe('two connections of one client', () => {
 });
 
 describe('a session that ends', () => {
-  test('in the middle of a round frees the slot of the round', async () => {
+  test('in the middle of a round frees the slot of the round', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open({ device: 'blocked' });
     // A device has one slot for strangers, a client 64.
     for (let i = 0; i < 5; i++) {

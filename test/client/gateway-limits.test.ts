@@ -42,7 +42,7 @@ describe('limits and loss', () => {
     expect((await bench.tool.ask({ code: 'GET', options: path('x'), token: Buffer.from('x') })).code).toBe('2.05');
   });
 
-  test('a connection that ended before the gateway had it is opened again', async () => {
+  test('a connection that ended before the gateway had it is opened again', { tags: ['slow'] }, async () => {
     device.addCoapResource('GET', '/x', () => ({ status: 205, payload: 'x' }));
     bench.tool.close();
     await fixture.settle(bench.gateway.close());

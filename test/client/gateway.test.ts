@@ -81,7 +81,7 @@ describe('requests', () => {
     expect(tool.received).toHaveLength(3);
   });
 
-  test('a non-confirmable request gets a non-confirmable answer', async () => {
+  test('a non-confirmable request gets a non-confirmable answer', { tags: ['slow'] }, async () => {
     device.addCoapResource('GET', '/x', () => ({ status: 205, payload: 'x' }));
     const answer = await tool.ask({ code: 'GET', options: path('x'), confirmable: false });
     expect(answer).toMatchObject({ code: '2.05', confirmable: false, ack: false });
@@ -242,7 +242,7 @@ describe('Observe', () => {
     await bench.run(ms);
   };
 
-  test('delivers the first answer and each change, in rising sequence, until it is cancelled', async () => {
+  test('delivers the first answer and each change, in rising sequence, until it is cancelled', { tags: ['slow'] }, async () => {
     const first = await tool.ask(register);
     expect([first.ack, option(first, 'Observe').length]).toEqual([true, 1]);
     await change('two');
@@ -263,7 +263,7 @@ describe('Observe', () => {
   test.each([
     ['renewed', 0],
     ['cancelled', 1],
-  ])('%s before its first answer: only the later request is answered', async (_, value) => {
+  ])('%s before its first answer: only the later request is answered', { tags: ['slow'] }, async (_, value) => {
     let calls = 0;
     device.addCoapResource('GET', '/slow', () => (++calls === 1 ? new Promise(() => {}) : { status: 205, payload: 'now' }), {
       observable: true,
@@ -308,7 +308,7 @@ describe('Observe', () => {
     expect(gateway.stats.observations).toBe(0);
   });
 
-  test('ends when an answer ends it at the device', async () => {
+  test('ends when an answer ends it at the device', { tags: ['slow'] }, async () => {
     await tool.ask(register);
     resource.remove();
     await bench.run();
@@ -336,7 +336,7 @@ describe('Observe', () => {
     expect([rest.payload.length, option(rest, 'ETag')]).toEqual([3000 - 2048, option(notification, 'ETag')]);
   });
 
-  test('above 32 is ignored: the GET is like any other', async () => {
+  test('above 32 is ignored: the GET is like any other', { tags: ['slow'] }, async () => {
     for (let i = 0; i < 33; i++) await tool.ask({ ...register, token: Buffer.from([i]) });
     expect(tool.received.map((each) => option(each, 'Observe').length)).toEqual([...Array(32).fill(1), 0]);
     expect(gateway.stats).toEqual({ requests: 0, observations: 32 });

@@ -31,7 +31,7 @@ const failure = {
   fields: { event: 'CONNECTED', error: 'Error: of the application' },
 };
 
-test('the callback gets messages of its own client only, until it is removed', async () => {
+test('the callback gets messages of its own client only, until it is removed', { tags: ['slow'] }, async () => {
   const { fixture, client, connect } = await noisyClient();
   const messages: LogMessage[] = [];
   client.setLogLevel('error');

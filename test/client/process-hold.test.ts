@@ -87,7 +87,7 @@ describe('a connection holds the process', () => {
   });
 });
 
-test('stop holds the process until it is done', async () => {
+test('stop holds the process until it is done', { tags: ['slow'] }, async () => {
   await fixture.settle(connection().connect());
   const stopping = client.stop();
   expect(held).toBe(1);

@@ -151,7 +151,7 @@ describe('no later call reads it:', () => {
     expect(calls()).toBeGreaterThan(2_000);
   });
 
-  test('a NAT rebinding and a migration lead to the same packets', async () => {
+  test('a NAT rebinding and a migration lead to the same packets', { tags: ['slow'] }, async () => {
     const move = (core: Core) => {
       const pair = new RoutedPair({ core });
       const index = pair.initiator.add({ ours: 'client:2', theirs: DEVICE }, pair.now);

@@ -155,7 +155,7 @@ describe('a password session', () => {
     expect(seen(1).isPasswordAuthenticated).toBe(false);
   });
 
-  test('ends with the password, unless the key is paired with the user', async () => {
+  test('ends with the password, unless the key is paired with the user', { tags: ['slow'] }, async () => {
     const iam = await withUsers('guest');
     const [one, two] = [await guarded.direct(), await guarded.direct()];
     for (const each of [one, two]) expect(await guarded.login(each, 'guest', 'secret')).toBe('OK');
@@ -217,7 +217,7 @@ describe('server connect tokens', () => {
       (error: { remoteChannelErrorCode: string }) => error.remoteChannelErrorCode,
     );
 
-  test('of users and of open pairing admit a client; after withdrawal they do not', async () => {
+  test('of users and of open pairing admit a client; after withdrawal they do not', { tags: ['slow'] }, async () => {
     const iam = await withUsers('guest');
     await guarded.settle(iam.update((draft) => draft.setOpenPairingSct('sct-of-pairing')));
     await guarded.pass(1000);
@@ -263,7 +263,7 @@ describe('server connect tokens', () => {
 });
 
 describe('a deleted user', () => {
-  test('loses its connections, whether by key, by password or bound; others keep theirs', async () => {
+  test('loses its connections, whether by key, by password or bound; others keep theirs', { tags: ['slow'] }, async () => {
     const iam = await withUsers('guest', 'owner');
     const byKey = await guarded.relayed();
     await paired(byKey, 'guest');

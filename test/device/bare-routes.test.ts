@@ -63,7 +63,7 @@ describe('a client that asks', () => {
   test.each([
     ['an Id of seven bytes', { id: new Uint8Array(7) }],
     ['Id and Initiate', { id: new Uint8Array(8), initiate: new Uint8Array(100) }],
-  ])('with %s gets 4.00', async (_, request) => {
+  ])('with %s gets 4.00', { tags: ['slow'] }, async (_, request) => {
     await connected();
     expect((await stranger.connect({ ...SCT_ONLY, ...request })).status).toBe(400);
   });
@@ -169,7 +169,9 @@ test('a base station that leads the route to another device and reports success:
   expect(connection.closeReason).toMatchObject({ code: 'CLOSED', message: expect.stringContaining('no other path within 60 s') });
 });
 
-test('a device that answers 4.04 to a bare route: the connection ends with CLOSED within a second after both are back', async () => {
+test('a device that answers 4.04 to a bare route: the connection ends with CLOSED within a second after both are back', {
+  tags: ['slow'],
+}, async () => {
   const device = await fixture.raw.device({ binds: [{ port: 0 }] });
   await station.register(ids, device.host.fingerprint);
   const router = new Router<Session>().on('POST', StationPath.P2P_CONNECT, ({ payload, context }) => {

@@ -41,7 +41,7 @@ test('WRONG_PRODUCT_ID when the key is registered for a device of another produc
   expect(under.reasons[0]?.code).toBe('WRONG_PRODUCT_ID');
 });
 
-test('PLATFORM_FAILURE once when the data plane cannot be started again; ATTACHED when it later can', async () => {
+test('PLATFORM_FAILURE once when the data plane cannot be started again; ATTACHED when it later can', { tags: ['slow'] }, async () => {
   const home = fixture.sim.host('home');
   const cores: Core[] = [];
   let memory = true;

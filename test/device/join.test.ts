@@ -89,7 +89,7 @@ describe('a join', () => {
     expect(await attaches(await join(await invited()))).toBe(true);
   });
 
-  test('can be repeated by the same key, and by no other', async () => {
+  test('can be repeated by the same key, and by no other', { tags: ['slow'] }, async () => {
     const joinString = await invited();
     const joined = await join(joinString);
     expect(await join(joinString)).toEqual(joined);
@@ -141,7 +141,7 @@ describe('a join is refused', () => {
     expect(await refusal(join(other))).toBe('FINGERPRINT_MISMATCH');
   });
 
-  test('when the invitation was revoked', async () => {
+  test('when the invitation was revoked', { tags: ['slow'] }, async () => {
     const joinString = await invited();
     const [invitation] = await invitations(administration);
     await revokeInvitation(administration, invitation?.invitationId ?? '');

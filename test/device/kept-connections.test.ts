@@ -83,7 +83,9 @@ test.each([
   },
 );
 
-test('a key that is paired meanwhile no longer counts among the strangers at its address, and paired keys are not limited there', async () => {
+test('a key that is paired meanwhile no longer counts among the strangers at its address, and paired keys are not limited there', {
+  tags: ['slow'],
+}, async () => {
   const guarded = await GuardedDevice.make();
   guarded.device.limitConnections(8);
   await guarded.attach();

@@ -37,7 +37,7 @@ const observe = (connection: Connection, path: string): { observer: Recorder; ca
 const run = (ms = 500): Promise<boolean> => fixture.sim.run(ms);
 
 describe('an observable resource', () => {
-  test('sends each observer its state and each change, until they cancel', async () => {
+  test('sends each observer its state and each change, until they cancel', { tags: ['slow'] }, async () => {
     let state = 'one';
     const resource = observable('/state', () => ({ status: 205, payload: state }));
     const [first, second] = [await fixture.connected(), await fixture.connected()];
@@ -182,7 +182,7 @@ describe('an observable resource', () => {
     expect((await fixture.coap(connection, 'GET', '/state')).status).toBe(404);
   });
 
-  test('sends no answer to an observer that cancels while the handler runs, and forgets it', async () => {
+  test('sends no answer to an observer that cancels while the handler runs, and forgets it', { tags: ['slow'] }, async () => {
     let answer: (() => void) | undefined;
     const resource = observable('/slow', () => new Promise((resolve) => (answer = () => resolve({ status: 205 }))));
     const { observer, cancel } = observe(await fixture.connected(), '/slow');
@@ -195,7 +195,7 @@ describe('an observable resource', () => {
     expect(observer.responses).toEqual([]);
   });
 
-  test('sends a state of 100,000 bytes whole at each change', async () => {
+  test('sends a state of 100,000 bytes whole at each change', { tags: ['slow'] }, async () => {
     let state = 'a';
     const resource = observable('/large', () => ({ status: 205, payload: state.repeat(100_000) }));
     const lengths: string[] = [];
@@ -226,7 +226,7 @@ describe('limits:', () => {
     expect(again.observer.responses).toEqual(['205 x observed']);
   });
 
-  test('one connection keeps 32, and its other requests are served', async () => {
+  test('one connection keeps 32, and its other requests are served', { tags: ['slow'] }, async () => {
     const resource = observable('/state', () => ({ status: 205, payload: 'x' }));
     const [greedy, other] = [await fixture.connected(), await fixture.connected()];
     for (let i = 0; i < 60; i++) observe(greedy, '/state');

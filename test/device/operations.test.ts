@@ -93,7 +93,7 @@ describe('a stream of the device', () => {
 });
 
 describe('a CoAP request to the device', () => {
-  test('shows the request, and the handler returns the answer', async () => {
+  test('shows the request, and the handler returns the answer', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     device.addCoapResource('PUT', '/rooms/{room}', ({ method, path, parameters, contentFormat, payload, connection }) => ({
       status: 205,
@@ -125,7 +125,7 @@ describe('a CoAP request to the device', () => {
     expect(() => coap.getResponseContentFormat()).toThrow(expect.objectContaining({ code: 'NO_DATA' }));
   });
 
-  test('is answered with the reason when a save fails, without the path; other failures give no reason', async () => {
+  test('is answered with the reason when a save fails, without the path; other failures give no reason', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     const full = fileError('cannot write', '/data/state.json', Object.assign(new Error('full'), { code: 'ENOSPC' }));
     const failing: Record<string, () => never> = {
@@ -183,7 +183,7 @@ describe('a CoAP request to the device', () => {
 });
 
 describe('fingerprints', () => {
-  test('of device and client are available in full, and in a short form for people', async () => {
+  test('of device and client are available in full, and in a short form for people', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     const opened = new Promise<DeviceConnection>((resolve) => device.onConnectionEvent(resolve));
     const connection = await fixture.connected();
@@ -258,7 +258,7 @@ describe('listeners and handlers get', () => {
     expect([events, connections, methods, texts]).toEqual([['ATTACHED'], [[1, 'OPENED']], ['DELETE'], ['a CoAP handler failed']]);
   });
 
-  test('an authorization request with action, attributes and connection, and return the verdict', async () => {
+  test('an authorization request with action, attributes and connection, and return the verdict', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     const asked: AuthorizationRequest[] = [];
     device.onAuthorizationRequest((request) => {

@@ -70,7 +70,7 @@ test('a service gets the message in the chosen format', async () => {
   expect(JSON.parse(String(body))).toMatchObject({ message: 'AQI=' });
 });
 
-test('errors of the base station keep their names', async () => {
+test('errors of the base station keep their names', { tags: ['slow'] }, async () => {
   const { device } = await fixture.attached();
   await expect(fixture.settle(push(device, 'other').send())).rejects.toMatchObject({ code: 'FORBIDDEN' });
   await expect(fixture.settle(invocation(device, 'se-2').execute())).rejects.toMatchObject({ code: 'FAILED' });

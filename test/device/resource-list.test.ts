@@ -26,7 +26,7 @@ async function ask(connection: Connection, ...query: string[]): Promise<{ status
 
 const hrefs = ({ links }: { links: readonly CoreLink[] }): string[] => links.map(({ href }) => href);
 
-test('lists paths with their methods and the attributes that the application gives', async () => {
+test('lists paths with their methods and the attributes that the application gives', { tags: ['slow'] }, async () => {
   device.addCoapResource('PUT', '/target', handler, { type: 'thermostat.target', title: 'What it should be' });
   device.addCoapResource('GET', '/target', handler, { observable: true });
   device.addCoapResource('GET', '/rooms/{room}', handler);
@@ -78,7 +78,7 @@ test('a resource that needs an action is listed for clients with the right to it
   expect(denials).toEqual([]);
 });
 
-test('a list of many resources is sent in blocks', async () => {
+test('a list of many resources is sent in blocks', { tags: ['slow'] }, async () => {
   for (let number = 0; number < 300; number++) device.addCoapResource('GET', `/sensors/${number}`, handler, { title: `Sensor ${number}` });
   const listed = await ask(await fixture.connected(), 'href=/sensors/*');
   expect(listed.links).toHaveLength(300);

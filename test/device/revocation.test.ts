@@ -73,7 +73,7 @@ test.each<[string, () => Promise<unknown>]>([
   expect(revoked).toEqual([]);
 });
 
-test('they end when the application unbinds the connection', async () => {
+test('they end when the application unbinds the connection', { tags: ['slow'] }, async () => {
   const connection = await guarded.direct();
   const bound = guarded.device.connection(3);
   guarded.device.authorizeConnection(bound, 'other');

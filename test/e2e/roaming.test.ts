@@ -182,7 +182,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     expect([before.length, before.filter((port) => ports.has(port))]).toEqual([1, []]);
   });
 
-  test.each(sides)('is reported as CHANNEL_CHANGED by the %s that is relayed', async (side) => {
+  test.each(sides)('is reported as CHANNEL_CHANGED by the %s that is relayed', { tags: ['slow'] }, async (side) => {
     const { fixture, uplinks, transfer } = await scene({ side, isDirect: false, up: true, seconds: 6 });
     const before = fixture.clientEvents.length;
     uplinks.use('cable');
@@ -232,7 +232,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
 });
 
 describe('a change that is reverted', () => {
-  test('within the round trip costs nothing: the previous paths are in use', async () => {
+  test('within the round trip costs nothing: the previous paths are in use', { tags: ['slow'] }, async () => {
     const { fixture, uplinks, transfer } = await scene({ side: 'client', isDirect: false, up: true, seconds: 8, delay: 400 });
     const before = fixture.clientEvents.length;
     // No packet passes in the other network.

@@ -181,7 +181,7 @@ describe('an idle connection', () => {
     expect(connection.paths()).toMatchObject({ rest: null });
   });
 
-  test('answers a request after the rest in which it was made', async () => {
+  test('answers a request after the rest in which it was made', { tags: ['slow'] }, async () => {
     await echoDevice();
     const connection = await settled();
     await fixture.settle(station.basestation.close());
@@ -218,7 +218,7 @@ describe('an idle connection', () => {
     expect([coap.getResponseStatusCode(), bodies]).toEqual([204, [900_000]]);
   });
 
-  test('with keep-alive options waits for the base station all the same', async () => {
+  test('with keep-alive options waits for the base station all the same', { tags: ['slow'] }, async () => {
     await echoDevice();
     const connection = await fixture.connected({ KeepAliveInterval: 2_000, KeepAliveRetryInterval: 500, KeepAliveMaxRetries: 4 });
     await fixture.sim.run(() => deviceEvents.includes('OPENED 1'));
@@ -244,7 +244,7 @@ describe('an idle connection', () => {
     expect(await hello(connection)).toEqual({ status: 205, text: 'hello' });
   });
 
-  test('ends with CLOSED at both ends when the base station does not return within a minute', async () => {
+  test('ends with CLOSED at both ends when the base station does not return within a minute', { tags: ['slow'] }, async () => {
     const { device } = await echoDevice();
     const connection = await settled();
     await fixture.settle(station.basestation.close());
@@ -259,7 +259,7 @@ describe('an idle connection', () => {
     expect(connection.closeReason).toMatchObject({ code: 'CLOSED' });
   });
 
-  test('sends no more requests when its application closes it while it rests', async () => {
+  test('sends no more requests when its application closes it while it rests', { tags: ['slow'] }, async () => {
     await echoDevice();
     const connection = await settled();
     await fixture.settle(station.basestation.close());
@@ -306,7 +306,7 @@ describe('a connection at rest is ended', () => {
     expect(fixture.sim.now - started).toBeLessThan(5_000);
   });
 
-  test('by the removal of the device: UNKNOWN_DEVICE_ID at once', async () => {
+  test('by the removal of the device: UNKNOWN_DEVICE_ID at once', { tags: ['slow'] }, async () => {
     await echoDevice();
     const connection = await settled();
     await fixture.settle(station.basestation.close());

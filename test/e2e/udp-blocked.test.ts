@@ -95,7 +95,7 @@ function connection(options: Parameters<ProductFixture['connection']>[0] = {}): 
 const over = (each: Connection): string | undefined => each.paths().station?.over;
 
 describe('a client whose UDP is blocked', () => {
-  test('has its first CoAP answer within 3 s, and the next within 1 s', async () => {
+  test('has its first CoAP answer within 3 s, and the next within 1 s', { tags: ['slow'] }, async () => {
     await echoDevice();
     fixture.sim.block(phone, 'udp');
     const client = fixture.client(phone);
@@ -132,7 +132,7 @@ describe('a client whose UDP is blocked', () => {
     expect(over(each)).toBe('udp');
   });
 
-  test('loses nothing when UDP is blocked under a transfer, and emits an event', async () => {
+  test('loses nothing when UDP is blocked under a transfer, and emits an event', { tags: ['slow'] }, async () => {
     await echoDevice();
     const each = connection();
     const events: string[] = [];
@@ -205,7 +205,7 @@ describe('a device whose UDP is blocked', () => {
   });
 });
 
-test('a client detects at once the end of a route that replaced another', async () => {
+test('a client detects at once the end of a route that replaced another', { tags: ['slow'] }, async () => {
   fixture.sim.block(home, 'udp');
   await echoDevice();
   const each = connection();

@@ -82,7 +82,7 @@ describe.each(Object.keys(kinds) as Kind[])('a %s session', (kind) => {
     expect([...found].sort()).toEqual([...labels[kind]].sort());
   });
 
-  it('has the keys, ids and fingerprints that the ends have', async () => {
+  it('has the keys, ids and fingerprints that the ends have', { tags: ['slow'] }, async () => {
     const { capture, decoder, device } = await opened(kind);
     const established = decoder.connections.filter(({ hash }) => hash !== undefined);
     expect(established).toHaveLength(capture.cores.length);

@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('browser bundles', () => {
   for (const entry of ['bindings/index.ts', 'protocol/index.ts', 'transport/sim/index.ts', 'client/browser.ts']) {
-    it(`${entry} bundles without Node`, async () => {
+    it(`${entry} bundles without Node`, { tags: ['slow'] }, async () => {
       const { metafile } = await bundle(`export * from './${entry}';`);
       expect(externals(metafile)).toEqual([]);
       expect(Object.keys(metafile.inputs).filter((file) => /(^|\/)transport\/node\//.test(file))).toEqual([]);

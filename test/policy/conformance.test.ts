@@ -58,7 +58,7 @@ describe('the lists', () => {
 });
 
 describe('a row counts as missing', () => {
-  test('not when its entry is correct', async () => {
+  test('not when its entry is correct', { tags: ['slow'] }, async () => {
     expect(await broken({})).toMatchObject({ row: { state: 'done', symbol: 'device:Device.limitStreams' }, missing: 0 });
   });
 

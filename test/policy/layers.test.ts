@@ -91,7 +91,7 @@ describe('inside the folders', () => {
     });
   }
 
-  it('files import one another in a circle only where a reason is listed', () => {
+  it('files import one another in a circle only where a reason is listed', { tags: ['slow'] }, () => {
     const found = [...ordered, ...unordered].flatMap((folder) => circles(importGraph(folder)));
     expect(found.sort()).toEqual(Object.keys(knownCircles).sort());
   });

@@ -210,7 +210,7 @@ describe('a run', () => {
     expect(new Set(runs.flat()).size).toBe(claims.length);
   });
 
-  test('proves everything on request, or when git does not know the commit to compare with', () => {
+  test('proves everything on request, or when git does not know the commit to compare with', { tags: ['slow'] }, () => {
     expect(chosen({ all: true })).toHaveLength(claims.length);
     const nothing = { has: () => false };
     expect(select(root, claims, nothing, { all: false, since: 'no-such-commit' }).claims).toHaveLength(claims.length);

@@ -296,7 +296,7 @@ describe('svc basestation', () => {
     expect(all.startsWith('base station ready')).toBe(true);
   });
 
-  test('names the option for a UDP port in use', async () => {
+  test('names the option for a UDP port in use', { tags: ['slow'] }, async () => {
     const taken = createSocket('udp4').bind(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address();

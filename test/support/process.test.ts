@@ -18,7 +18,7 @@ describe('a process that ends with 1', () => {
     expect(message).toMatch(/^the process failed\n\$ \S+ -e console\.log.* --\nended with 1\nstdout: one\ntwo\nstderr: it is broken$/);
   });
 
-  test('rejects a wait for a line it never wrote, and returns one that it wrote', async () => {
+  test('rejects a wait for a line it never wrote, and returns one that it wrote', { tags: ['slow'] }, async () => {
     expect(await ended.line((line) => line === 'two')).toBe('two');
     expect(await messageOf(ended.line((line) => line === 'three'))).toMatch(/ended with 1\nstdout: one\ntwo\nstderr: it is broken$/);
   });
@@ -33,7 +33,9 @@ describe('a process that ends with 1', () => {
   });
 });
 
-test('a process that still runs is reported in the error of a timeout, and the signal that ends it afterwards', async () => {
+test('a process that still runs is reported in the error of a timeout, and the signal that ends it afterwards', {
+  tags: ['slow'],
+}, async () => {
   const running = node("console.log('up'); setInterval(() => {}, 1000)");
   await running.line();
   const error = { message: 'Test timed out' };
@@ -56,7 +58,7 @@ test('a report is bounded, and keeps the end of the output', { tags: ['slow'] },
   expect(processReports().length).toBe(8);
 });
 
-test('secrets in arguments and output are omitted', async () => {
+test('secrets in arguments and output are omitted', { tags: ['slow'] }, async () => {
   const words = ['--sct', 'hidden-1', '--password-file', 'seen', 'p=pr,pwd=hidden-2,sct=hidden-3,fp=ab', 'https://x#pwd=hidden-4&u=ann'];
   const child = node('console.log(JSON.stringify({ secret: "hidden-5", serverKey: "seen" }))', ...words);
   await child.ended;

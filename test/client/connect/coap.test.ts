@@ -67,7 +67,7 @@ describe('CoAP', () => {
     expect(Buffer.compare(coap.getResponsePayload(), payload)).toBe(0);
   });
 
-  test('a request above the limit is answered 5.03', async () => {
+  test('a request above the limit is answered 5.03', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     device.limitCoapServerRequests(2);
     const release: (() => void)[] = [];
@@ -118,7 +118,7 @@ describe('CoAP', () => {
     expect(await fixture.code(request)).toBe('STOPPED');
   });
 
-  test('a request without answer is TIMEOUT after two minutes', async () => {
+  test('a request without answer is TIMEOUT after two minutes', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     device.addCoapResource('GET', '/never', () => new Promise(() => {}));
     const connection = await fixture.connected();

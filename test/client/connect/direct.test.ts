@@ -53,7 +53,7 @@ describe('direct candidates', () => {
     }
   });
 
-  test('fail without the ids of the device at any port but the local one', async () => {
+  test('fail without the ids of the device at any port but the local one', { tags: ['slow'] }, async () => {
     const { device, host } = await direct();
     const stranger = connectionTo([[host, device.p2pPort]]);
     stranger.endOfDirectCandidates();
@@ -151,7 +151,7 @@ describe('with both channels', () => {
     return connection;
   }
 
-  test('the faster one wins', async () => {
+  test('the faster one wins', { tags: ['slow'] }, async () => {
     const { device, host } = await fixture.attached();
     const connection = await both([host, device.localPort]);
     await fixture.settle(connection.connect());

@@ -51,7 +51,7 @@ test.each<[string, ConnectionOptions, string, RegExp]>([
   expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
 });
 
-test('a token alone is refused before the base station is asked', async () => {
+test('a token alone is refused before the base station is asked', { tags: ['slow'] }, async () => {
   expect(await refusal({ ServerJwtToken: GOOD })).toMatchObject({
     code: 'INVALID_STATE',
     message: 'the connection option ServerKey, which belongs to ServerJwtToken, is missing',
@@ -71,7 +71,7 @@ test('a token beside a server connect token is not used, and its function is not
   expect(fetch).not.toHaveBeenCalled();
 });
 
-test('a function is called for a fresh token at each connect', async () => {
+test('a function is called for a fresh token at each connect', { tags: ['slow'] }, async () => {
   const fetch = vi.fn(async () => GOOD);
   const options = { ServerKey: 'sk-jwt', ServerJwtToken: fetch };
   for (let connects = 1; connects <= 2; connects++) {

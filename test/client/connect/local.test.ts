@@ -233,7 +233,7 @@ describe('beside a base station', () => {
     expect(() => device.connection(2)).toThrow();
   });
 
-  test('a device elsewhere is relayed, without delay', async () => {
+  test('a device elsewhere is relayed, without delay', { tags: ['slow'] }, async () => {
     await fixture.attached();
     const [, , alone] = await outcome(fixture.connection({ Local: false }));
     const [type, channels, took] = await outcome(both());
@@ -286,7 +286,7 @@ describe('beside a base station', () => {
   test.each([
     [true, 'NOT_FOUND'],
     [false, 'NONE'],
-  ])('NO_CHANNELS of a device that is offline, within 5 s (Local: %s)', async (Local, code) => {
+  ])('NO_CHANNELS of a device that is offline, within 5 s (Local: %s)', { tags: ['slow'] }, async (Local, code) => {
     const { device } = await fixture.attached();
     await fixture.settle(device.close());
     const [, channels, took] = await outcome(both({ Local }));
@@ -335,7 +335,9 @@ describe('a stranger at home', () => {
   /** A stranger's device with the ids of our own. */
   const impostor = (): Promise<DeviceUnderTest> => atHome({ basestationAttach: false, registered: false });
 
-  test('that answers with another key: the base station is used, and the stranger learns no key of the client', async () => {
+  test('that answers with another key: the base station is used, and the stranger learns no key of the client', {
+    tags: ['slow'],
+  }, async () => {
     const { device } = await impostor();
     const seen: string[] = [];
     device.onConnectionEvent((_, event) => seen.push(event));
@@ -365,7 +367,9 @@ describe('a stranger at home', () => {
     expect(connection.getDeviceFingerprint()).toBe(device.deviceFingerprint);
   });
 
-  test('that announces the device at a thousand ports: the relayed connect takes no longer, and 32 ports get four packets each', async () => {
+  test('that announces the device at a thousand ports: the relayed connect takes no longer, and 32 ports get four packets each', {
+    tags: ['slow'],
+  }, async () => {
     const [, , alone] = await outcome(fixture.connection({ Local: false }));
     const { host, say } = stranger();
     const packets = new Map<number, number>();

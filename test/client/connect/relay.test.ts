@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 
 describe('connect', () => {
-  test('with a server connect token is relayed, and both ends know each other', async () => {
+  test('with a server connect token is relayed, and both ends know each other', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     const seen: string[] = [];
     device.onConnectionEvent((connection, event) => seen.push(`${connection.ref} ${event} ${connection.clientFingerprint}`));
@@ -113,7 +113,7 @@ describe('connect', () => {
     expect(fixture.sim.now - began).toBeLessThan(5_000);
   });
 
-  test('reports a full base station as CONNECTION_REFUSED, and does not blame the device', async () => {
+  test('reports a full base station as CONNECTION_REFUSED, and does not blame the device', { tags: ['slow'] }, async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ connections: 1 });
     await fixture.attached();
@@ -166,7 +166,7 @@ describe('connect', () => {
     expect(await fixture.code(connecting)).toBe('STOPPED');
   });
 
-  test('is refused by a device at its limit of connections', async () => {
+  test('is refused by a device at its limit of connections', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     device.limitConnections(1);
     await fixture.connected();

@@ -38,7 +38,7 @@ describe('streams', () => {
     expect(stream.stats()).toMatchObject({ bytesRead: sent.length, bytesWritten: sent.length });
   });
 
-  test('return from readSome the bytes that have arrived, up to the requested count', async () => {
+  test('return from readSome the bytes that have arrived, up to the requested count', { tags: ['slow'] }, async () => {
     await echo();
     const stream = (await fixture.connected()).createStream();
     await fixture.settle(stream.open(PORT));
@@ -86,7 +86,7 @@ describe('streams', () => {
     expect(fixture.sim.now - began).toBeLessThan(32_000);
   });
 
-  test('above the limit are refused, and one that ends frees a slot', async () => {
+  test('above the limit are refused, and one that ends frees a slot', { tags: ['slow'] }, async () => {
     const { device } = await echo();
     device.limitStreams(2);
     const connection = await fixture.connected();

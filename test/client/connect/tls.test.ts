@@ -25,7 +25,7 @@ function unpinned(options: ConnectionOptions = {}, from: Pick<SvcClient, 'create
 }
 
 describe('without a pin', () => {
-  test('TLS authenticates the base station, once for many connections, and the connection shows it', async () => {
+  test('TLS authenticates the base station, once for many connections, and the connection shows it', { tags: ['slow'] }, async () => {
     const asked = publishDocument(fixture);
     const connections = [unpinned(), unpinned(), unpinned()];
     expect(connections[0]!.stationVerified).toBeNull();
@@ -63,7 +63,7 @@ describe('without a pin', () => {
 });
 
 describe('with a pin', () => {
-  test('the document is not fetched, and TLS does not replace the pin', async () => {
+  test('the document is not fetched, and TLS does not replace the pin', { tags: ['slow'] }, async () => {
     const asked = publishDocument(fixture);
     const connection = await fixture.connected();
     expect(connection.stationVerified).toBe('pinned');

@@ -54,7 +54,7 @@ describe('a relayed connection becomes direct', () => {
     expect((await fixture.coap(connection, 'GET', '/')).status).toBe(404);
   });
 
-  test('and is relayed again within 3 s when the direct path dies', async () => {
+  test('and is relayed again within 3 s when the direct path dies', { tags: ['slow'] }, async () => {
     const connection = await relayed();
     await fixture.sim.run(1_000);
     events = [];
@@ -76,7 +76,7 @@ describe('a relayed connection becomes direct', () => {
     expect(connection.getType()).toBe('RELAY');
   });
 
-  test('but not with Rendezvous: false', async () => {
+  test('but not with Rendezvous: false', { tags: ['slow'] }, async () => {
     const connection = await relayed({ Rendezvous: false });
     await fixture.sim.run(5_000);
     expect([connection.getType(), connection.paths().whyNotDirect?.code, overs(connection)]).toEqual([

@@ -203,7 +203,7 @@ describe('a fault that a person must fix ends a wait:', () => {
     expect(events).toEqual(['WAITING_FOR_ATTACH']);
   });
 
-  test('a device with another key than the pinned one', async () => {
+  test('a device with another key than the pinned one', { tags: ['slow'] }, async () => {
     const { device } = await away();
     const { result } = connecting({ DeviceFingerprint: 'ab'.repeat(32) });
     await fixture.sim.run(20_000);

@@ -93,7 +93,7 @@ function disconnect(): void {
   for (const connection of connections) void connection.close();
 }
 
-test('several services have a port each, with the metadata that the device gives', async () => {
+test('several services have a port each, with the metadata that the device gives', { tags: ['slow'] }, async () => {
   const forwarding = await open([NAMES, { kind: 'udp', id: 'time', localPort: 1234 }]);
   expect(forwarding.ports).toMatchObject([
     { kind: 'udp', service: { id: 'names', type: 'dns', metadata: { id: 'names' } } },
@@ -104,7 +104,7 @@ test('several services have a port each, with the metadata that the device gives
 });
 
 describe('the connection ends', () => {
-  test('by the device: the port stays, and is connected again', async () => {
+  test('by the device: the port stays, and is connected again', { tags: ['slow'] }, async () => {
     const forwarding = await open();
     const { port } = forwarding.ports[0]!;
     expect(await asked(forwarding)).toEqual(['question']);
@@ -212,14 +212,14 @@ test('a flow that the device refuses is reported with the reason', async () => {
 });
 
 describe('nothing stays open when it cannot begin:', () => {
-  test('more services than 32', async () => {
+  test('more services than 32', { tags: ['slow'] }, async () => {
     const services = Array.from({ length: 33 }, () => NAMES);
     expect(await fixture.code(opening(services))).toBe('INVALID_ARGUMENT');
     const forwarding = await open(services.slice(1));
     expect(forwarding.ports).toHaveLength(32);
   });
 
-  test('a port that is taken: the error names the service, and the earlier ports are free again', async () => {
+  test('a port that is taken: the error names the service, and the earlier ports are free again', { tags: ['slow'] }, async () => {
     await phone.network.bind({ port: 1235, receive: () => {} });
     const services: ForwardedService[] = [
       { ...NAMES, localPort: 1234 },
@@ -234,7 +234,7 @@ describe('nothing stays open when it cannot begin:', () => {
   });
 });
 
-test('after close it has neither port nor connection, and makes none', async () => {
+test('after close it has neither port nor connection, and makes none', { tags: ['slow'] }, async () => {
   const forwarding = await open();
   const { port } = forwarding.ports[0]!;
   await fixture.settle(forwarding.close());

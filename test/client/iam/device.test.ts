@@ -99,7 +99,7 @@ describe('pairing', () => {
 });
 
 describe('an administrator', () => {
-  test('reads and sets everything of a user', async () => {
+  test('reads and sets everything of a user', { tags: ['slow'] }, async () => {
     const admin = await administrator();
     const { sct } = await guarded.settle(admin.createUser('carol', { password: 'invited', role: 'Standard' }));
     const first = await guarded.settle(admin.getUser('carol'));
@@ -181,7 +181,7 @@ describe('an administrator', () => {
     expect(guarded.iam.usernames).toEqual(['admin']);
   });
 
-  test('deletes a user together with its connections', async () => {
+  test('deletes a user together with its connections', { tags: ['slow'] }, async () => {
     const admin = await administrator();
     const iam = await guest('bob');
     await guarded.settle(admin.deleteUser('bob'));

@@ -146,7 +146,7 @@ describe.each(['RELAY', 'DIRECT'] as const)('over %s', (way) => {
     expect(new Set(served.map(({ port }) => port)).size).toBe(1);
   });
 
-  test('a NAT rebinds the phone: the flow stays the same', async () => {
+  test('a NAT rebinds the phone: the flow stays the same', { tags: ['slow'] }, async () => {
     const program = await Program.start(await opened(await connected(way)));
     program.send('before');
     await run(1_000);
@@ -307,7 +307,7 @@ describe('a flow is refused', () => {
   });
 });
 
-test('with more programs than flows the one that was silent longest is replaced', async () => {
+test('with more programs than flows the one that was silent longest is replaced', { tags: ['slow'] }, async () => {
   const tunnel = await opened(await connected(), { maxFlows: 2 });
   const programs = await Promise.all([1, 2, 3].map(() => Program.start(tunnel)));
   for (const index of [0, 1, 0, 2, 0]) {

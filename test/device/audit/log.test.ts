@@ -140,7 +140,7 @@ describe('rotation', () => {
     expect(await verify()).toMatchObject({ ok: true });
   });
 
-  it('does not hide a segment that was removed from outside', async () => {
+  it('does not hide a segment that was removed from outside', { tags: ['slow'] }, async () => {
     await fill(150);
     const [first, second] = logs().segments();
     const kept = readFileSync(file(first!));
@@ -152,7 +152,7 @@ describe('rotation', () => {
     expect(await verify()).toMatchObject({ ok: false, reason: 'missing-entries' });
   });
 
-  it('that a crash interrupted before the oldest segment was deleted is finished at the next start', async () => {
+  it('that a crash interrupted before the oldest segment was deleted is finished at the next start', { tags: ['slow'] }, async () => {
     await fill(150);
     const oldest = logs().segments()[0]!;
     const copy = join(logs().directory, 'copy');
@@ -168,7 +168,7 @@ describe('rotation', () => {
     expect(await verify()).toMatchObject({ ok: true });
   });
 
-  it('allows a check against a remembered hash, also that of the last removed entry', async () => {
+  it('allows a check against a remembered hash, also that of the last removed entry', { tags: ['slow'] }, async () => {
     await fill(600);
     const [line] = logs().lines();
     const { Seq, Prev } = JSON.parse(line!);

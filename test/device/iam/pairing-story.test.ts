@@ -56,7 +56,7 @@ async function administrator(): Promise<Connection> {
 }
 
 describe.each(['direct', 'relayed'] as const)('%s', (way) => {
-  test('open pairing by password makes a user with its key, which returns without a password', async () => {
+  test('open pairing by password makes a user with its key, which returns without a password', { tags: ['slow'] }, async () => {
     await house();
     const PrivateKey = guarded.key();
     const connection = await guarded[way]({ PrivateKey });
@@ -73,7 +73,7 @@ describe.each(['direct', 'relayed'] as const)('%s', (way) => {
     expect(await guarded.request(again, 'POST', '/iam/users', { Username: 'bert' })).toBe(403);
   });
 
-  test('an invitation pairs one key with the user; a second key takes over no user', async () => {
+  test('an invitation pairs one key with the user; a second key takes over no user', { tags: ['slow'] }, async () => {
     await house();
     const [one, two] = [await guarded[way](), await guarded[way]()];
     for (const each of [one, two]) expect(await guarded.login(each, 'guest', INVITE)).toBe('OK');
@@ -86,7 +86,7 @@ describe.each(['direct', 'relayed'] as const)('%s', (way) => {
     expect(guarded.iam.user('guest')?.fingerprints.map(({ fingerprint }) => fingerprint)).toEqual([one.getClientFingerprint()]);
   });
 
-  test('local modes work only on a direct connection', async () => {
+  test('local modes work only on a direct connection', { tags: ['slow'] }, async () => {
     await house();
     const [one, two] = [await guarded[way](), await guarded[way]()];
     const local = way === 'direct';
@@ -137,7 +137,7 @@ describe.each(['direct', 'relayed'] as const)('%s', (way) => {
     expect([await guarded.me(stranger), await guarded.login(stranger, 'guest', INVITE)]).toEqual([null, 'UNAUTHORIZED']);
   });
 
-  test('a user that deletes itself gets the answer, and then loses its connection', async () => {
+  test('a user that deletes itself gets the answer, and then loses its connection', { tags: ['slow'] }, async () => {
     await house();
     const connection = await guarded[way]();
     await guarded.login(connection, 'guest', INVITE);
@@ -214,7 +214,7 @@ test('a base station that intercepts a first contact and forwards everything pai
   expect(await guarded.login(await guarded.direct(), 'guest', INVITE)).toBe('OK');
 });
 
-test('a push test goes out through the base station, and returns the provider’s answer', async () => {
+test('a push test goes out through the base station, and returns the provider’s answer', { tags: ['slow'] }, async () => {
   const asked: HttpRequest[] = [];
   guarded = await GuardedDevice.make(options());
   await addProvider(guarded.station, (request) => {

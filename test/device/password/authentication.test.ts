@@ -86,7 +86,7 @@ describe('the listener', () => {
     under.device.onPasswordAuthenticationRequest(knowsOwner);
   });
 
-  test('gets user name and connection, and may answer later, once', async () => {
+  test('gets user name and connection, and may answer later, once', { tags: ['slow'] }, async () => {
     const requests: PasswordAuthenticationRequest[] = [];
     under.device.onPasswordAuthenticationRequest((asked) => requests.push(asked));
     const connection = await under.connected();

@@ -289,7 +289,7 @@ describe('a tunnel refuses', () => {
     expect(accepted).toEqual([]);
   });
 
-  test('a connection when the service does not answer', async () => {
+  test('a connection when the service does not answer', { tags: ['slow'] }, async () => {
     const tunnel = await open();
     service.close();
     expect(await broken(await dial(tunnel.getLocalPort()))).toBe('ECONNRESET');

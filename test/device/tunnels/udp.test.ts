@@ -138,7 +138,7 @@ test('a tunnel refuses a port that is taken, and opens it once it is free', { ta
 });
 
 describe('the three endpoints', () => {
-  test('list and describe services, apart from those of TCP', async () => {
+  test('list and describe services, apart from those of TCP', { tags: ['slow'] }, async () => {
     const list = await get('/udp-tunnels/services');
     expect([list.getResponseStatusCode(), list.getResponseContentFormat()]).toEqual([205, 60]);
     expect(decodeTunnelServiceIds(list.getResponsePayload())).toEqual(['echo']);

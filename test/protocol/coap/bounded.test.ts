@@ -23,7 +23,7 @@ function waiting(exchanges: Exchanges): number {
 }
 
 describe('an end that takes no messages', () => {
-  test('cannot pile up requests for blocks by sending the first block of its answer repeatedly', () => {
+  test('cannot pile up requests for blocks by sending the first block of its answer repeatedly', { tags: ['slow'] }, () => {
     const client = end();
     client.request({ method: 'GET', path: '/large' }, 0);
     const { token } = decodeMessage(client.transmit()!);

@@ -51,7 +51,7 @@ test('a peer counts for the network of its current address', () => {
   expect(arrive(network, to, '2001:db8:1:1::5/64').kinds()).toContain('closed');
 });
 
-test('one key with reserved slots leaves slots for the others', () => {
+test('one key with reserved slots leaves slots for the others', { tags: ['slow'] }, () => {
   const network = new EndpointFixture(4);
   const users = new Map<string, string>();
   const to = device(network, { ...NOBODY, holderOf: (fingerprint) => users.get(fingerprint) ?? fingerprint });

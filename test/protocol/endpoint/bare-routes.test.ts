@@ -44,7 +44,7 @@ const refusal = (run: () => void): string => {
 };
 
 describe('a connection whose route ended', () => {
-  it('ends with CLOSED if it may not rest', () => {
+  it('ends with CLOSED if it may not rest', { tags: ['slow'] }, () => {
     const relayed = setup();
     relayed.introduce();
     relayed.network.pass(500);

@@ -20,7 +20,7 @@ describe('half-open handshakes', () => {
     expect(endpoint.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it('are evicted when the table is full, those of addresses that are not validated first', () => {
+  it('are evicted when the table is full, those of addresses that are not validated first', { tags: ['slow'] }, () => {
     const { endpoint, drain } = responder({ halfOpen: 8, retryAbove: 100 });
     const stream: Path = { ...path('10.2.0.1', 1), kind: 'websocket', key: 'websocket:1' };
     const validated = crypto.randomBytes(8);

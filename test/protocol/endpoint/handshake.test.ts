@@ -25,7 +25,7 @@ describe('handshake', () => {
     expect(device.endpoint.stats).toMatchObject({ halfOpen: 0, halfOpenLost: 0, connections: 1 });
   });
 
-  it('completes between ends with different crypto', () => {
+  it('completes between ends with different crypto', { tags: ['slow'] }, () => {
     const { network, client, device } = pair(1, { client: { crypto: nobleHost(7), identity: nobleHost(8).generateKey() } });
     const connection = dial(client, device, { pin: fingerprintOf(device) });
     expect(network.run(() => device.accepted.length === 1)).toBe(true);

@@ -22,7 +22,7 @@ describe('Retry', () => {
     expect(device.endpoint.stats.retriesSent).toBe(1);
   });
 
-  it('works for many clients at once, over a link with loss and duplicates', () => {
+  it('works for many clients at once, over a link with loss and duplicates', { tags: ['slow'] }, () => {
     const network = new EndpointFixture(2, { loss: 0.1, duplicate: 0.1, reorder: 1, reorderDelay: 30 });
     const device = network.device({ limits: { halfOpen: 64, retryAbove: 2, connections: 32 } });
     const clients = Array.from({ length: 12 }, () => network.client());
@@ -229,7 +229,7 @@ describe('a connection above the limit', () => {
     expect(device.endpoint.stats).toMatchObject({ refused: 0 });
   });
 
-  it('finds room in a core that is full of closing connections', () => {
+  it('finds room in a core that is full of closing connections', { tags: ['slow'] }, () => {
     const network = new EndpointFixture(6, { delay: 50 });
     const core = Core.create({ connections: 3, memory: 8 << 20 });
     const device = network.device({ core, limits: { halfOpen: 64, retryAbove: 16, connections: 1 } });

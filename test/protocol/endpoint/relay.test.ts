@@ -58,7 +58,7 @@ describe('a relayed handshake', () => {
     expect(() => device.endpoint.accept(initiate, devicePath, network.now)).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
   });
 
-  it('fails at once when the answer is invalid, and sends nothing', () => {
+  it('fails at once when the answer is invalid, and sends nothing', { tags: ['slow'] }, () => {
     for (const damage of [
       (bytes: Uint8Array) => bytes.with(40, bytes[40]! ^ 1),
       () => new Uint8Array(5),
@@ -169,7 +169,7 @@ describe('a route as one of several paths', () => {
     expect(network.run(() => client.find('message') !== undefined, 200)).toBe(true);
   });
 
-  it('becomes active again when the direct path goes silent', () => {
+  it('becomes active again when the direct path goes silent', { tags: ['slow'] }, () => {
     const relayed = setup();
     const { network, client, device, connection } = relayed;
     relayed.introduce();

@@ -23,7 +23,7 @@ describe('a peer that lost its state', () => {
     expect(device.endpoint.stats).toMatchObject({ resetsSent: 1, connections: 0 });
   });
 
-  it('is noticed at once by a sender, and a new handshake works', () => {
+  it('is noticed at once by a sender, and a new handshake works', { tags: ['slow'] }, () => {
     const { network, client, device, connection } = connected(2);
     restart(device);
     connection.sendMessage(Uint8Array.of(1));
@@ -32,7 +32,7 @@ describe('a peer that lost its state', () => {
     expect(network.run(() => again.state === 'open', 100)).toBe(true);
   });
 
-  it('is noticed once the ends have exchanged further ids, too', () => {
+  it('is noticed once the ends have exchanged further ids, too', { tags: ['slow'] }, () => {
     const { network, client, device, connection } = connected(6);
     connection.supplyIds();
     network.pass(1000);
@@ -70,7 +70,7 @@ describe('a peer that lost its state', () => {
 });
 
 describe('only the peer can reset a connection', () => {
-  it('a Reset with a wrong token, or for another id, changes nothing', () => {
+  it('a Reset with a wrong token, or for another id, changes nothing', { tags: ['slow'] }, () => {
     const { network, client, device, connection } = connected(5);
     const id = remoteIdSeen(network, device, connection);
     const token = device.endpoint.resetToken(id);

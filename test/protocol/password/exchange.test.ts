@@ -135,7 +135,7 @@ describe('passwords', () => {
     expect(a.value).not.toEqual(b.value);
   });
 
-  it.each(hosts)('use scrypt as in RFC 7914 §12, on %s', async (_, host) => {
+  it.each(hosts)('use scrypt as in RFC 7914 §12, on %s', { tags: ['slow'] }, async (_, host) => {
     const text = (secret: string) => new TextEncoder().encode(secret);
     const derived = await host(1).scrypt(text('password'), text('NaCl'), { N: 1024, r: 8, p: 16 }, 64);
     expect(Buffer.from(derived).toString('hex')).toBe(

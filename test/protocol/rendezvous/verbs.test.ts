@@ -51,7 +51,7 @@ describe('the rendezvous', () => {
     expect(end.nextTimeout()).toBe(never);
   });
 
-  test('two agents, one behind a random NAT: openers, checks, and a pair from the sprayed stage', () => {
+  test('two agents, one behind a random NAT: openers, checks, and a pair from the sprayed stage', { tags: ['slow'] }, () => {
     const driver = new VirtualDriver();
     const reflexive = (address: string, port: number) => [candidate(address, port)];
     const client = new End({ trusted: [PEER], seed: 1 });

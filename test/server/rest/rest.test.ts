@@ -207,7 +207,7 @@ test('GET /health needs no key', async () => {
 describe('on a real socket', () => {
   const pem = (name: string): string => readFileSync(new URL(`../fixtures/localhost.${name}.pem`, import.meta.url), 'utf8');
 
-  test('a client that trusts the certificate is answered over TLS', async () => {
+  test('a client that trusts the certificate is answered over TLS', { tags: ['slow'] }, async () => {
     const tls = restApp({ store, log: silentLog, tls: { cert: pem('cert'), key: pem('key') } });
     const port = await listen(tls, '127.0.0.1', 0);
     try {
@@ -246,7 +246,7 @@ describe('on a real socket', () => {
     }
   });
 
-  test('a port in use and an address of another host are refused with one line', async () => {
+  test('a port in use and an address of another host are refused with one line', { tags: ['slow'] }, async () => {
     const first = restApp({ store, log: silentLog });
     const port = await listen(first, '127.0.0.1', 0);
     const second = restApp({ store, log: silentLog });

@@ -144,7 +144,7 @@ describe('clients of one device', () => {
     expect(await clientsOf('away-6', 2)).toHaveLength(1);
   });
 
-  test('with one key leave slots to those with their own token', async () => {
+  test('with one key leave slots to those with their own token', { tags: ['slow'] }, async () => {
     await station.store.replaceTokens(ids.productId, 'away-1', { hashes: [hashSecret('own')], digest: 'own' });
     await clientsOf('away-1', OPEN);
     const owner = await opened();

@@ -118,7 +118,7 @@ describe('PUT /device/sct', () => {
     await device.attach();
   });
 
-  test('stores the hashes of all tokens in place of the previous ones', async () => {
+  test('stores the hashes of all tokens in place of the previous ones', { tags: ['slow'] }, async () => {
     expect((await device.request('PUT', DevicePath.SCT, encodeTokens(['tokenA', 'tokenB']))).status).toBe(201);
     expect(await station.tokens('tokenA', 'tokenB', 'other')).toEqual(['tokenA', 'tokenB']);
     await device.request('PUT', DevicePath.SCT, encodeTokens([]));
@@ -211,7 +211,7 @@ describe('each kind of channel has its own router', () => {
     expect(station.basestation.attached).toBe(1);
   });
 
-  test('a refused attach leaves the session new', async () => {
+  test('a refused attach leaves the session new', { tags: ['slow'] }, async () => {
     expect((await device.attach()).status).toBe(404);
     expect((await device.request('PUT', DevicePath.SCT, encodeTokens(['x']))).status).toBe(404);
     expect(errorCode(await device.connect({ productId: 'pr-x' }))).toBe(StationCode.UNKNOWN_PRODUCT_ID);

@@ -36,7 +36,7 @@ describe("a client's application", () => {
     ]);
   });
 
-  test('is left out if the client names none', async () => {
+  test('is left out if the client names none', { tags: ['slow'] }, async () => {
     await fixture.attached();
     await fixture.connected();
     await fixture.connected({ AppVersion: '3.2' });

@@ -322,7 +322,7 @@ describe('while a question is pending', () => {
     expect([directory.questions.length, stats().lookups]).toEqual([0, 0]);
   });
 
-  test('the client may leave, and an answer that still arrives is ignored', async () => {
+  test('the client may leave, and an answer that still arrives is ignored', { tags: ['slow'] }, async () => {
     await begin({}, { obeys: false });
     await attached();
     const waiting = client.connecting().catch(() => null);
@@ -379,7 +379,9 @@ describe('the limits of pending questions', () => {
   const statuses = async (answers: Promise<CoapResponse>[]): Promise<number[]> =>
     (await fixture.sim.settle(Promise.all(answers))).map(({ status }) => status);
 
-  test('refuse a stranger that fills the share of one address, with a time, and an honest user elsewhere is served', async () => {
+  test('refuse a stranger that fills the share of one address, with a time, and an honest user elsewhere is served', {
+    tags: ['slow'],
+  }, async () => {
     await begin(limits);
     await attached();
     const stranger = flood(client, 10);

@@ -10,7 +10,7 @@ import type { StationUnderTest } from '../../support/fixture/station.ts';
 let fixture: ProductFixture;
 let station: StationUnderTest;
 
-test('a connection above the limit is refused for want of room, and accepted when there is room again', async () => {
+test('a connection above the limit is refused for want of room, and accepted when there is room again', { tags: ['slow'] }, async () => {
   fixture = new ProductFixture();
   // One slot of the four is reserved for devices.
   station = await fixture.station({ connections: 4 });
@@ -109,7 +109,9 @@ describe('clients that wait for a device', () => {
     return statuses;
   }
 
-  test("of one address take a quarter of a device's slots; others wait from elsewhere, and from there once one leaves", async () => {
+  test("of one address take a quarter of a device's slots; others wait from elsewhere, and from there once one leaves", {
+    tags: ['slow'],
+  }, async () => {
     await begin({ waitersPerDevice: 8 });
     const [stranger, honest] = [await opened(), await opened()];
     const first = await stranger.open();
@@ -126,7 +128,9 @@ describe('clients that wait for a device', () => {
     expect(behind).toEqual([201]);
   });
 
-  test("of four addresses fill one device's slots; another device's are free, and the next client waits once a slot is freed", async () => {
+  test("of four addresses fill one device's slots; another device's are free, and the next client waits once a slot is freed", {
+    tags: ['slow'],
+  }, async () => {
     await begin({ waitersPerDevice: 4 });
     await station.register({ ...ids, deviceId: 'de-2' }, null);
     const strangers = [await opened(), await opened(), await opened(), await opened()];

@@ -57,7 +57,9 @@ test('a device above its rate gets 4.29 with the time to wait, and is served aft
   expect((await push(peer)).status).toBe(201);
 });
 
-test('a device without a free slot gets 4.29, and another one does not; released slots can be taken again', async () => {
+test('a device without a free slot gets 4.29, and another one does not; released slots can be taken again', {
+  tags: ['slow'],
+}, async () => {
   const provider = held();
   const peer = await begin({ outboundPerDevice: 2 }, provider.answer);
   const other = await fixture.raw.attached({ ...ids, deviceId: 'de-2' });

@@ -65,7 +65,7 @@ test('the last bytes of a close reach the peer although the other end has releas
 });
 
 describe('DELETE', () => {
-  test('of one end ends the route after 3 s, and an invented, foreign or repeated id changes nothing', async () => {
+  test('of one end ends the route after 3 s, and an invented, foreign or repeated id changes nothing', { tags: ['slow'] }, async () => {
     await fixture.attached();
     const [client, thief] = [await fixture.raw.client(), await fixture.raw.client()];
     await client.open();

@@ -217,7 +217,7 @@ describe('WebSockets have their own slots', () => {
     await vi.waitFor(() => opened({ from: '127.0.0.3' }));
   });
 
-  it('and clients that never finish the upgrade take none of them, nor of REST', async () => {
+  it('and clients that never finish the upgrade take none of them, nor of REST', { tags: ['slow'] }, async () => {
     const slow = await Promise.all(Array.from({ length: 100 }, (_, i) => raw(`127.0.1.${i % 2}`)));
     for (const socket of slow) socket.write('GET /svc/v1 HTTP/1.1\r\n');
     await opened();
@@ -284,7 +284,7 @@ describe('bytes that are not a packet', () => {
 });
 
 describe('behind proxies', () => {
-  it('each client has the slots of its own address if the proxy is trusted', async () => {
+  it('each client has the slots of its own address if the proxy is trusted', { tags: ['slow'] }, async () => {
     await start({ webSocketsPerAddress: 1 }, { trustedProxies: ['127.0.0.0/8'] });
     await opened({ headers: { 'x-forwarded-for': '203.0.113.1' } });
     await opened({ headers: { 'x-forwarded-for': '203.0.113.1, 203.0.113.2' } });
@@ -338,7 +338,7 @@ describe('without TLS', () => {
     await once(socket, 'open');
   });
 
-  it('REST may have a separate address, beside WebSockets', async () => {
+  it('REST may have a separate address, beside WebSockets', { tags: ['slow'] }, async () => {
     await start({}, { host: '127.0.0.2', httpHost: '127.0.0.1' });
     expect([await statusOf('/health'), await statusOf('/health', '127.0.0.2'), await statusOf('/svc/v1', '127.0.0.2')]).toEqual([
       200, 404, 426,

@@ -172,7 +172,7 @@ describe('with an attacker on the link', () => {
     },
   );
 
-  test('that announces endless addresses, 32 are reported', async () => {
+  test('that announces endless addresses, 32 are reported', { tags: ['slow'] }, async () => {
     const { sim, browser } = lan();
     const say = speaker(sim);
     const state = search(sim, browser, { timeout: 10_000 });

@@ -62,7 +62,9 @@ describe('connect', () => {
     await expect(both.simulation.settle(both.device.connect(target))).rejects.toMatchObject({ code: 'TIMEOUT' });
   });
 
-  it('a device at its limit ends the session with DEVICE_INTERNAL_ERROR, and accepts it when there is capacity again', async () => {
+  it('a device at its limit ends the session with DEVICE_INTERNAL_ERROR, and accepts it when there is capacity again', {
+    tags: ['slow'],
+  }, async () => {
     const both = await hosts({ device: { limits: { connections: 1 } } });
     const first = await both.simulation.settle(both.client.connect(deviceTarget(both)));
     const attempt = async (): Promise<string> => {

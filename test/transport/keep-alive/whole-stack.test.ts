@@ -87,7 +87,7 @@ tiered(profiles, 2)('%s: at most each %d ms, however long the NAT keeps a mappin
   expect(pause).toBeLessThan(most + 500);
 });
 
-test('until it is known, and where the station does not help, 25 s', async () => {
+test('until it is known, and where the station does not help, 25 s', { tags: ['slow'] }, async () => {
   const fixture = await behind(120_000, 'eco', { station: { stunPort: 0 } });
   expect(await longest(fixture, 'device', LEARNING)).toBeLessThan(25_500);
   expect(await atDevice(fixture)).toEqual({ state: 'off', timeout: null, isAtLeast: false, losses: 0, interval: 25_000 });

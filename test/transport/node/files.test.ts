@@ -35,7 +35,7 @@ describe('replaceFile', () => {
     expect(await readdir(directory)).toEqual(['state']);
   });
 
-  it('shows a reader the old content or the new, never a part', async () => {
+  it('shows a reader the old content or the new, never a part', { tags: ['slow'] }, async () => {
     const contents = ['a', 'b'].map((letter) => letter.repeat(300_000));
     await replaceFile(at('state'), contents[0]!);
     let writing = true;

@@ -152,7 +152,7 @@ describe('without system calls', () => {
     expect(() => nodeEnvironment({ systemCallsAfter })).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 
-  it('carries everything through dgram when disabled', async () => {
+  it('carries everything through dgram when disabled', { tags: ['slow'] }, async () => {
     const never = { from: Number.POSITIVE_INFINITY, to: Number.POSITIVE_INFINITY };
     const { received } = await carry(new Array<number>(1500).fill(100), '127.0.0.1', never);
     expect(received.length).toBe(1500);

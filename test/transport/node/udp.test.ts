@@ -59,33 +59,38 @@ describe.each([
     expect(ports).toEqual([4433]);
   });
 
-  it.each(loopbacks)('echoes 1000 datagrams over %s, byte for byte, each released once and in order', async (address) => {
-    const server: BoundSocket = await bind({
-      receive: (datagram, path) => server.send(new Uint8Array(datagram), 0, datagram.length, path, () => {}),
-    });
-    const received = new Map<number, Uint8Array>();
-    const released: number[] = [];
-    const progress = new EventEmitter();
-    const client = await bind({
-      receive: (datagram) => {
-        received.set(new DataView(datagram.buffer, datagram.byteOffset).getUint32(0), new Uint8Array(datagram));
-        progress.emit('datagram');
-      },
-    });
-    const path = client.path(address, server.port);
-    const buffer = new Uint8Array(1000 * 40);
-    const view = new DataView(buffer.buffer);
-    for (let i = 0; i < 1000; i++) {
-      buffer.fill(i, i * 40, i * 40 + 40);
-      view.setUint32(i * 40, i);
-      client.send(buffer, i * 40, 4 + (i % 37), path, (offset) => released.push(offset));
-      expect(released.length).toBeLessThanOrEqual(i);
-      // in steps, so that default receive buffers are enough
-      while (i % 50 === 49 && received.size <= i) await once(progress, 'datagram');
-    }
-    expect(released).toEqual(Array.from({ length: 1000 }, (_, i) => i * 40));
-    for (let i = 0; i < 1000; i++) expect(Array.from(received.get(i)!)).toEqual(Array.from(buffer.subarray(i * 40, i * 40 + 4 + (i % 37))));
-  });
+  it.each(loopbacks)(
+    'echoes 1000 datagrams over %s, byte for byte, each released once and in order',
+    { tags: ['slow'] },
+    async (address) => {
+      const server: BoundSocket = await bind({
+        receive: (datagram, path) => server.send(new Uint8Array(datagram), 0, datagram.length, path, () => {}),
+      });
+      const received = new Map<number, Uint8Array>();
+      const released: number[] = [];
+      const progress = new EventEmitter();
+      const client = await bind({
+        receive: (datagram) => {
+          received.set(new DataView(datagram.buffer, datagram.byteOffset).getUint32(0), new Uint8Array(datagram));
+          progress.emit('datagram');
+        },
+      });
+      const path = client.path(address, server.port);
+      const buffer = new Uint8Array(1000 * 40);
+      const view = new DataView(buffer.buffer);
+      for (let i = 0; i < 1000; i++) {
+        buffer.fill(i, i * 40, i * 40 + 40);
+        view.setUint32(i * 40, i);
+        client.send(buffer, i * 40, 4 + (i % 37), path, (offset) => released.push(offset));
+        expect(released.length).toBeLessThanOrEqual(i);
+        // in steps, so that default receive buffers are enough
+        while (i % 50 === 49 && received.size <= i) await once(progress, 'datagram');
+      }
+      expect(released).toEqual(Array.from({ length: 1000 }, (_, i) => i * 40));
+      for (let i = 0; i < 1000; i++)
+        expect(Array.from(received.get(i)!)).toEqual(Array.from(buffer.subarray(i * 40, i * 40 + 4 + (i % 37))));
+    },
+  );
 
   it('listens on one address only', async () => {
     const socket = await bind({ host: '127.0.0.1' });

@@ -55,27 +55,31 @@ describe('a port', () => {
   test.each([
     ['pcp', ['pcp 5000 3600']],
     ['nat-pmp', ['pcp', 'pmp address', 'pmp 5000 3600']],
-  ] as const)('is mapped by %s in a few round trips, renewed at half its lifetime and deleted on close', async (speaks, requests) => {
-    const { sim, gateway, mapper, changes } = home(speaks);
-    await sim.run(20);
-    expect(gateway.requests).toEqual(requests);
-    expect(changes).toEqual([['11.22.33.44 40000']]);
-    gateway.requests.length = 0;
-    await sim.run(HOUR / 2 - 100);
-    expect(gateway.requests).toEqual([]);
-    await sim.run(100);
-    expect(gateway.requests.at(-1)).toBe(requests.at(-1));
-    await sim.run(20 * HOUR);
-    expect(changes.length).toBe(1);
-    expect(gateway.requests.length).toBeLessThan(100);
-    void mapper.close();
-    await sim.run(10);
-    expect(gateway.mapped.size).toBe(0);
-    expect(gateway.requests.at(-1)).toMatch(/ 5000 0$/);
-    gateway.requests.length = 0;
-    await sim.run(5 * HOUR);
-    expect(gateway.requests).toEqual([]);
-  });
+  ] as const)(
+    'is mapped by %s in a few round trips, renewed at half its lifetime and deleted on close',
+    { tags: ['slow'] },
+    async (speaks, requests) => {
+      const { sim, gateway, mapper, changes } = home(speaks);
+      await sim.run(20);
+      expect(gateway.requests).toEqual(requests);
+      expect(changes).toEqual([['11.22.33.44 40000']]);
+      gateway.requests.length = 0;
+      await sim.run(HOUR / 2 - 100);
+      expect(gateway.requests).toEqual([]);
+      await sim.run(100);
+      expect(gateway.requests.at(-1)).toBe(requests.at(-1));
+      await sim.run(20 * HOUR);
+      expect(changes.length).toBe(1);
+      expect(gateway.requests.length).toBeLessThan(100);
+      void mapper.close();
+      await sim.run(10);
+      expect(gateway.mapped.size).toBe(0);
+      expect(gateway.requests.at(-1)).toMatch(/ 5000 0$/);
+      gateway.requests.length = 0;
+      await sim.run(5 * HOUR);
+      expect(gateway.requests).toEqual([]);
+    },
+  );
 
   test('is mapped by NAT-PMP where the platform does not report its own address', async () => {
     const { sim, gateway, changes } = home('nat-pmp', { interfaces: undefined as never });

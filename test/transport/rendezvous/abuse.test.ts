@@ -49,7 +49,7 @@ test('STUN ports are asked at most ten times at once for unknown clients and ten
   expect(asked(packets).length).toBeLessThanOrEqual(4 * (10 + 5));
 });
 
-test('rounds that begin at the same time share the answers of STUN ports', async () => {
+test('rounds that begin at the same time share the answers of STUN ports', { tags: ['slow'] }, async () => {
   const { fixture, session, packets } = await attacked('port');
   fixture.sim.onPacket = ({ data }) => (answerPort(data, 7) === 7 ? 'drop' : undefined);
   const began = fixture.sim.now;
@@ -59,7 +59,9 @@ test('rounds that begin at the same time share the answers of STUN ports', async
   expect(asked(packets)).toHaveLength(3);
 });
 
-test('a round that ends at the device ends its observation, so that endless rounds use no capacity of other requests', async () => {
+test('a round that ends at the device ends its observation, so that endless rounds use no capacity of other requests', {
+  tags: ['slow'],
+}, async () => {
   const { fixture, session } = await attacked('port');
   for (let round = 1; round <= 100; round++) expect(await fixture.settle(begin(session, offer({ round })))).toBe(CREATED);
   const ended: unknown[] = [];

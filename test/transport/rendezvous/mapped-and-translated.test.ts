@@ -28,7 +28,7 @@ async function relayed(fixture: ProductFixture, device: SimulatedHost, client: S
 }
 
 describe('a port that the router of the device maps', () => {
-  test('leads through a NAT with random ports, from behind another one', async () => {
+  test('leads through a NAT with random ports, from behind another one', { tags: ['slow'] }, async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const [outside, inside] = ['45.12.0.7', '192.168.1.1'];

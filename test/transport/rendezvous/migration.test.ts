@@ -33,7 +33,7 @@ function expectMigrations(fixture: HomesFixture, migrations: number): void {
 }
 
 describe('a connection prefers', () => {
-  test('IPv6 rather than IPv4', async () => {
+  test('IPv6 rather than IPv4', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open({ client: 'v6-firewall', device: 'v6-firewall' });
     const connection = await fixture.direct();
     await fixture.sim.run(15_000);
@@ -74,7 +74,7 @@ describe("a client that joins the device's network", () => {
     return { fixture, connection: await fixture.direct(), enter, leave };
   }
 
-  test('migrates to it once its addresses have changed', async () => {
+  test('migrates to it once its addresses have changed', { tags: ['slow'] }, async () => {
     const { fixture, connection, enter } = await apart();
     await fixture.sim.run(20_000);
     expect(over(connection)).toBe('ipv4');
@@ -87,7 +87,7 @@ describe("a client that joins the device's network", () => {
     expectMigrations(fixture, 2);
   });
 
-  test('migrates there 10 s after its last migration, when it joins sooner', async () => {
+  test('migrates there 10 s after its last migration, when it joins sooner', { tags: ['slow'] }, async () => {
     const { fixture, connection, enter } = await apart();
     const migratedAt = fixture.sim.now;
     await fixture.sim.run(1_000);
@@ -112,7 +112,7 @@ describe("a client that joins the device's network", () => {
     await fixture.untilType(connection, 'DIRECT', 60_000);
   });
 
-  test('is back on another path within 3 s when it leaves', async () => {
+  test('is back on another path within 3 s when it leaves', { tags: ['slow'] }, async () => {
     const { fixture, connection, enter, leave } = await apart();
     await fixture.sim.run(10_000);
     enter();
@@ -128,7 +128,7 @@ describe("a client that joins the device's network", () => {
 });
 
 describe('the paths of a connection, at both ends', () => {
-  test('are reported at each stage', async () => {
+  test('are reported at each stage', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.relayed();
     const began = fixture.sim.wallTime;

@@ -1,4 +1,8 @@
-/** A connection that switches to another direct path than the one that is being tried. */
+/**
+ * A connection that switches to another direct path than the one that is being tried.
+ *
+ * @module-tag slow
+ */
 import { expect, test } from 'vitest';
 import { Scene } from '../../../bench/nat/scene.ts';
 import type { Path } from '../../../protocol/path.ts';

@@ -27,7 +27,7 @@ test('a device that offers no addresses to an unknown client finds the client th
   expect(connection.paths().pairs).toContainEqual(expect.objectContaining({ kind: 'peer-reflexive', state: 'answered' }));
 });
 
-test('a client without a pin offers no addresses either, and stays relayed', async () => {
+test('a client without a pin offers no addresses either, and stays relayed', { tags: ['slow'] }, async () => {
   const { connection } = await behindOneNat({ pinned: false });
   expect(connection.getType()).toBe('RELAY');
   expect(connection.paths().whyNotDirect?.code).toBe('LIMITED');

@@ -70,7 +70,7 @@ function garbage(number: number): Uint8Array {
 }
 
 describe('the base station', () => {
-  test('receives no candidate, no tag and no key, neither in the clear nor in requests to it', async () => {
+  test('receives no candidate, no tag and no key, neither in the clear nor in requests to it', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open();
     const given = [fixture.clientHome.host, fixture.deviceHome.host].map(recordKeys);
     const serve = Session.prototype.serve;
@@ -98,7 +98,9 @@ describe('the base station', () => {
     expect(saidEndToEnd.join('|')).toContain(address);
   });
 
-  test('gets no answer to STUN from a device, nor does an attacker: 1,000 forged checks, Bindings and garbage', async () => {
+  test('gets no answer to STUN from a device, nor does an attacker: 1,000 forged checks, Bindings and garbage', {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await HomesFixture.open({ device: 'open', client: 'blocked' });
     const packets = sentPackets(fixture);
     const given = recordKeys(fixture.deviceHome.host);
@@ -133,7 +135,9 @@ describe('the base station', () => {
 });
 
 describe('a check', () => {
-  test('and its answer have one size, and only probes pass between the ends before an address has answered its challenge', async () => {
+  test('and its answer have one size, and only probes pass between the ends before an address has answered its challenge', {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await HomesFixture.open();
     const packets = sentPackets(fixture);
     const connection = await fixture.relayed();
@@ -150,7 +154,9 @@ describe('a check', () => {
     await transfer.end();
   });
 
-  test('that is captured and replayed from 300 other addresses causes no migration, and costs no more than it brought', async () => {
+  test('that is captured and replayed from 300 other addresses causes no migration, and costs no more than it brought', {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await HomesFixture.open({ device: 'open' });
     const packets = sentPackets(fixture);
     const connection = await fixture.relayed();

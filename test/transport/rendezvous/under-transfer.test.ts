@@ -117,7 +117,7 @@ describe('a direct path that stops working during a transfer', () => {
     }
   });
 
-  test('by dropping packets above 1,300 bytes from the beginning is found, and used', async () => {
+  test('by dropping packets above 1,300 bytes from the beginning is found, and used', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open();
     fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) && packet.data.length > 1_300 ? 'drop' : undefined);
     const connection = await fixture.direct();

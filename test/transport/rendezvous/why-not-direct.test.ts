@@ -107,7 +107,7 @@ describe('a relayed connection reports', () => {
   test.each([
     ['device', 0],
     ['client', 1],
-  ])('ONE_WAY at the end that receives, when only packets of the %s arrive', async (sender, end) => {
+  ])('ONE_WAY at the end that receives, when only packets of the %s arrive', { tags: ['slow'] }, async (sender, end) => {
     const oneWay = (fixture: HomesFixture): void => {
       fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) && packet.from !== sender ? 'drop' : undefined);
     };
@@ -128,7 +128,7 @@ describe('a relayed connection reports', () => {
     expect((await codes(fixture, connection))[0]).toBe('LIMITED');
   });
 
-  test('LIMITED where all rounds of the device are in use', async () => {
+  test('LIMITED where all rounds of the device are in use', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open({ device: 'blocked' });
     await fixture.relayed();
     await fixture.sim.run(1_000);

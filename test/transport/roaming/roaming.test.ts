@@ -102,7 +102,7 @@ describe('checks of the network', () => {
 });
 
 describe('a session', () => {
-  it('migrates to a fresh socket, and the old one is closed', async () => {
+  it('migrates to a fresh socket, and the old one is closed', { tags: ['slow'] }, async () => {
     const { fixture, client, events, connect, move } = await scene();
     const session = await connect();
     await fixture.sim.run(1_000);

@@ -373,7 +373,7 @@ describe('the end of a session', () => {
     }
   });
 
-  it('an idle session with keep-alive lives for hours', async () => {
+  it('an idle session with keep-alive lives for hours', { tags: ['slow'] }, async () => {
     const { simulation, session } = await served();
     await simulation.run(6 * 3_600_000);
     expect(session.isOpen).toBe(true);

@@ -39,7 +39,7 @@ async function upload(options: BenchOptions, bytes = BYTES, then: { after: numbe
 }
 
 describe('packets of a bulk transfer', () => {
-  it.each([0, 0.05])('climb to the MTU of Ethernet, loss %d', async (loss) => {
+  it.each([0, 0.05])('climb to the MTU of Ethernet, loss %d', { tags: ['slow'] }, async (loss) => {
     const { steps, packetSize } = await upload({ link: { delay: 10, loss } });
     expect(packetSize).toBe(ETHERNET_PAYLOAD);
     expect(steps).toEqual([1232, 1392, 1452]);

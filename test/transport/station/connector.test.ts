@@ -149,7 +149,7 @@ describe('use', () => {
     expect(stationHost.sessions.size).toBe(0);
   });
 
-  it('a kept channel of a restarted station is replaced transparently', async () => {
+  it('a kept channel of a restarted station is replaced transparently', { tags: ['slow'] }, async () => {
     const simulation = nativeSimulation();
     const resetSecret = new Uint8Array(32).fill(1);
     const first = await station(simulation, 'station', '10.0.0.9', { resetSecret });

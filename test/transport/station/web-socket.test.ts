@@ -171,7 +171,7 @@ describe('a station is reached', () => {
 });
 
 describe('an open channel', () => {
-  test('returns to UDP within a minute after that gets through again, and its WebSocket closes', async () => {
+  test('returns to UDP within a minute after that gets through again, and its WebSocket closes', { tags: ['slow'] }, async () => {
     const { simulation, connector, accepted } = await scene();
     const unblock = simulation.block('client', 'udp');
     const { session } = await answered(simulation, connector);

@@ -38,7 +38,7 @@ describe('receiving in batches', () => {
     expect(kernel.called.length).toBe(4);
   });
 
-  it('has capacity for the largest datagram in each slot', () => {
+  it('has capacity for the largest datagram in each slot', { tags: ['slow'] }, () => {
     const { arrivals, arrive, drain } = setUp();
     for (let i = 0; i < MESSAGES; i++) arrive(new Uint8Array(65_507).fill(i));
     drain();

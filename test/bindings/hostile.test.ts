@@ -51,7 +51,7 @@ function frame(random: () => number, pick: Pick, sent: number): number[] {
   }
 }
 
-tieredSuites(seeds(12), 4)('seed %d', (seed) => {
+tieredSuites(seeds(1, 12), 4)('seed %d', (seed) => {
   test('random frames end at most the connection, and leave no memory behind', () => {
     const random = generator(seed);
     const pick: Pick = (values) => values[Math.floor(random() * values.length)] as number;

@@ -216,7 +216,7 @@ describe('the client adds a path', () => {
     expect(pair.initiator.connection.removePath(0)).toBe(false);
   });
 
-  tiered(seeds(12), 5)('it is validated although half of all packets are lost there (seed %d)', (seed) => {
+  tiered(seeds(1, 12), 5)('it is validated although half of all packets are lost there (seed %d)', (seed) => {
     const random = generator(seed);
     const pair = new RoutedPair();
     pair.run(100);

@@ -33,7 +33,7 @@ function packet(core: Core, number: number): Uint8Array {
   return bytes;
 }
 
-tiered(seeds(3), 1)(
+tiered(seeds(1, 3), 1)(
   `${TOTAL} shuffled and repeated packets: no duplicate is delivered, and each within the window is delivered once (seed %d)`,
   (seed) => {
     const core = Core.create();

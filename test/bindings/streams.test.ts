@@ -24,7 +24,7 @@ describe('byte streams', () => {
     [0, 30].flatMap((jitter) => [0, 0.1].flatMap((duplicate) => [0.5, 25, 150].map((delay) => ({ loss, jitter, duplicate, delay })))),
   );
   tiered(cells, 8)('are byte-exact both ways: %o', (link) => {
-    for (const seed of seeds(1)) bothWays(200_000, { seed, link, complete: 300 }).free();
+    for (const seed of seeds(1, 1)) bothWays(200_000, { seed, link, complete: 300 }).free();
   });
 
   test('of any length end, including the empty one', () => {
@@ -193,7 +193,7 @@ describe('messages', () => {
     pair.free();
   });
 
-  tiered(seeds(12), 4)('never stall: random windows, sizes, losses, and a reader that never reads its byte stream (seed %i)', (seed) => {
+  tiered(seeds(1, 12), 4)('never stall: random windows, sizes, losses, and a reader that never reads its byte stream (seed %i)', (seed) => {
     neverStalls(seed);
   });
 

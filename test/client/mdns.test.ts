@@ -301,7 +301,7 @@ test('the last listener may remove itself in a result: nothing is left behind', 
 });
 
 describe('networks that lose, repeat and reorder', () => {
-  tiered(seeds(12), 5)('seed %i: what a listener knows equals what is there', async (seed) => {
+  tiered(seeds(1, 12), 5)('seed %i: what a listener knows equals what is there', async (seed) => {
     const lan = new Lan({ delay: 2, jitter: 20, loss: 0.05, duplicate: 0.2, reorder: 0.2, reorderDelay: 300 }, undefined, `mdns ${seed}`);
     const notes = new Notes();
     lan.client.addMdnsResultListener(notes);

@@ -45,7 +45,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it('docs/device.md: joins a base station', { tags: ['slow'] }, async () => {
+it('docs/device.md: joins a base station', async () => {
   const { stdout } = await svcInProcess(['admin', 'device', 'invite', 'pr-home', '--device-id', 'de-1', '--data', data, '--json']);
   joined = new Program(modules, { Device, joinBaseStation: device.joinBaseStation, joinString: JSON.parse(stdout).joinString });
   await joined.run(await block('device.md', 'join'));
@@ -60,7 +60,7 @@ it('docs/access-control.md: puts a device under access control', async () => {
   expect((guarded.value('iam') as device.Iam).user('admin')?.role).toBe('Administrator');
 });
 
-it('docs/pairing.md: pairs as the invited user, and invites another one', { tags: ['slow'] }, async () => {
+it('docs/pairing.md: pairs as the invited user, and invites another one', async () => {
   const iam = guarded.value('iam') as device.Iam;
   const at = guarded.value('device') as device.Device;
   await iam.setUserPassword('admin', 'a-long-password');
@@ -79,7 +79,7 @@ it('docs/pairing.md: pairs as the invited user, and invites another one', { tags
   expect(iam.user('carol')?.role).toBe('Guest');
 });
 
-it('docs/audit.md: keeps an audit log and verifies it', { tags: ['slow'] }, async () => {
+it('docs/audit.md: keeps an audit log and verifies it', async () => {
   const { privateKey } = generateKeyPairSync('x25519', {
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
     publicKeyEncoding: { type: 'spki', format: 'pem' },

@@ -1,11 +1,11 @@
 /** Tables of tests in two tiers (`tiers.ts`), and their seeds. */
 import { describe, test } from 'vitest';
 
-/** Seeds 1 to `count` of a seeded test. `SVC_TEST_SEED=n` runs just that one, to replay a failure. */
-export function seeds(count: number): number[] {
+/** Seeds `first` to `last` of a seeded test. `SVC_TEST_SEED=n` runs just that one, to replay a failure. */
+export function seeds(first: number, last: number): number[] {
   const replay = process.env.SVC_TEST_SEED;
   if (replay !== undefined) return [Number(replay)];
-  return Array.from({ length: count }, (_, index) => index + 1);
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
 
 type Run<Row extends readonly unknown[]> = (...row: { -readonly [K in keyof Row]: Row[K] }) => Promise<void> | void;

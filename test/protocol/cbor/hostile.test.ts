@@ -149,7 +149,7 @@ describe('hostile CBOR', () => {
   });
 });
 
-tieredSuites(seeds(5), 1)('seed %i', (seed) => {
+tieredSuites(seeds(1, 5), 1)('seed %i', (seed) => {
   const random = seededRandom(seed);
   const readable = (data: Uint8Array): void => {
     try {

@@ -172,7 +172,7 @@ describe('meaningless messages', () => {
   });
 });
 
-tieredSuites(seeds(5), 1)('seed %i', (seed) => {
+tieredSuites(seeds(1, 5), 1)('seed %i', (seed) => {
   test('random and mutated messages throw nothing and leave both ends usable', () => {
     const random = seededRandom(seed);
     const pair = new Pair({ maxRequests: 8, maxTransfers: 4 });

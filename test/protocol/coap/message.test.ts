@@ -191,7 +191,7 @@ describe('codes and values', () => {
   });
 });
 
-tieredSuites(seeds(5), 1)('seed %i', (seed) => {
+tieredSuites(seeds(1, 5), 1)('seed %i', (seed) => {
   const random = seededRandom(seed);
   const readable = (bytes: Uint8Array): void => {
     try {

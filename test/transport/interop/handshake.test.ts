@@ -61,9 +61,9 @@ describe('interop: handshake', () => {
     expect([toDevice > 7, isValidated]).toEqual([true, true]);
   });
 
-  tiered(seeds(12), 1)('handshakeloss (seed %d)', (seed) => manyConnections(seed, { ...bursts, loss: 0.3 }));
+  tiered(seeds(1, 12), 1)('handshakeloss (seed %d)', (seed) => manyConnections(seed, { ...bursts, loss: 0.3 }));
 
-  tiered(seeds(12), 1)('handshakecorruption (seed %d)', (seed) => manyConnections(seed, { ...bursts, corrupt: 0.3 }));
+  tiered(seeds(1, 12), 1)('handshakecorruption (seed %d)', (seed) => manyConnections(seed, { ...bursts, corrupt: 0.3 }));
 
   it('ipv6', async () => {
     const here = await fileBench({ files: [5 * KB, 10 * KB] });

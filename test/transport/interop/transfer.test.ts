@@ -112,11 +112,11 @@ function transfersWith(congestion: keyof typeof goodputs): void {
     }
   });
 
-  tiered(seeds(6), 1)('transferloss (seed %d)', (seed) =>
+  tiered(seeds(1, 6), 1)('transferloss (seed %d)', (seed) =>
     start({ seed, link: { ...bursts, loss: 0.02 }, files: [2 * MB] }).then(transfers),
   );
 
-  tiered(seeds(6), 1)('transfercorruption (seed %d)', (seed) =>
+  tiered(seeds(1, 6), 1)('transfercorruption (seed %d)', (seed) =>
     start({ seed, link: { ...bursts, corrupt: 0.02 }, files: [2 * MB] }).then(transfers),
   );
 

@@ -62,7 +62,7 @@ describe('a device settles at 80 to 95 % of the timeout of its NAT', () => {
     expect(fixture.deviceBox.stats.mappings).toBe(mappings);
   });
 
-  tiered(seeds(12), 1)('over links that lose and delay (seed %i)', async (seed) => {
+  tiered(seeds(1, 12), 1)('over links that lose and delay (seed %i)', async (seed) => {
     const timeout = 20_000 + ((seed * 37_700) % 100_000);
     const link = { delay: 60, jitter: 30, loss: 0.05 };
     const fixture = await behind(timeout, 'eco', {}, { seed: `${seed}`, link });

@@ -17,7 +17,7 @@ const near = (apart: number, relayDelay: number, seed: number) => {
 describe('two boxes that claim', () => {
   const cells = [1, 2, 3, 4, 5, 6].flatMap((apart) => [5, 50, 200].map((relayDelay) => ({ apart, relayDelay })));
   it.each(cells)('$apart routers apart become direct, with $relayDelay ms over the relay', async ({ apart, relayDelay }) => {
-    for (const seed of seeds(2)) expect(await near(apart, relayDelay, seed)).toMatchObject({ why: null, path: { kind: 'udp' } });
+    for (const seed of seeds(1, 2)) expect(await near(apart, relayDelay, seed)).toMatchObject({ why: null, path: { kind: 'udp' } });
   });
 
   it('next to each other stay relayed and report it: no hop limit ends between them', async () => {

@@ -46,7 +46,7 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
     tags: ['slow'],
   }, async () => {
     const stalls = { without: [] as number[], tried: [] as number[] };
-    for (const seed of seeds(1)) {
+    for (const seed of seeds(1, 1)) {
       const [without, tried] = [await run(false, seed), await run(true, seed)];
       expect(tried.offers).toBeGreaterThanOrEqual(ATTEMPTS - 1);
       expect(tried.took / without.took).toBeLessThan(1.03);
@@ -64,7 +64,7 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
 describe('a direct path that stops working during a transfer', () => {
   test.each([true, false])('stalls it for at most a second, and is left within 3 s (upwards: %s)', { tags: ['slow'] }, async (up) => {
     const stalls: number[] = [];
-    for (const seed of seeds(2)) {
+    for (const seed of seeds(1, 2)) {
       const fixture = await HomesFixture.open({}, { seed, link: { delay: 10 + (seed % 4) * 5, jitter: 4 } });
       const connection = await fixture.direct();
       await fixture.sim.run(1_000 + 137 * seed);

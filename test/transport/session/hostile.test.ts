@@ -25,7 +25,7 @@ async function expectUnharmed(both: Pair & { decent: { request: (r: { method: 'G
 }
 
 describe('a hostile peer', () => {
-  tiered(seeds(10), 1)('that sends random messages (seed %d)', async (seed) => {
+  tiered(seeds(1, 10), 1)('that sends random messages (seed %d)', async (seed) => {
     const both = await besieged(seed);
     const random = seededBytes(seed);
     for (let i = 0; i < 500; i++) {
@@ -37,7 +37,7 @@ describe('a hostile peer', () => {
     await expectUnharmed(both);
   });
 
-  tiered(seeds(10), 1)('that sends mutated requests (seed %d)', async (seed) => {
+  tiered(seeds(1, 10), 1)('that sends mutated requests (seed %d)', async (seed) => {
     const both = await besieged(seed);
     const random = seededBytes(seed);
     const options = [{ number: 11, value: new TextEncoder().encode('hello') }];

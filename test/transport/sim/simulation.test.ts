@@ -408,7 +408,7 @@ describe('determinism', () => {
     return lines.join('\n');
   }
 
-  tiered(seeds(12), 5)('repeats a run exactly for the same seed and not for another (seed %i)', async (seed) => {
+  tiered(seeds(1, 12), 5)('repeats a run exactly for the same seed and not for another (seed %i)', async (seed) => {
     const first = await trace(seed);
     expect(first.split('\n').length).toBeGreaterThan(10);
     expect(await trace(seed)).toBe(first);

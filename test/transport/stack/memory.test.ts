@@ -4,7 +4,7 @@ import { seeds, tiered } from '../../support/tiered.ts';
 import { bench, equal, roundTrip, StreamPort } from './support.ts';
 
 describe('with little memory', () => {
-  tiered(seeds(12), 3)('streams wait for stream segments and all end (seed %d)', async (seed) => {
+  tiered(seeds(1, 12), 3)('streams wait for stream segments and all end (seed %d)', async (seed) => {
     const { simulation, connect, random, device, client } = await bench({
       seed,
       link: { delay: 5, loss: 0.01, rate: 50e6 },

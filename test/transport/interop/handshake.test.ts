@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { decodeVersions, encodeInitiate, mac1Key, PacketType, padded } from '../../../protocol/packet/index.ts';
 import { Host } from '../../../transport/host/index.ts';
-import { seeds, tiered } from '../../support/tiered.ts';
+import { seeds } from '../../support/tiered.ts';
 import { NAME, PORT } from '../stack/support.ts';
 import { bursts, closesCleanly, download, downloadAll, expectNoFailure, fileBench, KB, simpleP2p, typesFrom } from './support.ts';
 
@@ -61,9 +61,13 @@ describe('interop: handshake', () => {
     expect([toDevice > 7, isValidated]).toEqual([true, true]);
   });
 
-  tiered(seeds(1, 12), 1)('handshakeloss (seed %d)', (seed) => manyConnections(seed, { ...bursts, loss: 0.3 }));
-
-  tiered(seeds(1, 12), 1)('handshakecorruption (seed %d)', (seed) => manyConnections(seed, { ...bursts, corrupt: 0.3 }));
+  const lossy = { ...bursts, loss: 0.3 };
+  const corrupting = { ...bursts, corrupt: 0.3 };
+  it.each(seeds(1, 1))('handshakeloss of 15 connections (seed %d)', (seed) => manyConnections(seed, lossy, 15));
+  it.each(seeds(1, 1))('handshakecorruption of 15 connections (seed %d)', (seed) => manyConnections(seed, corrupting, 15));
+  // the runner makes 50
+  it.each(seeds(1, 8))('handshakeloss (seed %d)', { tags: ['slow'] }, (seed) => manyConnections(seed, lossy, 50));
+  it.each(seeds(1, 8))('handshakecorruption (seed %d)', { tags: ['slow'] }, (seed) => manyConnections(seed, corrupting, 50));
 
   it('ipv6', async () => {
     const here = await fileBench({ files: [5 * KB, 10 * KB] });
@@ -107,9 +111,8 @@ describe('interop: handshake', () => {
   });
 });
 
-/** 50 connections one after the other, a file of 1 KB on each. */
-async function manyConnections(seed: number, link: typeof bursts): Promise<void> {
-  const connections = 15;
+/** `connections` one after the other, a file of 1 KB on each. */
+async function manyConnections(seed: number, link: typeof bursts, connections: number): Promise<void> {
   const here = await fileBench({ seed, link });
   const job = async (): Promise<void> => {
     for (let i = 0; i < connections; i++) {

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { ID_LENGTH, PacketType } from '../../../protocol/packet/index.ts';
 import { ETHERNET_PAYLOAD } from '../../../protocol/path.ts';
 import type { SimulatedPacket } from '../../../transport/sim/index.ts';
-import { seeds, tiered } from '../../support/tiered.ts';
+import { seeds } from '../../support/tiered.ts';
 import { PORT } from '../stack/support.ts';
 import { closesCleanly, download, downloadAll, expectNoFailure, type FileBench, fileBench, MB, simpleP2p } from './support.ts';
 
@@ -50,9 +50,13 @@ describe('interop: the address changes', () => {
     ['rebind-addr with 2 % loss', 'address', 0.02],
   ] as const;
 
-  tiered(cells, 2)('%s', async (_, what, loss) => {
-    for (const seed of seeds(1, 1)) {
-      const here = await fileBench({ seed, link: { ...simpleP2p, loss }, files: [10 * MB] });
+  // the same course at a quarter of the runner's rate and file
+  it.each([cells[0], cells[3]])('%s, slowly', (_, what, loss) => rebinds(what, loss, 0.25, seeds(1, 1)));
+  it.each(cells)('%s', { tags: ['slow'] }, (_, what, loss) => rebinds(what, loss, 1, seeds(1, 4)));
+
+  async function rebinds(what: 'port' | 'address', loss: number, share: number, of: readonly number[]): Promise<void> {
+    for (const seed of of) {
+      const here = await fileBench({ seed, link: { ...simpleP2p, rate: 10e6 * share, loss }, files: [10 * MB * share] });
       const rebound = rebindAgainAndAgain(here, what);
       const from = here.simulation.now;
       await here.simulation.settle(downloadAll(here));
@@ -63,12 +67,16 @@ describe('interop: the address changes', () => {
       expect(here.device.sessions.size).toBe(1);
       expectNoFailure(here);
     }
-  });
+  }
 });
 
 describe('a warm path', () => {
-  tiered(seeds(1, 5), 1)('takes over in the middle of a transfer when the active one stops answering (seed %i)', async (seed) => {
-    const here = await fileBench({ seed, files: [5 * MB] });
+  const name = 'takes over in the middle of a transfer when the active one stops answering (seed %d)';
+  it.each(seeds(1, 1))(name, takesOver);
+  it.each(seeds(2, 10))(name, { tags: ['slow'] }, takesOver);
+
+  async function takesOver(seed: number): Promise<void> {
+    const here = await fileBench({ seed, files: [2 * MB] });
     const { simulation, client, deviceHost } = here;
     const session = await simulation.settle(here.connect({ migration: true }));
     await simulation.settle(session.request({ method: 'POST', path: '/echo' }));
@@ -81,16 +89,16 @@ describe('a warm path', () => {
     session.on('path', ({ reason }) => changes.push([reason, simulation.now]));
     const dead = simulation.now + 1000;
     simulation.onPacket = ({ source, time }) => (time >= dead && !source.address.includes(':') ? 'drop' : undefined);
-    await simulation.settle(download(session, 5 * MB, 0));
+    await simulation.settle(download(session, 2 * MB, 0));
     expect(changes.map(([reason]) => reason)).toEqual(['failed-over']);
     expect(changes[0]![1] - dead).toBeLessThan(3000);
     expect([session.path === other, session.type, accepted!.path.address.includes(':')]).toEqual([true, 'DIRECT', true]);
     expectNoFailure(here);
-  });
+  }
 });
 
 describe('interop: the client migrates', () => {
-  it('connectionmigration', { tags: ['slow'] }, async () => {
+  it('connectionmigration', async () => {
     const here = await fileBench({ files: [2 * MB] });
     const { simulation, client, deviceHost, clientHost } = here;
     const session = await simulation.settle(here.connect({ migration: true }));

@@ -1,9 +1,12 @@
-/** Cases of the QUIC interop runner about transfers, with its parameters and names, under each congestion control. */
+/**
+ * Cases of the QUIC interop runner about transfers, with its parameters and names, under each congestion control; and
+ * smaller ones under BBR.
+ */
 import { describe, expect, it } from 'vitest';
 import { PacketType } from '../../../protocol/packet/index.ts';
 import { Host } from '../../../transport/host/index.ts';
 import type { SessionStream } from '../../../transport/session/index.ts';
-import { seeds, tiered } from '../../support/tiered.ts';
+import { seeds } from '../../support/tiered.ts';
 import { NAME, PORT, startDevice } from '../stack/support.ts';
 import {
   bursts,
@@ -25,39 +28,71 @@ const goodputs = { newreno: 8.7, cubic: 9.3, bbr: 9.0 } as const;
 /** Bytes of a neighbour's write. */
 const PIECE = new Uint8Array(64 * 1024);
 
-describe('interop: transfer with bbr', () => transfersWith('bbr'));
-describe.each(['newreno', 'cubic'] as const)('interop: transfer with %s', { tags: ['slow'] }, transfersWith);
+type Congestion = keyof typeof goodputs;
+const controllers = Object.keys(goodputs) as Congestion[];
 
-function transfersWith(congestion: keyof typeof goodputs): void {
-  const start = (options: FileBenchOptions) =>
-    fileBench({ ...options, device: { ...options.device, congestion }, client: { ...options.client, congestion } });
+interface Sizes {
+  /** Files of `transfer`, MB. */
+  readonly files: readonly number[];
+  /** Number of streams of `multiplexing`. */
+  readonly streams: number;
+  /** Start of the outage of `blackhole`, ms, in a file of `outageFile` MB. */
+  readonly outage: number;
+  readonly outageFile: number;
+  /** The file of `crosstraffic`, MB. */
+  readonly shared: number;
+  readonly seeds: readonly number[];
+}
+
+/** The runner's. */
+const large: Sizes = { files: [2, 3, 5], streams: 1999, outage: 5000, outageFile: 10, shared: 25, seeds: seeds(2, 6) };
+const small: Sizes = { files: [0.25, 0.5, 0.75], streams: 499, outage: 1000, outageFile: 2, shared: 3, seeds: seeds(1, 1) };
+
+describe('interop: transfer with bbr, small', () => cases('bbr', small));
+
+describe.each(controllers)('interop: transfer with %s', { tags: ['slow'] }, (congestion) => {
+  cases(congestion, large);
+
+  it('goodput', async () => {
+    const here = await starter(congestion)({ files: [10 * MB] });
+    expect(await goodput(here)).toBeGreaterThan(goodputs[congestion]);
+  });
+});
+
+function starter(congestion: Congestion): (options: FileBenchOptions) => Promise<FileBench> {
+  return (options) => fileBench({ ...options, device: { ...options.device, congestion }, client: { ...options.client, congestion } });
+}
+
+function cases(congestion: Congestion, sizes: Sizes): void {
+  const start = starter(congestion);
 
   it('transfer', async () => {
-    const here = await start({ files: [1 * MB, 1.5 * MB, 2.5 * MB] });
+    const here = await start({ files: sizes.files.map((length) => length * MB) });
     const job = async () => closesCleanly(here, await downloadAll(here));
     await here.simulation.settle(job());
     expect(typesFrom(here, 'client').filter((type) => type === PacketType.INITIATE)).toHaveLength(1);
   });
 
-  it('multiplexing', { tags: ['slow'] }, async () => {
-    // the runner requires a limit of at most 1,000 streams, so that it has to be raised meanwhile
-    const here = await start({ files: new Array<number>(1299).fill(32), device: { parameters: { maxStreams: 1000 } } });
+  it('multiplexing', async () => {
+    // the runner requires a limit of at most 1,000 of 1,999 streams, so that it has to be raised meanwhile
+    const maxStreams = Math.ceil(sizes.streams / 2);
+    const here = await start({ files: new Array<number>(sizes.streams).fill(32), device: { parameters: { maxStreams } } });
     const job = async () => closesCleanly(here, await downloadAll(here));
     await here.simulation.settle(job());
   });
 
-  it('blackhole', { tags: ['slow'] }, async () => {
-    const outages = [{ from: 5000, length: 2000, every: 7000 }];
-    const here = await start({ link: { ...simpleP2p, outages }, files: [10 * MB] });
+  it('blackhole', async () => {
+    const outages = [{ from: sizes.outage, length: 2000, every: 7000 }];
+    const here = await start({ link: { ...simpleP2p, outages }, files: [sizes.outageFile * MB] });
     const job = async () => closesCleanly(here, await downloadAll(here));
     await here.simulation.settle(job());
     expect(here.simulation.direction('device', 'client').stats.down).toBeGreaterThan(0);
   });
 
   it('keyupdate', async () => {
-    const here = await start({ files: [3 * MB] });
+    const here = await start({ files: [2 * MB] });
     const session = await here.simulation.settle(here.connect());
-    // in the middle of the file, which takes 2.6 s; each direction has a key of its own
+    // in the middle of the file, which takes 1.8 s; each direction has a key of its own
     here.clientHost.clock.schedule(1000, () => {
       const [accepted] = [...here.device.sessions];
       expect([session.updateKey(), accepted!.updateKey()]).toEqual([true, true]);
@@ -75,8 +110,8 @@ function transfersWith(congestion: keyof typeof goodputs): void {
     }
   });
 
-  it('keyupdate by age', { tags: ['slow'] }, async () => {
-    const here = await start({ files: [3 * MB] });
+  it('keyupdate by age', async () => {
+    const here = await start({ files: [MB] });
     const session = await here.simulation.settle(downloadAll(here));
     // a key is used for an hour
     await here.simulation.run(3_660_000);
@@ -92,8 +127,8 @@ function transfersWith(congestion: keyof typeof goodputs): void {
   });
 
   const updaters = [{ ends: ['client'] }, { ends: ['device'] }, { ends: ['client', 'device'] }];
-  it.each(updaters)('keyupdate in the middle of the download, by $ends', { tags: ['slow'] }, async ({ ends }) => {
-    const here = await start({ files: [3 * MB] });
+  it.each(updaters)('keyupdate in the middle of the download, by $ends', async ({ ends }) => {
+    const here = await start({ files: [2 * MB] });
     const phases = (host: 'client' | 'device') =>
       new Set(typesFrom(here, host).filter((type) => type === PacketType.DATA || type === PacketType.DATA_PHASE));
     const job = async () => {
@@ -112,21 +147,16 @@ function transfersWith(congestion: keyof typeof goodputs): void {
     }
   });
 
-  tiered(seeds(1, 6), 1)('transferloss (seed %d)', (seed) =>
+  it.each(sizes.seeds)('transferloss (seed %d)', (seed) =>
     start({ seed, link: { ...bursts, loss: 0.02 }, files: [2 * MB] }).then(transfers),
   );
 
-  tiered(seeds(1, 6), 1)('transfercorruption (seed %d)', (seed) =>
+  it.each(sizes.seeds)('transfercorruption (seed %d)', (seed) =>
     start({ seed, link: { ...bursts, corrupt: 0.02 }, files: [2 * MB] }).then(transfers),
   );
 
-  it('goodput', { tags: ['slow'] }, async () => {
-    const here = await start({ files: [10 * MB] });
-    expect(await goodput(here)).toBeGreaterThan(goodputs[congestion]);
-  });
-
-  it('crosstraffic', { tags: ['slow'] }, async () => {
-    const here = await start({ files: [12 * MB] });
+  it('crosstraffic', async () => {
+    const here = await start({ files: [sizes.shared * MB] });
     await cubicNeighbour(here);
     const rate = await goodput(here);
     // of the line's 10, less headers

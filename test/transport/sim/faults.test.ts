@@ -4,7 +4,7 @@ import { Link, type LinkOptions } from '../../../transport/sim/link.ts';
 import { Random } from '../../../transport/sim/random.ts';
 import { seeds } from '../../support/tiered.ts';
 
-const COUNT = 40_000;
+const COUNT = 100_000;
 
 /** Verdicts of datagrams of 1,000 bytes, one every ms. */
 function verdicts(options: LinkOptions, { count = COUNT, seed = 1 } = {}) {
@@ -23,11 +23,6 @@ function runs(of: readonly string[], what: string): number[] {
   return lengths;
 }
 
-/** Not Math.max(...): a long run has more values than a call takes arguments. */
-function largest(values: readonly number[]): number {
-  return values.reduce((most, value) => Math.max(most, value), 0);
-}
-
 describe('burst loss', () => {
   it.each([
     [0.02, 3],
@@ -35,7 +30,7 @@ describe('burst loss', () => {
     [0.3, 3],
     [0.3, 10],
   ])('loses the share %d in bursts of %d on average, of geometric length', (loss, burst) => {
-    for (const seed of seeds(1, 2)) {
+    for (const seed of seeds(1, 3)) {
       const lengths = runs(verdicts({ loss, burst }, { seed }).verdicts, 'lost');
       const lost = lengths.reduce((sum, length) => sum + length);
       expect(Math.abs(lost / COUNT / loss - 1)).toBeLessThan(0.25);
@@ -52,26 +47,25 @@ describe('burst loss', () => {
 
   it('is limited to the longest burst', () => {
     const lengths = runs(verdicts({ loss: 0.6, longestBurst: 3 }).verdicts, 'lost');
-    expect(largest(lengths)).toBe(3);
-    expect(largest(runs(verdicts({ loss: 0.6 }).verdicts, 'lost'))).toBeGreaterThan(6);
+    expect(Math.max(...lengths)).toBe(3);
+    expect(Math.max(...runs(verdicts({ loss: 0.6 }).verdicts, 'lost'))).toBeGreaterThan(6);
     expect(verdicts({ loss: 1 }, { count: 100 }).link.stats.lost).toBe(100);
     expect(verdicts({ loss: 0, burst: 3 }, { count: 100 }).link.stats.passed).toBe(100);
   });
 });
 
 describe('corruption', () => {
-  it('changes one byte in the configured share of datagrams, often in the headers, and delivers them all', { tags: ['slow'] }, () => {
+  it('changes one byte in the configured share of datagrams, often in the headers, and delivers them all', () => {
     const link = new Link({ corrupt: 0.3, delay: 5 }, new Random('corruption'));
     const changes: { at: number; mask: number }[] = [];
-    let arrived = 0;
+    let onTime = 0;
     for (let i = 0; i < COUNT; i++) {
       link.offer(1000, i, (time, damage) => {
-        expect(time).toBe(i + 5);
-        arrived++;
+        if (time === i + 5) onTime++;
         if (damage !== null) changes.push(damage);
       });
     }
-    expect([arrived, changes.length]).toEqual([COUNT, link.stats.corrupted]);
+    expect([onTime, changes.length]).toEqual([COUNT, link.stats.corrupted]);
     expect(Math.abs(changes.length / COUNT - 0.3)).toBeLessThan(0.02);
     expect(changes.every(({ at, mask }) => at >= 0 && at < 1000 && mask > 0 && mask < 256)).toBe(true);
     expect(Math.abs(changes.filter(({ at }) => at < 50).length / changes.length - 0.525)).toBeLessThan(0.03);
@@ -122,7 +116,7 @@ describe('cross traffic', () => {
   it('takes its share of the line: our datagrams wait behind it', () => {
     const link = new Link({ delay: 0, rate, crossTraffic: { rate: rate / 2, size: 1000 } }, new Random('cross'));
     let waited = 0;
-    const count = 20_000;
+    const count = 100_000;
     for (let i = 0; i < count; i++) link.offer(100, i * 5, (time) => (waited += time - i * 5 - 0.1));
     expect(Math.abs(link.stats.crossSent / (count * 5) / 0.5 - 1)).toBeLessThan(0.03);
     // M/D/1 at load 0.5 (our own adds 0.02): mean wait rho / 2 (1 - rho) of a service time

@@ -1,10 +1,10 @@
 /** What an attacker on the network can do: garbage, replays and changes have no effect beyond loss. */
 import { describe, expect, it } from 'vitest';
-import { seeds, tiered } from '../../support/tiered.ts';
+import { seeds } from '../../support/tiered.ts';
 import { bench, equal, PORT, roundTrip, StreamPort } from './support.ts';
 
 describe('datagrams of an attacker', () => {
-  tiered(seeds(1, 12), 2)('garbage neither stops the session nor is answered (seed %d)', async (seed) => {
+  async function garbage(seed: number, count: number): Promise<void> {
     const { simulation, random, connect, device, deviceHost } = await bench({ seed });
     const session = await simulation.settle(connect());
     const destination = { address: deviceHost.addresses[0]!, port: PORT };
@@ -15,7 +15,7 @@ describe('datagrams of an attacker', () => {
       if (packet.destination.address === source.address) answers++;
       return undefined;
     };
-    for (let i = 0; i < 5_000; i++) {
+    for (let i = 0; i < count; i++) {
       const data = random.bytes(random.u32() % 1500);
       if (data.length > 0 && i % 2 === 0) data[0] = firstBytes[random.u32() % firstBytes.length]!;
       simulation.inject(source, destination, data);
@@ -27,9 +27,14 @@ describe('datagrams of an attacker', () => {
     expect(equal(response.payload, payload)).toBe(true);
     expect(answers).toBe(0);
     expect(device.stats()).toMatchObject({ failures: 0, sessions: 1 });
-  });
+  }
 
-  tiered(seeds(1, 12), 2)('replays of everything, at once and later, change nothing (seed %d)', async (seed) => {
+  it.each(seeds(1, 2))('garbage neither stops the session nor is answered (seed %d)', (seed) => garbage(seed, 5_000));
+  it.each(seeds(3, 6))('much garbage neither stops the session nor is answered (seed %d)', { tags: ['slow'] }, (seed) =>
+    garbage(seed, 50_000),
+  );
+
+  async function replays(seed: number): Promise<void> {
     const { simulation, random, connect, device, client, served } = await bench({ seed });
     const seen: { source: { address: string; port: number }; destination: { address: string; port: number }; data: Uint8Array }[] = [];
     simulation.onPacket = ({ source, destination, data }) => {
@@ -51,9 +56,12 @@ describe('datagrams of an attacker', () => {
     expect(served.get('/echo')).toBe(11);
     expect(device.sessions.size).toBe(1);
     expect([device.stats(), client.stats()]).toMatchObject([{ failures: 0 }, { failures: 0 }]);
-  });
+  }
 
-  tiered(seeds(1, 12), 3)('a changed datagram counts as lost (seed %d)', async (seed) => {
+  it.each(seeds(1, 2))('replays of everything, at once and later, change nothing (seed %d)', replays);
+  it.each(seeds(3, 20))('replays of everything, at once and later, change nothing (seed %d)', { tags: ['slow'] }, replays);
+
+  async function changes(seed: number): Promise<void> {
     const { simulation, random, connect, device, client, served } = await bench({ seed });
     simulation.onPacket = ({ data }) => {
       if (random.fraction() > 0.1) return undefined;
@@ -78,7 +86,10 @@ describe('datagrams of an attacker', () => {
     await simulation.settle(job());
     expect(served.get('/echo')).toBe(10);
     expect([device.stats(), client.stats()]).toMatchObject([{ failures: 0 }, { failures: 0 }]);
-  });
+  }
+
+  it.each(seeds(1, 3))('a changed datagram counts as lost (seed %d)', changes);
+  it.each(seeds(4, 30))('a changed datagram counts as lost (seed %d)', { tags: ['slow'] }, changes);
 
   it('a device with another key than the pinned one receives none of our data', async () => {
     const { simulation, connect, device } = await bench();

@@ -7,7 +7,7 @@ import { maskOf } from './forge.ts';
 import { Pair } from './pair.ts';
 
 /** Packets. */
-const TOTAL = 200_000;
+const TOTAL = 50_000;
 const WINDOW = 8_192;
 const ID = new Uint8Array(8).fill(2);
 const KEY = new Uint8Array(32).fill(1);

@@ -18,6 +18,8 @@ const PAIRING = `p=pr,d=de,sct=token,fp=${FP}`;
 
 let directory: string;
 beforeAll(async () => {
+  // Their modules are loaded once.
+  for (const group of ['coap', 'pair', 'admin', 'device']) await svc([group]);
   directory = await mkdtemp(join(tmpdir(), 'svc-bad-'));
   await mkdir(join(directory, 'damaged'));
   await writeFile(join(directory, 'damaged', 'known.json'), '{');

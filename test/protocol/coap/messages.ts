@@ -16,6 +16,7 @@ export const KIB = 1024;
 
 export const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);
 export const textOf = (payload: Uint8Array): string => new TextDecoder().decode(payload);
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 /** Joins bytes that are given one by one and as texts. */
 export const frame = (...parts: (number | string)[]): Uint8Array =>
@@ -28,9 +29,9 @@ export const path = (...segments: string[]): CoapOption[] => segments.map((segme
 /** Converts a datagram of RFC 7252 to our form, without version, type and message id. */
 export const fromUdp = (datagram: Uint8Array): Uint8Array => Uint8Array.of(datagram[0]! & 15, datagram[1]!, ...datagram.subarray(4));
 
-/** Returns a message as plain arrays, for comparisons. */
+/** Returns a message with its bytes in hex, for comparisons. */
 export function normal({ code, token, options, payload }: CoapMessage): unknown {
-  return { code, token: [...token], options: options.map(({ number, value }) => [number, ...value]), payload: [...payload] };
+  return { code, token: hex(token), options: options.map(({ number, value }) => [number, hex(value)]), payload: hex(payload) };
 }
 
 export const message = (

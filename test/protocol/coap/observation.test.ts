@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ExchangesEvent } from '../../../protocol/coap/index.ts';
 import { readUint } from '../../../protocol/coap/options.ts';
-import { seeds, tiered } from '../../support/tiered.ts';
+import { seeds } from '../../support/tiered.ts';
 import { ascii, message, next, option, responseOf, textOf } from './messages.ts';
 import { answering, lone, Pair, randomBytes, seededRandom } from './pair.ts';
 
@@ -189,7 +189,7 @@ describe('observation', () => {
     expect(codes).toEqual([0, 1]);
   });
 
-  tiered(seeds(1, 12), 10)('with bodies in blocks arrives at the newest state (seed %i)', (seed) => {
+  function arrivesAtNewest(seed: number): void {
     const pair = new Pair({}, seed);
     const random = seededRandom(seed);
     pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
@@ -207,5 +207,9 @@ describe('observation', () => {
     const last = responseOf(observer.events.at(-1)).response;
     expect(Buffer.compare(last.payload, newest)).toBe(0);
     expect(pair.client.stats().requests).toBe(1);
-  });
+  }
+
+  test.each(seeds(1, 10))('with bodies in blocks arrives at the newest state (seed %i)', arrivesAtNewest);
+
+  test.each(seeds(11, 60))('with bodies in blocks arrives at the newest state (seed %i)', { tags: ['slow'] }, arrivesAtNewest);
 });

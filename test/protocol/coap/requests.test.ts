@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { type ExchangesEvent, textReply } from '../../../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
-import { seeds, tiered } from '../../support/tiered.ts';
+import { seeds } from '../../support/tiered.ts';
 import { ascii, message, R, responseOf, textOf } from './messages.ts';
 import { answering, Pair, randomBytes, seededRandom } from './pair.ts';
 
 describe('requests', () => {
-  tiered(seeds(1, 12), 10)('in parallel get their own answers in any order (seed %i)', (seed) => {
+  function getTheirOwnAnswers(seed: number): void {
     const pair = new Pair({ maxRequests: 200 }, seed);
     const random = seededRandom(seed + 1);
     const expected = new Map<number, string>();
@@ -38,7 +38,11 @@ describe('requests', () => {
     for (const [id, text] of expected) if (answers.get(id) !== 'Out of resources') expect(answers.get(id)).toBe(text);
     expect(outOfRoom).toBeLessThan(60);
     expect(pair.client.stats().requests + pair.server.stats().incoming).toBe(0);
-  });
+  }
+
+  test.each(seeds(1, 10))('in parallel get their own answers in any order (seed %i)', getTheirOwnAnswers);
+
+  test.each(seeds(11, 60))('in parallel get their own answers in any order (seed %i)', { tags: ['slow'] }, getTheirOwnAnswers);
 
   test('time out after two minutes, or after their own timeout', () => {
     const pair = new Pair();

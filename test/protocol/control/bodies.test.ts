@@ -196,7 +196,7 @@ test.each(bodies)('mutations of %s raise only remote errors', (_, codec, value) 
   const whole = codec.encode(value as never);
   for (const seed of seeds(1, 2)) {
     const random = seededRandom(seed);
-    for (let i = 0; i < 150; i++) {
+    for (let i = 0; i < 500; i++) {
       const payload = random(8) === 0 ? randomBytes(random, random(60)) : whole.slice();
       for (let j = random(3); j > 0 && payload.length > 0; j--) payload[random(Math.min(payload.length, 120))] = random(256);
       try {

@@ -22,7 +22,7 @@ import { dial, type PolledEndpoint, pair, parameters } from '../../support/fixtu
 const TYPES = [0x00, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x88, 0xc0, 0xe0, 0xff];
 
 describe('hostile datagrams', () => {
-  it(`random bytes (${10_000}) change nothing`, { tags: ['slow'] }, () => {
+  it('random bytes change nothing', () => {
     const { network, client, device } = busy(1);
     const random = generator(11);
     const bytes = seededBytes(12);
@@ -35,7 +35,7 @@ describe('hostile datagrams', () => {
     expect(network.now).toBeGreaterThan(0);
   });
 
-  it(`mutated packets of a live exchange (${10_000}) change nothing`, { tags: ['slow'] }, () => {
+  it('mutated packets of a live exchange change nothing', () => {
     const { network, client, device } = busy(2);
     const random = generator(21);
     const samples = network.sent.map(({ bytes }) => bytes);
@@ -63,7 +63,7 @@ describe('hostile datagrams', () => {
     const [initiate] = network.sent;
     const random = generator(41);
     const bytes = seededBytes(42);
-    for (let i = 0; i < 1000; i++) {
+    for (let i = 0; i < 5_000; i++) {
       const datagram = bytes(1 + Math.floor(random() * 300));
       datagram[0] = [0x81, 0x82, 0x85, 0xc0][i % 4]!;
       // An attacker on the path knows the id. Retry and Versions are left out: one Retry is honoured, and Versions may
@@ -91,10 +91,10 @@ describe('hostile peers that complete handshakes', () => {
     });
   };
 
-  it('cannot harm a responder with the payload of message 3', { tags: ['slow'] }, () => {
+  function attackResponder(attacks: readonly Uint8Array[]): void {
     const { network, client, device } = pair(5);
     const crypto = nativeHost(55);
-    for (const payload of payloads(60, 51)) {
+    for (const payload of attacks) {
       const handshake = noise(crypto, true);
       const source = crypto.randomBytes(8);
       const initiate = { version: 1, suite: 1, source, token: new Uint8Array(0), message: handshake.writeMessage(new Uint8Array(0)) };
@@ -109,12 +109,12 @@ describe('hostile peers that complete handshakes', () => {
     }
     network.pass(20_000);
     expect([device.endpoint.idle, device.endpoint.stats.halfOpen]).toEqual([true, 0]);
-  });
+  }
 
-  it('cannot harm an initiator with the payload of message 2', { tags: ['slow'] }, () => {
+  function attackInitiator(attacks: readonly Uint8Array[]): void {
     const { network, client, device } = pair(6);
     const crypto = nativeHost(66);
-    for (const payload of payloads(60, 61)) {
+    for (const payload of attacks) {
       const connection = dial(client, device);
       const initiate = decodeInitiate(packetOf(client))!;
       const handshake = noise(crypto, false);
@@ -130,8 +130,16 @@ describe('hostile peers that complete handshakes', () => {
       network.pass(1);
     }
     expect(client.endpoint.idle).toBe(true);
-    expect(client.endpoint.stats.badHandshake).toBe(60);
-  });
+    expect(client.endpoint.stats.badHandshake).toBe(attacks.length);
+  }
+
+  it('cannot harm a responder with the payload of message 3', () => attackResponder(payloads(60, 51)));
+
+  it('cannot harm an initiator with the payload of message 2', () => attackInitiator(payloads(60, 61)));
+
+  it('cannot harm a responder with many payloads of message 3', { tags: ['slow'] }, () => attackResponder(payloads(1_000, 52)));
+
+  it('cannot harm an initiator with many payloads of message 2', { tags: ['slow'] }, () => attackInitiator(payloads(1_000, 62)));
 });
 
 const NAME = 'device:p.d';

@@ -1,5 +1,6 @@
 /** What the learner finds out about known NATs, what it costs, and what it does where it cannot learn. */
 import { describe, expect, test } from 'vitest';
+import { seeds } from '../../support/tiered.ts';
 import { Model, type ModelOptions, SERVER } from './model.ts';
 
 const ECO = 114_000;
@@ -22,19 +23,20 @@ function settled(options: ModelOptions, longest = ECO): number {
 }
 
 describe('the learner settles at 80 to 95 % of the timeout', () => {
-  const step = 2_500;
-  const timeouts = Array.from({ length: Math.floor(100_000 / step) + 1 }, (_, i) => 20_000 + i * step);
-
-  test('for all timeouts from 20 to 120 s', () => {
-    for (const timeout of timeouts) {
+  function settles(step: number): void {
+    for (let timeout = 20_000; timeout <= 120_000; timeout += step) {
       const part = settled({ timeout });
       expect(part, `${timeout}`).toBeGreaterThanOrEqual(0.8);
       expect(part, `${timeout}`).toBeLessThanOrEqual(0.95);
     }
-  });
+  }
+
+  test('for timeouts from 20 to 120 s', () => settles(2_500));
+
+  test('for each tenth of a second from 20 to 120 s', { tags: ['slow'] }, () => settles(100));
 
   test('with a loss of 15 % each way', () => {
-    for (let seed = 1; seed <= 20; seed++) {
+    for (const seed of seeds(1, 50)) {
       const timeout = 20_000 + ((seed * 37_000) % 100_000);
       const part = settled({ timeout, loss: 0.15, seed });
       expect(part, `seed ${seed}`).toBeGreaterThanOrEqual(0.8);

@@ -300,7 +300,7 @@ test('any bytes from any path throw nothing, are not forwarded without an id, an
       expect(forwarded === null || holdsId).toBe(true);
       expect(answer === null || answer.length < length).toBe(true);
     }),
-    { numRuns: 2_000, seed: 1 },
+    { numRuns: 4_000, seed: 1 },
   );
   expect(table.counters.forwarded).toBe(0);
 });
@@ -317,7 +317,7 @@ test('mutated packets of a live route are forwarded only with an intact id', () 
       const forwarded = table.forward(bytes.subarray(0, cut), a.validatedPath, 0);
       expect(forwarded !== null).toBe(!touched && cut > ROUTE_HEADER && bytes[ROUTE_HEADER] !== PacketType.ROUTE);
     }),
-    { numRuns: 2_000, seed: 1 },
+    { numRuns: 4_000, seed: 1 },
   );
 });
 
@@ -350,6 +350,6 @@ test('the table agrees with a naive model over random operations', () => {
         }
       },
     ),
-    { numRuns: 200, seed: 1 },
+    { numRuns: 500, seed: 1 },
   );
 });

@@ -88,7 +88,7 @@ describe('the class of a NAT', () => {
       [{ mapping: 'address-port', ports: 'random' }, 'random'],
       [{ mapping: 'address', ports: 'sequential' }, 'independent'],
     ];
-    for (const seed of seeds(1, 50)) {
+    for (const seed of seeds(1, 150)) {
       for (const [options, expected] of cases) {
         const { report } = survey(new Random(`class ${seed}`), options);
         expect(report.mapping, `${seed} ${options.mapping} ${options.ports}`).toBe(expected);
@@ -170,7 +170,7 @@ describe('a sequential NAT', () => {
   });
 
   test('is recognised with 5 foreign flows a second, nearly always with its stride', () => {
-    const runs = seeds(1, 300);
+    const runs = seeds(1, 1_000);
     const reports = runs.map(
       (seed) => survey(new Random(`foreign ${seed}`), { mapping: 'address-port', ports: 'sequential', foreign: 5 }).report,
     );
@@ -179,7 +179,7 @@ describe('a sequential NAT', () => {
   });
 
   test('is hardly ever found in random ports, nor in three samples of them', () => {
-    const runs = seeds(1, 1_000);
+    const runs = seeds(1, 5_000);
     const random = new Random('random ports');
     const port = (): number => 1024 + Math.floor(random.fraction() * 64_512);
     const wrong = runs.filter(() => classifyNat(mappings(port(), port(), port()), OWN, 90).mapping !== 'random').length;

@@ -160,7 +160,7 @@ function meets(round: Round, sums?: readonly number[]): boolean {
 }
 
 function share(round: Partial<Round>, sums?: readonly number[]): number {
-  const runs = seeds(1, 100);
+  const runs = seeds(1, 500);
   return runs.filter((seed) => meets({ ...usual, ...round, seed: `${seed}` }, sums)).length / runs.length;
 }
 
@@ -229,7 +229,7 @@ describe('a sequential NAT and an end with one port', () => {
     { age: 1_000, opened: 8, least: 0.99 },
     { age: 3_000, opened: 8, least: 0.9 },
   ])('meet in a round: a sample of $age ms, $opened candidates', ({ age, opened, least }) => {
-    const runs = seeds(1, 150);
+    const runs = seeds(1, 1_000);
     expect(runs.filter((seed) => hit(seed, age, opened)).length / runs.length).toBeGreaterThanOrEqual(least);
   });
 });

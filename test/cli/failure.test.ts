@@ -86,3 +86,9 @@ test('a server key that requires a token, or none, is named: no role on the devi
   expect(text).toContain('(FORBIDDEN): if the server key requires a token, give a fresh one with --jwt-file');
   expect(text).not.toContain('svc iam me');
 });
+
+test('a rejected token of an issuer: a fresh one helps', () => {
+  const refusal = new RemoteError('TOKEN_REJECTED', 'the base station refused (4.01): invalid JWT');
+  const text = describe(new NoChannelsError({ local: 'NONE', remote: 'TOKEN_REJECTED', direct: 'NONE' }, { cause: { remote: refusal } }));
+  expect(text).toMatch(/invalid JWT \(TOKEN_REJECTED\): .*fresh token.*--jwt-file/);
+});

@@ -1,6 +1,6 @@
 /** Connection options: merging, rules, defaults, and the private key that is never shown. */
 import { describe, expect, test } from 'vitest';
-import { effectiveOptions, mergeOptions, publicOptions, serverAddress } from '../../client/options.ts';
+import { currentJwt, effectiveOptions, mergeOptions, publicOptions, serverAddress } from '../../client/options.ts';
 
 const code = (run: () => unknown): string => {
   try {
@@ -81,5 +81,43 @@ describe('connection options', () => {
     ['https://[2001:db8::1]:4433', { host: '2001:db8::1', port: 4433 }],
   ])('%s names host and UDP port', (url, address) => {
     expect(serverAddress(url)).toEqual(address);
+  });
+});
+
+describe('ServerJwtToken', () => {
+  const GOOD = 'aa.bb.cc';
+
+  test.each<[string, unknown]>([
+    ['a blank', `${GOOD} `],
+    ['a line break', `${GOOD}\n`],
+    ['two parts', 'a.b'],
+    ['8,193 characters', `${'a'.repeat(8189)}.b.c`],
+    ['another type', 7],
+  ])('a token with %s is INVALID_ARGUMENT where it is set', (_, ServerJwtToken) => {
+    expect(() => mergeOptions({}, { ServerJwtToken: ServerJwtToken as string })).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(/ServerJwtToken must be a JWT: three parts/) }),
+    );
+  });
+
+  test('a token of 8,192 characters is an option, and is shown; a function is not', () => {
+    const ServerJwtToken = `${'a'.repeat(8188)}.b.c`;
+    expect(publicOptions(mergeOptions({}, { ServerJwtToken }))).toMatchObject({ ServerJwtToken });
+    expect(publicOptions(mergeOptions({}, { ServerJwtToken: () => GOOD }))).not.toHaveProperty('ServerJwtToken');
+  });
+
+  test.each<[string, () => string | Promise<string>, string, RegExp]>([
+    ['that rejects', () => Promise.reject(new Error('no session')), 'FAILED', /the function of ServerJwtToken failed/],
+    [
+      'that throws',
+      () => {
+        throw new Error('no session');
+      },
+      'FAILED',
+      /failed: no session/,
+    ],
+    ['that gives nothing', () => undefined as never, 'INVALID_ARGUMENT', /returned no token/],
+    ['that gives a line break', () => `${GOOD}\n`, 'INVALID_ARGUMENT', /returned no token: it must be a JWT/],
+  ])('a function %s is reported with a message', async (_, given, code, message) => {
+    await expect(currentJwt(given)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   });
 });

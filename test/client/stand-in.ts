@@ -66,7 +66,7 @@ export async function asked(options: ConnectionOptions, answer = refused): Promi
     },
   } as unknown as Session;
   const connector: Pick<StationConnector, 'use'> = {
-    use: async (run, { timeout = 0 }) => {
+    use: async (run, { timeout = 0 } = {}) => {
       seen.timeouts = [timeout];
       return (await run(channel, { redirects: 0 } as never)) as never;
     },

@@ -206,6 +206,11 @@ describe('checkConnect', () => {
     expect(await checkConnect(store, { ...shown, serverKey: 'sk-jwt', jwt }, checkToken)).toEqual(expected);
   });
 
+  test('a refusal says that the token does not name the device: its code is also that of a wrong token', async () => {
+    const message = 'the token does not name this device';
+    expect(await checkConnect(store, { ...shown, serverKey: 'sk-jwt', jwt: 'elsewhere' }, checkToken)).toMatchObject({ message });
+  });
+
   test('a JWT is checked against the app of its key, and only when it is needed', async () => {
     const check = vi.fn<CheckToken>(async () => 'admitted');
     for (const each of [{ sct: 'tokenA' }, { serverKey: 'sk-a' }, { serverKey: 'sk-x' }, {}])

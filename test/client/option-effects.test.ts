@@ -99,8 +99,8 @@ const effects: Record<Option, Effect> = {
     acts: 'is shown to the base station; without a proof it is not asked',
     shown: async () => {
       expect((await asked({ ...NAMED, ServerKey: 'sk-a' })).request).toMatchObject({ serverKey: 'sk-a' });
-      const { error, request } = await asked(NAMED);
-      expect([error.code, request]).toEqual(['INVALID_STATE', undefined]);
+      const { remote, request } = await asked(NAMED);
+      expect([remote?.code, request]).toEqual(['INVALID_STATE', undefined]);
     },
   },
   ServerJwtToken: {

@@ -28,8 +28,9 @@ export interface Asked {
   target?: ConnectTarget;
   /** The state of each channel: local, remote, direct. */
   channels: string[];
-  /** The error of the channel through the base station, else that of the whole connect. */
   error: SvcError;
+  /** The error of the channel through the base station. */
+  remote?: SvcError | undefined;
   /** Virtual ms until the connect ended. */
   took: number;
 }
@@ -98,5 +99,5 @@ export async function asked(options: ConnectionOptions, answer = refused): Promi
   };
   const connecting = connectChannels(context, effectiveOptions(mergeOptions({}, options)), new AbortController().signal);
   const error = (await sim.settle(connecting.catch((reason: unknown) => reason))) as SvcError;
-  return { ...seen, channels: [channels.local, channels.remote, channels.direct], error: remote ?? error, took: sim.now };
+  return { ...seen, channels: [channels.local, channels.remote, channels.direct], error, remote, took: sim.now };
 }

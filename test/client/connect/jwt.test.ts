@@ -37,8 +37,8 @@ test.each<[string, StationCode, string, RegExp]>([
 });
 
 test('a token alone is refused before the base station is asked', async () => {
-  const { error, timeouts } = await asked({ ...NAMED, ServerJwtToken: GOOD });
-  expect([error.code, error.message, timeouts]).toEqual([
+  const { remote, timeouts } = await asked({ ...NAMED, ServerJwtToken: GOOD });
+  expect([remote?.code, remote?.message, timeouts]).toEqual([
     'INVALID_STATE',
     'the connection option ServerKey, which belongs to ServerJwtToken, is missing',
     undefined,
@@ -64,7 +64,7 @@ test('a function that fails is the error of the channel', async () => {
   const failing: ConnectionOptions = { ...keyed, ServerJwtToken: () => Promise.reject(new Error('no session')) };
   expect(await asked(failing)).toMatchObject({
     channels: ['NONE', 'FAILED', 'NONE'],
-    error: { code: 'FAILED', message: 'the function of ServerJwtToken failed: no session' },
+    remote: { message: 'the function of ServerJwtToken failed: no session' },
   });
 });
 

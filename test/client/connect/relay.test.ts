@@ -79,6 +79,7 @@ describe('connect', () => {
     ['a base station with another key', { ServerFingerprint: 'ab'.repeat(32) }, 'FINGERPRINT_MISMATCH'],
   ])('fails with %s: NO_CHANNELS with NONE, its code, NONE', async (_, options, remote) => {
     await fixture.attached();
+    const began = fixture.sim.now;
     const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
     const connection = 'ServerKey' in options ? keyed(given) : fixture.connection({ Local: false, ...given });
     const error = await fixture.settle(connection.connect().catch((reason: unknown) => reason));
@@ -88,6 +89,8 @@ describe('connect', () => {
       remoteChannelErrorCode: remote,
       directCandidatesChannelErrorCode: 'NONE',
     });
+    // Only the base station that does not answer is waited for.
+    expect(fixture.sim.now - began).toBeLessThanOrEqual(remote === 'CONNECTION_REFUSED' ? 10_000 : 200);
   });
 
   const keyed = (options: object) => {

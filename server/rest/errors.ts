@@ -60,21 +60,19 @@ export function upgradeRequired(reply: FastifyReply): FastifyReply {
 
 /**
  * Answers anything that does not parse as HTTP, and closes.
- * @param closingTime ms that a peer has to read the answer and close
+ * @param closingTime ms that the peer has to read the answer and close
  */
-export function clientError(closingTime: number): (error: NodeJS.ErrnoException, socket: Socket) => void {
-  return (error, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
-      socket.destroy();
-      return;
-    }
-    // A peer that neither reads nor closes, or has not completed the TLS handshake, would keep its slot forever.
-    socket.setTimeout(closingTime, () => socket.destroy());
-    const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
-    const text = JSON.stringify(body('syntax_error', 'the request is not well-formed HTTP, too slow, or its header is too large'));
-    const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json; charset=utf-8`;
-    socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`);
-  };
+export function clientError(error: NodeJS.ErrnoException, socket: Socket, closingTime: number): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  // A peer that neither reads nor closes, or has not completed the TLS handshake, would keep its slot forever.
+  socket.setTimeout(closingTime, () => socket.destroy());
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+  const text = JSON.stringify(body('syntax_error', 'the request is not well-formed HTTP, too slow, or its header is too large'));
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json; charset=utf-8`;
+  socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`);
 }
 
 function refusal(error: FastifyError | RestError): { statusCode: number; type: ErrorType; message: string } {

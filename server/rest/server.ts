@@ -31,7 +31,7 @@ export interface RestOptions {
   tls?: { cert: string; key: string };
   /** ms that a client may take for the TLS handshake, and for a whole request. Default 10,000. */
   requestTimeout?: number;
-  /** ms that a client has to read the answer to what is not HTTP, and to close. Default 1,000. */
+  /** ms that a peer has to read the answer to what is not HTTP, and to close. Default 1,000. */
   closingTime?: number;
   /** Finds client addresses. Default: no proxy is trusted. */
   addresses?: ClientAddresses;
@@ -49,8 +49,8 @@ const HEADER_LIMIT = 16_384;
 
 /** Builds the application. @throws LocalError INVALID_ARGUMENT when certificate and key are not usable */
 export function restApp(options: RestOptions): FastifyInstance {
-  const { store, storageFailed = () => false, station, wallTime = Date.now, log, tls } = options;
-  const { requestTimeout = REQUEST_TIMEOUT, closingTime = CLOSING_TIME } = options;
+  const { store, storageFailed = () => false, station, wallTime = Date.now, log, tls, requestTimeout = REQUEST_TIMEOUT } = options;
+  const { closingTime = CLOSING_TIME } = options;
   const { addresses = new ClientAddresses({ trusted: [], header: 'x-forwarded-for', log }), serves = () => true, webSockets } = options;
   const handleError = errorHandler(log);
   const settings = {
@@ -59,7 +59,7 @@ export function restApp(options: RestOptions): FastifyInstance {
     connectionTimeout: requestTimeout,
     exposeHeadRoutes: false,
     forceCloseConnections: true as const,
-    clientErrorHandler: clientError(closingTime),
+    clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => clientError(error, socket, closingTime),
     frameworkErrors: handleError as never,
   };
   const limits = { maxHeaderSize: HEADER_LIMIT, ...(webSockets && { shouldUpgradeCallback: isForWebSocket }) };

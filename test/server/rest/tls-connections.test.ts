@@ -22,8 +22,8 @@ beforeEach(() => {
 });
 
 async function listening(requestTimeout: number): Promise<void> {
-  const tls = await serverPair(await authority('Root'));
-  app = restApp({ store: {} as Store, log: silentLog, tls, requestTimeout, closingTime: 30 });
+  const times = { requestTimeout, closingTime: 30 };
+  app = restApp({ store: {} as Store, log: silentLog, tls: await serverPair(await authority('Root')), ...times });
   port = await listen(app, '127.0.0.1', 0);
 }
 afterEach(async () => {

@@ -1,17 +1,25 @@
 /**
  * Wrong use of `svc`: every case ends with one clear line on standard error, the right exit code and no stack trace.
- * The commands run in this process, so none of them may listen or keep running.
+ * The commands run in this process, so none of them may listen or keep running. Those that would wait for a device run
+ * in virtual time.
  */
 import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { rootCertificates } from 'node:tls';
+import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { withConnection } from '../../cli/client/open.ts';
+import { type TargetOptions, withTarget } from '../../cli/client/target.ts';
+import { Output, type Streams } from '../../cli/frame/output.ts';
 import { runProgram } from '../../cli/frame/program.ts';
 import { svc } from '../../cli/program.ts';
+import { svcProcess } from '../e2e/commands.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
 import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
+import { nativeSimulation } from '../support/simulation.ts';
+import { filesDone } from './doctor-clinic.ts';
 
 const FP = 'ab'.repeat(32);
 const PAIRING = `p=pr,d=de,sct=token,fp=${FP}`;
@@ -32,6 +40,7 @@ beforeAll(async () => {
   await writeFile(join(directory, 'remembered', 'known.json'), JSON.stringify({ Version: 1, Devices: [device], Stations: {} }));
   await writeFile(join(directory, 'file'), 'content');
   await writeFile(join(directory, 'empty'), '\n');
+  await writeFile(join(directory, 'token'), 'a.b.c\n');
   await writeFile(join(directory, 'two-lines'), 'one\ntwo\n');
   await writeFile(join(directory, 'root.pem'), rootCertificates[0] ?? '');
   await writeFile(join(directory, 'damaged.pem'), `${rootCertificates[0]}\n${PEM_OF_ROOT}`);
@@ -51,11 +60,19 @@ function sink(): Writable & { text: string } {
 }
 
 /** Runs `svc` with the words of `line`; `{dir}` stands for the test's directory. */
-async function run(line: string): Promise<{ code: number; stdout: string; stderr: string }> {
+async function run(line: string, made: (words: string[], streams: Streams) => Command | Promise<Command> = svc) {
   const streams = { stdout: sink(), stderr: sink() };
   const words = line.split(' ').map((word) => word.replace('{dir}', directory));
-  const code = await runProgram(await svc(words), words, streams);
+  const code = await runProgram(await made(words, streams), words, streams);
   return { code, stdout: streams.stdout.text, stderr: streams.stderr.text };
+}
+
+/** A command that only connects to a device, in a simulated network without any. */
+function reach(_: string[], streams: Streams): Command {
+  const sim = nativeSimulation({ hop: filesDone });
+  const frame = { environment: sim.host('desk'), output: new Output(false, streams), signal: new AbortController().signal };
+  const connect = (options: TargetOptions) => sim.settle(withConnection(options, async () => {}, { frame }));
+  return new Command('svc').addCommand(withTarget(new Command('reach')).action(connect));
 }
 
 describe('wrong use ends with exit code 2 and one line', () => {
@@ -75,6 +92,23 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['help for an unknown command', 'fly --help', /unknown command 'fly': there are basestation, admin, device/],
     ['help for an unknown command of a group', 'admin fly -h', /unknown command 'fly': there are product, device/],
     ['help for an unknown command of the device', 'device fly --help', /unknown command 'fly': there are invite, explain, audit/],
+    ['a PUT to observe', 'coap PUT /x --observe', /only GET and POST can be observed, not PUT/],
+    ['a count without observation', 'coap GET /x --count 2', /--count needs --observe/],
+    ['an unchanged payload as JSON', 'coap GET /x --raw --json', /--raw and --json exclude each other/],
+    ['an option of a request to discover', 'coap discover --observe --state {dir}/s1', /--observe has no effect/],
+    ['a query that is not encoded', 'coap GET /x?x=%', /the query of "\/x\?x=%" cannot be sent/],
+    ['an option for a device without one', 'status --relay-only --state {dir}/s1', /--relay-only has effect only with a device/],
+    [
+      'a token twice',
+      'coap GET /x --address 127.0.0.1:9 --jwt a.b.c --jwt-file x --state {dir}/j1',
+      /--jwt and --jwt-file exclude each other/,
+    ],
+    ['a file without a token', 'coap GET /x --address 127.0.0.1:9 --jwt-file {dir}/file --state {dir}/j1', /file holds no token/],
+    [
+      'a token without its server key',
+      `coap GET /x -d p=pr,d=de,fp=${FP} --server https://x --jwt-file {dir}/token --state {dir}/j1`,
+      /needs the server key.*--server-key/,
+    ],
     ['a path without slash', 'coap GET x', /must start with/],
     ['a secret twice', 'coap GET /x --sct a --sct-file b', /--sct and --sct-file exclude each other/],
     ['two secrets from standard input', 'coap GET /x --sct - --server-key-file -', /standard input can be read once/],
@@ -235,6 +269,17 @@ describe('wrong use ends with exit code 2 and one line', () => {
     if (line !== 'stream') expect(stderr.trim().split('\n')).toHaveLength(1);
     expect(code).toBe(2);
   });
+
+  test('in a process of its own', async () => {
+    const wrong = { code: 2, stdout: '', stderr: expect.stringMatching(/^svc: [^\n]*unknown option '--fly'[^\n]*\n$/) };
+    expect(await svcProcess({}, 'coap', 'GET', '/', '--fly')).toMatchObject(wrong);
+  });
+
+  test('after the warning, where a token in the arguments is none', async () => {
+    const { code, stderr } = await svcInProcess(`coap GET /x --address 127.0.0.1:9 --jwt a.b --state ${directory}/j1`.split(' '));
+    expect(stderr).toMatch(/^warning: the token was in the arguments[^\n]*\nsvc: --jwt is no token \(JWT\): three parts[^\n]*\n$/);
+    expect(code).toBe(2);
+  });
 });
 
 describe('a failure ends with exit code 1 and one line', () => {
@@ -261,44 +306,43 @@ describe('a failure ends with exit code 1 and one line', () => {
       `pair ${PAIRING} --password-file {dir} --state {dir}/p9`,
       /cannot read {dir}: it is a directory/,
     ],
+    [
+      'a token file that is not there',
+      'coap GET /x --address 127.0.0.1:9 --jwt-file {dir}/nothing --state {dir}/j1',
+      /cannot read .*nothing/,
+    ],
     ['a file to send that is not there', 'stream send {dir}/nothing', /nothing: no such file/],
     ['a place of a file that is taken', 'stream receive x {dir}/file', /{dir}\/file exists already: give another name, or --force/],
     ['a damaged device directory', 'device --data {dir}/damaged --product p --device-id d', /state\.json/],
     ['a device directory that is a file', 'device --data {dir}/file --product p --device-id d', /file/],
     [
-      'a host that does not resolve',
-      `coap GET /x --address nothing.invalid:9 --fingerprint ${FP} --state {dir}/n2`,
-      /nothing\.invalid.*DNS/,
-    ],
-    [
-      'a base station that does not resolve',
-      `connect ${PAIRING} --server https://nothing.invalid --server-fingerprint ${FP} --no-local --state {dir}/n4`,
-      /nothing\.invalid.*DNS/,
-    ],
-  ])('%s', fails);
-
-  // Each waits for a second.
-  test.each([
-    ['no device at the address', `coap GET /x --address 127.0.0.1:9 --fingerprint ${FP} --timeout 1 --state {dir}/n1`, /TIMEOUT|NOT_FOUND/],
-    [
-      'a base station that is not there',
-      `connect ${PAIRING} --server https://127.0.0.1:9 --server-fingerprint ${FP} --timeout 1 --state {dir}/n3`,
-      /TIMEOUT|CONNECTION_REFUSED/,
-    ],
-    [
       'a base station that TLS does not prove',
-      `connect ${PAIRING} --server https://127.0.0.1:9 --timeout 1 --state {dir}/n5`,
+      `connect ${PAIRING} --server https://127.0.0.1:9 --no-local --timeout 1 --state {dir}/n5`,
       /127\.0\.0\.1 does not answer by https.*--server-fingerprint/,
     ],
-  ])('%s', { tags: ['slow'] }, fails);
-
-  async function fails(_: string, line: string, message: RegExp): Promise<void> {
+  ])('%s', async (_, line, message) => {
     const { code, stderr } = await run(line);
     expect(stderr).toMatch(new RegExp(message.source.replace('{dir}', directory)));
     expect(stderr).not.toMatch(/^\s+at /m);
     expect(stderr.trim().split('\n')).toHaveLength(1);
     expect(code).toBe(1);
   }
+});
+
+describe('a connect that fails ends with exit code 1 and one line', () => {
+  const pinned = `--fingerprint ${FP} --state {dir}/unreached`;
+  const station = `-d ${PAIRING} --server-fingerprint ${FP} --state {dir}/unreached`;
+  test.each([
+    ['no device at the address', `--address 127.0.0.1:9 ${pinned}`, /\(NOT_FOUND\)/],
+    ['a host that does not resolve', `--address nothing.invalid:9 ${pinned}`, /nothing\.invalid.*DNS/],
+    ['a base station that is not there', `${station} --server https://127.0.0.1:9`, /\(CONNECTION_REFUSED\)/],
+    ['a base station that does not resolve', `${station} --server https://nothing.invalid --no-local`, /nothing\.invalid.*DNS/],
+  ])('%s', async (_, options, message) => {
+    const { code, stderr } = await run(`reach ${options}`, reach);
+    expect(stderr).toMatch(message);
+    expect(stderr).toMatch(/^svc: [^\n]+\n$/);
+    expect(code).toBe(1);
+  });
 });
 
 test.each([
@@ -314,8 +358,8 @@ test.each([
   ['--address 127.0.0.1:9 --sct s', /^warning: the server connect token was in the arguments, .*--sct-file, or --sct -/m],
   ['--address 127.0.0.1:9 --server-key s', /^warning: the server key was in the arguments, .*--server-key-file/m],
   ['--address 127.0.0.1:9 --jwt a.b.c', /^warning: the token was in the arguments, .*--jwt-file/m],
-])('warns of an option without effect: %s', { tags: ['slow'] }, async (options, message) => {
-  const { stderr } = await svcInProcess(`connect ${PAIRING} --timeout 1 --state ${directory}/unused ${options}`.split(' '));
+])('warns of an option without effect: %s', async (options, message) => {
+  const { stderr } = await run(`reach -d ${PAIRING} --state {dir}/unused ${options}`, reach);
   expect(stderr).toMatch(message);
 });
 

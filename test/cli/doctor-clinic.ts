@@ -11,9 +11,9 @@ import { ProductFixture } from '../support/fixture/products.ts';
 import { homeOf, type NatKind } from '../support/nat-kinds.ts';
 
 /** Waits for file operations under way; otherwise any amount of virtual time passes meanwhile. */
-async function filesDone(): Promise<void> {
+export async function filesDone(): Promise<void> {
   do await new Promise((resolve) => setImmediate(resolve));
-  while (process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq')));
+  while (process.getActiveResourcesInfo().some((name) => /^(FS|Close)Req/.test(name)));
 }
 
 /** A folder with files of tokens, and with the state of each clinic. */

@@ -125,18 +125,6 @@ describe('svc connect', () => {
     const other = await svcProcess({ input }, ...words('--server-key-file', key, '--jwt', '-'));
     expect(other).toMatchObject({ code: 1, stderr: expect.stringMatching(/does not name this device \(TOKEN_REJECTED\).*--jwt-file/) });
   });
-
-  test.each<[string, () => string[], RegExp]>([
-    ['a token without its server key', () => ['--jwt', 'a.b.c'], /needs the server key.*--server-key/],
-    ['two tokens', () => ['--server-key', 'sk', '--jwt', 'a.b.c', '--jwt-file', 'x'], /--jwt and --jwt-file exclude each other/],
-    ['an invalid token', () => ['--server-key', 'sk', '--jwt', 'a.b'], /--jwt is no token \(JWT\): three parts/],
-    ['a missing file', () => ['--server-key', 'sk', '--jwt-file', join(processes.folder, 'none')], /cannot read .*none/],
-    ['a file without a token', () => ['--server-key', 'sk', '--jwt-file', CERTIFICATE], /cert.pem holds no token/],
-  ])('refuses %s', async (_, more, message) => {
-    const { code, stderr } = await svc(...words(...more()));
-    expect(stderr).toMatch(message);
-    expect(code).not.toBe(0);
-  });
 });
 
 test('the keys of the issuer are fetched once', () => {

@@ -26,8 +26,6 @@ const PAIRING = `p=pr,d=de,sct=token,fp=${FP}`;
 
 let directory: string;
 beforeAll(async () => {
-  // Their modules are loaded once.
-  for (const group of ['coap', 'pair', 'admin', 'device']) await svc([group]);
   directory = await mkdtemp(join(tmpdir(), 'svc-bad-'));
   await mkdir(join(directory, 'damaged'));
   await writeFile(join(directory, 'damaged', 'known.json'), '{');
@@ -326,7 +324,7 @@ describe('a failure ends with exit code 1 and one line', () => {
     expect(stderr).not.toMatch(/^\s+at /m);
     expect(stderr.trim().split('\n')).toHaveLength(1);
     expect(code).toBe(1);
-  }
+  });
 });
 
 describe('a connect that fails ends with exit code 1 and one line', () => {

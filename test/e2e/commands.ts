@@ -5,8 +5,6 @@ import { MAIN } from '../support/fixture/processes.ts';
 import { reportOf, TestProcess } from '../support/process.ts';
 import { svcInProcess } from './in-process.ts';
 
-const long = process.env.SVC_TEST_LONG !== undefined;
-
 export interface Finished {
   readonly code: number | null;
   readonly stdout: string;
@@ -23,8 +21,8 @@ export async function svcProcess(
 }
 
 /**
- * `svc` for the tests of one file. In a long run every command is a process of its own. In a short one the first of
- * each of `subcommands` is, and the others run in the process of the test.
+ * `svc` for the tests of one file. The first of each of `subcommands` is a process of its own; the others run in the
+ * process of the test.
  */
 export class Commands {
   readonly #processes: Set<string>;
@@ -36,7 +34,7 @@ export class Commands {
   /** Runs `svc` to its end. */
   readonly svc = async (...args: string[]): Promise<Finished> => {
     const [subcommand = ''] = args;
-    return this.#processes.delete(subcommand) || long ? svcProcess({}, ...args) : svcInProcess(args);
+    return this.#processes.delete(subcommand) ? svcProcess({}, ...args) : svcInProcess(args);
   };
 
   /** The same; it must succeed, and print JSON. */

@@ -7,14 +7,13 @@ import { expect, it } from 'vitest';
 import { ours } from '../../bench/echo.ts';
 import { program, withChildren } from '../../bench/processes/parent.ts';
 import { percentile } from '../../bench/report.ts';
-import { size } from '../support/size.ts';
 import { record } from './figures.ts';
 import { lab, overLink, withContenders } from './lab.ts';
 import { FAR_ADDRESS } from './link.ts';
 
 const CONNECTIONS = 15;
-const ECHOES = size(1000, 3000);
-const REQUESTS = size(300, 1000);
+const ECHOES = 1_000;
+const REQUESTS = 300;
 /** ms until an upload has found its rate. */
 const SETTLE = 3_000;
 

@@ -8,7 +8,6 @@ import type { Pair } from '../../bench/contenders.ts';
 import { program, withChildren } from '../../bench/processes/parent.ts';
 import { percentile } from '../../bench/report.ts';
 import { fromRoot } from '../../bench/root.ts';
-import { size } from '../support/size.ts';
 import { EmulatedLink } from './emulator.ts';
 import { record } from './figures.ts';
 import { lab, overLink, withContenders } from './lab.ts';
@@ -20,7 +19,7 @@ import type { Goal } from './report.ts';
  * counts.
  */
 const FIRST_BYTES = 512 * 1024;
-const SECONDS = [2, size(8, 20)];
+const SECONDS = [2, 8];
 
 const TEN_MEGABYTES = 10_000_000;
 
@@ -32,7 +31,7 @@ const ours = [program('ours')];
 
 /** ms in which a transfer finds its rate, and ms over which its queue is then observed. */
 const SETTLE = 2_000;
-const WATCH = size(10_000, 30_000);
+const WATCH = 10_000;
 /** ms between the datagrams that measure the queue, and bytes of each. */
 const PROBE = { interval: 10, size: 64 };
 /** More than the time allows: the transfer is cut off. */

@@ -245,7 +245,7 @@ describe('beside a base station', () => {
     expect(() => device.connection(2)).toThrow();
   });
 
-  test('a device elsewhere is relayed, without delay', { tags: ['slow'] }, async () => {
+  test('a device elsewhere is relayed, without delay', async () => {
     await fixture.attached();
     const [, , alone] = await outcome(fixture.connection({ Local: false }));
     const [type, channels, took] = await outcome(both());
@@ -326,9 +326,7 @@ describe('a stranger at home', () => {
   /** A stranger's device with the ids of our own. */
   const impostor = (): Promise<DeviceUnderTest> => atHome({ basestationAttach: false, registered: false });
 
-  test('that answers with another key: the base station is used, and the stranger learns no key of the client', {
-    tags: ['slow'],
-  }, async () => {
+  test('that answers with another key: the base station is used, and the stranger learns no key of the client', async () => {
     const { device } = await impostor();
     const seen: string[] = [];
     device.onConnectionEvent((_, event) => seen.push(event));
@@ -358,9 +356,7 @@ describe('a stranger at home', () => {
     expect(connection.getDeviceFingerprint()).toBe(device.deviceFingerprint);
   });
 
-  test('that announces the device at a thousand ports: the relayed connect takes no longer, and 32 ports get four packets each', {
-    tags: ['slow'],
-  }, async () => {
+  test('that announces the device at a thousand ports: the relayed connect takes no longer, and 32 ports get four packets each', async () => {
     const [, , alone] = await outcome(fixture.connection({ Local: false }));
     const { host, say } = stranger();
     const packets = new Map<number, number>();

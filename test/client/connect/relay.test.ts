@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 
 describe('connect', () => {
-  test('with a server connect token is relayed, and both ends know each other', { tags: ['slow'] }, async () => {
+  test('with a server connect token is relayed, and both ends know each other', async () => {
     const { device } = await fixture.attached();
     const seen: string[] = [];
     device.onConnectionEvent((connection, event) => seen.push(`${connection.ref} ${event} ${connection.clientFingerprint}`));
@@ -116,7 +116,7 @@ describe('connect', () => {
     expect(fixture.sim.now - began).toBeLessThan(5_000);
   });
 
-  test('reports a full base station as CONNECTION_REFUSED, and does not blame the device', { tags: ['slow'] }, async () => {
+  test('reports a full base station as CONNECTION_REFUSED, and does not blame the device', async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ connections: 1 });
     await fixture.attached();
@@ -169,7 +169,7 @@ describe('connect', () => {
     expect(await fixture.code(connecting)).toBe('STOPPED');
   });
 
-  test('is refused by a device at its limit of connections', { tags: ['slow'] }, async () => {
+  test('is refused by a device at its limit of connections', async () => {
     const { device } = await fixture.attached();
     device.limitConnections(1);
     await fixture.connected();
@@ -213,9 +213,7 @@ describe('the end of a connection', () => {
     expect(await fixture.code(connection.createCoap('GET', '/').execute())).toBe('NOT_CONNECTED');
   });
 
-  test('the base station closes: relayed connections end with a clear reason, and a new one works after its return', {
-    tags: ['slow'],
-  }, async () => {
+  test('the base station closes: relayed connections end with a clear reason, and a new one works after its return', async () => {
     const under = await fixture.attached();
     const connection = await fixture.connected();
     await fixture.settle(station.basestation.close());

@@ -73,7 +73,7 @@ describe('BBR on 100 Mbit/s and 50 ms', () => {
     [0.05, 80],
   ];
 
-  tiered(losses, 1)('loss %d: at least %d Mbit/s', (loss, least) => {
+  test.each(losses)('loss %d: at least %d Mbit/s', { tags: ['slow'] }, (loss, least) => {
     for (const seed of seeds(1, 1)) {
       const line = new Line(rate, bdp(rate, rtt));
       const flow = new Flow({ congestion: 'bbr', line, rtt, loss, seed });
@@ -92,7 +92,7 @@ describe('BBR on 100 Mbit/s and 50 ms', () => {
   });
 
   // 27 ms measured; three full rounds of ProbeBW_UP would make it 46.
-  tiered([4, 8], 1)('in a queue of %d BDP no packet, and so no p99, waits longer than 0.7 round trips', (queue) => {
+  test.each([4, 8])('in a queue of %d BDP no packet, and so no p99, waits longer than 0.7 round trips', { tags: ['slow'] }, (queue) => {
     for (const seed of seeds(1, 1)) {
       const line = new Line(rate, queue * bdp(rate, rtt));
       const flow = new Flow({ congestion: 'bbr', line, rtt, seed });
@@ -135,7 +135,7 @@ describe('BBR beside CUBIC', () => {
   // smallest queue, where CUBIC leaves a tenth of the line unused even alone.
   const cells = [0.25, 0.5, 1, 2, 4].flatMap((queue) => [0, 10_000, -10_000].map((lead) => ({ queue, lead })));
 
-  tiered(cells, 1)('queue $queue, CUBIC $lead ms ahead: each keeps its share', ({ queue, lead }) => {
+  test.each(cells)('queue $queue, CUBIC $lead ms ahead: each keeps its share', { tags: ['slow'] }, ({ queue, lead }) => {
     for (const seed of seeds(1, 1)) {
       const ours = share(queue, lead, seed);
       expect(ours, `seed ${seed}`).toBeGreaterThan(queue < 0.5 ? 0.3 : 0.25);
@@ -154,11 +154,15 @@ describe('BBR on links that were difficult for it', () => {
     flow.pair.free();
   });
 
-  tiered([1, 3], 1)('a round trip of 1.5 s, a queue of %d BDP: reaches the rate of the line within half a minute', (queue) => {
-    const reached = (congestion: CongestionControl): number =>
-      goodput({ congestion, line: new Line(10e6, queue * bdp(10e6, 1_500)), rtt: 1_500 }, 13_500, 15_000);
-    expect(reached('bbr')).toBeGreaterThan(0.95 * reached('newreno'));
-  });
+  test.each([1, 3])(
+    'a round trip of 1.5 s, a queue of %d BDP: reaches the rate of the line within half a minute',
+    { tags: ['slow'] },
+    (queue) => {
+      const reached = (congestion: CongestionControl): number =>
+        goodput({ congestion, line: new Line(10e6, queue * bdp(10e6, 1_500)), rtt: 1_500 }, 13_500, 15_000);
+      expect(reached('bbr')).toBeGreaterThan(0.95 * reached('newreno'));
+    },
+  );
 
   tiered(['newreno', 'cubic', 'bbr'] as const, 1)(
     'a round trip of 1.5 s, half a BDP of queue: %s repeats nothing that arrived',

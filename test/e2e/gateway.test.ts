@@ -1,4 +1,8 @@
-/** `svc gateway` as a process between `svc device` and the client of the package coap. */
+/**
+ * `svc gateway` as a process between `svc device` and the client of the package coap.
+ *
+ * @module-tag slow
+ */
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { type IncomingMessage, request } from 'coap';

@@ -73,7 +73,7 @@ describe('a direct connection', () => {
   });
 });
 
-tiered(seeds(1, 12), 1)('outages of all kinds at random: every byte once, in order (seed %i)', async (seed) => {
+test.each(seeds(1, 12))('outages of all kinds at random: every byte once, in order (seed %i)', { tags: ['slow'] }, async (seed) => {
   let state = seed;
   const below = (limit: number): number => {
     state = (state * 1_103_515_245 + 12_345) & 0x7fff_ffff;

@@ -311,26 +311,38 @@ tiered([365 * 86_400_000, -365 * 86_400_000], 1)('a wall clock that is set by %d
   expect(fixture.clientEvents.slice(before)).toEqual([]);
 });
 
-tiered(seeds(1, 12), 1)('changes and sleeps of both ends at random: every byte once, in order (seed %i)', async (seed) => {
-  let state = seed;
-  const below = (limit: number): number => {
-    state = (state * 1_103_515_245 + 12_345) & 0x7fff_ffff;
-    return (state >> 8) % limit;
-  };
-  const [isDirect, up] = [below(2) > 0, below(2) > 0];
-  const { fixture, uplinks, transfer } = await scene({ side: 'client', isDirect, up, seconds: 40, delay: 5 + below(60), seed, pace: 200 });
-  const others = new Uplinks(fixture, 'device', below(2) > 0 ? 'port' : 'random');
-  for (let n = 0; n < 6; n++) {
-    await fixture.sim.run(500 + below(6_000));
-    const mover = below(2) > 0 ? uplinks : others;
-    const what = below(5);
-    if (what === 0) {
-      mover.leave();
-      await fixture.sim.run(below(20_000));
-      mover.use(mover.now);
-    } else if (what === 1) fixture[mover === uplinks ? 'clientHome' : 'deviceHome'].host.sleep(below(30_000));
-    else mover.use((['wifi', 'phone', 'cable'] as const)[below(3)]!);
-  }
-  await transfer.end();
-  expect(fixture.clientEvents).not.toContain('CLOSED');
-});
+test.each(seeds(1, 12))(
+  'changes and sleeps of both ends at random: every byte once, in order (seed %i)',
+  { tags: ['slow'] },
+  async (seed) => {
+    let state = seed;
+    const below = (limit: number): number => {
+      state = (state * 1_103_515_245 + 12_345) & 0x7fff_ffff;
+      return (state >> 8) % limit;
+    };
+    const [isDirect, up] = [below(2) > 0, below(2) > 0];
+    const { fixture, uplinks, transfer } = await scene({
+      side: 'client',
+      isDirect,
+      up,
+      seconds: 40,
+      delay: 5 + below(60),
+      seed,
+      pace: 200,
+    });
+    const others = new Uplinks(fixture, 'device', below(2) > 0 ? 'port' : 'random');
+    for (let n = 0; n < 6; n++) {
+      await fixture.sim.run(500 + below(6_000));
+      const mover = below(2) > 0 ? uplinks : others;
+      const what = below(5);
+      if (what === 0) {
+        mover.leave();
+        await fixture.sim.run(below(20_000));
+        mover.use(mover.now);
+      } else if (what === 1) fixture[mover === uplinks ? 'clientHome' : 'deviceHome'].host.sleep(below(30_000));
+      else mover.use((['wifi', 'phone', 'cable'] as const)[below(3)]!);
+    }
+    await transfer.end();
+    expect(fixture.clientEvents).not.toContain('CLOSED');
+  },
+);

@@ -85,8 +85,9 @@ async function echo(connection: Connection, bytes: Uint8Array): Promise<number> 
 const hello = (connection: Connection) => fixture.coap(connection, 'GET', '/hello');
 
 describe('a base station restarts under a transfer', () => {
-  tiered(['shutdown', 'killed', 'unplugged'] as const, 2)(
+  test.each(['shutdown', 'killed', 'unplugged'] as const)(
     '%s: every byte arrives once, in order, at most 5 s after it listens again',
+    { tags: ['slow'] },
     async (how) => {
       await echoDevice();
       const connection = await fixture.connected();
@@ -115,7 +116,7 @@ describe('a base station restarts under a transfer', () => {
     await fixture.settle(transfer);
   });
 
-  tiered(seeds(1, 12), 1)('at any moment, with losses (seed %i)', async (seed) => {
+  test.each(seeds(1, 12))('at any moment, with losses (seed %i)', { tags: ['slow'] }, async (seed) => {
     fixture = new ProductFixture({ seed, link: { delay: 15, jitter: 5, loss: 0.02 } });
     station = await fixture.station();
     await echoDevice();
@@ -131,7 +132,7 @@ describe('a base station restarts under a transfer', () => {
 });
 
 describe('a base station with many devices', () => {
-  tiered(['shutdown', 'killed'] as const, 1)('%s: the transfer of each continues within 5 s', async (how) => {
+  test.each(['shutdown', 'killed'] as const)('%s: the transfer of each continues within 5 s', { tags: ['slow'] }, async (how) => {
     const count = 6;
     fixture = new ProductFixture();
     station = await fixture.station({ connections: 400 });

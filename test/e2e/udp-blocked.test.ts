@@ -144,8 +144,9 @@ describe('a client whose UDP is blocked', () => {
     expect(events).toEqual(['CONNECTED', 'CHANNEL_CHANGED']);
   });
 
-  tiered(['balanced', 'live'] as const, 1)(
+  test.each(['balanced', 'live'] as const)(
     'leaves a direct path, too, under a download, with the keep-alive profile %s',
+    { tags: ['slow'] },
     async (profile) => {
       const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
       const each = await fixture.direct({ KeepAliveProfile: profile });
@@ -262,7 +263,7 @@ function weather(seed: number, until: number): void {
   next();
 }
 
-tiered(seeds(1, 12), 1)('nothing is lost whatever opens and closes at either end: seed %i', async (seed) => {
+test.each(seeds(1, 12))('nothing is lost whatever opens and closes at either end: seed %i', { tags: ['slow'] }, async (seed) => {
   await begin({ seed, link: { delay: 20, jitter: 5, loss: 0.01 } });
   await echoDevice();
   const each = connection();

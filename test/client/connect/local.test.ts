@@ -356,7 +356,9 @@ describe('a stranger at home', () => {
     expect(connection.getDeviceFingerprint()).toBe(device.deviceFingerprint);
   });
 
-  test('that announces the device at a thousand ports: the relayed connect takes no longer, and 32 ports get four packets each', async () => {
+  test('that announces the device at a thousand ports: the relayed connect takes no longer, and 32 ports get four packets each', {
+    tags: ['slow'],
+  }, async () => {
     const [, , alone] = await outcome(fixture.connection({ Local: false }));
     const { host, say } = stranger();
     const packets = new Map<number, number>();

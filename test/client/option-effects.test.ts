@@ -115,14 +115,14 @@ const effects: Record<Option, Effect> = {
     shown: async () => expect((await asked({ ...NAMED, ServerConnectToken: 'token' })).request).toMatchObject({ sct: 'token' }),
   },
   AppName: {
-    acts: 'is reported to the base station: station/client-log.test.ts',
+    acts: 'is sent to the base station; see station/client-log.test.ts',
     shown: async () => {
       expect((await connect({ AppName: 'Phone' })).request).toMatchObject({ appName: 'Phone' });
       expect((await connect({})).request).not.toHaveProperty('appName');
     },
   },
   AppVersion: {
-    acts: 'is reported to the base station: station/client-log.test.ts',
+    acts: 'is sent to the base station; see station/client-log.test.ts',
     shown: async () => {
       expect((await connect({ AppVersion: '3.2' })).request).toMatchObject({ appVersion: '3.2' });
       expect((await connect({})).request).not.toHaveProperty('appVersion');
@@ -292,7 +292,7 @@ async function webSocketsAsked(elsewhere: SimulatedHost, options: ConnectionOpti
   return asked;
 }
 
-/** Expects that the keep-alive of a connection with these options has the profile with these numbers. */
+/** Expects that keep-alive with the options has the profile, with these numbers in place of its own. */
 async function keepsAlive(options: ConnectionOptions, profile: string, explicit: object): Promise<void> {
   expect(keepAliveWish(effectiveOptions(options))).toEqual({ profile, explicit });
 }

@@ -112,7 +112,7 @@ describe('byte streams', () => {
     pair.free();
   });
 
-  test('wait, and do not fail, when segments run out', { tags: ['slow'] }, () => {
+  test('wait, and do not fail, when segments run out', () => {
     const pair = new Pair({ core: Core.create({ streamSegments: 64 }), link: { loss: 0.05, jitter: 10 }, seed: 3 });
     const { initiator, responder } = pair;
     const ids = Array.from({ length: 6 }, () => initiator.connection.openStream());

@@ -41,7 +41,7 @@ function pairings(printed: string): { pairing: PairingString; options: string[] 
   return reach.map(([, string = '', ...options]) => ({ pairing: decodePairing(string === '-' ? (below.shift() ?? '') : string), options }));
 }
 
-test('an option of svc device without meaning for a subcommand is refused', { tags: ['slow'] }, async () => {
+test('an option of svc device without meaning for a subcommand is refused', async () => {
   await init();
   const below = (...words: string[]) => svcInProcess(['device', ...words, '--data', data]);
   for (const [words, option] of [
@@ -61,7 +61,7 @@ test('--iam is reported to count at the first start', async () => {
 
 const NOTE = /this device has no administrator yet/;
 
-test.each(['pr', '-pr'])('the printed lines register product and device: product %s', { tags: ['slow'] }, async (product) => {
+test.each(['pr', '-pr'])('the printed lines register product and device: product %s', async (product) => {
   const { stdout } = await init(...STATION, '--product', product);
   const register = commands(stdout).filter(([name]) => name === 'admin');
   expect(register.map(([, record, add]) => `${record} ${add}`)).toEqual(['product add', 'device add']);

@@ -166,12 +166,12 @@ describe('the invitation of the first administrator', () => {
     expect((await verifierOf(await opened({}, terminal(false)))).value).toEqual((await verifierOf(second)).value);
   });
 
-  test.each(['Administrator', 'Guest'])('is not made once there is a user, a %s', { tags: ['slow'] }, async (role) => {
+  test.each(['Administrator', 'Guest'])('is not made once there is a user, a %s', async (role) => {
     await withUser(await opened(), role);
     expect(passwordOf(await opened())).toBeUndefined();
   });
 
-  test('is not voided when the owner has just made one, and the screen shows which string counts', { tags: ['slow'] }, async () => {
+  test('is not voided when the owner has just made one, and the screen shows which string counts', async () => {
     await opened();
     const { code: status } = await svcInProcess(['device', 'invite', 'admin', '--data', data]);
     expect(status).toBe(0);
@@ -182,9 +182,7 @@ describe('the invitation of the first administrator', () => {
     );
   });
 
-  test('is not made without a terminal, where anyone becomes an administrator, or where it would be refused', {
-    tags: ['slow'],
-  }, async () => {
+  test('is not made without a terminal, where anyone becomes an administrator, or where it would be refused', async () => {
     await opened();
     expect(passwordOf(await opened({}, terminal(false)))).toBeUndefined();
     const device = await opened();

@@ -210,7 +210,7 @@ describe('an observable resource', () => {
 });
 
 describe('limits:', () => {
-  test('above the device limit a request to observe is answered once', { tags: ['slow'] }, async () => {
+  test('above the device limit a request to observe is answered once', async () => {
     device.limitCoapObservations(2);
     const resource = observable('/state', () => ({ status: 205, payload: 'x' }));
     const connection = await fixture.connected();
@@ -226,7 +226,7 @@ describe('limits:', () => {
     expect(again.observer.responses).toEqual(['205 x observed']);
   });
 
-  test('one connection keeps 32, and its other requests are served', { tags: ['slow'] }, async () => {
+  test('one connection keeps 32, and its other requests are served', async () => {
     const resource = observable('/state', () => ({ status: 205, payload: 'x' }));
     const [greedy, other] = [await fixture.connected(), await fixture.connected()];
     for (let i = 0; i < 60; i++) observe(greedy, '/state');

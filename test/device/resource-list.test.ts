@@ -26,7 +26,7 @@ async function ask(connection: Connection, ...query: string[]): Promise<{ status
 
 const hrefs = ({ links }: { links: readonly CoreLink[] }): string[] => links.map(({ href }) => href);
 
-test('lists paths with their methods and the attributes that the application gives', { tags: ['slow'] }, async () => {
+test('lists paths with their methods and the attributes that the application gives', async () => {
   device.addCoapResource('PUT', '/target', handler, { type: 'thermostat.target', title: 'What it should be' });
   device.addCoapResource('GET', '/target', handler, { observable: true });
   device.addCoapResource('GET', '/rooms/{room}', handler);

@@ -82,27 +82,23 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     expect(fixture.clientEvents).not.toContain('CLOSED');
   });
 
-  test.each(sides)(
-    'where UDP is blocked everywhere, stalls a %s as long: another WebSocket is opened at once',
-    { tags: ['slow'] },
-    async (side) => {
-      const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
-      const uplinks = new Uplinks(fixture, side);
-      fixture.sim.block(fixture[`${side}Home`].host, 'udp');
-      await fixture.sim.run(60_000);
-      const connection = await fixture.relayed({ Rendezvous: false });
-      const transfer = await Transfer.begin(fixture, connection, { bytes: 500_000, pace: PACE, up: true });
-      await fixture.sim.run(1_500);
-      for (const uplink of ['phone', 'cable'] as const) {
-        const since = fixture.sim.now;
-        uplinks.use(uplink);
-        await fixture.sim.run(4_137);
-        expect(note(`${side} over a WebSocket`, transfer.stall(since)), uplink).toBeLessThan(NOTICE + STALL);
-      }
-      await transfer.end();
-      expect(fixture.clientEvents).toEqual(['CONNECTED', ...(side === 'client' ? ['CHANNEL_CHANGED', 'CHANNEL_CHANGED'] : [])]);
-    },
-  );
+  test.each(sides)('where UDP is blocked everywhere, stalls a %s as long: another WebSocket is opened at once', async (side) => {
+    const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
+    const uplinks = new Uplinks(fixture, side);
+    fixture.sim.block(fixture[`${side}Home`].host, 'udp');
+    await fixture.sim.run(60_000);
+    const connection = await fixture.relayed({ Rendezvous: false });
+    const transfer = await Transfer.begin(fixture, connection, { bytes: 500_000, pace: PACE, up: true });
+    await fixture.sim.run(1_500);
+    for (const uplink of ['phone', 'cable'] as const) {
+      const since = fixture.sim.now;
+      uplinks.use(uplink);
+      await fixture.sim.run(4_137);
+      expect(note(`${side} over a WebSocket`, transfer.stall(since)), uplink).toBeLessThan(NOTICE + STALL);
+    }
+    await transfer.end();
+    expect(fixture.clientEvents).toEqual(['CONNECTED', ...(side === 'client' ? ['CHANNEL_CHANGED', 'CHANNEL_CHANGED'] : [])]);
+  });
 
   const gaps = sides.flatMap((side) => [
     { side, text: `no link for 5 s: ${side}`, leaves: true, gap: 5_000, next: 'cable' as const },

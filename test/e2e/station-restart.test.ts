@@ -219,7 +219,7 @@ describe('an idle connection', () => {
     expect([coap.getResponseStatusCode(), bodies]).toEqual([204, [900_000]]);
   });
 
-  test('with keep-alive options waits for the base station all the same', { tags: ['slow'] }, async () => {
+  test('with keep-alive options waits for the base station all the same', async () => {
     await echoDevice();
     const connection = await fixture.connected({ KeepAliveInterval: 2_000, KeepAliveRetryInterval: 500, KeepAliveMaxRetries: 4 });
     await fixture.sim.run(() => deviceEvents.includes('OPENED 1'));

@@ -116,9 +116,7 @@ describe('a base station over WebSockets', () => {
     expect(stats('routes')).toBe(0);
   });
 
-  it('gives the slot of the oldest stranger to the next peer when all are taken, never that of an authenticated device or client', {
-    tags: ['slow'],
-  }, async () => {
+  it('gives the slot of the oldest stranger to the next peer when all are taken, never that of an authenticated device or client', async () => {
     const places = 8;
     fixture = new ProductFixture();
     station = await fixture.station({ webSockets: places, webSocketTimeout: 60_000, arrivalTimeout: 60_000 });

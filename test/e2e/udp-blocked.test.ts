@@ -132,7 +132,7 @@ describe('a client whose UDP is blocked', () => {
     expect(over(each)).toBe('udp');
   });
 
-  test('loses nothing when UDP is blocked under a transfer, and emits an event', { tags: ['slow'] }, async () => {
+  test('loses nothing when UDP is blocked under a transfer, and emits an event', async () => {
     await echoDevice();
     const each = connection();
     const events: string[] = [];

@@ -59,7 +59,7 @@ describe('streams', () => {
     expect(await fixture.settle(reading)).toBe(text);
   });
 
-  test('may be opened again after a refusal', { tags: ['slow'] }, async () => {
+  test('may be opened again after a refusal', async () => {
     const { device } = await fixture.attached();
     const stream = (await fixture.connected()).createStream();
     expect(await fixture.code(stream.open(7))).toBe('STOPPED');

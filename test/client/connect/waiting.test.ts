@@ -190,7 +190,7 @@ describe('a fault that a person must fix ends a wait:', () => {
     expect(took).toBeLessThan(3_000);
   });
 
-  test('a token that is withdrawn meanwhile, as soon as the device attaches', { tags: ['slow'] }, async () => {
+  test('a token that is withdrawn meanwhile, as soon as the device attaches', async () => {
     const { device } = await away();
     const { events, result } = connecting();
     await fixture.sim.run(20_000);

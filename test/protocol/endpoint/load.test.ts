@@ -229,7 +229,7 @@ describe('a connection above the limit', () => {
     expect(device.endpoint.stats).toMatchObject({ refused: 0 });
   });
 
-  it('finds room in a core that is full of closing connections', { tags: ['slow'] }, () => {
+  it('finds room in a core that is full of closing connections', () => {
     const network = new EndpointFixture(6, { delay: 50 });
     const core = Core.create({ connections: 3, memory: 8 << 20 });
     const device = network.device({ core, limits: { halfOpen: 64, retryAbove: 16, connections: 1 } });

@@ -100,7 +100,7 @@ describe('POST /device/join', () => {
     expect(await station.store.devices('pr-1')).toHaveLength(1);
   });
 
-  test('rejects an unknown, expired, revoked or used token with the same message', { tags: ['slow'] }, async () => {
+  test('rejects an unknown, expired, revoked or used token with the same message', async () => {
     const used = await invited();
     await join(device, used);
     const revoked = await invited();

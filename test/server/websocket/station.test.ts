@@ -319,7 +319,7 @@ it('over TLS REST and WebSockets share a port, and a WebSocket takes no slot of 
 });
 
 describe('without TLS', () => {
-  it('an address that is not loopback serves only WebSockets', { tags: ['slow'] }, async () => {
+  it('an address that is not loopback serves only WebSockets', async () => {
     const environment = nodeEnvironment();
     const outside = environment.network.interfaces!()
       .flatMap(({ addresses }) => addresses)

@@ -87,7 +87,7 @@ describe("a client that joins the device's network", () => {
     expectMigrations(fixture, 2);
   });
 
-  test('migrates there 10 s after its last migration, when it joins sooner', { tags: ['slow'] }, async () => {
+  test('migrates there 10 s after its last migration, when it joins sooner', async () => {
     const { fixture, connection, enter } = await apart();
     const migratedAt = fixture.sim.now;
     await fixture.sim.run(1_000);

@@ -38,7 +38,7 @@ describe('a relayed connection reports', () => {
     expect([...(await codes(fixture, connection)), connection.paths().nextAttempt]).toEqual(['DISABLED', 'DISABLED', null]);
   });
 
-  test.each(['off', 'paired'] as const)('DISABLED where the device has disabled it: %s', { tags: ['slow'] }, async (rendezvous) => {
+  test.each(['off', 'paired'] as const)('DISABLED where the device has disabled it: %s', async (rendezvous) => {
     expect(await codesOf({ rendezvous })).toEqual(['DISABLED', 'DISABLED']);
   });
 
@@ -128,7 +128,7 @@ describe('a relayed connection reports', () => {
     expect((await codes(fixture, connection))[0]).toBe('LIMITED');
   });
 
-  test('LIMITED where all rounds of the device are in use', { tags: ['slow'] }, async () => {
+  test('LIMITED where all rounds of the device are in use', async () => {
     const fixture = await HomesFixture.open({ device: 'blocked' });
     await fixture.relayed();
     await fixture.sim.run(1_000);

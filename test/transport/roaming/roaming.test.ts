@@ -102,7 +102,7 @@ describe('checks of the network', () => {
 });
 
 describe('a session', () => {
-  it('migrates to a fresh socket, and the old one is closed', { tags: ['slow'] }, async () => {
+  it('migrates to a fresh socket, and the old one is closed', async () => {
     const { fixture, client, events, connect, move } = await scene();
     const session = await connect();
     await fixture.sim.run(1_000);
@@ -183,7 +183,7 @@ describe('a session', () => {
 });
 
 describe('bounds', () => {
-  it('at most four replaced sockets are kept while something uses them', { tags: ['slow'] }, async () => {
+  it('at most four replaced sockets are kept while something uses them', async () => {
     const { fixture, client, connect, move } = await scene();
     // No fresh path is ever validated.
     const isFresh = new Set<number>();

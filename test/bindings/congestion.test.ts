@@ -205,7 +205,7 @@ describe('the state of a controller', () => {
   const rate = 20e6;
   const kinds: CongestionControl[] = ['cubic', 'bbr'];
 
-  test.each(kinds)('%s: a short pause keeps it, a long one discards it and frees the chunk', (congestion) => {
+  test.each(kinds)('%s: a short pause keeps it, a long one discards it and frees the chunk', { tags: ['slow'] }, (congestion) => {
     const core = Core.create();
     const line = new Line(rate, bdp(rate, 50));
     const free = core.stats().freeChunks;

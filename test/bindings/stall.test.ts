@@ -122,7 +122,7 @@ describe('the cost', () => {
     pair.free();
   });
 
-  test('of a sender of a line a second: at most one packet and its acknowledgement in 16 KiB', () => {
+  test('of a sender of a line a second: at most one packet and its acknowledgement in 16 KiB', { tags: ['slow'] }, () => {
     const packets = (length: number): { up: number; down: number } => {
       const { pair, id, sent } = downloading();
       for (let i = 0; i < 400; i++) {

@@ -268,7 +268,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
     expect(code).toBe(2);
   });
 
-  test('in a process of its own', async () => {
+  test('in a process of its own', { tags: ['slow'] }, async () => {
     const wrong = { code: 2, stdout: '', stderr: expect.stringMatching(/^svc: [^\n]*unknown option '--fly'[^\n]*\n$/) };
     expect(await svcProcess({}, 'coap', 'GET', '/', '--fly')).toMatchObject(wrong);
   });
@@ -370,7 +370,7 @@ test.each(['connect --list', 'connect --forget moon', 'key show', 'coap GET /x -
   },
 );
 
-test('with --init warns that options for a single run have no effect', async () => {
+test('with --init warns that options for a single run have no effect', { tags: ['slow'] }, async () => {
   const line = `device --data ${directory}/init --product p --device-id d --init --tunnel a=http:b:1 --p2p-port 0`;
   const { code, stderr } = await svcInProcess(line.split(' '));
   expect([code, stderr]).toEqual([

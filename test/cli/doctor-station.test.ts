@@ -35,7 +35,7 @@ describe('without a device svc doctor', () => {
     expect(clinic.stdout).toMatch(/^NAT here {12}none: the address of this host is the same from outside$/m);
   });
 
-  test('reports how a NAT maps', async () => {
+  test('reports how a NAT maps', { tags: ['slow'] }, async () => {
     const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'open');
     await run({ ...nobody, json: false });

@@ -38,7 +38,7 @@ test('a direct path is awaited, and shown with both NATs', { tags: ['slow'] }, a
   expect(clinic.stderr).toBe('');
 });
 
-test('the output for a person is a page of lines', async () => {
+test('the output for a person is a page of lines', { tags: ['slow'] }, async () => {
   const clinic = clinics.clinic();
   const { run } = await clinic.open('random', 'random');
   expect(await run({ json: false })).toBe('done');
@@ -115,7 +115,7 @@ describe('why it is not direct', () => {
 });
 
 describe('a connect that fails', () => {
-  test('shows the result of each channel, and that the base station is reachable', async () => {
+  test('shows the result of each channel, and that the base station is reachable', { tags: ['slow'] }, async () => {
     const clinic = clinics.clinic();
     const { run, under } = await clinic.open('port', 'port');
     await clinic.fixture.settle(under.device.close());

@@ -12,7 +12,7 @@ test('a base station that a connect did not use is checked by a command that run
   expect(line('https://home', './my state')).toMatch(/: `svc doctor --server https:\/\/home --state '\.\/my state'` checks/);
 });
 
-test('each change is a line, and an unchanged path is none', async () => {
+test('each change is a line, and an unchanged path is none', { tags: ['slow'] }, async () => {
   const fixture = new ProductFixture();
   await fixture.station();
   const [phone, home] = [fixture.host('phone'), fixture.host('home')];

@@ -92,16 +92,20 @@ describe('limits and loss', () => {
   test.each([
     [false, 'ended'],
     [true, 'lost'],
-  ])('a token that the base station rejects ends it, unless the next connect may have another one (%s)', async (renewsToken, state) => {
-    const connection = await fixture.settle(bench.connect());
-    await fixture.settle(bench.gateway.close());
-    bench.tool.close();
-    const rejected = () => Promise.reject(new RemoteError('TOKEN_REJECTED', 'no'));
-    await bench.open({ connection, connect: rejected, renewsToken });
-    void connection.close();
-    await bench.run(60_000);
-    expect(bench.states.at(-1)).toBe(state);
-  });
+  ])(
+    'a token that the base station rejects ends it, unless the next connect may have another one (%s)',
+    { tags: ['slow'] },
+    async (renewsToken, state) => {
+      const connection = await fixture.settle(bench.connect());
+      await fixture.settle(bench.gateway.close());
+      bench.tool.close();
+      const rejected = () => Promise.reject(new RemoteError('TOKEN_REJECTED', 'no'));
+      await bench.open({ connection, connect: rejected, renewsToken });
+      void connection.close();
+      await bench.run(60_000);
+      expect(bench.states.at(-1)).toBe(state);
+    },
+  );
 
   test('after close it answers nothing, and the device has neither connection nor observer', async () => {
     const resource = device.addCoapResource('GET', '/state', () => ({ status: 205 }), { observable: true });

@@ -60,7 +60,7 @@ function answersWithGarbage(): void {
 
 const answers = (): string[] => tool.received.filter(({ code }) => code !== '0.00').map(({ code, payload }) => `${code} ${payload}`);
 
-test('the request is answered 5.02 at once, others under way 5.04, and the next one is served', async () => {
+test('the request is answered 5.02 at once, others under way 5.04, and the next one is served', { tags: ['slow'] }, async () => {
   tool.send({ code: 'GET', options: path('never'), token: Buffer.from([2]) });
   await fixture.sim.run(100);
   answersWithGarbage();

@@ -65,7 +65,7 @@ describe('an unrecognized critical option', () => {
     expect(runs).toBe(0);
   });
 
-  test('a non-confirmable request is reset, once', async () => {
+  test('a non-confirmable request is reset, once', { tags: ['slow'] }, async () => {
     const messageIds: number[] = [];
     for (const packet of packets) {
       const messageId = tool.send({ ...packet, confirmable: false });

@@ -307,7 +307,7 @@ describe('range set of many chunks', () => {
   });
 });
 
-test('lists keep their order through every kind of removal', () => {
+test('lists keep their order through every kind of removal', { tags: ['slow'] }, () => {
   const core = testCore();
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.constantFrom('push', 'remove', 'rotate'), fc.nat(9)), { maxLength: 80 }), (steps) => {

@@ -53,7 +53,7 @@ describe('a client that asks', () => {
   test.each([
     ['for an unknown id', () => new Uint8Array(8).fill(7)],
     ['for all zeros', () => new Uint8Array(8)],
-  ])('%s gets 4.04, and leaves no route', async (_, id) => {
+  ])('%s gets 4.04, and leaves no route', { tags: ['slow'] }, async (_, id) => {
     await connected();
     const routes = station.basestation.stats().routes;
     expect((await stranger.connect({ ...SCT_ONLY, id: id() })).status).toBe(404);
@@ -115,7 +115,9 @@ describe('a client that asks', () => {
   });
 });
 
-test('a base station that leads the route to another device: that device knows no such connection and learns nothing, and the connection ends', async () => {
+test('a base station that leads the route to another device: that device knows no such connection and learns nothing, and the connection ends', {
+  tags: ['slow'],
+}, async () => {
   const connection = await connected();
   await fixture.settle(station.basestation.close());
   station.kill();

@@ -69,7 +69,7 @@ const cells = sides.flatMap((side) =>
 );
 
 describe('a change from Wi-Fi to phone, to cable and back', () => {
-  tiered(cells, 2)('under a transfer stalls it for at most a second after its detection ($text)', async ({ text, ...options }) => {
+  tiered(cells, 1)('under a transfer stalls it for at most a second after its detection ($text)', async ({ text, ...options }) => {
     const { fixture, uplinks, transfer } = await scene({ ...options, seconds: 24 });
     for (const uplink of ['phone', 'cable', 'wifi'] as const) {
       await fixture.sim.run(500 + 137 * uplink.length);
@@ -268,7 +268,7 @@ describe('a change that is reverted', () => {
 
 describe('a sleep', () => {
   const sleeps = cells.flatMap((cell) => [5_000, 60_000].map((time) => ({ ...cell, time })));
-  tiered(sleeps, 2)(
+  tiered(sleeps, 1)(
     'of $time ms, after which a NAT has expired its mappings, is over within 2 s ($text)',
     async ({ side, time, text, ...way }) => {
       const homes = { clientBox: { timeout: 30_000, streamTimeout: 30_000 }, deviceBox: { timeout: 30_000, streamTimeout: 30_000 } };

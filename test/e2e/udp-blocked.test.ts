@@ -112,7 +112,7 @@ describe('a client whose UDP is blocked', () => {
     }
   });
 
-  test('has the reason why there is no direct path', async () => {
+  test('has the reason why there is no direct path', { tags: ['slow'] }, async () => {
     await echoDevice();
     fixture.sim.block(phone, 'udp');
     const each = connection({ Rendezvous: true });

@@ -76,7 +76,7 @@ const labels: Readonly<Record<Kind, readonly string[]>> = {
 };
 
 describe.each(Object.keys(kinds) as Kind[])('a %s session', (kind) => {
-  it('has packets of each kind, and all of them open', async () => {
+  it('has packets of each kind, and all of them open', { tags: ['slow'] }, async () => {
     const { capture, packets } = await opened(kind);
     const found = new Set(packets.map((packet, index) => labelOf(packet, capture.packets[index]!.side)));
     expect([...found].sort()).toEqual([...labels[kind]].sort());
@@ -203,8 +203,11 @@ describe.each(Object.keys(kinds) as Kind[])('one changed byte in a %s session', 
     expect(tried).toBeGreaterThan(15 * packets.length);
   }
 
-  it('makes the decoder refuse the packet, also in the header of Data and at the ends of its tag, and leaves no trace', () =>
-    refusesChanges(TAG - 1));
+  it(
+    'makes the decoder refuse the packet, also in the header of Data and at the ends of its tag, and leaves no trace',
+    { tags: ['slow'] },
+    () => refusesChanges(TAG - 1),
+  );
 
   it('makes the decoder refuse the packet, whichever it is, and leaves no trace', { tags: ['slow'] }, () => refusesChanges(1));
 

@@ -121,7 +121,7 @@ describe.each(hosts)('cryptography of the %s', (_name, host) => {
 });
 
 describe('implementations', () => {
-  it('agree on random keys', () => {
+  it('agree on random keys', { tags: ['slow'] }, () => {
     const random = new Random('agree');
     const noble = nobleCrypto((length) => random.bytes(length));
     for (let i = 0; i < 50; i++) {

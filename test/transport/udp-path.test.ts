@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { PathTable, packetSizeFor, UdpPath } from '../../transport/udp-path.ts';
 import { collectGarbage } from '../support/garbage.ts';
 
-it('discards the paths of a flood and keeps those in use', async () => {
+it('discards the paths of a flood and keeps those in use', { tags: ['slow'] }, async () => {
   const table = new PathTable((address, port) => new UdpPath(0, address, port, null));
   const held = Array.from({ length: 100 }, (_, i) => table.path('192.0.2.1', i + 1));
   for (let round = 0; round < 2; round++) {

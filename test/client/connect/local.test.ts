@@ -305,7 +305,7 @@ describe('beside a base station', () => {
     expect(heard).toEqual([]);
   });
 
-  test('without multicast DNS the local channel is off', async () => {
+  test('without multicast DNS the local channel is off', { tags: ['slow'] }, async () => {
     await fixture.attached();
     const { clock, crypto, network, log } = phone;
     const environment: Environment = { clock, crypto, network, log, createCore: (options) => phone.createCore(options) };

@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 
 describe('connect', () => {
-  test('with a server connect token is relayed, and both ends know each other', async () => {
+  test('with a server connect token is relayed, and both ends know each other', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     const seen: string[] = [];
     device.onConnectionEvent((connection, event) => seen.push(`${connection.ref} ${event} ${connection.clientFingerprint}`));
@@ -129,7 +129,7 @@ describe('connect', () => {
     expect(error).toMatchObject({ code: 'NO_CHANNELS', remoteChannelErrorCode: 'CONNECTION_REFUSED' });
   });
 
-  test('fails at another key than the pinned one, and the device never sees the client', async () => {
+  test('fails at another key than the pinned one, and the device never sees the client', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     const seen: string[] = [];
     device.onConnectionEvent((_, event) => seen.push(event));
@@ -169,7 +169,7 @@ describe('connect', () => {
     expect(await fixture.code(connecting)).toBe('STOPPED');
   });
 
-  test('is refused by a device at its limit of connections', async () => {
+  test('is refused by a device at its limit of connections', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     device.limitConnections(1);
     await fixture.connected();
@@ -213,7 +213,9 @@ describe('the end of a connection', () => {
     expect(await fixture.code(connection.createCoap('GET', '/').execute())).toBe('NOT_CONNECTED');
   });
 
-  test('the base station closes: relayed connections end with a clear reason, and a new one works after its return', async () => {
+  test('the base station closes: relayed connections end with a clear reason, and a new one works after its return', {
+    tags: ['slow'],
+  }, async () => {
     const under = await fixture.attached();
     const connection = await fixture.connected();
     await fixture.settle(station.basestation.close());

@@ -35,7 +35,7 @@ function overs(connection: Connection): string[] {
 }
 
 describe('a relayed connection becomes direct', () => {
-  test('within a second, and both ends see CHANNEL_CHANGED', async () => {
+  test('within a second, and both ends see CHANNEL_CHANGED', { tags: ['slow'] }, async () => {
     const connection = await relayed();
     expect([connection.getType(), connection.paths().whyNotDirect?.code]).toEqual(['RELAY', 'IN_PROGRESS']);
     // No measurement has been made, and none is guessed.

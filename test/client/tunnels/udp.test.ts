@@ -100,7 +100,7 @@ async function opened(connection: Connection, options: UdpTunnelOptions = {}): P
 const stats = () => under.device.udpTunnelServiceStats('names');
 
 describe.each(['RELAY', 'DIRECT'] as const)('over %s', (way) => {
-  test('a question is answered; the first answer takes the time of the whole way', async () => {
+  test('a question is answered; the first answer takes the time of the whole way', { tags: ['slow'] }, async () => {
     const tunnel = await opened(await connected(way));
     const program = await Program.start(tunnel);
     const began = fixture.sim.now;

@@ -12,7 +12,7 @@ const withPolicy = (Statements: unknown) => ({ Version: 1, Policies: [{ Id: 'p',
 const withCondition = (condition: unknown) => withPolicy([statement, { ...statement, Conditions: [condition] }]);
 
 describe('the configuration document', () => {
-  it('is read back as it was written', () => {
+  it('is read back as it was written', { tags: ['slow'] }, () => {
     fc.assert(
       fc.property(configurations, (configuration) => {
         const text = JSON.stringify(configurationDocument(configuration));

@@ -162,7 +162,7 @@ test('a new user’s token is at the base station, however the user was made', a
   await expect(guarded.relayed({ ServerConnectToken: sct })).rejects.toMatchObject({ remoteChannelErrorCode: 'TOKEN_REJECTED' });
 });
 
-test('a setting that an administrator switches off is off for all', async () => {
+test('a setting that an administrator switches off is off for all', { tags: ['slow'] }, async () => {
   await house();
   const admin = await administrator();
   const connection = await guarded.direct();

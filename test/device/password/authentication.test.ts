@@ -144,7 +144,7 @@ describe('the answer is', () => {
   test.each([
     ['the neutral element', new Uint8Array(32)],
     ['no element', new Uint8Array(32).fill(0xff)],
-  ])('4.00 to %s, which is charged like a guess', async (_, bytes) => {
+  ])('4.00 to %s, which is charged like a guess', { tags: ['slow'] }, async (_, bytes) => {
     under.device.onPasswordAuthenticationRequest(knowsOwner);
     const session = await under.raw();
     const statuses: number[] = [];

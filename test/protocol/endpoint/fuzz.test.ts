@@ -22,7 +22,7 @@ import { dial, type PolledEndpoint, pair, parameters } from '../../support/fixtu
 const TYPES = [0x00, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x88, 0xc0, 0xe0, 0xff];
 
 describe('hostile datagrams', () => {
-  it('random bytes change nothing', () => {
+  it('random bytes change nothing', { tags: ['slow'] }, () => {
     const { network, client, device } = busy(1);
     const random = generator(11);
     const bytes = seededBytes(12);
@@ -35,7 +35,7 @@ describe('hostile datagrams', () => {
     expect(network.now).toBeGreaterThan(0);
   });
 
-  it('mutated packets of a live exchange change nothing', () => {
+  it('mutated packets of a live exchange change nothing', { tags: ['slow'] }, () => {
     const { network, client, device } = busy(2);
     const random = generator(21);
     const samples = network.sent.map(({ bytes }) => bytes);
@@ -133,9 +133,9 @@ describe('hostile peers that complete handshakes', () => {
     expect(client.endpoint.stats.badHandshake).toBe(attacks.length);
   }
 
-  it('cannot harm a responder with the payload of message 3', () => attackResponder(payloads(60, 51)));
+  it('cannot harm a responder with the payload of message 3', { tags: ['slow'] }, () => attackResponder(payloads(60, 51)));
 
-  it('cannot harm an initiator with the payload of message 2', () => attackInitiator(payloads(60, 61)));
+  it('cannot harm an initiator with the payload of message 2', { tags: ['slow'] }, () => attackInitiator(payloads(60, 61)));
 
   it('cannot harm a responder with many payloads of message 3', { tags: ['slow'] }, () => attackResponder(payloads(1_000, 52)));
 

@@ -74,7 +74,9 @@ describe('half-open handshakes', () => {
     }
   });
 
-  it('older than 10 s are evicted when the table is full, so five prolonged ones a second leave room for a later one, relayed or direct', () => {
+  it('older than 10 s are evicted when the table is full, so five prolonged ones a second leave room for a later one, relayed or direct', {
+    tags: ['slow'],
+  }, () => {
     const { endpoint, drain } = responder({ retryAbove: 16 });
     const held: { id: Uint8Array; path: Path }[] = [];
     let [refused, mostHeld] = [0, 0];
@@ -127,7 +129,7 @@ describe('half-open handshakes', () => {
     expect(endpoint.stats.halfOpenLost).toBe(3);
   });
 
-  it('never run out of ids', () => {
+  it('never run out of ids', { tags: ['slow'] }, () => {
     const { endpoint } = responder({ halfOpen: 4, retryAbove: 100 });
     // More handshakes than the 128 ids.
     for (let i = 0; i < 140; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), i);

@@ -47,7 +47,7 @@ test.each<[string, (socket: Socket) => void]>([
   ['stops in the middle of its ClientHello', (socket) => void socket.write(HALF_HELLO)],
   ['speaks HTTP without TLS', (socket) => void socket.write('GET / HTTP/1.1\r\n\r\n')],
   ['sends no HTTP over TLS, and keeps its end open', (socket) => connectTls({ socket, rejectUnauthorized: false }).write('BAD\r\n\r\n')],
-])('a client that %s is disconnected', async (_, begin) => {
+])('a client that %s is disconnected', { tags: ['slow'] }, async (_, begin) => {
   await listening(30);
   const socket = await connected(begin);
   if (!socket.destroyed) await once(socket, 'close');

@@ -119,7 +119,7 @@ describe('an end that asks for its observed address', () => {
 });
 
 describe('both ends get the STUN ports', () => {
-  test('in the answers to attach and connect', async () => {
+  test('in the answers to attach and connect', { tags: ['slow'] }, async () => {
     const attached = await attach();
     const client = await fixture.raw.client();
     await client.open();

@@ -25,7 +25,7 @@ function fillDisk(): () => void {
   };
 }
 
-test('known devices attach and are reached', async () => {
+test('known devices attach and are reached', { tags: ['slow'] }, async () => {
   const privateKey = fixture.client().createPrivateKey();
   const under = await fixture.attached({ privateKey });
   await fixture.settle(under.device.close());

@@ -56,7 +56,7 @@ describe('routes', () => {
     expect([routes.find(used)?.path, routes.find(idle)]).toEqual([used, undefined]);
   });
 
-  test('of a base station that offers them without end stay bounded; those in use stay', () => {
+  test('of a base station that offers them without end stay bounded; those in use stay', { tags: ['slow'] }, () => {
     const routes = new Routes();
     const used = new Set<Path>();
     for (let i = 0; i < 4_000; i++) {

@@ -63,8 +63,10 @@ describe('interop: handshake', () => {
 
   const lossy = { ...bursts, loss: 0.3 };
   const corrupting = { ...bursts, corrupt: 0.3 };
-  it.each(seeds(1, 1))('handshakeloss of 15 connections (seed %d)', (seed) => manyConnections(seed, lossy, 15));
-  it.each(seeds(1, 1))('handshakecorruption of 15 connections (seed %d)', (seed) => manyConnections(seed, corrupting, 15));
+  it.each(seeds(1, 1))('handshakeloss of 15 connections (seed %d)', { tags: ['slow'] }, (seed) => manyConnections(seed, lossy, 15));
+  it.each(seeds(1, 1))('handshakecorruption of 15 connections (seed %d)', { tags: ['slow'] }, (seed) =>
+    manyConnections(seed, corrupting, 15),
+  );
   // the runner makes 50
   it.each(seeds(1, 8))('handshakeloss (seed %d)', { tags: ['slow'] }, (seed) => manyConnections(seed, lossy, 50));
   it.each(seeds(1, 8))('handshakecorruption (seed %d)', { tags: ['slow'] }, (seed) => manyConnections(seed, corrupting, 50));

@@ -16,7 +16,7 @@ const [down, up] = [{ delay: 10, rate: 50e6 }, { delay: 10 }];
 
 describe('an off-path attacker with known connection ids', () => {
   const name = 'costs at most a fifth of the goodput and causes no migration (seed %d)';
-  it.each(seeds(1, 1))(name, (seed) => costsLittle(seed, MB / 8));
+  it.each(seeds(1, 1))(name, { tags: ['slow'] }, (seed) => costsLittle(seed, MB / 8));
   it.each(seeds(2, 5))(name, { tags: ['slow'] }, (seed) => costsLittle(seed, 5 * MB));
 
   async function costsLittle(seed: number, file: number): Promise<void> {

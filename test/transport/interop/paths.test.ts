@@ -51,7 +51,7 @@ describe('interop: the address changes', () => {
   ] as const;
 
   // the same course at a quarter of the runner's rate and file
-  it.each([cells[0], cells[3]])('%s, slowly', (_, what, loss) => rebinds(what, loss, 0.25, seeds(1, 1)));
+  it.each([cells[0], cells[3]])('%s, slowly', { tags: ['slow'] }, (_, what, loss) => rebinds(what, loss, 0.25, seeds(1, 1)));
   it.each(cells)('%s', { tags: ['slow'] }, (_, what, loss) => rebinds(what, loss, 1, seeds(1, 4)));
 
   async function rebinds(what: 'port' | 'address', loss: number, share: number, of: readonly number[]): Promise<void> {
@@ -72,7 +72,7 @@ describe('interop: the address changes', () => {
 
 describe('a warm path', () => {
   const name = 'takes over in the middle of a transfer when the active one stops answering (seed %d)';
-  it.each(seeds(1, 1))(name, takesOver);
+  it.each(seeds(1, 1))(name, { tags: ['slow'] }, takesOver);
   it.each(seeds(2, 10))(name, { tags: ['slow'] }, takesOver);
 
   async function takesOver(seed: number): Promise<void> {
@@ -98,7 +98,7 @@ describe('a warm path', () => {
 });
 
 describe('interop: the client migrates', () => {
-  it('connectionmigration', async () => {
+  it('connectionmigration', { tags: ['slow'] }, async () => {
     const here = await fileBench({ files: [2 * MB] });
     const { simulation, client, deviceHost, clientHost } = here;
     const session = await simulation.settle(here.connect({ migration: true }));

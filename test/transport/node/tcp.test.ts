@@ -203,7 +203,7 @@ describe('TCP pump', () => {
     expect((await result).error).not.toBeNull();
   });
 
-  it('reads no more from the stream than the socket accepts', async () => {
+  it('reads no more from the stream than the socket accepts', { tags: ['slow'] }, async () => {
     const { far, near, peer, stream, result } = await tunnel({ room: 16_384 });
     far.pause();
     let taken = 0;

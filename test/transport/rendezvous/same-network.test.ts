@@ -33,7 +33,7 @@ test('a client without a pin offers no addresses either, and stays relayed', { t
   expect(connection.paths().whyNotDirect?.code).toBe('LIMITED');
 });
 
-test('a password login verifies the device, and the local addresses are offered then', async () => {
+test('a password login verifies the device, and the local addresses are offered then', { tags: ['slow'] }, async () => {
   const { fixture, connection, device } = await behindOneNat({ pinned: false });
   device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
   await fixture.settle(connection.passwordAuthenticate('anna', 'secret'));

@@ -71,7 +71,7 @@ describe('a hostile peer', () => {
     expect((await both.simulation.settle(Promise.all(opens))).every((code) => code === 'STOPPED')).toBe(true);
   });
 
-  it('that floods with requests that are never answered gets 5.03 and no memory', async () => {
+  it('that floods with requests that are never answered gets 5.03 and no memory', { tags: ['slow'] }, async () => {
     const both = await besieged();
     const requests = Array.from({ length: 1000 }, () => both.session.request({ method: 'GET', path: '/never', timeout: 5000 }));
     const outcomes = await both.simulation.settle(Promise.allSettled(requests));
@@ -81,7 +81,9 @@ describe('a hostile peer', () => {
     await expectUnharmed(both);
   });
 
-  it('that begins bodies in blocks and ends none gets a quarter of their capacity, before it is authorized', async () => {
+  it('that begins bodies in blocks and ends none gets a quarter of their capacity, before it is authorized', {
+    tags: ['slow'],
+  }, async () => {
     const both = await besieged();
     const payload = new Uint8Array(65_536);
     for (let token = 1; token <= 9; token++) {

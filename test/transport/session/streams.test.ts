@@ -119,6 +119,7 @@ describe('transfer', () => {
 
   it.each(['device', 'client'] as const)(
     'a reader at the %s that does not read stops the writer, and requests continue beside it',
+    { tags: ['slow'] },
     async (reader) => {
       const both = await openPair({ link: { delay: 10, rate: 50e6 } });
       const accepted = both.accepted[0]!;
@@ -224,7 +225,7 @@ describe('opening', () => {
     expect(third).toBeDefined();
   });
 
-  it('with a weight gives its bytes that share of the connection', async () => {
+  it('with a weight gives its bytes that share of the connection', { tags: ['slow'] }, async () => {
     const received = [0, 0];
     const count = async (stream: SessionStream): Promise<void> => {
       for (;;) received[stream.port]! += (await stream.readSome()).length;

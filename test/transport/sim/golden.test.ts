@@ -44,7 +44,7 @@ describe('golden table', () => {
   };
   /** One of each congestion control: without faults, with packets held back, with the most loss. */
   const isQuick = (_: unknown, i: number): boolean => [0, 10, 41].includes(i);
-  it.each(cells.filter(isQuick))(name, keeps);
+  it.each(cells.filter(isQuick))(name, { tags: ['slow'] }, keeps);
   it.each(cells.filter((cell, i) => !isQuick(cell, i)))(name, { tags: ['slow'] }, keeps);
 
   const print = async () => {

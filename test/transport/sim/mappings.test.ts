@@ -147,7 +147,7 @@ describe('mappings', () => {
     expect(outside(insides[0]!, remotes[2]!)).toBe(BOX);
   });
 
-  it('are discarded when they expire, however many there were', () => {
+  it('are discarded when they expire, however many there were', { tags: ['slow'] }, () => {
     const mappings = new Mappings({ ...rules[0]!, mapping: 'address-port', ports: 'random' }, [BOX], new Random('many'));
     // More than there are ports.
     let given = 0;
@@ -155,7 +155,7 @@ describe('mappings', () => {
     expect([given, mappings.made]).toEqual([80_000, 80_000]);
   });
 
-  it('are refused when no port is free', () => {
+  it('are refused when no port is free', { tags: ['slow'] }, () => {
     const mappings = new Mappings({ ...rules[0]!, mapping: 'address-port', ports: 'sequential' }, [BOX], new Random('full'));
     const given = new Set(Array.from({ length: 64_512 }, (_, i) => mappings.outward(insides[0]!, at('203.0.113.1', i), 0)?.port));
     expect([given.size, given.has(undefined), Math.min(...(given as Set<number>))]).toEqual([64_512, false, 1024]);

@@ -309,7 +309,7 @@ describe('virtual time', () => {
     expect(await simulation.run()).toBe(true);
   });
 
-  it('does not run twice at once and detects when time stands still', async () => {
+  it('does not run twice at once and detects when time stands still', { tags: ['slow'] }, async () => {
     const simulation = new Simulation();
     const { clock } = simulation.host('a');
     const first = simulation.run(1);
@@ -417,7 +417,7 @@ describe('determinism', () => {
     }
   }
 
-  it('repeats a run exactly for the same seed and not for another', () => repeats(seeds(1, 3)));
+  it('repeats a run exactly for the same seed and not for another', { tags: ['slow'] }, () => repeats(seeds(1, 3)));
   it('repeats runs of many seeds', { tags: ['slow'] }, () => repeats(seeds(4, 60)));
 
   it('gives each host its own keys', () => {

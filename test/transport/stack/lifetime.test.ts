@@ -6,7 +6,7 @@ import { bench, equal, NAME, PORT, roundTrip, StreamPort, startDevice } from './
 const HOUR = 3_600_000;
 
 describe('a session', () => {
-  it('stays for hours without use, at the price of its keep-alive', async () => {
+  it('stays for hours without use, at the price of its keep-alive', { tags: ['slow'] }, async () => {
     const { simulation, connect, client } = await bench();
     const session = await simulation.settle(connect());
     let datagrams = 0;
@@ -92,7 +92,7 @@ describe('a session', () => {
     expect(response.status).toBe(204);
   });
 
-  it('leaves nothing in the core after many connects', async () => {
+  it('leaves nothing in the core after many connects', { tags: ['slow'] }, async () => {
     const { simulation, connect, device, random } = await bench({ link: { delay: 1 } });
     // more than there is room for at once, which is 64
     for (let i = 0; i < 70; i++) {
@@ -109,7 +109,7 @@ describe('a session', () => {
 });
 
 describe('fairness', () => {
-  it('answers requests while a stream that is never read is full and another is busy', async () => {
+  it('answers requests while a stream that is never read is full and another is busy', { tags: ['slow'] }, async () => {
     const { simulation, connect, random } = await bench({ link: { delay: 10, rate: 20e6 } });
     const session = await simulation.settle(connect());
     const stuck = await simulation.settle(session.openStream(StreamPort.NEVER_READ));
@@ -132,7 +132,7 @@ describe('fairness', () => {
     expect(await simulation.settle(blocked)).toMatchObject({ code: 'STOPPED' });
   });
 
-  it('serves many clients at once', async () => {
+  it('serves many clients at once', { tags: ['slow'] }, async () => {
     const { simulation, deviceHost, pin, random, device } = await bench({ device: { limits: { connections: 60, retryAbove: 60 } } });
     const work = Array.from({ length: 50 }, async (_, i) => {
       const host = simulation.host(`client ${i}`);

@@ -4,7 +4,7 @@ import { seeds } from '../../support/tiered.ts';
 import { bench, equal, roundTrip, StreamPort } from './support.ts';
 
 describe('with little memory', () => {
-  it.each(seeds(1, 3))('streams wait for stream segments and all end (seed %d)', waitAndEnd);
+  it.each(seeds(1, 3))('streams wait for stream segments and all end (seed %d)', { tags: ['slow'] }, waitAndEnd);
   it.each(seeds(4, 30))('streams wait for stream segments and all end (seed %d)', { tags: ['slow'] }, waitAndEnd);
 
   async function waitAndEnd(seed: number): Promise<void> {
@@ -31,7 +31,7 @@ describe('with little memory', () => {
     expect([device.stats(), client.stats()]).toMatchObject([{ failures: 0 }, { failures: 0 }]);
   }
 
-  it('a core with 1 MiB serves requests and streams', async () => {
+  it('a core with 1 MiB serves requests and streams', { tags: ['slow'] }, async () => {
     const { simulation, connect, random, device, client } = await bench({
       link: { delay: 5, rate: 50e6 },
       device: { core: { memory: 1024 * 1024, connections: 4, streams: 64 } },

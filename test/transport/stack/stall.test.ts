@@ -9,7 +9,7 @@ import { seeds } from '../../support/tiered.ts';
 import { bench, equal, roundTrip, StreamPort } from './support.ts';
 
 describe('random sessions', () => {
-  it.each(seeds(1, 5))('answer every request (seed %d)', answers);
+  it.each(seeds(1, 5))('answer every request (seed %d)', { tags: ['slow'] }, answers);
   it.each(seeds(6, 70))('answer every request (seed %d)', { tags: ['slow'] }, answers);
 
   async function answers(seed: number): Promise<void> {

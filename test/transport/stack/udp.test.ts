@@ -1,4 +1,8 @@
-/** The same stack over real sockets of Node, in one process. */
+/**
+ * The same stack over real sockets of Node, in one process.
+ *
+ * @module-tag slow
+ */
 import { createHash } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, it } from 'vitest';

@@ -11,8 +11,6 @@ const CHILD = fileURLToPath(new URL('lock-child.mjs', import.meta.url));
 const LOCK = fileURLToPath(new URL('../../dist/cli/device-app/lock.js', import.meta.url));
 /** More operations than locking needs. */
 const MOST = 60;
-/** npm test uses every third of them. */
-const STEP = 3;
 
 let directory: string;
 beforeEach(async () => {
@@ -52,23 +50,26 @@ test.each([
   await unlock();
 });
 
-test('one of several processes takes an abandoned lock', { tags: ['slow'] }, async () => {
+test('one of several processes takes an abandoned lock', async () => {
   await writeFile(file(1), await deadHolder());
   const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockDirectory(directory)));
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   expect(await lockFiles()).toHaveLength(1);
 });
 
+/** At every second operation: the one directory at the odd ones, the other at the even ones. */
+const STEP = 2;
+
 describe.each([
-  ['fresh', async () => {}],
-  ['left behind', async () => writeFile(file(3), await deadHolder())],
-] as const)('a %s directory', (_, prepare) => {
+  ['fresh', 1, async () => {}],
+  ['left behind', 2, async () => writeFile(file(3), await deadHolder())],
+] as const)('a %s directory', { tags: ['slow'] }, (_, first, prepare) => {
   const lockElsewhere = (operation: number, signal: NodeJS.Signals): TestProcess =>
     new TestProcess(process.execPath, [CHILD, LOCK, directory, String(operation), signal]);
 
-  /** Calls `round` for each file operation in turn, until it reports that none is left. */
+  /** Calls `round` for file operations in turn, until it reports that none is left. */
   async function atEachOperation(round: (operation: number) => Promise<boolean>): Promise<void> {
-    let operation = 1;
+    let operation: number = first;
     for (let more = true; more && operation < MOST; operation += STEP) {
       await rm(directory, { recursive: true });
       directory = await mkdtemp(join(tmpdir(), 'svc-lock-'));
@@ -80,15 +81,14 @@ describe.each([
     expect(operation).toBeLessThan(MOST);
   }
 
-  test('can be locked after a kill at any operation', { tags: ['slow'] }, () =>
+  test('can be locked after a kill at any operation', () =>
     atEachOperation(async (operation) => {
       const { signal } = await lockElsewhere(operation, 'SIGKILL').ended;
       await (await lockDirectory(directory))();
       return signal === 'SIGKILL';
-    }),
-  );
+    }));
 
-  test('has one holder, whenever another process pauses', { tags: ['slow'] }, () =>
+  test('has one holder, whenever another process pauses', () =>
     atEachOperation(async (operation) => {
       const child = lockElsewhere(operation, 'SIGSTOP');
       const stopped = await child.line((line) => line === 'stopped').catch(() => null);
@@ -106,6 +106,5 @@ describe.each([
       expect(outcome, `at operation ${operation}`).toEqual([hadIt || second === null ? 'locked' : 'refused']);
       await second?.();
       return true;
-    }),
-  );
+    }));
 });

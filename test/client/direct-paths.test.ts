@@ -4,7 +4,6 @@ import type { Core } from '../../bindings/index.ts';
 import { isStun } from '../../protocol/stun/index.ts';
 import type { SimulatedHost, SimulatedPacket } from '../../transport/sim/index.ts';
 import { type Homes, HomesFixture, isBetweenHomes } from '../support/fixture/homes.ts';
-import { tiered } from '../support/tiered.ts';
 
 /** Returns a function that counts the extra sockets of a host: those that an attempt opened. */
 function socketsOf(host: SimulatedHost): { count: () => number } {
@@ -61,27 +60,23 @@ describe('sockets', () => {
   test.each([
     ['client', hard],
     ['device', { client: 'port', device: 'random' } as const],
-  ])(
-    'that the %s opened for a NAT with random ports are closed, except the one in use, which closes with its path',
-    { tags: ['slow'] },
-    async (end, homes) => {
-      const { fixture, client, device } = await withSockets(homes);
-      const connection = await fixture.relayed();
-      await fixture.sim.run(() => connection.getType() === 'DIRECT', 60_000);
-      await fixture.sim.run(35_000);
-      const counts = { client, device };
-      expect([counts[end as 'client' | 'device'](), client() + device()]).toEqual([1, 1]);
-      fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
-      await fixture.coap(connection, 'GET', '/hello');
-      expect(connection.getType()).toBe('RELAY');
-      await fixture.sim.run(1_000);
-      expect(device()).toBe(0);
-      await fixture.sim.run(95_000);
-      expect([client(), device()]).toEqual([0, 0]);
-    },
-  );
+  ])('that the %s opened for a NAT with random ports are closed, except the one in use, which closes with its path', async (end, homes) => {
+    const { fixture, client, device } = await withSockets(homes);
+    const connection = await fixture.relayed();
+    await fixture.sim.run(() => connection.getType() === 'DIRECT', 60_000);
+    await fixture.sim.run(35_000);
+    const counts = { client, device };
+    expect([counts[end as 'client' | 'device'](), client() + device()]).toEqual([1, 1]);
+    fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
+    await fixture.coap(connection, 'GET', '/hello');
+    expect(connection.getType()).toBe('RELAY');
+    await fixture.sim.run(1_000);
+    expect(device()).toBe(0);
+    await fixture.sim.run(95_000);
+    expect([client(), device()]).toEqual([0, 0]);
+  });
 
-  test.each(['client', 'device'])('are closed when the connection ends on such a path, by the %s', { tags: ['slow'] }, async (end) => {
+  test.each(['client', 'device'])('are closed when the connection ends on such a path, by the %s', async (end) => {
     for (const homes of [hard, { client: 'port', device: 'random' } as const]) {
       const { fixture, client, device } = await withSockets(homes);
       const connection = await fixture.relayed();
@@ -103,7 +98,7 @@ describe('nothing is left', () => {
     ends.push(['the device closes', at, ({ under }) => under.device.close()]);
   }
 
-  tiered(ends, 1)('when %s, %d ms after the connect', async (_, at, end) => {
+  async function leavesNothing(_: string, at: number, end: (fixture: HomesFixture) => Promise<unknown>): Promise<void> {
     for (const homes of [{}, { client: 'random', device: 'port' }, { device: 'blocked' }] as const) {
       const { fixture, client, device } = await withSockets(homes);
       await fixture.relayed();
@@ -113,7 +108,9 @@ describe('nothing is left', () => {
       await fixture.settle(fixture.clientProduct.stop());
       expect([client(), device()]).toEqual([0, 0]);
     }
-  });
+  }
+  test.each(ends.filter((_, i) => i % 3 === 0))('when %s, %d ms after the connect', leavesNothing);
+  test.each(ends.filter((_, i) => i % 3 !== 0))('when %s, %d ms after the connect', { tags: ['slow'] }, leavesNothing);
 
   test('of timers, once client, device and station have ended', async () => {
     const fixture = await HomesFixture.open({ client: 'random' });
@@ -129,16 +126,14 @@ describe('nothing is left', () => {
 });
 
 describe('two connections of one client', () => {
-  test('to the same device become direct at the same time', { tags: ['slow'] }, async () => {
+  test('to the same device become direct at the same time', async () => {
     const fixture = await HomesFixture.open({ rendezvous: 'anyone' });
     const connections = [fixture.looking(), fixture.looking()];
     await fixture.settle(Promise.all(connections.map((connection) => connection.connect())));
     await fixture.sim.run(() => connections.every((connection) => connection.getType() === 'DIRECT'), 30_000);
   });
 
-  test('that both need the one spray: the second stays relayed and retries, as that spray is not repeated within the hour', {
-    tags: ['slow'],
-  }, async () => {
+  test('that both need the one spray: the second stays relayed and retries, as that spray is not repeated within the hour', async () => {
     const fixture = await HomesFixture.open({ client: 'random', device: 'port' });
     const first = await fixture.relayed();
     const second = await fixture.relayed();
@@ -161,10 +156,9 @@ describe('two connections of one client', () => {
 });
 
 describe('a session that ends', () => {
-  test('in the middle of a round frees the slot of the round', { tags: ['slow'] }, async () => {
+  async function freesItsSlot(sessions: number): Promise<void> {
     const fixture = await HomesFixture.open({ device: 'blocked' });
-    // A device has one slot for strangers, a client 64.
-    for (let i = 0; i < 5; i++) {
+    for (let i = 0; i < sessions; i++) {
       const connection = await fixture.relayed();
       await fixture.sim.run(100);
       await fixture.settle(connection.close());
@@ -173,11 +167,14 @@ describe('a session that ends', () => {
     const last = await fixture.relayed();
     await fixture.sim.run(10_000);
     expect(last.paths().whyNotDirect?.code).toBe('NO_ANSWER');
-  });
+  }
+  // A device has one slot for strangers, a client 64.
+  test('in the middle of a round frees the slot of the round', () => freesItsSlot(5));
+  test('in the middle of a round frees the slot of the client, too', { tags: ['slow'] }, () => freesItsSlot(70));
 });
 
 describe('a core that fails in the middle of a round', () => {
-  test.each(['client', 'device'])('at the %s ends the round, and the next connection becomes direct', { tags: ['slow'] }, async (end) => {
+  test.each(['client', 'device'])('at the %s ends the round, and the next connection becomes direct', async (end) => {
     const cores: Core[] = [];
     const fixture = await HomesFixture.open({
       onHosts: (client, device) => {

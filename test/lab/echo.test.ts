@@ -12,7 +12,7 @@ import { lab, overLink, withContenders } from './lab.ts';
 import { FAR_ADDRESS } from './link.ts';
 
 const CONNECTIONS = 15;
-const ECHOES = 1_000;
+const ECHOES = 1000;
 const REQUESTS = 300;
 /** ms until an upload has found its rate. */
 const SETTLE = 3_000;

@@ -1,6 +1,5 @@
 /**
  * The command as a user starts it, in separate processes. Needs the results of `npm run build`.
- *
  * @module-tag slow
  */
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,7 +1,6 @@
 /**
  * kill -9 in the middle of writing: no acknowledged entry is lost, the log stays sound, and the next start continues
  * it.
- *
  * @module-tag slow
  */
 import { fileURLToPath } from 'node:url';
@@ -16,7 +15,7 @@ const logs = useLogDirectory();
 it('a process that is killed while it writes loses no acknowledged entry', async () => {
   const random = new Random(`audit-kill-${process.env.SVC_TEST_SEED ?? 1}`);
   let last = 0;
-  for (let kill = 0; kill < 3; kill++) {
+  for (let kill = 0; kill < 8; kill++) {
     last = await writeUntilKilled(last + 1, last + 20 + Math.floor(random.fraction() * 120));
     await (await logs().open({ segmentBytes: 32 * 1024, maxBytes: 128 * 1024 })).close();
     const verdict = await verifyAuditLog(logs().directory);

@@ -158,7 +158,7 @@ describe('a product’s first state', () => {
 
 describe('a process that is killed', () => {
   it('has lost no acknowledged change, and left a whole file', { tags: ['slow'] }, async () => {
-    const wanted = 500;
+    const wanted = 1_000;
     const random = new Random(`iam-kill-${process.env.SVC_TEST_SEED ?? 1}`);
     let [acknowledged, kills] = [0, 0];
     // On a busy machine a process makes much progress before it is killed.

@@ -24,25 +24,18 @@ export function expectationOf(client: NatKind, device: NatKind): Expectation {
 
 /** Cells of the matrix, as `client device`. */
 export class Cells<Cell> {
-  readonly #cells = new Map<string, Cell[]>();
+  readonly #cells = new Map<string, Cell>();
 
-  add(client: NatKind, device: NatKind, cell: Cell): void {
-    const key = `${client} ${device}`;
-    this.#cells.set(key, [...(this.#cells.get(key) ?? []), cell]);
+  set(client: NatKind, device: NatKind, cell: Cell): void {
+    this.#cells.set(`${client} ${device}`, cell);
   }
 
-  of(expectation: Expectation): Cell[] {
-    return NAT_KINDS.flatMap((client) =>
-      NAT_KINDS.flatMap((device) => (expectationOf(client, device) === expectation ? this.at(client, device) : [])),
-    );
-  }
-
-  at(client: NatKind, device: NatKind): readonly Cell[] {
-    return this.#cells.get(`${client} ${device}`) ?? [];
+  at(client: NatKind, device: NatKind): Cell | undefined {
+    return this.#cells.get(`${client} ${device}`);
   }
 
   /** Clients in rows, devices in columns, in Markdown. */
-  table(show: (cells: readonly Cell[]) => string): string {
+  table(show: (cell: Cell | undefined) => string): string {
     const rows = NAT_KINDS.map((client) => [`**${client}**`, ...NAT_KINDS.map((device) => show(this.at(client, device)))]);
     const all = [['client ↓ device →', ...NAT_KINDS], ...rows];
     const widths = all[0]!.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));

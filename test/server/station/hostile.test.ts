@@ -1,11 +1,11 @@
 /** Hostile peers and strangers: the base station answers only in its formats and stays usable. */
-import { describe, expect } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type CborValue, encode } from '../../../protocol/cbor/index.ts';
 import { ClientPath, CONTENT_FORMAT_CBOR, DevicePath } from '../../../protocol/control/index.ts';
 import { Random } from '../../../transport/sim/index.ts';
 import { ids, STATION_PORT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
-import { seeds, tiered } from '../../support/tiered.ts';
+import { seeds } from '../../support/tiered.ts';
 
 const paths = [DevicePath.ATTACH, DevicePath.SCT, ClientPath.CONNECT, DevicePath.PUSH_SEND, '/p2p/connect', '/', '/iam/users', '/x'];
 const fields = ['ProductId', 'DeviceId', 'SvcVersion', 'AppName', 'ServerKey', 'Sct', 'Jwt', 'Initiate', 'Wait', 'Redirected', 'x'];
@@ -43,7 +43,7 @@ function payload(random: Random): Uint8Array {
 }
 
 describe('any request of an authenticated peer', () => {
-  tiered(seeds(1, 12), 1)('is answered below 5.00, changes nothing without a right, and disturbs no other peer (seed %i)', async (seed) => {
+  async function isAnswered(seed: number): Promise<void> {
     const fixture = new ProductFixture({ seed });
     // The requests take longer than a session without a credential may stay.
     const station = await fixture.station({ arrivalTimeout: 600_000 });
@@ -67,11 +67,14 @@ describe('any request of an authenticated peer', () => {
     expect(device.channel.isOpen).toBe(true);
     expect(station.basestation.attached).toBe(1);
     expect(station.basestation.stats().failures).toBe(0);
-  });
+  }
+  const name = 'is answered below 5.00, changes nothing without a right, and disturbs no other peer (seed %i)';
+  test.each(seeds(1, 1))(name, isAnswered);
+  test.each(seeds(2, 20))(name, { tags: ['slow'] }, isAnswered);
 });
 
 describe('any datagrams of strangers', () => {
-  tiered(seeds(1, 12), 1)('are dropped, and the device stays reachable (seed %i)', async (seed) => {
+  async function areDropped(seed: number): Promise<void> {
     const fixture = new ProductFixture({ seed });
     const station = await fixture.station();
     const random = new Random(`garbage ${seed}`);
@@ -102,5 +105,7 @@ describe('any datagrams of strangers', () => {
     expect(device.channel.isOpen).toBe(true);
     expect(session.isOpen).toBe(true);
     expect((await client.connect()).status).toBe(201);
-  });
+  }
+  test.each(seeds(1, 1))('are dropped, and the device stays reachable (seed %i)', areDropped);
+  test.each(seeds(2, 30))('are dropped, and the device stays reachable (seed %i)', { tags: ['slow'] }, areDropped);
 });

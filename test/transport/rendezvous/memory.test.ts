@@ -1,7 +1,6 @@
 /**
  * Memory at rest of a search for a direct path, and of the rounds of a session: bytes for each, averaged over many on
  * one shared session.
- *
  * @module-tag slow
  */
 import { expect, test } from 'vitest';
@@ -9,6 +8,7 @@ import { withChildren } from '../../../bench/processes/parent.ts';
 
 /** Figures of Node 20; other engines differ by a few words, and so does uncollected garbage. */
 const MARGIN = 1.5;
+
 function measure(call: 'searches' | 'rounds'): Promise<readonly number[]> {
   return withChildren((start) => start('rendezvous-memory').call<readonly number[]>(call));
 }

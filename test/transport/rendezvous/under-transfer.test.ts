@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { percentile } from '../../../bench/report.ts';
 import type { HostInterface } from '../../../transport/environment.ts';
 import { HomesFixture, isBetweenHomes, Transfer } from '../../support/fixture/homes.ts';
-import { seeds, tiered } from '../../support/tiered.ts';
+import { seeds } from '../../support/tiered.ts';
 
 const MINUTE = 60_000;
 
@@ -15,12 +15,14 @@ function changeNetwork(fixture: HomesFixture, round: number): void {
 }
 
 describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3015)', () => {
-  const ATTEMPTS = 14;
   const EACH = 9_000;
   const RATE = 40_000;
-  const BYTES = Math.floor((ATTEMPTS * EACH * RATE * 0.9) / 8_000);
 
-  async function run(Rendezvous: boolean, seed: number): Promise<{ took: number; fixture: HomesFixture; offers: number; stalls: number }> {
+  async function run(
+    Rendezvous: boolean,
+    attempts: number,
+    seed: number,
+  ): Promise<{ took: number; fixture: HomesFixture; offers: number; stalls: number }> {
     const fixture = await HomesFixture.open({}, { seed, link: { delay: 10 } });
     // Without jitter all runs without attempts are the same: one sample to compare with. With jitter seeds differ.
     fixture.sim.link('client', 'station', { delay: 10, jitter: 5, rate: RATE, queue: 5_000 }, { delay: 10, jitter: 5 });
@@ -31,8 +33,8 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
     const connection = await fixture.relayed({ Rendezvous });
     fixture.under.device.onConnectionEvent(() => {});
     const began = fixture.sim.now;
-    const transfer = await Transfer.begin(fixture, connection, { bytes: BYTES });
-    for (; attempt < ATTEMPTS; attempt++) {
+    const transfer = await Transfer.begin(fixture, connection, { bytes: Math.floor((attempts * EACH * RATE * 0.9) / 8_000) });
+    for (; attempt < attempts; attempt++) {
       await fixture.sim.run(EACH);
       if (connection.paths().pairs.length > 0) offers++;
       changeNetwork(fixture, attempt);
@@ -42,13 +44,11 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
     return { took, fixture, offers, stalls: transfer.stall(began) };
   }
 
-  test(`${ATTEMPTS} of them leave a transfer untouched: no byte is lost, it takes as long as without, and no event is emitted`, {
-    tags: ['slow'],
-  }, async () => {
+  async function compared(attempts: number, numbers: readonly number[]): Promise<void> {
     const stalls = { without: [] as number[], tried: [] as number[] };
-    for (const seed of seeds(1, 1)) {
-      const [without, tried] = [await run(false, seed), await run(true, seed)];
-      expect(tried.offers).toBeGreaterThanOrEqual(ATTEMPTS - 1);
+    for (const seed of numbers) {
+      const [without, tried] = [await run(false, attempts, seed), await run(true, attempts, seed)];
+      expect(tried.offers).toBeGreaterThanOrEqual(attempts - 1);
       expect(tried.took / without.took).toBeLessThan(1.03);
       expect([tried.fixture.clientEvents, tried.fixture.deviceEvents]).toEqual([['CONNECTED'], ['OPENED']]);
       stalls.without.push(without.stalls);
@@ -58,13 +58,16 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
     // and the longest of all.
     expect(percentile(stalls.tried, 50)).toBeLessThan(1.2 * percentile(stalls.without, 50));
     expect(Math.max(...stalls.tried)).toBeLessThan(1.2 * Math.max(...stalls.without));
-  });
+  }
+  const name = 'of them leave a transfer untouched: no byte is lost, it takes as long as without, and no event is emitted';
+  test(`14 ${name}`, () => compared(14, seeds(1, 1)));
+  test(`30 ${name}`, { tags: ['slow'] }, () => compared(30, seeds(2, 3)));
 });
 
 describe('a direct path that stops working during a transfer', () => {
-  test.each([true, false])('stalls it for at most a second, and is left within 3 s (upwards: %s)', { tags: ['slow'] }, async (up) => {
+  async function stallsBriefly(up: boolean, numbers: readonly number[]): Promise<void> {
     const stalls: number[] = [];
-    for (const seed of seeds(1, 2)) {
+    for (const seed of numbers) {
       const fixture = await HomesFixture.open({}, { seed, link: { delay: 10 + (seed % 4) * 5, jitter: 4 } });
       const connection = await fixture.direct();
       await fixture.sim.run(1_000 + 137 * seed);
@@ -80,9 +83,12 @@ describe('a direct path that stops working during a transfer', () => {
     }
     stalls.sort((a, b) => a - b);
     expect(stalls[Math.ceil(stalls.length * 0.95) - 1]).toBeLessThanOrEqual(1_000);
-  });
+  }
+  const name = 'stalls it for at most a second, and is left within 3 s (upwards: %s)';
+  test.each([true, false])(name, (up) => stallsBriefly(up, seeds(1, 2)));
+  test.each([true, false])(`${name}, with further seeds`, { tags: ['slow'] }, (up) => stallsBriefly(up, seeds(3, 14)));
 
-  test.each(['client', 'device'])('in one direction only, packets of the %s, is left as well', { tags: ['slow'] }, async (sender) => {
+  test.each(['client', 'device'])('in one direction only, packets of the %s, is left as well', async (sender) => {
     for (const up of [true, false]) {
       const fixture = await HomesFixture.open();
       const connection = await fixture.direct();
@@ -97,7 +103,7 @@ describe('a direct path that stops working during a transfer', () => {
     }
   });
 
-  test('by dropping packets above 1,300 bytes from some moment on stays, with smaller packets', { tags: ['slow'] }, async () => {
+  test('by dropping packets above 1,300 bytes from some moment on stays, with smaller packets', async () => {
     for (const up of [true, false]) {
       const fixture = await HomesFixture.open();
       const connection = await fixture.direct();
@@ -117,7 +123,7 @@ describe('a direct path that stops working during a transfer', () => {
     }
   });
 
-  test('by dropping packets above 1,300 bytes from the beginning is found, and used', { tags: ['slow'] }, async () => {
+  test('by dropping packets above 1,300 bytes from the beginning is found, and used', async () => {
     const fixture = await HomesFixture.open();
     fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) && packet.data.length > 1_300 ? 'drop' : undefined);
     const connection = await fixture.direct();
@@ -130,8 +136,9 @@ describe('an idle direct path', () => {
   const KEEP_ALIVE = 25_000;
   /** ms from the last use to the silence: before, at and after the keep-alive, and that of the relay. */
   const phases = Array.from({ length: 28 }, (_, i) => 14_000 + 1_000 * i);
+  const isQuick = (phase: number): boolean => (phase - 14_000) % 9_000 === 0;
 
-  tiered(phases, 4)('survives 8 s of silence at the client in both directions, %d ms after it was used', async (phase) => {
+  async function survives(phase: number): Promise<void> {
     const fixture = await HomesFixture.open();
     const connection = await fixture.direct();
     await fixture.sim.run(31_000);
@@ -145,9 +152,12 @@ describe('an idle direct path', () => {
     const began = fixture.sim.now;
     await fixture.coap(connection, 'GET', '/hello');
     expect(fixture.sim.now - began).toBeLessThan(100);
-  });
+  }
+  const name = 'survives 8 s of silence at the client in both directions, %d ms after it was used';
+  test.each(phases.filter(isQuick))(name, survives);
+  test.each(phases.filter((phase) => !isQuick(phase)))(name, { tags: ['slow'] }, survives);
 
-  test('is not left for one lost keep-alive', { tags: ['slow'] }, async () => {
+  test('is not left for one lost keep-alive', async () => {
     for (const victim of ['client', 'device']) {
       const fixture = await HomesFixture.open();
       const connection = await fixture.direct();

@@ -26,7 +26,10 @@ export function forge({ number, frames, phase = false, from = 'initiator', key }
   const sealed = chacha20poly1305(key ?? new Uint8Array(32).fill(fromInitiator ? 1 : 2), nonceOf(BigInt(number)), header).encrypt(
     Uint8Array.from(frames),
   );
-  return Uint8Array.of(...header, ...sealed);
+  const packet = new Uint8Array(header.length + sealed.length);
+  packet.set(header);
+  packet.set(sealed, header.length);
+  return packet;
 }
 
 /** Frames of a Data packet with a number below 2^32, in the first key phase; null when it does not open. */

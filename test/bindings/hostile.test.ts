@@ -2,10 +2,10 @@
  * A peer with valid keys that sends well-formed frames with random fields: it can close its connection, and do no other
  * harm.
  */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Core, EventKind } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
-import { seeds, tieredSuites } from '../support/tiered.ts';
+import { seeds } from '../support/tiered.ts';
 import { forge, varint } from './forge.ts';
 import { Pair } from './pair.ts';
 
@@ -51,14 +51,14 @@ function frame(random: () => number, pick: Pick, sent: number): number[] {
   }
 }
 
-tieredSuites(seeds(1, 12), 4)('seed %d', (seed) => {
-  test('random frames end at most the connection, and leave no memory behind', () => {
+describe('random frames end at most the connection, and leave no memory behind', () => {
+  const harmless = (rounds: number) => (seed: number) => {
     const random = generator(seed);
     const pick: Pick = (values) => values[Math.floor(random() * values.length)] as number;
     const core = Core.create({ memory: 6_000_000, streams: 64, connections: 4, ...(seed % 2 ? { streamSegments: 200 } : {}) });
     const clean = core.stats().freeChunks;
     let closed = 0;
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < rounds; round++) {
       const pair = new Pair({ core, seed: round, parameters: { maxMessages: 300 } });
       const { responder } = pair;
       const target = new Uint8Array(5_000);
@@ -98,5 +98,8 @@ tieredSuites(seeds(1, 12), 4)('seed %d', (seed) => {
       });
     }
     expect(closed).toBeGreaterThan(5);
-  });
+  };
+
+  test.each(seeds(1, 4))('in 40 connections (seed %i)', harmless(40));
+  test.each(seeds(5, 12))('in 400 connections (seed %i)', { tags: ['slow'] }, harmless(400));
 });

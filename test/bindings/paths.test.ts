@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Core, EventKind, PathReason } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
-import { seeds, tiered } from '../support/tiered.ts';
+import { seeds } from '../support/tiered.ts';
 import { reveal } from './forge.ts';
 import { type Carried, CLIENT, DEVICE, RoutedPair, rebound } from './routed-pair.ts';
 
@@ -72,7 +72,7 @@ describe('a NAT rebinds the client', () => {
     expect([challenges('initiator'), challenges('responder')]).toEqual([first, 0]);
   });
 
-  test('nothing of it is left in memory', { tags: ['slow'] }, () => {
+  test('nothing of it is left in memory', () => {
     const pair = new RoutedPair();
     pair.run(100);
     const free = pair.core.stats().freeChunks;
@@ -172,7 +172,7 @@ describe('the client adds a path', () => {
     expect(pair.run(100, () => pair.initiator.received.length > 0)).toBe(true);
   });
 
-  test('many times: ids never run out', { tags: ['slow'] }, () => {
+  test('many times: ids never run out', () => {
     const pair = new RoutedPair();
     pair.run(100);
     for (let i = 0; i < 40; i++) {
@@ -216,7 +216,7 @@ describe('the client adds a path', () => {
     expect(pair.initiator.connection.removePath(0)).toBe(false);
   });
 
-  tiered(seeds(1, 12), 5)('it is validated although half of all packets are lost there (seed %d)', (seed) => {
+  test.each(seeds(1, 15))('it is validated although half of all packets are lost there (seed %d)', (seed) => {
     const random = generator(seed);
     const pair = new RoutedPair();
     pair.run(100);

@@ -4,7 +4,6 @@
  */
 import { describe, expect, test } from 'vitest';
 import type { CongestionControl } from '../../bindings/index.ts';
-import { tiered } from '../support/tiered.ts';
 import { Flow, type FlowOptions } from './flow.ts';
 import { Line } from './pair.ts';
 
@@ -23,13 +22,13 @@ describe('jitter that reorders', () => {
   // The line carries 19.4; without adaptation these were 1.0, 1.2 and 9.0 at 5 ms.
   const cells = controllers.flatMap((congestion) => [5, 20].map((jitter) => [congestion, jitter] as const));
 
-  tiered(cells, 1)('%s, %d ms: the line stays full', (congestion, jitter) => {
+  test.each(cells)('%s, %d ms: the line stays full', (congestion, jitter) => {
     const made = flow(congestion, jitter);
-    expect(made.measure(6_000)).toBeGreaterThan(17);
+    expect(made.measure(4_000)).toBeGreaterThan(17);
     made.pair.free();
   });
 
-  test('after the first round trips no packet is declared lost', { tags: ['slow'] }, () => {
+  test('after the first round trips no packet is declared lost', () => {
     const made = flow('bbr', 15, { line: new Line(RATE, 20 * BDP) });
     made.pair.run(1_000);
     const { packetsLost } = made.stats;
@@ -38,7 +37,7 @@ describe('jitter that reorders', () => {
     made.pair.free();
   });
 
-  test('with random loss BBR keeps the line full', { tags: ['slow'] }, () => {
+  test('with random loss BBR keeps the line full', () => {
     const made = flow('bbr', 5, { loss: 0.02 });
     expect(made.measure(6_000)).toBeGreaterThan(16.5);
     made.pair.free();

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { EventKind, PathReason } from '../../bindings/index.ts';
 import { Random } from '../../transport/sim/random.ts';
-import { seeds, tiered } from '../support/tiered.ts';
+import { seeds } from '../support/tiered.ts';
 import { CLIENT, DEVICE, type RoutedEnd, RoutedPair } from './routed-pair.ts';
 
 const message = (value: number, length = 100) => new Uint8Array(length).fill(value);
@@ -218,7 +218,7 @@ describe('rest', () => {
     expect(new Set(free).size, String(free)).toBe(1);
   });
 
-  tiered(seeds(1, 12), 4)('at random times in a transfer: every byte arrives once, in order (seed %i)', (seed) => {
+  const atRandomTimes = (seed: number): void => {
     const random = new Random(`rest ${seed}`);
     const below = (limit: number): number => Math.floor(random.fraction() * limit);
     const pair = new RoutedPair();
@@ -252,5 +252,10 @@ describe('rest', () => {
     }
     expect(got.length).toBe(bytes.length);
     expect(got.every((byte, i) => byte === bytes[i])).toBe(true);
+  };
+
+  describe('at random times in a transfer: every byte arrives once, in order', () => {
+    test.each(seeds(1, 4))('seed %i', atRandomTimes);
+    test.each(seeds(5, 40))('seed %i', { tags: ['slow'] }, atRandomTimes);
   });
 });

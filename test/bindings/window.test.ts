@@ -1,6 +1,6 @@
 /** Receive windows grow as far as the path needs and the pool can hold; buffers of a sender stay bounded. */
 import { describe, expect, it } from 'vitest';
-import { Core, EventKind } from '../../bindings/index.ts';
+import { type CongestionControl, Core, EventKind } from '../../bindings/index.ts';
 import { forge, varint } from './forge.ts';
 import { Line, Pair, type PairOptions } from './pair.ts';
 
@@ -49,18 +49,23 @@ const reading = ({ pair, id }: ReturnType<typeof bulk>) => ({
 });
 
 describe('a window', () => {
-  it.each(['cubic', 'bbr'] as const)('does not limit a stream on 100 Mbit/s and 300 ms, with %s', { tags: ['slow'] }, (congestion) => {
-    const flow = bulk({ line: new Line(100e6, 4 * MB), link: { delay: 150 }, granularity: 1, initiator: { congestion } });
+  /** `share`: of 100 Mbit/s. */
+  function isNoLimit(congestion: CongestionControl, share: number): void {
+    const flow = bulk({ line: new Line(share * 100e6, share * 4 * MB), link: { delay: 150 }, granularity: 1, initiator: { congestion } });
     flow.pair.run(8_000);
     const before = flow.received;
-    const time = 2_000;
-    flow.pair.run(time);
-    expect(((flow.received - before) * 8) / time / 1_000).toBeGreaterThan(85);
+    flow.pair.run(2_000);
+    expect(((flow.received - before) * 8) / 2_000 / 1_000).toBeGreaterThan(share * 85);
     const { receiveWindow, stream } = reading(flow);
-    expect(stream?.receiveWindow).toBeGreaterThan(3.7 * MB);
+    expect(stream?.receiveWindow).toBeGreaterThan(share * 3.7 * MB);
     expect(receiveWindow).toBeGreaterThanOrEqual(1.49 * (stream?.receiveWindow ?? 0));
     flow.pair.free();
-  });
+  }
+
+  it('does not limit a stream on 10 Mbit/s and 300 ms', () => isNoLimit('bbr', 0.1));
+  it.each(['cubic', 'bbr'] as const)('does not limit a stream on 100 Mbit/s and 300 ms, with %s', { tags: ['slow'] }, (congestion) =>
+    isNoLimit(congestion, 1),
+  );
 
   it('stays small on a path that needs little, and for an idle stream', () => {
     const flow = bulk({ line: new Line(1e6, 20_000), link: { delay: 10 } });
@@ -97,11 +102,12 @@ describe('a window', () => {
     pair.free();
   });
 
-  it('of a connection grows with many streams that need little each', { tags: ['slow'] }, () => {
+  /** `share`: of 100 Mbit/s. */
+  function growsWithMany(share: number): void {
     const pair = new Pair({
       memory: 32 * MB,
       parameters: { ...parameters, initialMaxData: 256 * KB, initialMaxStreamData: 32 * KB },
-      line: new Line(100e6, MB),
+      line: new Line(share * 100e6, share * MB),
       link: { delay: 75 },
     });
     const { initiator, responder } = pair;
@@ -119,11 +125,14 @@ describe('a window', () => {
     const before = received;
     pair.run(2_000);
     // with 256 KiB it would be 14 Mbit/s
-    expect(((received - before) * 8) / 2_000 / 1_000).toBeGreaterThan(80);
-    expect(responder.connection.stats().receiveWindow).toBeGreaterThan(2 * MB);
+    expect(((received - before) * 8) / 2_000 / 1_000).toBeGreaterThan(share * 80);
+    expect(responder.connection.stats().receiveWindow).toBeGreaterThan(share * 2 * MB);
     expect(responder.connection.streamStats(ids[0] as number)?.receiveWindow).toBe(32 * KB);
     pair.free();
-  });
+  }
+
+  it('of a connection grows with many streams that need little each', () => growsWithMany(0.3));
+  it('of a connection grows with many streams on 100 Mbit/s', { tags: ['slow'] }, () => growsWithMany(1));
 
   it.each([
     ['the limit of the core', { connectionWindow: 512 * KB }, 512 * KB],
@@ -155,11 +164,11 @@ describe('a window', () => {
     pair.free();
   });
 
-  it('returns its growth to the pool when the connection ends', { tags: ['slow'] }, () => {
+  it('returns its growth to the pool when the connection ends', () => {
     const core = Core.create({ connections: 2 });
-    for (let round = 0; round < 2; round++) {
+    for (let round = 0; round < 4; round++) {
       const flow = bulk({ core, line: new Line(100e6, 4 * MB), link: { delay: 100 }, granularity: 1 });
-      flow.pair.run(3_000);
+      flow.pair.run(1_500);
       expect(reading(flow).stream?.receiveWindow, `round ${round}`).toBeGreaterThan(2 * MB);
       flow.pair.free();
     }
@@ -167,7 +176,7 @@ describe('a window', () => {
 });
 
 describe('a reader that stops', () => {
-  it('stops the writer within its window, and memory does not grow', { tags: ['slow'] }, () => {
+  it('stops the writer within its window, and memory does not grow', () => {
     const core = Core.create({ connections: 2 });
     const free = core.stats().freeChunks;
     const flow = bulk({ core, line: new Line(50e6, MB), link: { delay: 20 } });
@@ -193,7 +202,7 @@ describe('a reader that stops', () => {
     flow.pair.free();
   });
 
-  it('of many streams leaves capacity for the others', { tags: ['slow'] }, () => {
+  it('of many streams leaves capacity for the others', () => {
     const core = Core.create({ connections: 2, memory: 8 * MB });
     const pair = new Pair({ core, parameters: { ...parameters, maxStreams: 500 }, link: { delay: 5 } });
     const { initiator, responder } = pair;
@@ -257,10 +266,10 @@ describe('a sender in a core with capacity for 1,100 connections', () => {
       return pair;
     });
     const flow = bulk({ core, link: { delay: 1 }, granularity: 1 });
-    flow.pair.run(250);
+    flow.pair.run(100);
     const before = flow.received;
-    flow.pair.run(250);
-    const carried = 4 * (flow.received - before);
+    flow.pair.run(100);
+    const carried = 10 * (flow.received - before);
     for (const pair of [flow.pair, ...gone]) pair.free();
     expect(core.stats().freeChunks).toBe(free);
     return carried;

@@ -70,7 +70,7 @@ describe('chunk map', () => {
     }
   });
 
-  test('agrees with a plain array under a moving window', { tags: ['slow'] }, () => {
+  test('agrees with a plain array under a moving window', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(60_000), fc.nat(3_000), fc.nat(20_000)), { maxLength: 30 }), fc.nat(2 ** 31), (steps, start) => {
         const core = testCore();
@@ -99,7 +99,7 @@ describe('chunk map', () => {
         core.call.releaseAll!(map, BYTES_IN);
         expect(core.call.chunksUsed!(BYTES_IN)).toBe(0);
       }),
-      { numRuns: 10, seed: 5 },
+      { numRuns: 15, seed: 5 },
     );
   });
 });
@@ -159,7 +159,7 @@ describe('range set', () => {
         core.call.releaseChunk!(set, 4);
         expect(core.view.getUint32(set, true)).not.toBeUndefined();
       }),
-      { numRuns: 100, seed: 7 },
+      { numRuns: 150, seed: 7 },
     );
     expect(core.call.chunksUsed!(4)).toBe(0);
   });
@@ -246,7 +246,7 @@ describe('range set of many chunks', () => {
     }
   });
 
-  test('handles one removal, one range over all of them, and a gap at the base, across chunks', { tags: ['slow'] }, () => {
+  test('handles one removal, one range over all of them, and a gap at the base, across chunks', () => {
     const core = testCore();
     const set = filled(core, shuffled(most));
     core.call.rangeRemove!(set, 0n, BigInt(10 * KIB + 4), BigInt(3_000 * KIB + 4));
@@ -268,7 +268,7 @@ describe('range set of many chunks', () => {
     expect(core.call.chunksUsed!(4)).toBeLessThanOrEqual(343 / 48 + 3);
   });
 
-  test('agrees with a plain array of marks through any steps', { tags: ['slow'] }, () => {
+  test('agrees with a plain array of marks through any steps', () => {
     const step = fc.record({
       insert: fc.boolean(),
       from: fc.nat(4_000),
@@ -276,7 +276,7 @@ describe('range set of many chunks', () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        const core = testCore();
+        const core = testCore(1);
         const base = 2n ** 32n - 900_000n;
         const set = core.call.scratch!();
         const marks = new Uint8Array(5_000);
@@ -299,7 +299,8 @@ describe('range set of many chunks', () => {
           while (marks[i]) i++;
           wanted.push([from * KIB, i * KIB]);
         }
-        expect(rangesOf(core, set, base)).toEqual(wanted);
+        // `toEqual` of a thousand pairs is slow.
+        expect(String(rangesOf(core, set, base))).toBe(String(wanted));
         expect(core.call.chunksUsed!(4)).toBeLessThanOrEqual(wanted.length / 48 + 4);
       }),
       { numRuns: 30, seed: 13 },
@@ -307,7 +308,7 @@ describe('range set of many chunks', () => {
   });
 });
 
-test('lists keep their order through every kind of removal', { tags: ['slow'] }, () => {
+test('lists keep their order through every kind of removal', () => {
   const core = testCore();
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.constantFrom('push', 'remove', 'rotate'), fc.nat(9)), { maxLength: 80 }), (steps) => {
@@ -333,6 +334,6 @@ test('lists keep their order through every kind of removal', { tags: ['slow'] },
       }
       core.call.releaseChunk!(list, 4);
     }),
-    { numRuns: 50, seed: 9 },
+    { numRuns: 100, seed: 9 },
   );
 });

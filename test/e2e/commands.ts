@@ -20,10 +20,7 @@ export async function svcProcess(
   return { code, stdout, stderr };
 }
 
-/**
- * `svc` for the tests of one file. The first of each of `subcommands` is a process of its own; the others run in the
- * process of the test.
- */
+/** `svc` for the tests of one file. The first of each of `subcommands` is a process, the others run in the test's. */
 export class Commands {
   readonly #processes: Set<string>;
 

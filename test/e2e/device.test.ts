@@ -8,13 +8,14 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { type Connection, SvcClient } from '../../client/node.ts';
+import { drawnProduct } from '../support/fixture/identifiers.ts';
 import { ProcessFixture, type SvcProcess } from '../support/fixture/processes.ts';
 import { Commands } from './commands.ts';
 
 const { svc, svcJson } = new Commands();
 const processes = new ProcessFixture();
 
-const PRODUCT = 'pr-e2e';
+const PRODUCT = drawnProduct();
 const DEVICE = 'de-app';
 const CONFIGURATION = { OverTemperature: { Limit: 24, Category: 'WARNING' }, TimeConstant: 1 };
 
@@ -25,8 +26,8 @@ let device: SvcProcess;
 let deviceArguments: string[];
 let serverUrl: string;
 let serverFingerprint: string;
-const owner = () => ['--state', join(folder, 'owner')];
-const guest = () => ['--state', join(folder, 'guest')];
+const owner = () => ['--state', join(folder, 'owner'), '--no-local'];
+const guest = () => ['--state', join(folder, 'guest'), '--no-local'];
 
 beforeAll(async () => {
   ({ folder } = processes);
@@ -143,6 +144,7 @@ async function connectAsGuest(client: SvcClient): Promise<Connection> {
   connection.updateOptions({
     ProductId: PRODUCT,
     DeviceId: DEVICE,
+    Local: false,
     DeviceFingerprint: String(fingerprint),
     ServerConnectToken: String(sct),
     ServerUrl: serverUrl,

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, watch, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { installFiles } from '../../cli/device-app/files.ts';
 import { CHUNK } from '../../cli/files/protocol.ts';
 import type { Device, DeviceStream } from '../../device/index.ts';
@@ -157,10 +157,8 @@ test('an existing file is replaced only with --force, and the list shows the fil
   expect((await readdir(folder)).filter((name) => name.startsWith('nothing'))).toEqual([]);
 });
 
-describe('standard input and output', () => {
-  test('carry the file and nothing else', async () => {
-    const sent = await svcProcess({ input: 'hello\n' }, 'stream', 'send', '-', 'greeting', ...at);
-    expect(sent).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^6 bytes in/) });
-    expect(await svcProcess({}, 'stream', 'receive', 'greeting', '-', ...at)).toEqual({ code: 0, stdout: 'hello\n', stderr: '' });
-  });
+test('standard input and output carry the file and nothing else', async () => {
+  const sent = await svcProcess({ input: 'hello\n' }, 'stream', 'send', '-', 'greeting', ...at);
+  expect(sent).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^6 bytes in/) });
+  expect(await svcProcess({}, 'stream', 'receive', 'greeting', '-', ...at)).toEqual({ code: 0, stdout: 'hello\n', stderr: '' });
 });

@@ -12,12 +12,15 @@ import * as client from '../../client/node.ts';
 import * as device from '../../device/index.ts';
 import { type RunningBasestation, startBasestation } from '../../server/index.ts';
 import { type Block, blocksOf, Program } from '../support/document-blocks.ts';
+import { drawnProduct } from '../support/fixture/identifiers.ts';
 import { svcInProcess } from './in-process.ts';
 
 const silent = { error() {}, warn() {}, info() {}, debug() {}, trace() {} };
 const environment = client.nodeEnvironment({ mdnsInterfaces: ['lo'] });
 const folder = await mkdtemp(join(tmpdir(), 'svc-guides-'));
 const data = join(folder, 'station');
+/** In place of that of the documents. */
+const PRODUCT = drawnProduct();
 
 class Device extends device.Device {
   constructor(options: device.DeviceOptions = {}) {
@@ -46,10 +49,10 @@ afterAll(async () => {
 });
 
 it('docs/device.md: joins a base station', async () => {
-  const { stdout } = await svcInProcess(['admin', 'device', 'invite', 'pr-home', '--device-id', 'de-1', '--data', data, '--json']);
+  const { stdout } = await svcInProcess(['admin', 'device', 'invite', PRODUCT, '--device-id', 'de-1', '--data', data, '--json']);
   joined = new Program(modules, { Device, joinBaseStation: device.joinBaseStation, joinString: JSON.parse(stdout).joinString });
   await joined.run(await block('device.md', 'join'));
-  expect(joined.value('joined')).toMatchObject({ productId: 'pr-home', deviceId: 'de-1' });
+  expect(joined.value('joined')).toMatchObject({ productId: PRODUCT, deviceId: 'de-1' });
 });
 
 it('docs/access-control.md: puts a device under access control', async () => {
@@ -67,12 +70,12 @@ it('docs/pairing.md: pairs as the invited user, and invites another one', async 
   const sdk = client.SvcClient.create({ environment, mapsPort: false });
   closing.push(() => sdk.stop());
   const connection = sdk.createConnection();
-  connection.updateOptions({ PrivateKey: sdk.createPrivateKey(), ProductId: 'pr-home', DeviceId: 'de-1', Local: false, Remote: false });
+  connection.updateOptions({ PrivateKey: sdk.createPrivateKey(), ProductId: PRODUCT, DeviceId: 'de-1', Local: false, Remote: false });
   connection.enableDirectCandidates();
   connection.addDirectCandidate('127.0.0.1', at.localPort);
   connection.endOfDirectCandidates();
   await connection.connect();
-  const pairing = { productId: 'pr-home', deviceId: 'de-1', username: 'admin', password: 'a-long-password' };
+  const pairing = { productId: PRODUCT, deviceId: 'de-1', username: 'admin', password: 'a-long-password' };
   const program = new Program(modules, { connection, pairingString: client.encodePairingString(pairing) });
   await program.run(await block('pairing.md', 'pairing'));
   await program.end();
@@ -84,10 +87,10 @@ it('docs/audit.md: keeps an audit log and verifies it', async () => {
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
     publicKeyEncoding: { type: 'spki', format: 'pem' },
   });
-  const audited = new Device({ productId: 'pr-home', deviceId: 'de-2', privateKey, basestationAttach: false });
+  const audited = new Device({ productId: PRODUCT, deviceId: 'de-2', privateKey, basestationAttach: false });
   const program = new Program(modules, {
     device: audited,
-    ...{ directory: join(folder, 'audit'), productId: 'pr-home', deviceId: 'de-2', fingerprint: audited.deviceFingerprint },
+    ...{ directory: join(folder, 'audit'), productId: PRODUCT, deviceId: 'de-2', fingerprint: audited.deviceFingerprint },
     ...{ publicKey: undefined, expect: undefined },
   });
   await program.run(await block('audit.md', 'audit-log'));
@@ -102,7 +105,8 @@ it('docs/trust.md: gives the client a server key and a function that fetches tok
 });
 
 async function block(page: string, name: string): Promise<Block> {
-  const blocks = blocksOf(await readFile(new URL(`../../docs/${page}`, import.meta.url), 'utf8'));
+  const text = await readFile(new URL(`../../docs/${page}`, import.meta.url), 'utf8');
+  const blocks = blocksOf(text.replaceAll('pr-home', PRODUCT));
   const found = blocks.find((each) => each.name === name);
   if (found === undefined || blocks.length > 1) throw new Error(`docs/${page} has the blocks ${blocks.map((each) => each.name)}`);
   return found;

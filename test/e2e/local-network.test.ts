@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SvcClient } from '../../client/node.ts';
 import { decodePairing, encodePairingString } from '../../protocol/records/index.ts';
 import { nodeMdns } from '../../transport/node/mdns.ts';
+import { drawnProduct } from '../support/fixture/identifiers.ts';
 import { ProcessFixture, type SvcProcess } from '../support/fixture/processes.ts';
 import { linksWithMulticast } from '../support/multicast.ts';
 import { Commands } from './commands.ts';
@@ -20,9 +21,8 @@ import { Commands } from './commands.ts';
 const { svc, svcJson } = new Commands('connect');
 const processes = new ProcessFixture();
 
-/** Ids of this run: other hosts of the network may run the same test. */
-const PRODUCT = `pr-${process.pid}`;
-const DEVICE = `de-${Date.now().toString(36)}`;
+const PRODUCT = drawnProduct();
+const DEVICE = 'de-e2e';
 /** Nothing listens on this port. */
 const SWITCHED_OFF = 'https://127.0.0.1:1';
 const FINGERPRINT = 'ab'.repeat(32);

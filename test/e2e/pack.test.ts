@@ -1,9 +1,7 @@
 /**
  * The tarball of `npm pack` works when installed in an empty folder: the command starts, every subpath can be imported,
- * and the engine runs.
- *
- * It is unpacked beside links to the dependencies of this checkout, without a registry, and then installed with npm.
- *
+ * and the engine runs. Most tests unpack it beside links to the dependencies of this checkout, without a registry; one
+ * installs it with npm.
  * @module-tag slow
  */
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
@@ -45,18 +43,17 @@ describe('the tarball', () => {
     ).toEqual([]);
   });
 
-  it('starts the command', async () => {
-    const stdout = await run(folder, process.execPath, 'node_modules/svc-connect/dist/svc/main.cjs', '--version');
-    expect(stdout.trim()).toContain(manifest.version);
-  });
+  it('starts the command', () => startsIn(folder));
 
-  it('is imported by every subpath', async () => {
-    const subpaths = Object.keys(manifest.exports).filter((subpath) => !/\.(wasm|json)$/.test(subpath));
-    const script = subpaths.map(
-      (subpath) => `if (Object.keys(await import('svc-connect${subpath.slice(1)}')).length === 0) throw new Error('${subpath}');`,
-    );
-    await writeFile(join(folder, 'imports.mjs'), `${script.join('\n')}\nconsole.log('imported');\n`);
-    expect(await run(folder, process.execPath, 'imports.mjs')).toBe('imported\n');
+  it('is imported by every subpath', () => isImportedIn(folder));
+
+  it('installed by npm, starts the command and is imported by every subpath', async () => {
+    const installed = join(folder, 'installed');
+    await mkdir(installed);
+    await writeFile(join(installed, 'package.json'), '{ "private": true, "type": "module" }\n');
+    await run(installed, 'npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund', join(folder, packed.filename));
+    await startsIn(installed);
+    await isImportedIn(installed);
   });
 
   it('runs the engine', async () => {
@@ -75,17 +72,23 @@ describe('the tarball', () => {
   });
 });
 
-it('is installed with npm, and starts the command', async () => {
-  const empty = await mkdtemp(join(folder, 'installed-'));
-  await writeFile(join(empty, 'package.json'), '{ "private": true, "type": "module" }\n');
-  await run(empty, 'npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund', join(folder, packed.filename));
-  const stdout = await run(empty, process.execPath, 'node_modules/svc-connect/dist/svc/main.cjs', '--version');
-  expect(stdout.trim()).toContain(manifest.version);
-});
-
 /** Runs a command to its end. @returns its standard output */
 function run(cwd: string, command: string, ...args: string[]): Promise<string> {
   return new TestProcess(command, args, { cwd }).succeeded();
+}
+
+async function startsIn(place: string): Promise<void> {
+  const stdout = await run(place, process.execPath, 'node_modules/svc-connect/dist/svc/main.cjs', '--version');
+  expect(stdout.trim()).toContain(manifest.version);
+}
+
+async function isImportedIn(place: string): Promise<void> {
+  const subpaths = Object.keys(manifest.exports).filter((subpath) => !/\.(wasm|json)$/.test(subpath));
+  const script = subpaths.map(
+    (subpath) => `if (Object.keys(await import('svc-connect${subpath.slice(1)}')).length === 0) throw new Error('${subpath}');`,
+  );
+  await writeFile(join(place, 'imports.mjs'), `${script.join('\n')}\nconsole.log('imported');\n`);
+  expect(await run(place, process.execPath, 'imports.mjs')).toBe('imported\n');
 }
 
 async function unpack(): Promise<void> {

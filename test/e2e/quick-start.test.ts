@@ -1,7 +1,7 @@
 /**
  * The quick start of README.md and docs/getting-started.md as it stands: each line is a process of its own, with the
- * default directories below its own home and with free ports. There is no terminal, so the two strings come from the
- * commands that the first two lines print.
+ * default directories below its own home, with free ports and without multicast DNS. There is no terminal, so the two
+ * strings come from the commands that the first two lines print.
  *
  * @module-tag slow
  */
@@ -72,15 +72,15 @@ test('three commands and one string each lead to a page behind a tunnel', async 
 
   const port = String((web.address() as AddressInfo).port);
   const offer = board.map((word) => word.replace('8080', port));
-  const device = run('board', joinString, ...offer, '--local-port', '0', '--p2p-port', '0');
+  const device = run('board', joinString, ...offer, '--local-port', '0', '--p2p-port', '0', '--no-mdns');
   const pairing = await shown(device, /^p=\S+,pwd=\S+$/m);
   expect(device.stdout).not.toContain('svc admin');
   expect(decodePairing(pairing)).toMatchObject({ productId: 'pr-home', username: 'admin', serverFingerprint: expect.any(String) });
 
-  const paired = await svcProcess({ input: pairing, variables: machine('laptop') }, ...laptop);
+  const paired = await svcProcess({ input: pairing, variables: machine('laptop') }, ...laptop, '--no-local');
   expect(paired).toMatchObject({ code: 0, stdout: expect.stringMatching(/^you are admin \(Administrator\)$/m) });
 
-  const open = run('laptop', '', ...tunnel.map((word) => word.replace(':8081', ':0')));
+  const open = run('laptop', '', ...tunnel.map((word) => word.replace(':8081', ':0')), '--no-local');
   const ready = await shown(open, /http:\/\/127\.0\.0\.1:\d+/);
   expect(await (await fetch(ready)).text()).toBe(PAGE);
 });

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
 import { type Homes, HomesFixture, Transfer } from '../support/fixture/homes.ts';
 import { Uplinks } from '../support/fixture/uplinks.ts';
-import { seeds, tiered } from '../support/tiered.ts';
+import { seeds } from '../support/tiered.ts';
 
 /** ms from a change to its detection at most: one check each second. */
 const NOTICE = 1_000;
@@ -68,8 +68,11 @@ const cells = sides.flatMap((side) =>
   ways.map((way) => ({ side, ...way, text: `${side} ${way.isDirect ? 'direct' : 'relayed'} ${way.up ? 'up' : 'down'}` })),
 );
 
+/** In the quick tier are the first and the last of a table. */
+const ends = <T>(table: readonly T[]): readonly T[] => [table[0]!, table.at(-1)!];
+
 describe('a change from Wi-Fi to phone, to cable and back', () => {
-  tiered(cells, 1)('under a transfer stalls it for at most a second after its detection ($text)', async ({ text, ...options }) => {
+  async function stallsBriefly({ text, ...options }: (typeof cells)[number]): Promise<void> {
     const { fixture, uplinks, transfer } = await scene({ ...options, seconds: 24 });
     for (const uplink of ['phone', 'cable', 'wifi'] as const) {
       await fixture.sim.run(500 + 137 * uplink.length);
@@ -80,7 +83,10 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     }
     await transfer.end();
     expect(fixture.clientEvents).not.toContain('CLOSED');
-  });
+  }
+  const name = 'under a transfer stalls it for at most a second after its detection ($text)';
+  test.each(ends(cells))(name, stallsBriefly);
+  test.each(cells.slice(1, -1))(name, { tags: ['slow'] }, stallsBriefly);
 
   test.each(sides)('where UDP is blocked everywhere, stalls a %s as long: another WebSocket is opened at once', async (side) => {
     const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
@@ -106,34 +112,33 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     { side, text: `a phone that is dead for 6 s, and then works: ${side}`, leaves: false, gap: 6_000, next: 'phone' as const },
   ]);
 
-  tiered(gaps, 1)(
-    'where UDP is blocked everywhere, with a gap between the two networks, stalls no longer than the next check and one attempt ($text)',
-    async ({ side, leaves, gap, next }) => {
-      const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
-      const uplinks = new Uplinks(fixture, side);
-      const home = fixture[`${side}Home`].host;
-      fixture.sim.block(home, 'udp');
-      await fixture.sim.run(60_000);
-      const connection = await fixture.relayed({ Rendezvous: false });
-      const transfer = await Transfer.begin(fixture, connection, { bytes: 500_000, pace: PACE, up: true });
-      await fixture.sim.run(1_500);
-      const unblock = leaves ? () => {} : fixture.sim.block(home, 'tcp');
-      if (leaves) uplinks.leave();
-      else uplinks.use('phone');
-      await fixture.sim.run(gap);
-      const since = fixture.sim.now;
-      unblock();
-      uplinks.use(next);
-      await fixture.sim.run(6_000);
-      expect(note(`${side} over a WebSocket, after a gap`, transfer.stall(since))).toBeLessThan(4_000);
-      await transfer.end();
-      expect(fixture.clientEvents).not.toContain('CLOSED');
-    },
-  );
+  async function survivesGap({ side, leaves, gap, next }: (typeof gaps)[number]): Promise<void> {
+    const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
+    const uplinks = new Uplinks(fixture, side);
+    const home = fixture[`${side}Home`].host;
+    fixture.sim.block(home, 'udp');
+    await fixture.sim.run(60_000);
+    const connection = await fixture.relayed({ Rendezvous: false });
+    const transfer = await Transfer.begin(fixture, connection, { bytes: 500_000, pace: PACE, up: true });
+    await fixture.sim.run(1_500);
+    const unblock = leaves ? () => {} : fixture.sim.block(home, 'tcp');
+    if (leaves) uplinks.leave();
+    else uplinks.use('phone');
+    await fixture.sim.run(gap);
+    const since = fixture.sim.now;
+    unblock();
+    uplinks.use(next);
+    await fixture.sim.run(6_000);
+    expect(note(`${side} over a WebSocket, after a gap`, transfer.stall(since))).toBeLessThan(4_000);
+    await transfer.end();
+    expect(fixture.clientEvents).not.toContain('CLOSED');
+  }
+  const ofGap =
+    'where UDP is blocked everywhere, with a gap between the two networks, stalls no longer than the next check and one attempt ($text)';
+  test.each(gaps.slice(-1))(ofGap, survivesGap);
+  test.each(gaps.slice(0, -1))(ofGap, { tags: ['slow'] }, survivesGap);
 
-  test('where UDP is blocked everywhere, through networks that carry nothing, replaces a channel that has no connection ids left', {
-    tags: ['slow'],
-  }, async () => {
+  test('where UDP is blocked everywhere, through networks that carry nothing, replaces a channel that has no connection ids left', async () => {
     const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
     const uplinks = new Uplinks(fixture, 'client');
     fixture.sim.block(fixture.clientHome.host, 'udp');
@@ -155,9 +160,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     expect(fixture.clientEvents).not.toContain('CLOSED');
   });
 
-  test('from a network that has begun to block UDP to one that does not, sends from a port that was not seen before', {
-    tags: ['slow'],
-  }, async () => {
+  test('from a network that has begun to block UDP to one that does not, sends from a port that was not seen before', async () => {
     const { fixture, connection, uplinks, transfer } = await scene({ side: 'client', isDirect: false, up: true, seconds: 24 });
     const ports = new Set<number>();
     fixture.sim.onPacket = ({ from, to, source }) => {
@@ -178,7 +181,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     expect([before.length, before.filter((port) => ports.has(port))]).toEqual([1, []]);
   });
 
-  test.each(sides)('is reported as CHANNEL_CHANGED by the %s that is relayed', { tags: ['slow'] }, async (side) => {
+  test.each(sides)('is reported as CHANNEL_CHANGED by the %s that is relayed', async (side) => {
     const { fixture, uplinks, transfer } = await scene({ side, isDirect: false, up: true, seconds: 6 });
     const before = fixture.clientEvents.length;
     uplinks.use('cable');
@@ -208,7 +211,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     expect(seen.after.size).toBeGreaterThan(1);
   });
 
-  test('closes the old socket once nothing uses it, however often', { tags: ['slow'] }, async () => {
+  test('closes the old socket once nothing uses it, however often', async () => {
     const { fixture, uplinks, transfer } = await scene({ side: 'client', isDirect: true, up: true, seconds: 32 });
     for (let n = 0; n < 4; n++) {
       await fixture.sim.run(6_000);
@@ -228,7 +231,7 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
 });
 
 describe('a change that is reverted', () => {
-  test('within the round trip costs nothing: the previous paths are in use', { tags: ['slow'] }, async () => {
+  test('within the round trip costs nothing: the previous paths are in use', async () => {
     const { fixture, uplinks, transfer } = await scene({ side: 'client', isDirect: false, up: true, seconds: 8, delay: 400 });
     const before = fixture.clientEvents.length;
     // No packet passes in the other network.
@@ -243,7 +246,7 @@ describe('a change that is reverted', () => {
     expect(fixture.clientEvents.slice(before)).toEqual([]);
   });
 
-  tiered(sides, 1)('repeatedly harms nothing: an interface of the %s that flaps', async (side) => {
+  test.each(sides)('repeatedly harms nothing: an interface of the %s that flaps', async (side) => {
     const { fixture, uplinks, transfer } = await scene({ side, isDirect: true, up: true, seconds: 30 });
     for (let n = 0; n < 20; n++) {
       uplinks.use(n % 2 === 0 ? 'cable' : 'wifi');
@@ -255,7 +258,7 @@ describe('a change that is reverted', () => {
     expect(fixture.clientEvents).not.toContain('CLOSED');
   });
 
-  test('after a link was down for a while, and is up again unchanged, has its paths probed at once', { tags: ['slow'] }, async () => {
+  test('after a link was down for a while, and is up again unchanged, has its paths probed at once', async () => {
     const { fixture, uplinks, transfer } = await scene({ side: 'client', isDirect: false, up: false, seconds: 10 });
     uplinks.leave();
     await fixture.sim.run(20_000);
@@ -268,22 +271,22 @@ describe('a change that is reverted', () => {
 
 describe('a sleep', () => {
   const sleeps = cells.flatMap((cell) => [5_000, 60_000].map((time) => ({ ...cell, time })));
-  tiered(sleeps, 1)(
-    'of $time ms, after which a NAT has expired its mappings, is over within 2 s ($text)',
-    async ({ side, time, text, ...way }) => {
-      const homes = { clientBox: { timeout: 30_000, streamTimeout: 30_000 }, deviceBox: { timeout: 30_000, streamTimeout: 30_000 } };
-      const { fixture, transfer } = await scene({ side, ...way, seconds: 6, homes });
-      const { host } = fixture[`${side}Home`];
-      host.sleep(time);
-      await fixture.sim.run(time);
-      const since = fixture.sim.now;
-      await transfer.end();
-      expect(note(`wake ${text}`, transfer.stall(since))).toBeLessThan(2_000);
-      expect(fixture.clientEvents).not.toContain('CLOSED');
-    },
-  );
+  async function isOverSoon({ side, time, text, ...way }: (typeof sleeps)[number]): Promise<void> {
+    const homes = { clientBox: { timeout: 30_000, streamTimeout: 30_000 }, deviceBox: { timeout: 30_000, streamTimeout: 30_000 } };
+    const { fixture, transfer } = await scene({ side, ...way, seconds: 6, homes });
+    const { host } = fixture[`${side}Home`];
+    host.sleep(time);
+    await fixture.sim.run(time);
+    const since = fixture.sim.now;
+    await transfer.end();
+    expect(note(`wake ${text}`, transfer.stall(since))).toBeLessThan(2_000);
+    expect(fixture.clientEvents).not.toContain('CLOSED');
+  }
+  const name = 'of $time ms, after which a NAT has expired its mappings, is over within 2 s ($text)';
+  test.each(ends(sleeps))(name, isOverSoon);
+  test.each(sleeps.slice(1, -1))(name, { tags: ['slow'] }, isOverSoon);
 
-  tiered(sides, 1)('of ten minutes ends a connection of the %s with a reason, and the next one opens in seconds', async (side) => {
+  async function endsConnection(side: 'client' | 'device'): Promise<void> {
     const { fixture, connection } = await scene({ side, isDirect: false, up: true, seconds: 1 });
     const { host } = fixture[`${side}Home`];
     host.sleep(600_000);
@@ -293,10 +296,13 @@ describe('a sleep', () => {
     await fixture.sim.run(3_000);
     const next = await fixture.relayed({ Rendezvous: false });
     expect((await fixture.coap(next, 'GET', '/hello')).status).toBe(205);
-  });
+  }
+  const ofTenMinutes = 'of ten minutes ends a connection of the %s with a reason, and the next one opens in seconds';
+  test.each(['device'] as const)(ofTenMinutes, endsConnection);
+  test.each(['client'] as const)(ofTenMinutes, { tags: ['slow'] }, endsConnection);
 });
 
-tiered([365 * 86_400_000, -365 * 86_400_000], 1)('a wall clock that is set by %d ms costs one probe of each path', async (by) => {
+test.each([365 * 86_400_000, -365 * 86_400_000])('a wall clock that is set by %d ms costs one probe of each path', async (by) => {
   const { fixture, transfer } = await scene({ side: 'client', isDirect: true, up: true, seconds: 6 });
   const { host } = fixture.clientHome;
   const before = fixture.clientEvents.length;
@@ -307,38 +313,28 @@ tiered([365 * 86_400_000, -365 * 86_400_000], 1)('a wall clock that is set by %d
   expect(fixture.clientEvents.slice(before)).toEqual([]);
 });
 
-test.each(seeds(1, 12))(
-  'changes and sleeps of both ends at random: every byte once, in order (seed %i)',
-  { tags: ['slow'] },
-  async (seed) => {
-    let state = seed;
-    const below = (limit: number): number => {
-      state = (state * 1_103_515_245 + 12_345) & 0x7fff_ffff;
-      return (state >> 8) % limit;
-    };
-    const [isDirect, up] = [below(2) > 0, below(2) > 0];
-    const { fixture, uplinks, transfer } = await scene({
-      side: 'client',
-      isDirect,
-      up,
-      seconds: 40,
-      delay: 5 + below(60),
-      seed,
-      pace: 200,
-    });
-    const others = new Uplinks(fixture, 'device', below(2) > 0 ? 'port' : 'random');
-    for (let n = 0; n < 6; n++) {
-      await fixture.sim.run(500 + below(6_000));
-      const mover = below(2) > 0 ? uplinks : others;
-      const what = below(5);
-      if (what === 0) {
-        mover.leave();
-        await fixture.sim.run(below(20_000));
-        mover.use(mover.now);
-      } else if (what === 1) fixture[mover === uplinks ? 'clientHome' : 'deviceHome'].host.sleep(below(30_000));
-      else mover.use((['wifi', 'phone', 'cable'] as const)[below(3)]!);
-    }
-    await transfer.end();
-    expect(fixture.clientEvents).not.toContain('CLOSED');
-  },
-);
+async function losesNothing(seed: number): Promise<void> {
+  let state = seed;
+  const below = (limit: number): number => {
+    state = (state * 1_103_515_245 + 12_345) & 0x7fff_ffff;
+    return (state >> 8) % limit;
+  };
+  const [isDirect, up] = [below(2) > 0, below(2) > 0];
+  const { fixture, uplinks, transfer } = await scene({ side: 'client', isDirect, up, seconds: 40, delay: 5 + below(60), seed, pace: 200 });
+  const others = new Uplinks(fixture, 'device', below(2) > 0 ? 'port' : 'random');
+  for (let n = 0; n < 6; n++) {
+    await fixture.sim.run(500 + below(6_000));
+    const mover = below(2) > 0 ? uplinks : others;
+    const what = below(5);
+    if (what === 0) {
+      mover.leave();
+      await fixture.sim.run(below(20_000));
+      mover.use(mover.now);
+    } else if (what === 1) fixture[mover === uplinks ? 'clientHome' : 'deviceHome'].host.sleep(below(30_000));
+    else mover.use((['wifi', 'phone', 'cable'] as const)[below(3)]!);
+  }
+  await transfer.end();
+  expect(fixture.clientEvents).not.toContain('CLOSED');
+}
+test.each(seeds(1, 1))('changes and sleeps of both ends at random: every byte once, in order (seed %i)', losesNothing);
+test.each(seeds(2, 30))('changes and sleeps of both ends at random: every byte once, in order (seed %i)', { tags: ['slow'] }, losesNothing);

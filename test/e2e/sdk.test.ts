@@ -17,9 +17,12 @@ import * as client from '../../client/node.ts';
 import * as device from '../../device/index.ts';
 import { type RunningBasestation, startBasestation } from '../../server/index.ts';
 import { type Block, blocksOf, Program } from '../support/document-blocks.ts';
+import { drawnProduct } from '../support/fixture/identifiers.ts';
 import { svcInProcess } from './in-process.ts';
 
 const HOST = '127.0.0.1';
+/** In place of that of the documents. */
+const PRODUCT = drawnProduct();
 const REPORT = JSON.stringify({ message: Buffer.from('noted').toString('base64') });
 const silent = { error() {}, warn() {}, info() {}, debug() {}, trace() {} };
 
@@ -45,7 +48,7 @@ beforeAll(async () => {
   await Promise.all([once(web, 'listening'), once(echo, 'listening')]);
   provider = await PushEmulator.start({ projectId: 'demo-project' });
   station = await startBasestation({ data, port: 0, host: HOST, log: silent });
-  const { joinString } = await admin('device', 'invite', 'pr-home', '--device-id', 'de-1');
+  const { joinString } = await admin('device', 'invite', PRODUCT, '--device-id', 'de-1');
   program = new Program(modules(), {
     directory: folder,
     joinString,
@@ -90,7 +93,7 @@ const before: Readonly<Record<string, () => Promise<unknown>>> = {
   },
   service: () => {
     const url = `http://${HOST}:${(web.address() as AddressInfo).port}/hook`;
-    return admin('service', 'add', url, 'se-report', '--product', 'pr-home', '--allow-private');
+    return admin('service', 'add', url, 'se-report', '--product', PRODUCT, '--allow-private');
   },
 };
 
@@ -152,6 +155,6 @@ function end(party: unknown): Promise<void> | undefined {
   return party instanceof device.Device ? party.close() : undefined;
 }
 
-function document(name: string): Promise<string> {
-  return readFile(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
+async function document(name: string): Promise<string> {
+  return (await readFile(new URL(`../../docs/${name}`, import.meta.url), 'utf8')).replaceAll('pr-home', PRODUCT);
 }

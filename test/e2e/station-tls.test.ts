@@ -9,10 +9,12 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { beforeAll, expect, test } from 'vitest';
 import { type Authority, authority, type ServerPair, serverPair } from '../support/certificates.ts';
+import { drawnProduct } from '../support/fixture/identifiers.ts';
 import { ProcessFixture, type SvcProcess } from '../support/fixture/processes.ts';
 import { Commands } from './commands.ts';
 
 const { svc, svcJson } = new Commands();
+const PRODUCT = drawnProduct();
 const processes = new ProcessFixture();
 
 let root: Authority;
@@ -22,7 +24,7 @@ let server: string;
 let port: number;
 let pairing: string;
 const file = (name: string): string => join(processes.folder, name);
-const state = (name: string): string[] => ['--state', file(name)];
+const state = (name: string): string[] => ['--no-local', '--state', file(name)];
 
 /** As certbot does: each file in one step. */
 async function install(pair: ServerPair): Promise<void> {
@@ -41,10 +43,10 @@ beforeAll(async () => {
   station = processes.station('--data', data, '--port', '0', '--tls-cert', file('cert.pem'), '--tls-key', file('key.pem'));
   ({ port } = (await station.event('listening')) as unknown as { port: number });
   server = `https://localhost:${port}`;
-  const who = ['--data', file('device'), '--product', 'pr-1', '--device-id', 'de-1', '--server', server, '--root-certs', file('root.pem')];
+  const who = ['--data', file('device'), '--product', PRODUCT, '--device-id', 'de-1', '--server', server, '--root-certs', file('root.pem')];
   const identity = await svcJson('device', ...who, '--init');
-  await svcJson('admin', 'product', 'add', 'pr-1', '--data', data);
-  await svcJson('admin', 'device', 'add', 'pr-1', 'de-1', '--fingerprint', String(identity.fingerprint), '--data', data);
+  await svcJson('admin', 'product', 'add', PRODUCT, '--data', data);
+  await svcJson('admin', 'device', 'add', PRODUCT, 'de-1', '--fingerprint', String(identity.fingerprint), '--data', data);
   pairing = String(identity.openPairing ?? identity.pairingString);
   // The base station and its proof were remembered.
   device = processes.device('--data', file('device'), '--local-port', '0', '--p2p-port', '0', '--no-mdns', '--pairing', 'PasswordOpen');
@@ -78,7 +80,7 @@ test('an invalid certificate is one line with both remedies', async () => {
     [['--server', `https://127.0.0.1:${port}`, '--root-certs', file('root.pem')], /certificate of 127\.0\.0\.1 is for another name/],
   ] as const;
   for (const [options, message] of cases) {
-    const { code, stderr } = await svc('connect', pairing, ...options, '--no-local', ...state('refused'));
+    const { code, stderr } = await svc('connect', pairing, ...options, ...state('refused'));
     const lines = stderr.trim().split('\n');
     // The pairing string has a password, which causes a warning.
     expect([code, lines.filter((line) => !line.startsWith('warning: the password was in the arguments')).length]).toEqual([1, 1]);

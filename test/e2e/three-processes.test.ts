@@ -1,7 +1,6 @@
 /**
  * Base station, device and client as three processes over UDP on loopback, as a person runs them: `svc` from dist/
  * (built by `npm test`).
- *
  * @module-tag slow
  */
 import { createHash, randomBytes } from 'node:crypto';
@@ -12,15 +11,15 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { drawnProduct } from '../support/fixture/identifiers.ts';
 import { MAIN, ProcessFixture, type SvcProcess } from '../support/fixture/processes.ts';
 import { TestProcess } from '../support/process.ts';
-import { tiered } from '../support/tiered.ts';
 import { Commands, svcProcess } from './commands.ts';
 
 const { svc, svcJson } = new Commands('key', 'admin', 'connect', 'coap', 'tunnel');
 const processes = new ProcessFixture();
 
-const PRODUCT = 'pr-e2e';
+const PRODUCT = drawnProduct();
 const DEVICE = 'de-e2e';
 /** Size of the file in bytes. */
 const FILE = 1_000_000;
@@ -50,6 +49,7 @@ beforeAll(async () => {
   const server = ['--server', `https://127.0.0.1:${port}`, '--server-fingerprint', String(fingerprint)];
   client = ['--state', join(folder, 'client')];
   const key = await svcJson('key', 'create', ...client);
+  client.push('--no-local');
   deviceArguments = ['--data', join(folder, 'device'), '--product', PRODUCT, '--device-id', DEVICE, ...server];
   const identity = await svcJson('device', ...deviceArguments, '--init');
   await svcJson('admin', 'product', 'add', PRODUCT, '--data', data);
@@ -192,7 +192,7 @@ test('a UDP tunnel leads to the name server behind the device, until Ctrl-C', as
 
 describe('svc doctor', () => {
   test('reports the path of the connection, and why it is not direct', async () => {
-    const { whyNotDirect, ...found } = (await svcJson('doctor', 'lamp', '--no-local', ...client)) as { whyNotDirect: object | null };
+    const { whyNotDirect, ...found } = (await svcJson('doctor', 'lamp', ...client)) as { whyNotDirect: object | null };
     expect(found).toMatchObject({
       device: `${PRODUCT}.${DEVICE}`,
       connected: true,
@@ -206,14 +206,14 @@ describe('svc doctor', () => {
     const { code, stdout } = await svc('doctor', '-d', 'lamp', '--relay-only', ...client);
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^connected to pr-e2e\.de-e2e, through the base station\n[\s\S]*^not direct {10}DISABLED: [\s\S]*^what to do {10}Leave out --relay-only/m,
+      /^connected to pr-\w+\.de-e2e, through the base station\n[\s\S]*^not direct {10}DISABLED: [\s\S]*^what to do {10}Leave out --relay-only/m,
     );
   });
 
   test('checks a base station without a device', async () => {
     const { port, fingerprint } = await station.event('listening');
     const server = ['--server', `https://127.0.0.1:${port}`, '--server-fingerprint', String(fingerprint)];
-    expect(await svcJson('doctor', ...server, ...client)).toMatchObject({
+    expect(await svcJson('doctor', ...server, '--state', join(folder, 'client'))).toMatchObject({
       device: null,
       connected: null,
       station: { at: { port }, error: null },
@@ -231,7 +231,7 @@ describe('another client', () => {
   test('may do nothing before it pairs', async () => {
     const { sct, fingerprint } = await device.event('started');
     const { fingerprint: stationFingerprint, port } = await station.event('listening');
-    const stranger = ['--state', join(folder, 'stranger'), '--product', PRODUCT, '--device-id', DEVICE, '--sct', String(sct)];
+    const stranger = ['--state', join(folder, 'stranger'), '--no-local', '--product', PRODUCT, '--device-id', DEVICE, '--sct', String(sct)];
     stranger.push(
       '--fingerprint',
       String(fingerprint),
@@ -256,7 +256,7 @@ describe('another client', () => {
 
   test('with a wrong token is not admitted by the base station', async () => {
     await writeFile(join(folder, 'wrong-token'), 'wrong\n');
-    const refused = await svc('coap', 'GET', '/thermostat', ...client, '--sct-file', join(folder, 'wrong-token'), '--no-local');
+    const refused = await svc('coap', 'GET', '/thermostat', ...client, '--sct-file', join(folder, 'wrong-token'));
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/TOKEN_REJECTED/) });
     expect(refused.stderr.trim().split('\n')).toHaveLength(1);
   });
@@ -269,7 +269,7 @@ describe('another client', () => {
 
 describe('after the base station was away', () => {
   // The limit in seconds is tested in virtual time, by test/device/attach.test.ts.
-  tiered(['SIGTERM', 'SIGKILL'] as const, 1)('by %s the device attaches again, and a client connects', async (signal) => {
+  test.each(['SIGTERM', 'SIGKILL'] as const)('by %s the device attaches again, and a client connects', async (signal) => {
     const attached = device.events.filter(({ event }) => event === 'attached').length;
     expect(await station.end(signal)).toBe(signal === 'SIGTERM' ? 0 : null);
     station = processes.station(...stationArguments);
@@ -301,7 +301,7 @@ describe('a device', () => {
   test('that is stopped detaches from the base station, and a client learns that it is not attached', async () => {
     expect(await device.end('SIGTERM')).toBe(0);
     expect(device.events.at(-1)?.event).toBe('closed');
-    const refused = await svc('coap', 'GET', '/thermostat', ...client, '--no-local');
+    const refused = await svc('coap', 'GET', '/thermostat', ...client);
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/NOT_ATTACHED/) });
   });
 

@@ -1,7 +1,6 @@
 /**
  * Client, device and base station in this process over real sockets, where UDP to the station is dropped: they use
- * WebSockets, also by CONNECT.
- *
+ * WebSockets, also by CONNECT. The tests take seconds of real time, in which UDP stays silent.
  * @module-tag slow
  */
 import { once } from 'node:events';

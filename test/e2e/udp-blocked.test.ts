@@ -8,7 +8,7 @@ import type { SimulatedHost } from '../../transport/sim/index.ts';
 import { generator } from '../support/crypto.ts';
 import { HomesFixture, Transfer } from '../support/fixture/homes.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
-import { seeds, tiered } from '../support/tiered.ts';
+import { seeds } from '../support/tiered.ts';
 
 const PORT = 7;
 
@@ -95,7 +95,7 @@ function connection(options: Parameters<ProductFixture['connection']>[0] = {}): 
 const over = (each: Connection): string | undefined => each.paths().station?.over;
 
 describe('a client whose UDP is blocked', () => {
-  test('has its first CoAP answer within 3 s, and the next within 1 s', { tags: ['slow'] }, async () => {
+  test('has its first CoAP answer within 3 s, and the next within 1 s', async () => {
     await echoDevice();
     fixture.sim.block(phone, 'udp');
     const client = fixture.client(phone);
@@ -112,7 +112,7 @@ describe('a client whose UDP is blocked', () => {
     }
   });
 
-  test('has the reason why there is no direct path', { tags: ['slow'] }, async () => {
+  test('has the reason why there is no direct path', async () => {
     await echoDevice();
     fixture.sim.block(phone, 'udp');
     const each = connection({ Rendezvous: true });
@@ -122,7 +122,7 @@ describe('a client whose UDP is blocked', () => {
     expect(each.paths().station).toMatchObject({ over: 'websocket', proxy: null, observed: null, stun: [] });
   });
 
-  test('returns to UDP within a minute after it is unblocked, under a transfer', { tags: ['slow'] }, async () => {
+  test('returns to UDP within a minute after it is unblocked, under a transfer', async () => {
     await echoDevice();
     const unblock = fixture.sim.block(phone, 'udp');
     const each = connection();
@@ -146,7 +146,6 @@ describe('a client whose UDP is blocked', () => {
 
   test.each(['balanced', 'live'] as const)(
     'leaves a direct path, too, under a download, with the keep-alive profile %s',
-    { tags: ['slow'] },
     async (profile) => {
       const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
       const each = await fixture.direct({ KeepAliveProfile: profile });
@@ -163,15 +162,7 @@ describe('a client whose UDP is blocked', () => {
     },
   );
 
-  const faults = [
-    ['cut', 2_000],
-    ['stall', 2_000],
-    // So large that it accepts no further probe.
-    ['stall', 100_000],
-    ['halfOpen', 2_000],
-  ] as const;
-
-  tiered(faults, 2)('loses nothing when its WebSocket fails under a transfer: %s, %d bytes each 100 ms', async (fault, size) => {
+  async function survivesFault(fault: 'cut' | 'stall' | 'halfOpen', size: number): Promise<void> {
     await echoDevice();
     fixture.sim.block(phone, 'udp');
     const each = connection();
@@ -179,7 +170,17 @@ describe('a client whose UDP is blocked', () => {
     fixture.sim.at(fixture.sim.now + 2_000, 0, () => fixture.sim.pipes(phone)[0]![fault]());
     expect(await fixture.settle(echo(each, 10_000, size))).toBeLessThan(4_000);
     expect([over(each), each.isConnected]).toEqual(['websocket', true]);
-  });
+  }
+  const name = 'loses nothing when its WebSocket fails under a transfer: %s, %d bytes each 100 ms';
+  test.each([
+    ['cut', 2_000],
+    ['halfOpen', 2_000],
+  ] as const)(name, survivesFault);
+  test.each([
+    ['stall', 2_000],
+    // So large that it accepts no further probe.
+    ['stall', 100_000],
+  ] as const)(name, { tags: ['slow'] }, survivesFault);
 });
 
 describe('a device whose UDP is blocked', () => {
@@ -192,7 +193,7 @@ describe('a device whose UDP is blocked', () => {
     expect(fixture.sim.pipes(home).length).toBe(1);
   });
 
-  test('and a client with the same lose nothing while UDP and WebSocket open and close', { tags: ['slow'] }, async () => {
+  test('and a client with the same lose nothing while UDP and WebSocket open and close', async () => {
     const unblock = fixture.sim.block(home, 'udp');
     await echoDevice();
     fixture.sim.block(phone, 'udp');
@@ -206,7 +207,7 @@ describe('a device whose UDP is blocked', () => {
   });
 });
 
-test('a client detects at once the end of a route that replaced another', { tags: ['slow'] }, async () => {
+test('a client detects at once the end of a route that replaced another', async () => {
   fixture.sim.block(home, 'udp');
   await echoDevice();
   const each = connection();
@@ -217,14 +218,7 @@ test('a client detects at once the end of a route that replaced another', { tags
 });
 
 describe('a base station that restarts', () => {
-  const ends = [
-    ['shutdown', 1_000],
-    ['killed', 1_000],
-    ['killed', 4_000],
-    ['killed', 7_500],
-  ] as const;
-
-  tiered(ends, 1)('is reached again over a WebSocket, and the transfer continues within 5 s: %s, %d ms away', async (how, away) => {
+  async function isReachedAgain(how: 'shutdown' | 'killed', away: number): Promise<void> {
     fixture.sim.block(home, 'udp');
     await echoDevice();
     fixture.sim.block(phone, 'udp');
@@ -235,7 +229,14 @@ describe('a base station that restarts', () => {
     await fixture.stationUnderTest.restart(how, away);
     expect(await fixture.settle(transfer)).toBeLessThan(away + 5_000);
     expect(over(each)).toBe('websocket');
-  });
+  }
+  const name = 'is reached again over a WebSocket, and the transfer continues within 5 s: %s, %d ms away';
+  test.each([['killed', 7_500]] as const)(name, isReachedAgain);
+  test.each([
+    ['shutdown', 1_000],
+    ['killed', 1_000],
+    ['killed', 4_000],
+  ] as const)(name, { tags: ['slow'] }, isReachedAgain);
 });
 
 /** UDP that passes or not, and WebSockets that fail, at either end. */
@@ -263,7 +264,7 @@ function weather(seed: number, until: number): void {
   next();
 }
 
-test.each(seeds(1, 12))('nothing is lost whatever opens and closes at either end: seed %i', { tags: ['slow'] }, async (seed) => {
+async function losesNothing(seed: number): Promise<void> {
   await begin({ seed, link: { delay: 20, jitter: 5, loss: 0.01 } });
   await echoDevice();
   const each = connection();
@@ -272,4 +273,6 @@ test.each(seeds(1, 12))('nothing is lost whatever opens and closes at either end
   // Mostly 2 to 8 s. An end with nothing in flight detects it by its next keep-alive.
   expect(await fixture.settle(echo(each, 42_000))).toBeLessThan(30_000);
   expect(each.isConnected).toBe(true);
-});
+}
+test.each(seeds(1, 1))('nothing is lost whatever opens and closes at either end: seed %i', losesNothing);
+test.each(seeds(2, 30))('nothing is lost whatever opens and closes at either end: seed %i', { tags: ['slow'] }, losesNothing);

@@ -10,11 +10,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createIamSecrets, Device, defaultConfiguration, Iam, productionState } from '../../device/index.ts';
 import { decodePairing, encodePairingString, type PairingString } from '../../protocol/records/index.ts';
 import { ownAddresses } from '../../transport/node/index.ts';
+import { drawnProduct } from '../support/fixture/identifiers.ts';
 import { Commands, svcProcess } from './commands.ts';
 
 const { svc, svcJson } = new Commands('pair', 'iam', 'push');
 
-const ids = { productId: 'pr-e2e', deviceId: 'de-users' };
+const ids = { productId: drawnProduct(), deviceId: 'de-users' };
 
 let folder: string;
 let device: Device;
@@ -51,7 +52,7 @@ const address = () => `127.0.0.1:${device.localPort}`;
 /** Options of a client with its own state that has not seen the device. */
 const stranger = (name: string) => ['--state', join(folder, name), '--address', address()];
 /** The same once it knows the device. */
-const client = (name: string) => ['--state', join(folder, name)];
+const client = (name: string) => ['--state', join(folder, name), '--no-local'];
 
 test('the commands of the README run as they stand: the first client becomes the administrator, without a question', async () => {
   const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
@@ -71,7 +72,7 @@ test('the commands of the README run as they stand: the first client becomes the
 
 test('pairing again changes nothing', async () => {
   const again = await svc('pair', 'home', ...client('admin'));
-  const said = /^connected to pr-e2e\.de-users [\s\S]*\npaired {14}before\nyou are admin \(Administrator\)\n$/;
+  const said = /^connected to pr-\w+\.de-users [\s\S]*\npaired {14}before\nyou are admin \(Administrator\)\n$/;
   expect(again).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(said) });
   expect(await svcJson('iam', 'me', ...client('admin'))).toMatchObject({ username: 'admin', role: 'Administrator' });
 });
@@ -186,17 +187,17 @@ test('a client without an invitation is advised to ask for one, and the device i
 });
 
 test('a device without access control has no users', async () => {
-  const bare = new Device({ productId: 'pr-e2e', deviceId: 'de-bare', basestationAttach: false, localPort: 0, p2pPort: 0 });
+  const bare = new Device({ productId: ids.productId, deviceId: 'de-bare', basestationAttach: false, localPort: 0, p2pPort: 0 });
   bare.setPrivateKey(bare.createPrivateKey());
   await bare.start();
   const string = encodePairingString({
-    productId: 'pr-e2e',
+    productId: ids.productId,
     deviceId: 'de-bare',
     addresses: [`127.0.0.1:${bare.localPort}`],
     fingerprint: bare.deviceFingerprint,
   });
   for (const more of [[], ['--no-user'], ['--mode', 'LocalOpen', '--username', 'ida']]) {
-    const { code, stdout } = await svc('pair', string, '--no-local', ...more, ...client('bare'));
+    const { code, stdout } = await svc('pair', string, ...more, ...client('bare'));
     expect([more, code, stdout]).toEqual([more, 0, expect.stringMatching(/\nthis device has no users\n$/)]);
   }
   await bare.close();
@@ -255,7 +256,7 @@ test('the administrator manages the device', async () => {
   const named = await svcJson('iam', 'friendly-name', 'Lamp', ...client('admin'));
   expect(named).toEqual({ friendlyName: 'Lamp' });
   expect((await svc('iam', 'modes', ...client('admin'))).stdout).toMatch(
-    /^device .*pr-e2e\.de-users\nname .*Lamp\n[\s\S]*pairing .*PasswordOpen/,
+    /^device .*pr-\w+\.de-users\nname .*Lamp\n[\s\S]*pairing .*PasswordOpen/,
   );
   expect((await svc('iam', 'settings', 'show', ...client('admin'))).stdout).toContain(`password of open pairing  ${openPairingPassword}\n`);
 });

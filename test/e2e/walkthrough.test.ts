@@ -1,7 +1,7 @@
 /**
  * docs/walkthrough.md as it stands: its commands run one after the other as a new user would type them, and services
- * are processes. Differences: the ports, every service gets --json, and the join string comes from a file, not from a
- * terminal.
+ * are processes. Differences: the product id and the ports, no multicast DNS, every service gets --json, and the join
+ * string comes from a file, not from a terminal.
  *
  * @module-tag slow
  */
@@ -11,6 +11,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { drawnProduct } from '../support/fixture/identifiers.ts';
 import { ProcessFixture, type SvcProcess } from '../support/fixture/processes.ts';
 import { Commands, type Finished } from './commands.ts';
 
@@ -22,7 +23,7 @@ const DEVICE = 'data/walkthrough/device';
 /** The end of a command that keeps running; through `cat` it is not at a terminal, as here. */
 const STAYS = / (\| cat )?&$/;
 
-const document = await readFile(new URL('../../docs/walkthrough.md', import.meta.url), 'utf8');
+const document = (await readFile(new URL('../../docs/walkthrough.md', import.meta.url), 'utf8')).replaceAll('pr-home', drawnProduct());
 
 let folder: string;
 let servers: Server[];
@@ -109,6 +110,8 @@ function output(start: string): Finished {
 async function command(line: string): Promise<void> {
   const words = line.replace(/ # .*$/, '').replace(STAYS, '');
   const given = (words.match(/'[^']*'|<[^>]*>|[^\s]+/g) ?? []).slice(1).map(argument);
+  // A client.
+  if (given.includes('--state')) given.push('--no-local');
   if (STAYS.test(line)) return start(given);
   if (line.includes('LocalOpen')) throughStation = await pairThroughStation(given);
   let finished = await svc(...given);
@@ -121,7 +124,15 @@ async function command(line: string): Promise<void> {
 /** The same pairing by a stranger elsewhere. */
 function pairThroughStation(given: readonly string[]): Promise<Finished> {
   const server = ['https://127.0.0.1:4433', '<of the base station>'].map((name) => known.get(name) as string);
-  const elsewhere = ['--server', server[0] as string, '--server-fingerprint', server[1] as string, '--state', join(folder, 'elsewhere')];
+  const elsewhere = [
+    '--server',
+    server[0] as string,
+    '--server-fingerprint',
+    server[1] as string,
+    '--state',
+    join(folder, 'elsewhere'),
+    '--no-local',
+  ];
   return svc('pair', given[1] as string, '--mode', 'LocalOpen', '--username', 'far', ...elsewhere);
 }
 

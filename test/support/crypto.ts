@@ -23,7 +23,11 @@ export function generator(seed: number): () => number {
 /** Seeded bytes, for keys and tokens of tests. */
 export function seededBytes(seed: number): (length: number) => Uint8Array {
   const next = generator(seed);
-  return (length) => Uint8Array.from({ length }, () => Math.floor(next() * 256));
+  return (length) => {
+    const bytes = new Uint8Array(length);
+    for (let i = 0; i < length; i++) bytes[i] = Math.floor(next() * 256);
+    return bytes;
+  };
 }
 
 /** Node's native crypto with seeded randomness. */

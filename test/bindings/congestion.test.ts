@@ -186,8 +186,8 @@ describe('BBR on links that were difficult for it', () => {
     (congestion) => {
       const line = new Line(10e6, 0.5 * bdp(10e6, 1_500));
       const flow = new Flow({ congestion, line, rtt: 1_500 });
-      // The overshoot of slow start: every other packet of a round trip. Measured: 9.1, 5.4 and 8.1 Mbit/s over 10 s from
-      // the fifteenth on; 6.5, 1.8 and 2.6 when the gaps exceeded the table.
+      // The overshoot of slow start: every other packet of a round trip. Measured: 9.1, 5.4 and 8.1 Mbit/s over 10 s
+      // from the fifteenth on; 6.5, 1.8 and 2.6 when the gaps exceeded the table.
       flow.pair.run(20_000);
       expect(line.dropped).toBeGreaterThan(500);
       expect(flow.pair.responder.connection.stats().packetsDropped).toBe(0);

@@ -4,6 +4,7 @@
  * compiles this code.
  */
 import { strict as assert } from 'node:assert';
+import { setFlagsFromString } from 'node:v8';
 import type { CoapResponse } from '../../protocol/coap/index.ts';
 import { ConnectionPath, encodeRendezvousOffer } from '../../protocol/control/index.ts';
 import type { Path } from '../../protocol/path.ts';
@@ -22,6 +23,9 @@ import { Simulation } from '../../transport/sim/index.ts';
 import { PlainHost } from '../nat/plain-host.ts';
 import { DeviceEnd } from '../nat/signalling.ts';
 import { serve } from './child.ts';
+
+// V8 compiles frequent code in another thread, and its results lie on the heap, too.
+setFlagsFromString('--no-opt');
 
 const COUNT = 1_000;
 /** Concurrent rounds, few enough that their shared state stays small beside the measured memory. */

@@ -17,6 +17,7 @@ import { RemoteError } from '../../protocol/errors/index.ts';
 import { encodeJoinString, encodePairingLink, encodePairingString, type JoinString } from '../../protocol/records/index.ts';
 import { inviteDevice, type NewInvitationRequest } from '../../server/administration/index.ts';
 import type { SimulatedHost } from '../../transport/sim/index.ts';
+import { eventually } from '../support/eventually.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';
 import { publishDocument } from '../support/fixture/station-document.ts';
@@ -81,7 +82,7 @@ async function attach({ data, device }: { data: DeviceData; device: Device }): P
   fixture.ends(() => device.close());
   await fixture.sim.run(() => events.length > 0);
   expect(events).toEqual(['ATTACHED']);
-  await expect.poll(() => files()).not.toContain('join.json');
+  await eventually(async () => expect(await files()).not.toContain('join.json'));
   return device.deviceFingerprint;
 }
 const files = async (): Promise<string[]> => (await readdir(directory)).sort();

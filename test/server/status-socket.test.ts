@@ -4,9 +4,10 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:f
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readStatus, serveStatus } from '../../server/status-socket.ts';
 import { stderrLog } from '../../transport/node/index.ts';
+import { eventually } from '../support/eventually.ts';
 
 const attached = [{ productId: 'pr-1', deviceId: 'de-1', since: '2026-01-02T03:04:05.678Z', address: '192.0.2.1:5000' }];
 let directory: string;
@@ -69,7 +70,7 @@ test('programs that hold connections open keep others out for five seconds, and 
   const held = await Promise.all(Array.from({ length: 16 }, () => holding(join(directory, 'basestation.sock'))));
   expect(await readStatus(directory)).toBeNull();
   for (const socket of held) socket.destroy();
-  await vi.waitFor(async () => expect((await readStatus(directory))?.attached).toHaveLength(50_000));
+  await eventually(async () => expect((await readStatus(directory))?.attached).toHaveLength(50_000));
 });
 
 /** Connects and reads nothing. */

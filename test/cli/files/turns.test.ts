@@ -8,6 +8,7 @@ import { installFiles } from '../../../cli/device-app/files.ts';
 import { Leftovers } from '../../../cli/device-app/leftovers.ts';
 import { encodeLine, FILE_PORT, FileReader } from '../../../cli/files/protocol.ts';
 import { nodeEnvironment } from '../../../transport/node/index.ts';
+import { eventually } from '../../support/eventually.ts';
 import { MemoryDevice } from './memory-streams.ts';
 
 const OTHER = 'b'.repeat(64);
@@ -44,7 +45,7 @@ test('the device hashes one file at a time for a client, which delays its own re
     return run.call(this, client, () => held.then(work)) as never;
   });
   onTestFinished(() => turns.mockRestore());
-  const asked = (requests: number) => vi.waitFor(() => expect(turns).toHaveBeenCalledTimes(requests));
+  const asked = (requests: number) => eventually(() => expect(turns).toHaveBeenCalledTimes(requests));
 
   const large = ask('a'.repeat(64), 'large', 32 << 20);
   await asked(1);
@@ -65,7 +66,7 @@ function heldTurns() {
     return run.call(this, client, () => held.then(work)) as never;
   });
   onTestFinished(() => turns.mockRestore());
-  return { asked: (requests: number) => vi.waitFor(() => expect(turns).toHaveBeenCalledTimes(requests)), begin };
+  return { asked: (requests: number) => eventually(() => expect(turns).toHaveBeenCalledTimes(requests)), begin };
 }
 
 async function request(line: Record<string, unknown>) {
@@ -95,7 +96,7 @@ test('a transfer that a later one supersedes is not hashed to its end', { tags: 
   const first = await request(send);
   await asked(1);
   const second = await request(send);
-  await vi.waitFor(() => expect(hold).toHaveBeenCalledTimes(2));
+  await eventually(() => expect(hold).toHaveBeenCalledTimes(2));
   begin();
   expect(await first.reader.readLine()).toMatchObject({ code: 'SUPERSEDED' });
   expect(await second.reader.readLine()).toMatchObject({ offset: 10 });

@@ -4,12 +4,13 @@
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { MAX_WAITING, TcpPort, WAIT } from '../../../client/forwarding/node-tcp-port.ts';
 import { RemoteError, type SvcError } from '../../../protocol/errors/index.ts';
 import { Deferred } from '../../../transport/deferred.ts';
 import type { Clock } from '../../../transport/environment.ts';
 import type { SessionStream } from '../../../transport/session/index.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /** A stream that keeps what is written, and sends nothing. */
 class Stream {
@@ -99,7 +100,7 @@ async function program(text = 'hello'): Promise<Socket> {
   return socket;
 }
 
-const until = (condition: () => boolean): Promise<void> => vi.waitFor(() => expect(condition()).toBe(true), { interval: 2 });
+const until = (condition: () => boolean): Promise<void> => eventually(() => expect(condition()).toBe(true));
 const isReset = (socket: Socket): Promise<void> => until(() => socket.destroyed);
 
 describe('without a connection to the device', () => {

@@ -1,6 +1,7 @@
 /** Changes of the model: one after the other, saved before they count, and recorded before they are acknowledged. */
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { IamChange, IamDraft, StateDocument } from '../../../device/iam/index.ts';
+import { eventually } from '../../support/eventually.ts';
 import { ann, caller, codeOf, iamWithUsers } from './model.ts';
 
 describe('a change', () => {
@@ -115,7 +116,7 @@ describe('a record of changes', () => {
     });
     const asBoss = caller(5, { passwordUsername: 'boss' });
     const done = iam.update((draft) => draft.deleteUser('boss'), asBoss).then(() => order.push('acknowledged'));
-    await vi.waitFor(() => expect(recorded).toBeDefined());
+    await eventually(() => expect(recorded).toBeDefined());
     expect(order).toEqual(['saved', [['user-deleted', 'boss']]]);
     recorded?.();
     await done;

@@ -10,6 +10,7 @@ import type { Connection } from '../../../client/node.ts';
 import { type AuthorizationRequest, type Device, type Environment, nodeEnvironment, RemoteError } from '../../../device/index.ts';
 import { serviceRefusal } from '../../../device/tunnels/tcp.ts';
 import { StreamCode } from '../../../protocol/errors/index.ts';
+import { eventually } from '../../support/eventually.ts';
 import { LoopbackFixture } from '../../support/fixture/loopback.ts';
 
 let device: Device;
@@ -153,7 +154,7 @@ describe('an open tunnel', () => {
     const end = broken(socket);
     await connection.close();
     expect(await end).toBe('ECONNRESET');
-    await expect.poll(() => accepted[0]?.destroyed).toBe(true);
+    await eventually(() => expect(accepted[0]?.destroyed).toBe(true));
   });
 
   test.skipIf(process.platform !== 'linux')(
@@ -169,7 +170,7 @@ describe('an open tunnel', () => {
       const hex = port.toString(16).toUpperCase().padStart(4, '0');
       const timer = () =>
         new RegExp(`^ *\\d+: \\w+:${hex} \\w+:\\w+ \\w+ \\S+ (\\d+):`, 'm').exec(readFileSync('/proc/net/tcp', 'utf8'))?.[1];
-      await expect.poll(timer).toBe('02');
+      await eventually(() => expect(timer()).toBe('02'));
     },
   );
 

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Connection, UdpTunnel } from '../../../client/node.ts';
 import type { AuthorizationRequest, Device } from '../../../device/index.ts';
 import { decodeTunnelService, decodeTunnelServiceIds } from '../../../protocol/records/index.ts';
+import { eventually } from '../../support/eventually.ts';
 import { LoopbackFixture } from '../../support/fixture/loopback.ts';
 
 let device: Device;
@@ -123,7 +124,7 @@ test('a flow is reset when the service is gone', { tags: ['slow'] }, async () =>
   const tunnel = await open('gone');
   const socket = await bound('udp4', '127.0.0.1');
   socket.send('x', tunnel.getLocalPort(), '127.0.0.1');
-  await expect.poll(() => tunnel.stats()).toMatchObject({ flows: 0, flowsOpened: 1, flowsFailed: 1 });
+  await eventually(() => expect(tunnel.stats()).toMatchObject({ flows: 0, flowsOpened: 1, flowsFailed: 1 }));
   expect(device.udpTunnelServiceStats('gone').flows).toBe(0);
 });
 

@@ -76,8 +76,6 @@ export interface PortMappingOptions {
 }
 
 export class PortMapping {
-  /** Datagrams that did not answer a request. */
-  ignored = 0;
   readonly #options: PortMappingOptions;
   readonly #epoch = new Epoch();
   readonly #events: PortMappingEvent[] = [];
@@ -104,17 +102,15 @@ export class PortMapping {
   /** Processes a datagram from the gateway's address and port. */
   receive(datagram: Uint8Array, now: number): void {
     const answer = this.#isAwaiting ? this.#requests.answer(datagram) : null;
-    if (answer === null) {
-      this.ignored++;
-      return;
-    }
+    if (answer === null) return;
     if (answer.kind === 'unsupported') {
       this.#unsupported(now);
       return;
     }
     const isLost = this.#epoch.isLost(answer.epoch, now);
-    if (this.#state === 'closing') this.#deleted(answer.kind);
-    else if (answer.kind === 'next') this.#next(now);
+    if (this.#state === 'closing') {
+      if (answer.kind !== 'next') this.#end();
+    } else if (answer.kind === 'next') this.#next(now);
     else if (answer.kind === 'granted') this.#grant(answer.granted, now);
     else this.#refuse(answer.reason, answer.retryAfter, isLost, now);
   }
@@ -256,10 +252,6 @@ export class PortMapping {
     this.#mayHold = false;
     this.#isDue = false;
     this.#askAt = now + pause;
-  }
-
-  #deleted(kind: 'granted' | 'next' | 'refused'): void {
-    if (kind !== 'next') this.#end();
   }
 
   #end(): void {

@@ -48,9 +48,13 @@ const way = process.argv[1];
 const { clock, crypto, log, network: all } = nodeEnvironment();
 const socket = await all.bind({ port: 5000, receive: (datagram) => console.log('received ' + Buffer.from(datagram)) });
 const network = { ...all, ...(way === 'NAT-PMP' && { interfaces: undefined }) };
-const onChange = (mapped) => console.log('mapped ' + mapped.map(({ address, port }) => address + ':' + port).join());
-const mapper = new PortMapper({ environment: { clock, crypto, log, network }, port: socket.port, onChange });
+const mapper = new PortMapper({ environment: { clock, crypto, log, network }, port: socket.port });
 mapper.start();
+const look = setInterval(() => {
+  if (mapper.mapped.length === 0) return;
+  clearInterval(look);
+  console.log('mapped ' + mapper.mapped.map(({ address, port }) => address + ':' + port).join());
+}, 20);
 process.stdin.once('data', async () => {
   await mapper.close();
   console.log('closed');

@@ -1,12 +1,11 @@
 /**
  * Maps the port of a socket at the gateways of this host, so that peers on the Internet reach it, by PCP or NAT-PMP.
  *
- * A gateway can lie, and one behind another NAT maps in vain: only a global address is passed on; others count as
- * `refused`. A passed address is only a candidate: checks decide whether it works.
+ * A gateway can lie, and one behind another NAT maps in vain: only a global address counts as mapped. It is
+ * only a candidate: checks decide whether it works.
  */
 import { parseAddress } from '../../protocol/address.ts';
 import type { SocketAddress } from '../../protocol/control/index.ts';
-import { guarded } from '../emitter.ts';
 import type { Cancel, Environment } from '../environment.ts';
 import { addressKind } from '../special-addresses.ts';
 import { type Gateway, gatewaysWithOwn } from './gateways.ts';
@@ -19,18 +18,13 @@ export interface PortMapperOptions {
   readonly environment: Pick<Environment, 'clock' | 'crypto' | 'network' | 'log'>;
   /** Port of the socket that peers should reach. */
   readonly port: number;
-  /** Receives the whole list, whenever it changes. */
-  readonly onChange: (mapped: readonly SocketAddress[]) => void;
 }
 
 export class PortMapper {
-  /** Addresses stated by a gateway that no peer on the Internet could reach. */
-  refused = 0;
   readonly #options: PortMapperOptions;
   readonly #ports = new Map<string, MappedPort>();
   /** By gateway. */
   readonly #mapped = new Map<string, SocketAddress>();
-  #reported = '';
   #started = false;
   #cancelLook: Cancel | undefined;
   #closing: Promise<void> | undefined;
@@ -46,7 +40,7 @@ export class PortMapper {
 
   /** The addresses at which the port is currently mapped. */
   get mapped(): readonly SocketAddress[] {
-    return [...new Map([...this.#mapped.values()].map((mapped) => [keyOf(mapped), mapped])).values()];
+    return [...new Map([...this.#mapped.values()].map((mapped) => [`${mapped.address} ${mapped.port}`, mapped])).values()];
   }
 
   /** Asks the gateways, and continues until it is closed. Safe to call twice. */
@@ -102,21 +96,11 @@ export class PortMapper {
     if (this.#closing !== undefined) return;
     if (stated !== null && this.#isUsable(key, stated)) this.#mapped.set(key, stated);
     else this.#mapped.delete(key);
-    const { mapped } = this;
-    const reported = mapped.map(keyOf).join();
-    if (reported === this.#reported) return;
-    this.#reported = reported;
-    guarded(this.#options.environment.log, 'port mapping listener', () => this.#options.onChange(mapped));
   }
 
   #isUsable(gateway: string, { address, port }: SocketAddress): boolean {
     if (addressKind(parseAddress(address)!) === 'global') return true;
-    this.refused++;
     this.#options.environment.log.debug('a gateway maps to an address that is not of the Internet', { gateway, address, port });
     return false;
   }
-}
-
-function keyOf({ address, port }: SocketAddress): string {
-  return `${address} ${port}`;
 }

@@ -72,7 +72,7 @@ export class LocalEnd {
 
   #newMapper(): PortMapper | null {
     const { environment, socket } = this.host;
-    return this.#options.mapsPort ? new PortMapper({ environment, port: socket.port, onChange: () => {} }) : null;
+    return this.#options.mapsPort ? new PortMapper({ environment, port: socket.port }) : null;
   }
 
   /** Deletes the mappings, as far as the routers answer within a second. */

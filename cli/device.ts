@@ -18,7 +18,7 @@ import { type DeviceConfiguration, readDeviceConfiguration } from './device-app/
 import { DeviceData } from './device-app/data.ts';
 import { installFiles } from './device-app/files.ts';
 import { withInvitation } from './device-app/first-invitation.ts';
-import { type HeldLock, holdLock } from './device-app/hold-lock.ts';
+import { holdLock } from './device-app/hold-lock.ts';
 import { forgetOnceAttached, type JoinPlace, joinFirst } from './device-app/join.ts';
 import { type GivenJoin, givenJoin } from './device-app/join-string.ts';
 import { lockDirectory } from './device-app/lock.ts';
@@ -65,7 +65,9 @@ async function run(options: DeviceCommandOptions): Promise<void> {
   else warnOfOff(output, rendezvous.mode, options);
   // Without the lock nothing can be created, only served.
   const makes = options.init === true || data.state === null;
-  const lock = makes ? await initialLock(data.directory) : await holdLock(data.directory, (text) => output.warn(text));
+  const lock = makes
+    ? { lost: new AbortController().signal, release: await lockDirectory(data.directory) }
+    : await holdLock(data.directory, (text) => output.warn(text));
   try {
     await data.reread();
     const log = stderrLog({ level: options.logLevel ?? (process.env.SVC_DEBUG ? 'debug' : 'warn') });
@@ -95,10 +97,6 @@ async function run(options: DeviceCommandOptions): Promise<void> {
   } finally {
     await lock.release();
   }
-}
-
-async function initialLock(directory: string): Promise<HeldLock> {
-  return { lost: new AbortController().signal, release: await lockDirectory(directory) };
 }
 
 /** Joins the base station if a join string was given. Ctrl-C ends it; the next start continues. */

@@ -5,7 +5,7 @@
  * Results prove nothing: any host on the network can announce any ids. Only the handshake of a connection authenticates
  * a device.
  */
-import { type DiscoveredService, idsOf, type ServiceChange, txtEntries } from '../protocol/discovery/index.ts';
+import { type DiscoveredService, idsOf, txtEntries } from '../protocol/discovery/index.ts';
 import type { MdnsBrowser } from '../transport/discovery/index.ts';
 
 /** Kinds of changes of a service. */
@@ -118,11 +118,7 @@ export class MdnsScanner {
 }
 
 function listen(browser: MdnsBrowser, subtype: string | null, receiver: MdnsResultReceiver): () => void {
-  return browser.browse(subtype, (change) => receiver.onResultReady(resultOf(change)));
-}
-
-function resultOf({ action, service }: ServiceChange): MdnsResult {
-  return { action: MdnsAction[action], ...contentsOf(service) };
+  return browser.browse(subtype, (change) => receiver.onResultReady({ action: MdnsAction[change.action], ...contentsOf(change.service) }));
 }
 
 function contentsOf({ name, txt, endpoints }: DiscoveredService): Omit<MdnsResult, 'action'> {

@@ -55,7 +55,7 @@ export class Announcer {
     const name = String(key).toLowerCase();
     if (OWN_KEYS.includes(name)) throw new LocalError('INVALID_ARGUMENT', `the TXT item ${key} is the device's own`);
     (name === FRIENDLY_NAME ? this.#own : this.#custom).set(key, value);
-    this.#republish();
+    this.#links?.each((responder, link) => this.#publish(responder, link));
   }
 
   /** Sets the TXT item `fn`, cut to 252 bytes. Announced at once if it runs. */
@@ -95,10 +95,6 @@ export class Announcer {
     const { mdns } = this.#environment;
     if (mdns === undefined) throw new LocalError('NOT_IMPLEMENTED', 'there is no multicast DNS where this device runs');
     return mdns;
-  }
-
-  #republish(): void {
-    this.#links?.each((responder, link) => this.#publish(responder, link));
   }
 
   #publish(responder: Responder, link: MdnsLink): void {

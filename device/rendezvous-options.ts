@@ -74,14 +74,11 @@ export function checkRendezvous(given: RendezvousMode | RendezvousOptions): Rend
     throw new LocalError('INVALID_ARGUMENT', `the port mapping is "auto" or "off", not ${JSON.stringify(portMapping)}`);
   if (typeof hardNat !== 'boolean') throw new LocalError('INVALID_ARGUMENT', 'hardNat of the rendezvous is true or false');
   for (const [name, list] of Object.entries({ candidates, noCandidatesOn })) {
-    if (!isTexts(list)) throw new LocalError('INVALID_ARGUMENT', `${name} of the rendezvous is an array of texts`);
+    if (!(Array.isArray(list) && list.every((each) => typeof each === 'string')))
+      throw new LocalError('INVALID_ARGUMENT', `${name} of the rendezvous is an array of texts`);
   }
   if (candidates.length > MAX_STATED) throw new LocalError('INVALID_ARGUMENT', `a device has at most ${MAX_STATED} stated candidates`);
   return { mode, hardNat, candidates: candidates.map(statedCandidate), noCandidatesOn, portMapping };
-}
-
-function isTexts(value: unknown): boolean {
-  return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }
 
 /** Parses a stated candidate: `ip:port`, an IPv6 address in brackets. @throws LocalError INVALID_ARGUMENT */

@@ -2,7 +2,6 @@
  * Direct paths of a device: the clients with which it searches for one, the addresses that it offers, and why a
  * connection is not direct (PROTOCOL.md §6). `transport/rendezvous/` does the network part.
  */
-import type { CoapReply, RoutedRequest } from '../protocol/coap/index.ts';
 import { ConnectionPath, DevicePath, type SocketAddress } from '../protocol/control/index.ts';
 import type { KeepAliveProfile } from '../protocol/keep-alive/index.ts';
 import {
@@ -83,7 +82,7 @@ export class DeviceRendezvous {
       station: () => this.#station(options.stationName),
       peerAddress: (session) => this.#peerAddress(session),
     });
-    options.resources.addProtocol('POST', ConnectionPath.RENDEZVOUS, (request) => this.#begin(request));
+    options.resources.addProtocol('POST', ConnectionPath.RENDEZVOUS, (request) => this.#responder.begin(request));
     options.resources.addProtocol('PUT', ConnectionPath.RENDEZVOUS, (request) => this.#responder.update(request));
   }
 
@@ -143,10 +142,6 @@ export class DeviceRendezvous {
     if (facts !== null) return this.#station(null)?.webSocket === undefined ? explain(facts) : udpBlocked;
     // The station names the client's address where the client wants a direct path.
     return this.#peerAddress(session) === undefined ? disabledByPeer : notDirect('IN_PROGRESS');
-  }
-
-  #begin(request: RoutedRequest<Session>): CoapReply {
-    return this.#responder.begin(request);
   }
 
   #trustOf(session: Session): PeerTrust {

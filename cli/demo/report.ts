@@ -47,7 +47,7 @@ export class Report {
     }
     const width = Math.max(...this.steps.map((step) => step.name.length));
     const rows = this.steps.map(
-      (step) => `  ${step.ok ? 'ok  ' : 'FAIL'}  ${step.name.padEnd(width)}  ${seconds(step.ms)}  ${firstLine(step.figure)}`,
+      (step) => `  ${step.ok ? 'ok  ' : 'FAIL'}  ${step.name.padEnd(width)}  ${seconds(step.ms)}  ${step.figure.split('\n')[0] ?? ''}`,
     );
     process.stdout.write(`\n${rows.join('\n')}\n\n${this.ok ? 'Every check held' : 'A check failed'} after ${(ms / 1000).toFixed(1)} s.\n`);
   }
@@ -60,8 +60,4 @@ export class Report {
 
 function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(2)} s`.padStart(9);
-}
-
-function firstLine(text: string): string {
-  return text.split('\n')[0] ?? '';
 }

@@ -2,7 +2,7 @@
  * Maps changes of access control to entries of the audit log. Entries name passwords, tokens and push registrations,
  * but never contain them.
  */
-import type { ChangeAuthor, Iam, IamChange } from '../iam/index.ts';
+import type { Iam, IamChange } from '../iam/index.ts';
 import type { AuditDetails } from './entry.ts';
 import { type AuditLog, subjectDetails } from './log.ts';
 
@@ -25,7 +25,7 @@ export function auditIam(iam: Iam, log: AuditLog): () => void {
 
 /** Returns the entries of a change, in order. */
 export function auditEvents(change: IamChange): AuditEvent[] {
-  const by = authorDetails(change.by);
+  const by = change.by === undefined ? {} : { By: subjectDetails(change.by) };
   return eventsOf(change).map(({ event, details }) => ({ event, details: { ...details, ...by } }));
 }
 
@@ -77,8 +77,4 @@ function missing(from: IamChangeKeys, all: IamChangeKeys): Key[] {
 
 function keyEvent(event: string, username: string, { fingerprint, name }: Key): AuditEvent {
   return { event, details: { Username: username, Fingerprint: fingerprint, Name: name } };
-}
-
-function authorDetails(by: ChangeAuthor | undefined): AuditDetails {
-  return by === undefined ? {} : { By: subjectDetails(by) };
 }

@@ -180,7 +180,7 @@ export class Endpoint {
    *   wait until there is room, even to announce their end; handshake answers and path challenges are returned
    *   nevertheless, and cost little when they are dropped. Default: any number
    */
-  transmit(now: number, room: (socket: number) => number = anyNumber): PacketBatch | null {
+  transmit(now: number, room: (socket: number) => number = () => BATCH): PacketBatch | null {
     if (this.#context.config.core.failed) this.#fail();
     return this.#context.outbox.next() ?? this.#transmitData(now, room);
   }
@@ -328,10 +328,6 @@ export class Endpoint {
     for (const slot of [...registry.slots]) registry.lose(slot, error);
     registry.announce({ kind: 'failed', error });
   }
-}
-
-function anyNumber(): number {
-  return BATCH;
 }
 
 /** Call when a connection no longer uses this path. */

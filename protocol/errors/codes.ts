@@ -111,7 +111,7 @@ const streamMeanings: ReadonlyMap<number, CodeMeaning> = new Map([
  */
 export function closeError(code: number, reason = ''): SvcError {
   const meaning = closeMeanings.get(code) ?? { error: 'CLOSED' as const, text: `the connection ended with ${closeCodeName(code)}` };
-  return new RemoteError(meaning.error, withReason(meaning.text, reason));
+  return new RemoteError(meaning.error, reason === '' || reason === meaning.text ? meaning.text : `${meaning.text}: ${reason}`);
 }
 
 /** Returns the error that a RESET_STREAM or STOP_SENDING from the peer becomes. */
@@ -139,8 +139,4 @@ function nameOf(table: Readonly<Record<string, number>>, code: number): string |
 
 function hex(code: number): string {
   return `0x${code.toString(16)}`;
-}
-
-function withReason(text: string, reason: string): string {
-  return reason === '' || reason === text ? text : `${text}: ${reason}`;
 }

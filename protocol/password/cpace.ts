@@ -75,7 +75,7 @@ export function confirmationKey(sid: Uint8Array, intermediate: Uint8Array): Uint
 
 /** Returns the tag over a message, computed by its sender, §9.4. */
 export function confirmationTag(key: Uint8Array, message: CpaceMessage): Uint8Array {
-  return hmac(sha512, key, encodeMessage(message));
+  return hmac(sha512, key, lvCat(message.share, message.ad));
 }
 
 /** One end of one run. `finish` wipes it; call `wipe` if the run ends before. */
@@ -123,10 +123,6 @@ export class CpaceParty {
   wipe(): void {
     this.#scalar.fill(0);
   }
-}
-
-function encodeMessage({ share, ad }: CpaceMessage): Uint8Array {
-  return lvCat(share, ad);
 }
 
 function wipe(...secrets: readonly Uint8Array[]): void {

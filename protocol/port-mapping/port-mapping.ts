@@ -101,7 +101,7 @@ export class PortMapping {
 
   /** Processes a datagram from the gateway's address and port. */
   receive(datagram: Uint8Array, now: number): void {
-    const answer = this.#isAwaiting ? this.#requests.answer(datagram) : null;
+    const answer = this.#tries > 0 && this.#state !== 'resting' && this.#state !== 'closed' ? this.#requests.answer(datagram) : null;
     if (answer === null) return;
     if (answer.kind === 'unsupported') {
       this.#unsupported(now);
@@ -151,10 +151,6 @@ export class PortMapping {
     }
     this.#state = 'closing';
     this.#askNow(now);
-  }
-
-  get #isAwaiting(): boolean {
-    return this.#tries > 0 && this.#state !== 'resting' && this.#state !== 'closed';
   }
 
   #first(): MappingRequests {

@@ -177,7 +177,7 @@ export class RouteTable {
    */
   open(channel: RouteChannel, otherChannel: RouteChannel, now: number): RouteEnd | null {
     if (this.size >= this.#limits.routes) return null;
-    if ([channel, otherChannel].some((each) => this.#count(each) >= this.#limits.routesPerChannel)) return null;
+    if ([channel, otherChannel].some((each) => (this.#byChannel.get(each)?.size ?? 0) >= this.#limits.routesPerChannel)) return null;
     const end = this.#end(channel, now);
     const other = this.#end(otherChannel, now);
     end.other = other;
@@ -298,10 +298,6 @@ export class RouteTable {
   #drop(why: 'malformed' | 'unknown' | 'wrongPath' | 'overRate'): null {
     this.counters[why]++;
     return null;
-  }
-
-  #count(channel: RouteChannel): number {
-    return this.#byChannel.get(channel)?.size ?? 0;
   }
 
   #end(channel: RouteChannel, now: number): End {

@@ -85,7 +85,7 @@ export class MdnsLinks<Part extends LinkPart<Event>, Event> {
       for (const name of this.#failed) if (!links.has(name)) this.#failed.delete(name);
       for (const link of links.values()) this.#see(link);
     } catch (error) {
-      log.warn('mDNS: the interfaces of this host cannot be read', { error: messageOf(error) });
+      log.warn('mDNS: the interfaces of this host cannot be read', { error: error instanceof Error ? error.message : String(error) });
     }
   }
 
@@ -169,8 +169,4 @@ export class MdnsLinks<Part extends LinkPart<Event>, Event> {
     const [high = 0, low = 0] = this.#options.environment.crypto.randomBytes(2);
     return (256 * high + low) / 0x10000;
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

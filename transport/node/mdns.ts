@@ -104,7 +104,9 @@ class NodeMdnsSocket implements MdnsSocket {
 
   #arrived(packet: MdnsPacket, { address, port }: RemoteInfo): void {
     if (this.#closed || !this.#isFromLink(address)) return;
-    const own = Object.values(networkInterfaces()).some((list) => list?.some((info) => canonicalAddress(info.address) === plain(address)));
+    const own = Object.values(networkInterfaces()).some((list) =>
+      list?.some((info) => canonicalAddress(info.address) === canonicalAddress(address.split('%')[0]!)),
+    );
     this.#handlers.received(fromPacket(packet), { address, port }, own);
   }
 
@@ -133,8 +135,4 @@ class NodeMdnsSocket implements MdnsSocket {
  */
 function laterNumericLookup(...[address, options, callback]: Parameters<typeof numericLookup>): void {
   process.nextTick(numericLookup, address, options, callback);
-}
-
-function plain(address: string): string | null {
-  return canonicalAddress(address.split('%')[0]!);
 }

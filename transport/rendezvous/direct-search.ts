@@ -184,12 +184,8 @@ export class DirectSearch implements Waking {
     return this.#shared.clock.now();
   }
 
-  #isNear(address: string): boolean {
-    return this.#shared.end.gatherer.isNear(address);
-  }
-
   #classOf(path: Pick<Path, 'kind' | 'address'>): PathClass {
-    return classOf(path, (address) => this.#isNear(address));
+    return classOf(path, (address) => this.#shared.end.gatherer.isNear(address));
   }
 
   #arm(): void {

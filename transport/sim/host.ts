@@ -320,7 +320,9 @@ export class SimulatedHost implements Environment {
   }
 
   #interfaces(): HostInterface[] {
-    return this.networks.map((network, i) => ({ name: `sim${i}`, addresses: [network], kind: this.#kinds[i] ?? 'default' })).sort(byKind);
+    return this.networks
+      .map((network, i) => ({ name: `sim${i}`, addresses: [network], kind: this.#kinds[i] ?? 'default' }))
+      .sort((one, other) => KINDS.indexOf(one.kind) - KINDS.indexOf(other.kind));
   }
 
   #freePort(): number {
@@ -343,10 +345,6 @@ function isOwn(address: string, addresses: readonly string[]): boolean {
 }
 
 const KINDS: readonly HostInterface['kind'][] = ['default', 'other', 'virtual'];
-
-function byKind(one: HostInterface, other: HostInterface): number {
-  return KINDS.indexOf(one.kind) - KINDS.indexOf(other.kind);
-}
 
 function checkedPrefix(text: string): Prefix {
   const prefix = parsePrefix(text);

@@ -2,5 +2,5 @@
 import type { Loaders } from '../frame/run.ts';
 
 export const commands: Loaders = {
-  dev: async () => (await import('../dev/index.ts')).devCommand(),
+  dev: async () => (await import('../dev/push-provider.ts')).devCommand(),
 };

@@ -4,7 +4,7 @@
  * anywhere.
  *
  * A registration token that begins with the name of an error, such as `UNREGISTERED` or `QUOTA_EXCEEDED:5` (Retry-After
- * 5), is answered with that error; `answerNext` and `answerAlways` do so for any token.
+ * 5), is answered with that error; `answerAlways` does so for any token.
  */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -51,7 +51,6 @@ export class PushEmulator {
   readonly #server: Server;
   readonly #keys: { publicKey: CryptoKey; pem: string; keyId: string };
   readonly #tokens = new Set<string>();
-  readonly #next: ProviderAnswer[] = [];
   #always: ProviderAnswer | null = null;
 
   /** @throws LocalError PORT_IN_USE, else the system's error when the port cannot be opened */
@@ -89,11 +88,6 @@ export class PushEmulator {
       client_email: `push@${projectId}.iam.gserviceaccount.com`,
       token_uri: `${this.url}/token`,
     };
-  }
-
-  /** Queues answers that replace the check of the next documents. */
-  answerNext(...answers: ProviderAnswer[]): void {
-    this.#next.push(...answers);
   }
 
   /** Sets the answer to every document; null: by its content. */
@@ -178,8 +172,7 @@ export class PushEmulator {
     const token = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1];
     if (token === undefined || !this.#tokens.has(token)) return unauthenticated();
     if (project !== this.#options.projectId) return permissionDenied(project);
-    const forced = this.#next.shift() ?? this.#always;
-    if (forced !== null) return forced;
+    if (this.#always !== null) return this.#always;
     const checked = checkMessage(body);
     if ('refused' in checked) return checked.refused;
     const { target, fields } = checked;

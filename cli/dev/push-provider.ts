@@ -20,9 +20,9 @@ interface Options {
   json?: boolean;
 }
 
-/** The command `svc dev push-provider`. */
-export function pushProviderCommand(): Command {
-  return new Command('push-provider')
+/** The command `svc dev`, which has one: `push-provider`. */
+export function devCommand(): Command {
+  const pushProvider = new Command('push-provider')
     .description("run an emulator of the push provider's HTTP v1 interface on loopback; it prints each message")
     .option('--port <number>', 'TCP port on 127.0.0.1; 0 = a free port', listenPort, 0)
     .option('--project <id>', 'the only project it knows', project, 'demo-project')
@@ -37,6 +37,7 @@ export function pushProviderCommand(): Command {
       `\nA registration token that is the name of an error is answered with it:\n  ${pushErrors.join(' ')}\nand QUOTA_EXCEEDED:5 asks to wait 5 seconds.`,
     )
     .action(run);
+  return new Command('dev').description('helpers for development').addCommand(pushProvider);
 }
 
 async function run(options: Options): Promise<void> {

@@ -141,11 +141,6 @@ export class Exchanges {
     this.#responder.respond(exchange, textReply(Status.INTERNAL_SERVER_ERROR, 'Request unhandled'), now);
   }
 
-  /** Changes the limit of open requests of the peer. */
-  limitRequests(maxRequests: number): void {
-    this.#responder.limit(maxRequests);
-  }
-
   /**
    * True when nothing is in progress and nothing is remembered: another instance may take over, with `nextExchange` as
    * its first.

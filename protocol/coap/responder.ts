@@ -89,7 +89,6 @@ export class Responder {
   readonly #byToken = new Map<string, OpenRequest>();
   readonly #uploads = new Map<string, Upload>();
   readonly #kept = new Map<string, KeptBody>();
-  #maxRequests: number;
   #nextId: number;
   #etag = 0;
   /** Time since which the channel has carried nothing, ms; null while it works. */
@@ -97,7 +96,6 @@ export class Responder {
 
   constructor(options: ResponderOptions) {
     this.#options = options;
-    this.#maxRequests = options.maxRequests;
     this.#nextId = options.firstExchange;
     this.#accepted = new Set([...acceptedInRequests, ...options.criticalOptions]);
   }
@@ -113,11 +111,6 @@ export class Responder {
 
   get nextExchange(): number {
     return this.#nextId;
-  }
-
-  /** Changes the limit of open requests; those already open stay. */
-  limit(maxRequests: number): void {
-    this.#maxRequests = maxRequests;
   }
 
   /** Processes a message of the request class. */
@@ -245,7 +238,7 @@ export class Responder {
       this.#answer(token, { status: Status.CHANGED });
       return;
     }
-    if (this.#byId.size >= this.#maxRequests) {
+    if (this.#byId.size >= this.#options.maxRequests) {
       this.#answer(token, textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'));
       return;
     }

@@ -32,7 +32,6 @@ export interface ConnectionOwner {
 export interface Established {
   readonly core: CoreConnection;
   readonly path: Path;
-  readonly remoteKey: Uint8Array;
   readonly remoteFingerprint: string;
   readonly verified: Verified;
   readonly handshakeHash: Uint8Array;

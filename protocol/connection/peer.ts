@@ -8,19 +8,13 @@ import type { Established, Verified } from './owner.ts';
 const NOTHING: Readonly<Record<string, unknown>> = Object.freeze({});
 
 export class Peer {
-  #remoteKey = '';
   #remoteFingerprint = '';
   #handshakeHash = '';
   #info = NOTHING;
   #verified: Verified = 'none';
   #idleTimeout = 0;
 
-  /** X25519 key that the peer proved. */
-  get remoteKey(): Uint8Array {
-    return unpacked(this.#remoteKey);
-  }
-
-  /** Full fingerprint of `remoteKey`. */
+  /** Full fingerprint of the X25519 key that the peer proved. */
   get remoteFingerprint(): string {
     return this.#remoteFingerprint;
   }
@@ -53,8 +47,7 @@ export class Peer {
   }
 
   /** Stores the identity that the handshake has shown. */
-  protected shown({ remoteKey, remoteFingerprint, verified, handshakeHash, info, idleTimeout }: Established): void {
-    this.#remoteKey = packed(remoteKey);
+  protected shown({ remoteFingerprint, verified, handshakeHash, info, idleTimeout }: Established): void {
     this.#remoteFingerprint = remoteFingerprint;
     this.#verified = verified;
     this.#handshakeHash = packed(handshakeHash);

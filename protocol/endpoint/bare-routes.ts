@@ -39,11 +39,6 @@ export class BareRoutes {
     this.#routes = routes;
   }
 
-  /** Number of routes that no packet has arrived on yet. */
-  get size(): number {
-    return this.#offers.size;
-  }
-
   /**
    * Keeps the route for the connection that has this id.
    * @returns the route that it replaces, unless something else uses that one

@@ -91,7 +91,6 @@ export class Completer {
     slot.connection.established({
       core,
       path,
-      remoteKey: handshake.remoteStatic!,
       remoteFingerprint: fingerprint(handshake.remoteStatic!, config.crypto),
       verified: 'none',
       handshakeHash: handshake.hash,

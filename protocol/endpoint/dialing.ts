@@ -179,7 +179,6 @@ export class Dialer {
     slot.connection.established({
       core,
       path,
-      remoteKey: handshake.remoteStatic!,
       remoteFingerprint: peer.fingerprint,
       verified: dial.options.pin === undefined ? 'none' : 'pinned',
       handshakeHash: handshake.hash,

@@ -149,14 +149,6 @@ export class Endpoint {
   }
 
   /**
-   * Returns the token with which this end may reset an id of its own: a connection id, or a route id that it assigned.
-   * 16 bytes.
-   */
-  resetToken(id: Uint8Array): Uint8Array {
-    return this.#context.resets.token(id);
-  }
-
-  /**
    * Processes one datagram, whose bytes are the caller's again on return. Whatever it contains, it closes at most the
    * connection that it authentically came from, and nothing is thrown.
    */

@@ -9,7 +9,6 @@ export {
   keepAliveOf,
   keepAliveProfiles,
   longestOf,
-  stricter,
   UNLEARNED_INTERVAL,
   WEBSOCKET_INTERVAL,
 } from './profile.ts';

@@ -71,11 +71,6 @@ export function longestOf(profile: KeepAliveProfile): number {
   return PROFILES[profile].interval;
 }
 
-/** Returns the profile of the two that sends more. */
-export function stricter(a: KeepAliveProfile, b: KeepAliveProfile): KeepAliveProfile {
-  return longestOf(a) <= longestOf(b) ? a : b;
-}
-
 export function isKeepAliveProfile(value: unknown): value is KeepAliveProfile {
   return keepAliveProfiles.includes(value as KeepAliveProfile);
 }

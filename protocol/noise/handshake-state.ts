@@ -73,14 +73,9 @@ export class HandshakeState {
     return this.#remoteStatic;
   }
 
-  /** h. Final once `complete`. */
+  /** h. Final once all messages of the pattern were written or read. */
   get hash(): Uint8Array {
     return this.#symmetric.hash;
-  }
-
-  /** True when all messages of the pattern were written or read. */
-  get complete(): boolean {
-    return this.#next === this.#options.pattern.messages.length;
   }
 
   /** Writes the next message with `payload`. Call it once, when it is this end's turn. */

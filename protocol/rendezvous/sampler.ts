@@ -62,8 +62,6 @@ export interface StunAnswer extends SocketAddress {
 export type SamplerEvent = { readonly kind: 'station' } | { readonly kind: 'sockets'; readonly count: number } | { readonly kind: 'done' };
 
 export class Sampler {
-  /** Answers from an unexpected source, or to no open request. */
-  unclaimed = 0;
   readonly #options: SamplerOptions;
   readonly #requests = new Map<string, Request>();
   /** The address that the station's main port has seen. */
@@ -138,10 +136,7 @@ export class Sampler {
     const request = answer === null ? undefined : this.#requests.get(answer.transaction);
     if (answer === null || request === undefined) return false;
     const isFromServer = from.address === request.server.address && from.port === request.server.port && socket === request.socket;
-    if (!isFromServer || request.isOver) {
-      this.unclaimed++;
-      return true;
-    }
+    if (!isFromServer || request.isOver) return true;
     request.isOver = true;
     request.mapped = answer.mapped;
     this.#advance(now);

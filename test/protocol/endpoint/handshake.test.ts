@@ -323,7 +323,7 @@ describe('the responder', () => {
     const identity = device.config.crypto.generateKey();
     dial(client, device, { identity });
     expect(network.run(() => device.accepted.length === 1)).toBe(true);
-    expect(device.accepted[0]!.remoteKey).toEqual(identity.publicKey);
+    expect(device.accepted[0]!.remoteFingerprint).toBe(fingerprint(identity.publicKey, device.config.crypto));
   });
 });
 

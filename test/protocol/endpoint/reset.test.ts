@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Core } from '../../../bindings/index.ts';
 import type { Connection } from '../../../protocol/connection/index.ts';
 import { Endpoint } from '../../../protocol/endpoint/index.ts';
+import { Resets } from '../../../protocol/endpoint/reset.ts';
 import { encodeReset, RESET_LENGTH } from '../../../protocol/packet/index.ts';
 import { dial, type EndpointFixture, type PolledEndpoint, pair } from '../../support/fixture/endpoints.ts';
 
@@ -73,7 +74,7 @@ describe('only the peer can reset a connection', () => {
   it('a Reset with a wrong token, or for another id, changes nothing', { tags: ['slow'] }, () => {
     const { network, client, device, connection } = connected(5);
     const id = remoteIdSeen(network, device, connection);
-    const token = device.endpoint.resetToken(id);
+    const token = new Resets(device.config.crypto, device.config.resetSecret).token(id);
     const path = client.path(device);
     for (let bit = 0; bit < 128; bit++) {
       const wrong = token.slice();

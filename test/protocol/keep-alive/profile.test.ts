@@ -1,13 +1,6 @@
 /** The keep-alive numbers of a connection. */
 import { describe, expect, test } from 'vitest';
-import {
-  isKeepAliveProfile,
-  type KeepAliveFacts,
-  keepAliveOf,
-  keepAliveProfiles,
-  longestOf,
-  stricter,
-} from '../../../protocol/keep-alive/index.ts';
+import { isKeepAliveProfile, type KeepAliveFacts, keepAliveOf, keepAliveProfiles, longestOf } from '../../../protocol/keep-alive/index.ts';
 
 const facts: KeepAliveFacts = { profile: 'balanced', learned: null, idleTimeout: 180_000 };
 const numbers = (change: Partial<KeepAliveFacts>): string => {
@@ -53,9 +46,5 @@ describe('profiles', () => {
   test('have names', () => {
     expect(keepAliveProfiles).toEqual(['live', 'balanced', 'eco']);
     expect(['live', 'eco', 'Eco', '', undefined, {}].map(isKeepAliveProfile)).toEqual([true, true, false, false, false, false]);
-  });
-
-  test('are ordered: the stricter one sends more', () => {
-    expect([stricter('live', 'eco'), stricter('eco', 'balanced'), stricter('balanced', 'live')]).toEqual(['live', 'balanced', 'live']);
   });
 });

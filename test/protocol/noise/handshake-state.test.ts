@@ -24,7 +24,6 @@ describe.each(hosts)('Noise vectors over %s crypto', (_, host) => {
       expect(hex.encode(receiver.readMessage(message)!)).toBe(payloads[i]);
       [sender, receiver] = [receiver, sender];
     }
-    expect([initiator.complete, responder.complete]).toEqual([true, true]);
     expect(hex.encode(initiator.hash)).toBe(vector.hash);
     expect(hex.encode(responder.hash)).toBe(vector.hash);
     const nonces = { send: new Map<HandshakeState, number>() };

@@ -7,6 +7,7 @@ import { type Environment, MdnsAction, type MdnsResult, type MdnsResultReceiver,
 import { isSubtype } from '../protocol/discovery/index.ts';
 import { formatHostPort } from '../protocol/records/index.ts';
 import { nodeEnvironment, stderrLog } from '../transport/node/index.ts';
+import type { Frame } from './client/open.ts';
 import { seconds } from './frame/arguments.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
@@ -19,13 +20,6 @@ export interface DiscoverOptions {
   timeout?: number;
   watch?: boolean;
   json?: boolean;
-}
-
-/** The environment, output and signal of the command. */
-export interface DiscoverFrame {
-  readonly environment: Environment;
-  readonly output: Output;
-  readonly signal: AbortSignal;
 }
 
 /** ms */
@@ -67,7 +61,7 @@ export function discoverCommand(): Command {
  * @throws UsageError for options that exclude each other; Interrupted when the signal fires, except with `watch`, which
  *   it ends
  */
-export async function discover(options: DiscoverOptions, { environment, output, signal }: DiscoverFrame): Promise<void> {
+export async function discover(options: DiscoverOptions, { environment, output, signal }: Frame): Promise<void> {
   if (options.watch === true && options.timeout !== undefined) throw new UsageError('--watch and --timeout exclude each other');
   const client = SvcClient.create({ environment });
   try {

@@ -16,7 +16,7 @@ import { explainedStation } from './client/failure.ts';
 import { Known, stateDirectory } from './client/known.ts';
 import { clientEnvironment, type FailedConnect, type Frame, type Opened, withConnection } from './client/open.ts';
 import { resolveServer, type TargetStation } from './client/station.ts';
-import { givenPairing, type TargetOptions, withTarget } from './client/target.ts';
+import { givenPairing, namesDevice, type TargetOptions, withTarget } from './client/target.ts';
 import { wayOf } from './client/way.ts';
 import { adviceOn, udpAdvice } from './doctor/advice.ts';
 import { type ConnectedFinding, documentOf, type Findings, linesOf, type StationFinding } from './doctor/report.ts';
@@ -89,10 +89,6 @@ async function requireKnown({ state }: DoctorOptions): Promise<void> {
   const { devices } = await Known.open(stateDirectory(state));
   if (devices.length > 0) return;
   throw new UsageError('which device? None is known yet: give its pairing string, or check a base station alone with --server');
-}
-
-function namesDevice({ device, product, deviceId, address }: DoctorOptions): boolean {
-  return [device, product, deviceId, address].some((name) => name !== undefined);
 }
 
 /** @throws UsageError for options about reaching a device */

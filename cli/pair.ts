@@ -8,7 +8,7 @@
  */
 import { Argument, Command, Option } from 'commander';
 import { type Connection, IamUtil, type PairingInput, type PairingMode, type PairOptions, SvcError } from '../client/node.ts';
-import { decodePairing, type PairingString, pairingModes } from '../protocol/records/index.ts';
+import { isPairing, type PairingString, pairingModes } from '../protocol/records/index.ts';
 import { checkName, idOf } from './client/known.ts';
 import { type Opened, type OpenSettings, withConnection } from './client/open.ts';
 import { secretsFromInput } from './client/secrets.ts';
@@ -153,15 +153,6 @@ function unbroken(text: string): string {
     .replace(/\s*[\r\n]+\s*/g, '')
     .trim()
     .replace(/^(["'])(.*)\1$/, '$2');
-}
-
-function isPairing(text: string): boolean {
-  try {
-    decodePairing(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function requestOf(

@@ -8,7 +8,7 @@ import { documentOf, idOf, Known, stateDirectory } from './client/known.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { milliseconds, roundTrip } from './client/round-trip.ts';
 import { nextStep, type Standing, standingOf, userText } from './client/standing.ts';
-import { oneDevice, type TargetOptions, withTarget } from './client/target.ts';
+import { namesDevice, oneDevice, type TargetOptions, withTarget } from './client/target.ts';
 import { placeOf, wayOf } from './client/way.ts';
 import { wayTo } from './devices.ts';
 import { UsageError } from './frame/errors.ts';
@@ -34,10 +34,6 @@ export function statusCommand(): Command {
     if (unused !== undefined) throw new UsageError(`${unused.long} has effect only with a device: name one, or leave it out`);
     return overview(options);
   });
-}
-
-function namesDevice({ device, product, deviceId, address }: TargetOptions): boolean {
-  return [device, product, deviceId, address].some((name) => name !== undefined);
 }
 
 /** @param state directory, as it was given */

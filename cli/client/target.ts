@@ -73,6 +73,10 @@ export function oneDevice<Options extends Pick<TargetOptions, 'device'>>(argumen
   return { ...options, device: argument };
 }
 
+export function namesDevice({ device, product, deviceId, address }: TargetOptions): boolean {
+  return [device, product, deviceId, address].some((name) => name !== undefined);
+}
+
 /** The complete target of a connect. */
 export interface Target {
   readonly productId: string | undefined;

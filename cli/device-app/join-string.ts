@@ -2,7 +2,7 @@
  * The join string of `svc device --join`: from standard input, from a file, or, with a warning, as the argument itself.
  */
 import { SvcError } from '../../device/index.ts';
-import { decodeJoinString, decodePairing, JOIN_PREFIX, type JoinString } from '../../protocol/records/index.ts';
+import { decodeJoinString, isPairing, JOIN_PREFIX, type JoinString } from '../../protocol/records/index.ts';
 import { readSecretLine } from '../frame/ask.ts';
 import { UsageError } from '../frame/errors.ts';
 import { readGivenFile } from '../frame/given-file.ts';
@@ -63,15 +63,6 @@ async function contentOf(path: string): Promise<string> {
 function isJoin(text: string): boolean {
   try {
     decodeJoinString(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function isPairing(text: string): boolean {
-  try {
-    decodePairing(text);
     return true;
   } catch {
     return false;

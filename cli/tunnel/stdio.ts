@@ -7,18 +7,9 @@ import { closeSync, openSync } from 'node:fs';
 import { devNull } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { type Connection, type ForwardedService, SvcError } from '../../client/node.ts';
+import { type ByteStream, nextChunk } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { missingService } from './offered.ts';
-
-/** The part of a stream that a connection to a service uses. */
-export interface ServiceStream {
-  /** Reads at least one byte. @throws SvcError END_OF_FILE after the last */
-  readSome(): Promise<Uint8Array>;
-  write(data: Uint8Array): Promise<void>;
-  /** Ends our direction. */
-  close(): Promise<void>;
-  abort(): void;
-}
 
 /** Carries both directions until they have ended. @throws CommandError when the device or the service aborts */
 export async function carryStandardStreams(connection: Connection, service: ForwardedService): Promise<void> {
@@ -45,7 +36,7 @@ export async function carryStandardStreams(connection: Connection, service: Forw
  * @throws the error of either side, except for output without a reader (EPIPE); then both are over
  */
 export async function carry(
-  stream: ServiceStream,
+  stream: ByteStream,
   { input, output, end }: { readonly input: Readable; readonly output: Writable; readonly end: () => void | Promise<void> },
 ): Promise<void> {
   try {
@@ -58,25 +49,16 @@ export async function carry(
   }
 }
 
-async function toDevice(stream: ServiceStream, input: Readable): Promise<void> {
+async function toDevice(stream: ByteStream, input: Readable): Promise<void> {
   for await (const chunk of input) await stream.write(chunk as Buffer);
   await stream.close();
 }
 
-async function toOutput(stream: ServiceStream, output: Writable): Promise<void> {
+async function toOutput(stream: ByteStream, output: Writable): Promise<void> {
   for (;;) {
-    const data = await next(stream);
+    const data = await nextChunk(stream);
     if (data === null) return;
     await written(output, data);
-  }
-}
-
-async function next(stream: ServiceStream): Promise<Uint8Array | null> {
-  try {
-    return await stream.readSome();
-  } catch (error) {
-    if (error instanceof SvcError && error.code === 'END_OF_FILE') return null;
-    throw error;
   }
 }
 

@@ -6,16 +6,10 @@
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import { packed, unpacked } from '../../protocol/packed-bytes.ts';
+import type { PasswordVerifier } from '../../protocol/password/index.ts';
 import type { IamUser } from '../../protocol/records/index.ts';
 
-/** Stored instead of a password: its scrypt hash (N 2^14, r 8, p 1). */
-export interface PasswordVerifier {
-  readonly kdf: 1;
-  /** 16 random bytes. */
-  readonly salt: Uint8Array;
-  /** Result of the key derivation, 16 to 64 bytes. */
-  readonly value: Uint8Array;
-}
+export type { PasswordVerifier };
 
 /** A user and its password verifier. */
 export interface UserEntry {

@@ -9,6 +9,7 @@
  * repeated message changes nothing (PROTOCOL.md §3). Not here: pre-shared keys, fallback, timers, repetition (a message
  * is written once; the caller repeats its bytes).
  */
+import { concatBytes } from '@noble/hashes/utils.js';
 import type { CryptoProvider, PrivateKey } from '../crypto-provider.ts';
 import { isAllZero, isCanonicalPublicKey, KEY_LENGTH } from '../identity/index.ts';
 import type { Aead } from './aead.ts';
@@ -88,7 +89,7 @@ export class HandshakeState {
     }
     parts.push(this.#symmetric.encryptAndHash(payload));
     this.#next++;
-    return concatenated(parts);
+    return concatBytes(...parts);
   }
 
   /**
@@ -212,14 +213,4 @@ function diffieHellman(key: PrivateKey, remote: Uint8Array): Uint8Array | null {
   } catch {
     return null;
   }
-}
-
-function concatenated(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

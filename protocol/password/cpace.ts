@@ -8,8 +8,9 @@
  */
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha512 } from '@noble/hashes/sha2.js';
+import { concatBytes } from '@noble/hashes/utils.js';
 import type { CpaceGroup } from './group.ts';
-import { concatenate, generatorString, lvCat } from './strings.ts';
+import { generatorString, lvCat } from './strings.ts';
 
 /** `H.s_in_bytes` of SHA-512. */
 const BLOCK_LENGTH = 128;
@@ -67,7 +68,7 @@ export function intermediateKey(
 
 /** Returns the key of the tags, §9.4. */
 export function confirmationKey(sid: Uint8Array, intermediate: Uint8Array): Uint8Array {
-  const string = concatenate(text.encode('CPaceMac'), sid, intermediate);
+  const string = concatBytes(text.encode('CPaceMac'), sid, intermediate);
   const key = sha512(string);
   wipe(string);
   return key;

@@ -1,8 +1,9 @@
 /** String encodings of CPace, of which none is a prefix of another (draft-irtf-cfrg-cpace-21, §5 and appendix A). */
+import { concatBytes } from '@noble/hashes/utils.js';
 
 /** `lv_cat`: each part after its length. The parts may be secret: the result is the only copy made. */
 export function lvCat(...parts: readonly Uint8Array[]): Uint8Array {
-  return concatenate(...parts.flatMap((part) => [encodeLength(part.length), part]));
+  return concatBytes(...parts.flatMap((part) => [encodeLength(part.length), part]));
 }
 
 /** `generator_string`: padded so that the password-related string alone fills the hash's first block. */
@@ -18,15 +19,4 @@ function encodeLength(length: number): Uint8Array {
   let rest = length;
   for (; rest > 0x7f; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
   return Uint8Array.from([...bytes, rest]);
-}
-
-/** Concatenates the parts. */
-export function concatenate(...parts: readonly Uint8Array[]): Uint8Array {
-  const all = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }

@@ -41,3 +41,13 @@ export function decodePairing(text: string): PairingString {
   if (hash < 0 || !isLinkBase(trimmed.slice(0, hash))) return decodePairingString(trimmed);
   return decodePairingBytes(trimmed.slice(hash + 1));
 }
+
+/** Returns whether a text is a pairing string or a link. */
+export function isPairing(text: string): boolean {
+  try {
+    decodePairing(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

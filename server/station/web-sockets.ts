@@ -14,7 +14,7 @@
  *
  * TCP, TLS and the upgrade are not here (`server/websocket/`, or the simulator).
  */
-import { networkOf } from '../../protocol/address.ts';
+import { networkOf, type SocketAddress } from '../../protocol/address.ts';
 import { RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Cancel, Clock, MessagePipe } from '../../transport/environment.ts';
 import type { Host } from '../../transport/host/index.ts';
@@ -31,14 +31,6 @@ export interface WebSocketsOptions {
   readonly settings: Pick<StationSettings, 'webSockets' | 'webSocketsPerAddress' | 'webSocketTimeout'>;
   /** Returns whether a session has shown a valid credential. */
   readonly isProved: (session: Session) => boolean;
-}
-
-/** The peer's address of a WebSocket. */
-export interface WebSocketPeer {
-  /** Numeric address. */
-  readonly address: string;
-  /** 0 when unknown. */
-  readonly port: number;
 }
 
 /** Callbacks for the owner of a pipe. */
@@ -140,7 +132,7 @@ export class WebSockets {
    * @param end ends its TCP connection, and releases the slot at once
    * @param peer default that of the pipe
    */
-  accept(pipe: MessagePipe, end: () => void, peer: WebSocketPeer = pipe): PipeHandlers {
+  accept(pipe: MessagePipe, end: () => void, peer: SocketAddress = pipe): PipeHandlers {
     const { clock, host } = this.#options;
     const socket: WebSocketSocket = new WebSocketSocket(pipe, {
       clock,

@@ -5,12 +5,9 @@
 import type { Kysely } from 'kysely';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Tables } from './schema.ts';
-import type { TokenList } from './store.ts';
+import type { Device, TokenList } from './store.ts';
 
-interface DeviceKey {
-  readonly productId: string;
-  readonly deviceId: string;
-}
+type DeviceKey = Pick<Device, 'productId' | 'deviceId'>;
 
 /** Rows of one statement: databases limit its parameters. */
 const CHUNK = 1_000;

@@ -6,10 +6,11 @@
  * closing handshake.
  */
 import type { WebSocket } from 'ws';
+import type { SocketAddress } from '../../protocol/address.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
 import { TokenBucket } from '../../protocol/token-bucket.ts';
 import type { MessagePipe } from '../../transport/environment.ts';
-import type { PipeHandlers, WebSocketPeer } from '../station/web-sockets.ts';
+import type { PipeHandlers } from '../station/web-sockets.ts';
 
 /** Pings and pongs a second, and burst: a proxy sends one every few seconds. */
 const CONTROL_RATE = 2;
@@ -32,7 +33,7 @@ export class AcceptedPipe implements MessagePipe {
   #isOpen = true;
 
   /** @param index of its socket in the environment */
-  constructor(webSocket: WebSocket, index: number, { address, port }: WebSocketPeer) {
+  constructor(webSocket: WebSocket, index: number, { address, port }: SocketAddress) {
     this.index = index;
     this.address = address;
     this.port = port;

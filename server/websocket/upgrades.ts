@@ -15,9 +15,10 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ServerOptions, WebSocketServer } from 'ws';
+import type { SocketAddress } from '../../protocol/address.ts';
 import { MAX_MESSAGE, SUBPROTOCOL, WEBSOCKET_PATH } from '../../transport/websocket/index.ts';
 import type { ClientAddresses } from '../client-address.ts';
-import type { WebSocketPeer, WebSockets } from '../station/web-sockets.ts';
+import type { WebSockets } from '../station/web-sockets.ts';
 import { AcceptedPipe } from './pipe.ts';
 import { reinject } from './reinject.ts';
 
@@ -105,7 +106,7 @@ function upgrade(library: WebSocketServer, options: UpgradeOptions, request: Inc
 }
 
 /** Returns the peer; behind a proxy the port of the client is unknown. */
-function peerOf(address: string, { remoteAddress = '', remotePort = 0 }: Socket): WebSocketPeer {
+function peerOf(address: string, { remoteAddress = '', remotePort = 0 }: Socket): SocketAddress {
   const isStraight = remoteAddress === address || remoteAddress === `::ffff:${address}`;
   return { address, port: isStraight ? remotePort : 0 };
 }

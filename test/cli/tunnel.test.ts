@@ -5,8 +5,9 @@ import { isLoopback, reachedAt } from '../../cli/frame/loopback.ts';
 import { Output } from '../../cli/frame/output.ts';
 import { TunnelNews } from '../../cli/tunnel/news.ts';
 import { givenServices } from '../../cli/tunnel/services.ts';
-import { carry, type ServiceStream } from '../../cli/tunnel/stdio.ts';
+import { carry } from '../../cli/tunnel/stdio.ts';
 import { type Connection, type ForwardedService, LocalError, RemoteError } from '../../client/node.ts';
+import type { ByteStream } from '../../transport/node/index.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
 
 describe('the given services', () => {
@@ -172,7 +173,7 @@ describe('the output shows', () => {
 
 describe('a service over standard input and output', () => {
   /** The service's side of the stream: what it receives and sends. */
-  class Service implements ServiceStream {
+  class Service implements ByteStream {
     readonly got: string[] = [];
     readonly says = new PassThrough();
     isAborted = false;

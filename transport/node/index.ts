@@ -19,4 +19,4 @@ export { reachableAddresses } from './host-interfaces.ts';
 export { ownAddress, ownAddresses } from './interfaces.ts';
 export { stderrLog } from './log.ts';
 export { checkRootCertificates } from './root-certificates.ts';
-export { type ByteStream, type PumpResult, pump, resetSocket } from './tcp.ts';
+export { type ByteStream, nextChunk, type PumpResult, pump, resetSocket } from './tcp.ts';

@@ -77,7 +77,8 @@ async function toSocket(stream: ByteStream, socket: Socket, counts: { toSocket: 
   socket.end();
 }
 
-async function nextChunk(stream: ByteStream): Promise<Uint8Array | null> {
+/** Returns null at the end of the stream. */
+export async function nextChunk(stream: ByteStream): Promise<Uint8Array | null> {
   try {
     return await stream.readSome();
   } catch (error) {

@@ -20,6 +20,7 @@ import { Emitter } from '../emitter.ts';
 import type { Host } from '../host/host.ts';
 import type { Session } from '../session/session.ts';
 import { Backoff, MAX_CERTIFICATE_DELAY, MAX_SLOW_DELAY, SlowBackoff } from './backoff.ts';
+import type { StationUse } from './connector.ts';
 import { dialStation, MAX_REDIRECTS } from './dial.ts';
 import { StationProof } from './proof.ts';
 import type { ConfiguredStation, StationAddress } from './station-address.ts';
@@ -39,13 +40,6 @@ export type AttachVerdict =
 
 type Attached = Extract<AttachVerdict, { kind: 'attached' }>;
 
-/** The target of an attach. */
-export interface AttachContext {
-  readonly station: StationAddress;
-  /** Number of redirects that led here. */
-  readonly redirects: number;
-}
-
 /** Which station, and how to attach there. */
 export interface StationChannelConfig {
   host: Host;
@@ -53,7 +47,7 @@ export interface StationChannelConfig {
   /** Serves requests of the station on this channel. */
   router?: Router<Session>;
   /** Attaches on a fresh session. Errors in REFUSED count as 'refused', all others as 'retry'. */
-  attach: (session: Session, context: AttachContext) => Promise<AttachVerdict>;
+  attach: (session: Session, context: StationUse) => Promise<AttachVerdict>;
 }
 
 /** Events of the channel, with their values. */
@@ -229,7 +223,7 @@ export class StationChannel {
   }
 
   /** Runs the product's attach, bounded in time and by the end of the session. */
-  async #attach(session: Session, context: AttachContext): Promise<AttachVerdict> {
+  async #attach(session: Session, context: StationUse): Promise<AttachVerdict> {
     const late = new Deferred<AttachVerdict>();
     const timeout = new RemoteError('TIMEOUT', 'the base station did not answer the attach');
     const cancel = this.#config.host.environment.clock.schedule(ATTACH_TIMEOUT, () => late.resolve(troubleVerdict(timeout)));

@@ -35,7 +35,7 @@ export interface StationConnectorConfig {
   idleTimeout?: number;
 }
 
-/** The station on which `run` runs. */
+/** The station on which `run` runs, or an attach. */
 export interface StationUse {
   readonly station: StationAddress;
   /** Number of redirects that led here. */

@@ -2,7 +2,6 @@
 export { askAddress } from './ask-address.ts';
 export { Backoff } from './backoff.ts';
 export {
-  type AttachContext,
   type AttachVerdict,
   StationChannel,
   type StationChannelConfig,

@@ -4,6 +4,7 @@
  */
 import { type CoapResponse, ContentFormat } from '../../client/node.ts';
 import { decode } from '../../protocol/cbor/index.ts';
+import { orElse } from '../../protocol/or-else.ts';
 import type { Output } from '../frame/output.ts';
 
 export type Payload = Pick<CoapResponse, 'contentFormat' | 'payload'>;
@@ -52,26 +53,17 @@ export function payloadText(payload: Payload): string | undefined {
 function shown({ contentFormat }: Payload, content: Content, pretty: boolean): string {
   if ('value' in content) return JSON.stringify(content.value, null, pretty ? 2 : 0);
   if ('bytes' in content) return hexLines(content.bytes);
-  return pretty && contentFormat === ContentFormat.APPLICATION_JSON ? prettyJson(content.text) : content.text;
+  return pretty && contentFormat === ContentFormat.APPLICATION_JSON
+    ? orElse(() => JSON.stringify(JSON.parse(content.text), null, 2), content.text)
+    : content.text;
 }
 
 function contentOf({ contentFormat, payload }: Payload): Content {
-  if (contentFormat === ContentFormat.APPLICATION_CBOR) return cbor(payload);
+  if (contentFormat === ContentFormat.APPLICATION_CBOR)
+    // CBOR outside our subset counts as bytes.
+    return orElse(() => ({ value: withoutBytes(decode(payload)) }), { bytes: payload });
   if (!TEXTS.includes(contentFormat)) return { bytes: payload };
-  try {
-    return { text: new TextDecoder('utf-8', { fatal: true }).decode(payload) };
-  } catch {
-    return { bytes: payload };
-  }
-}
-
-/** Decodes CBOR; anything outside our subset counts as bytes. */
-function cbor(payload: Uint8Array): Content {
-  try {
-    return { value: withoutBytes(decode(payload)) };
-  } catch {
-    return { bytes: payload };
-  }
+  return orElse(() => ({ text: new TextDecoder('utf-8', { fatal: true }).decode(payload) }), { bytes: payload });
 }
 
 function withoutBytes(value: unknown): unknown {
@@ -79,14 +71,6 @@ function withoutBytes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutBytes);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, withoutBytes(entry)]));
-}
-
-function prettyJson(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 }
 
 function hexLines(bytes: Uint8Array): string {

@@ -10,6 +10,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { orElse } from '../../protocol/or-else.ts';
 
 const svc = fileURLToPath(new URL('../../svc/main.cjs', import.meta.url));
 
@@ -133,10 +134,5 @@ export class Processes {
 }
 
 function parse(text: string): Line | null {
-  if (!text.startsWith('{')) return null;
-  try {
-    return JSON.parse(text) as Line;
-  } catch {
-    return null;
-  }
+  return text.startsWith('{') ? orElse(() => JSON.parse(text) as Line, null) : null;
 }

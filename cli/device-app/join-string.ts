@@ -2,6 +2,7 @@
  * The join string of `svc device --join`: from standard input, from a file, or, with a warning, as the argument itself.
  */
 import { SvcError } from '../../device/index.ts';
+import { orElse } from '../../protocol/or-else.ts';
 import { decodeJoinString, isPairing, JOIN_PREFIX, type JoinString } from '../../protocol/records/index.ts';
 import { readSecretLine } from '../frame/ask.ts';
 import { UsageError } from '../frame/errors.ts';
@@ -43,7 +44,8 @@ export function parseJoin(given: string): GivenJoin {
 }
 
 async function textOf(where: string, output: Output): Promise<string> {
-  if (where === '-') return readSecretLine('Join string: ', output, (text) => isJoin(text.replace(/\s+/g, '')));
+  if (where === '-')
+    return readSecretLine('Join string: ', output, (text) => orElse(() => decodeJoinString(text.replace(/\s+/g, '')), null) !== null);
   if (!SCHEME.test(where) && !isPairing(where)) return contentOf(where);
   if (where.startsWith(JOIN_PREFIX))
     output.warn(
@@ -57,14 +59,5 @@ async function contentOf(path: string): Promise<string> {
     return new TextDecoder().decode(await readGivenFile(path));
   } catch (error) {
     throw new UsageError(`--join: ${(error as Error).message}; - reads the join string from standard input`);
-  }
-}
-
-function isJoin(text: string): boolean {
-  try {
-    decodeJoinString(text);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -9,6 +9,7 @@
  * used here.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
+import { orElse } from '../../protocol/or-else.ts';
 
 export type AuditScalar = string | number | boolean | undefined;
 
@@ -111,32 +112,15 @@ export function sealEntry(
  * Parses a line without its line feed; null unless it is an entry in canonical form. Does not check signature or chain.
  */
 export function readEntry(bytes: Uint8Array): { readonly entry: AuditEntry; readonly signed: Uint8Array } | null {
-  const line = bytes.length < MAX_LINE ? decode(bytes) : '';
+  const line = bytes.length < MAX_LINE ? orElse(() => utf8.decode(bytes), '') : '';
   const [, body, signature] = SIGNED.exec(line) ?? [];
   if (body === undefined) return null;
-  const entry = parse(line);
+  const entry = orElse(() => JSON.parse(line) as AuditEntry, null);
   if (entry === null || entry.Sig !== signature || JSON.stringify(entry) !== line) return null;
   const names = Object.keys(entry);
   const framed = [...names.slice(0, 3), ...names.slice(-2)].join() === 'Seq,Time,Event,Prev,Sig';
   const sound = Number.isSafeInteger(entry.Seq) && entry.Seq >= 0 && TIME.test(entry.Time) && EVENT.test(entry.Event);
   return framed && sound && /^[0-9a-f]{64}$/.test(entry.Prev) ? { entry, signed: text.encode(`${body}}`) } : null;
-}
-
-/** Invalid UTF-8 becomes text that is no entry. */
-function decode(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    return '';
-  }
-}
-
-function parse(line: string): AuditEntry | null {
-  try {
-    return JSON.parse(line) as AuditEntry;
-  } catch {
-    return null;
-  }
 }
 
 function boundedValue(value: AuditDetails[string]): AuditDetails[string] {

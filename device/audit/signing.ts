@@ -1,6 +1,7 @@
 /** The audit log's primitives on Node: Ed25519 (RFC 8032) and SHA-256. */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 import { LocalError } from '../../protocol/errors/index.ts';
+import { orElse } from '../../protocol/or-else.ts';
 import type { AuditHash, AuditSigner, AuditVerifier } from './entry.ts';
 
 /** Returns a fresh audit key as PKCS#8 PEM. */
@@ -44,9 +45,5 @@ function readPrivateKey(pem: string): KeyObject {
 function readPublicKey(publicKey: string): KeyObject | null {
   if (!/^[0-9a-f]{64}$/.test(publicKey)) return null;
   const x = Buffer.from(publicKey, 'hex').toString('base64url');
-  try {
-    return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
-  } catch {
-    return null;
-  }
+  return orElse(() => createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' }), null);
 }

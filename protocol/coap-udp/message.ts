@@ -6,6 +6,7 @@
  * From the token on it is encoded as in our own channels, so `coap/message.ts` does that part.
  */
 import { type CoapMessage, decodeMessage, encodeMessage } from '../coap/message.ts';
+import { orElse } from '../or-else.ts';
 
 /** Types of messages (RFC 7252 §3). */
 export const MessageType = { CONFIRMABLE: 0, NON_CONFIRMABLE: 1, ACKNOWLEDGEMENT: 2, RESET: 3 } as const;
@@ -53,11 +54,7 @@ export function encodeEmpty(type: number, id: number): Uint8Array {
 }
 
 function decoded(bytes: Uint8Array): CoapMessage | undefined {
-  try {
-    const message = decodeMessage(bytes);
-    // An empty message has nothing after its id (RFC 7252 §4.1).
-    return message.code === 0 && bytes.length > 2 ? undefined : message;
-  } catch {
-    return undefined;
-  }
+  const message = orElse(() => decodeMessage(bytes), undefined);
+  // An empty message has nothing after its id (RFC 7252 §4.1).
+  return message?.code === 0 && bytes.length > 2 ? undefined : message;
 }

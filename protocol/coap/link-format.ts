@@ -7,6 +7,7 @@
  * Sans-IO. `encodeLinks` and `decodeLinks` are symmetric; decoding accepts blanks and line ends between the parts.
  */
 import { LocalError, RemoteError } from '../errors/index.ts';
+import { orElse } from '../or-else.ts';
 
 /** A resource with its attributes. */
 export interface CoreLink {
@@ -167,7 +168,7 @@ function picker(argument: string): (link: CoreLink) => boolean {
   const isPrefix = wanted.endsWith('*');
   const matches = (value: string): boolean => (isPrefix ? value.startsWith(wanted.slice(0, -1)) : value === wanted);
   return ({ href, attributes }) => {
-    if (name === 'href') return matches(decoded(href));
+    if (name === 'href') return matches(orElse(() => decodeURIComponent(href), href));
     return attributes.some(([each, value]) => each === name && valuesOf(name, value).some(matches));
   };
 }
@@ -175,15 +176,6 @@ function picker(argument: string): (link: CoreLink) => boolean {
 function valuesOf(name: string, value: string | null): readonly string[] {
   if (value === null) return [''];
   return LISTS.has(name) ? value.split(' ') : [value];
-}
-
-/** Returns the URI in the form that a query argument uses. */
-function decoded(href: string): string {
-  try {
-    return decodeURIComponent(href);
-  } catch {
-    return href;
-  }
 }
 
 /** Returns the first value of an attribute: undefined when it is absent, empty when it has no value. */

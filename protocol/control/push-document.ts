@@ -2,6 +2,8 @@
  * The parts of the push provider's documents that base station and device inspect; otherwise they pass the documents on
  * unread.
  */
+
+import { orElse } from '../or-else.ts';
 import type { PushAnswer } from './relayed.ts';
 
 /**
@@ -23,11 +25,7 @@ export function tokenOf(body: string): string | null {
 }
 
 function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+  return orElse(() => JSON.parse(text), null);
 }
 
 function member(value: unknown, name: string): unknown {

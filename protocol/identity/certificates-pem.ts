@@ -4,6 +4,7 @@
  */
 import { base64 } from '@scure/base';
 import { LocalError } from '../errors/index.ts';
+import { orElse } from '../or-else.ts';
 
 const BLOCK = /-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----/g;
 const SEQUENCE = 0x30;
@@ -39,22 +40,12 @@ export function checkCertificates(pem: string): string {
 
 /** Returns whether `checkCertificates` accepts the text. */
 export function areCertificates(pem: string): boolean {
-  try {
-    checkCertificates(pem);
-    return true;
-  } catch {
-    return false;
-  }
+  return orElse(() => checkCertificates(pem), null) !== null;
 }
 
 /** Returns whether the text is one DER SEQUENCE that begins with another one, with nothing after it (RFC 5280 §4.1). */
 function isCertificate(text: string): boolean {
-  let der: Uint8Array;
-  try {
-    der = base64.decode(text.replace(/[\r\n\t ]/g, ''));
-  } catch {
-    return false;
-  }
+  const der = orElse(() => base64.decode(text.replace(/[\r\n\t ]/g, '')), new Uint8Array());
   // The length field of a certificate takes two bytes: a certificate has 256 to 65,535.
   const isLong = der[0] === SEQUENCE && der[1] === 0x82 && der[4] === SEQUENCE;
   return isLong && ((der[2] ?? 0) << 8) + (der[3] ?? 0) === der.length - 4;

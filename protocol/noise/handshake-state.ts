@@ -12,6 +12,7 @@
 import { concatBytes } from '@noble/hashes/utils.js';
 import type { CryptoProvider, PrivateKey } from '../crypto-provider.ts';
 import { isAllZero, isCanonicalPublicKey, KEY_LENGTH } from '../identity/index.ts';
+import { orElse } from '../or-else.ts';
 import type { Aead } from './aead.ts';
 import type { Pattern, Token } from './patterns.ts';
 import { SymmetricState } from './symmetric-state.ts';
@@ -188,7 +189,8 @@ export class HandshakeState {
     const theirs = token[this.#options.initiator ? 1 : 0];
     const key = ours === 'e' ? this.#ephemeral! : this.#options.staticKey!;
     const remote = theirs === 'e' ? this.#remoteEphemeral! : this.#remoteStatic!;
-    const shared = diffieHellman(key, remote);
+    // The platform may throw for a low-order point.
+    const shared = orElse(() => key.diffieHellman(remote), null);
     if (shared === null || isAllZero(shared)) return false;
     this.#symmetric.mixKey(shared);
     shared.fill(0);
@@ -203,14 +205,5 @@ export class HandshakeState {
 
   #staticOf(ours: boolean): Uint8Array {
     return ours ? this.#options.staticKey!.publicKey : this.#remoteStatic!;
-  }
-}
-
-/** Returns null when the platform throws, which it may do for a low-order point. */
-function diffieHellman(key: PrivateKey, remote: Uint8Array): Uint8Array | null {
-  try {
-    return key.diffieHellman(remote);
-  } catch {
-    return null;
   }
 }

@@ -1,6 +1,7 @@
 /** The group of CPace. That of version 1 is ristretto255 (RFC 9496) as in CPACE-RISTR255-SHA512, over noble. */
 import { ristretto255, ristretto255_hasher } from '@noble/curves/ed25519.js';
 import { isAllZero } from '../identity/index.ts';
+import { orElse } from '../or-else.ts';
 import { SHARE_LENGTH } from './messages.ts';
 
 /** A group of prime order. Elements and scalars are bytes, so that scalars can be wiped. */
@@ -33,7 +34,8 @@ export const ristretto255Group: CpaceGroup = {
   generator: (uniform) => ristretto255_hasher.deriveToCurve!(uniform).toBytes(),
   scalarMult: (scalar, element) => multiply(scalar, Point.fromBytes(element)),
   scalarMultVfy(scalar, element) {
-    const point = decode(element);
+    // It accepts nothing but the one encoding of an element (RFC 9496 §4.3.1).
+    const point = orElse(() => Point.fromBytes(element), null);
     return point === null || point.is0() ? null : multiply(scalar, point);
   },
 };
@@ -52,15 +54,6 @@ function sampleScalar(randomBytes: (length: number) => Uint8Array): Uint8Array {
 /** Multiplies in constant time, as far as noble can (SECURITY.md). */
 function multiply(scalar: Uint8Array, point: Element): Uint8Array {
   return point.multiply(toNumber(scalar)).toBytes();
-}
-
-/** Returns null for anything but the one encoding of an element (RFC 9496 §4.3.1). */
-function decode(element: Uint8Array): Element | null {
-  try {
-    return Point.fromBytes(element);
-  } catch {
-    return null;
-  }
 }
 
 function toNumber(littleEndian: Uint8Array): bigint {

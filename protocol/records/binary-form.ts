@@ -10,6 +10,7 @@
  */
 import { base64urlnopad } from '@scure/base';
 import { LocalError } from '../errors/index.ts';
+import { orElse } from '../or-else.ts';
 
 /** Prefix of a binary form. */
 export const BINARY_MARK = '~';
@@ -45,7 +46,7 @@ export function encodeBinaryForm(version: number, fields: readonly BinaryField[]
 export function decodeBinaryForm(text: string, version: number, name: string): ReadonlyMap<number, Uint8Array> {
   const damaged = (): never => reject(name, 'it is cut or mistyped; copy the whole of it again');
   if (!text.startsWith(BINARY_MARK)) damaged();
-  const bytes = decodeBase64(text.slice(BINARY_MARK.length)) ?? damaged();
+  const bytes = orElse(() => base64urlnopad.decode(text.slice(BINARY_MARK.length)), undefined) ?? damaged();
   const end = bytes.length - CRC_BYTES;
   if (end < 1 || crc16(bytes.subarray(0, end)) !== (((bytes[end] as number) << 8) | (bytes[end + 1] as number))) damaged();
   if (bytes[0] !== version) reject(name, 'it is of a newer version than this svc knows; update svc');
@@ -58,14 +59,6 @@ export function decodeBinaryForm(text: string, version: number, name: string): R
     fields.set(tag, bytes.subarray(start, at));
   }
   return fields;
-}
-
-function decodeBase64(text: string): Uint8Array | undefined {
-  try {
-    return base64urlnopad.decode(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** CRC-16/CCITT-FALSE: polynomial 0x1021, initial value 0xffff, nothing reflected. */

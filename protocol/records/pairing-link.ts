@@ -4,6 +4,7 @@
  * password from it.
  */
 import { LocalError } from '../errors/index.ts';
+import { orElse } from '../or-else.ts';
 import { JOIN_PREFIX } from './join-string.ts';
 import { decodePairingBytes, encodePairingBytes } from './pairing-bytes.ts';
 import { decodePairingString, type PairingString } from './pairing-string.ts';
@@ -44,10 +45,5 @@ export function decodePairing(text: string): PairingString {
 
 /** Returns whether a text is a pairing string or a link. */
 export function isPairing(text: string): boolean {
-  try {
-    decodePairing(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return orElse(() => decodePairing(text), null) !== null;
 }

@@ -7,6 +7,7 @@
  */
 import type { JWK } from 'jose';
 import { RemoteError } from '../../protocol/errors/index.ts';
+import { orElse } from '../../protocol/or-else.ts';
 
 /** Accepted algorithms of tokens (RFC 7518 §3.1, RFC 8037, RFC 9864). */
 export const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA', 'Ed25519'] as const;
@@ -53,19 +54,11 @@ export class KeySet {
 
 /** @param body JSON of a JWK Set @throws RemoteError BAD_RESPONSE when it is not one, or has more than 100 keys */
 export function readKeySet(body: Uint8Array): KeySet {
-  const keys = keysOf(body);
-  if (keys === null) throw new RemoteError('BAD_RESPONSE', 'the issuer did not return a JWK Set');
+  const text = new TextDecoder('utf-8', { fatal: true });
+  const keys = orElse(() => (JSON.parse(text.decode(body)) as { keys?: unknown }).keys, null);
+  if (!Array.isArray(keys)) throw new RemoteError('BAD_RESPONSE', 'the issuer did not return a JWK Set');
   if (keys.length > MAX_KEYS) throw new RemoteError('BAD_RESPONSE', `the issuer has more than ${MAX_KEYS} keys`);
   return new KeySet(keys.map(verificationKey).filter((key) => key !== null));
-}
-
-function keysOf(body: Uint8Array): unknown[] | null {
-  try {
-    const { keys } = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as { keys?: unknown };
-    return Array.isArray(keys) ? keys : null;
-  } catch {
-    return null;
-  }
 }
 
 /** Returns null for a key that verifies no tokens here. */

@@ -4,6 +4,7 @@
  */
 import { MAX_SERVICE_MESSAGE, type ServiceAnswer } from '../../protocol/control/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
+import { orElse } from '../../protocol/or-else.ts';
 import type { HttpAnswer } from '../outbound/http.ts';
 
 /** Most bytes of a body: the largest message in base64, in JSON. */
@@ -33,20 +34,12 @@ function utf8(body: Uint8Array, parameters: readonly string[]): Uint8Array {
 }
 
 function message(body: Uint8Array): Uint8Array {
-  const text = parsed(body);
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const text = orElse(() => (JSON.parse(decoder.decode(body)) as { message?: unknown }).message, null);
   // The whole alphabet, padded or not: Node's decoder would skip other characters.
-  if (text === null || !/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.replace(/=+$/, '').length % 4 === 1)
+  if (typeof text !== 'string' || !/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.replace(/=+$/, '').length % 4 === 1)
     return bad('has no message in base64');
   return new Uint8Array(Buffer.from(text, 'base64'));
-}
-
-function parsed(body: Uint8Array): string | null {
-  try {
-    const value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as { message?: unknown } | null;
-    return typeof value?.message === 'string' ? value.message : null;
-  } catch {
-    return null;
-  }
 }
 
 function limited(bytes: Uint8Array): Uint8Array {

@@ -9,6 +9,7 @@ import { createHash, createHmac, createPrivateKey, createPublicKey, diffieHellma
 import type { CryptoProvider, PrivateKey } from '../../protocol/crypto-provider.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { checkPrivateKey, KEY_LENGTH } from '../../protocol/identity/index.ts';
+import { orElse } from '../../protocol/or-else.ts';
 
 /** DER of a PKCS#8 X25519 key up to its 32 raw bytes (RFC 8410 §7). */
 const PKCS8_HEAD = Buffer.from('302e020100300506032b656e04220420', 'hex');
@@ -76,12 +77,7 @@ function fromDer(raw: Uint8Array): KeyObject {
 
 /** Returns whether this Node accepts a private JWK without its public key. */
 function takesBareJwk(): boolean {
-  try {
-    fromJwk(new Uint8Array(KEY_LENGTH).fill(1));
-    return true;
-  } catch {
-    return false;
-  }
+  return orElse(() => fromJwk(new Uint8Array(KEY_LENGTH).fill(1)), null) !== null;
 }
 
 function base64url(bytes: Uint8Array): string {

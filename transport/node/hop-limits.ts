@@ -13,6 +13,7 @@
  */
 import type { Socket, SocketType } from 'node:dgram';
 import { readFileSync } from 'node:fs';
+import { orElse } from '../../protocol/or-else.ts';
 
 /**
  * Most waiting datagrams. A device's four rounds send up to 96 openers, 1 to 10 ms apart within a round; fewer than
@@ -73,7 +74,7 @@ export class HopLimits {
     if (this.#closed) return;
     const limited = due[index];
     if (limited === undefined) {
-      this.#set(defaultHopLimit(this.#family));
+      this.#set(Number(orElse(() => readFileSync(DEFAULTS[this.#family], 'latin1'), '')) || DEFAULT_HOP_LIMIT);
       done();
       return;
     }
@@ -90,13 +91,5 @@ export class HopLimits {
     } catch {
       return false;
     }
-  }
-}
-
-function defaultHopLimit(family: SocketType): number {
-  try {
-    return Number(readFileSync(DEFAULTS[family], 'latin1')) || DEFAULT_HOP_LIMIT;
-  } catch {
-    return DEFAULT_HOP_LIMIT;
   }
 }

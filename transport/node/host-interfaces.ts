@@ -8,6 +8,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import { parseAddress } from '../../protocol/address.ts';
+import { orElse } from '../../protocol/or-else.ts';
 import { isLinkLocal } from '../address.ts';
 import type { HostInterface } from '../environment.ts';
 import { addressKind } from '../special-addresses.ts';
@@ -82,7 +83,8 @@ export function readDefaultRoutes(): DefaultRoute[] {
 
 /** Reads the system's interfaces. @param outward see HostFacts */
 export function readInterfaces(outward: readonly string[]): HostInterface[] {
-  return hostInterfaces({ interfaces: readAddresses(), routes: readDefaultRoutes(), traits: readTraits, outward });
+  // It throws in a process without free file descriptors.
+  return hostInterfaces({ interfaces: orElse(networkInterfaces, {}), routes: readDefaultRoutes(), traits: readTraits, outward });
 }
 
 /**
@@ -124,15 +126,6 @@ function usableAddresses(list: readonly NetworkInterfaceInfo[]): string[] {
     .map(({ cidr }) => cidr);
 }
 
-/** Fails in a process without free file descriptors. */
-function readAddresses(): NodeJS.Dict<NetworkInterfaceInfo[]> {
-  try {
-    return networkInterfaces();
-  } catch {
-    return {};
-  }
-}
-
 function readTraits(name: string): Traits {
   const folder = `/sys/class/net/${name}`;
   const type = /^DEVTYPE=(.*)$/m.exec(read(`${folder}/uevent`))?.[1] ?? null;
@@ -141,17 +134,9 @@ function readTraits(name: string): Traits {
 
 /** Returns whether a port of a bridge is a hardware device. */
 function hasCard(ports: string): boolean {
-  try {
-    return readdirSync(ports).some((port) => existsSync(`/sys/class/net/${port}/device`));
-  } catch {
-    return false;
-  }
+  return orElse(() => readdirSync(ports), []).some((port) => existsSync(`/sys/class/net/${port}/device`));
 }
 
 function read(file: string): string {
-  try {
-    return readFileSync(file, 'latin1');
-  } catch {
-    return '';
-  }
+  return orElse(() => readFileSync(file, 'latin1'), '');
 }

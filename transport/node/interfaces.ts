@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
+import { orElse } from '../../protocol/or-else.ts';
 import { isNear, type Prefix, parsePrefix } from '../address.ts';
 import { LEAST_MTU } from '../udp-path.ts';
 import { reachableAddresses, readInterfaces } from './host-interfaces.ts';
@@ -23,7 +24,8 @@ export function ownInterfaces(): (address: string) => boolean {
   return (address) => {
     const now = performance.now();
     if (now - readAt > REFRESH) {
-      prefixes = readPrefixes() ?? prefixes;
+      // A process without free file descriptors cannot ask.
+      prefixes = orElse(readPrefixes, prefixes);
       readAt = now;
     }
     return isNear(address, prefixes);
@@ -54,19 +56,11 @@ export function ownAddresses(): string[] {
 
 /** @param name may contain the label of an alias, as in `eth0:1` */
 function mtuOf(name: string): number {
-  try {
-    return Number(readFileSync(`/sys/class/net/${name.replace(/:.*/, '')}/mtu`, 'latin1')) || Number.POSITIVE_INFINITY;
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
+  const mtu = orElse(() => readFileSync(`/sys/class/net/${name.replace(/:.*/, '')}/mtu`, 'latin1'), '');
+  return Number(mtu) || Number.POSITIVE_INFINITY;
 }
 
-/** Null when the system does not report them: a process without free file descriptors cannot ask. */
-function readPrefixes(): Prefix[] | null {
-  try {
-    const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
-    return addresses.flatMap(({ cidr }) => parsePrefix(cidr ?? '') ?? []);
-  } catch {
-    return null;
-  }
+function readPrefixes(): Prefix[] {
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  return addresses.flatMap(({ cidr }) => parsePrefix(cidr ?? '') ?? []);
 }

@@ -4,6 +4,7 @@
  */
 import type { Socket } from 'node:dgram';
 import { readdirSync, readlinkSync } from 'node:fs';
+import { orElse } from '../../../protocol/or-else.ts';
 import { encodeSocketAddress, LENGTH_IPV6 } from './socket-address.ts';
 import { SO_TYPE, SOCK_DGRAM, SOL_SOCKET, type SystemCalls } from './system-calls.ts';
 
@@ -19,19 +20,13 @@ export function descriptorOf(socket: Socket, calls: SystemCalls): number {
 }
 
 function openSockets(): number[] {
-  try {
-    return readdirSync(DESCRIPTORS).filter(isSocket).map(Number);
-  } catch {
-    return [];
-  }
+  return orElse(() => readdirSync(DESCRIPTORS), [])
+    .filter(isSocket)
+    .map(Number);
 }
 
 function isSocket(name: string): boolean {
-  try {
-    return readlinkSync(`${DESCRIPTORS}/${name}`).startsWith('socket:');
-  } catch {
-    return false;
-  }
+  return orElse(() => readlinkSync(`${DESCRIPTORS}/${name}`), '').startsWith('socket:');
 }
 
 function isDatagram(fd: number, calls: SystemCalls): boolean {

@@ -14,6 +14,7 @@
  * refused, with the place of the error. So is one with an invalid user: skipping it would delete it with the next
  * save.
  */
+import { defined } from '../../protocol/defined.ts';
 import type { IamUser, UserFingerprint, UserPush } from '../../protocol/records/index.ts';
 import { JsonField } from './json-fields.ts';
 import type { Rules } from './rules.ts';
@@ -70,14 +71,14 @@ export async function readState(document: unknown, { rules, notificationCategori
   if (version === undefined) return versionField.reject(`is ${versionField.integer}, and only versions 1 to ${VERSION} can be read`);
   root.only(['Version', ...settings, ...version.settings]);
   const fields = root.required('Users').array.map((field) => field.only([...userFields, ...version.user]));
-  const entries = fields.map((field) => ({ user: readUser(field), ...optional('verifier', readVerifier(field)) }));
+  const entries = fields.map((field) => defined({ user: readUser(field), verifier: readVerifier(field) }));
   const state = { ...readSettings(root), users: tableOf(entries, fields) };
   // Costly derivations come last, so that a refused file causes none.
   checkState(state, rules, new Set(notificationCategories));
   const clear = readClearPasswords(root, fields, rules);
   const users = await withVerifiers(state.users, clear.users, secrets);
   const sealed = clear.openPairing === undefined ? undefined : await secrets.seal(clear.openPairing);
-  return { ...state, ...optional('openPairingPasswordSealed', sealed), users };
+  return { ...state, ...defined({ openPairingPasswordSealed: sealed }), users };
 }
 
 /** Returns the document that `readState` accepts. */
@@ -114,30 +115,30 @@ function userDocument({ user, verifier }: UserEntry): unknown {
 
 function readSettings(root: JsonField): Omit<IamState, 'users'> {
   const flag = (name: string) => root.optional(name)?.boolean ?? false;
-  return {
+  return defined({
     localOpenPairing: flag('LocalOpenPairing'),
     passwordOpenPairing: flag('PasswordOpenPairing'),
     passwordInvitePairing: flag('PasswordInvitePairing'),
     localInitialPairing: flag('LocalInitialPairing'),
-    ...optional('openPairingPasswordSealed', root.optional('OpenPairingPasswordSealed')?.text),
-    ...optional('openPairingSct', root.optional('OpenPairingSct')?.text),
-    ...optional('openPairingRole', root.optional('OpenPairingRole')?.text),
-    ...optional('initialPairingUsername', root.optional('InitialPairingUsername')?.text),
-    ...optional('friendlyName', root.optional('FriendlyName')?.text),
-  };
+    openPairingPasswordSealed: root.optional('OpenPairingPasswordSealed')?.text,
+    openPairingSct: root.optional('OpenPairingSct')?.text,
+    openPairingRole: root.optional('OpenPairingRole')?.text,
+    initialPairingUsername: root.optional('InitialPairingUsername')?.text,
+    friendlyName: root.optional('FriendlyName')?.text,
+  });
 }
 
 function readUser(field: JsonField): IamUser {
-  return {
+  return defined({
     username: field.required('Username').text,
-    ...optional('displayName', field.optional('DisplayName')?.text),
-    ...optional('role', field.optional('Role')?.text),
+    displayName: field.optional('DisplayName')?.text,
+    role: field.optional('Role')?.text,
     fingerprints: readFingerprints(field),
-    ...optional('sct', field.optional('ServerConnectToken')?.text),
-    ...optional('push', readPush(field.optional('Push'))),
+    sct: field.optional('ServerConnectToken')?.text,
+    push: readPush(field.optional('Push')),
     notificationCategories: field.optional('NotificationCategories')?.texts ?? [],
-    ...optional('oauthSubject', field.optional('OauthSubject')?.text),
-  };
+    oauthSubject: field.optional('OauthSubject')?.text,
+  });
 }
 
 function readFingerprints(field: JsonField): UserFingerprint[] {
@@ -145,14 +146,14 @@ function readFingerprints(field: JsonField): UserFingerprint[] {
   if (only !== undefined) return [{ fingerprint: only }];
   return (field.optional('Fingerprints')?.array ?? []).map((each) => {
     each.only(['Fingerprint', 'Name']);
-    return { fingerprint: each.required('Fingerprint').text, ...optional('name', each.optional('Name')?.text) };
+    return defined({ fingerprint: each.required('Fingerprint').text, name: each.optional('Name')?.text });
   });
 }
 
 function readPush(field: JsonField | undefined): UserPush | undefined {
   field?.only(['Token', 'ProjectId']);
   if (field === undefined) return undefined;
-  return { ...optional('token', field.optional('Token')?.text), ...optional('projectId', field.optional('ProjectId')?.text) };
+  return defined({ token: field.optional('Token')?.text, projectId: field.optional('ProjectId')?.text });
 }
 
 function readVerifier(user: JsonField): PasswordVerifier | undefined {
@@ -214,14 +215,9 @@ async function withVerifiers(
   const verifiers = new Map<string, PasswordVerifier>();
   for (const [username, password] of passwords) verifiers.set(username, await makeVerifier(password));
   if (verifiers.size === 0) return users;
-  return Users.of(Array.from(users.entries, (entry) => ({ ...entry, ...optional('verifier', verifiers.get(entry.user.username)) })));
+  return Users.of(Array.from(users.entries, (entry) => ({ ...entry, ...defined({ verifier: verifiers.get(entry.user.username) }) })));
 }
 
 function toBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64');
-}
-
-/** Returns an object with the property, or an empty one when it has no value. */
-function optional<K extends string, T>(name: K, value: T | undefined): { [P in K]?: T } {
-  return value === undefined ? {} : ({ [name]: value } as { [P in K]: T });
 }

@@ -13,10 +13,10 @@
  * the route is bare: a path for an existing connection, which the device knows by this id of its own.
  */
 import { bytes, decode, encode, map, optionalBool, optionalBytes, optionalMapField, optionalText, text, uint } from '../cbor/index.ts';
+import { defined } from '../defined.ts';
 import { RemoteError } from '../errors/index.ts';
 import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 import { addressMap, readAddress, type SocketAddress } from './address.ts';
-import { defined } from './defined.ts';
 import { MAX_APP_TEXT, MAX_ID, MAX_JWT, MAX_PACKET, MAX_SCT, MAX_SERVER_KEY } from './limits.ts';
 import { REDIRECT, type Redirect, readRedirect, redirectFields } from './redirect.ts';
 import { readStun, type StunServer, stunField } from './stun.ts';

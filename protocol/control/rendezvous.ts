@@ -24,8 +24,8 @@ import {
   optionalUint,
   uint,
 } from '../cbor/index.ts';
+import { defined } from '../defined.ts';
 import { addressMap, readAddress, type SocketAddress } from './address.ts';
-import { defined } from './defined.ts';
 import { MAX_CANDIDATES } from './limits.ts';
 
 /** The origin of a candidate. */

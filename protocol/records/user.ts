@@ -19,6 +19,7 @@ import {
   text,
   texts,
 } from '../cbor/index.ts';
+import { defined } from '../defined.ts';
 
 /** Key of a client that is paired to the user. */
 export interface UserFingerprint {
@@ -72,18 +73,18 @@ export function decodeUser(payload: Uint8Array): UserRecord {
   const body = map(decode(payload));
   const sctOmitted: true | undefined = optionalBool(body, 'SctOmitted') === true ? true : undefined;
   const push = optionalMapField(body, 'Push');
-  return {
+  return defined({
     username: text(body, 'Username', { min: 1, max: TEXT.max }),
-    ...optional('displayName', optionalText(body, 'DisplayName', TEXT)),
-    ...optional('role', optionalText(body, 'Role', TEXT)),
+    displayName: optionalText(body, 'DisplayName', TEXT),
+    role: optionalText(body, 'Role', TEXT),
     fingerprints: readFingerprints(body),
-    ...optional('sct', optionalText(body, 'Sct', TEXT)),
-    ...optional('sctOmitted', sctOmitted),
-    ...optional('administers', optionalBool(body, 'Administers')),
-    ...optional('push', push === undefined ? undefined : readPush(push)),
+    sct: optionalText(body, 'Sct', TEXT),
+    sctOmitted: sctOmitted,
+    administers: optionalBool(body, 'Administers'),
+    push: push === undefined ? undefined : readPush(push),
     notificationCategories: texts(optionalArrayField(body, 'NotificationCategories', MAX_CATEGORIES) ?? [], 'NotificationCategories', TEXT),
-    ...optional('oauthSubject', optionalText(body, 'OauthSubject', TEXT)),
-  };
+    oauthSubject: optionalText(body, 'OauthSubject', TEXT),
+  });
 }
 
 /** Body of `PUT /iam/users/:username/push`. */
@@ -116,15 +117,10 @@ function userMap(user: UserRecord): CborValue {
 function readFingerprints(body: CborMap): UserFingerprint[] {
   return arrayField(body, 'Fingerprints', MAX_FINGERPRINTS).map((entry, i) => {
     const from = map(entry, `Fingerprints[${i}]`);
-    return { fingerprint: text(from, 'Fingerprint', FINGERPRINT), ...optional('name', optionalText(from, 'Name', TEXT)) };
+    return defined({ fingerprint: text(from, 'Fingerprint', FINGERPRINT), name: optionalText(from, 'Name', TEXT) });
   });
 }
 
 function readPush(from: CborMap): UserPush {
-  return { ...optional('token', optionalText(from, 'Token', TEXT)), ...optional('projectId', optionalText(from, 'ProjectId', TEXT)) };
-}
-
-/** Returns a property, omitted when it has no value. */
-function optional<K extends string, T>(name: K, value: T | undefined): { [P in K]?: T } {
-  return value === undefined ? {} : ({ [name]: value } as { [P in K]: T });
+  return defined({ token: optionalText(from, 'Token', TEXT), projectId: optionalText(from, 'ProjectId', TEXT) });
 }

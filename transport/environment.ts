@@ -11,7 +11,10 @@ import type { Core, CoreOptions } from '../bindings/index.ts';
 import type { CryptoProvider } from '../protocol/crypto-provider.ts';
 import type { SvcError } from '../protocol/errors/index.ts';
 import type { Path } from '../protocol/path.ts';
+import type { HostInterface } from '../protocol/roaming/index.ts';
 import type { MdnsNetwork } from './mdns.ts';
+
+export type { HostInterface };
 
 /** Everything a product needs from its platform. */
 export interface Environment {
@@ -237,15 +240,6 @@ export interface Network {
    * does not report them.
    */
   gateways?(): readonly string[];
-}
-
-/** An interface of this host with its addresses. */
-export interface HostInterface {
-  readonly name: string;
-  /** Each `address/bits`, neither loopback nor link-local. */
-  readonly addresses: readonly string[];
-  /** `default`: a default route leads over it; `other`; `virtual`: a container bridge or a VPN. */
-  readonly kind: 'default' | 'other' | 'virtual';
 }
 
 /**

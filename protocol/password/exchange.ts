@@ -10,7 +10,7 @@ import { hex } from '@scure/base';
 import type { CryptoProvider } from '../crypto-provider.ts';
 import { equalBytes } from '../identity/index.ts';
 import { type CpaceInputs, CpaceParty } from './cpace.ts';
-import { type CpaceGroup, ristretto255Group } from './group.ts';
+import { ristretto255Group } from './group.ts';
 import { type Kdf, passwordString } from './kdf.ts';
 import type { PasswordProof } from './messages.ts';
 import { lvCat } from './strings.ts';
@@ -38,8 +38,6 @@ export interface PasswordBinding {
 /** The external tools of a run. */
 export interface PasswordTools {
   readonly crypto: Pick<CryptoProvider, 'sha256' | 'randomBytes'>;
-  /** Default ristretto255, the group of version 1. */
-  readonly group?: CpaceGroup;
 }
 
 /** Returns SHA-256 over the handshake hash and the number of the run. */
@@ -59,9 +57,11 @@ export class DeviceRun {
   readonly #party: CpaceParty;
 
   /** @param value not kept */
-  constructor({ crypto, group = ristretto255Group }: PasswordTools, binding: PasswordBinding, kdf: Kdf, value: Uint8Array) {
-    const scalar = group.sampleScalar(crypto.randomBytes);
-    this.#party = withInputs(crypto, binding, kdf, value, (inputs) => CpaceParty.start(group, 'initiator', inputs, DEVICE, scalar));
+  constructor({ crypto }: PasswordTools, binding: PasswordBinding, kdf: Kdf, value: Uint8Array) {
+    const scalar = ristretto255Group.sampleScalar(crypto.randomBytes);
+    this.#party = withInputs(crypto, binding, kdf, value, (inputs) =>
+      CpaceParty.start(ristretto255Group, 'initiator', inputs, DEVICE, scalar),
+    );
   }
 
   get share(): Uint8Array {
@@ -95,14 +95,16 @@ export class ClientRun {
 
   /** Returns null when the device's share is invalid. @param value not kept */
   static answer(
-    { crypto, group = ristretto255Group }: PasswordTools,
+    { crypto }: PasswordTools,
     binding: PasswordBinding,
     kdf: Kdf,
     value: Uint8Array,
     deviceShare: Uint8Array,
   ): ClientRun | null {
-    const scalar = group.sampleScalar(crypto.randomBytes);
-    const party = withInputs(crypto, binding, kdf, value, (inputs) => CpaceParty.start(group, 'responder', inputs, CLIENT, scalar));
+    const scalar = ristretto255Group.sampleScalar(crypto.randomBytes);
+    const party = withInputs(crypto, binding, kdf, value, (inputs) =>
+      CpaceParty.start(ristretto255Group, 'responder', inputs, CLIENT, scalar),
+    );
     const tags = party.finish({ share: deviceShare, ad: DEVICE });
     return tags === null ? null : new ClientRun({ share: party.share, tag: tags.own }, tags.expected);
   }

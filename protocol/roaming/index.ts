@@ -1,6 +1,6 @@
 /** Detection of a network change or a sleep, without IO (docs/transport.md §7). */
 export {
-  type InterfaceView,
+  type HostInterface,
   LOOK_INTERVAL,
   type LookTime,
   type NetworkEvent,

@@ -16,11 +16,12 @@
  */
 import { networkOf } from '../address.ts';
 
-/** The relevant properties of an interface. */
-export interface InterfaceView {
+/** An interface of this host with its addresses. */
+export interface HostInterface {
   readonly name: string;
-  /** `address/bits` each. */
+  /** Each `address/bits`, neither loopback nor link-local. */
   readonly addresses: readonly string[];
+  /** `default`: a default route leads over it; `other`; `virtual`: a container bridge or a VPN. */
   readonly kind: 'default' | 'other' | 'virtual';
 }
 
@@ -32,7 +33,7 @@ export interface NetworkSnapshot {
    */
   readonly sources?: ReadonlyMap<string, string | null>;
   /** Those with a default route first. Used only without `sources`. */
-  readonly interfaces?: readonly InterfaceView[];
+  readonly interfaces?: readonly HostInterface[];
 }
 
 /** The time of a look. */
@@ -149,7 +150,7 @@ function isLinkLocal(source: string): boolean {
  * Derives a substitute for each family: the first interface in use that has it, with its IPv4 addresses or its IPv6
  * networks, as temporary addresses rotate within one.
  */
-function sourcesOf(interfaces: readonly InterfaceView[]): Map<string, string | null> {
+function sourcesOf(interfaces: readonly HostInterface[]): Map<string, string | null> {
   const kinds = ['default', 'other', 'virtual'] as const;
   const used = kinds.map((kind) => interfaces.filter((each) => each.kind === kind)).find(({ length }) => length > 0) ?? [];
   return new Map([
@@ -158,7 +159,7 @@ function sourcesOf(interfaces: readonly InterfaceView[]): Map<string, string | n
   ]);
 }
 
-function sourceIn(used: readonly InterfaceView[], isOfFamily: (address: string) => boolean): string | null {
+function sourceIn(used: readonly HostInterface[], isOfFamily: (address: string) => boolean): string | null {
   for (const { name, addresses } of used) {
     const own = addresses.map((address) => address.split('/')[0]!).filter(isOfFamily);
     if (own.length > 0) return [name, ...new Set(own.map(networkOf))].join(' ');

@@ -1,7 +1,7 @@
 /** Tables of snapshots and the resulting events. */
 import { describe, expect, it } from 'vitest';
 import {
-  type InterfaceView,
+  type HostInterface,
   LOOK_INTERVAL,
   type NetworkEvent,
   NetworkMonitor,
@@ -16,7 +16,7 @@ function from(source: string | null): NetworkSnapshot {
   return { sources: new Map([[STATION, source]]) };
 }
 
-function on(...interfaces: readonly (readonly [string, InterfaceView['kind'], ...string[]])[]): NetworkSnapshot {
+function on(...interfaces: readonly (readonly [string, HostInterface['kind'], ...string[]])[]): NetworkSnapshot {
   return { interfaces: interfaces.map(([name, kind, ...addresses]) => ({ name, kind, addresses })) };
 }
 

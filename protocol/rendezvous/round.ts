@@ -215,7 +215,7 @@ export class Round {
     const { pair, sentAt } = transaction;
     const mapped = readCheckAnswer(datagram, this.#remote.key, this.#options.crypto);
     // RFC 8445 §7.2.5.2.1: an answer from another address validates no pair.
-    if (mapped === null || pair.socket !== socket || !(pair.remote.port === from.port && pair.remote.address === from.address)) {
+    if (mapped === null || pair.socket !== socket || !sameAddress(pair.remote, from)) {
       this.stats.invalid++;
       return null;
     }
@@ -416,4 +416,8 @@ export class Round {
 /** Returns the NAT's mappings of a socket, the newest last: reports of NATs are about IPv4. */
 function translated(candidates: readonly Candidate[]): readonly Candidate[] {
   return candidates.filter(({ type, address }) => type === 'reflexive' && !address.includes(':'));
+}
+
+function sameAddress(a: SocketAddress, b: SocketAddress): boolean {
+  return a.port === b.port && a.address === b.address;
 }

@@ -53,12 +53,13 @@ afterAll(async () => {
 });
 
 const svc = (...args: string[]) => svcInProcess([...args, '--state', state]);
+const onDevice = (...args: string[]) => svc(...args, '--no-local');
 const lines = ({ stdout }: { stdout: string }): string[] => stdout.trimEnd().split('\n');
 const first = () => ['--address', `127.0.0.1:${device.localPort}`, '--fingerprint', device.deviceFingerprint];
 
 test('an unknown client: status and ping report that', async () => {
   expect(await svc('devices')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^no device is known yet in .*: svc pair/) });
-  const status = await svc('status', ...first());
+  const status = await onDevice('status', ...first());
   expect(status).toMatchObject({ code: 0, stderr: '' });
   expect(lines(status)).toEqual([
     'device      pr-cmd.de-1',
@@ -69,8 +70,11 @@ test('an unknown client: status and ping report that', async () => {
 });
 
 test('a user: its name is remembered, and listed with path and day', async () => {
-  expect((await svc('pair', '--mode', 'LocalInitial', '--name', 'home', ...first())).code).toBe(0);
-  expect(lines(await svc('status', 'home')).slice(0, 2)).toEqual(['device      pr-cmd.de-1 (home)', 'user        admin (Administrator)']);
+  expect((await onDevice('pair', '--mode', 'LocalInitial', '--name', 'home', ...first())).code).toBe(0);
+  expect(lines(await onDevice('status', 'home')).slice(0, 2)).toEqual([
+    'device      pr-cmd.de-1 (home)',
+    'user        admin (Administrator)',
+  ]);
   const day = new Date().toISOString().slice(0, 10);
   const listed = await svc('devices');
   expect(lines(listed).map((line) => line.split(/ {2,}/))).toEqual([
@@ -84,14 +88,14 @@ test('a user: its name is remembered, and listed with path and day', async () =>
 });
 
 test('ping: times, a summary, and a document for each', async () => {
-  const pinged = await svc('ping', 'home', '--count', '2', '--interval', '1');
+  const pinged = await onDevice('ping', 'home', '--count', '2', '--interval', '1');
   expect(pinged).toMatchObject({ code: 0, stderr: 'pr-cmd.de-1, directly over IPv4\n' });
   expect(lines(pinged)).toEqual([
     expect.stringMatching(/^1 {2}[\d.]+ ms {2}directly over IPv4$/),
     expect.stringMatching(/^2 {2}[\d.]+ ms {2}directly over IPv4$/),
     expect.stringMatching(/^2 sent, 2 answered; round trip min [\d.]+ ms, avg [\d.]+ ms, max [\d.]+ ms$/),
   ]);
-  const json = lines(await svc('ping', '--count', '1', '--json')).map((line) => JSON.parse(line));
+  const json = lines(await onDevice('ping', '--count', '1', '--json')).map((line) => JSON.parse(line));
   expect(json).toEqual([
     { event: 'answer', sequence: 1, ms: expect.any(Number), over: 'direct' },
     { event: 'summary', sent: 1, answered: 1, min: json[0].ms, avg: json[0].ms, max: json[0].ms },
@@ -100,58 +104,58 @@ test('ping: times, a summary, and a document for each', async () => {
 
 describe('coap', () => {
   test('observe prints each answer, and cancels at the device when it ends', async () => {
-    const watching = svc('coap', 'GET', '/count', '--observe', '--count', '2');
+    const watching = onDevice('coap', 'GET', '/count', '--observe', '--count', '2');
     let ended = false;
     void watching.then(() => {
       ended = true;
     });
     // A change before the observation is not reported.
-    while (!ended) expect((await svc('coap', 'POST', '/count')).code).toBe(0);
+    while (!ended) expect((await onDevice('coap', 'POST', '/count')).code).toBe(0);
     const watched = await watching;
     expect(watched).toMatchObject({ code: 0, stderr: '' });
     expect(lines(watched)).toHaveLength(2);
   });
 
   test('a resource that is not observable is reported', async () => {
-    expect(await svc('coap', 'GET', '/bytes', '--observe')).toMatchObject({
+    expect(await onDevice('coap', 'GET', '/bytes', '--observe')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('it cannot be observed'),
     });
-    expect(await svc('coap', 'GET', '/nothing', '--observe')).toMatchObject({
+    expect(await onDevice('coap', 'GET', '/nothing', '--observe')).toMatchObject({
       code: 1,
       stderr: 'svc: the device answered 4.04: Not found\n',
     });
   });
 
   test('CBOR is shown as JSON, and non-text unchanged', async () => {
-    expect((await svc('coap', 'GET', '/cbor')).stdout).toBe('{"a":[1,null],"b":"01ff"}\n');
-    expect(JSON.parse((await svc('coap', 'GET', '/cbor', '--json')).stdout)).toEqual({
+    expect((await onDevice('coap', 'GET', '/cbor')).stdout).toBe('{"a":[1,null],"b":"01ff"}\n');
+    expect(JSON.parse((await onDevice('coap', 'GET', '/cbor', '--json')).stdout)).toEqual({
       status: 205,
       contentFormat: 60,
       payload: { a: [1, null], b: '01ff' },
     });
-    expect(JSON.parse((await svc('coap', 'GET', '/bytes', '--json')).stdout)).toMatchObject({ payloadBase64: 'AP8=' });
-    expect((await svc('coap', 'GET', '/cbor', '--raw')).stdout).toHaveLength(
+    expect(JSON.parse((await onDevice('coap', 'GET', '/bytes', '--json')).stdout)).toMatchObject({ payloadBase64: 'AP8=' });
+    expect((await onDevice('coap', 'GET', '/cbor', '--raw')).stdout).toHaveLength(
       Buffer.from(encode({ a: [1, null], b: Uint8Array.of(1, 255) })).toString().length,
     );
   });
 
   test('discover lists what this client may see', async () => {
-    const listed = await svc('coap', 'discover', '--href', '/c*');
+    const listed = await onDevice('coap', 'discover', '--href', '/c*');
     expect(lines(listed).map((line) => line.split(/ {2,}/))).toEqual([
       ['PATH', 'METHODS', 'OBSERVE', 'TYPE', 'TITLE'],
       ['/cbor', 'GET', '-', '-', '-'],
       ['/count', 'GET POST', 'yes', 'count', 'A counter'],
     ]);
-    expect((await svc('coap', 'discover', 'home', '--href', '/secret')).stdout).toBe('no such resource\n');
-    expect((await svc('coap', 'discover', '--href', '/iam/users/*')).stdout).toMatch(/^\/iam\/users\/\{username\} /m);
-    expect(JSON.parse((await svc('coap', 'discover', '--rt', 'count', '--json')).stdout)).toEqual([
+    expect((await onDevice('coap', 'discover', 'home', '--href', '/secret')).stdout).toBe('no such resource\n');
+    expect((await onDevice('coap', 'discover', '--href', '/iam/users/*')).stdout).toMatch(/^\/iam\/users\/\{username\} /m);
+    expect(JSON.parse((await onDevice('coap', 'discover', '--rt', 'count', '--json')).stdout)).toEqual([
       { href: '/count', methods: ['GET', 'POST'], observable: true, rt: 'count', title: 'A counter' },
     ]);
-    expect((await svc('coap', 'GET', '/.well-known/core?rt=count')).stdout).toBe(
+    expect((await onDevice('coap', 'GET', '/.well-known/core?rt=count')).stdout).toBe(
       '</count>;methods="GET POST";rt="count";title="A counter";obs\n',
     );
-    expect((await svc('coap', 'GET', '/count?x=y')).stderr).toContain('4.00: Critical option 15 is not supported');
+    expect((await onDevice('coap', 'GET', '/count?x=y')).stderr).toContain('4.00: Critical option 15 is not supported');
   });
 });
 

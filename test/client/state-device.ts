@@ -43,6 +43,7 @@ export class StateDevice {
       ProductId: ids.productId,
       DeviceId: ids.deviceId,
       DeviceFingerprint: this.device.deviceFingerprint,
+      Local: false,
       Remote: false,
     });
     connection.enableDirectCandidates();

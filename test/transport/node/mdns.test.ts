@@ -7,10 +7,11 @@ import type { MdnsLink } from '../../../transport/mdns.ts';
 import { nodeMdns } from '../../../transport/node/mdns.ts';
 import { fromPacket, type MdnsPacket, toPacket } from '../../../transport/node/mdns-packets.ts';
 import { Random } from '../../../transport/sim/random.ts';
+import { drawnProduct } from '../../support/fixture/identifiers.ts';
 import { linksWithMulticast } from '../../support/multicast.ts';
 
 /** A name unique to this run, so that other traffic is ignored. */
-const NAME = `pr-test-de-${process.pid}`;
+const NAME = `${drawnProduct()}-de`;
 const records = serviceRecords({
   name: NAME,
   port: 5592,

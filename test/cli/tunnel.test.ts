@@ -4,9 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { isLoopback, reachedAt } from '../../cli/frame/loopback.ts';
 import { Output } from '../../cli/frame/output.ts';
 import { TunnelNews } from '../../cli/tunnel/news.ts';
+import { missingService } from '../../cli/tunnel/offered.ts';
 import { givenServices } from '../../cli/tunnel/services.ts';
 import { carry } from '../../cli/tunnel/stdio.ts';
 import { type Connection, type ForwardedService, LocalError, RemoteError } from '../../client/node.ts';
+import { encodeTunnelServiceIds } from '../../protocol/records/index.ts';
 import type { ByteStream } from '../../transport/node/index.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
 
@@ -76,6 +78,25 @@ test.each([
   ['192.168.1.7', false, '192.168.1.7'],
 ])('%s is loopback: %s; a program on this machine reaches it at %s', (address, loopback, reached) => {
   expect([isLoopback(address), reachedAt(address)]).toEqual([loopback, reached]);
+});
+
+test.each([
+  [{ kind: 'tcp', id: 'names' }, 'the device has no TCP service "names" (NOT_FOUND): it offers web; UDP services need --udp: names'],
+  [
+    { kind: 'udp', id: 'web' },
+    'the device has no UDP service "web" (NOT_FOUND): it offers names; TCP services are opened without --udp: web',
+  ],
+] as const)('a service of the other kind, %j, has its remedy', async (wanted, text) => {
+  const offered: Record<string, Uint8Array> = {
+    '/tcp-tunnels/services': encodeTunnelServiceIds(['web']),
+    '/udp-tunnels/services': encodeTunnelServiceIds(['names']),
+  };
+  const createCoap = (_: string, path: string) => ({
+    execute: async () => {},
+    getResponseStatusCode: () => 205,
+    getResponsePayload: () => offered[path],
+  });
+  expect(await missingService({ createCoap } as unknown as Connection, [wanted], '')).toMatchObject({ message: text });
 });
 
 describe('the output shows', () => {

@@ -1,6 +1,6 @@
 /** Files that are interrupted, resumed, changed meanwhile and damaged, in both directions; limits of the disk. */
 import { createHash } from 'node:crypto';
-import { appendFile, link, mkdir, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, link, mkdir, open, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { installFiles } from '../../../cli/device-app/files.ts';
@@ -8,6 +8,7 @@ import { listFiles } from '../../../cli/files/list.ts';
 import { encodeLine, FILE_PORT, FileReader } from '../../../cli/files/protocol.ts';
 import type { Beginning, TransferOptions, TransferResult } from '../../../cli/files/stream.ts';
 import { downloadFile, uploadFile } from '../../../cli/files/transfer.ts';
+import { TestProcess } from '../../support/process.ts';
 import { seeds } from '../../support/tiered.ts';
 import { MemoryDevice } from './memory-streams.ts';
 import { clock, content, message, OTHER, SIZE, sizeOf, TransferScene } from './transfer-scene.ts';
@@ -222,6 +223,15 @@ describe('a damaged file', () => {
 });
 
 describe('on the disk of the device', () => {
+  test('a link to a file elsewhere, and a pipe, are no files to receive', async () => {
+    await writeFile(source, 'elsewhere');
+    await symlink(source, join(directory, 'link'));
+    await new TestProcess('mkfifo', [join(directory, 'pipe')]).succeeded();
+    for (const name of ['link', 'pipe', 'nothing'])
+      expect(await message(downloadFile(memory.connection(), name, target))).toMatch(/there is no such file/);
+    expect(await readdir(folder)).toEqual(['device', 'source']);
+  });
+
   test('space is requested only for the missing bytes, and a resumable part stays when there is none', async () => {
     const RESERVE = 8 << 20;
     await writeFile(source, content(17));

@@ -3,7 +3,7 @@
  * runs here.
  */
 import { describe, expect, test } from 'vitest';
-import { describe as described, faults, type Mutant, mutated, parseMutant, partOf, touchedFirst } from './list.ts';
+import { describe as described, faults, type Mutant, mutated, parseMutant, partOf, readMutants, touchedFirst } from './list.ts';
 import { type Report, verdict } from './tests.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -40,6 +40,10 @@ describe('the list', () => {
     expect(faults([{ ...sound, file: 'protocol/none.ts' }], root)).toEqual([expect.stringContaining('occurs 0 times')]);
     expect(faults([{ ...sound, tests: ['test/none.test.ts'] }], root)).toEqual([expect.stringContaining('does not exist')]);
     expect(faults([sound, sound], root)).toEqual([expect.stringContaining('listed twice')]);
+  });
+
+  test('as it stands, matches the sources', () => {
+    expect(faults(readMutants(root), root)).toEqual([]);
   });
 
   test('is split into parts that add up to the whole', () => {

@@ -14,6 +14,7 @@ export interface Output {
 }
 
 const running = new AsyncLocalStorage<Output>();
+let commands = 0;
 for (const name of ['stdout', 'stderr'] as const) divert(name);
 
 /** Runs `svc` with `args`, which must not read standard input. @returns its exit code and output */
@@ -27,7 +28,14 @@ export async function svcInProcess(args: readonly string[]): Promise<Output & { 
     },
     report: () => reportOf(['svc', ...args], state(), output),
   });
-  code = await running.run(output, async () => runProgram(await svc(args), args));
+  commands++;
+  try {
+    code = await running.run(output, async () => runProgram(await svc(args), args));
+  } finally {
+    commands--;
+    // On Node before 24 each promise of this process takes longer while the storage is in use.
+    if (commands === 0) running.disable();
+  }
   return { code, ...output };
 }
 

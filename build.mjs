@@ -2,14 +2,15 @@
  * Builds what is missing or stale, and nothing else, so that `npm ci --ignore-scripts` followed by any `npm run` works.
  *
  *   1. codes      core-as/codes.json          → core-as/codes.generated.ts, bindings/codes.generated.ts
- *   2. wasm       core-as/**                  → dist/core.wasm, build/core.test.wasm (unit tests of the core);
- *                                              with --debug also build/core.debug.wasm
+ *   2. wasm       core-as/**                  → dist/core.wasm; for unit tests of the core build/core.test.wasm, and of
+ *                                              its cipher, optimized as in a release, build/aead.test.wasm; with
+ *                                              --debug also build/core.debug.wasm
  *   3. embed      dist/core.wasm              → bindings/core-wasm.generated.ts
  *   4. TypeScript every project of tsconfig.json → dist/**  (incremental, `tsc -b`)
  *   5. command    cli/bundles/*.ts and all they import → dist/svc/**  (esbuild, `cli/bundle.mjs`)
  *
  * A step is skipped when the digest of its inputs equals the one kept in build/stamps.json. `--force` forgets the
- * digests, `--wasm` stops after step 3, `--wasm=release` and `--wasm=test` do that and leave the other module out.
+ * digests, `--wasm` stops after step 3, `--wasm=release` and `--wasm=test` do that and leave the others out.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -32,7 +33,10 @@ mkdirSync('dist', { recursive: true });
 generateCodes();
 const core = [...files('core-as'), 'asconfig.json', require.resolve('assemblyscript/package.json')];
 if (!flags.has('--wasm=test')) await step('wasm release', core, ['dist/core.wasm'], () => asc('release'));
-if (!flags.has('--wasm=release')) await step('wasm test', core, ['build/core.test.wasm'], () => asc('test'));
+if (!flags.has('--wasm=release')) {
+  await step('wasm test', core, ['build/core.test.wasm'], () => asc('test'));
+  await step('wasm aead', core, ['build/aead.test.wasm'], () => asc('aead'));
+}
 if (flags.has('--debug')) await step('wasm debug', core, ['build/core.debug.wasm'], () => asc('debug'));
 await step('embed', ['dist/core.wasm'], ['bindings/core-wasm.generated.ts'], embedCore);
 if (!['--wasm', '--wasm=release', '--wasm=test'].some((flag) => flags.has(flag))) {
@@ -62,7 +66,7 @@ async function step(name, inputs, outputs, action) {
  * the host; it counts every exported function of a file, and ours pass vectors to other files only.
  */
 function asc(target) {
-  const entry = target === 'test' ? 'core-as/testing.ts' : 'core-as/index.ts';
+  const entry = { test: 'core-as/testing.ts', aead: 'core-as/aead/testing.ts' }[target] ?? 'core-as/index.ts';
   node('assemblyscript/bin/asc.js', [entry, '--config', 'asconfig.json', '--target', target, '--disableWarning', '112']);
 }
 

@@ -13,7 +13,7 @@ import { run } from './process.ts';
 /** Folders of the root that are not copied, and the folders of build/ that no test reads. */
 const LEFT_OUT = new Set(['.git', 'node_modules', 'coverage', 'data', 'build/mutants', 'build/fuzz', 'build/conformance']);
 /** Files that a build of the core writes. */
-const BUILT = ['dist/core.wasm', 'build/core.test.wasm', 'bindings/core-wasm.generated.ts', 'build/stamps.json'];
+const BUILT = ['dist/core.wasm', 'build/core.test.wasm', 'build/aead.test.wasm', 'bindings/core-wasm.generated.ts', 'build/stamps.json'];
 /** Tests of the core's internals load the test build of the module. */
 const CORE_TESTS = 'test/core-as/';
 /** Time limit of a build of the core, ms. */

@@ -1,10 +1,8 @@
 /**
- * The cipher compiled alone, optimized as in a release, and called over a small transfer area at the end of its first
- * pages.
- *
- * Compilation takes a second or two; the tests then run the code that ships, without the engine around it.
+ * The cipher alone, without the engine around it, optimized as in a release, and called over a small transfer area at
+ * the end of its first pages.
  */
-import asc from 'assemblyscript/asc';
+import { readFileSync } from 'node:fs';
 
 interface Exports {
   readonly memory: WebAssembly.Memory;
@@ -25,39 +23,16 @@ const TEXT = KEY + 4096;
 
 export type ChachaWidth = 1 | 4 | 8;
 
+const compiled = new WebAssembly.Module(readFileSync(new URL('../../../build/aead.test.wasm', import.meta.url)));
+
 export class Cipher {
   readonly buffer: Uint8Array;
-  readonly imports: WebAssembly.ModuleImportDescriptor[];
+  readonly imports = WebAssembly.Module.imports(compiled);
   private readonly exports: Exports;
 
-  private constructor(module: WebAssembly.Module) {
-    this.imports = WebAssembly.Module.imports(module);
-    this.exports = new WebAssembly.Instance(module).exports as unknown as Exports;
+  constructor() {
+    this.exports = new WebAssembly.Instance(compiled).exports as unknown as Exports;
     this.buffer = new Uint8Array(this.exports.memory.buffer);
-  }
-
-  static async compile(): Promise<Cipher> {
-    let binary: Uint8Array | undefined;
-    const options = [
-      '--config',
-      'none',
-      '--runtime',
-      'stub',
-      '--enable',
-      'simd',
-      '--noAssert',
-      '--initialMemory',
-      '4',
-      '-O3',
-      '--pedantic',
-    ];
-    const { error, stderr } = await asc.main(['core-as/aead/testing.ts', '--outFile', 'aead.wasm', ...options], {
-      writeFile: (_name, contents) => {
-        if (typeof contents !== 'string') binary = contents;
-      },
-    });
-    if (error || !binary) throw new Error(`asc: ${stderr.toString()}`);
-    return new Cipher(new WebAssembly.Module(binary as BufferSource));
   }
 
   /** Ciphertext ‖ tag. */

@@ -6,7 +6,7 @@ import { seededBytes } from '../../support/crypto.ts';
 import { seeds } from '../../support/tiered.ts';
 import { Cipher } from './cipher.ts';
 
-const cipher = await Cipher.compile();
+const cipher = new Cipher();
 
 type Seal = (key: Uint8Array, nonce: Uint8Array, ad: Uint8Array, plaintext: Uint8Array) => Uint8Array;
 

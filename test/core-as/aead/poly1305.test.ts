@@ -14,7 +14,7 @@ const P = (1n << 130n) - 5n;
 const CLAMP = 0x0ffffffc0ffffffc0ffffffc0fffffffn;
 const MAX_R = hex('ffffff0ffcffff0ffcffff0ffcffff0f');
 
-const cipher = await Cipher.compile();
+const cipher = new Cipher();
 
 /** Accumulators at an edge: of the modulus, of 2^128 … 2^130, and of each limb. */
 const edges = [

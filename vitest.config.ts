@@ -1,6 +1,13 @@
 /** The test runner: which files, and how long each test may take. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import { tiers } from './test/support/tiers.ts';
+
+/** Vitest clears the folder under a run when packages have changed: each set of packages has its own. */
+const packages = createHash('sha256')
+  .update(readFileSync(new URL('node_modules/.package-lock.json', import.meta.url)))
+  .digest('hex');
 
 export default defineConfig({
   plugins: [tiers(import.meta.dirname)],
@@ -21,6 +28,7 @@ export default defineConfig({
     // With as many workers no processor is free for the helper threads of V8's collector, and a collection waits for
     // them: a sixth of the time.
     execArgv: ['--single-threaded-gc'],
+    experimental: { fsModuleCache: true, fsModuleCachePath: `build/modules/${packages}` },
     // Node itself loads what is built.
     server: { deps: { external: [/\/dist\//] } },
   },

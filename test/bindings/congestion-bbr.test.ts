@@ -43,7 +43,7 @@ function visits(of: Flow, time: number, look: (stats: Flow['stats']) => void = (
   return found;
 }
 
-test('Startup doubles the rate each round, Drain empties the queue, ProbeBW cycles', () => {
+test('Startup doubles the rate each round, Drain empties the queue, ProbeBW cycles', { tags: ['slow'] }, () => {
   const bbr = fullFlow();
   const rates: number[] = [];
   for (let round = 0; round < 5; round++) {
@@ -66,7 +66,7 @@ test('Startup doubles the rate each round, Drain empties the queue, ProbeBW cycl
   bbr.pair.free();
 });
 
-test('Startup ends on a plateau with the bandwidth of the line, within 2 %', () => {
+test('Startup ends on a plateau with the bandwidth of the line, within 2 %', { tags: ['slow'] }, () => {
   const bbr = flow();
   while (bbr.stats.congestionState === State.STARTUP) bbr.pair.run(1);
   expect(bbr.stats.congestionState).toBe(State.DRAIN);
@@ -74,7 +74,7 @@ test('Startup ends on a plateau with the bandwidth of the line, within 2 %', () 
   bbr.pair.free();
 });
 
-test('each state paces at its gain and keeps its window (§5.6.1)', () => {
+test('each state paces at its gain and keeps its window (§5.6.1)', { tags: ['slow'] }, () => {
   const bbr = fullFlow();
   const gains = new Map<number, number>();
   const windows = new Map<number, number>();
@@ -97,7 +97,7 @@ test('each state paces at its gain and keeps its window (§5.6.1)', () => {
   bbr.pair.free();
 });
 
-test('ProbeBW probes for bandwidth after 2 to 3 s, or 62 rounds (§5.3.3.8.3)', () => {
+test('ProbeBW probes for bandwidth after 2 to 3 s, or 62 rounds (§5.3.3.8.3)', { tags: ['slow'] }, () => {
   const bbr = flow();
   const all = visits(bbr, 9_500);
   const ups = all.filter(({ state }) => state === State.PROBE_BW_UP);
@@ -110,7 +110,7 @@ test('ProbeBW probes for bandwidth after 2 to 3 s, or 62 rounds (§5.3.3.8.3)', 
   bbr.pair.free();
 });
 
-test('UP ends half a round after its packets queue, before the three rounds without growth of §5.3.3.9', () => {
+test('UP ends half a round after its packets queue, before the three rounds without growth of §5.3.3.9', { tags: ['slow'] }, () => {
   const bbr = flow({ line: new Line(RATE, 4 * BDP) });
   const ups = visits(bbr, 9_500).filter(({ state }) => state === State.PROBE_BW_UP);
   expect(ups.length).toBeGreaterThanOrEqual(3);
@@ -123,7 +123,7 @@ test('UP ends half a round after its packets queue, before the three rounds with
   bbr.pair.free();
 });
 
-test('UP continues while it finds bandwidth, and then for the three rounds of the draft', () => {
+test('UP continues while it finds bandwidth, and then for the three rounds of the draft', { tags: ['slow'] }, () => {
   const line = new Line(RATE, 4 * BDP);
   const bbr = flow({ line });
   while (bbr.stats.congestionState !== State.PROBE_BW_REFILL) bbr.pair.run(1);
@@ -134,7 +134,7 @@ test('UP continues while it finds bandwidth, and then for the three rounds of th
   bbr.pair.free();
 });
 
-test('ProbeRTT after 10 s without a smaller round trip: half the window for 200 ms and a round (§5.3.4)', () => {
+test('ProbeRTT after 10 s without a smaller round trip: half the window for 200 ms and a round (§5.3.4)', { tags: ['slow'] }, () => {
   const bbr = flow({ line: new Line(RATE / 2, BDP) });
   bbr.pair.run(1_000);
   // The path becomes longer, so even with an empty queue no round trip is as small as before.
@@ -158,7 +158,7 @@ test('ProbeRTT after 10 s without a smaller round trip: half the window for 200 
   bbr.pair.free();
 });
 
-test('BBR follows a line that gets slower or faster', () => {
+test('BBR follows a line that gets slower or faster', { tags: ['slow'] }, () => {
   const line = new Line(RATE, 4 * BDP);
   const bbr = flow({ line });
   bbr.pair.run(3_000);
@@ -218,7 +218,7 @@ describe('losses', () => {
     bbr.pair.free();
   });
 
-  test('at random do not end Startup before the line is full, and do not lower the rate', () => {
+  test('at random do not end Startup before the line is full, and do not lower the rate', { tags: ['slow'] }, () => {
     const bbr = flow({ loss: 0.05, seed: 11 });
     while (bbr.stats.congestionState === State.STARTUP) bbr.pair.run(1);
     expect(bbr.stats.bandwidth).toBeGreaterThan(0.85 * (RATE / 8));
@@ -230,7 +230,7 @@ describe('losses', () => {
     bbr.pair.free();
   });
 
-  test('of a queue of a quarter BDP end the probe and bound the window, with headroom left', () => {
+  test('of a queue of a quarter BDP end the probe and bound the window, with headroom left', { tags: ['slow'] }, () => {
     const line = new Line(RATE, BDP / 4);
     const bbr = flow({ line });
     bbr.pair.run(6_000);
@@ -243,7 +243,7 @@ describe('losses', () => {
     bbr.pair.free();
   });
 
-  test.each([100, 150, 200])('that last until nothing arrives, %d ms into Startup, do not end it', (start) => {
+  test.each([100, 150, 200])('that last until nothing arrives, %d ms into Startup, do not end it', { tags: ['slow'] }, (start) => {
     const fast = flow({ line: new Line(100e6, BDP * 5) });
     const { pair } = fast;
     pair.run(start);
@@ -277,7 +277,7 @@ test.each([
   ['alone', 0, 1],
   ['with jitter', 5, 1],
   ['with timers of 10 ms', 0, 10],
-])('%s it never takes its own queue for that of another flow', (_name, jitter, granularity) => {
+])('%s it never takes its own queue for that of another flow', { tags: ['slow'] }, (_name, jitter, granularity) => {
   const bbr = flow({ line: new Line(RATE, 4 * BDP), granularity });
   bbr.pair.link.jitter = jitter;
   expect(visits(bbr, 12_000).map(({ state }) => state)).not.toContain(State.COMPETE);
@@ -292,7 +292,7 @@ test('it does not take hosts that process packets in batches for another flow', 
   bbr.pair.free();
 });
 
-test('it knows the random loss of the link soon after Startup', () => {
+test('it knows the random loss of the link soon after Startup', { tags: ['slow'] }, () => {
   const known = Array.from({ length: 4 }, (_, seed) => {
     const bbr = flow({ line: new Line(5 * RATE, 5 * BDP), loss: 0.05, seed: seed + 1 });
     while (bbr.stats.congestionState !== State.PROBE_BW_CRUISE) bbr.pair.run(1);
@@ -308,7 +308,7 @@ test('it knows the random loss of the link soon after Startup', () => {
   expect(Math.min(...known)).toBeGreaterThan(0.02);
 });
 
-test('beside CUBIC in a full queue it competes, and stops when CUBIC ends', () => {
+test('beside CUBIC in a full queue it competes, and stops when CUBIC ends', { tags: ['slow'] }, () => {
   const line = new Line(RATE, BDP);
   const [cubic, bbr] = [flow({ congestion: 'cubic', line, seed: 1 }), flow({ line, seed: 2 })];
   const competes = (): boolean => bbr.stats.congestionState === State.COMPETE;
@@ -320,7 +320,9 @@ test('beside CUBIC in a full queue it competes, and stops when CUBIC ends', () =
   for (const { pair } of [cubic, bbr]) pair.free();
 });
 
-test('while competing, it falls to the minimum window after persistent congestion, and grows from there (RFC 9002 §7.6.2)', () => {
+test('while competing, it falls to the minimum window after persistent congestion, and grows from there (RFC 9002 §7.6.2)', {
+  tags: ['slow'],
+}, () => {
   const line = new Line(RATE, BDP);
   const [cubic, bbr] = [flow({ congestion: 'cubic', line, seed: 1 }), flow({ line, seed: 2 })];
   const pairs = [cubic.pair, bbr.pair];

@@ -46,7 +46,7 @@ describe('goodput at 20 Mbit/s by loss and round trip, Mbit/s', () => {
     expect(reached).toBeGreaterThan(tolerated * (golden[congestion][loss]?.[index] as number));
   }
 
-  test.each(cells.filter(({ rtt }) => rtt === 50))('$congestion, loss $loss, $rtt ms', reaches);
+  test.each(cells.filter(({ rtt }) => rtt === 50))('$congestion, loss $loss, $rtt ms', { tags: ['slow'] }, reaches);
   test.each(cells.filter(({ rtt }) => rtt !== 50))('$congestion, loss $loss, $rtt ms', { tags: ['slow'] }, reaches);
 });
 
@@ -62,7 +62,7 @@ const bbrOn = (rate: number, last: number) => () => {
     [5, 90],
     [6, 80],
     [10, 30],
-  ])('on hosts that run it every %i ms: at least %i percent of the line', (turn, least) => {
+  ])('on hosts that run it every %i ms: at least %i percent of the line', { tags: ['slow'] }, (turn, least) => {
     const flow = new Flow({ congestion: 'bbr', line: new Line(rate, bdp(rate, rtt)), rtt, turn });
     flow.pair.run(2_000);
     expect(flow.measure(3_000)).toBeGreaterThan(least * percent);
@@ -73,7 +73,7 @@ const bbrOn = (rate: number, last: number) => () => {
     [0, 90],
     [0.01, 85],
     [0.05, 80],
-  ])('loss %d: at least %d percent of the line', (loss, least) => {
+  ])('loss %d: at least %d percent of the line', { tags: ['slow'] }, (loss, least) => {
     for (const seed of seeds(1, last)) {
       const line = new Line(rate, bdp(rate, rtt));
       const flow = new Flow({ congestion: 'bbr', line, rtt, loss, seed });
@@ -83,7 +83,7 @@ const bbrOn = (rate: number, last: number) => () => {
     }
   });
 
-  test('a queue of a quarter of the bandwidth-delay product drops less than 5 %', () => {
+  test('a queue of a quarter of the bandwidth-delay product drops less than 5 %', { tags: ['slow'] }, () => {
     for (const seed of seeds(1, last)) {
       const line = new Line(rate, bdp(rate, rtt) / 4);
       const flow = new Flow({ congestion: 'bbr', line, rtt, seed });
@@ -94,7 +94,7 @@ const bbrOn = (rate: number, last: number) => () => {
   });
 
   // 27 ms measured; three full rounds of ProbeBW_UP would make it 46.
-  test.each([4, 8])('in a queue of %d BDP no packet, and so no p99, waits longer than 0.7 round trips', (queue) => {
+  test.each([4, 8])('in a queue of %d BDP no packet, and so no p99, waits longer than 0.7 round trips', { tags: ['slow'] }, (queue) => {
     for (const seed of seeds(1, last)) {
       const line = new Line(rate, queue * bdp(rate, rtt));
       const flow = new Flow({ congestion: 'bbr', line, rtt, seed });
@@ -153,6 +153,7 @@ describe('BBR beside CUBIC', () => {
   // At 5 Mbit/s a shorter queue holds a dozen packets, and BBR gets up to 77 % at half a BDP.
   test.each(cells.filter(({ queue, lead }) => queue >= 1 && lead === 0))(
     '5 Mbit/s, queue $queue, CUBIC $lead ms ahead: each keeps its share',
+    { tags: ['slow'] },
     keepsItsShare(5e6),
   );
   test.each(cells)('20 Mbit/s, queue $queue, CUBIC $lead ms ahead: each keeps its share', { tags: ['slow'] }, keepsItsShare(20e6));
@@ -168,7 +169,7 @@ describe('BBR on links that were difficult for it', () => {
     flow.pair.free();
   }
 
-  test('a queue of ten packets at 1 ms and 20 Mbit/s drops less than 2 %', () => dropsLittle(20e6));
+  test('a queue of ten packets at 1 ms and 20 Mbit/s drops less than 2 %', { tags: ['slow'] }, () => dropsLittle(20e6));
   test('a queue of ten packets at 1 ms and 100 Mbit/s drops less than 2 %', { tags: ['slow'] }, () => dropsLittle(100e6));
 
   test.each([1, 3])(
@@ -183,6 +184,7 @@ describe('BBR on links that were difficult for it', () => {
 
   test.each(['newreno', 'cubic', 'bbr'] as const)(
     'a round trip of 1.5 s, half a BDP of queue: %s repeats nothing that arrived',
+    { tags: ['slow'] },
     (congestion) => {
       const line = new Line(10e6, 0.5 * bdp(10e6, 1_500));
       const flow = new Flow({ congestion, line, rtt: 1_500 });

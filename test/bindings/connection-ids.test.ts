@@ -120,7 +120,7 @@ describe('a NEW_CONNECTION_ID frame', () => {
     expect(connection.ids()!.theirs.map(({ id }) => id[0])).toEqual([104]);
   });
 
-  test('in an endless series, each retiring the one before, closes when retirements are not acknowledged', () => {
+  test('in an endless series, each retiring the one before, closes when retirements are not acknowledged', { tags: ['slow'] }, () => {
     const { pair, send, closed } = victim();
     const free = pair.core.stats().freeChunks;
     for (let sequence = 1; sequence < 100 && closed() === undefined; sequence++) send(newId({ sequence, retire: sequence }));

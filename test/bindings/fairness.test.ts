@@ -40,7 +40,7 @@ function exchange(): EventKind[] {
 }
 
 describe('a message gets through', () => {
-  it('beside messages that are never finished', () => {
+  it('beside messages that are never finished', { tags: ['slow'] }, () => {
     core = Core.create({ connections: 72, memory: 3 << 20 });
     const free = core.stats().freeChunks;
     for (let peer = 0; peer < 6; peer++) {
@@ -61,7 +61,7 @@ describe('a message gets through', () => {
     expect(exchange()).toEqual([EventKind.MESSAGE]);
   });
 
-  it.each([100, 60_000])('beside peers that read no answers of %i bytes', (length) => {
+  it.each([100, 60_000])('beside peers that read no answers of %i bytes', { tags: ['slow'] }, (length) => {
     for (let peer = 0; peer < 12; peer++) {
       const { connection } = hostile().pair.responder;
       for (let i = 0; i < 64; i++) connection.sendMessage(new Uint8Array(length));
@@ -70,7 +70,7 @@ describe('a message gets through', () => {
   });
 });
 
-it('a byte stream gets through beside peers that fill the memory with streams that nothing reads', () => {
+it('a byte stream gets through beside peers that fill the memory with streams that nothing reads', { tags: ['slow'] }, () => {
   const free = core.stats().freeChunks;
   for (let peer = 0; peer < 6; peer++) {
     const { send } = hostile();

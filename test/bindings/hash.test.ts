@@ -36,7 +36,7 @@ describe('like node:crypto', () => {
     }
   });
 
-  it('in any split', () => {
+  it('in any split', { tags: ['slow'] }, () => {
     const parts = fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 8 });
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 70 }), parts, (key, pieces) => {

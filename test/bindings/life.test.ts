@@ -213,7 +213,7 @@ describe('timers', () => {
 });
 
 describe('memory', () => {
-  test('never grows, and every allocation is freed', () => {
+  test('never grows, and every allocation is freed', { tags: ['slow'] }, () => {
     const core = Core.create();
     let top = 0;
     for (let round = 0; round < 4; round++) {
@@ -234,7 +234,7 @@ describe('memory', () => {
     expect(core.stats().freeChunks * 1_024 + core.stats().heapTop).toBeGreaterThan(core.stats().memory - 1_024);
   });
 
-  test('of an idle connection is 1,536 bytes and no chunk', () => {
+  test('of an idle connection is 1,536 bytes and no chunk', { tags: ['slow'] }, () => {
     const core = Core.create({ connections: 1_000 });
     const before = core.stats();
     const pairs = Array.from({ length: 50 }, () => new Pair({ core, complete: 300 }));

@@ -111,15 +111,19 @@ describe('path MTU discovery', () => {
     narrow.pair.free();
   });
 
-  test.each([65_000, 9_000, 1_300])('continues up to a ceiling of %d bytes, and ends with the ceiling itself', (packetCeiling) => {
-    const core = Core.create({ maxPacketSize: 65_000 });
-    const parameters = { ...PARAMETERS, maxUdpPayload: 65_000, initialMaxStreamData: 3_000_000, initialMaxData: 8_000_000 };
-    const narrow = new Narrow({ packetCeiling }, { core, parameters });
-    expect(narrow.transfer(200 * packetCeiling)).toBe(true);
-    expect(narrow.stats.packetSize).toBe(packetCeiling);
-    expect(Math.max(...narrow.sizes)).toBe(packetCeiling);
-    narrow.pair.free();
-  });
+  test.each([65_000, 9_000, 1_300])(
+    'continues up to a ceiling of %d bytes, and ends with the ceiling itself',
+    { tags: ['slow'] },
+    (packetCeiling) => {
+      const core = Core.create({ maxPacketSize: 65_000 });
+      const parameters = { ...PARAMETERS, maxUdpPayload: 65_000, initialMaxStreamData: 3_000_000, initialMaxData: 8_000_000 };
+      const narrow = new Narrow({ packetCeiling }, { core, parameters });
+      expect(narrow.transfer(200 * packetCeiling)).toBe(true);
+      expect(narrow.stats.packetSize).toBe(packetCeiling);
+      expect(Math.max(...narrow.sizes)).toBe(packetCeiling);
+      narrow.pair.free();
+    },
+  );
 
   test.each([
     ["the peer's limit", { parameters: { maxUdpPayload: 1_400 } }],
@@ -132,7 +136,7 @@ describe('path MTU discovery', () => {
     narrow.pair.free();
   });
 
-  test('counts the Route header', () => {
+  test('counts the Route header', { tags: ['slow'] }, () => {
     const narrow = new Narrow(ETHERNET);
     narrow.pair.initiator.connection.setRoute(new Uint8Array(8).fill(7));
     const intercept = narrow.pair.intercept;
@@ -146,7 +150,7 @@ describe('path MTU discovery', () => {
     narrow.pair.free();
   });
 
-  test('does not begin for requests, and leaves nothing behind', () => {
+  test('does not begin for requests, and leaves nothing behind', { tags: ['slow'] }, () => {
     const core = Core.create();
     const free = core.stats().freeChunks;
     const narrow = new Narrow(ETHERNET, { core });
@@ -163,7 +167,7 @@ describe('path MTU discovery', () => {
     narrow.pair.free();
   });
 
-  test('leaves no chunk behind when it has found the size', () => {
+  test('leaves no chunk behind when it has found the size', { tags: ['slow'] }, () => {
     const core = Core.create();
     const free = core.stats().freeChunks;
     const narrow = new Narrow(ETHERNET, { core });
@@ -174,7 +178,9 @@ describe('path MTU discovery', () => {
     narrow.pair.free();
   });
 
-  test('ends at what a link of MTU 1,280 carries, after three probes at growing intervals, and no window shrinks', () => {
+  test('ends at what a link of MTU 1,280 carries, after three probes at growing intervals, and no window shrinks', {
+    tags: ['slow'],
+  }, () => {
     const narrow = new Narrow(ETHERNET);
     narrow.mtu = 1_232;
     let window = 0;
@@ -194,7 +200,7 @@ describe('path MTU discovery', () => {
     narrow.pair.free();
   });
 
-  test('resumes after PMTU_RAISE_TIMER, during the transfer', () => {
+  test('resumes after PMTU_RAISE_TIMER, during the transfer', { tags: ['slow'] }, () => {
     const line = new Line(75_000, 50_000);
     const narrow = new Narrow({ ...ETHERNET, congestion: 'cubic' }, { line, link: { delay: 5 } });
     narrow.mtu = 1_232;
@@ -325,7 +331,7 @@ describe('black hole', () => {
   }
 
   describe('is assumed under random loss only after three large packets lost in a row, and undone soon', () => {
-    test.each(lossy)('$loss, $bursts bursts', (path) => fallsAndRises(path, seeds(1, 2)));
+    test.each(lossy)('$loss, $bursts bursts', { tags: ['slow'] }, (path) => fallsAndRises(path, seeds(1, 2)));
     test.each(lossy)('$loss, $bursts bursts, more seeds', { tags: ['slow'] }, (path) => fallsAndRises(path, seeds(3, 40)));
   });
 
@@ -357,6 +363,7 @@ describe('black hole', () => {
 
   test.each(['newreno', 'cubic', 'bbr'] as const)(
     'of %s, undone: its losses count as one, and larger sizes wait for 30 s',
+    { tags: ['slow'] },
     (congestion) => {
       const narrow = fallenByChance(congestion, 0);
       const { congestionWindow } = narrow.stats;
@@ -374,7 +381,7 @@ describe('black hole', () => {
     },
   );
 
-  test('undone by the second probe when the first is lost, too', () => {
+  test('undone by the second probe when the first is lost, too', { tags: ['slow'] }, () => {
     const narrow = fallenByChance('cubic', 1);
     const fell = narrow.pair.now;
     narrow.begin(4_000_000);
@@ -383,7 +390,7 @@ describe('black hole', () => {
     narrow.pair.free();
   });
 
-  test('that lets probes through and swallows data costs at most 8 probes in 30 s', () => {
+  test('that lets probes through and swallows data costs at most 8 probes in 30 s', { tags: ['slow'] }, () => {
     const { narrow } = climbed(30_000_000, { congestion: 'cubic' }, { line: new Line(1_000_000, 10_000) });
     const probes: number[] = [];
     narrow.pair.intercept = (datagram, from) => {
@@ -417,7 +424,7 @@ describe('black hole', () => {
     narrow.pair.free();
   });
 
-  test('over: path MTU discovery resumes after a wait', () => {
+  test('over: path MTU discovery resumes after a wait', { tags: ['slow'] }, () => {
     const { narrow } = climbed(30_000_000, { congestion: 'cubic' }, { line: new Line(1_000_000, 100_000) });
     narrow.mtu = BASE;
     expect(narrow.pair.run(5_000, () => narrow.stats.packetSize === BASE)).toBe(true);

@@ -160,7 +160,7 @@ describe('an attacker', () => {
     expect(pair.responder.received.length).toBe(21);
   });
 
-  test('that copies packets from ever new addresses costs at most four paths', () => {
+  test('that copies packets from ever new addresses costs at most four paths', { tags: ['slow'] }, () => {
     const pair = new RoutedPair();
     pair.run(100);
     const free = pair.core.stats().freeChunks;

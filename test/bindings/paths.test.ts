@@ -172,7 +172,7 @@ describe('the client adds a path', () => {
     expect(pair.run(100, () => pair.initiator.received.length > 0)).toBe(true);
   });
 
-  test('many times: ids never run out', () => {
+  test('many times: ids never run out', { tags: ['slow'] }, () => {
     const pair = new RoutedPair();
     pair.run(100);
     for (let i = 0; i < 40; i++) {

@@ -31,7 +31,7 @@ describe('packet protection', () => {
     pair.free();
   });
 
-  test('replayed and tampered packets have no effect on a transfer', () => {
+  test('replayed and tampered packets have no effect on a transfer', { tags: ['slow'] }, () => {
     const random = generator(4);
     const pair = new Pair({ seed: 4 });
     const seen: Uint8Array[] = [];
@@ -64,7 +64,7 @@ describe('packet protection', () => {
     pair.free();
   });
 
-  test('random and mutated datagrams are dropped and counted', () => {
+  test('random and mutated datagrams are dropped and counted', { tags: ['slow'] }, () => {
     const total = 4_000;
     const random = generator(8);
     const pair = new Pair();
@@ -85,7 +85,7 @@ describe('packet protection', () => {
     pair.free();
   });
 
-  test('authenticated garbage closes the connection with a transport error, and has no other effect', () => {
+  test('authenticated garbage closes the connection with a transport error, and has no other effect', { tags: ['slow'] }, () => {
     const random = generator(12);
     for (let i = 0; i < 3_000; i++) {
       const pair = new Pair({ core: SHARED });

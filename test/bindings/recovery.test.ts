@@ -80,7 +80,7 @@ describe('the congestion window of NewReno', () => {
     pair.free();
   });
 
-  test('halves once for several losses of one round trip', () => {
+  test('halves once for several losses of one round trip', { tags: ['slow'] }, () => {
     const { pair, initiator } = bulk(10_000_000, { initiator: NEWRENO, link: { delay: 20 } });
     pair.run(200);
     const before = initiator.connection.stats().congestionWindow;

@@ -22,13 +22,13 @@ describe('jitter that reorders', () => {
   // The line carries 19.4; without adaptation these were 1.0, 1.2 and 9.0 at 5 ms.
   const cells = controllers.flatMap((congestion) => [5, 20].map((jitter) => [congestion, jitter] as const));
 
-  test.each(cells)('%s, %d ms: the line stays full', (congestion, jitter) => {
+  test.each(cells)('%s, %d ms: the line stays full', { tags: ['slow'] }, (congestion, jitter) => {
     const made = flow(congestion, jitter);
     expect(made.measure(4_000)).toBeGreaterThan(17);
     made.pair.free();
   });
 
-  test('after the first round trips no packet is declared lost', () => {
+  test('after the first round trips no packet is declared lost', { tags: ['slow'] }, () => {
     const made = flow('bbr', 15, { line: new Line(RATE, 20 * BDP) });
     made.pair.run(1_000);
     const { packetsLost } = made.stats;
@@ -37,7 +37,7 @@ describe('jitter that reorders', () => {
     made.pair.free();
   });
 
-  test('with random loss BBR keeps the line full', () => {
+  test('with random loss BBR keeps the line full', { tags: ['slow'] }, () => {
     const made = flow('bbr', 5, { loss: 0.02 });
     expect(made.measure(6_000)).toBeGreaterThan(16.5);
     made.pair.free();
@@ -64,16 +64,20 @@ describe('one packet that is late without reordering for a while', () => {
     return { made, before, arrive: () => made.pair.inject(held as Uint8Array, made.pair.responder) };
   }
 
-  test.each(['newreno', 'cubic'] as const)('%s halves its window, and restores it when the packet arrives', (congestion) => {
-    const { made, before, arrive } = late(congestion);
-    expect(made.stats.congestionWindow).toBeLessThan(0.75 * before);
-    const { packetsLost } = made.stats;
-    arrive();
-    made.pair.run(RTT);
-    expect(made.stats.congestionWindow).toBeGreaterThanOrEqual(before);
-    expect(made.stats.packetsLost).toBe(packetsLost - 1);
-    made.pair.free();
-  });
+  test.each(['newreno', 'cubic'] as const)(
+    '%s halves its window, and restores it when the packet arrives',
+    { tags: ['slow'] },
+    (congestion) => {
+      const { made, before, arrive } = late(congestion);
+      expect(made.stats.congestionWindow).toBeLessThan(0.75 * before);
+      const { packetsLost } = made.stats;
+      arrive();
+      made.pair.run(RTT);
+      expect(made.stats.congestionWindow).toBeGreaterThanOrEqual(before);
+      expect(made.stats.packetsLost).toBe(packetsLost - 1);
+      made.pair.free();
+    },
+  );
 
   test.each(['newreno', 'cubic'] as const)('%s keeps the reduction when the packet does not arrive', (congestion) => {
     const { made, before } = late(congestion);

@@ -85,7 +85,7 @@ describe('shuffled and repeated packets: no duplicate is delivered, and each wit
     pair.free();
   };
 
-  test.each(seeds(1, 1))('40,000 of them (seed %i)', deliversOnce(40_000));
+  test.each(seeds(1, 1))('40,000 of them (seed %i)', { tags: ['slow'] }, deliversOnce(40_000));
   test.each(seeds(2, 3))('500,000 of them (seed %i)', { tags: ['slow'] }, deliversOnce(500_000));
 });
 

@@ -82,7 +82,7 @@ describe('a NAT rebinds the end that only receives', () => {
       expect(timeToRead(1 << 20, last), `rebound after packet ${last}`).toBeLessThan(whole + SOON);
   };
 
-  test('whichever packet is the last to arrive, the transfer resumes within a few timeouts', () => resumes(233));
+  test('whichever packet is the last to arrive, the transfer resumes within a few timeouts', { tags: ['slow'] }, () => resumes(233));
   test('every fifth packet as the last to arrive: the transfer resumes', { tags: ['slow'] }, () => resumes(5));
 });
 
@@ -125,7 +125,7 @@ describe('the cost', () => {
     pair.free();
   });
 
-  test('of a sender of a line a second: at most one packet and its acknowledgement in 16 KiB', () => {
+  test('of a sender of a line a second: at most one packet and its acknowledgement in 16 KiB', { tags: ['slow'] }, () => {
     const packets = (length: number): { up: number; down: number } => {
       const { pair, id, sent } = downloading();
       for (let i = 0; i < 400; i++) {

@@ -50,7 +50,7 @@ describe('byte streams', () => {
     expect(before).toBeGreaterThan(29_000);
   });
 
-  test('open as slots are freed, many at once', () => {
+  test('open as slots are freed, many at once', { tags: ['slow'] }, () => {
     const total = 400;
     const pair = new Pair({ link: { loss: 0.02, jitter: 5 }, parameters: { maxStreams: 7 }, seed: 11 });
     const { initiator, responder } = pair;
@@ -119,7 +119,7 @@ describe('byte streams', () => {
     pair.free();
   });
 
-  test('wait, and do not fail, when segments run out', () => {
+  test('wait, and do not fail, when segments run out', { tags: ['slow'] }, () => {
     const pair = new Pair({ core: Core.create({ streamSegments: 64 }), link: { loss: 0.05, jitter: 10 }, seed: 3 });
     const { initiator, responder } = pair;
     const ids = Array.from({ length: 6 }, () => initiator.connection.openStream());
@@ -138,7 +138,7 @@ describe('byte streams', () => {
     pair.free();
   });
 
-  test('accept more or less as soon as the segment limit changes; data already there arrives', () => {
+  test('accept more or less as soon as the segment limit changes; data already there arrives', { tags: ['slow'] }, () => {
     const pair = new Pair({ core: Core.create({ streamSegments: 128 }), link: { loss: 0.05 }, seed: 5 });
     const { initiator, responder, core } = pair;
     const id = initiator.connection.openStream();
@@ -301,7 +301,7 @@ describe('datagrams', () => {
     pair.free();
   });
 
-  test('are sent between the bytes of a long transfer, and leave it its share', () => {
+  test('are sent between the bytes of a long transfer, and leave it its share', { tags: ['slow'] }, () => {
     const pair = new Pair({ line: new Line(8_000_000, 100_000), link: { delay: 10 } });
     const reader = new Reader(pair.responder);
     const writer = new Writer(pair.initiator, pair.initiator.connection.openStream(), 2_000_000);

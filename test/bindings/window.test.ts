@@ -62,7 +62,7 @@ describe('a window', () => {
     flow.pair.free();
   }
 
-  it('does not limit a stream on 10 Mbit/s and 300 ms', () => isNoLimit('bbr', 0.1));
+  it('does not limit a stream on 10 Mbit/s and 300 ms', { tags: ['slow'] }, () => isNoLimit('bbr', 0.1));
   it.each(['cubic', 'bbr'] as const)('does not limit a stream on 100 Mbit/s and 300 ms, with %s', { tags: ['slow'] }, (congestion) =>
     isNoLimit(congestion, 1),
   );
@@ -131,7 +131,7 @@ describe('a window', () => {
     pair.free();
   }
 
-  it('of a connection grows with many streams that need little each', () => growsWithMany(0.3));
+  it('of a connection grows with many streams that need little each', { tags: ['slow'] }, () => growsWithMany(0.3));
   it('of a connection grows with many streams on 100 Mbit/s', { tags: ['slow'] }, () => growsWithMany(1));
 
   it.each([
@@ -164,7 +164,7 @@ describe('a window', () => {
     pair.free();
   });
 
-  it('returns its growth to the pool when the connection ends', () => {
+  it('returns its growth to the pool when the connection ends', { tags: ['slow'] }, () => {
     const core = Core.create({ connections: 2 });
     for (let round = 0; round < 4; round++) {
       const flow = bulk({ core, line: new Line(100e6, 4 * MB), link: { delay: 100 }, granularity: 1 });
@@ -176,7 +176,7 @@ describe('a window', () => {
 });
 
 describe('a reader that stops', () => {
-  it('stops the writer within its window, and memory does not grow', () => {
+  it('stops the writer within its window, and memory does not grow', { tags: ['slow'] }, () => {
     const core = Core.create({ connections: 2 });
     const free = core.stats().freeChunks;
     const flow = bulk({ core, line: new Line(50e6, MB), link: { delay: 20 } });
@@ -202,7 +202,7 @@ describe('a reader that stops', () => {
     flow.pair.free();
   });
 
-  it('of many streams leaves capacity for the others', () => {
+  it('of many streams leaves capacity for the others', { tags: ['slow'] }, () => {
     const core = Core.create({ connections: 2, memory: 8 * MB });
     const pair = new Pair({ core, parameters: { ...parameters, maxStreams: 500 }, link: { delay: 5 } });
     const { initiator, responder } = pair;
@@ -280,7 +280,7 @@ describe('a sender in a core with capacity for 1,100 connections', () => {
     [1, 50],
     [8, 20],
     [20, 1],
-  ])('beside %i peers that vanished in a download carries %i MB a second on a path of 2 ms', (vanished, megabytes) => {
+  ])('beside %i peers that vanished in a download carries %i MB a second on a path of 2 ms', { tags: ['slow'] }, (vanished, megabytes) => {
     expect(carriedBeside(vanished)).toBeGreaterThan(megabytes * MB);
   });
 });

@@ -67,7 +67,7 @@ test('a server key may be given by the operator, and limited to products', async
 
 const ISSUER = ['--jwt-issuer', 'https://login.example', '--jwt-audience', 'svc', '--jwt-jwks-uri', 'https://login.example/keys'];
 
-test('a server key that requires tokens of an issuer is shown, changed and made an ordinary one', async () => {
+test('a server key that requires tokens of an issuer is shown, changed and made an ordinary one', { tags: ['slow'] }, async () => {
   const { appId, ...added } = await json<{ appId: string }>('key', 'add', 'sk-1234567890abcdef', ...ISSUER);
   const jwt = { issuer: 'https://login.example', audience: 'svc', jwksUri: 'https://login.example/keys', svcIdsClaim: 'svc_ids' };
   expect(added).toMatchObject({ authType: 'JWT', jwt });
@@ -139,7 +139,7 @@ test('an API key has the record of the specification and a secret that is shown 
   expect((await admin('apikey', 'remove', 'ak-1')).code).toBe(0);
 });
 
-test('fingerprints can be changed and records removed', async () => {
+test('fingerprints can be changed and records removed', { tags: ['slow'] }, async () => {
   await admin('product', 'add', 'pr-1');
   await admin('device', 'add', 'pr-1', 'de-1');
   expect((await admin('device', 'set-fingerprint', 'pr-1', 'de-1', fingerprint)).code).toBe(0);
@@ -185,7 +185,7 @@ describe('push credentials', () => {
     return path;
   }
 
-  test('come from the account file; the key is stored sealed and never shown', async () => {
+  test('come from the account file; the key is stored sealed and never shown', { tags: ['slow'] }, async () => {
     const added = await json('push-credential', 'add', file(account));
     expect(added).toMatchObject({
       projectId: 'demo-project',
@@ -220,7 +220,7 @@ describe('push credentials', () => {
 });
 
 describe('services', () => {
-  test('are added with a secret that is shown once, attached, shown, detached and removed', async () => {
+  test('are added with a secret that is shown once, attached, shown, detached and removed', { tags: ['slow'] }, async () => {
     await admin('product', 'add', 'pr-1');
     const { secret, ...added } = await json<{ secret: string; serviceId: string }>(
       'service',
@@ -257,7 +257,7 @@ describe('services', () => {
     expect((await admin('org', 'remove', 'or-a')).err).toMatch(/--force/);
   });
 
-  test('private addresses and http need --allow-private', async () => {
+  test('private addresses and http need --allow-private', { tags: ['slow'] }, async () => {
     for (const url of ['http://s.example', 'https://127.0.0.1', 'https://[::1]/', 'https://2130706433']) {
       expect(await admin('service', 'add', url)).toMatchObject({ code: 2, out: '' });
       expect((await admin('service', 'add', url, '--allow-private')).code).toBe(0);

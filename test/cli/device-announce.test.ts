@@ -41,7 +41,7 @@ function pairings(printed: string): { pairing: PairingString; options: string[] 
   return reach.map(([, string = '', ...options]) => ({ pairing: decodePairing(string === '-' ? (below.shift() ?? '') : string), options }));
 }
 
-test('an option of svc device without meaning for a subcommand is refused', async () => {
+test('an option of svc device without meaning for a subcommand is refused', { tags: ['slow'] }, async () => {
   await init();
   const below = (...words: string[]) => svcInProcess(['device', ...words, '--data', data]);
   for (const [words, option] of [
@@ -54,14 +54,14 @@ test('an option of svc device without meaning for a subcommand is refused', asyn
   }
 });
 
-test('--iam is reported to count at the first start', async () => {
+test('--iam is reported to count at the first start', { tags: ['slow'] }, async () => {
   expect((await init('--iam', 'demo')).stderr).not.toMatch(/--iam/);
   expect((await init('--iam', 'demo')).stderr).toMatch(/--iam has effect only at the first start: this device keeps its users/);
 });
 
 const NOTE = /this device has no administrator yet/;
 
-test.each(['pr', '-pr'])('the printed lines register product and device: product %s', async (product) => {
+test.each(['pr', '-pr'])('the printed lines register product and device: product %s', { tags: ['slow'] }, async (product) => {
   const { stdout } = await init(...STATION, '--product', product);
   const register = commands(stdout).filter(([name]) => name === 'admin');
   expect(register.map(([, record, add]) => `${record} ${add}`)).toEqual(['product add', 'device add']);
@@ -70,7 +70,7 @@ test.each(['pr', '-pr'])('the printed lines register product and device: product
   }
 });
 
-test('a device that joined its base station is registered there: no line registers it', async () => {
+test('a device that joined its base station is registered there: no line registers it', { tags: ['slow'] }, async () => {
   expect((await init(...STATION)).stdout).toMatch(/^register it with/m);
   const file = join(data, 'state.json');
   await writeFile(file, JSON.stringify({ ...JSON.parse(await readFile(file, 'utf8')), Joined: true }));
@@ -78,7 +78,7 @@ test('a device that joined its base station is registered there: no line registe
   expect([code, stdout]).toEqual([0, expect.not.stringMatching(/register it with|svc admin/)]);
 });
 
-test('a device without a base station is reached at its addresses, and registered nowhere', async () => {
+test('a device without a base station is reached at its addresses, and registered nowhere', { tags: ['slow'] }, async () => {
   const { stdout } = await init();
   expect(stdout).not.toMatch(/svc admin|--server/);
   expect(pairings(stdout).length).toBeGreaterThan(1);
@@ -97,7 +97,7 @@ test('no command has a password among its arguments', async () => {
   for (const words of commands(stdout)) expect(words.join(' ')).not.toMatch(/pwd=/);
 });
 
-test('a device with a base station is reached there, without an option', async () => {
+test('a device with a base station is reached there, without an option', { tags: ['slow'] }, async () => {
   const { stdout } = await init(...STATION);
   expect(pairings(stdout).length).toBeGreaterThan(1);
   for (const { pairing, options } of pairings(stdout)) {
@@ -106,13 +106,13 @@ test('a device with a base station is reached there, without an option', async (
   }
 });
 
-test('the pairing string of a base station that TLS authenticates has no fingerprint', async () => {
+test('the pairing string of a base station that TLS authenticates has no fingerprint', { tags: ['slow'] }, async () => {
   const { stdout } = await init('--server', 'https://station.example:4433');
   for (const { pairing } of pairings(stdout))
     expect([pairing.server, pairing.serverFingerprint]).toEqual(['station.example:4433', undefined]);
 });
 
-test('a device whose base station has its WebSocket elsewhere is reached there, too', async () => {
+test('a device whose base station has its WebSocket elsewhere is reached there, too', { tags: ['slow'] }, async () => {
   const webSocket = 'wss://proxy.example/(a)';
   const { stdout } = await init(...STATION, '--server-websocket', webSocket);
   expect(pairings(stdout).length).toBeGreaterThan(1);

@@ -122,7 +122,7 @@ describe('killed', () => {
     ['answer', false],
     ['state', true],
     ['state', false],
-  ])('after the %s: a start finishes it, given the join string again: %s', async (step, again) => {
+  ])('after the %s: a start finishes it, given the join string again: %s', { tags: ['slow'] }, async (step, again) => {
     const text = await invited();
     await killedAfter(step, text);
     const key = await keyOf();

@@ -120,14 +120,14 @@ describe('the first screen', () => {
     expect((await shown(await opened(STATION), NONE, heard))[1]).toMatch(line);
   });
 
-  test('of a device that the base station does not know has the lines that register it', async () => {
+  test('of a device that the base station does not know has the lines that register it', { tags: ['slow'] }, async () => {
     const unknown = { event: 'UNKNOWN_FINGERPRINT', reason: null } as const;
     const device = await opened(STATION);
     const lines = await shown(device, NONE, unknown);
     expect(lines).toEqual(expect.arrayContaining([...registration(device.state, device.device.deviceFingerprint)]));
   });
 
-  test('of a device with a user shows no code and no secret, and the next steps', async () => {
+  test('of a device with a user shows no code and no secret, and the next steps', { tags: ['slow'] }, async () => {
     const lines = await shown(await withUser(await opened(STATION), 'Administrator'), { ...NONE, tcpTunnels: [WEB] });
     expect(lines.slice(5)).toEqual([
       'users        ann (Administrator)',
@@ -171,7 +171,7 @@ describe('the invitation of the first administrator', () => {
     expect(passwordOf(await opened())).toBeUndefined();
   });
 
-  test('is not voided when the owner has just made one, and the screen shows which string counts', async () => {
+  test('is not voided when the owner has just made one, and the screen shows which string counts', { tags: ['slow'] }, async () => {
     await opened();
     const { code: status } = await svcInProcess(['device', 'invite', 'admin', '--data', data]);
     expect(status).toBe(0);
@@ -182,7 +182,9 @@ describe('the invitation of the first administrator', () => {
     );
   });
 
-  test('is not made without a terminal, where anyone becomes an administrator, or where it would be refused', async () => {
+  test('is not made without a terminal, where anyone becomes an administrator, or where it would be refused', {
+    tags: ['slow'],
+  }, async () => {
     await opened();
     expect(passwordOf(await opened({}, terminal(false)))).toBeUndefined();
     const device = await opened();

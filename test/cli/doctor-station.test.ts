@@ -56,7 +56,7 @@ describe('without a device svc doctor', () => {
     expect(clinic.stdout).not.toContain('what to do');
   });
 
-  test('needs the fingerprint of a new base station that TLS cannot authenticate', async () => {
+  test('needs the fingerprint of a new base station that TLS cannot authenticate', { tags: ['slow'] }, async () => {
     const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'open');
     const remedy = /give --server-fingerprint, as svc basestation prints/;
@@ -70,7 +70,7 @@ describe('without a device svc doctor', () => {
     expect(await run({ ...nobody, server: undefined } as unknown as Partial<DoctorOptions>)).toMatch(/pairing string, or .*--server/);
   });
 
-  test('fails with a remedy when the base station is not reached', async () => {
+  test('fails with a remedy when the base station is not reached', { tags: ['slow'] }, async () => {
     const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'open');
     expect(await run({ ...nobody, serverFingerprint: 'ab'.repeat(32) })).toMatch(
@@ -107,7 +107,7 @@ describe('where UDP to the base station gets no answer', () => {
     return { clinic, ...opened };
   }
 
-  test('a connection uses a WebSocket, and the cause and a remedy are shown', async () => {
+  test('a connection uses a WebSocket, and the cause and a remedy are shown', { tags: ['slow'] }, async () => {
     const { clinic, run } = await blocked();
     expect(await run()).toBe('done');
     expect(clinic.document).toMatchObject({
@@ -117,7 +117,7 @@ describe('where UDP to the base station gets no answer', () => {
     });
   });
 
-  test('so does a base station alone; a person gets lines', async () => {
+  test('so does a base station alone; a person gets lines', { tags: ['slow'] }, async () => {
     const { clinic, run } = await blocked();
     const none = { product: undefined, deviceId: undefined, sctFile: undefined, fingerprint: undefined, local: true };
     expect(await run({ ...none, json: false } as unknown as Partial<DoctorOptions>)).toBe('done');

@@ -62,7 +62,7 @@ test('the output for a person is a page of lines', { tags: ['slow'] }, async () 
   expect(clinic.stderr).toBe('connected; searching for a direct path\n');
 });
 
-test('the output for a program names each pair of addresses that was tried, with its outcome', async () => {
+test('the output for a program names each pair of addresses that was tried, with its outcome', { tags: ['slow'] }, async () => {
   const clinic = clinics.clinic();
   const { run } = await clinic.open('random', 'random');
   await run();
@@ -82,7 +82,7 @@ describe('why it is not direct', () => {
     ['BOTH_RANDOM', 'random', 'sequential', {}, {}],
     ['NO_ANSWER', 'blocked', 'port', {}, {}],
     ['UDP_BLOCKED', 'blocked', 'open', {}, {}],
-  ])('%s: %s and %s, %o %o', async (code, client, device, more, options) => {
+  ])('%s: %s and %s, %o %o', { tags: ['slow'] }, async (code, client, device, more, options) => {
     const clinic = clinics.clinic();
     const { run } = await clinic.open(client, device, more);
     expect(await run(options)).toBe('done');
@@ -106,7 +106,7 @@ describe('why it is not direct', () => {
     expect(clinic.document).toMatchObject({ whyNotDirect: found });
   });
 
-  test('a base station that an attempt did not use is asked by itself', async () => {
+  test('a base station that an attempt did not use is asked by itself', { tags: ['slow'] }, async () => {
     const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ relayOnly: true });
@@ -132,7 +132,7 @@ describe('a connect that fails', () => {
     });
   });
 
-  test('shows the same to a person', async () => {
+  test('shows the same to a person', { tags: ['slow'] }, async () => {
     const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ sctFile: join(clinics.folder, 'wrong-sct'), json: false, local: true });
@@ -187,7 +187,9 @@ describe('a connect that fails', () => {
     expect(clinic.stdout).not.toMatch(/--server-fingerprint/);
   });
 
-  test('with a short time shows why the base station was not reached, and not that it was still in progress', async () => {
+  test('with a short time shows why the base station was not reached, and not that it was still in progress', {
+    tags: ['slow'],
+  }, async () => {
     const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     for (const protocol of ['udp', 'tcp'] as const) clinic.fixture.sim.block('client-home', protocol);

@@ -50,7 +50,7 @@ test.each([
   await unlock();
 });
 
-test('one of several processes takes an abandoned lock', async () => {
+test('one of several processes takes an abandoned lock', { tags: ['slow'] }, async () => {
   await writeFile(file(1), await deadHolder());
   const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockDirectory(directory)));
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);

@@ -34,7 +34,9 @@ async function withSockets(homes: Homes): Promise<{ fixture: HomesFixture; clien
 }
 
 describe('a direct path', () => {
-  test('is found within a second of the connect at 50 ms round trip, and takes at most 4 KiB on the relay', async () => {
+  test('is found within a second of the connect at 50 ms round trip, and takes at most 4 KiB on the relay', {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await HomesFixture.open({}, { link: { delay: 25 } });
     const connection = await fixture.relayed();
     const connected = fixture.sim.now;
@@ -60,23 +62,27 @@ describe('sockets', () => {
   test.each([
     ['client', hard],
     ['device', { client: 'port', device: 'random' } as const],
-  ])('that the %s opened for a NAT with random ports are closed, except the one in use, which closes with its path', async (end, homes) => {
-    const { fixture, client, device } = await withSockets(homes);
-    const connection = await fixture.relayed();
-    await fixture.sim.run(() => connection.getType() === 'DIRECT', 60_000);
-    await fixture.sim.run(35_000);
-    const counts = { client, device };
-    expect([counts[end as 'client' | 'device'](), client() + device()]).toEqual([1, 1]);
-    fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
-    await fixture.coap(connection, 'GET', '/hello');
-    expect(connection.getType()).toBe('RELAY');
-    await fixture.sim.run(1_000);
-    expect(device()).toBe(0);
-    await fixture.sim.run(95_000);
-    expect([client(), device()]).toEqual([0, 0]);
-  });
+  ])(
+    'that the %s opened for a NAT with random ports are closed, except the one in use, which closes with its path',
+    { tags: ['slow'] },
+    async (end, homes) => {
+      const { fixture, client, device } = await withSockets(homes);
+      const connection = await fixture.relayed();
+      await fixture.sim.run(() => connection.getType() === 'DIRECT', 60_000);
+      await fixture.sim.run(35_000);
+      const counts = { client, device };
+      expect([counts[end as 'client' | 'device'](), client() + device()]).toEqual([1, 1]);
+      fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
+      await fixture.coap(connection, 'GET', '/hello');
+      expect(connection.getType()).toBe('RELAY');
+      await fixture.sim.run(1_000);
+      expect(device()).toBe(0);
+      await fixture.sim.run(95_000);
+      expect([client(), device()]).toEqual([0, 0]);
+    },
+  );
 
-  test.each(['client', 'device'])('are closed when the connection ends on such a path, by the %s', async (end) => {
+  test.each(['client', 'device'])('are closed when the connection ends on such a path, by the %s', { tags: ['slow'] }, async (end) => {
     for (const homes of [hard, { client: 'port', device: 'random' } as const]) {
       const { fixture, client, device } = await withSockets(homes);
       const connection = await fixture.relayed();
@@ -109,10 +115,10 @@ describe('nothing is left', () => {
       expect([client(), device()]).toEqual([0, 0]);
     }
   }
-  test.each(ends.filter((_, i) => i % 3 === 0))('when %s, %d ms after the connect', leavesNothing);
+  test.each(ends.filter((_, i) => i % 3 === 0))('when %s, %d ms after the connect', { tags: ['slow'] }, leavesNothing);
   test.each(ends.filter((_, i) => i % 3 !== 0))('when %s, %d ms after the connect', { tags: ['slow'] }, leavesNothing);
 
-  test('of timers, once client, device and station have ended', async () => {
+  test('of timers, once client, device and station have ended', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open({ client: 'random' });
     await fixture.relayed();
     await fixture.sim.run(800);
@@ -133,7 +139,9 @@ describe('two connections of one client', () => {
     await fixture.sim.run(() => connections.every((connection) => connection.getType() === 'DIRECT'), 30_000);
   });
 
-  test('that both need the one spray: the second stays relayed and retries, as that spray is not repeated within the hour', async () => {
+  test('that both need the one spray: the second stays relayed and retries, as that spray is not repeated within the hour', {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await HomesFixture.open({ client: 'random', device: 'port' });
     const first = await fixture.relayed();
     const second = await fixture.relayed();
@@ -169,12 +177,12 @@ describe('a session that ends', () => {
     expect(last.paths().whyNotDirect?.code).toBe('NO_ANSWER');
   }
   // A device has one slot for strangers, a client 64.
-  test('in the middle of a round frees the slot of the round', () => freesItsSlot(5));
+  test('in the middle of a round frees the slot of the round', { tags: ['slow'] }, () => freesItsSlot(5));
   test('in the middle of a round frees the slot of the client, too', { tags: ['slow'] }, () => freesItsSlot(70));
 });
 
 describe('a core that fails in the middle of a round', () => {
-  test.each(['client', 'device'])('at the %s ends the round, and the next connection becomes direct', async (end) => {
+  test.each(['client', 'device'])('at the %s ends the round, and the next connection becomes direct', { tags: ['slow'] }, async (end) => {
     const cores: Core[] = [];
     const fixture = await HomesFixture.open({
       onHosts: (client, device) => {

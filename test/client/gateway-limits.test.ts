@@ -1,4 +1,8 @@
-/** The limits of the gateway, connections that it loses, and mutated datagrams, in virtual time. */
+/**
+ * The limits of the gateway, connections that it loses, and mutated datagrams, in virtual time.
+ *
+ * @module-tag slow
+ */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
 import type { Device } from '../../device/index.ts';

@@ -87,7 +87,7 @@ test('the device gets BAD_MESSAGE', async () => {
   });
 });
 
-test('an invalid notification ends its observation with 5.02', async () => {
+test('an invalid notification ends its observation with 5.02', { tags: ['slow'] }, async () => {
   const observe = { name: 'Observe' as const, value: Buffer.alloc(0) };
   const first = await tool.ask({ code: 'GET', options: [observe, ...path('state')], token: Buffer.from([4]) });
   expect(option(first, 'Observe')).toHaveLength(1);

@@ -55,7 +55,7 @@ describe('an unrecognized critical option', () => {
     }),
   );
 
-  test('a confirmable request is answered 4.02', async () => {
+  test('a confirmable request is answered 4.02', { tags: ['slow'] }, async () => {
     const answers: unknown[] = [];
     for (const packet of packets) {
       const { code, ack, payload } = await tool.ask(packet);

@@ -44,7 +44,7 @@ test('each method passes', async () => {
   expect((await ask('GET', '/none')).code).toBe('4.04');
 });
 
-test('100,000 bytes pass both ways in blocks', async () => {
+test('100,000 bytes pass both ways in blocks', { tags: ['slow'] }, async () => {
   expect((await ask('PUT', '/state', LARGE, { Block1: Buffer.from([6]) })).code).toBe('2.04');
   expect(scene.stored.equals(LARGE)).toBe(true);
   const { code, payload, headers } = await ask('GET', '/state');

@@ -87,7 +87,7 @@ describe('requests', () => {
     expect(answer).toMatchObject({ code: '2.05', confirmable: false, ack: false });
   });
 
-  test('a ping is reset, and so is an unknown message; garbage is ignored', async () => {
+  test('a ping is reset, and so is an unknown message; garbage is ignored', { tags: ['slow'] }, async () => {
     const ping = tool.send({ code: '0.00', token: Buffer.alloc(0) });
     tool.raw(Buffer.from('4001', 'hex'));
     tool.raw(Buffer.from('80010001', 'hex'));
@@ -118,7 +118,7 @@ describe('an error answers', () => {
 describe('blocks', () => {
   const body = Buffer.from(Array.from({ length: 5000 }, (_, i) => (i * 31 + (i >> 8)) & 255));
 
-  test('a body is sent in blocks of the requested size, whatever the tokens', async () => {
+  test('a body is sent in blocks of the requested size, whatever the tokens', { tags: ['slow'] }, async () => {
     let runs = 0;
     device.addCoapResource('GET', '/large', () => ({ status: 205, payload: body, contentFormat: 42, maxAge: runs++ }));
     const parts: Buffer[] = [];
@@ -316,7 +316,7 @@ describe('Observe', () => {
     expect([option(tool.received[1], 'Observe'), gateway.stats.observations]).toEqual([[], 0]);
   });
 
-  test('is answered once for a resource that cannot be observed', async () => {
+  test('is answered once for a resource that cannot be observed', { tags: ['slow'] }, async () => {
     device.addCoapResource('GET', '/plain', () => ({ status: 205, payload: 'x' }));
     const answer = await tool.ask({ ...register, options: [observe(0), ...path('plain')] });
     expect([answer.code, option(answer, 'Observe'), gateway.stats]).toEqual(['2.05', [], { requests: 0, observations: 0 }]);

@@ -1,4 +1,8 @@
-/** What a client logs: levels, and the callback beside the environment's log; each client separately. */
+/**
+ * What a client logs: levels, and the callback beside the environment's log; each client separately.
+ *
+ * @module-tag slow
+ */
 import { expect, test } from 'vitest';
 import { type LogMessage, SvcClient } from '../../client/node.ts';
 import { type Log, silentLog, withLog } from '../../transport/environment.ts';

@@ -88,7 +88,7 @@ test('a listener gets devices: ADD, UPDATE of items, REMOVE when they leave', as
   await lan.sim.settle(lan.client.stop());
 });
 
-test('a device without power is removed when its records expire', async () => {
+test('a device without power is removed when its records expire', { tags: ['slow'] }, async () => {
   const lan = new Lan();
   const notes = new Notes();
   lan.client.addMdnsResultListener(notes);

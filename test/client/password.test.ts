@@ -37,7 +37,7 @@ describe('passwordAuthenticate', () => {
     expect(connection.stats().packetsSent).toBe(packetsSent);
   });
 
-  test('OPERATION_IN_PROGRESS while another runs, which continues', async () => {
+  test('OPERATION_IN_PROGRESS while another runs, which continues', { tags: ['slow'] }, async () => {
     under.device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
     const connection = await under.connected();
     const first = connection.passwordAuthenticate('owner', 'secret');
@@ -58,7 +58,7 @@ describe('passwordAuthenticate', () => {
     expect(await under.sim.settle(login)).toBe('STOPPED');
   });
 
-  test('TOO_MANY_REQUESTS after too many wrong ones, and the right one succeeds later', async () => {
+  test('TOO_MANY_REQUESTS after too many wrong ones, and the right one succeeds later', { tags: ['slow'] }, async () => {
     under.device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
     const connection = await under.connected();
     for (let i = 0; i < 5; i++) expect(await under.login(connection, 'owner', 'wrong')).toBe('UNAUTHORIZED');

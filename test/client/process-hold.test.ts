@@ -54,7 +54,7 @@ test('sockets do not hold the process', { tags: ['slow'] }, async () => {
 });
 
 describe('a connection holds the process', () => {
-  test('while it connects and while it is open, once for all connections', async () => {
+  test('while it connects and while it is open, once for all connections', { tags: ['slow'] }, async () => {
     const [first, second] = [connection(), connection()];
     const connecting = Promise.all([first.connect(), second.connect()]);
     expect(held).toBe(1);
@@ -76,7 +76,7 @@ describe('a connection holds the process', () => {
     expect(held).toBe(0);
   });
 
-  test('no longer when the device has ended it', async () => {
+  test('no longer when the device has ended it', { tags: ['slow'] }, async () => {
     const ended = connection();
     await fixture.settle(ended.connect());
     // The device knows of it once a packet of it has arrived.

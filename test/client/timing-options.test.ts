@@ -43,7 +43,7 @@ describe('DtlsHelloTimeout', () => {
     expect(after).toBe(expected);
   });
 
-  test('ends the wait for a device that does not answer the base station, which waits for 4 s', async () => {
+  test('ends the wait for a device that does not answer the base station, which waits for 4 s', { tags: ['slow'] }, async () => {
     const station = await fixture.station();
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);

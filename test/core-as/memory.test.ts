@@ -70,7 +70,7 @@ describe('chunk map', () => {
     }
   });
 
-  test('agrees with a plain array under a moving window', () => {
+  test('agrees with a plain array under a moving window', { tags: ['slow'] }, () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(60_000), fc.nat(3_000), fc.nat(20_000)), { maxLength: 30 }), fc.nat(2 ** 31), (steps, start) => {
         const core = testCore();
@@ -231,7 +231,7 @@ describe('range set of many chunks', () => {
     expect(core.call.chunksUsed!(4)).toBe(0);
   });
 
-  test('frees chunks as ranges are joined or removed, in any order', () => {
+  test('frees chunks as ranges are joined or removed, in any order', { tags: ['slow'] }, () => {
     for (const fill of [true, false]) {
       const core = testCore();
       const set = filled(core, shuffled(most));
@@ -268,7 +268,7 @@ describe('range set of many chunks', () => {
     expect(core.call.chunksUsed!(4)).toBeLessThanOrEqual(343 / 48 + 3);
   });
 
-  test('agrees with a plain array of marks through any steps', () => {
+  test('agrees with a plain array of marks through any steps', { tags: ['slow'] }, () => {
     const step = fc.record({
       insert: fc.boolean(),
       from: fc.nat(4_000),
@@ -308,7 +308,7 @@ describe('range set of many chunks', () => {
   });
 });
 
-test('lists keep their order through every kind of removal', () => {
+test('lists keep their order through every kind of removal', { tags: ['slow'] }, () => {
   const core = testCore();
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.constantFrom('push', 'remove', 'rotate'), fc.nat(9)), { maxLength: 80 }), (steps) => {

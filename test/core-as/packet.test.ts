@@ -43,7 +43,7 @@ describe('varint', () => {
     }
   });
 
-  test('every value survives encoding and decoding', () => {
+  test('every value survives encoding and decoding', { tags: ['slow'] }, () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 62n - 1n }), fc.nat(62), (value, shift) => {
         const small = value >> BigInt(shift);
@@ -208,7 +208,7 @@ describe('replay window', () => {
     }
   });
 
-  test('agrees with a plain set', () => {
+  test('agrees with a plain set', { tags: ['slow'] }, () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.nat(300), fc.nat(20_000)), { maxLength: 200 }), (steps) => {
         const core = testCore(1);

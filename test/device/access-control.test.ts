@@ -86,7 +86,7 @@ describe('decisions', () => {
     expect(denials).toEqual(['Thermostat:Set', 'Thermostat:Get'].map((action) => ({ caller, action, attributes: { Room: 'hall' } })));
   });
 
-  test('use the way of the connection: a local-only action is refused through the base station', async () => {
+  test('use the way of the connection: a local-only action is refused through the base station', { tags: ['slow'] }, async () => {
     guarded = await GuardedDevice.attached({
       configuration: {
         policies: [
@@ -111,7 +111,7 @@ describe('decisions', () => {
     expect(await guarded.settle(guarded.device.authorize(seen(2), 'Thermostat:Set'))).toBe(false);
   });
 
-  test('on tunnels refuse a guest and allow a standard user', async () => {
+  test('on tunnels refuse a guest and allow a standard user', { tags: ['slow'] }, async () => {
     const iam = await withUsers('guest');
     guarded.device.addTcpTunnelService({ id: 'web', type: 'http', host: '127.0.0.1', port: 80 });
     const connection = await guarded.relayed();
@@ -165,7 +165,7 @@ describe('a password session', () => {
     expect([await guarded.me(one), await guarded.me(two)]).toEqual([null, 'guest']);
   });
 
-  test('follows a renamed user, and does not act as a user who takes the old name later', async () => {
+  test('follows a renamed user, and does not act as a user who takes the old name later', { tags: ['slow'] }, async () => {
     const iam = await withUsers('guest');
     const connection = await guarded.direct();
     await guarded.login(connection, 'guest', 'secret');
@@ -229,7 +229,7 @@ describe('server connect tokens', () => {
     expect([await connecting('sct-of-guest'), await connecting('sct-of-pairing')]).toEqual(['TOKEN_REJECTED', 'TOKEN_REJECTED']);
   });
 
-  test('that change replace the previous one', async () => {
+  test('that change replace the previous one', { tags: ['slow'] }, async () => {
     const iam = await withUsers('guest');
     await guarded.settle(iam.update((draft) => draft.setUserSct('guest', 'sct-anew')));
     await guarded.pass(1000);
@@ -251,7 +251,7 @@ describe('server connect tokens', () => {
     expect(() => device.removeServerConnectToken('sct-of-guest')).toThrow(refuses('NOT_FOUND'));
   });
 
-  test('withdrawn while the base station is away are refused after the device attaches again', async () => {
+  test('withdrawn while the base station is away are refused after the device attaches again', { tags: ['slow'] }, async () => {
     const iam = await withUsers('guest');
     guarded.station.kill();
     await guarded.fixture.until(guarded.under, 'DETACHED', 1, 200_000);
@@ -297,7 +297,7 @@ describe('a deleted user', () => {
     expect(isClosed(connection)).toBe(true);
   });
 
-  test('gets the answer that was in preparation, and has no rights meanwhile', async () => {
+  test('gets the answer that was in preparation, and has no rights meanwhile', { tags: ['slow'] }, async () => {
     const iam = await withUsers('guest');
     const connection = await guarded.direct();
     await paired(connection, 'guest');
@@ -324,7 +324,7 @@ describe('a deleted user', () => {
 });
 
 describe('a user bound by the application', () => {
-  test('counts until it is unbound, after the key, and on that connection alone', async () => {
+  test('counts until it is unbound, after the key, and on that connection alone', { tags: ['slow'] }, async () => {
     const iam = await withUsers('guest', 'owner');
     const connection = await guarded.direct();
     guarded.device.authorizeConnection(seen(1), 'guest');
@@ -338,7 +338,7 @@ describe('a user bound by the application', () => {
     expect(await guarded.me(await guarded.direct())).toBeNull();
   });
 
-  test('must exist, on an open connection of a device under access control', async () => {
+  test('must exist, on an open connection of a device under access control', { tags: ['slow'] }, async () => {
     await withUsers('guest');
     const connection = await guarded.direct();
     const far = seen(1);

@@ -60,7 +60,7 @@ describe('attach', () => {
     expect(station.basestation.attached).toBe(0);
   });
 
-  test('reports ten minutes without a base station once', async () => {
+  test('reports ten minutes without a base station once', { tags: ['slow'] }, async () => {
     const under = await fixture.device({ serverUrl: 'https://nowhere.invalid' });
     await fixture.start(under);
     await fixture.sim.run(9.9 * 60_000);
@@ -110,7 +110,9 @@ describe('after its base station was away, a device', () => {
   test.each(seeds(1, 8))('attaches within 5 s of its return: away for less than 10 s, %i', attachesSoon);
   test.each(seeds(9, 40))('attaches within 5 s of its return: away for less than 10 s, %i', { tags: ['slow'] }, attachesSoon);
 
-  test('attaches within 5 s of its return: killed, which a Reset at the next keep-alive of the attach answer shows', async () => {
+  test('attaches within 5 s of its return: killed, which a Reset at the next keep-alive of the attach answer shows', {
+    tags: ['slow'],
+  }, async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ keepAlive: { interval: 1_000, retryInterval: 500, maxRetries: 10 } });
     const under = await fixture.attached();
@@ -123,7 +125,7 @@ describe('after its base station was away, a device', () => {
     expect(under.events).toEqual(['ATTACHED', 'DETACHED', 'ATTACHED']);
   });
 
-  test('the newest device with an identity wins, the other waits a minute', async () => {
+  test('the newest device with an identity wins, the other waits a minute', { tags: ['slow'] }, async () => {
     const first = await fixture.device();
     const privateKey = first.device.createPrivateKey();
     fixture = new ProductFixture();

@@ -1,6 +1,8 @@
 /**
  * Bare routes at a device, through a real base station: what strangers and previous peers can do with them
  * (SECURITY.md).
+ *
+ * @module-tag slow
  */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';

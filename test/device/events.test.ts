@@ -13,7 +13,7 @@ beforeEach(async () => {
   station = await fixture.station();
 });
 
-test('CHANNEL_CHANGED when a client arrives from another address', async () => {
+test('CHANNEL_CHANGED when a client arrives from another address', { tags: ['slow'] }, async () => {
   const { device, host } = await fixture.device({ basestationAttach: false });
   await fixture.settle(device.start());
   const events: string[] = [];

@@ -84,7 +84,7 @@ describe('a join', () => {
     expect((await join(await invited(request), options)).deviceId).toBe('de-9');
   });
 
-  test('uses a WebSocket where UDP is blocked', async () => {
+  test('uses a WebSocket where UDP is blocked', { tags: ['slow'] }, async () => {
     fixture.sim.block(board, 'udp');
     expect(await attaches(await join(await invited()))).toBe(true);
   });
@@ -104,7 +104,7 @@ describe('a join', () => {
     expect(await attaches(joined)).toBe(true);
   });
 
-  test('is authenticated by TLS where the join string has no fingerprint', async () => {
+  test('is authenticated by TLS where the join string has no fingerprint', { tags: ['slow'] }, async () => {
     publishDocument(fixture);
     const joined = await join(await invited({}, undefined, false));
     expect(joined).not.toHaveProperty('serverFingerprint');

@@ -1,6 +1,8 @@
 /**
  * A quarter of a device's connections is reserved for paired keys: strangers take all they can, and the owner still
  * connects. One address gets at most half of the rest, so a client that is not paired yet connects, too.
+ *
+ * @module-tag slow
  */
 import { expect, test } from 'vitest';
 import type { Connection, SvcClient } from '../../client/node.ts';

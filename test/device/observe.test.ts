@@ -78,7 +78,7 @@ describe('an observable resource', () => {
     expect(maxAges).toEqual([7, 7]);
   });
 
-  test('notifies only the path whose parameters are named', async () => {
+  test('notifies only the path whose parameters are named', { tags: ['slow'] }, async () => {
     const resource = observable('/rooms/{room}', ({ parameters }) => ({ status: 205, payload: parameters.room as string }));
     const connection = await fixture.connected();
     const [kitchen, hall] = [observe(connection, '/rooms/kitchen'), observe(connection, '/rooms/hall')];
@@ -126,7 +126,7 @@ describe('an observable resource', () => {
     expect(observer.ends).toEqual([null]);
   });
 
-  test('ends the observation when its handler fails at a notification', async () => {
+  test('ends the observation when its handler fails at a notification', { tags: ['slow'] }, async () => {
     let broken = false;
     const resource = observable('/state', () => {
       if (broken) throw new Error('secret of the application');
@@ -165,7 +165,7 @@ describe('an observable resource', () => {
     expect([a.observer.ends, b.observer.ends]).toEqual([['STOPPED'], ['STOPPED']]);
   });
 
-  test('notifies its observers when it is removed', async () => {
+  test('notifies its observers when it is removed', { tags: ['slow'] }, async () => {
     let answer: (() => void) | undefined;
     const resource = observable('/state', () => ({ status: 205, payload: 'x' }));
     const slow = observable('/slow', () => new Promise((resolve) => (answer = () => resolve({ status: 205, payload: 'y' }))));
@@ -226,7 +226,7 @@ describe('limits:', () => {
     expect(again.observer.responses).toEqual(['205 x observed']);
   });
 
-  test('one connection keeps 32, and its other requests are served', async () => {
+  test('one connection keeps 32, and its other requests are served', { tags: ['slow'] }, async () => {
     const resource = observable('/state', () => ({ status: 205, payload: 'x' }));
     const [greedy, other] = [await fixture.connected(), await fixture.connected()];
     for (let i = 0; i < 60; i++) observe(greedy, '/state');
@@ -238,7 +238,7 @@ describe('limits:', () => {
     expect(resource.observers).toBe(33);
   });
 
-  test('notifications wait for the concurrency limit of requests', async () => {
+  test('notifications wait for the concurrency limit of requests', { tags: ['slow'] }, async () => {
     const release: (() => void)[] = [];
     device.addCoapResource('GET', '/slow', () => new Promise((resolve) => release.push(() => resolve({ status: 205 }))));
     let state = 'one';
@@ -281,7 +281,7 @@ describe('no observation begins for', () => {
     expect(() => connection.createCoap('GET', '/x').observe(new Recorder())).toThrow(expect.objectContaining({ code: 'STOPPED' }));
   });
 
-  test('a GET with a payload: it is answered once, and the payload is not kept', async () => {
+  test('a GET with a payload: it is answered once, and the payload is not kept', { tags: ['slow'] }, async () => {
     const resource = observable('/state', ({ payload }) => ({ status: 205, payload }));
     const observer = new Recorder();
     const coap = (await fixture.connected()).createCoap('GET', '/state');

@@ -64,7 +64,7 @@ describe('a stream of the device', () => {
     expect(() => arrived.accept()).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
   });
 
-  test('reads available bytes, reads a length, and reads to the end', async () => {
+  test('reads available bytes, reads a length, and reads to the end', { tags: ['slow'] }, async () => {
     const { client, stream } = await both();
     await fixture.settle(client.write(new Uint8Array([1, 2, 3, 4, 5, 6, 7])));
     expect(await fixture.settle(stream.readSome(2))).toEqual(new Uint8Array([1, 2]));
@@ -74,7 +74,7 @@ describe('a stream of the device', () => {
     expect(await fixture.code(stream.readSome())).toBe('END_OF_FILE');
   });
 
-  test('writes and closes: the client reads to the end', async () => {
+  test('writes and closes: the client reads to the end', { tags: ['slow'] }, async () => {
     const { client, stream } = await both();
     await fixture.settle(stream.write(new Uint8Array([8, 9])));
     await fixture.settle(stream.close());
@@ -115,7 +115,7 @@ describe('a CoAP request to the device', () => {
     });
   });
 
-  test('may end with an error: a status with a text, without content format', async () => {
+  test('may end with an error: a status with a text, without content format', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     device.addCoapResource('GET', '/closed', () => ({ status: 403, payload: 'not now' }));
     const coap = (await fixture.connected()).createCoap('GET', '/closed');
@@ -221,7 +221,7 @@ describe('settings of a device', () => {
     expect(lost.events).toEqual([]);
   });
 
-  test('include a server connect token that is made, added and uploaded', async () => {
+  test('include a server connect token that is made, added and uploaded', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     const token = device.createServerConnectToken();
     expect(token).toMatch(/^[A-Za-z0-9]{12}$/);
@@ -233,7 +233,7 @@ describe('settings of a device', () => {
 });
 
 describe('listeners and handlers get', () => {
-  test('typed events, connections and messages', async () => {
+  test('typed events, connections and messages', { tags: ['slow'] }, async () => {
     const { device } = await fixture.device();
     const events: DeviceEvent[] = [];
     const connections: [ConnectionRef, ConnectionEvent][] = [];

@@ -45,7 +45,7 @@ function invocation(device: Device, serviceId = 'se-1') {
   return made;
 }
 
-test('the answers of provider and service arrive unchanged', async () => {
+test('the answers of provider and service arrive unchanged', { tags: ['slow'] }, async () => {
   const { device } = await fixture.attached();
   answer = () => http(404, 'application/json', '{"error":1}');
   const notification = push(device);
@@ -91,7 +91,7 @@ test('a push or an invocation is refused when not attached, incomplete or too lo
   );
 });
 
-test('a send in progress can be stopped, and cannot begin twice', async () => {
+test('a send in progress can be stopped, and cannot begin twice', { tags: ['slow'] }, async () => {
   const { device } = await fixture.attached();
   answer = () => new Promise(() => {});
   const notification = push(device);

@@ -84,7 +84,7 @@ test('a list of many resources is sent in blocks', { tags: ['slow'] }, async () 
   expect(listed.links).toHaveLength(300);
 });
 
-test('a query to a resource that takes none is refused', async () => {
+test('a query to a resource that takes none is refused', { tags: ['slow'] }, async () => {
   device.addCoapResource('GET', '/x', handler);
   const coap = (await fixture.connected()).createCoap('GET', '/x');
   coap.setRequestQuery(['a=b']);

@@ -54,7 +54,7 @@ const changes: [string, string[], () => Promise<unknown>][] = [
 ];
 
 describe('a connection’s operations end with', () => {
-  test.each(changes)('%s', async (_, expected, apply) => {
+  test.each(changes)('%s', { tags: ['slow'] }, async (_, expected, apply) => {
     await apply();
     await guarded.pass(SECOND);
     expect(revoked.toSorted()).toEqual(expected);

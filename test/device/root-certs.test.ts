@@ -39,7 +39,7 @@ describe('a device without a pin', () => {
     await fixture.settle(device.close());
   });
 
-  test('has the certificate checked by the roots it was given', async () => {
+  test('has the certificate checked by the roots it was given', { tags: ['slow'] }, async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const asked = publishDocument(fixture);
@@ -49,7 +49,7 @@ describe('a device without a pin', () => {
     await fixture.settle(device.close());
   });
 
-  test('reports CERTIFICATE_VALIDATION_FAILED with the reason, and retries', async () => {
+  test('reports CERTIFICATE_VALIDATION_FAILED with the reason, and retries', { tags: ['slow'] }, async () => {
     const fixture = new ProductFixture();
     const station = await fixture.station();
     publishDocument(fixture, FAULT, { fingerprint: station.fingerprint });

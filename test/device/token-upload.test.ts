@@ -108,7 +108,7 @@ describe('the uploaded tokens', () => {
     expect(lists().map((list) => list.length)).toEqual([Math.min(most, 4_096)]);
   });
 
-  it('change with the base station: all tokens get room again', async () => {
+  it('change with the base station: all tokens get room again', { tags: ['slow'] }, async () => {
     answer = { MaxTokens: 3 };
     tokens.manage(many(5));
     await attach();
@@ -240,7 +240,7 @@ describe('the digest', () => {
     expect(hex.encode(digestOfTokens([], crypto))).toBe('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855');
   });
 
-  it('is sent at each attach, for the list that the base station should have', async () => {
+  it('is sent at each attach, for the list that the base station should have', { tags: ['slow'] }, async () => {
     const { crypto } = simulation.host('any');
     answer = { MaxTokens: 3 };
     tokens.manage(many(5));

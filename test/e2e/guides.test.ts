@@ -48,14 +48,14 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it('docs/device.md: joins a base station', async () => {
+it('docs/device.md: joins a base station', { tags: ['slow'] }, async () => {
   const { stdout } = await svcInProcess(['admin', 'device', 'invite', PRODUCT, '--device-id', 'de-1', '--data', data, '--json']);
   joined = new Program(modules, { Device, joinBaseStation: device.joinBaseStation, joinString: JSON.parse(stdout).joinString });
   await joined.run(await block('device.md', 'join'));
   expect(joined.value('joined')).toMatchObject({ productId: PRODUCT, deviceId: 'de-1' });
 });
 
-it('docs/access-control.md: puts a device under access control', async () => {
+it('docs/access-control.md: puts a device under access control', { tags: ['slow'] }, async () => {
   const { serverUrl, serverFingerprint } = joined.value('joined') as device.Joined;
   guarded = new Program(modules, { privateKey: joined.value('privateKey'), serverUrl, serverFingerprint });
   await guarded.run(await block('access-control.md', 'access-control'));
@@ -63,7 +63,7 @@ it('docs/access-control.md: puts a device under access control', async () => {
   expect((guarded.value('iam') as device.Iam).user('admin')?.role).toBe('Administrator');
 });
 
-it('docs/pairing.md: pairs as the invited user, and invites another one', async () => {
+it('docs/pairing.md: pairs as the invited user, and invites another one', { tags: ['slow'] }, async () => {
   const iam = guarded.value('iam') as device.Iam;
   const at = guarded.value('device') as device.Device;
   await iam.setUserPassword('admin', 'a-long-password');

@@ -1,6 +1,8 @@
 /**
  * Links that go down, and base stations that restart behind a direct path, in virtual time: pending operations continue
  * (PROTOCOL.md §6).
+ *
+ * @module-tag slow
  */
 import { describe, expect, test } from 'vitest';
 import { HomesFixture, Transfer } from '../support/fixture/homes.ts';
@@ -32,7 +34,7 @@ describe('a transfer survives a link that is down', () => {
     expect(transfer.stall(since)).toBeLessThan(5_000);
   }
   const name = 'of the %s, for %d ms, bytes to the device: %s';
-  test.each([cells[0]!, cells[7]!])(name, survives);
+  test.each([cells[0]!, cells[7]!])(name, { tags: ['slow'] }, survives);
   test.each(cells.slice(1, 7))(name, { tags: ['slow'] }, survives);
 });
 
@@ -55,7 +57,7 @@ describe('a direct connection', () => {
     expect(connection.getType()).toBe('RELAY');
   }
   const name = 'does not notice a restart of the base station (%s), and has a relay again';
-  test.each(['unplugged'] as const)(name, doesNotNotice);
+  test.each(['unplugged'] as const)(name, { tags: ['slow'] }, doesNotNotice);
   test.each(['shutdown', 'killed'] as const)(name, { tags: ['slow'] }, doesNotNotice);
 
   test('on the local network continues over the base station when the network between the ends is gone', async () => {
@@ -102,5 +104,5 @@ async function losesNothing(seed: number): Promise<void> {
   await transfer.end();
   expect(fixture.clientEvents).not.toContain('CLOSED');
 }
-test.each(seeds(1, 1))('outages of all kinds at random: every byte once, in order (seed %i)', losesNothing);
+test.each(seeds(1, 1))('outages of all kinds at random: every byte once, in order (seed %i)', { tags: ['slow'] }, losesNothing);
 test.each(seeds(2, 18))('outages of all kinds at random: every byte once, in order (seed %i)', { tags: ['slow'] }, losesNothing);

@@ -1,6 +1,8 @@
 /**
  * A client or a device that changes its uplink or sleeps, in virtual time: pending operations continue (PROTOCOL.md
  * §6).
+ *
+ * @module-tag slow
  */
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';

@@ -101,10 +101,10 @@ describe('a base station restarts under a transfer', () => {
     expect(connection.stats().restTime).toBeGreaterThan(0);
   }
   const name = '%s: every byte arrives once, in order, at most 5 s after it listens again';
-  test.each(['shutdown', 'unplugged'] as const)(name, arrives);
+  test.each(['shutdown', 'unplugged'] as const)(name, { tags: ['slow'] }, arrives);
   test.each(['killed'] as const)(name, { tags: ['slow'] }, arrives);
 
-  test('twice, the second time while the connection still rests', async () => {
+  test('twice, the second time while the connection still rests', { tags: ['slow'] }, async () => {
     await echoDevice();
     const connection = await fixture.connected();
     const transfer = echo(connection, pattern(2_000_000));
@@ -128,7 +128,7 @@ describe('a base station restarts under a transfer', () => {
     await fixture.settle(transfer);
     expect(connection.isConnected).toBe(true);
   }
-  test.each(seeds(1, 1))('at any moment, with losses (seed %i)', survivesRestarts);
+  test.each(seeds(1, 1))('at any moment, with losses (seed %i)', { tags: ['slow'] }, survivesRestarts);
   test.each(seeds(2, 20))('at any moment, with losses (seed %i)', { tags: ['slow'] }, survivesRestarts);
 });
 
@@ -146,7 +146,7 @@ describe('a base station with many devices', () => {
     expect(Math.max(...resumed) - up).toBeLessThan(5_000);
     expect(transfers.filter(({ connection }) => !connection.isConnected)).toEqual([]);
   }
-  test.each([['killed', 6]] as const)('%s: the transfer of each continues within 5 s (%d of them)', continuesEach);
+  test.each([['killed', 6]] as const)('%s: the transfer of each continues within 5 s (%d of them)', { tags: ['slow'] }, continuesEach);
   test.each([
     ['shutdown', 30],
     ['killed', 30],
@@ -176,18 +176,22 @@ describe('a base station with many devices', () => {
 });
 
 describe('an idle connection', () => {
-  test.each(['shutdown', 'killed', 'unplugged'] as const)('continues after its base station was restarted: %s', async (how) => {
-    await echoDevice();
-    const connection = await settled();
-    await fixture.sim.run(90_000);
-    await station.restart(how, 10_000);
-    await fixture.sim.run(KEEP_ALIVE_TIME);
-    expect(await hello(connection)).toEqual({ status: 205, text: 'hello' });
-    expect(deviceEvents).toEqual(['OPENED 1', 'CHANNEL_CHANGED 1']);
-    expect(connection.paths()).toMatchObject({ rest: null });
-  });
+  test.each(['shutdown', 'killed', 'unplugged'] as const)(
+    'continues after its base station was restarted: %s',
+    { tags: ['slow'] },
+    async (how) => {
+      await echoDevice();
+      const connection = await settled();
+      await fixture.sim.run(90_000);
+      await station.restart(how, 10_000);
+      await fixture.sim.run(KEEP_ALIVE_TIME);
+      expect(await hello(connection)).toEqual({ status: 205, text: 'hello' });
+      expect(deviceEvents).toEqual(['OPENED 1', 'CHANNEL_CHANGED 1']);
+      expect(connection.paths()).toMatchObject({ rest: null });
+    },
+  );
 
-  test('answers a request after the rest in which it was made', async () => {
+  test('answers a request after the rest in which it was made', { tags: ['slow'] }, async () => {
     await echoDevice();
     const connection = await settled();
     await fixture.settle(station.basestation.close());
@@ -201,7 +205,7 @@ describe('an idle connection', () => {
     expect(coap.getResponseStatusCode()).toBe(205);
   });
 
-  test('keeps a body in blocks under way, and a stream that is not accepted yet', async () => {
+  test('keeps a body in blocks under way, and a stream that is not accepted yet', { tags: ['slow'] }, async () => {
     const { device } = await echoDevice();
     const connection = await settled();
     const bodies: number[] = [];
@@ -232,7 +236,7 @@ describe('an idle connection', () => {
     expect(await hello(connection)).toEqual({ status: 205, text: 'hello' });
   });
 
-  test('asks again when the device is attached and does not answer', async () => {
+  test('asks again when the device is attached and does not answer', { tags: ['slow'] }, async () => {
     const { host } = await echoDevice();
     const client = fixture.host('phone', { machine: 'phone' });
     const connection = fixture.connection({}, fixture.client(client));
@@ -250,7 +254,7 @@ describe('an idle connection', () => {
     expect(await hello(connection)).toEqual({ status: 205, text: 'hello' });
   });
 
-  test('ends with CLOSED at both ends when the base station does not return within a minute', async () => {
+  test('ends with CLOSED at both ends when the base station does not return within a minute', { tags: ['slow'] }, async () => {
     const { device } = await echoDevice();
     const connection = await settled();
     await fixture.settle(station.basestation.close());
@@ -265,7 +269,7 @@ describe('an idle connection', () => {
     expect(connection.closeReason).toMatchObject({ code: 'CLOSED' });
   });
 
-  test('sends no more requests when its application closes it while it rests', async () => {
+  test('sends no more requests when its application closes it while it rests', { tags: ['slow'] }, async () => {
     await echoDevice();
     const connection = await settled();
     await fixture.settle(station.basestation.close());
@@ -280,7 +284,7 @@ describe('an idle connection', () => {
 
 describe('a connection at rest is ended', () => {
   /** The device starts again, with its state lost, while the base station is away. */
-  test('within a second by a device that lost its state', async () => {
+  test('within a second by a device that lost its state', { tags: ['slow'] }, async () => {
     const { device } = await echoDevice({ privateKey: KEY });
     const connection = await settled();
     await fixture.settle(station.basestation.close());

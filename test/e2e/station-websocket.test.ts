@@ -101,7 +101,9 @@ describe('a base station over WebSockets', () => {
     expect([stats('webSockets'), stats('webSocketsUnused'), stats('sessions')]).toEqual([0, 3, 0]);
   });
 
-  it('gives a peer no more than UDP does: sessions of both count for its address, a stranger has as little time, and a route needs a token', async () => {
+  it('gives a peer no more than UDP does: sessions of both count for its address, a stranger has as little time, and a route needs a token', {
+    tags: ['slow'],
+  }, async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ connectionsPerAddress: 2, arrivalTimeout: 5_000 });
     await attached('udp');
@@ -116,7 +118,9 @@ describe('a base station over WebSockets', () => {
     expect(stats('routes')).toBe(0);
   });
 
-  it('gives the slot of the oldest stranger to the next peer when all are taken, never that of an authenticated device or client', async () => {
+  it('gives the slot of the oldest stranger to the next peer when all are taken, never that of an authenticated device or client', {
+    tags: ['slow'],
+  }, async () => {
     const places = 8;
     fixture = new ProductFixture();
     station = await fixture.station({ webSockets: places, webSocketTimeout: 60_000, arrivalTimeout: 60_000 });
@@ -148,7 +152,7 @@ describe('a base station over WebSockets', () => {
     await expect((await fixture.raw.client()).openWebSocket()).rejects.toMatchObject({ message: expect.stringContaining('503') });
   });
 
-  it('cuts no peer that has just authenticated, however long that took', async () => {
+  it('cuts no peer that has just authenticated, however long that took', { tags: ['slow'] }, async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ webSockets: 2 });
     const { device } = await attached('websocket', 3_100);

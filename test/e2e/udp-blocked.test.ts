@@ -95,7 +95,7 @@ function connection(options: Parameters<ProductFixture['connection']>[0] = {}): 
 const over = (each: Connection): string | undefined => each.paths().station?.over;
 
 describe('a client whose UDP is blocked', () => {
-  test('has its first CoAP answer within 3 s, and the next within 1 s', async () => {
+  test('has its first CoAP answer within 3 s, and the next within 1 s', { tags: ['slow'] }, async () => {
     await echoDevice();
     fixture.sim.block(phone, 'udp');
     const client = fixture.client(phone);
@@ -112,7 +112,7 @@ describe('a client whose UDP is blocked', () => {
     }
   });
 
-  test('has the reason why there is no direct path', async () => {
+  test('has the reason why there is no direct path', { tags: ['slow'] }, async () => {
     await echoDevice();
     fixture.sim.block(phone, 'udp');
     const each = connection({ Rendezvous: true });
@@ -122,7 +122,7 @@ describe('a client whose UDP is blocked', () => {
     expect(each.paths().station).toMatchObject({ over: 'websocket', proxy: null, observed: null, stun: [] });
   });
 
-  test('returns to UDP within a minute after it is unblocked, under a transfer', async () => {
+  test('returns to UDP within a minute after it is unblocked, under a transfer', { tags: ['slow'] }, async () => {
     await echoDevice();
     const unblock = fixture.sim.block(phone, 'udp');
     const each = connection();
@@ -132,7 +132,7 @@ describe('a client whose UDP is blocked', () => {
     expect(over(each)).toBe('udp');
   });
 
-  test('loses nothing when UDP is blocked under a transfer, and emits an event', async () => {
+  test('loses nothing when UDP is blocked under a transfer, and emits an event', { tags: ['slow'] }, async () => {
     await echoDevice();
     const each = connection();
     const events: string[] = [];
@@ -146,6 +146,7 @@ describe('a client whose UDP is blocked', () => {
 
   test.each(['balanced', 'live'] as const)(
     'leaves a direct path, too, under a download, with the keep-alive profile %s',
+    { tags: ['slow'] },
     async (profile) => {
       const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
       const each = await fixture.direct({ KeepAliveProfile: profile });
@@ -175,7 +176,7 @@ describe('a client whose UDP is blocked', () => {
   test.each([
     ['cut', 2_000],
     ['halfOpen', 2_000],
-  ] as const)(name, survivesFault);
+  ] as const)(name, { tags: ['slow'] }, survivesFault);
   test.each([
     ['stall', 2_000],
     // So large that it accepts no further probe.
@@ -193,7 +194,7 @@ describe('a device whose UDP is blocked', () => {
     expect(fixture.sim.pipes(home).length).toBe(1);
   });
 
-  test('and a client with the same lose nothing while UDP and WebSocket open and close', async () => {
+  test('and a client with the same lose nothing while UDP and WebSocket open and close', { tags: ['slow'] }, async () => {
     const unblock = fixture.sim.block(home, 'udp');
     await echoDevice();
     fixture.sim.block(phone, 'udp');
@@ -207,7 +208,7 @@ describe('a device whose UDP is blocked', () => {
   });
 });
 
-test('a client detects at once the end of a route that replaced another', async () => {
+test('a client detects at once the end of a route that replaced another', { tags: ['slow'] }, async () => {
   fixture.sim.block(home, 'udp');
   await echoDevice();
   const each = connection();
@@ -231,7 +232,7 @@ describe('a base station that restarts', () => {
     expect(over(each)).toBe('websocket');
   }
   const name = 'is reached again over a WebSocket, and the transfer continues within 5 s: %s, %d ms away';
-  test.each([['killed', 7_500]] as const)(name, isReachedAgain);
+  test.each([['killed', 7_500]] as const)(name, { tags: ['slow'] }, isReachedAgain);
   test.each([
     ['shutdown', 1_000],
     ['killed', 1_000],
@@ -274,5 +275,5 @@ async function losesNothing(seed: number): Promise<void> {
   expect(await fixture.settle(echo(each, 42_000))).toBeLessThan(30_000);
   expect(each.isConnected).toBe(true);
 }
-test.each(seeds(1, 1))('nothing is lost whatever opens and closes at either end: seed %i', losesNothing);
+test.each(seeds(1, 1))('nothing is lost whatever opens and closes at either end: seed %i', { tags: ['slow'] }, losesNothing);
 test.each(seeds(2, 30))('nothing is lost whatever opens and closes at either end: seed %i', { tags: ['slow'] }, losesNothing);

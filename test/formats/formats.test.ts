@@ -85,7 +85,7 @@ test('the key, the state and the waiting join of a device', async () => {
   expect(await readPendingJoin(data.joinFile)).toEqual(device.join);
 });
 
-test('the users, roles, passwords and failed attempts of a device', async () => {
+test('the users, roles, passwords and failed attempts of a device', { tags: ['slow'] }, async () => {
   const first = { firstConfiguration: never, firstState: never };
   const { notificationCategories } = device.ann;
   const iam = await openIam(copy('device'), { secrets: createIamSecrets(device.key), ...first, notificationCategories });

@@ -82,7 +82,7 @@ describe.each(Object.keys(kinds) as Kind[])('a %s session', (kind) => {
     expect([...found].sort()).toEqual([...labels[kind]].sort());
   });
 
-  it('has the keys, ids and fingerprints that the ends have', async () => {
+  it('has the keys, ids and fingerprints that the ends have', { tags: ['slow'] }, async () => {
     const { capture, decoder, device } = await opened(kind);
     const established = decoder.connections.filter(({ hash }) => hash !== undefined);
     expect(established).toHaveLength(capture.cores.length);
@@ -96,7 +96,7 @@ describe.each(Object.keys(kinds) as Kind[])('a %s session', (kind) => {
     expect(device.responderParameters.Info).toEqual({ ProductId: ids.productId, DeviceId: ids.deviceId });
   });
 
-  it('has the messages and stream bytes that went through the client’s core', async () => {
+  it('has the messages and stream bytes that went through the client’s core', { tags: ['slow'] }, async () => {
     const { capture, decoder } = await opened(kind);
     for (const connection of decoder.connections.filter(({ hash }) => hash !== undefined)) {
       const core = coreOf(capture, connection);

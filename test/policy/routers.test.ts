@@ -49,7 +49,7 @@ describe('PROTOCOL.md', () => {
     expect(routers).toEqual(routesOf('new channel → station', 'device → station', 'client → station'));
   });
 
-  it('names the routes of a device, except those of access control, which docs/iam.md has', async () => {
+  it('names the routes of a device, except those of access control, which docs/iam.md has', { tags: ['slow'] }, async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const routers = await registered(async () => {

@@ -10,7 +10,7 @@ import { appendix } from '../vectors/generate.ts';
 const protocol = readFileSync(new URL('../../PROTOCOL.md', import.meta.url), 'utf8');
 
 describe('the appendix of PROTOCOL.md', () => {
-  it('is what `npm run vectors` prints', async () => {
+  it('is what `npm run vectors` prints', { tags: ['slow'] }, async () => {
     expect(appendixOf(protocol)).toBe(await appendix());
   });
 

@@ -1,5 +1,5 @@
 /**
- * The two tiers of tests. A test that takes more than 300 ms carries the tag `slow`, or its whole file does, with
+ * The two tiers of tests. A test that takes more than 200 ms carries the tag `slow`, or its whole file does, with
  * `@module-tag slow` in the header. `npm test` runs the other tests, `npm run test:slow` those.
  *
  * Vitest deselects tests by their tags only after it has loaded their file. This plugin leaves out the files that have

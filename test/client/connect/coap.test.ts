@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 
 describe('CoAP', () => {
-  test('requests reach their resources, with parameters, payload and connection', async () => {
+  test('requests reach their resources, with parameters, payload and connection', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     let target = '20';
     device.addCoapResource('GET', '/target', () => ({ status: 205, payload: target }));

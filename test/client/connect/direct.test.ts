@@ -65,7 +65,7 @@ describe('direct candidates', () => {
     expect(device.connection(1).isLocal).toBe(false);
   });
 
-  test('connect if one of several works, and may be added after connect', async () => {
+  test('connect if one of several works, and may be added after connect', { tags: ['slow'] }, async () => {
     const { device, host } = await direct();
     const connection = connectionTo([[host, 1]]);
     const connecting = connection.connect();
@@ -161,14 +161,14 @@ describe('with both channels', () => {
     expect(() => device.connection(2)).toThrow();
   });
 
-  test('the base station connects when the address is useless', async () => {
+  test('the base station connects when the address is useless', { tags: ['slow'] }, async () => {
     const { host } = await fixture.attached();
     const connection = await both([host, 1]);
     await fixture.settle(connection.connect());
     expect(connection.getType()).toBe('RELAY');
   });
 
-  test('the error has both codes when both fail', async () => {
+  test('the error has both codes when both fail', { tags: ['slow'] }, async () => {
     const { device, host } = await fixture.attached();
     await fixture.settle(device.close());
     const connection = await both([host, 1], { DtlsHelloTimeout: 2_000 });

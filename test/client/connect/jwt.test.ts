@@ -12,7 +12,9 @@ import { asked, NAMED } from '../stand-in.ts';
 const GOOD = tokenOf([`${ids.productId}.${ids.deviceId}`]);
 const keyed = { ...NAMED, ServerKey: 'sk-jwt' };
 
-test('a token that names the device admits together with its server key, and one that names another is refused with a reason', async () => {
+test('a token that names the device admits together with its server key, and one that names another is refused with a reason', {
+  tags: ['slow'],
+}, async () => {
   const fixture = new ProductFixture();
   await fixture.station();
   await fixture.attached();

@@ -235,7 +235,7 @@ describe('beside a base station', () => {
     await fixture.station();
   });
 
-  test('the local network is faster, and the device sees one connection', async () => {
+  test('the local network is faster, and the device sees one connection', { tags: ['slow'] }, async () => {
     const { device } = await atHome();
     const connection = both();
     const [type, channels] = await outcome(connection);
@@ -245,7 +245,7 @@ describe('beside a base station', () => {
     expect(() => device.connection(2)).toThrow();
   });
 
-  test('a device elsewhere is relayed, without delay', async () => {
+  test('a device elsewhere is relayed, without delay', { tags: ['slow'] }, async () => {
     await fixture.attached();
     const [, , alone] = await outcome(fixture.connection({ Local: false }));
     const [type, channels, took] = await outcome(both());
@@ -253,7 +253,7 @@ describe('beside a base station', () => {
     expect(took).toBe(alone);
   });
 
-  test('the local network works while the base station is off or unreachable', async () => {
+  test('the local network works while the base station is off or unreachable', { tags: ['slow'] }, async () => {
     await atHome();
     await fixture.settle(fixture.stationUnderTest.basestation.close());
     expect((await outcome(both()))[0]).toBe('DIRECT');
@@ -277,7 +277,7 @@ describe('beside a base station', () => {
     expect(took).toBeLessThanOrEqual(2_000);
   });
 
-  test('NO_CHANNELS of a device that is offline, within 5 s', async () => {
+  test('NO_CHANNELS of a device that is offline, within 5 s', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     await fixture.settle(device.close());
     const [, channels, took] = await outcome(both());
@@ -285,7 +285,7 @@ describe('beside a base station', () => {
     expect(took).toBeLessThanOrEqual(5_000);
   });
 
-  test('NO_CHANNELS of all three channels at once', async () => {
+  test('NO_CHANNELS of all three channels at once', { tags: ['slow'] }, async () => {
     const connection = both({ DeviceId: 'de-x', DtlsHelloTimeout: 1_000 });
     connection.enableDirectCandidates();
     connection.addDirectCandidate('station', 1);
@@ -326,7 +326,9 @@ describe('a stranger at home', () => {
   /** A stranger's device with the ids of our own. */
   const impostor = (): Promise<DeviceUnderTest> => atHome({ basestationAttach: false, registered: false });
 
-  test('that answers with another key: the base station is used, and the stranger learns no key of the client', async () => {
+  test('that answers with another key: the base station is used, and the stranger learns no key of the client', {
+    tags: ['slow'],
+  }, async () => {
     const { device } = await impostor();
     const seen: string[] = [];
     device.onConnectionEvent((_, event) => seen.push(event));
@@ -338,7 +340,7 @@ describe('a stranger at home', () => {
     expect(seen).toEqual([]);
   });
 
-  test('that answers with another key when nothing else works: FINGERPRINT_MISMATCH', async () => {
+  test('that answers with another key when nothing else works: FINGERPRINT_MISMATCH', { tags: ['slow'] }, async () => {
     await impostor();
     const pinned = both({ DeviceFingerprint: PIN, ServerUrl: 'https://nowhere.invalid' });
     expect((await outcome(pinned)).slice(0, 2)).toEqual(['FINGERPRINT_MISMATCH', ['FINGERPRINT_MISMATCH', 'DNS', 'NONE']]);
@@ -378,7 +380,7 @@ describe('a stranger at home', () => {
   });
 });
 
-test('with Remote: false the base station gets no request, even if it is configured', async () => {
+test('with Remote: false the base station gets no request, even if it is configured', { tags: ['slow'] }, async () => {
   await fixture.station();
   await atHome();
   const before = fixture.stationUnderTest.basestation.stats();

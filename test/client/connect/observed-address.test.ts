@@ -67,7 +67,7 @@ describe('the observed address of a connect', () => {
 });
 
 describe('STUN of a connect', () => {
-  it('is that of the channel, and none if the answer has none', async () => {
+  it('is that of the channel, and none if the answer has none', { tags: ['slow'] }, async () => {
     const { channel } = await connected({ stun: [{ Port: 4434 }, { Ip: Uint8Array.of(192, 0, 2, 8), Port: 4435 }] });
     expect(channel.stunServers).toEqual([{ port: 4434 }, { address: '192.0.2.8', port: 4435 }]);
     expect((await connected({})).channel.stunServers).toEqual([]);

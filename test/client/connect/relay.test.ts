@@ -54,7 +54,7 @@ describe('connect', () => {
     expect(station.basestation.stats().connections).toBe(2);
   });
 
-  test('succeeds once the client can start', async () => {
+  test('succeeds once the client can start', { tags: ['slow'] }, async () => {
     await fixture.attached();
     const environment = withLog(fixture.sim.host('phone'), silentLog);
     let fails = true;
@@ -108,7 +108,7 @@ describe('connect', () => {
     });
   });
 
-  test('reports within 5 s that a device is not attached', async () => {
+  test('reports within 5 s that a device is not attached', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     await fixture.settle(device.close());
     const began = fixture.sim.now;
@@ -116,7 +116,7 @@ describe('connect', () => {
     expect(fixture.sim.now - began).toBeLessThan(5_000);
   });
 
-  test('reports a full base station as CONNECTION_REFUSED, and does not blame the device', async () => {
+  test('reports a full base station as CONNECTION_REFUSED, and does not blame the device', { tags: ['slow'] }, async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ connections: 1 });
     await fixture.attached();
@@ -181,7 +181,7 @@ describe('connect', () => {
 });
 
 describe('the end of a connection', () => {
-  test('closed here: CLOSED once, all operations STOPPED, a second close is harmless', async () => {
+  test('closed here: CLOSED once, all operations STOPPED, a second close is harmless', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     const atDevice: string[] = [];
     device.onConnectionEvent((_, event) => atDevice.push(event));
@@ -200,7 +200,7 @@ describe('the end of a connection', () => {
     expect(() => device.connection(1)).toThrow(expect.objectContaining({ code: 'INVALID_CONNECTION' }));
   });
 
-  test('closed by the device: CLOSED with a reason', async () => {
+  test('closed by the device: CLOSED with a reason', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     const connection = await fixture.connected();
     const events: ConnectionEvent[] = [];
@@ -247,7 +247,7 @@ describe('the end of a connection', () => {
   });
 });
 
-test('the log of its environment gets the client’s messages', async () => {
+test('the log of its environment gets the client’s messages', { tags: ['slow'] }, async () => {
   await fixture.attached();
   const heard: string[] = [];
   const log: Log = { ...silentLog, error: (message, fields) => heard.push(`${message} ${JSON.stringify(fields)}`) };
@@ -267,6 +267,7 @@ test('the log of its environment gets the client’s messages', async () => {
 describe('options', () => {
   test.each([[4_000], [40_000]])(
     'KeepAliveInterval: without an answer for %d ms and the retries the connection is lost',
+    { tags: ['slow'] },
     async (interval) => {
       const { host } = await fixture.attached();
       const connection = await fixture.connected({ KeepAliveInterval: interval, KeepAliveRetryInterval: 1_000, KeepAliveMaxRetries: 3 });
@@ -300,7 +301,7 @@ describe('options', () => {
   });
 });
 
-test('a token is a coarse filter: without it the base station admits no client', async () => {
+test('a token is a coarse filter: without it the base station admits no client', { tags: ['slow'] }, async () => {
   const { device } = await fixture.attached();
   device.addServerConnectToken('second');
   await fixture.sim.run(() => device.areServerConnectTokensSynchronized());

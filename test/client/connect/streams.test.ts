@@ -21,7 +21,7 @@ describe('streams', () => {
     return under;
   }
 
-  test('carry bytes both ways, and the end', async () => {
+  test('carry bytes both ways, and the end', { tags: ['slow'] }, async () => {
     await echo();
     const stream = (await fixture.connected()).createStream();
     await fixture.settle(stream.open(PORT));
@@ -76,7 +76,7 @@ describe('streams', () => {
     for (const port of [PORT, 6, 7]) expect(await fixture.code(connection.createStream().open(port))).toBe('STOPPED');
   });
 
-  test('are reset after 30 s when the listener does not decide', async () => {
+  test('are reset after 30 s when the listener does not decide', { tags: ['slow'] }, async () => {
     const { device } = await fixture.attached();
     device.addStreamListener(PORT, () => {});
     const connection = await fixture.connected();

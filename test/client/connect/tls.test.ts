@@ -34,14 +34,14 @@ describe('without a pin', () => {
     expect(asked.length).toBe(1);
   });
 
-  test('the roots of the options check its certificate, and each set of roots counts separately', async () => {
+  test('the roots of the options check its certificate, and each set of roots counts separately', { tags: ['slow'] }, async () => {
     const asked = publishDocument(fixture);
     const [one, two] = [unpinned({ RootCerts: PEM_OF_ROOT }), unpinned()];
     await fixture.settle(Promise.all([one.connect(), two.connect()]));
     expect(asked.map(({ rootCerts }) => rootCerts)).toEqual([PEM_OF_ROOT, undefined]);
   });
 
-  test('an invalid certificate is the error of the remote channel, with its reason', async () => {
+  test('an invalid certificate is the error of the remote channel, with its reason', { tags: ['slow'] }, async () => {
     publishDocument(fixture, new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'the certificate of station has expired'));
     const connection = unpinned();
     const error = await fixture.settle(connection.connect().catch((reason: unknown) => reason));
@@ -79,7 +79,7 @@ describe('with a pin', () => {
   });
 });
 
-test('RootCerts that are no PEM are INVALID_ARGUMENT with a message', () => {
+test('RootCerts that are no PEM are INVALID_ARGUMENT with a message', { tags: ['slow'] }, () => {
   for (const RootCerts of ['x', 7 as never]) {
     const update = (): void => client.createConnection().updateOptions({ RootCerts });
     expect(update).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('root certificates') }));

@@ -105,7 +105,7 @@ describe('a device that is not attached', () => {
     expect([without.events, events]).toEqual([[], ['CONNECTED']]);
   });
 
-  test('does not stop other channels: a direct candidate added meanwhile connects, and the wait ends', async () => {
+  test('does not stop other channels: a direct candidate added meanwhile connects, and the wait ends', { tags: ['slow'] }, async () => {
     const { device, host } = await away();
     const connection = fixture.connection({ Local: false, IgnoreDeviceNotAttached: true });
     connection.enableDirectCandidates();
@@ -190,7 +190,7 @@ describe('a fault that a person must fix ends a wait:', () => {
     expect(took).toBeLessThan(3_000);
   });
 
-  test('a token that is withdrawn meanwhile, as soon as the device attaches', async () => {
+  test('a token that is withdrawn meanwhile, as soon as the device attaches', { tags: ['slow'] }, async () => {
     const { device } = await away();
     const { events, result } = connecting();
     await fixture.sim.run(20_000);

@@ -159,7 +159,7 @@ describe('forwarding ends for good, and its ports lead nowhere, with', () => {
     ['a service that was removed', () => under.device.removeUdpTunnelService('names'), 'NOT_FOUND'],
     ['permission that was withdrawn', () => (verdict = false), 'FORBIDDEN'],
     ['a token that was withdrawn', () => under.device.removeServerConnectToken(SCT), 'NO_CHANNELS'],
-  ])('%s', async (_, refuse, code) => {
+  ])('%s', { tags: ['slow'] }, async (_, refuse, code) => {
     const forwarding = await open();
     refuse();
     await run(2_000);
@@ -172,7 +172,7 @@ describe('forwarding ends for good, and its ports lead nowhere, with', () => {
     await fixture.settle(forwarding.close());
   });
 
-  test('but not with a token that may be another one next time', async () => {
+  test('but not with a token that may be another one next time', { tags: ['slow'] }, async () => {
     await open([NAMES], { renewsToken: true });
     under.device.removeServerConnectToken(SCT);
     await run(2_000);

@@ -41,7 +41,7 @@ async function guest(username: string): Promise<IamUtil> {
 describe('pairing', () => {
   const local: PairingMode[] = ['PasswordOpen', 'LocalOpen', 'PasswordInvite', 'LocalInitial'];
 
-  test('offers the modes that are possible on the connection', async () => {
+  test('offers the modes that are possible on the connection', { tags: ['slow'] }, async () => {
     const [near, far] = [new IamUtil(await guarded.direct()), new IamUtil(await guarded.relayed())];
     expect(await guarded.settle(near.getAvailablePairingModes())).toEqual(local);
     expect(await guarded.settle(far.getAvailablePairingModes())).toEqual(['PasswordOpen', 'PasswordInvite']);
@@ -155,7 +155,7 @@ describe('an administrator', () => {
     expect(await guarded.settle(admin.getDeviceDetails())).toMatchObject({ friendlyName: 'Lamp' });
   });
 
-  test('gets the reason of each error', async () => {
+  test('gets the reason of each error', { tags: ['slow'] }, async () => {
     const admin = await administrator();
     await guest('bob');
     expect(await outcome(admin.createUser('bob'))).toBe('USERNAME_EXISTS');
@@ -174,7 +174,7 @@ describe('an administrator', () => {
     expect(await outcome(admin.addUserFingerprint('bob', mine))).toBe('FINGERPRINT_IN_USE');
   });
 
-  test('leaves no half-made user behind', async () => {
+  test('leaves no half-made user behind', { tags: ['slow'] }, async () => {
     const admin = await administrator();
     expect(await outcome(admin.createUser('carol', { role: 'King', password: 'secret' }))).toBe('ROLE_DOES_NOT_EXIST');
     expect(await outcome(admin.createUser('carol', { role: 'Guest', password: 'abc' }))).toBe('INVALID_INPUT');

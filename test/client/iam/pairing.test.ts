@@ -58,14 +58,14 @@ describe('pairing by password', () => {
     expect(scripted.asked).toEqual([]);
   });
 
-  test('an empty password is INVALID_INPUT, and so is an invitation without a name', async () => {
+  test('an empty password is INVALID_INPUT, and so is an invitation without a name', { tags: ['slow'] }, async () => {
     scripted = await ScriptedDevice.make();
     expect(await scripted.outcome(scripted.iam.pairPasswordOpen('bob', ''))).toBe('INVALID_INPUT');
     expect(await scripted.outcome(scripted.iam.pairPasswordInvite('', 'secret'))).toBe('INVALID_INPUT');
     expect(scripted.asked).toEqual([]);
   });
 
-  test('passes on the device’s answer to the request', async () => {
+  test('passes on the device’s answer to the request', { tags: ['slow'] }, async () => {
     const [open, invite] = ['POST /iam/pairing/password-open', 'POST /iam/pairing/password-invite'];
     scripted = await ScriptedDevice.make({ [open]: [401, 403, 404, 409], [invite]: [401, 403, 404, 409] });
     const { iam } = withLogins();

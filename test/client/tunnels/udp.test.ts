@@ -116,7 +116,7 @@ describe.each(['RELAY', 'DIRECT'] as const)('over %s', (way) => {
     expect(stats()).toEqual({ flows: 1, sent: 1, received: 1, tooLong: 0, dropped: 0 });
   });
 
-  test('each program has a flow, and gets its answers; each flow is authorized', async () => {
+  test('each program has a flow, and gets its answers; each flow is authorized', { tags: ['slow'] }, async () => {
     const tunnel = await opened(await connected(way));
     const programs = await Promise.all([0, 1, 2].map(() => Program.start(tunnel)));
     for (const round of ['a', 'b']) {
@@ -161,7 +161,7 @@ describe.each(['RELAY', 'DIRECT'] as const)('over %s', (way) => {
   });
 });
 
-test('a datagram that fits no packet is dropped and counted at either end, and the flow continues', async () => {
+test('a datagram that fits no packet is dropped and counted at either end, and the flow continues', { tags: ['slow'] }, async () => {
   const tunnel = await opened(await connected());
   const program = await Program.start(tunnel);
   program.send('x'.repeat(1_158));
@@ -242,7 +242,7 @@ describe('a flow ends', () => {
     expect(stats().flows).toBe(0);
   });
 
-  test('with its service, and no other replaces it', async () => {
+  test('with its service, and no other replaces it', { tags: ['slow'] }, async () => {
     const connection = await connected();
     const tunnel = await opened(connection);
     const program = await Program.start(tunnel);
@@ -281,7 +281,7 @@ describe('a flow is refused', () => {
     expect(served.map(({ text }) => text)).toEqual(['now']);
   });
 
-  test('above the limit of its type; open flows stay', async () => {
+  test('above the limit of its type; open flows stay', { tags: ['slow'] }, async () => {
     const tunnel = await opened(await connected());
     under.device.limitUdpTunnelFlows('dns', 1);
     const [first, second] = [await Program.start(tunnel), await Program.start(tunnel)];
@@ -338,7 +338,7 @@ test('datagrams pass while a download fills the connection', { tags: ['slow'] },
 });
 
 describe('a refused open', () => {
-  test('has its reason', async () => {
+  test('has its reason', { tags: ['slow'] }, async () => {
     const connection = await connected();
     expect(await fixture.code(connection.createUdpTunnel().open('nothing'))).toBe('NOT_FOUND');
     expect(await fixture.code(connection.createUdpTunnel().open('a/b'))).toBe('INVALID_ARGUMENT');
@@ -371,7 +371,7 @@ describe('a refused open', () => {
     expect(program.got).toEqual(['LATE']);
   });
 
-  test('of a service at the device has its reason', () => {
+  test('of a service at the device has its reason', { tags: ['slow'] }, () => {
     const service = { id: 'x', type: 'dns', host: '192.0.2.1', port: 1 };
     const add = (change: object) => () => under.device.addUdpTunnelService({ ...service, ...change });
     expect(add({ id: 'names' })).toThrow(expect.objectContaining({ code: 'IN_USE' }));

@@ -32,10 +32,10 @@ describe.each([
     }
   };
 
-  it.each(seeds(1, 1))('at text lengths from 0 to 3000 (seed %i)', atTextLengths(7));
+  it.each(seeds(1, 1))('at text lengths from 0 to 3000 (seed %i)', { tags: ['slow'] }, atTextLengths(7));
   it.each(seeds(2, 5))('at all text lengths from 0 to 3000 (seed %i)', { tags: ['slow'] }, atTextLengths(1));
 
-  it('at every length of additional data from 0 to 64', () => {
+  it('at every length of additional data from 0 to 64', { tags: ['slow'] }, () => {
     for (const seed of seeds(1, 2)) {
       const random = seededBytes(seed);
       const lengths = [0, 1, 15, 16, 64, 191, 192, 193, 447, 448, 449, 704, 960, 1200];

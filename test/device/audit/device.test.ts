@@ -112,7 +112,7 @@ describe('a device with an audit log', () => {
     expect(entries()).toEqual([{ Event: 'password-failed', Username: 'ann', Reason: 'wrong', By: by }]);
   });
 
-  it('logs its start and stop, and nothing after them', async () => {
+  it('logs its start and stop, and nothing after them', { tags: ['slow'] }, async () => {
     const { device, iam, log } = await start();
     await device.close();
     await iam.update((draft) => draft.deleteUser('ann'));

@@ -140,7 +140,7 @@ describe('rotation', () => {
     expect(await verify()).toMatchObject({ ok: true });
   });
 
-  it('does not hide a segment that was removed from outside', async () => {
+  it('does not hide a segment that was removed from outside', { tags: ['slow'] }, async () => {
     await fill(150);
     const [first, second] = logs().segments();
     const kept = readFileSync(file(first!));
@@ -192,7 +192,7 @@ describe('a torn end', () => {
     return readFileSync(newest());
   }
 
-  it('is removed at the next start, which logs it, wherever the tear is', async () => {
+  it('is removed at the next start, which logs it, wherever the tear is', { tags: ['slow'] }, async () => {
     const whole = await threeEntries();
     const last = whole.lastIndexOf(10, whole.length - 2) + 1;
     for (let size = last + 1; size < whole.length; size += 83) {

@@ -198,7 +198,7 @@ describe('any log', () => {
     );
   });
 
-  it('has entries of bounded size, whatever goes into them', () => {
+  it('has entries of bounded size, whatever goes into them', { tags: ['slow'] }, () => {
     fc.assert(
       fc.property(anyText(5000), fc.dictionary(word, word), (long, attributes) => {
         const kept = checkEntry('denied', { Action: long, Attributes: attributes });

@@ -42,7 +42,7 @@ describe('policy evaluation', () => {
     );
     expect(allowed).toBeGreaterThan(100);
   }
-  it('decides as a naive evaluator that follows docs/iam.md word by word', () => decidesLikeNaiveEvaluator(300));
+  it('decides as a naive evaluator that follows docs/iam.md word by word', { tags: ['slow'] }, () => decidesLikeNaiveEvaluator(300));
   it('decides as a naive evaluator, 5,000 configurations', { tags: ['slow'] }, () => decidesLikeNaiveEvaluator(5_000));
 
   it('names the statement that allows', () => {

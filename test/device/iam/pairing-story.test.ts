@@ -1,4 +1,8 @@
-/** Pairing and its consequences from the client's side: directly to the device, and through the base station. */
+/**
+ * Pairing and its consequences from the client's side: directly to the device, and through the base station.
+ *
+ * @module-tag slow
+ */
 import { describe, expect, test } from 'vitest';
 import type { Connection } from '../../../client/node.ts';
 import type { IamOptions } from '../../../device/index.ts';

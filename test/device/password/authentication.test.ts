@@ -56,7 +56,7 @@ describe('a login', () => {
   test.each([
     ['a wrong password', 'owner', 'wrong'],
     ['nobody', 'nobody', 'secret'],
-  ])('fails with %s, and a later one can still succeed', async (_, username, secret) => {
+  ])('fails with %s, and a later one can still succeed', { tags: ['slow'] }, async (_, username, secret) => {
     under.device.onPasswordAuthenticationRequest(knowsOwner);
     const connection = await under.connected();
     expect(await under.login(connection, username, secret)).toBe('UNAUTHORIZED');
@@ -144,7 +144,7 @@ describe('the answer is', () => {
   test.each([
     ['the neutral element', new Uint8Array(32)],
     ['no element', new Uint8Array(32).fill(0xff)],
-  ])('4.00 to %s, which is charged like a guess', async (_, bytes) => {
+  ])('4.00 to %s, which is charged like a guess', { tags: ['slow'] }, async (_, bytes) => {
     under.device.onPasswordAuthenticationRequest(knowsOwner);
     const session = await under.raw();
     const statuses: number[] = [];
@@ -223,7 +223,7 @@ describe('a stranger', () => {
     return tested;
   }
 
-  test('tests few passwords of a user in three quarters of an hour, with 60 guesses', async () => {
+  test('tests few passwords of a user in three quarters of an hour, with 60 guesses', { tags: ['slow'] }, async () => {
     const tested = await testedOf(60);
     expect(tested).toBeGreaterThan(15);
     expect(tested).toBeLessThanOrEqual(19);
@@ -235,7 +235,7 @@ describe('a stranger', () => {
     expect(tested).toBeLessThanOrEqual(120);
   });
 
-  test('locks out no owner with a paired key or at home', async () => {
+  test('locks out no owner with a paired key or at home', { tags: ['slow'] }, async () => {
     const owner = await under.connected({ local: false });
     under.device.setPasswordSource(await under.users({ owner: 'secret' }, [['owner', owner.getClientFingerprint()]]));
     const home = await under.connected();
@@ -248,7 +248,7 @@ describe('a stranger', () => {
     expect(await under.login(home, 'owner', 'secret')).toBe('OK');
   });
 
-  test('that intercepts a first contact and forwards everything gains nothing and is detected', async () => {
+  test('that intercepts a first contact and forwards everything gains nothing and is detected', { tags: ['slow'] }, async () => {
     under.device.onPasswordAuthenticationRequest(knowsOwner);
     const router = new Router<Session>();
     const passed: string[] = [];

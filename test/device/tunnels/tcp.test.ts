@@ -122,7 +122,7 @@ describe('an open tunnel', () => {
     expect(asked[3]?.connection.isLocal).toBe(true);
   });
 
-  test('continues when connections cannot be accepted', async () => {
+  test('continues when connections cannot be accepted', { tags: ['slow'] }, async () => {
     const listening = vi.spyOn(Server.prototype, 'listen');
     const tunnel = await open();
     const server = listening.mock.contexts[0] as Server;
@@ -133,7 +133,7 @@ describe('an open tunnel', () => {
     expect(String(await read(socket))).toBe('still there');
   });
 
-  test('is closed: the port is free and its connections are reset', async () => {
+  test('is closed: the port is free and its connections are reset', { tags: ['slow'] }, async () => {
     const tunnel = await open();
     const port = tunnel.getLocalPort();
     const socket = await dial(port);
@@ -174,7 +174,7 @@ describe('an open tunnel', () => {
     },
   );
 
-  test('resets each side when the other is reset', async () => {
+  test('resets each side when the other is reset', { tags: ['slow'] }, async () => {
     const tunnel = await open();
     const socket = await dial(tunnel.getLocalPort());
     socket.write('x');
@@ -216,7 +216,7 @@ describe('services by name and over IPv6', () => {
     });
   });
 
-  test('a service that is not there: the client learns that it refuses connections', async () => {
+  test('a service that is not there: the client learns that it refuses connections', { tags: ['slow'] }, async () => {
     const { decodeTunnelService } = await import('../../../protocol/records/index.ts');
     const { streamPort } = decodeTunnelService((await get('/tcp-tunnels/services/echo')).getResponsePayload());
     service.close();
@@ -269,7 +269,7 @@ describe('services by name and over IPv6', () => {
 });
 
 describe('a tunnel refuses', () => {
-  test('a service that does not exist, or is not allowed', async () => {
+  test('a service that does not exist, or is not allowed', { tags: ['slow'] }, async () => {
     await expect(connection.createTcpTunnel().open('nothing')).rejects.toMatchObject({ code: 'NOT_FOUND' });
     verdict = () => false;
     await expect(connection.createTcpTunnel().open('echo')).rejects.toMatchObject({ code: 'FORBIDDEN' });
@@ -296,7 +296,7 @@ describe('a tunnel refuses', () => {
     expect(await broken(await dial(tunnel.getLocalPort()))).toBe('ECONNRESET');
   });
 
-  test('connections above the limit of their type; open ones stay', async () => {
+  test('connections above the limit of their type; open ones stay', { tags: ['slow'] }, async () => {
     device.limitTcpTunnelConnections('tcp', 1);
     const tunnel = await open();
     const first = await dial(tunnel.getLocalPort());

@@ -43,7 +43,7 @@ function indefinite(item: unknown): number[] {
 }
 
 describe('CBOR', () => {
-  test('any plain value survives a round trip', () => {
+  test('any plain value survives a round trip', { tags: ['slow'] }, () => {
     fc.assert(
       fc.property(value, (item) => {
         const decoded = decode(encode(item as never));

@@ -165,7 +165,7 @@ describe.each(seeds(1, 2))('seed %i', (seed) => {
     for (let i = 0; i < 3_000; i++) readable(randomBytes(random, random(64)));
   });
 
-  test('mutated messages raise only remote errors', () => {
+  test('mutated messages raise only remote errors', { tags: ['slow'] }, () => {
     const whole = encode({
       Status: 0,
       KeepAlive: { Interval: 25_000, List: ['a', 'b', -1, 1e10, 0.5, null, true] },

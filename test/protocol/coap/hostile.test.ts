@@ -154,7 +154,7 @@ describe('meaningless messages', () => {
     expect(server.stats()).toMatchObject({ incoming: 1, duplicates: 2 });
   });
 
-  test('automatic answers that the peer does not take are bounded', () => {
+  test('automatic answers that the peer does not take are bounded', { tags: ['slow'] }, () => {
     const server = lone();
     for (let i = 0; i < 10_000; i++) server.receive(message(5, [i & 255, i >> 8], []), 0);
     let waiting = 0;
@@ -163,7 +163,7 @@ describe('meaningless messages', () => {
     expect(server.stats().dropped).toBe(10_000 - 256);
   });
 
-  test('repeated requests for the same block queue one answer', () => {
+  test('repeated requests for the same block queue one answer', { tags: ['slow'] }, () => {
     const server = lone();
     server.receive(message(1, [4], []), 0);
     server.respond(1, { status: 205, payload: new Uint8Array(3 * R) }, 0);
@@ -173,7 +173,7 @@ describe('meaningless messages', () => {
 });
 
 describe.each(seeds(1, 2))('seed %i', (seed) => {
-  test('random and mutated messages throw nothing and leave both ends usable', () => {
+  test('random and mutated messages throw nothing and leave both ends usable', { tags: ['slow'] }, () => {
     const random = seededRandom(seed);
     const pair = new Pair({ maxRequests: 8, maxTransfers: 4 });
     for (let i = 0; i < 5; i++)

@@ -207,7 +207,7 @@ describe.each(seeds(1, 2))('seed %i', (seed) => {
     for (let i = 0; i < 3_000; i++) readable(randomBytes(random, random(80)));
   });
 
-  test('mutated messages raise only remote errors', () => {
+  test('mutated messages raise only remote errors', { tags: ['slow'] }, () => {
     const whole = encodeMessage({
       code: 2,
       token: randomBytes(random, 8),

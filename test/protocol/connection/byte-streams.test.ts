@@ -35,7 +35,7 @@ describe('opening a stream', () => {
     }
   });
 
-  it('allows sending up to the initial window before acceptance, and more after it', () => {
+  it('allows sending up to the initial window before acceptance, and more after it', { tags: ['slow'] }, () => {
     const ends = connected(3);
     const { network, connection, accepted } = ends;
     const id = connection.openStream(1);
@@ -101,7 +101,9 @@ describe('refusal', () => {
     expect(ends.all('device', 'stream')).toHaveLength(3);
   });
 
-  it('does not occur within the credit of one connection, which is less than there is room for, nor elsewhere until all room is used', () => {
+  it('does not occur within the credit of one connection, which is less than there is room for, nor elsewhere until all room is used', {
+    tags: ['slow'],
+  }, () => {
     const core = Core.create({ connections: 8, memory: 2 << 20 });
     const room = mostStreams(core);
     const credit = Math.floor((room * 2048) / 2880);
@@ -180,7 +182,7 @@ describe('refusal', () => {
 });
 
 describe('an accepted stream', () => {
-  it('carries bytes both ways and closes each direction separately', () => {
+  it('carries bytes both ways and closes each direction separately', { tags: ['slow'] }, () => {
     for (const seed of seeds(1, 6)) {
       const ends = connected(seed, { link: { loss: 0.05, reorder: 1, reorderDelay: 20, duplicate: 0.05 } });
       const { network, connection, accepted } = ends;

@@ -91,7 +91,7 @@ describe('hostile messages', () => {
     const names = (name: string): DnsRecord[] => ofTypes(records({ name }), 'PTR');
     const whole = (name: string): DnsRecord[] => records({ name });
 
-    test('of names without records drops the oldest for the next device', () => {
+    test('of names without records drops the oldest for the next device', { tags: ['slow'] }, () => {
       const bench = full(names);
       bench.hear(whole('honest'));
       for (let i = 0; i < 2_000; i++) bench.hear(names(`more-${i}`));
@@ -100,7 +100,7 @@ describe('hostile messages', () => {
       expect(bench.services().size).toBe(2);
     });
 
-    test('of whole services drops the one heard longest ago, and reports its removal', () => {
+    test('of whole services drops the one heard longest ago, and reports its removal', { tags: ['slow'] }, () => {
       const bench = full(whole);
       expect(bench.services().size).toBe(MAX_INSTANCES);
       bench.hear(whole('forged-0'));

@@ -57,7 +57,7 @@ it('a flood of invalid Completes is processed five times a second', () => {
   expect(looked()).toBe(11);
 });
 
-it('the valid Complete is accepted a moment later', () => {
+it('the valid Complete is accepted a moment later', { tags: ['slow'] }, () => {
   const complete = begun();
   for (let index = 0; index < 100; index++) send(complete(true));
   send(complete(false));

@@ -55,7 +55,7 @@ describe('hostile datagrams', () => {
     stillWorks(client, device);
   });
 
-  it('do no harm to an endpoint that is dialing', () => {
+  it('do no harm to an endpoint that is dialing', { tags: ['slow'] }, () => {
     const { network, client, device } = pair(4);
     network.tap = ({ from }) => from !== client;
     const connection = dial(client, device);

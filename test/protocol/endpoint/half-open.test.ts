@@ -8,7 +8,7 @@ import { dataFor, path, responder, route, strangers } from './handmade.ts';
 const { crypto, initiate, carry, knock } = strangers(99);
 
 describe('half-open handshakes', () => {
-  it('are given up after 10 s, and their ids with them', () => {
+  it('are given up after 10 s, and their ids with them', { tags: ['slow'] }, () => {
     const { endpoint } = responder({ retryAbove: 64 });
     for (let i = 0; i < 10; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), i * 100);
     expect(endpoint.stats.halfOpen).toBe(10);
@@ -20,7 +20,7 @@ describe('half-open handshakes', () => {
     expect(endpoint.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it('are evicted when the table is full, those of addresses that are not validated first', () => {
+  it('are evicted when the table is full, those of addresses that are not validated first', { tags: ['slow'] }, () => {
     const { endpoint, drain } = responder({ halfOpen: 8, retryAbove: 100 });
     const stream: Path = { ...path('10.2.0.1', 1), kind: 'websocket', key: 'websocket:1' };
     const validated = crypto.randomBytes(8);

@@ -164,7 +164,9 @@ describe('a handshake is not disturbed by', () => {
     }
   }
 
-  it('a damaged Initiate, Respond or Complete: each is dropped, and the next one is accepted', () => acceptsTheNextOne(1, 8));
+  it('a damaged Initiate, Respond or Complete: each is dropped, and the next one is accepted', { tags: ['slow'] }, () =>
+    acceptsTheNextOne(1, 8),
+  );
 
   it('damage at other places of an Initiate, Respond or Complete', { tags: ['slow'] }, () => acceptsTheNextOne(9, 300));
 

@@ -5,7 +5,7 @@ import { dial, EndpointFixture } from '../../support/fixture/endpoints.ts';
 import { CLIENT_ROUTE, CLIENT_TOKEN, DEVICE_ROUTE, DEVICE_TOKEN, setup } from '../../support/fixture/relayed.ts';
 
 describe('a relayed handshake', () => {
-  it('does not begin on a route: an Initiate there is always dropped', () => {
+  it('does not begin on a route: an Initiate there is always dropped', { tags: ['slow'] }, () => {
     const relayed = setup();
     const { connection, device, network, station } = relayed;
     relayed.introduce();
@@ -93,7 +93,9 @@ describe('a relayed handshake', () => {
 });
 
 describe('the end of a route', () => {
-  it('reported by the base station with its token ends the connection at both ends, and is ignored from elsewhere', () => {
+  it('reported by the base station with its token ends the connection at both ends, and is ignored from elsewhere', {
+    tags: ['slow'],
+  }, () => {
     const relayed = setup();
     const { network, client, device, station } = relayed;
     relayed.introduce();

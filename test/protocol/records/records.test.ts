@@ -88,7 +88,7 @@ describe('pairing strings', () => {
     expect(() => records.decodePairingString(text)).toThrow(LocalError);
   });
 
-  test('preserve any values', () => {
+  test('preserve any values', { tags: ['slow'] }, () => {
     const id = fc.stringMatching(/^[A-Za-z0-9_-]{1,30}$/);
     const value = anyText(16).filter((text) => new TextEncoder().encode(text).length <= 64);
     const pairing = fc.record(

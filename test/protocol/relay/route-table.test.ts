@@ -286,7 +286,7 @@ test('limits hold over all routes and per channel', () => {
   expect(table.open(a, d, 0)).not.toBeNull();
 });
 
-test('any bytes from any path throw nothing, are not forwarded without an id, and get no larger answers', () => {
+test('any bytes from any path throw nothing, are not forwarded without an id, and get no larger answers', { tags: ['slow'] }, () => {
   const table = new RouteTable(crypto(), secret, { resetsPerSecond: 1e9, checksPerSecond: 1e9 }, 0);
   const a = channel('a');
   const end = table.open(a, channel('b'), 0)!;
@@ -305,7 +305,7 @@ test('any bytes from any path throw nothing, are not forwarded without an id, an
   expect(table.counters.forwarded).toBe(0);
 });
 
-test('mutated packets of a live route are forwarded only with an intact id', () => {
+test('mutated packets of a live route are forwarded only with an intact id', { tags: ['slow'] }, () => {
   const table = new RouteTable(crypto(), secret, { packetsPerSecond: 1e12, bytesPerSecond: 1e15 }, 0);
   const a = channel('a');
   const end = table.open(a, channel('b'), 0)!;
@@ -321,7 +321,7 @@ test('mutated packets of a live route are forwarded only with an intact id', () 
   );
 });
 
-test('the table agrees with a naive model over random operations', () => {
+test('the table agrees with a naive model over random operations', { tags: ['slow'] }, () => {
   fc.assert(
     fc.property(
       fc.array(fc.record({ kind: fc.constantFrom('open', 'close', 'channel', 'send'), x: fc.nat(4), y: fc.nat(4), n: fc.nat(50) }), {

@@ -178,7 +178,7 @@ describe('a sequential NAT', () => {
     expect(reports.filter(({ stride }) => stride === 1).length / runs.length).toBeGreaterThan(0.97);
   });
 
-  test('is hardly ever found in random ports, nor in three samples of them', () => {
+  test('is hardly ever found in random ports, nor in three samples of them', { tags: ['slow'] }, () => {
     const runs = seeds(1, 5_000);
     const random = new Random('random ports');
     const port = (): number => 1024 + Math.floor(random.fraction() * 64_512);

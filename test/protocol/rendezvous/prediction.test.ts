@@ -165,7 +165,9 @@ function share(round: Partial<Round>, sums?: readonly number[]): number {
 }
 
 describe('two sequential NATs with 5 foreign flows a second', () => {
-  test('hardly ever meet with sum 0 alone, and in less than half of the rounds with sums 0 to 3 in blocks of eight', () => {
+  test('hardly ever meet with sum 0 alone, and in less than half of the rounds with sums 0 to 3 in blocks of eight', {
+    tags: ['slow'],
+  }, () => {
     expect(share({}, new Array(32).fill(0))).toBeLessThan(0.25);
     expect(
       share(
@@ -191,7 +193,7 @@ describe('two sequential NATs with 5 foreign flows a second', () => {
     expect(share({ loss: 0.03 })).toBeGreaterThan(0.96);
   });
 
-  test('meet with any strides', () => {
+  test('meet with any strides', { tags: ['slow'] }, () => {
     for (const strides of [
       [-1, 1],
       [2, -3],
@@ -201,7 +203,7 @@ describe('two sequential NATs with 5 foreign flows a second', () => {
       expect(share({ strides }), `${strides}`).toBeGreaterThan(0.98);
   });
 
-  test('meet when each end opens up to three other candidates before', () => {
+  test('meet when each end opens up to three other candidates before', { tags: ['slow'] }, () => {
     for (const others of [1, 2, 3]) expect(share({ others, pace: 1 }), `${others}`).toBeGreaterThan(0.98);
   });
 

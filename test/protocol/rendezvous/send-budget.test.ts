@@ -336,7 +336,7 @@ describe('a full table', () => {
     expect(round.takeCheck('p', '2001:db8::0', 0)).toBe('granted');
   });
 
-  test('of a host, filled by a stranger with forged checks, refuses strangers and serves known peers', () => {
+  test('of a host, filled by a stranger with forged checks, refuses strangers and serves known peers', { tags: ['slow'] }, () => {
     const host = new HostBudget();
     const probe = (peer: PeerClass, from: string, now: number): SendVerdict => {
       const round = roundOf(host, peer, now);

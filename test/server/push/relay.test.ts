@@ -264,7 +264,7 @@ describe('in virtual time', () => {
     expect(sent.length).toBe(4);
   });
 
-  test('429 waits for its Retry-After', async () => {
+  test('429 waits for its Retry-After', { tags: ['slow'] }, async () => {
     const { sent } = await pushed([{ status: 429, headers: { 'retry-after': '17' } }, { status: 200 }]);
     expect(sent[1]!.at - sent[0]!.at).toBeGreaterThanOrEqual(17_000);
     expect(sent[1]!.at - sent[0]!.at).toBeLessThan(18_000);
@@ -287,7 +287,7 @@ describe('in virtual time', () => {
     expect(sent.length).toBeLessThan(30);
   });
 
-  test('a provider that stays unavailable gives its last answer after 100 s at most', async () => {
+  test('a provider that stays unavailable gives its last answer after 100 s at most', { tags: ['slow'] }, async () => {
     const { response, sent, took } = await pushed([{ status: 503 }]);
     expect(decodePushAnswer(response.payload).statusCode).toBe(503);
     expect(sent.length).toBeGreaterThan(5);
@@ -307,7 +307,7 @@ describe('in virtual time', () => {
     expect(decodePushAnswer(response.payload).body).toBe('€'.repeat(1_365));
   });
 
-  test('bad input and projects of others are refused', async () => {
+  test('bad input and projects of others are refused', { tags: ['slow'] }, async () => {
     await pushed([{}]);
     const party = await fixture.raw.client();
     await party.open();

@@ -70,7 +70,7 @@ function expectError(response: { statusCode: number; json(): unknown; payload: s
 }
 
 describe('GET /v1/organizations/:organizationId/apikeys/:keyId', () => {
-  test('gives the record of the key itself', async () => {
+  test('gives the record of the key itself', { tags: ['slow'] }, async () => {
     const response = await get(path('or-a', 'ak-plain'), 'ak-plain');
     expect(response.statusCode).toBe(200);
     expect(response.headers['content-type']).toBe('application/json; charset=utf-8');

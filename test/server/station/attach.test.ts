@@ -40,7 +40,7 @@ describe('POST /device/attach', () => {
     expect(decodeAttachAnswer(payload)).toMatchObject({ kind: 'attached', keepAlive });
   });
 
-  test('is answered with observed address and wall time, and without keep-alive', async () => {
+  test('is answered with observed address and wall time, and without keep-alive', { tags: ['slow'] }, async () => {
     await station.register(ids, device.host.fingerprint);
     const response = await device.attach({ appName: 'thermostat', appVersion: '1.2.3' });
     expect(response.status).toBe(201);
@@ -88,7 +88,7 @@ describe('POST /device/attach', () => {
     expect(station.basestation.attached).toBe(1);
   });
 
-  test('lasts until the session ends', async () => {
+  test('lasts until the session ends', { tags: ['slow'] }, async () => {
     await station.register(ids, device.host.fingerprint);
     await device.attach();
     await fixture.sim.settle(device.channel.close());
@@ -125,7 +125,7 @@ describe('PUT /device/sct', () => {
     expect(await station.tokens('tokenA', 'tokenB')).toEqual([]);
   });
 
-  test('refuses too many tokens and other bodies, and keeps the previous ones', async () => {
+  test('refuses too many tokens and other bodies, and keeps the previous ones', { tags: ['slow'] }, async () => {
     await device.request('PUT', DevicePath.SCT, encodeTokens(['tokenA']));
     const many = Array.from({ length: 2_001 }, (_, i) => `token${i}`);
     expect((await device.request('PUT', DevicePath.SCT, encodeTokens(many))).status).toBe(413);
@@ -199,7 +199,7 @@ describe('each kind of channel has its own router', () => {
       expect((await device.request(method, path)).status).toBe(404);
   });
 
-  test("a device's channel cannot connect, a client's cannot attach or upload", async () => {
+  test("a device's channel cannot connect, a client's cannot attach or upload", { tags: ['slow'] }, async () => {
     await station.register(ids, device.host.fingerprint);
     await device.attach();
     expect((await device.connect()).status).toBe(404);
@@ -228,7 +228,9 @@ describe('each kind of channel has its own router', () => {
   });
 });
 
-test('the log has when and why a device leaves, except for a newer session of it and the end of the station', async () => {
+test('the log has when and why a device leaves, except for a newer session of it and the end of the station', {
+  tags: ['slow'],
+}, async () => {
   const logged: Record<string, unknown>[] = [];
   fixture = new ProductFixture({
     log: (_host, _level, message, fields = {}) => void (message === 'device detached' && logged.push(fields)),

@@ -74,7 +74,7 @@ describe("a client's application", () => {
   });
 });
 
-test('a connect refused for its JWT is counted, and nothing of the token is logged', async () => {
+test('a connect refused for its JWT is counted, and nothing of the token is logged', { tags: ['slow'] }, async () => {
   await fixture.raw.attached();
   const client = await fixture.raw.client();
   await client.open();

@@ -87,7 +87,7 @@ describe('refusals', () => {
     expect(station.basestation.stats().routes).toBe(0);
   });
 
-  test('more than five connects a second to one device are 4.29 with a time, for all clients together', async () => {
+  test('more than five connects a second to one device are 4.29 with a time, for all clients together', { tags: ['slow'] }, async () => {
     await fixture.raw.attached();
     const other = await fixture.raw.client();
     await other.open();
@@ -144,7 +144,7 @@ describe('a connect', () => {
     expect(answer.observedAddress).toEqual({ address: client.environment.addresses[0], port: client.host.sockets[0]!.port });
   });
 
-  test('fails with a removed key, while an existing session stays', async () => {
+  test('fails with a removed key, while an existing session stays', { tags: ['slow'] }, async () => {
     await fixture.raw.attached();
     const session = await client.reach();
     await station.store.removeApp('ap-a');
@@ -204,7 +204,7 @@ describe('Wait', () => {
     return Object.assign(seen, { cancel });
   }
 
-  test('ends when the client cancels it', async () => {
+  test('ends when the client cancels it', { tags: ['slow'] }, async () => {
     const device = await fixture.raw.client({ responder: () => [name] });
     await station.register(ids, device.host.fingerprint);
     for (let i = 0; i < 40; i++) {
@@ -286,7 +286,7 @@ describe('Wait', () => {
 });
 
 describe('a killed station', () => {
-  test('is noticed by Reset at the next keep-alive: channel and relayed session end', async () => {
+  test('is noticed by Reset at the next keep-alive: channel and relayed session end', { tags: ['slow'] }, async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ keepAlive: { interval: 1_000, retryInterval: 500, maxRetries: 5 } });
     client = await fixture.raw.client();

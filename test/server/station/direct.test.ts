@@ -86,7 +86,7 @@ describe("a client's address", () => {
   });
 });
 
-test("the device gets the client's validated address, not the source of its packets", async () => {
+test("the device gets the client's validated address, not the source of its packets", { tags: ['slow'] }, async () => {
   await attach();
   const client = await fixture.raw.client();
   await client.open();
@@ -167,7 +167,7 @@ describe("the client's address at the device", () => {
     expect(device.host.peerAddress(device.channel.path)).toBeUndefined();
   });
 
-  test('is not known without Direct', async () => {
+  test('is not known without Direct', { tags: ['slow'] }, async () => {
     const { session } = await relayed({});
     expect(session.type).toBe('RELAY');
     expect(device.host.peerAddress(session.path)).toBeUndefined();

@@ -119,7 +119,7 @@ function observe(peer: RawPeer) {
 }
 
 describe('a directory that answers late', () => {
-  test('delays the connect that asked, and no other', async () => {
+  test('delays the connect that asked, and no other', { tags: ['slow'] }, async () => {
     await attached();
     const waiting = client.connecting();
     const asked = await question();
@@ -149,7 +149,7 @@ describe('a directory that answers late', () => {
     expect([stats().routes, reached]).toEqual([2, 2]);
   });
 
-  test('may answer twice for one device in parallel: two routes, which both count for its rate', async () => {
+  test('may answer twice for one device in parallel: two routes, which both count for its rate', { tags: ['slow'] }, async () => {
     await begin({ connectsPerDevice: 2 });
     await attached();
     const answers = [client.connecting(), client.connecting(), client.connecting()];
@@ -160,7 +160,7 @@ describe('a directory that answers late', () => {
     expect([stats().routes, reached]).toEqual([2, 2]);
   });
 
-  test('with a session that has ended: the device is not attached, and no route is opened', async () => {
+  test('with a session that has ended: the device is not attached, and no route is opened', { tags: ['slow'] }, async () => {
     const device = await attached();
     const waiting = client.connecting();
     const asked = await question();
@@ -172,7 +172,7 @@ describe('a directory that answers late', () => {
     expect([stats().lookups, stats().routes, directory.questions.length]).toEqual([0, 0, 1]);
   });
 
-  test('with a session that was replaced: it is asked again, and the new session is reached', async () => {
+  test('with a session that was replaced: it is asked again, and the new session is reached', { tags: ['slow'] }, async () => {
     const device = await attached();
     const waiting = client.connecting();
     const asked = await question();
@@ -187,7 +187,9 @@ describe('a directory that answers late', () => {
     expect([reached, directory.questions.length]).toEqual([1, 2]);
   });
 
-  test('that a device is unknown which has attached meanwhile: a client that would wait is connected at once', async () => {
+  test('that a device is unknown which has attached meanwhile: a client that would wait is connected at once', {
+    tags: ['slow'],
+  }, async () => {
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);
     const { seen } = observe(client);
@@ -216,7 +218,7 @@ describe('a directory that answers late', () => {
     expect(seen.map(({ kind }) => kind)).toEqual(['waiting', 'connected']);
   });
 
-  test('about a device that attaches repeatedly: the client is answered in time', async () => {
+  test('about a device that attaches repeatedly: the client is answered in time', { tags: ['slow'] }, async () => {
     const device = await attached();
     const begun = fixture.sim.now;
     const waiting = client.connecting();
@@ -251,7 +253,7 @@ describe('a failing directory', () => {
     expect((await settled(again)).status).toBe(201);
   });
 
-  test('that throws at once: the same', async () => {
+  test('that throws at once: the same', { tags: ['slow'] }, async () => {
     await attached();
     directory.locate = () => {
       throw new Error('not configured');
@@ -260,7 +262,7 @@ describe('a failing directory', () => {
     expect(stats()).toMatchObject({ lookups: 0, routes: 0 });
   });
 
-  test('that never answers: the client is refused in time, and the question is aborted', async () => {
+  test('that never answers: the client is refused in time, and the question is aborted', { tags: ['slow'] }, async () => {
     await attached();
     const begun = fixture.sim.now;
     const waiting = client.connecting();
@@ -271,7 +273,7 @@ describe('a failing directory', () => {
     expect([signal.aborted, stats().lookups, reached]).toEqual([true, 0, 0]);
   });
 
-  test('refuses a client that waited for the device, instead of having it wait for ever', async () => {
+  test('refuses a client that waited for the device, instead of having it wait for ever', { tags: ['slow'] }, async () => {
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);
     const { seen } = observe(client);
@@ -352,7 +354,7 @@ describe('while a question is pending', () => {
     expect([reached, stats().routes, seen.length]).toEqual([0, 0, 1]);
   });
 
-  test('the base station may stop: the question is aborted, and its answer is ignored', async () => {
+  test('the base station may stop: the question is aborted, and its answer is ignored', { tags: ['slow'] }, async () => {
     await attached();
     const waiting = client.connecting().then(
       ({ status }) => status,
@@ -434,7 +436,7 @@ describe('the limits of pending questions', () => {
     expect((await settled(served)).status).toBe(201);
   });
 
-  test('let waiting clients be served one after another', async () => {
+  test('let waiting clients be served one after another', { tags: ['slow'] }, async () => {
     await begin({ lookupsPerAddress: 2, lookups: 2 });
     const device = await fixture.raw.client();
     await station.register(ids, device.host.fingerprint);

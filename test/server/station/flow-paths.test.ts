@@ -1,5 +1,7 @@
 /**
  * Datagrams of a stream continue while their connection migrates from a route through a base station to a direct path.
+ *
+ * @module-tag slow
  */
 import { expect, test } from 'vitest';
 import { decodeConnectAnswer } from '../../../protocol/control/index.ts';

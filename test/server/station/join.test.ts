@@ -89,7 +89,7 @@ describe('POST /device/join', () => {
     expect(refusal(await join(late, token))).toEqual(rejected);
   });
 
-  test('registers one device for two parallel requests of one key', async () => {
+  test('registers one device for two parallel requests of one key', { tags: ['slow'] }, async () => {
     const token = await invited();
     const twin = await peer({ identity: device.identity });
     const payload = encodeJoinRequest({ productId: 'pr-1', deviceId: null, token });
@@ -145,7 +145,7 @@ describe('POST /device/join', () => {
     expect((await station.store.device('pr-1', 'de-1'))?.fingerprint).toBe(device.host.fingerprint);
   });
 
-  test('keeps the device of a key that is already registered', async () => {
+  test('keeps the device of a key that is already registered', { tags: ['slow'] }, async () => {
     await station.register({ productId: 'pr-1', deviceId: 'de-1' }, device.host.fingerprint);
     expect(decodeJoinAnswer((await join(device, await invited(), { deviceId: 'de-1' })).payload)).toBe('de-1');
     expect(await station.store.devices('pr-1')).toHaveLength(1);
@@ -174,7 +174,7 @@ describe('POST /device/join', () => {
     expect(device.channel.isOpen).toBe(false);
   });
 
-  test('is 5.03 when the disk takes no writes, and a later try succeeds', async () => {
+  test('is 5.03 when the disk takes no writes, and a later try succeeds', { tags: ['slow'] }, async () => {
     const token = await invited();
     const { redeem } = station.store.invitations;
     station.store.invitations.redeem = () => Promise.reject(new Error('database or disk is full'));

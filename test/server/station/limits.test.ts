@@ -37,7 +37,9 @@ test('a connection above the limit is refused for want of room, and accepted whe
   expect(station.basestation.stats().unproved).toBe(1);
 });
 
-test('a stranger that fills the share of its address gets BUSY, while honest users connect from elsewhere, and from there once it leaves', async () => {
+test('a stranger that fills the share of its address gets BUSY, while honest users connect from elsewhere, and from there once it leaves', {
+  tags: ['slow'],
+}, async () => {
   fixture = new ProductFixture();
   station = await fixture.station({ connectionsPerAddress: 3 });
   const stranger = await fixture.raw.client();
@@ -109,7 +111,9 @@ describe('clients that wait for a device', () => {
     return statuses;
   }
 
-  test("of one address take a quarter of a device's slots; others wait from elsewhere, and from there once one leaves", async () => {
+  test("of one address take a quarter of a device's slots; others wait from elsewhere, and from there once one leaves", {
+    tags: ['slow'],
+  }, async () => {
     await begin({ waitersPerDevice: 8 });
     const [stranger, honest] = [await opened(), await opened()];
     const first = await stranger.open();
@@ -142,7 +146,7 @@ describe('clients that wait for a device', () => {
     await freed(strangers[0]!, honest);
   });
 
-  test("fill the base station's slots; the next client is answered 5.03, and waits once a slot is freed", async () => {
+  test("fill the base station's slots; the next client is answered 5.03, and waits once a slot is freed", { tags: ['slow'] }, async () => {
     await begin({ waiters: 4 });
     const [stranger, honest] = [await opened(), await opened()];
     for (let i = 0; i < 4; i++) wait(stranger);

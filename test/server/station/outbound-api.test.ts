@@ -102,7 +102,7 @@ test('devices with slow services do not take all slots: once half are taken each
   expect(station.basestation.stats().outbound).toBe(0);
 });
 
-test('every device gets 4.29 when all slots are taken', async () => {
+test('every device gets 4.29 when all slots are taken', { tags: ['slow'] }, async () => {
   const provider = held();
   const peer = await begin({ outbound: 1 }, provider.answer);
   const other = await fixture.raw.attached({ ...ids, deviceId: 'de-2' });
@@ -113,7 +113,7 @@ test('every device gets 4.29 when all slots are taken', async () => {
   expect((await fixture.sim.settle(running)).status).toBe(201);
 });
 
-test('waiting notifications end when the base station stops, and nothing is sent afterwards', async () => {
+test('waiting notifications end when the base station stops, and nothing is sent afterwards', { tags: ['slow'] }, async () => {
   let sent = 0;
   const warned = vi.spyOn(process, 'emitWarning');
   const peer = await begin({ outboundPerDevice: 20 }, () => {

@@ -81,7 +81,9 @@ describe('Relay', () => {
     expect(relay.stats().queued).toBe(0);
   });
 
-  test('keeps 4,096 waiting packets at most: those of another end are dropped until the sockets have room', async () => {
+  test('keeps 4,096 waiting packets at most: those of another end are dropped until the sockets have room', {
+    tags: ['slow'],
+  }, async () => {
     const greedy = channel('greedy');
     const honest = relay.open(channel('honest'), channel('peer', 2))!;
     stalled = new Set([1]);

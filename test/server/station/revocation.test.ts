@@ -40,7 +40,7 @@ test.each(changes)('channel and routes of a device end with the reason: %s', { t
   expect(connection.closeReason?.code).toBe(code);
 });
 
-test('a device that is added again attaches without a restart', async () => {
+test('a device that is added again attaches without a restart', { tags: ['slow'] }, async () => {
   const under = await fixture.attached();
   await fixture.settle(station.store.removeDevice(productId, deviceId));
   await fixture.until(under, 'UNKNOWN_FINGERPRINT');
@@ -61,7 +61,7 @@ test('other devices stay, and changes without a key end nothing', async () => {
   expect(under.events).toEqual(['ATTACHED']);
 });
 
-test('a device that is removed while it attaches does not stay', async () => {
+test('a device that is removed while it attaches does not stay', { tags: ['slow'] }, async () => {
   const under = await fixture.device();
   await fixture.start(under);
   await fixture.sim.run(() => station.basestation.attached === 1);

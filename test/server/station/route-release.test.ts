@@ -35,10 +35,10 @@ async function leaveNoRoute(rounds: number): Promise<void> {
   expect(routes()).toBe(0);
 }
 // A channel has room for 20.
-test('30 rounds of connect, GET and close leave no route', () => leaveNoRoute(30));
+test('30 rounds of connect, GET and close leave no route', { tags: ['slow'] }, () => leaveNoRoute(30));
 test('500 rounds of connect, GET and close leave no route', { tags: ['slow'] }, () => leaveNoRoute(500));
 
-test('a route ends when the device closes', async () => {
+test('a route ends when the device closes', { tags: ['slow'] }, async () => {
   const { device } = await fixture.attached();
   const connection = await fixture.connected();
   await fixture.sim.run(100);
@@ -59,7 +59,7 @@ test('a cancelled connect leaves no route', async () => {
   expect(routes()).toBe(0);
 });
 
-test('the last bytes of a close reach the peer although the other end has released the route', async () => {
+test('the last bytes of a close reach the peer although the other end has released the route', { tags: ['slow'] }, async () => {
   const { device } = await fixture.attached();
   const connection = await fixture.connected();
   await fixture.settle(connection.close());
@@ -68,7 +68,7 @@ test('the last bytes of a close reach the peer although the other end has releas
 });
 
 describe('DELETE', () => {
-  test('of one end ends the route after 3 s, and an invented, foreign or repeated id changes nothing', async () => {
+  test('of one end ends the route after 3 s, and an invented, foreign or repeated id changes nothing', { tags: ['slow'] }, async () => {
     await fixture.attached();
     const [client, thief] = [await fixture.raw.client(), await fixture.raw.client()];
     await client.open();

@@ -104,7 +104,7 @@ it('a WebSocket without a session frees its slot at once after its time', () => 
   expect(webSockets.stats()).toMatchObject({ webSockets: 2, webSocketsUnused: 1 });
 });
 
-it('closed WebSockets leave nothing of their addresses', () => {
+it('closed WebSockets leave nothing of their addresses', { tags: ['slow'] }, () => {
   const { open, pass } = withPlaces(1_000);
   const round = (net: number): void => {
     const all = Array.from({ length: 1_000 }, (_, i) => open(`10.${net}.${i >> 8}.${i & 255}`)!);

@@ -60,7 +60,7 @@ async function loseNothing(rounds: number): Promise<void> {
   expect(rows).toEqual([{ count: 3 * rounds }]);
   expect(await store.products()).toHaveLength(3 * rounds);
 }
-test('opening it again beside another process loses no acknowledged record', () => loseNothing(1));
+test('opening it again beside another process loses no acknowledged record', { tags: ['slow'] }, () => loseNothing(1));
 test('12 rounds of opening it again beside another process lose no acknowledged record', { tags: ['slow'] }, () => loseNothing(12));
 
 test('a new database is accessible to this user only, and an existing one keeps its mode', async () => {

@@ -154,19 +154,23 @@ describe('scanAll', () => {
 });
 
 describe('with an attacker on the link', () => {
-  test.each([false, true])('that fills the table with made-up devices, the device is found (scanAll: %s)', async (scanAll) => {
-    const { sim, browser } = lan();
-    const device = await announced(sim, '192.0.2.1');
-    device.stop();
-    const say = speaker(sim);
-    const state = search(sim, browser, { scanAll, timeout: 60_000 });
-    for (let i = 0; i < MAX_INSTANCES + 200; i++) {
-      say(dnsResponse({ answers: serviceRecords({ name: `x-${i}`, port: 1, subtypes: ['pr-1-de-1'], txt: [], addresses: [] }) }));
-      await sim.run(1);
-    }
-    await announced(sim, '192.0.2.7');
-    expect(addresses(state)).toEqual(['192.0.2.7']);
-  });
+  test.each([false, true])(
+    'that fills the table with made-up devices, the device is found (scanAll: %s)',
+    { tags: ['slow'] },
+    async (scanAll) => {
+      const { sim, browser } = lan();
+      const device = await announced(sim, '192.0.2.1');
+      device.stop();
+      const say = speaker(sim);
+      const state = search(sim, browser, { scanAll, timeout: 60_000 });
+      for (let i = 0; i < MAX_INSTANCES + 200; i++) {
+        say(dnsResponse({ answers: serviceRecords({ name: `x-${i}`, port: 1, subtypes: ['pr-1-de-1'], txt: [], addresses: [] }) }));
+        await sim.run(1);
+      }
+      await announced(sim, '192.0.2.7');
+      expect(addresses(state)).toEqual(['192.0.2.7']);
+    },
+  );
 
   test('that announces endless addresses, 32 are reported', async () => {
     const { sim, browser } = lan();

@@ -109,7 +109,7 @@ it('a wrong pin fails on the Respond', async () => {
   expect(accepted).toEqual([]);
 });
 
-it('garbage as Initiate and as Respond is a RemoteError or a timeout, and nothing else', async () => {
+it('garbage as Initiate and as Respond is a RemoteError or a timeout, and nothing else', { tags: ['slow'] }, async () => {
   const { simulation, client, device } = await relayed();
   const path = device.host.routePath(device.channel, new Uint8Array(8));
   for (const bytes of [new Uint8Array(0), new Uint8Array(200), client.environment.crypto.randomBytes(500)]) {
@@ -172,7 +172,7 @@ it('a connect on a route fails at once when the channel ends', async () => {
   expect(simulation.now - start).toBeLessThan(10);
 });
 
-it('a route whose handshake is half-open is not released for routes that a client requests without end', async () => {
+it('a route whose handshake is half-open is not released for routes that a client requests without end', { tags: ['slow'] }, async () => {
   const { simulation, client, device, table, accepted, deviceChannel, clientChannel } = await relayed();
   const end = table.open(clientChannel, deviceChannel, simulation.now)!;
   const given: string[] = [];

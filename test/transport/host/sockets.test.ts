@@ -27,7 +27,7 @@ function pathOn(socket: BoundSocket, { device }: Pair) {
 }
 
 describe('bind', () => {
-  it('gives an open host a further socket where peers reach it', async () => {
+  it('gives an open host a further socket where peers reach it', { tags: ['slow'] }, async () => {
     const both = await served();
     const socket = await both.simulation.settle(both.device.bind({ port: 7000 }));
     expect(both.device.sockets.map(({ port }) => port)).toEqual([5592, 7000]);

@@ -82,7 +82,7 @@ describe('interop: handshake', () => {
     for (const { source, destination } of here.sent) expect([source, destination].every(({ address }) => address.includes(':'))).toBe(true);
   });
 
-  it('versionnegotiation', async () => {
+  it('versionnegotiation', { tags: ['slow'] }, async () => {
     const here = await fileBench();
     const crypto = here.clientHost.crypto;
     const source = crypto.randomBytes(8);

@@ -1,6 +1,8 @@
 /**
  * Cases of the QUIC interop runner about transfers, with its parameters and names, under each congestion control; and
  * smaller ones under BBR.
+ *
+ * @module-tag slow
  */
 import { describe, expect, it } from 'vitest';
 import { PacketType } from '../../../protocol/packet/index.ts';
@@ -66,14 +68,14 @@ function starter(congestion: Congestion): (options: FileBenchOptions) => Promise
 function cases(congestion: Congestion, sizes: Sizes): void {
   const start = starter(congestion);
 
-  it('transfer', async () => {
+  it('transfer', { tags: ['slow'] }, async () => {
     const here = await start({ files: sizes.files.map((length) => length * MB) });
     const job = async () => closesCleanly(here, await downloadAll(here));
     await here.simulation.settle(job());
     expect(typesFrom(here, 'client').filter((type) => type === PacketType.INITIATE)).toHaveLength(1);
   });
 
-  it('multiplexing', async () => {
+  it('multiplexing', { tags: ['slow'] }, async () => {
     // the runner requires a limit of at most 1,000 of 1,999 streams, so that it has to be raised meanwhile
     const maxStreams = Math.ceil(sizes.streams / 2);
     const here = await start({ files: new Array<number>(sizes.streams).fill(32), device: { parameters: { maxStreams } } });
@@ -81,7 +83,7 @@ function cases(congestion: Congestion, sizes: Sizes): void {
     await here.simulation.settle(job());
   });
 
-  it('blackhole', async () => {
+  it('blackhole', { tags: ['slow'] }, async () => {
     const outages = [{ from: sizes.outage, length: 2000, every: 7000 }];
     const here = await start({ link: { ...simpleP2p, outages }, files: [sizes.outageFile * MB] });
     const job = async () => closesCleanly(here, await downloadAll(here));
@@ -89,7 +91,7 @@ function cases(congestion: Congestion, sizes: Sizes): void {
     expect(here.simulation.direction('device', 'client').stats.down).toBeGreaterThan(0);
   });
 
-  it('keyupdate', async () => {
+  it('keyupdate', { tags: ['slow'] }, async () => {
     const here = await start({ files: [2 * MB] });
     const session = await here.simulation.settle(here.connect());
     // in the middle of the file, which takes 1.8 s; each direction has a key of its own
@@ -147,15 +149,15 @@ function cases(congestion: Congestion, sizes: Sizes): void {
     }
   });
 
-  it.each(sizes.seeds)('transferloss (seed %d)', (seed) =>
+  it.each(sizes.seeds)('transferloss (seed %d)', { tags: ['slow'] }, (seed) =>
     start({ seed, link: { ...bursts, loss: 0.02 }, files: [2 * MB] }).then(transfers),
   );
 
-  it.each(sizes.seeds)('transfercorruption (seed %d)', (seed) =>
+  it.each(sizes.seeds)('transfercorruption (seed %d)', { tags: ['slow'] }, (seed) =>
     start({ seed, link: { ...bursts, corrupt: 0.02 }, files: [2 * MB] }).then(transfers),
   );
 
-  it('crosstraffic', async () => {
+  it('crosstraffic', { tags: ['slow'] }, async () => {
     const here = await start({ files: [sizes.shared * MB] });
     await cubicNeighbour(here);
     const rate = await goodput(here);

@@ -61,7 +61,7 @@ describe('a device settles at 80 to 95 % of the timeout of its NAT', () => {
     expect(pause / timeout).toBeLessThanOrEqual(0.96);
     expect(fixture.deviceBox.stats.mappings).toBe(mappings);
   }
-  test('of 120 s, with eco, and its mapping is never lost', () => settles(120_000));
+  test('of 120 s, with eco, and its mapping is never lost', { tags: ['slow'] }, () => settles(120_000));
   test.each([20_000, 60_000])('of %d ms, with eco, and its mapping is never lost', { tags: ['slow'] }, settles);
 
   async function settlesOverLossyLinks(seed: number): Promise<void> {
@@ -73,7 +73,7 @@ describe('a device settles at 80 to 95 % of the timeout of its NAT', () => {
     expect(interval! / timeout).toBeGreaterThanOrEqual(0.8);
     expect(interval! / timeout).toBeLessThanOrEqual(0.95);
   }
-  test.each(seeds(1, 1))('over links that lose and delay (seed %i)', settlesOverLossyLinks);
+  test.each(seeds(1, 1))('over links that lose and delay (seed %i)', { tags: ['slow'] }, settlesOverLossyLinks);
   test.each(seeds(2, 7))('over links that lose and delay (seed %i)', { tags: ['slow'] }, settlesOverLossyLinks);
 });
 
@@ -81,7 +81,7 @@ test.each([
   ['live', 10_000],
   ['balanced', 55_000],
   ['eco', 114_000],
-] as const)('%s: at most each %d ms, however long the NAT keeps a mapping', async (profile, most) => {
+] as const)('%s: at most each %d ms, however long the NAT keeps a mapping', { tags: ['slow'] }, async (profile, most) => {
   const fixture = await behind(600_000, profile);
   await fixture.sim.run(LEARNING);
   const pause = await longest(fixture, 'device', 250_000);
@@ -89,13 +89,13 @@ test.each([
   expect(pause).toBeLessThan(most + 500);
 });
 
-test('until it is known, and where the station does not help, 25 s', async () => {
+test('until it is known, and where the station does not help, 25 s', { tags: ['slow'] }, async () => {
   const fixture = await behind(120_000, 'eco', { station: { stunPort: 0 } });
   expect(await longest(fixture, 'device', LEARNING)).toBeLessThan(25_500);
   expect(await atDevice(fixture)).toEqual({ state: 'off', timeout: null, isAtLeast: false, losses: 0, interval: 25_000 });
 });
 
-test('numbers set by an operator are an upper bound', async () => {
+test('numbers set by an operator are an upper bound', { tags: ['slow'] }, async () => {
   for (const [interval, expected] of [
     [25_000, 25_000],
     [500_000, 55_000],
@@ -109,7 +109,7 @@ test('numbers set by an operator are an upper bound', async () => {
 });
 
 describe('a client', () => {
-  test('keeps its channel and its relayed connection alive at the learned interval, and reports it', async () => {
+  test('keeps its channel and its relayed connection alive at the learned interval, and reports it', { tags: ['slow'] }, async () => {
     const fixture = await behind(60_000, 'balanced');
     const connection = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'eco' });
     expect(connection.paths().keepAlive).toMatchObject({ state: 'learning', timeout: null, interval: 25_000 });
@@ -124,7 +124,7 @@ describe('a client', () => {
     expect(connection.isConnected).toBe(true);
   });
 
-  test('sends on a connection no later than its numbers say, also when they change', async () => {
+  test('sends on a connection no later than its numbers say, also when they change', { tags: ['slow'] }, async () => {
     const fixture = await behind(600_000, 'balanced');
     const eco = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'eco' });
     let [sent, since, longest] = [0, fixture.sim.now, 0];
@@ -139,7 +139,7 @@ describe('a client', () => {
     expect(longest).toBeLessThanOrEqual(115_000);
   });
 
-  test('with connections of several profiles keeps the channel at the shortest interval', async () => {
+  test('with connections of several profiles keeps the channel at the shortest interval', { tags: ['slow'] }, async () => {
     const fixture = await behind(600_000, 'balanced');
     const eco = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'eco' });
     const live = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'live' });
@@ -149,14 +149,16 @@ describe('a client', () => {
     expect(eco.paths().keepAlive.interval).toBe(114_000);
   });
 
-  test('keeps a configured interval for the connection', async () => {
+  test('keeps a configured interval for the connection', { tags: ['slow'] }, async () => {
     const fixture = await behind(600_000, 'balanced');
     await fixture.relayed({ Rendezvous: false, KeepAliveInterval: 4_000 });
     await fixture.sim.run(ONE_PROBE);
     expect(await longest(fixture, 'client', 100_000)).toBeLessThan(4_500);
   });
 
-  test('keeps a direct path alive each 25 s, since the NAT of the other end is not known; its relay stays warm', async () => {
+  test('keeps a direct path alive each 25 s, since the NAT of the other end is not known; its relay stays warm', {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await behind(60_000, 'balanced');
     await fixture.relayed({ Rendezvous: false });
     await fixture.sim.run(ONE_PROBE);
@@ -183,7 +185,7 @@ describe('a new flow is a lasting one, for a NAT that keeps a single exchange fo
     return fixture.deviceBox.stats.mappings - before;
   }
 
-  test('of a device that attaches again', async () => {
+  test('of a device that attaches again', { tags: ['slow'] }, async () => {
     const fixture = await behind(120_000, 'eco');
     await fixture.sim.run(LEARNING);
     await fixture.stationUnderTest.restart('shutdown');
@@ -192,7 +194,7 @@ describe('a new flow is a lasting one, for a NAT that keeps a single exchange fo
     expect(await atDevice(fixture)).toMatchObject({ state: 'learned', losses: 0 });
   });
 
-  test('of a router that restarted and assigns the same port, within 5 minutes', async () => {
+  test('of a router that restarted and assigns the same port, within 5 minutes', { tags: ['slow'] }, async () => {
     const fixture = await behind(120_000, 'eco');
     await fixture.sim.run(LEARNING);
     fixture.deviceBox.forget();
@@ -202,7 +204,7 @@ describe('a new flow is a lasting one, for a NAT that keeps a single exchange fo
 });
 
 describe('a mapping in use that is lost', () => {
-  test('halves the interval at once, and is measured again', async () => {
+  test('halves the interval at once, and is measured again', { tags: ['slow'] }, async () => {
     const fixture = await behind(120_000, 'eco', { deviceBox: { streamTimeout: 120_000, ports: 'random' } });
     await fixture.sim.run(LEARNING);
     const learned = await longest(fixture, 'device', 300_000);
@@ -220,7 +222,7 @@ describe('a mapping in use that is lost', () => {
     expect(await longest(fixture, 'device', 300_000)).toBeLessThan(learned / 2 + 1_000);
   });
 
-  test('by a sleep of the host does not count as an early timeout of the NAT', async () => {
+  test('by a sleep of the host does not count as an early timeout of the NAT', { tags: ['slow'] }, async () => {
     const fixture = await behind(60_000, 'balanced', { deviceBox: { streamTimeout: 60_000, ports: 'random' } });
     const { host } = fixture.deviceHome;
     await fixture.sim.run(ONE_PROBE);
@@ -230,7 +232,7 @@ describe('a mapping in use that is lost', () => {
     expect(await atDevice(fixture)).toMatchObject({ state: 'learned', losses: 0, interval: 55_000 });
   });
 
-  test('with another address outside means another network: all measurements are discarded', async () => {
+  test('with another address outside means another network: all measurements are discarded', { tags: ['slow'] }, async () => {
     const fixture = await behind(120_000, 'eco', { device: 'open' });
     await fixture.sim.run(LEARNING);
     expect(await atDevice(fixture)).toMatchObject({ state: 'learned', losses: 0, interval: 114_000 });
@@ -252,7 +254,7 @@ describe('a measurement leaves no socket and no timer', () => {
     expect(await fixture.sim.run(() => false).catch(() => 'still busy')).toBe(false);
   }
   const times = Array.from({ length: 20 }, (_, i) => 20_000 + i * 17_000);
-  test.each(times.slice(0, 2))('when the device closes after %d ms', leavesNothing);
+  test.each(times.slice(0, 2))('when the device closes after %d ms', { tags: ['slow'] }, leavesNothing);
   test.each(times.slice(2))('when the device closes after %d ms', { tags: ['slow'] }, leavesNothing);
 });
 

@@ -146,7 +146,7 @@ async function settled(figure: () => number): Promise<void> {
 }
 
 describe('TCP pump', () => {
-  it('carries bytes both ways at once, unchanged', async () => {
+  it('carries bytes both ways at once, unchanged', { tags: ['slow'] }, async () => {
     const random = new Random('tcp');
     const [up, down] = [random.bytes(300_000), random.bytes(400_000)];
     const { far, peer, result } = await tunnel();

@@ -340,7 +340,7 @@ describe('through a proxy', () => {
     expect(await problem('ws://station.example/svc/v1')).toMatch(/^CONNECTION_REFUSED: .* name and password of HTTP_PROXY$/);
   });
 
-  test('that stalls is named in TIMEOUT, without its credentials, and disconnected', async () => {
+  test('that stalls is named in TIMEOUT, without its credentials, and disconnected', { tags: ['slow'] }, async () => {
     let gone: Promise<void> | undefined;
     const port = await listening(
       createServer((socket) => {

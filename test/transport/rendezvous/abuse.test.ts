@@ -32,7 +32,9 @@ function asked(packets: readonly SimulatedPacket[]): readonly SimulatedPacket[] 
   return packets.filter(({ from, data }) => from === 'board' && answerPort(data, 7) === 7);
 }
 
-test('STUN ports are asked at most ten times at once for unknown clients and ten times a minute, however many rounds they begin', async () => {
+test('STUN ports are asked at most ten times at once for unknown clients and ten times a minute, however many rounds they begin', {
+  tags: ['slow'],
+}, async () => {
   // A NAT with sequential ports is asked for its last one at each round.
   const { fixture, session, packets } = await attacked('sequential');
   const began = fixture.sim.now;
@@ -47,7 +49,7 @@ test('STUN ports are asked at most ten times at once for unknown clients and ten
   expect(asked(packets).length).toBeLessThanOrEqual(4 * (10 + 5));
 });
 
-test('rounds that begin at the same time share the answers of STUN ports', async () => {
+test('rounds that begin at the same time share the answers of STUN ports', { tags: ['slow'] }, async () => {
   const { fixture, session, packets } = await attacked('port');
   fixture.sim.onPacket = ({ data }) => (answerPort(data, 7) === 7 ? 'drop' : undefined);
   const began = fixture.sim.now;
@@ -57,7 +59,9 @@ test('rounds that begin at the same time share the answers of STUN ports', async
   expect(asked(packets)).toHaveLength(3);
 });
 
-test('a round that ends at the device ends its observation, so that endless rounds use no capacity of other requests', async () => {
+test('a round that ends at the device ends its observation, so that endless rounds use no capacity of other requests', {
+  tags: ['slow'],
+}, async () => {
   const { fixture, session } = await attacked('port');
   for (let round = 1; round <= 100; round++) expect(await fixture.settle(begin(session, offer({ round })))).toBe(CREATED);
   const ended: unknown[] = [];
@@ -73,7 +77,7 @@ test('a round that ends at the device ends its observation, so that endless roun
   expect(ended).toEqual([null]);
 });
 
-test('rounds whose offers arrive together begin one after the other, and the last one stays', async () => {
+test('rounds whose offers arrive together begin one after the other, and the last one stays', { tags: ['slow'] }, async () => {
   const { fixture, session } = await attacked('port');
   expect(await fixture.settle(begin(session, offer({ round: 1 })))).toBe(CREATED);
   const statuses = Promise.all([2, 3, 4].map((round) => begin(session, offer({ round }))));

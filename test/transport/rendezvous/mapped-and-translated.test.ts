@@ -43,7 +43,7 @@ describe('a port that the router of the device maps', () => {
     expect(connection.paths().paths).toContainEqual(expect.objectContaining({ active: true, address: outside, port: 61_000 }));
   });
 
-  test('is not requested where the device disables it', async () => {
+  test('is not requested where the device disables it', { tags: ['slow'] }, async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const box = fixture.sim.nat('router', { outside: ['45.12.0.7'], inside: ['192.168.1.1'] });

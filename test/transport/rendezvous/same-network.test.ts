@@ -1,4 +1,8 @@
-/** Two hosts behind one NAT that does not hairpin: only addresses of interfaces lead from one to the other. */
+/**
+ * Two hosts behind one NAT that does not hairpin: only addresses of interfaces lead from one to the other.
+ *
+ * @module-tag slow
+ */
 import { beforeAll, expect, test } from 'vitest';
 import { loadExchange } from '../../../protocol/password/index.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';

@@ -70,7 +70,7 @@ function garbage(number: number): Uint8Array {
 }
 
 describe('the base station', () => {
-  test('receives no candidate, no tag and no key, neither in the clear nor in requests to it', async () => {
+  test('receives no candidate, no tag and no key, neither in the clear nor in requests to it', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open();
     const given = [fixture.clientHome.host, fixture.deviceHome.host].map(recordKeys);
     const serve = Session.prototype.serve;
@@ -98,7 +98,9 @@ describe('the base station', () => {
     expect(saidEndToEnd.join('|')).toContain(address);
   });
 
-  test('gets no answer to STUN from a device, nor does an attacker: 1,000 forged checks, Bindings and garbage', async () => {
+  test('gets no answer to STUN from a device, nor does an attacker: 1,000 forged checks, Bindings and garbage', {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await HomesFixture.open({ device: 'open', client: 'blocked' });
     const packets = sentPackets(fixture);
     const given = recordKeys(fixture.deviceHome.host);
@@ -150,7 +152,9 @@ describe('a check', () => {
     await transfer.end();
   });
 
-  test('that is captured and replayed from 300 other addresses causes no migration, and costs no more than it brought', async () => {
+  test('that is captured and replayed from 300 other addresses causes no migration, and costs no more than it brought', {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await HomesFixture.open({ device: 'open' });
     const packets = sentPackets(fixture);
     const connection = await fixture.relayed();
@@ -174,7 +178,7 @@ describe('a check', () => {
     expect([connection.getType(), fixture.clientEvents, fixture.deviceEvents]).toEqual(['RELAY', ['CONNECTED'], ['OPENED']]);
   });
 
-  test('answered by a forger, from anywhere and from the checked address, validates no pair', async () => {
+  test('answered by a forger, from anywhere and from the checked address, validates no pair', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open();
     fixture.sim.onPacket = (packet) => {
       if (!isBetweenHomes(packet)) return undefined;
@@ -201,7 +205,7 @@ describe('addresses of interfaces', () => {
   const addressesAt = (end: { paths(): { pairs: readonly { address: string }[] } }): string[] =>
     end.paths().pairs.map(({ address }) => address);
 
-  test('are offered to a pinned device, and to no other', async () => {
+  test('are offered to a pinned device, and to no other', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open({ deviceBox: { filter: 'none' } });
     await fixture.direct();
     expect(addressesAt(fixture.atDevice)).toContain(INSIDE);
@@ -212,7 +216,7 @@ describe('addresses of interfaces', () => {
     expect(addressesAt(fixture.atDevice)).not.toContain(INSIDE);
   });
 
-  test('are offered to a client with a password session, and to no other', async () => {
+  test('are offered to a client with a password session, and to no other', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open();
     fixture.under.device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
     const stranger = await fixture.direct();
@@ -227,7 +231,7 @@ describe('addresses of interfaces', () => {
 });
 
 describe('a device that belongs to another registrant', () => {
-  test('learns nothing about a client that has pinned the right one', async () => {
+  test('learns nothing about a client that has pinned the right one', { tags: ['slow'] }, async () => {
     const fixture = new ProductFixture();
     await fixture.station();
     const { device: impostor } = await fixture.attached();
@@ -251,7 +255,7 @@ describe('a device that belongs to another registrant', () => {
 });
 
 describe('a hostile client', () => {
-  test('with malformed, endless and repeated rounds is refused, counted, and still served', async () => {
+  test('with malformed, endless and repeated rounds is refused, counted, and still served', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open();
     const { session } = await hostileClient(fixture);
     const candidate: Candidate = { address: VICTIM, port: 4_000, type: 'reflexive' };
@@ -349,7 +353,9 @@ describe('a hostile client', () => {
     expect(received).toBeGreaterThan(0);
     expect(received).toBeLessThan(sent);
   }
-  test('that directs all devices of a product at one victim makes it receive less than it sends itself', () => directsAtVictim(12));
+  test('that directs all devices of a product at one victim makes it receive less than it sends itself', { tags: ['slow'] }, () =>
+    directsAtVictim(12),
+  );
   test('that directs 100 devices at one victim makes it receive less as well', { tags: ['slow'] }, () => directsAtVictim(100));
 });
 

@@ -1,4 +1,8 @@
-/** Transfers while a connection tries direct paths, uses one and loses it: an attempt never makes a transfer worse. */
+/**
+ * Transfers while a connection tries direct paths, uses one and loses it: an attempt never makes a transfer worse.
+ *
+ * @module-tag slow
+ */
 import { describe, expect, test } from 'vitest';
 import { percentile } from '../../../bench/report.ts';
 import type { HostInterface } from '../../../transport/environment.ts';
@@ -60,7 +64,7 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
     expect(Math.max(...stalls.tried)).toBeLessThan(1.2 * Math.max(...stalls.without));
   }
   const name = 'of them leave a transfer untouched: no byte is lost, it takes as long as without, and no event is emitted';
-  test(`14 ${name}`, () => compared(14, seeds(1, 1)));
+  test(`14 ${name}`, { tags: ['slow'] }, () => compared(14, seeds(1, 1)));
   test(`30 ${name}`, { tags: ['slow'] }, () => compared(30, seeds(2, 3)));
 });
 
@@ -85,10 +89,10 @@ describe('a direct path that stops working during a transfer', () => {
     expect(stalls[Math.ceil(stalls.length * 0.95) - 1]).toBeLessThanOrEqual(1_000);
   }
   const name = 'stalls it for at most a second, and is left within 3 s (upwards: %s)';
-  test.each([true, false])(name, (up) => stallsBriefly(up, seeds(1, 2)));
+  test.each([true, false])(name, { tags: ['slow'] }, (up) => stallsBriefly(up, seeds(1, 2)));
   test.each([true, false])(`${name}, with further seeds`, { tags: ['slow'] }, (up) => stallsBriefly(up, seeds(3, 14)));
 
-  test.each(['client', 'device'])('in one direction only, packets of the %s, is left as well', async (sender) => {
+  test.each(['client', 'device'])('in one direction only, packets of the %s, is left as well', { tags: ['slow'] }, async (sender) => {
     for (const up of [true, false]) {
       const fixture = await HomesFixture.open();
       const connection = await fixture.direct();
@@ -103,7 +107,7 @@ describe('a direct path that stops working during a transfer', () => {
     }
   });
 
-  test('by dropping packets above 1,300 bytes from some moment on stays, with smaller packets', async () => {
+  test('by dropping packets above 1,300 bytes from some moment on stays, with smaller packets', { tags: ['slow'] }, async () => {
     for (const up of [true, false]) {
       const fixture = await HomesFixture.open();
       const connection = await fixture.direct();
@@ -154,10 +158,10 @@ describe('an idle direct path', () => {
     expect(fixture.sim.now - began).toBeLessThan(100);
   }
   const name = 'survives 8 s of silence at the client in both directions, %d ms after it was used';
-  test.each(phases.filter(isQuick))(name, survives);
+  test.each(phases.filter(isQuick))(name, { tags: ['slow'] }, survives);
   test.each(phases.filter((phase) => !isQuick(phase)))(name, { tags: ['slow'] }, survives);
 
-  test('is not left for one lost keep-alive', async () => {
+  test('is not left for one lost keep-alive', { tags: ['slow'] }, async () => {
     for (const victim of ['client', 'device']) {
       const fixture = await HomesFixture.open();
       const connection = await fixture.direct();

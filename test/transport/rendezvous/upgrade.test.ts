@@ -1,5 +1,7 @@
 /**
  * Relayed connections that become direct, stay so and return to it: reported problems of other systems, one test each.
+ *
+ * @module-tag slow
  */
 import { describe, expect, test } from 'vitest';
 import type { Connection } from '../../../client/node.ts';

@@ -1,6 +1,8 @@
 /**
  * The whole stack in cells of the matrix of direct paths: products behind the boxes, relayed first, and direct in the
  * end where the decisions say so (nat-matrix.test.ts). A concurrent transfer loses no byte.
+ *
+ * @module-tag slow
  */
 import { describe, expect, it } from 'vitest';
 import { type Cell, cells, expected, nameOf } from '../../../bench/nat/matrix.ts';

@@ -22,7 +22,7 @@ async function codesOf(homes: Homes, prepare: (fixture: HomesFixture) => void = 
 }
 
 describe('a relayed connection reports', () => {
-  test('IN_PROGRESS while it searches, and nothing once it is direct', async () => {
+  test('IN_PROGRESS while it searches, and nothing once it is direct', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.relayed();
     await fixture.sim.run(100);
@@ -32,7 +32,7 @@ describe('a relayed connection reports', () => {
     expect([connection.paths().whyNotDirect, fixture.atDevice.paths().whyNotDirect]).toEqual([null, null]);
   });
 
-  test('DISABLED where the option Rendezvous is false', async () => {
+  test('DISABLED where the option Rendezvous is false', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.relayed({ Rendezvous: false });
     expect([...(await codes(fixture, connection)), connection.paths().nextAttempt]).toEqual(['DISABLED', 'DISABLED', null]);
@@ -42,7 +42,7 @@ describe('a relayed connection reports', () => {
     expect(await codesOf({ rendezvous })).toEqual(['DISABLED', 'DISABLED']);
   });
 
-  test('PEER_TOO_OLD where the device does not know the resource, and does not ask again', async () => {
+  test('PEER_TOO_OLD where the device does not know the resource, and does not ask again', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open();
     const serve = Session.prototype.serve;
     onTestFinished(() => {
@@ -85,11 +85,11 @@ describe('a relayed connection reports', () => {
     expect(await codesOf({})).toEqual(['NO_CANDIDATES', 'NO_CANDIDATES']);
   });
 
-  test('UDP_BLOCKED where one end has no NAT', async () => {
+  test('UDP_BLOCKED where one end has no NAT', { tags: ['slow'] }, async () => {
     expect(await codesOf({ client: 'open', device: 'blocked' })).toEqual(['UDP_BLOCKED', 'UDP_BLOCKED']);
   });
 
-  test('STUN_SILENT where the STUN port of the base station is closed', async () => {
+  test('STUN_SILENT where the STUN port of the base station is closed', { tags: ['slow'] }, async () => {
     const shut = (fixture: HomesFixture): void => {
       fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) || packet.destination.port === 4434 ? 'drop' : undefined);
     };
@@ -100,7 +100,7 @@ describe('a relayed connection reports', () => {
     expect(await codesOf({ client: 'random', device: 'random' })).toEqual(['BOTH_RANDOM', 'BOTH_RANDOM']);
   });
 
-  test('NO_ANSWER', async () => {
+  test('NO_ANSWER', { tags: ['slow'] }, async () => {
     expect(await codesOf({ device: 'blocked' })).toEqual(['NO_ANSWER', 'NO_ANSWER']);
   });
 
@@ -128,7 +128,7 @@ describe('a relayed connection reports', () => {
     expect((await codes(fixture, connection))[0]).toBe('LIMITED');
   });
 
-  test('LIMITED where all rounds of the device are in use', async () => {
+  test('LIMITED where all rounds of the device are in use', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open({ device: 'blocked' });
     await fixture.relayed();
     await fixture.sim.run(1_000);

@@ -86,7 +86,7 @@ describe('flows over a session', () => {
     expect(flow.counts).toEqual({ sent: 1, received: 1, tooLong: 1, dropped: 0 });
   });
 
-  it('concurrent streams keep their datagrams apart while the link loses and reorders', async () => {
+  it('concurrent streams keep their datagrams apart while the link loses and reorders', { tags: ['slow'] }, async () => {
     const both = await echoing({ link: { delay: 20, loss: 0.1, jitter: 30 }, seed: 3 });
     const flows = Array.from({ length: 20 }, () => flowOn(both, both.session.startStream(1)));
     for (let round = 0; round < 20; round++) {

@@ -57,7 +57,7 @@ describe('a hostile peer', () => {
   it.each(seeds(1, 1))('that sends mutated requests (seed %d)', sendsMutated);
   it.each(seeds(2, 20))('that sends mutated requests (seed %d)', { tags: ['slow'] }, sendsMutated);
 
-  it('that opens streams without end, and never reads them', async () => {
+  it('that opens streams without end, and never reads them', { tags: ['slow'] }, async () => {
     const both = await besieged();
     let offered = 0;
     both.victim.onStream = () => {

@@ -55,7 +55,7 @@ describe('a session that was idle', () => {
     expect(both.errors).toEqual([]);
   });
 
-  it('is not swept while a request, an observation or a stream is open', async () => {
+  it('is not swept while a request, an observation or a stream is open', { tags: ['slow'] }, async () => {
     const both = await pair();
     const accepted = await acceptedSession(both);
     const router = testRouter(both.deviceEnvironment).on('GET', '/watched', () => ({ status: 205, observe: true }));

@@ -359,7 +359,7 @@ describe('the end of a session', () => {
     expect(both.device.sessions.size).toBe(0);
   });
 
-  it('knows after how long without a packet the first of both ends discards it', async () => {
+  it('knows after how long without a packet the first of both ends discards it', { tags: ['slow'] }, async () => {
     for (const [client, device, expected] of [
       [180_000, 90_000, 90_000],
       [60_000, 180_000, 60_000],

@@ -441,7 +441,7 @@ describe('ends', () => {
     await expect(device.readAll(1)).rejects.toMatchObject({ code: 'END_OF_FILE' });
   });
 
-  it('abort reaches both ends and all pending calls', async () => {
+  it('abort reaches both ends and all pending calls', { tags: ['slow'] }, async () => {
     const { simulation, client, device } = await openPair({ device: { streamWindow: 50_000 } });
     // More than a stream ever buffers.
     const outstanding = [client.write(pattern(6_000_000)), device.write(pattern(6_000_000))];

@@ -45,7 +45,7 @@ describe('burst loss', () => {
     expect(lengths).toEqual(runs(verdicts({ loss: 0.5 }).verdicts, 'lost'));
   });
 
-  it('is limited to the longest burst', () => {
+  it('is limited to the longest burst', { tags: ['slow'] }, () => {
     const lengths = runs(verdicts({ loss: 0.6, longestBurst: 3 }).verdicts, 'lost');
     expect(Math.max(...lengths)).toBe(3);
     expect(Math.max(...runs(verdicts({ loss: 0.6 }).verdicts, 'lost'))).toBeGreaterThan(6);
@@ -55,7 +55,7 @@ describe('burst loss', () => {
 });
 
 describe('corruption', () => {
-  it('changes one byte in the configured share of datagrams, often in the headers, and delivers them all', () => {
+  it('changes one byte in the configured share of datagrams, often in the headers, and delivers them all', { tags: ['slow'] }, () => {
     const link = new Link({ corrupt: 0.3, delay: 5 }, new Random('corruption'));
     const changes: { at: number; mask: number }[] = [];
     let onTime = 0;
@@ -71,7 +71,7 @@ describe('corruption', () => {
     expect(Math.abs(changes.filter(({ at }) => at < 50).length / changes.length - 0.525)).toBeLessThan(0.03);
   });
 
-  it('does not affect which datagrams are lost', () => {
+  it('does not affect which datagrams are lost', { tags: ['slow'] }, () => {
     expect(verdicts({ loss: 0.3, corrupt: 0.5 }).verdicts).toEqual(verdicts({ loss: 0.3 }).verdicts);
   });
 

@@ -20,7 +20,7 @@ describe('a base station that restarts', () => {
     ['shutdown', 5000],
     ['killed', 15_000],
     ['unplugged', 15_000],
-  ] as const)('by %s: attached devices are attached again within %i ms', async (how, limit) => {
+  ] as const)('by %s: attached devices are attached again within %i ms', { tags: ['slow'] }, async (how, limit) => {
     const { address, fingerprint } = station;
     const under = await fixture.attached();
     const since = fixture.sim.now;

@@ -369,7 +369,7 @@ describe('step by step', () => {
     expect(() => b.bind({ port: 1, receive: () => {} })).toThrow(expect.objectContaining({ code: 'PORT_IN_USE' }));
   });
 
-  it('is refused for a running simulation, and detects when time stands still', async () => {
+  it('is refused for a running simulation, and detects when time stands still', { tags: ['slow'] }, async () => {
     const simulation = new Simulation();
     const { clock } = simulation.host('a');
     const running = simulation.run(1);

@@ -1,4 +1,8 @@
-/** Little memory: streams wait, nothing fails, and all memory is freed. */
+/**
+ * Little memory: streams wait, nothing fails, and all memory is freed.
+ *
+ * @module-tag slow
+ */
 import { describe, expect, it } from 'vitest';
 import { seeds } from '../../support/tiered.ts';
 import { bench, equal, roundTrip, StreamPort } from './support.ts';

@@ -1,6 +1,8 @@
 /**
  * Packet sizes of the whole stack over links of the simulator: probes climb as far as the path is known to carry, and
  * no further.
+ *
+ * @module-tag slow
  */
 import { describe, expect, it } from 'vitest';
 import type { LinkOptions } from '../../../transport/sim/index.ts';

@@ -50,7 +50,7 @@ describe('attach', () => {
     expect(station.host.sessions.size).toBe(1);
   });
 
-  it('stop detaches and start attaches again', async () => {
+  it('stop detaches and start attaches again', { tags: ['slow'] }, async () => {
     const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9');
     const { channel, names } = await device(simulation, station.address, attached);
@@ -226,7 +226,7 @@ describe('redirects', () => {
     expect(attaches.slice(3).map(({ host }) => host)).toEqual(['one', 'two']);
   });
 
-  it('more than five in a row fail, and the next attempt starts again', async () => {
+  it('more than five in a row fail, and the next attempt starts again', { tags: ['slow'] }, async () => {
     const simulation = nativeSimulation();
     const [one, two] = [await openStation(simulation, 'one', '10.0.0.9'), await openStation(simulation, 'two', '10.0.0.10')];
     const { channel, attaches, events } = await device(simulation, one.address, (_, { station }) => ({
@@ -286,7 +286,7 @@ describe('a station that restarts', () => {
     expect(simulation.now - back).toBeLessThan(3000);
   });
 
-  it('after a crash is detected by Reset at the next keep-alive, and followed at once', async () => {
+  it('after a crash is detected by Reset at the next keep-alive, and followed at once', { tags: ['slow'] }, async () => {
     const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9', { resetSecret });
     const keepAlive = { interval: 1000, retryInterval: 1000, maxRetries: 15 };
@@ -317,7 +317,7 @@ describe('a station that restarts', () => {
     expect(simulation.now - back).toBeLessThan(26_000);
   });
 
-  it('that closes again and again is not followed in a tight loop', async () => {
+  it('that closes again and again is not followed in a tight loop', { tags: ['slow'] }, async () => {
     const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9', {
       onSession: (session) => void setTimeoutIn(simulation, () => void session.close(CloseCode.SHUTDOWN)),

@@ -88,7 +88,7 @@ describe('use', () => {
     expect(runs).toBe(6);
   });
 
-  it('closes when idle, not while it is used', async () => {
+  it('closes when idle, not while it is used', { tags: ['slow'] }, async () => {
     const simulation = nativeSimulation();
     const { host: stationHost, address } = await station(simulation);
     const { connector } = await client(simulation, address, 5000);

@@ -254,7 +254,7 @@ describe('a device', () => {
     return { channel, events };
   }
 
-  it('attaches, and attaches again with the document that it has', async () => {
+  it('attaches, and attaches again with the document that it has', { tags: ['slow'] }, async () => {
     const simulation = nativeSimulation();
     const { address, host } = await station(simulation);
     const asked = publish(simulation, address);

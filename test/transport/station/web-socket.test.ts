@@ -171,7 +171,7 @@ describe('a station is reached', () => {
 });
 
 describe('an open channel', () => {
-  test('returns to UDP within a minute after that gets through again, and its WebSocket closes', async () => {
+  test('returns to UDP within a minute after that gets through again, and its WebSocket closes', { tags: ['slow'] }, async () => {
     const { simulation, connector, accepted } = await scene();
     const unblock = simulation.block('client', 'udp');
     const { session } = await answered(simulation, connector);
@@ -185,7 +185,7 @@ describe('an open channel', () => {
     expect((await answered(simulation, connector)).session).toBe(session);
   });
 
-  test('stays on its WebSocket while UDP is blocked', async () => {
+  test('stays on its WebSocket while UDP is blocked', { tags: ['slow'] }, async () => {
     const { simulation, connector } = await scene();
     simulation.block('client', 'udp');
     const { session } = await answered(simulation, connector);
@@ -284,7 +284,7 @@ class Weather {
   }
 }
 
-test.each(seeds(1, 1))('survives paths that open and close, and ends on UDP: seed %i', survives);
+test.each(seeds(1, 1))('survives paths that open and close, and ends on UDP: seed %i', { tags: ['slow'] }, survives);
 test.each(seeds(2, 200))('survives paths that open and close, and ends on UDP: seed %i', { tags: ['slow'] }, survives);
 
 async function survives(seed: number): Promise<void> {

@@ -20,7 +20,7 @@ describe('docs/iam.md', () => {
     );
   });
 
-  it('shows a configuration that lets a visitor reach one tunnel', () => {
+  it('shows a configuration that lets a visitor reach one tunnel', { tags: ['slow'] }, () => {
     const visitor = user('vera', { role: 'Visitor', fingerprints: [{ fingerprint: key(1) }] });
     const iam = iamOf({ configuration: readConfiguration(configuration), state: stateOf([visitor]) });
     const may = (action: string, attributes: Record<string, string> = {}) => iam.check(caller(1), action, attributes);

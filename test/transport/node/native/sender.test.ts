@@ -190,7 +190,7 @@ describe('sending in runs', () => {
     expect([kernel.sent.length, released]).toEqual([1, [1, 2]]);
   });
 
-  it('accepts packets as soon as some were released, in order and once', async () => {
+  it('accepts packets as soon as some were released, in order and once', { tags: ['slow'] }, async () => {
     const kernel = new Kernel();
     const sender = new NativeSender(kernel, 3, kernel.socket().socket);
     sender.begin();

@@ -67,12 +67,16 @@ function written(output: Writable, data: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => output.write(data, (error) => (error ? reject(error) : resolve())));
 }
 
-/**
- * Signals the end to the reader while standard input continues: Node keeps the descriptor open as long as the process
- * lives. Its number is taken again at once, so that no socket gets that of standard output.
- */
+/** Node keeps the descriptor of standard output open as long as the process lives. */
 function endStandardOutput(): void {
-  if (process.stdout.isTTY === true) return;
-  closeSync(1);
+  if (process.stdout.isTTY !== true) endDescriptor(1);
+}
+
+/**
+ * Signals the end to the reader of a descriptor while the process continues. Its number is taken again at once, so that
+ * no socket gets it.
+ */
+export function endDescriptor(descriptor: number): void {
+  closeSync(descriptor);
   openSync(devNull, 'w');
 }

@@ -1,4 +1,7 @@
 /** `svc tunnel`, part by part: the command line, its output, and a service over standard input and output. */
+import { closeSync, fstatSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { isLoopback, reachedAt } from '../../cli/frame/loopback.ts';
@@ -6,7 +9,7 @@ import { Output } from '../../cli/frame/output.ts';
 import { TunnelNews } from '../../cli/tunnel/news.ts';
 import { missingService } from '../../cli/tunnel/offered.ts';
 import { givenServices } from '../../cli/tunnel/services.ts';
-import { carry } from '../../cli/tunnel/stdio.ts';
+import { carry, endDescriptor } from '../../cli/tunnel/stdio.ts';
 import { type Connection, type ForwardedService, LocalError, RemoteError } from '../../client/node.ts';
 import { encodeTunnelServiceIds } from '../../protocol/records/index.ts';
 import type { ByteStream } from '../../transport/node/index.ts';
@@ -271,5 +274,19 @@ describe('a service over standard input and output', () => {
     expect(taken).toHaveLength(1);
     input.destroy();
     await expect(done).rejects.toThrow('Premature close');
+  });
+
+  test('ends for its reader while the process continues, and no socket gets the number of the descriptor', () => {
+    const file = join(tmpdir(), `svc-descriptor-${process.pid}`);
+    const descriptor = openSync(file, 'w');
+    try {
+      endDescriptor(descriptor);
+      writeSync(descriptor, 'into nothing');
+      expect(fstatSync(descriptor).isCharacterDevice()).toBe(true);
+      expect(readFileSync(file, 'utf8')).toBe('');
+    } finally {
+      closeSync(descriptor);
+      rmSync(file);
+    }
   });
 });

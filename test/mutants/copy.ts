@@ -11,7 +11,13 @@ import { isCore, type Mutant, mutated } from './list.ts';
 import { run } from './process.ts';
 
 /** Folders of the root that are not copied, and the folders of build/ that no test reads. */
-const LEFT_OUT = new Set(['.git', 'node_modules', 'coverage', 'data', 'build/mutants', 'build/fuzz', 'build/conformance']);
+const LEFT_OUT = new Set([
+  '.git',
+  'node_modules',
+  'coverage',
+  'data',
+  ...['modules', 'mutants', 'fuzz', 'conformance'].map((folder) => `build/${folder}`),
+]);
 /** Files that a build of the core writes. */
 const BUILT = ['dist/core.wasm', 'build/core.test.wasm', 'build/aead.test.wasm', 'bindings/core-wasm.generated.ts', 'build/stamps.json'];
 /** Tests of the core's internals load the test build of the module. */

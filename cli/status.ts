@@ -4,7 +4,7 @@
  */
 import { Argument, Command } from 'commander';
 import { type Connection, IamUtil, SvcClient } from '../client/node.ts';
-import { documentOf, idOf, Known, stateDirectory } from './client/known.ts';
+import { documentOf, idOf, Known, type KnownStation, stateDirectory } from './client/known.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { milliseconds, roundTrip } from './client/round-trip.ts';
 import { nextStep, type Standing, standingOf, userText } from './client/standing.ts';
@@ -84,16 +84,16 @@ async function overview(options: TargetOptions): Promise<void> {
   const known = await Known.open(stateDirectory(options.state));
   const pem = await known.existingPrivateKey();
   const client = pem === undefined ? null : fingerprintOf(pem);
-  const { devices, stations, directory } = known;
+  const { devices, directory } = known;
+  const stations = Object.entries(known.stations);
   const document = {
     client,
     state: directory,
-    stations: stations.map(({ url, verified }) => ({
-      url,
-      verified,
-      ...(verified === 'pinned' && { fingerprint: known.stationFingerprint(url), reached: known.hasSeenStation(url) }),
-      ...(verified === 'tls' && { roots: known.tlsStation(url) === '' ? 'platform' : 'own' }),
-    })),
+    stations: stations.map(([url, { Fingerprint, Seen, Roots }]) =>
+      Roots === undefined
+        ? { url, verified: 'pinned', fingerprint: Fingerprint, reached: Seen }
+        : { url, verified: 'tls', roots: Roots === '' ? 'platform' : 'own' },
+    ),
     devices: devices.map(documentOf),
   };
   new Output(options.json === true).result(document, [
@@ -102,7 +102,7 @@ async function overview(options: TargetOptions): Promise<void> {
     ...section(
       'base stations',
       ['url', 'proved'],
-      stations.map(({ url, verified }) => [url, proof(known, url, verified)]),
+      stations.map(([url, station]) => [url, proof(station)]),
     ),
     ...section(
       'devices',
@@ -118,9 +118,9 @@ function fingerprintOf(pem: string): string {
   return connection.getClientFingerprint();
 }
 
-function proof(known: Known, url: string, verified: 'pinned' | 'tls'): string {
-  if (verified === 'pinned') return `pinned to ${known.stationFingerprint(url)}${known.hasSeenStation(url) ? '' : ', not reached yet'}`;
-  return `by TLS, with the roots ${known.tlsStation(url) === '' ? 'of Node' : 'of --root-certs'}`;
+function proof({ Fingerprint, Seen, Roots }: KnownStation): string {
+  if (Roots === undefined) return `pinned to ${Fingerprint}${Seen ? '' : ', not reached yet'}`;
+  return `by TLS, with the roots ${Roots === '' ? 'of Node' : 'of --root-certs'}`;
 }
 
 function section(title: string, headings: readonly string[], rows: readonly (readonly (string | undefined)[])[]): string[] {

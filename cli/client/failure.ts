@@ -60,12 +60,12 @@ function absent(target: FailedTarget): CommandError {
 /** Whether the base station was never reached, and was to be authenticated by TLS. */
 function isUnproved(error: unknown, server: TargetStation | undefined, known: Known): server is TargetStation {
   if (!(error instanceof NoChannelsError) || server === undefined || server.fingerprint !== null) return false;
-  return known.tlsStation(server.url) === undefined && NO_TLS.includes(error.remoteChannelErrorCode);
+  return known.station(server.url)?.Roots === undefined && NO_TLS.includes(error.remoteChannelErrorCode);
 }
 
 /** Returns the error of a check of a base station alone with its remedy, or unchanged. */
 export function explainedStation(error: SvcError, station: TargetStation, known: Known): unknown {
-  const isNew = station.fingerprint === null && known.tlsStation(station.url) === undefined;
+  const isNew = station.fingerprint === null && known.station(station.url)?.Roots === undefined;
   return isNew && NO_TLS.includes(error.code) ? new CommandError(`${describe(error)}; ${howToProve(station)}`) : error;
 }
 

@@ -26,18 +26,20 @@ export interface KnownDevice {
   User?: string;
 }
 
+/** A base station, authenticated by the fingerprint of its key or by TLS. */
+export interface KnownStation {
+  Fingerprint?: string;
+  /** It has proved the fingerprint; else a person stated it, and another one may replace it. */
+  Seen?: boolean;
+  /** Where TLS authenticates it: the roots of its certificates as PEM, or an empty text for those of Node. */
+  Roots?: string;
+}
+
 export interface KnownFile {
   Version: 1;
   Devices: KnownDevice[];
-  /** Fingerprint of a base station by its URL. */
-  Stations: Record<string, string>;
-  /** URLs of base stations that were never reached: nothing has confirmed their fingerprints. */
-  UnseenStations?: string[];
-  /**
-   * Base stations authenticated by TLS, by URL: the roots of their certificates as PEM, or an empty text for those of
-   * Node.
-   */
-  TlsStations?: Record<string, string>;
+  /** By URL. */
+  Stations: Record<string, KnownStation>;
 }
 
 /** An addition to the file, or a removal from it. */
@@ -82,39 +84,17 @@ export function forgetDevice(device: KnownDevice): KnownChange {
   };
 }
 
-/** @param seen the base station has just proved this fingerprint */
-export function rememberStation(url: string, fingerprint: string, seen: boolean): KnownChange {
+/** Replaces what was known of the base station, except that it has proved the same fingerprint. */
+export function rememberStation(url: string, station: KnownStation): KnownChange {
   return (file) => {
-    const wasSeen = hasSeenStation(file, url) && stationFingerprint(file, url) === fingerprint;
-    noteUnseen(file, url, !seen && !wasSeen);
-    file.Stations[url] = fingerprint;
-    delete file.TlsStations?.[url];
+    const before = stationOf(file, url);
+    const isProved = before?.Seen === true && before.Fingerprint === station.Fingerprint;
+    file.Stations[url] = isProved ? before : station;
   };
 }
 
-/** @param roots PEM, or an empty text for those of Node */
-export function rememberTlsStation(url: string, roots: string): KnownChange {
-  return (file) => {
-    noteUnseen(file, url, false);
-    delete file.Stations[url];
-    file.TlsStations = { ...file.TlsStations, [url]: roots };
-  };
-}
-
-export function stationFingerprint({ Stations }: KnownFile, url: string): string | undefined {
+export function stationOf({ Stations }: KnownFile, url: string): KnownStation | undefined {
   return Object.hasOwn(Stations, url) ? Stations[url] : undefined;
-}
-
-/** Whether the base station has proved its known fingerprint. */
-export function hasSeenStation(file: KnownFile, url: string): boolean {
-  return stationFingerprint(file, url) !== undefined && !(file.UnseenStations ?? []).includes(url);
-}
-
-function noteUnseen(file: KnownFile, url: string, isUnseen: boolean): void {
-  const others = (file.UnseenStations ?? []).filter((each) => each !== url);
-  const unseen = isUnseen ? [...others, url] : others;
-  if (unseen.length > 0) file.UnseenStations = unseen;
-  else delete file.UnseenStations;
 }
 
 /**
@@ -131,13 +111,16 @@ function kept({ ServerWebSocketUrl, ServerConnectToken, ...rest }: KnownDevice, 
 }
 
 function isKnownFile(value: unknown): value is KnownFile {
-  const { Version, Devices, Stations, UnseenStations = [], TlsStations = {} } = (value ?? {}) as Partial<KnownFile>;
-  if (!Array.isArray(UnseenStations) || UnseenStations.some((url) => typeof url !== 'string')) return false;
-  return Version === 1 && Array.isArray(Devices) && Devices.every(isDevice) && isRecordOfTexts(Stations) && isRecordOfRoots(TlsStations);
+  const { Version, Devices, Stations } = (value ?? {}) as Partial<KnownFile>;
+  return (
+    Version === 1 && Array.isArray(Devices) && Devices.every(isDevice) && isRecord(Stations) && Object.values(Stations).every(isStation)
+  );
 }
 
-function isRecordOfRoots(value: unknown): value is Record<string, string> {
-  return isRecordOfTexts(value) && Object.values(value).every((roots) => roots === '' || areCertificates(roots));
+function isStation(value: unknown): value is KnownStation {
+  const { Fingerprint, Seen, Roots } = Object(value) as Record<string, unknown>;
+  if (typeof Roots === 'string') return Fingerprint === undefined && (Roots === '' || areCertificates(Roots));
+  return typeof Fingerprint === 'string' && isFingerprint(Fingerprint) && typeof Seen === 'boolean' && Roots === undefined;
 }
 
 function isDevice(value: unknown): value is KnownDevice {
@@ -146,8 +129,10 @@ function isDevice(value: unknown): value is KnownDevice {
   return ProductId !== undefined && DeviceId !== undefined && Fingerprint !== undefined && isFingerprint(Fingerprint);
 }
 
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 function isRecordOfTexts(value: unknown): value is Record<string, string> {
-  return (
-    typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every((entry) => typeof entry === 'string')
-  );
+  return isRecord(value) && Object.values(value).every((entry) => typeof entry === 'string');
 }

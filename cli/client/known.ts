@@ -14,20 +14,19 @@ import { FileLock } from '../frame/file-lock.ts';
 import { readPrivateKey } from '../frame/private-key.ts';
 import {
   forgetDevice,
-  hasSeenStation,
   idOf,
   type KnownChange,
   type KnownDevice,
   type KnownFile,
+  type KnownStation,
   knownPath,
   readKnownFile,
   rememberDevice,
   rememberStation,
-  rememberTlsStation,
-  stationFingerprint,
+  stationOf,
 } from './known-file.ts';
 
-export { idOf, type KnownDevice } from './known-file.ts';
+export { idOf, type KnownDevice, type KnownStation } from './known-file.ts';
 
 /** Attempts to lock known.json, and ms between two. The holder of the lock only writes the file. */
 const ATTEMPTS = 250;
@@ -85,23 +84,13 @@ export class Known {
     return this.devices.find((device) => device.Address === address);
   }
 
-  stationFingerprint(url: string): string | undefined {
-    return stationFingerprint(this.#file, url);
+  station(url: string): KnownStation | undefined {
+    return stationOf(this.#file, url);
   }
 
-  /**
-   * PEM of the roots by which TLS authenticates a base station, empty for those of Node; undefined for one that is
-   * pinned or unknown.
-   */
-  tlsStation(url: string): string | undefined {
-    const { TlsStations = {} } = this.#file;
-    return Object.hasOwn(TlsStations, url) ? TlsStations[url] : undefined;
-  }
-
-  /** All known base stations. */
-  get stations(): readonly { readonly url: string; readonly verified: 'pinned' | 'tls' }[] {
-    const pinned = Object.keys(this.#file.Stations).map((url) => ({ url, verified: 'pinned' as const }));
-    return [...pinned, ...Object.keys(this.#file.TlsStations ?? {}).map((url) => ({ url, verified: 'tls' as const }))];
+  /** All known base stations, by URL. */
+  get stations(): Readonly<Record<string, KnownStation>> {
+    return this.#file.Stations;
   }
 
   /** Adds the device, or merges its new values. Nothing is written before `save`. */
@@ -113,22 +102,9 @@ export class Known {
     this.#change(forgetDevice(device));
   }
 
-  /** Whether the base station has proved its known fingerprint. */
-  hasSeenStation(url: string): boolean {
-    return hasSeenStation(this.#file, url);
-  }
-
-  /**
-   * @param seen the base station has just proved this fingerprint; otherwise a person stated it, and another may
-   *   replace it
-   */
-  rememberStation(url: string, fingerprint: string, seen: boolean): void {
-    this.#change(rememberStation(url, fingerprint, seen));
-  }
-
-  /** Replaces a known fingerprint of the station. @param roots PEM, or an empty text for those of Node */
-  rememberTlsStation(url: string, roots: string): void {
-    this.#change(rememberTlsStation(url, roots));
+  /** Replaces what was known of the base station, except that it has proved the same fingerprint before. */
+  rememberStation(url: string, station: KnownStation): void {
+    this.#change(rememberStation(url, station));
   }
 
   #change(change: KnownChange): void {

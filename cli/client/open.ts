@@ -130,7 +130,7 @@ export async function withConnection(
   const client = SvcClient.create({ environment, noCandidatesOn: candidatesOn, ...(brief && { maxConnections: BRIEF_CONNECTIONS }) });
   try {
     const connection = await connectFirst(client, known, target, { signal, output, failed: settings.failed });
-    if (connection.stationVerified === 'tls' && target.server !== undefined && known.tlsStation(target.server.url) === undefined)
+    if (connection.stationVerified === 'tls' && target.server !== undefined && known.station(target.server.url)?.Roots === undefined)
       output.note(`base station ${target.server.url}: authenticated by TLS, not pinned by a fingerprint`);
     const { prove } = target.pin === undefined ? settings : {};
     if (prove !== undefined) {
@@ -314,6 +314,6 @@ function reachedOf({ addresses }: Target, connection: Connection): string | unde
 
 /** Remembers the base station. A person stated a fingerprint or roots; the roots of Node must first have proved it. */
 function rememberStation(known: Known, { url, fingerprint, roots }: TargetStation, proved: boolean): void {
-  if (fingerprint !== null) known.rememberStation(url, fingerprint, proved);
-  else if (proved || roots !== '') known.rememberTlsStation(url, roots);
+  if (fingerprint !== null) known.rememberStation(url, { Fingerprint: fingerprint, Seen: proved });
+  else if (proved || roots !== '') known.rememberStation(url, { Roots: roots });
 }

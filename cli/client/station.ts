@@ -46,22 +46,22 @@ export function resolveServer(options: StationFlags, knowledge: StationKnowledge
     }
     return undefined;
   }
-  if (serverFingerprint === NO_FINGERPRINT) return { url, fingerprint: null, roots: rootCerts ?? known.tlsStation(url) ?? '' };
+  if (serverFingerprint === NO_FINGERPRINT) return { url, fingerprint: null, roots: rootCerts ?? known.station(url)?.Roots ?? '' };
   const stated = serverFingerprint ?? (rootCerts === undefined ? fingerprintOfString(url, knowledge, known) : undefined);
-  const remembered = known.stationFingerprint(url);
+  const remembered = known.station(url)?.Fingerprint;
   const onPurpose = `remove it from ${known.directory}/known.json`;
-  if (stated !== undefined && remembered !== stated && known.hasSeenStation(url)) {
+  if (stated !== undefined && remembered !== stated && known.station(url)?.Seen === true) {
     const who = serverFingerprint === undefined ? 'the pairing string has' : 'you gave';
     throw new CommandError(
       `${url} is known with another fingerprint (${remembered}) than ${who} (${stated}): compare both with that of the base station; if its key was changed, ${onPurpose}`,
     );
   }
-  if (rootCerts !== undefined && known.hasSeenStation(url)) {
+  if (rootCerts !== undefined && known.station(url)?.Seen === true) {
     throw new CommandError(`${url} is pinned by its fingerprint, which --root-certs does not replace: for TLS instead, ${onPurpose}`);
   }
   // Given roots take precedence over a fingerprint that was never proved.
   const fingerprint = stated ?? (rootCerts === undefined ? (remembered ?? fingerprintElsewhere(url, knowledge, known)) : undefined) ?? null;
-  return { url, fingerprint, roots: rootCerts ?? known.tlsStation(url) ?? '' };
+  return { url, fingerprint, roots: rootCerts ?? known.station(url)?.Roots ?? '' };
 }
 
 /**
@@ -69,7 +69,7 @@ export function resolveServer(options: StationFlags, knowledge: StationKnowledge
  * station. A string made by an attacker must not replace authentication by TLS with the attacker's key.
  */
 function fingerprintOfString(url: string, { pairing }: StationKnowledge, known: Known): string | undefined {
-  return known.tlsStation(url) === undefined ? pairing?.serverFingerprint : undefined;
+  return known.station(url)?.Roots === undefined ? pairing?.serverFingerprint : undefined;
 }
 
 /**
@@ -78,8 +78,8 @@ function fingerprintOfString(url: string, { pairing }: StationKnowledge, known: 
  */
 function fingerprintElsewhere(url: string, { device, pairing }: StationKnowledge, known: Known): string | undefined {
   const { ServerUrl: before } = device ?? {};
-  return before !== undefined && pairing === undefined && known.tlsStation(url) === undefined && known.hasSeenStation(before)
-    ? known.stationFingerprint(before)
+  return before !== undefined && pairing === undefined && known.station(url)?.Roots === undefined && known.station(before)?.Seen === true
+    ? known.station(before)?.Fingerprint
     : undefined;
 }
 
@@ -97,7 +97,8 @@ export function rememberedToken(
 ): string | undefined {
   if (device === undefined || server === undefined || from !== 'pairing string') return device?.ServerConnectToken;
   const { ServerUrl: url = server.url, ServerConnectToken: token } = device;
-  const sameKey = server.fingerprint !== null && known.hasSeenStation(url) && known.stationFingerprint(url) === server.fingerprint;
+  const sameKey =
+    server.fingerprint !== null && known.station(url)?.Seen === true && known.station(url)?.Fingerprint === server.fingerprint;
   return url === server.url || sameKey ? token : undefined;
 }
 
@@ -118,7 +119,7 @@ export function isToBeRemembered(
 ): boolean {
   const { ServerUrl: before } = device ?? {};
   if (from !== 'pairing string' || reached || before === undefined || before === url) return true;
-  return !known.hasSeenStation(before) && known.tlsStation(before) === undefined;
+  return known.station(before)?.Seen !== true && known.station(before)?.Roots === undefined;
 }
 
 function urlOf({ server }: StationFlags, { pairing, device, optional = false }: StationKnowledge): string | undefined {

@@ -90,7 +90,7 @@ async function warnIfOff({ iam, output, device }: IamOpened, { state }: InviteOp
 /** The known base station of the device. */
 function stationOf({ connection, known }: IamOpened): NamedStation | undefined {
   const { ServerUrl: url, ServerWebSocketUrl: webSocket } = deviceOf({ connection, known }) ?? {};
-  return url === undefined ? undefined : { url, fingerprint: known.stationFingerprint(url), roots: known.tlsStation(url), webSocket };
+  return url === undefined ? undefined : { url, fingerprint: known.station(url)?.Fingerprint, roots: known.station(url)?.Roots, webSocket };
 }
 
 /**

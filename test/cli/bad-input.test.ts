@@ -30,7 +30,7 @@ beforeAll(async () => {
   await mkdir(join(directory, 'damaged'));
   await writeFile(join(directory, 'damaged', 'known.json'), '{');
   await mkdir(join(directory, 'damaged-roots'));
-  const roots = { Version: 1, Devices: [], Stations: {}, TlsStations: { 'https://x': 'PEM' } };
+  const roots = { Version: 1, Devices: [], Stations: { 'https://x': { Roots: 'PEM' } } };
   await writeFile(join(directory, 'damaged-roots', 'known.json'), JSON.stringify(roots));
   await writeFile(join(directory, 'damaged', 'state.json'), '{');
   await mkdir(join(directory, 'remembered'));

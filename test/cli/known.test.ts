@@ -31,7 +31,7 @@ afterEach(() => rm(directory, { recursive: true }));
 async function known(...devices: KnownDevice[]): Promise<Known> {
   const state = await Known.open(join(directory, 'state'));
   for (const device of devices) state.remember(device);
-  state.rememberStation('https://station:4433', OTHER, true);
+  state.rememberStation('https://station:4433', { Fingerprint: OTHER, Seen: true });
   await state.save();
   return state;
 }
@@ -50,8 +50,8 @@ describe('state directory', () => {
     const again = await Known.open(first.directory);
     expect(await again.privateKey(SvcClient.create())).toBe(pem);
     expect(again.devices).toEqual([lamp]);
-    expect(again.stationFingerprint('https://station:4433')).toBe(OTHER);
-    expect(again.stationFingerprint('toString')).toBeUndefined();
+    expect(again.station('https://station:4433')?.Fingerprint).toBe(OTHER);
+    expect(again.station('toString')?.Fingerprint).toBeUndefined();
     for (const file of ['key.pem', 'known.json']) expect((await stat(join(first.directory, file))).mode & 0o077).toBe(0);
   });
 
@@ -59,13 +59,13 @@ describe('state directory', () => {
     await known(lamp);
     const [one, two] = await Promise.all([1, 2].map(() => Known.open(join(directory, 'state'))));
     one!.remember({ ...lamp, DeviceId: 'one' });
-    one!.rememberStation('https://one:4433', FP, true);
+    one!.rememberStation('https://one:4433', { Fingerprint: FP, Seen: true });
     two!.remember({ ...lamp, DeviceId: 'two' });
     two!.forget(lamp);
     await Promise.all([one!.save(), two!.save()]);
     const now = await Known.open(join(directory, 'state'));
     expect(now.devices.map(({ DeviceId }) => DeviceId).sort()).toEqual(['one', 'two']);
-    expect(now.stationFingerprint('https://one:4433')).toBe(FP);
+    expect(now.station('https://one:4433')?.Fingerprint).toBe(FP);
     expect(await readdir(now.directory)).toEqual(['known.json']);
   });
 
@@ -87,33 +87,36 @@ describe('state directory', () => {
     const url = 'https://new:4433';
     const target = (state: Known, serverFingerprint: string) => resolveServer({ server: url, serverFingerprint }, {}, state);
     const state = await known();
-    state.rememberStation(url, OTHER, false);
+    state.rememberStation(url, { Fingerprint: OTHER, Seen: false });
     await state.save();
     const again = await Known.open(state.directory);
-    expect([again.hasSeenStation(url), again.stationFingerprint(url), target(again, FP)?.fingerprint]).toEqual([false, OTHER, FP]);
-    again.rememberStation(url, FP, true);
-    // Given again without the base station: it stays as shown.
-    again.rememberStation(url, FP, false);
-    expect(again.hasSeenStation(url)).toBe(true);
-    expect(() => target(again, OTHER)).toThrow(/known with another fingerprint .*compare .* base station/);
-    again.rememberStation(url, OTHER, false);
-    expect([again.hasSeenStation(url), again.hasSeenStation('https://station:4433'), again.hasSeenStation('https://none')]).toEqual([
+    expect([again.station(url)?.Seen === true, again.station(url)?.Fingerprint, target(again, FP)?.fingerprint]).toEqual([
       false,
-      true,
-      false,
+      OTHER,
+      FP,
     ]);
+    again.rememberStation(url, { Fingerprint: FP, Seen: true });
+    // Given again without the base station: it stays as shown.
+    again.rememberStation(url, { Fingerprint: FP, Seen: false });
+    expect(again.station(url)?.Seen === true).toBe(true);
+    expect(() => target(again, OTHER)).toThrow(/known with another fingerprint .*compare .* base station/);
+    again.rememberStation(url, { Fingerprint: OTHER, Seen: false });
+    expect([
+      again.station(url)?.Seen === true,
+      again.station('https://station:4433')?.Seen === true,
+      again.station('https://none')?.Seen === true,
+    ]).toEqual([false, true, false]);
   });
 
   test('replaces a fingerprint that the base station has not shown by roots that authenticate it', async () => {
     const url = 'https://new:4433';
     const state = await known();
-    state.rememberStation(url, OTHER, false);
+    state.rememberStation(url, { Fingerprint: OTHER, Seen: false });
     expect(resolveServer({ server: url, rootCerts: 'PEM' }, {}, state)).toEqual({ url, fingerprint: null, roots: 'PEM' });
-    state.rememberTlsStation(url, PEM_OF_ROOT);
+    state.rememberStation(url, { Roots: PEM_OF_ROOT });
     await state.save();
     const again = await Known.open(state.directory);
-    expect([again.stationFingerprint(url), again.tlsStation(url), again.hasSeenStation(url)]).toEqual([undefined, PEM_OF_ROOT, false]);
-    expect(again.stations.filter((station) => station.url === url)).toEqual([{ url, verified: 'tls' }]);
+    expect(again.station(url)).toEqual({ Roots: PEM_OF_ROOT });
   });
 
   test('merges what is remembered again, and removes what is forgotten', async () => {
@@ -165,6 +168,12 @@ describe('state directory', () => {
     '{"Version":2}',
     '{"Version":1,"Devices":[{}],"Stations":{}}',
     '{"Version":1,"Devices":[],"Stations":{"a":1}}',
+    '{"Version":1,"Devices":[],"Stations":{"a":null}}',
+    '{"Version":1,"Devices":[],"Stations":{"a":{}}}',
+    '{"Version":1,"Devices":[],"Stations":{"a":{"Fingerprint":"1","Seen":true}}}',
+    `{"Version":1,"Devices":[],"Stations":{"a":{"Fingerprint":"${FP}"}}}`,
+    `{"Version":1,"Devices":[],"Stations":{"a":{"Fingerprint":"${FP}","Seen":true,"Roots":""}}}`,
+    '{"Version":1,"Devices":[],"Stations":{"a":{"Roots":1}}}',
     withFingerprint('ab'),
   ])('with a damaged known.json is refused with its path: %s', async (content) => {
     const state = await known();
@@ -231,7 +240,7 @@ describe('target', () => {
   test('keeps authentication by TLS despite a pairing string', async () => {
     const state = await known(lamp);
     const url = 'https://tls.example:4433';
-    state.rememberTlsStation(url, '');
+    state.rememberStation(url, { Roots: '' });
     const device = `p=pr,d=lamp,s=tls.example:4433,sf=${FP}`;
     expect(resolveTarget(options({ device }), state).server).toEqual({ url, fingerprint: null, roots: '' });
     expect(resolveTarget(options({ device, serverFingerprint: FP }), state).server).toMatchObject({ fingerprint: FP });
@@ -336,14 +345,14 @@ describe('target', () => {
     const server = (given: Partial<TargetOptions> = {}) => resolveTarget(options({ device: 'desk', server: url, ...given }), state).server;
     expect(server({ serverFingerprint: 'none' })).toEqual({ url, fingerprint: null, roots: '' });
     expect(server({ serverFingerprint: 'none', rootCerts: 'PEM' })).toEqual({ url, fingerprint: null, roots: 'PEM' });
-    state.rememberTlsStation(url, PEM_OF_ROOT);
+    state.rememberStation(url, { Roots: PEM_OF_ROOT });
     expect(server()).toEqual({ url, fingerprint: null, roots: PEM_OF_ROOT });
     expect(server({ rootCerts: 'NEW' })).toEqual({ url, fingerprint: null, roots: 'NEW' });
     await state.save();
-    expect((await Known.open(state.directory)).stations).toEqual([
-      { url: 'https://station:4433', verified: 'pinned' },
-      { url, verified: 'tls' },
-    ]);
+    expect((await Known.open(state.directory)).stations).toEqual({
+      'https://station:4433': { Fingerprint: OTHER, Seen: true },
+      [url]: { Roots: PEM_OF_ROOT },
+    });
   });
 
   test('knows a base station at a new address by its fingerprint, unless a pairing string has another authentication', async () => {
@@ -376,9 +385,9 @@ describe('target', () => {
 
   test('replaces TLS by a fingerprint, which stays', async () => {
     const state = await known(lamp);
-    state.rememberTlsStation('https://other:4433', '');
-    state.rememberStation('https://other:4433', FP, true);
-    expect(state.tlsStation('https://other:4433')).toBeUndefined();
+    state.rememberStation('https://other:4433', { Roots: '' });
+    state.rememberStation('https://other:4433', { Fingerprint: FP, Seen: true });
+    expect(state.station('https://other:4433')?.Roots).toBeUndefined();
     expect(resolveTarget(options({ device: 'desk', server: 'https://other:4433' }), state).server).toMatchObject({ fingerprint: FP });
   });
 

@@ -35,10 +35,10 @@ test('svc status shows key, base stations with their proof, and devices', async 
   const client = SvcClient.create();
   const connection = client.createConnection();
   connection.updateOptions({ PrivateKey: await known.privateKey(client) });
-  known.rememberStation('https://pinned.example:4433', OTHER, true);
-  known.rememberStation('https://new.example:4433', FP, false);
-  known.rememberTlsStation('https://tls.example:443', '');
-  known.rememberTlsStation('https://own.example:4433', PEM_OF_ROOT);
+  known.rememberStation('https://pinned.example:4433', { Fingerprint: OTHER, Seen: true });
+  known.rememberStation('https://new.example:4433', { Fingerprint: FP, Seen: false });
+  known.rememberStation('https://tls.example:443', { Roots: '' });
+  known.rememberStation('https://own.example:4433', { Roots: PEM_OF_ROOT });
   known.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP, Name: 'desk', ServerUrl: 'https://tls.example:443' });
   known.remember({ ProductId: 'pr', DeviceId: 'bell', Fingerprint: OTHER, Address: '192.0.2.7:5592' });
   await known.save();

@@ -178,21 +178,21 @@ export const client = {
   known: {
     Version: 1,
     Devices: [{ ...known, ServerUrl: url, ServerWebSocketUrl: webSocket, Address: '192.0.2.4:5683', User: 'ann' }],
-    Stations: { [url]: hash(0xa0), 'https://unseen.example:4433': hash(0xa5) },
-    UnseenStations: ['https://unseen.example:4433'],
-    TlsStations: { 'https://tls.example:443': roots },
+    Stations: {
+      [url]: { Fingerprint: hash(0xa0), Seen: true },
+      'https://unseen.example:4433': { Fingerprint: hash(0xa5), Seen: false },
+      'https://tls.example:443': { Roots: roots },
+    },
   },
   used: { 'pr-1.de-1': '2026-01-02' },
 };
 
 async function writeClient(directory: string): Promise<void> {
-  const { Devices, Stations, UnseenStations, TlsStations } = client.known;
+  const { Devices, Stations } = client.known;
   const state = await Known.open(directory);
   await state.privateKey({ createPrivateKey: () => client.key } as SvcClient);
   for (const each of Devices) state.remember(each);
-  for (const [station, fingerprint] of Object.entries(Stations))
-    state.rememberStation(station, fingerprint, !UnseenStations.includes(station));
-  for (const [station, text] of Object.entries(TlsStations)) state.rememberTlsStation(station, text);
+  for (const [url, station] of Object.entries(Stations)) state.rememberStation(url, station);
   await state.save();
   await noteUse(directory, 'pr-1.de-1', ['pr-1.de-1'], START);
 }

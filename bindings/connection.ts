@@ -126,108 +126,97 @@ export class CoreConnection {
 
   /** Puts a Route header with this 8-byte id before every packet; null = none. */
   setRoute(route: Uint8Array | null): void {
-    const { exports, transfer } = this.check();
+    const { transfer } = this.check();
     if (route !== null) transfer.set(exactRoute(route));
-    this.call(() => exports.connectionSetRoute(this.handle, route === null ? 0 : 1));
+    this.call((exports) => exports.connectionSetRoute(this.handle, route === null ? 0 : 1));
   }
 
   /** Restarts small on another path, whose packets may have up to `ceiling` bytes (RFC 8899 §5.3.3). */
   resetPacketSize(ceiling: number): void {
-    const { exports } = this.check();
-    this.call(() => exports.connectionResetSize(this.handle, Math.min(ceiling, this.maxUdpPayload)));
+    this.call((exports) => exports.connectionResetSize(this.handle, Math.min(ceiling, this.maxUdpPayload)));
   }
 
   /** After PATH_CHANGED: allows packets of up to `ceiling` bytes there. Earlier findings about that path stay. */
   allowPacketSize(ceiling: number): void {
-    const { exports } = this.check();
-    this.call(() => exports.connectionAllowSize(this.handle, Math.min(ceiling, this.maxUdpPayload)));
+    this.call((exports) => exports.connectionAllowSize(this.handle, Math.min(ceiling, this.maxUdpPayload)));
   }
 
   /** Adds and challenges a path: PATH_VALIDATED or PATH_FAILED follows. Returns its index, -1 without room. */
   addPath(options: PathOptions, now: number): number {
-    const { exports, transfer } = this.check();
+    const { transfer } = this.check();
     const { route, portOnly = false, keepInterval = 0 } = options;
     if (route !== undefined) transfer.set(exactRoute(route));
-    return this.call(() => exports.connectionAddPath(this.handle, route === undefined ? 0 : 1, portOnly ? 1 : 0, keepInterval, now));
+    return this.call((exports) => exports.connectionAddPath(this.handle, route === undefined ? 0 : 1, portOnly ? 1 : 0, keepInterval, now));
   }
 
   /** Keeps a path while another is active, challenged every `interval` ms (0 = never). False without such a path. */
   keepPath(path: number, interval: number, now: number): boolean {
-    const { exports } = this.check();
-    return this.call(() => exports.connectionKeepPath(this.handle, path, interval, now)) === Status.OK;
+    return this.call((exports) => exports.connectionKeepPath(this.handle, path, interval, now)) === Status.OK;
   }
 
   /** Challenges a path. False when there is no path of that index. */
   probePath(path: number, now: number): boolean {
-    const { exports } = this.check();
-    return this.call(() => exports.connectionProbePath(this.handle, path, now)) === Status.OK;
+    return this.call((exports) => exports.connectionProbePath(this.handle, path, now)) === Status.OK;
   }
 
   /**
    * Initiator: makes a path active once it has answered a challenge. False at the responder, or without such a path.
    */
   migrate(path: number, now: number): boolean {
-    const { exports } = this.check();
-    return this.call(() => exports.connectionMigrate(this.handle, path, now)) === Status.OK;
+    return this.call((exports) => exports.connectionMigrate(this.handle, path, now)) === Status.OK;
   }
 
   /** Makes a path that the peer arrived on a route: its packets get a Route header with this 8-byte id. */
   setPathRoute(path: number, route: Uint8Array): void {
-    const { exports, transfer } = this.check();
+    const { transfer } = this.check();
     transfer.set(exactRoute(route));
-    this.call(() => exports.connectionSetPathRoute(this.handle, path));
+    this.call((exports) => exports.connectionSetPathRoute(this.handle, path));
   }
 
   /** Forgets a path other than the active one. */
   removePath(path: number): boolean {
-    const { exports } = this.check();
-    return this.call(() => exports.connectionRemovePath(this.handle, path)) === Status.OK;
+    return this.call((exports) => exports.connectionRemovePath(this.handle, path)) === Status.OK;
   }
 
   /** Enables the exchange of connection ids: IDS follows. False when there is no memory for them. */
   enableIds(): boolean {
-    const { exports, transfer } = this.check();
+    const { transfer } = this.check();
     transfer.set(this.keysOfMasks());
-    return this.call(() => exports.connectionEnableIds(this.handle)) === Status.OK;
+    return this.call((exports) => exports.connectionEnableIds(this.handle)) === Status.OK;
   }
 
   /** Gives the peer another one of our ids (8 bytes) with its reset token (16). False when the peer has its maximum. */
   issueId(id: Uint8Array, resetToken: Uint8Array): boolean {
-    const { exports, transfer } = this.check();
+    const { transfer } = this.check();
     transfer.set(id);
     transfer.set(resetToken, ID_LENGTH);
-    return this.call(() => exports.connectionIssueId(this.handle)) === Status.OK;
+    return this.call((exports) => exports.connectionIssueId(this.handle)) === Status.OK;
   }
 
   /** Returns the ids in force, null while there are only the first two. */
   ids(): ConnectionIds | null {
-    const { exports, results } = this.check();
-    if (this.call(() => exports.connectionIds(this.handle)) !== Status.OK) return null;
-    return readIds(results, (length) => this.copyOut(length));
+    if (this.call((exports) => exports.connectionIds(this.handle)) !== Status.OK) return null;
+    return readIds(this.core.results, (length) => this.copyOut(length));
   }
 
   /** Returns the statistics of one path, null when there is no path of that index. */
   pathStats(path: number): CorePathStats | null {
-    const { exports, results } = this.check();
-    return this.call(() => exports.connectionPathStats(this.handle, path)) === 0 ? null : readPathStats(results);
+    return this.call((exports) => exports.connectionPathStats(this.handle, path)) === 0 ? null : readPathStats(this.core.results);
   }
 
   /** Whether that path is active and validated, and the peer's newest packets arrive on it. */
   isThere(path: number): boolean {
-    const { exports } = this.check();
-    return this.call(() => exports.connectionIsThere(this.handle, path)) !== 0;
+    return this.call((exports) => exports.connectionIsThere(this.handle, path)) !== 0;
   }
 
   /** Begins a rest: no path carries anything. An authentic packet ends it; RESUMED follows. */
   rest(): void {
-    const { exports } = this.check();
-    this.call(() => exports.connectionRest(this.handle));
+    this.call((exports) => exports.connectionRest(this.handle));
   }
 
   /** Sets whether it rests (RESTED) instead of ending when keep-alive finds no answer. Default false. */
   allowRest(allow: boolean): void {
-    const { exports } = this.check();
-    this.call(() => exports.connectionAllowRest(this.handle, allow ? 1 : 0));
+    this.call((exports) => exports.connectionAllowRest(this.handle, allow ? 1 : 0));
   }
 
   /**
@@ -237,37 +226,33 @@ export class CoreConnection {
    * @returns false when the connection does not rest
    */
   replacePath(route: Uint8Array | undefined, ceiling: number, now: number): boolean {
-    const { exports, transfer } = this.check();
+    const { transfer } = this.check();
     if (route !== undefined) transfer.set(exactRoute(route));
-    if (this.call(() => exports.connectionReplacePath(this.handle, route === undefined ? 0 : 1, now)) !== Status.OK) return false;
+    if (this.call((exports) => exports.connectionReplacePath(this.handle, route === undefined ? 0 : 1, now)) !== Status.OK) return false;
     this.resetPacketSize(ceiling);
     return true;
   }
 
   /** Returns the peer's id that our packets on the active path carry. */
   remoteId(): Uint8Array {
-    const { exports } = this.check();
-    this.call(() => exports.connectionRemoteId(this.handle));
+    this.call((exports) => exports.connectionRemoteId(this.handle));
     return this.copyOut(ID_LENGTH);
   }
 
   /** Sets keep-alive; null = none. */
   setKeepAlive(keepAlive: KeepAlive | null, now: number): void {
-    const { exports } = this.check();
     const { interval, retryInterval, maxRetries } = keepAlive ?? { interval: 0, retryInterval: 0, maxRetries: 0 };
-    this.call(() => exports.connectionSetKeepAlive(this.handle, interval, retryInterval, maxRetries, now));
+    this.call((exports) => exports.connectionSetKeepAlive(this.handle, interval, retryInterval, maxRetries, now));
   }
 
   /** Responder: the Complete packet was verified, or its repetition arrived. It is acknowledged immediately. */
   completeReceived(now: number): void {
-    const { exports } = this.check();
-    this.call(() => exports.connectionCompleteReceived(this.handle, now));
+    this.call((exports) => exports.connectionCompleteReceived(this.handle, now));
   }
 
   /** Opens a byte stream; returns its id, -1 at the peer's limit (then STREAMS_AVAILABLE follows) or after a close. */
   openStream(): number {
-    const { exports } = this.check();
-    return this.call(() => exports.streamOpen(this.handle));
+    return this.call((exports) => exports.streamOpen(this.handle));
   }
 
   /** Returns how many bytes of `data` were taken, 0 after the stream's end; if too few, wait for STREAM_WRITABLE. */
@@ -286,20 +271,17 @@ export class CoreConnection {
 
   /** Ends our direction after the written bytes; STREAM_FINISHED when all of them are acknowledged. */
   finishStream(id: number): void {
-    const { exports } = this.check();
-    this.call(() => exports.streamFinish(this.handle, id));
+    this.call((exports) => exports.streamFinish(this.handle, id));
   }
 
   /** Ends our direction at once and discards what was not sent. Code below 2^53. */
   resetStream(id: number, code: number): void {
-    const { exports } = this.check();
-    this.call(() => exports.streamReset(this.handle, id, code));
+    this.call((exports) => exports.streamReset(this.handle, id, code));
   }
 
   /** Asks the peer to stop sending; later data is discarded, and no further event reports that direction. */
   stopSending(id: number, code: number): void {
-    const { exports } = this.check();
-    this.call(() => exports.streamStop(this.handle, id, code));
+    this.call((exports) => exports.streamStop(this.handle, id, code));
   }
 
   /** Copies bytes to `target`; returns how many, 0 = none yet, -1 = the end was reached (or the stream is gone). */
@@ -331,8 +313,7 @@ export class CoreConnection {
 
   /** Raises our receive window of the stream to at least `bytes`; from there it grows automatically, up to 3.75 MiB. */
   raiseStreamWindow(id: number, bytes: number): void {
-    const { exports } = this.check();
-    this.call(() => exports.streamRaiseWindow(this.handle, id, bytes));
+    this.call((exports) => exports.streamRaiseWindow(this.handle, id, bytes));
   }
 
   /**
@@ -342,10 +323,10 @@ export class CoreConnection {
    * @throws LocalError INVALID_ARGUMENT for another number
    */
   setStreamWeight(id: number, weight: number): void {
-    const { exports } = this.check();
+    this.check();
     if (!Number.isInteger(weight) || weight < 1 || weight > MAX_WEIGHT)
       throw new LocalError('INVALID_ARGUMENT', `a stream's weight is 1 to ${MAX_WEIGHT}, not ${weight}`);
-    this.call(() => exports.streamSetWeight(this.handle, id, weight));
+    this.call((exports) => exports.streamSetWeight(this.handle, id, weight));
   }
 
   /**
@@ -354,11 +335,11 @@ export class CoreConnection {
    * @throws LocalError INVALID_ARGUMENT above 66,560 bytes
    */
   sendMessage(data: Uint8Array): number {
-    const { exports, transfer } = this.check();
+    const { transfer } = this.check();
     if (data.length > MESSAGE_LIMIT)
       throw new LocalError('INVALID_ARGUMENT', `a message has at most ${MESSAGE_LIMIT} bytes, not ${data.length}`);
     transfer.set(data);
-    return this.call(() => exports.messageSend(this.handle, data.length));
+    return this.call((exports) => exports.messageSend(this.handle, data.length));
   }
 
   /**
@@ -367,8 +348,7 @@ export class CoreConnection {
    * @throws LocalError INVALID_ARGUMENT when there is no message of that id
    */
   readMessage(id: number): Uint8Array {
-    const { exports } = this.check();
-    const length = this.call(() => exports.messageRead(this.handle, id));
+    const length = this.call((exports) => exports.messageRead(this.handle, id));
     if (length < 0) throw new LocalError('INVALID_ARGUMENT', `there is no message ${id} to read`);
     return this.copyOut(length);
   }
@@ -378,10 +358,10 @@ export class CoreConnection {
    * short.
    */
   sendDatagram(data: Uint8Array): boolean {
-    const { exports, transfer } = this.check();
+    const { transfer } = this.check();
     if (data.length > transfer.length) return false;
     transfer.set(data);
-    return this.call(() => exports.connectionSendDatagram(this.handle, data.length)) !== 0;
+    return this.call((exports) => exports.connectionSendDatagram(this.handle, data.length)) !== 0;
   }
 
   /**
@@ -390,22 +370,19 @@ export class CoreConnection {
    * @throws LocalError INVALID_STATE when there is none
    */
   readDatagram(): Uint8Array {
-    const { exports } = this.check();
-    const length = this.call(() => exports.connectionReadDatagram(this.handle)) - 1;
+    const length = this.call((exports) => exports.connectionReadDatagram(this.handle)) - 1;
     if (length < 0) throw new LocalError('INVALID_STATE', 'no datagram is waiting');
     return this.copyOut(length);
   }
 
   /** Sends a PING, which the peer acknowledges. */
   ping(): void {
-    const { exports } = this.check();
-    this.call(() => exports.connectionPing(this.handle));
+    this.call((exports) => exports.connectionPing(this.handle));
   }
 
   /** Requests our next sending key; false until the peer has confirmed the current one. KEY_UPDATED reports it. */
   updateKey(): boolean {
-    const { exports } = this.check();
-    return this.call(() => exports.connectionUpdateKey(this.handle)) !== 0;
+    return this.call((exports) => exports.connectionUpdateKey(this.handle)) !== 0;
   }
 
   /**
@@ -413,38 +390,35 @@ export class CoreConnection {
    * DRAINED.
    */
   close(code: number, reason: Uint8Array, now: number): void {
-    const { exports, transfer } = this.check();
+    const { transfer } = this.check();
     const kept = reason.length > MAX_REASON ? reason.subarray(0, MAX_REASON) : reason;
     transfer.set(kept);
-    this.call(() => exports.connectionClose(this.handle, code, kept.length, now));
+    this.call((exports) => exports.connectionClose(this.handle, code, kept.length, now));
   }
 
   /** Returns the close reason of the end that closed. */
   closeReason(): Uint8Array {
-    const { exports } = this.check();
-    return this.copyOut(this.call(() => exports.connectionCloseReason(this.handle)));
+    return this.copyOut(this.call((exports) => exports.connectionCloseReason(this.handle)));
   }
 
   stats(): CoreConnectionStats & CoreStreamTotals {
-    const { exports, results } = this.check();
-    this.call(() => exports.connectionStats(this.handle));
-    const stats = readStats(results);
-    this.call(() => exports.connectionStreamStats(this.handle));
-    return Object.assign(stats, readStreamTotals(results));
+    this.call((exports) => exports.connectionStats(this.handle));
+    const stats = readStats(this.core.results);
+    this.call((exports) => exports.connectionStreamStats(this.handle));
+    return Object.assign(stats, readStreamTotals(this.core.results));
   }
 
   /** Returns the statistics of a byte stream; null once both directions have ended and their events were fetched. */
   streamStats(id: number): CoreStreamStats | null {
-    const { exports, results } = this.check();
-    return this.call(() => exports.streamStats(this.handle, id)) === 0 ? null : readStreamStats(results);
+    return this.call((exports) => exports.streamStats(this.handle, id)) === 0 ? null : readStreamStats(this.core.results);
   }
 
   /** Wipes the keys and frees everything, in any state. Safe to call twice, and after a trap. */
   free(): void {
     if (this.freed) return;
-    this.freed = true;
     this.keysOfMasks().fill(0);
-    if (this.core.trap.failure === null) this.call(() => this.core.exports.connectionFree(this.handle));
+    if (this.core.trap.failure === null) this.call((exports) => exports.connectionFree(this.handle));
+    this.freed = true;
   }
 
   private keysOfMasks(): Uint8Array {
@@ -477,9 +451,10 @@ export class CoreConnection {
     }
   }
 
-  private call<T>(action: () => T): T {
+  private call<T>(action: (exports: CoreInternals['exports']) => T): T {
+    const { exports } = this.check();
     try {
-      return action();
+      return action(exports);
     } catch (error) {
       throw this.core.trap.caught(error);
     }

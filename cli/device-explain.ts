@@ -2,7 +2,7 @@
  * `svc device explain`: shows whether a user may do something on a device, and which policy statement decides. Only
  * reads the device's directory, also while the device runs.
  */
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Caller, createIamSecrets } from '../device/index.ts';
 import { readAccess } from './device-app/access.ts';
@@ -41,7 +41,7 @@ export function deviceExplainCommand(): Command {
 
 async function run({ data, json, as, action, attribute, local = false }: ExplainOptions): Promise<void> {
   const directory = resolve(data);
-  const key = await readPrivateKey(join(directory, 'key.pem'));
+  const key = await readPrivateKey(directory);
   if (key === undefined) throw new CommandError(`${directory} is not the directory of a device: there is no key.pem`);
   if (!deviceActions().includes(action))
     throw new UsageError(

@@ -9,6 +9,7 @@
 import { chmod, rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { orElse } from '../protocol/or-else.ts';
 import type { Log } from '../transport/environment.ts';
 
 /** An attached device. */
@@ -93,12 +94,10 @@ export function readStatus(directory: string): Promise<StationStatus | null> {
 
 /** Returns null for anything that this base station does not write. */
 function parsed(text: string): StationStatus | null {
-  try {
+  return orElse(() => {
     const { attached } = JSON.parse(text) as Partial<StationStatus>;
     const isDevice = (each: AttachedDevice): boolean =>
       [each.productId, each.deviceId, each.since, each.address].every((value) => typeof value === 'string');
     return Array.isArray(attached) && attached.every(isDevice) ? { attached } : null;
-  } catch {
-    return null;
-  }
+  }, null);
 }

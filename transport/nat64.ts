@@ -63,11 +63,7 @@ export class Nat64 {
  */
 export async function discoverNat64(network: Pick<Network, 'resolve' | 'interfaces'>): Promise<readonly Nat64Prefix[]> {
   if (hasIpv4(network.interfaces?.() ?? [])) return [];
-  try {
-    return nat64Prefixes(await network.resolve(NAT64_NAME));
-  } catch {
-    return [];
-  }
+  return network.resolve(NAT64_NAME).then(nat64Prefixes, () => []);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** An invitation as shown to an operator: its join string, and the command to run on the board. */
 import { userInfo } from 'node:os';
+import { orElse } from '../../protocol/or-else.ts';
 import { encodeJoinString } from '../../protocol/records/index.ts';
 import { type Administration, inviteDevice, type LastStart, type NewInvitationRequest } from '../../server/administration/index.ts';
 import { nodeEnvironment, stderrLog } from '../../transport/node/index.ts';
@@ -45,10 +46,6 @@ export async function handInvitation(
 
 /** Creator of an invitation, for the list. */
 export function localUser(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    // A user without an entry in the list of users, as in a container.
-    return `user ${process.getuid?.() ?? '?'}`;
-  }
+  // A user without an entry in the list of users, as in a container, has a number.
+  return orElse(() => userInfo().username, `user ${process.getuid?.() ?? '?'}`);
 }

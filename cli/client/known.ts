@@ -8,10 +8,10 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { SvcClient } from '../../client/node.ts';
-import { createFile, prepareDirectory, replaceJson } from '../../transport/node/index.ts';
+import { prepareDirectory, replaceJson } from '../../transport/node/index.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
 import { FileLock } from '../frame/file-lock.ts';
-import { readPrivateKey } from '../frame/private-key.ts';
+import { privateKeyIn, readPrivateKey } from '../frame/private-key.ts';
 import {
   forgetDevice,
   idOf,
@@ -141,17 +141,12 @@ export class Known {
   }
 
   /** The client's private key, PEM; created at first use. */
-  async privateKey(client: SvcClient): Promise<string> {
-    const existing = await this.existingPrivateKey();
-    if (existing !== undefined) return existing;
-    await prepareDirectory(this.directory);
-    const pem = client.createPrivateKey();
-    if (await createFile(join(this.directory, 'key.pem'), pem)) return pem;
-    return this.privateKey(client);
+  privateKey(client: SvcClient): Promise<string> {
+    return privateKeyIn(this.directory, () => client.createPrivateKey());
   }
 
   existingPrivateKey(): Promise<string | undefined> {
-    return readPrivateKey(join(this.directory, 'key.pem'));
+    return readPrivateKey(this.directory);
   }
 }
 

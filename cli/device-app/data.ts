@@ -16,10 +16,10 @@
  */
 import { join } from 'node:path';
 import { areCertificates } from '../../protocol/identity/index.ts';
-import { createFile, makeDirectory, prepareDirectory, readJson, refuseForeignDirectory, replaceJson } from '../../transport/node/index.ts';
+import { makeDirectory, prepareDirectory, readJson, refuseForeignDirectory, replaceJson } from '../../transport/node/index.ts';
 import { parseWebSocketUrl } from '../../transport/station/index.ts';
 import { CommandError } from '../frame/errors.ts';
-import { readPrivateKey } from '../frame/private-key.ts';
+import { privateKeyIn } from '../frame/private-key.ts';
 import { CONFIGURATION_FILE } from './configuration.ts';
 import { JOIN_FILE } from './pending-join.ts';
 import { isThermostatState, type ThermostatState } from './thermostat.ts';
@@ -113,13 +113,8 @@ export class DeviceData {
   }
 
   /** The device's private key, PEM; created at first use. */
-  async privateKey(create: () => string): Promise<string> {
-    const path = join(this.directory, 'key.pem');
-    const existing = await readPrivateKey(path);
-    if (existing !== undefined) return existing;
-    const pem = create();
-    if (await createFile(path, pem)) return pem;
-    return this.privateKey(create);
+  privateKey(create: () => string): Promise<string> {
+    return privateKeyIn(this.directory, create);
   }
 }
 

@@ -88,7 +88,8 @@ export class Leftovers {
     entry.holder = { supersede, released: new Promise((resolve) => (released = resolve)) };
     const release = async (): Promise<void> => {
       try {
-        if ((await sizeOf(entry.path)) > 0) entry.until = this.#clock.now() + LEFTOVER_TIME;
+        const found = await stat(entry.path).catch(() => null);
+        if (found !== null && found.size > 0) entry.until = this.#clock.now() + LEFTOVER_TIME;
         else await this.#remove(entry);
       } finally {
         entry.holder = null;
@@ -148,12 +149,4 @@ function outcast(entries: readonly Entry[]): Entry {
   const count = (client: string): number => entries.filter((entry) => entry.client === client).length;
   const most = Math.max(...entries.map(({ client }) => count(client)));
   return entries.filter(({ client }) => count(client) === most).reduce((oldest, entry) => (entry.until < oldest.until ? entry : oldest));
-}
-
-async function sizeOf(path: string): Promise<number> {
-  try {
-    return (await stat(path)).size;
-  } catch {
-    return 0;
-  }
 }

@@ -1,13 +1,15 @@
-/** The private key in a state directory. A damaged one is named and never replaced silently. */
+/** The private key in a state directory: key.pem. A damaged one is named and never replaced silently. */
+import { join } from 'node:path';
 import { decodePrivateKey } from '../../protocol/identity/index.ts';
-import { readFileIfPresent } from '../../transport/node/index.ts';
+import { createFile, prepareDirectory, readFileIfPresent } from '../../transport/node/index.ts';
 import { CommandError } from './errors.ts';
 
 /**
  * PKCS#8 PEM, undefined when there is no such file.
  * @throws CommandError when it holds no private key, LocalError when it cannot be read
  */
-export async function readPrivateKey(path: string): Promise<string | undefined> {
+export async function readPrivateKey(directory: string): Promise<string | undefined> {
+  const path = join(directory, 'key.pem');
   const bytes = await readFileIfPresent(path);
   if (bytes === undefined) return undefined;
   const pem = new TextDecoder().decode(bytes);
@@ -17,4 +19,13 @@ export async function readPrivateKey(path: string): Promise<string | undefined> 
     throw new CommandError(`${path}: ${(error as Error).message}: restore it, or move it away to create a new key`);
   }
   return pem;
+}
+
+/** PKCS#8 PEM; created at first use, as is the directory. @throws as `readPrivateKey` */
+export async function privateKeyIn(directory: string, create: () => string): Promise<string> {
+  const existing = await readPrivateKey(directory);
+  if (existing !== undefined) return existing;
+  await prepareDirectory(directory);
+  const pem = create();
+  return (await createFile(join(directory, 'key.pem'), pem)) ? pem : privateKeyIn(directory, create);
 }

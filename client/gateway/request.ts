@@ -28,6 +28,7 @@ import {
 } from '../../protocol/coap/index.ts';
 import { isCritical, refusalText, sortOptions, uintOption } from '../../protocol/coap/options.ts';
 import { acceptedInRequests, readRequest } from '../../protocol/coap/request.ts';
+import { orElse } from '../../protocol/or-else.ts';
 
 /** A request for the device. */
 export interface DeviceRequest {
@@ -91,12 +92,7 @@ function refusal({ options }: CoapMessage): CoapReply | undefined {
 
 /** Whether the device accepts this query. */
 function isQuery(query: readonly string[]): boolean {
-  try {
-    checkQuery(query);
-    return true;
-  } catch {
-    return false;
-  }
+  return orElse(() => checkQuery(query), null) !== null;
 }
 
 /** Whether an option is unsafe to forward (RFC 7252 §5.4.6). */

@@ -2,7 +2,8 @@
  * One token of an issuer: a JWT (RFC 7519) in compact form, signed (RFC 7515). Its header only chooses among the
  * issuer's keys: keys that a token contains or points to (`jwk`, `jku`, `x5c`, `x5u`) are ignored.
  */
-import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
+import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, type ProtectedHeaderParameters } from 'jose';
+import { orElse } from '../../protocol/or-else.ts';
 import type { JwtIssuer } from '../storage/store.ts';
 import { ALGORITHMS, type Algorithm, type VerificationKey } from './keys.ts';
 
@@ -32,13 +33,9 @@ export interface VerifiedToken {
 /** Returns the header; null for anything but a token, or for an algorithm that is not accepted. */
 export function tokenHeader(token: string): TokenHeader | null {
   if (!COMPACT.test(token)) return null;
-  try {
-    const { alg, kid } = decodeProtectedHeader(token);
-    const algorithm = ALGORITHMS.find((each) => each === alg);
-    return algorithm === undefined || (kid !== undefined && typeof kid !== 'string') ? null : { alg: algorithm, kid };
-  } catch {
-    return null;
-  }
+  const { alg, kid } = orElse<ProtectedHeaderParameters, ProtectedHeaderParameters>(() => decodeProtectedHeader(token), {});
+  const algorithm = ALGORITHMS.find((each) => each === alg);
+  return algorithm === undefined || (kid !== undefined && typeof kid !== 'string') ? null : { alg: algorithm, kid };
 }
 
 /** The values that a token is checked against. */

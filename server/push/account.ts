@@ -5,6 +5,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { importPKCS8, SignJWT } from 'jose';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { orElse } from '../../protocol/or-else.ts';
 import type { HttpAnswer, HttpPost } from '../outbound/http.ts';
 import type { AccessToken } from './token-cache.ts';
 
@@ -126,12 +127,10 @@ export async function fetchToken(
 }
 
 function readToken(body: Uint8Array): AccessToken | null {
-  try {
+  return orElse(() => {
     const { access_token: token, expires_in: seconds } = JSON.parse(new TextDecoder().decode(body)) as Record<string, unknown>;
     // RFC 6750 §2.1: other characters are not allowed in the header.
     const usable = typeof token === 'string' && token.length <= MAX_TOKEN && /^[A-Za-z0-9\-._~+/]+=*$/.test(token);
     return usable && typeof seconds === 'number' && seconds > 0 ? { token, lifetime: seconds * 1000 } : null;
-  } catch {
-    return null;
-  }
+  }, null);
 }

@@ -85,11 +85,6 @@ export class HopLimits {
 
   /** For IPv6: the limit of unicast hops. */
   #set(hopLimit: number): boolean {
-    try {
-      this.#socket.setTTL(hopLimit);
-      return true;
-    } catch {
-      return false;
-    }
+    return orElse(() => this.#socket.setTTL(hopLimit), null) !== null;
   }
 }

@@ -10,6 +10,7 @@ import type { IncomingHttpHeaders, RequestOptions } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ConnectionOptions } from 'node:tls';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { orElse } from '../../protocol/or-else.ts';
 import { httpsProblem, noteCertificates } from './https-problem.ts';
 
 /** In the order of `proxy-from-env`: the first that is set applies. */
@@ -70,7 +71,7 @@ function checkedProxy(proxy: string, variable: string): HttpProxy | null {
       `the proxy of ${variable} must be http://host:port or https://host:port, and no SOCKS proxy; NO_PROXY excepts a host`,
     );
   const parsed = new URL(proxy);
-  if (!hasDecodableCredentials(parsed))
+  if (orElse(() => authorization(parsed), undefined) === undefined)
     throw new LocalError(
       'INVALID_ARGUMENT',
       `the name or password in ${variable} has a "%" that begins no percent-encoding: write it as %25`,
@@ -82,15 +83,6 @@ function checkedProxy(proxy: string, variable: string): HttpProxy | null {
 function withScheme(proxy: string): string {
   const isBare = VARIABLES.some((name) => `https://${process.env[name]}` === proxy);
   return isBare ? proxy.replace(/^https:/, 'http:') : proxy;
-}
-
-function hasDecodableCredentials(proxy: URL): boolean {
-  try {
-    authorization(proxy);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /**

@@ -14,7 +14,7 @@ import { downloadFlow } from './files/download.ts';
 import { listFiles } from './files/list.ts';
 import { partOf } from './files/part-file.ts';
 import { FileTransferError, isFileName } from './files/protocol.ts';
-import { type Progressing, resultText, runTransfer } from './files/run.ts';
+import { type Progressing, type Run, resultText, runTransfer } from './files/run.ts';
 import { standardInput, standardOutput } from './files/standard-streams.ts';
 import { downloadFile, uploadFile } from './files/transfer.ts';
 import { upload } from './files/upload.ts';
@@ -60,21 +60,13 @@ async function sendAction(file: string, name: string | undefined, options: Trans
   if (file === STANDARD) return sendStandardInput(name, options);
   const remote = checkedName(name ?? basename(file));
   if (!(await stat(file)).isFile()) throw new UsageError(`${file} is not a file; - sends standard input`);
-  await withConnection(
-    options,
-    async (opened) => {
-      const { result, seconds } = await runTransfer(opened, {
-        label: `sending ${remote}`,
-        quiet: false,
-        replace: options.force === true,
-        transfer: (transfer) => uploadFile(opened.connection, file, remote, transfer),
-        left: leftByDevice,
-        reword: (error) => rewordSend(error, remote),
-      });
-      opened.output.result({ ...result, seconds }, resultText(result, seconds));
-    },
-    { untilStopped: true },
-  );
+  await transferring(options, (opened) => ({
+    label: `sending ${remote}`,
+    replace: options.force === true,
+    transfer: (transfer) => uploadFile(opened.connection, file, remote, transfer),
+    left: leftByDevice,
+    reword: (error) => rewordSend(error, remote),
+  }));
 }
 
 async function sendStandardInput(name: string | undefined, options: TransferCommandOptions): Promise<void> {
@@ -83,24 +75,28 @@ async function sendStandardInput(name: string | undefined, options: TransferComm
   if (secretsFromInput(options) > 0) throw new UsageError('standard input can be read once: give the file there, and secrets in files');
   const flow = standardInput();
   try {
-    await withConnection(
-      options,
-      async (opened) => {
-        const { result, seconds } = await runTransfer(opened, {
-          label: '',
-          quiet: true,
-          replace: options.force === true,
-          transfer: (transfer) => upload(opened.connection, flow, remote, transfer),
-          left: ({ done }) => `${done === 0 ? 'nothing was' : `${amount(done)} were`} sent; the device keeps nothing of standard input`,
-          reword: (error) => rewordSend(error, remote),
-        });
-        opened.output.result({ ...result, seconds }, resultText(result, seconds));
-      },
-      { untilStopped: true },
-    );
+    await transferring(options, (opened) => ({
+      label: null,
+      replace: options.force === true,
+      transfer: (transfer) => upload(opened.connection, flow, remote, transfer),
+      left: ({ done }) => `${done === 0 ? 'nothing was' : `${amount(done)} were`} sent; the device keeps nothing of standard input`,
+      reword: (error) => rewordSend(error, remote),
+    }));
   } finally {
     flow.stop(undefined);
   }
+}
+
+/** Transfers until a signal ends it, and prints the result, unless standard output carries the file. */
+function transferring(options: TargetOptions, run: (opened: Opened) => Run, prints = true): Promise<void> {
+  return withConnection(
+    options,
+    async (opened) => {
+      const { result, seconds } = await runTransfer(opened, run(opened));
+      if (prints) opened.output.result({ ...result, seconds }, resultText(result, seconds));
+    },
+    { untilStopped: true },
+  );
 }
 
 /** Describes the part that the device keeps. */
@@ -119,39 +115,28 @@ async function receiveAction(name: string, file: string | undefined, options: Tr
   const local = resolve(file ?? name);
   const shown = file ?? name;
   await requireTarget(shown, local, name, options.force === true);
-  await withConnection(
-    options,
-    async (opened) => {
-      const { result, seconds } = await runTransfer(opened, {
-        label: `receiving ${name}`,
-        quiet: false,
-        replace: options.force === true,
-        transfer: (transfer) => downloadFile(opened.connection, name, local, transfer),
-        left: (where) => leftHere(where, shown, local),
-        reword: (error) => rewordReceive(error, shown, opened, options),
-      });
-      opened.output.result({ ...result, seconds }, resultText(result, seconds));
-    },
-    { untilStopped: true },
-  );
+  await transferring(options, (opened) => ({
+    label: `receiving ${name}`,
+    replace: options.force === true,
+    transfer: (transfer) => downloadFile(opened.connection, name, local, transfer),
+    left: (where) => leftHere(where, shown, local),
+    reword: (error) => rewordReceive(error, shown, opened, options),
+  }));
 }
 
 async function receiveStandardOutput(name: string, options: TransferCommandOptions): Promise<void> {
   if (options.json === true) throw new UsageError('--json and - exclude each other: standard output carries the file');
   if (options.force === true) throw new UsageError('--force has no effect with -: there is nothing to replace');
-  await withConnection(
+  await transferring(
     options,
-    async (opened) => {
-      await runTransfer(opened, {
-        label: '',
-        quiet: true,
-        replace: true,
-        transfer: (transfer) => downloadFlow(opened.connection, name, standardOutput(), transfer),
-        left: ({ done }) => `${amount(done)} went to standard output`,
-        reword: (error) => rewordReceive(error, '', opened, options),
-      });
-    },
-    { untilStopped: true },
+    (opened) => ({
+      label: null,
+      replace: true,
+      transfer: (transfer) => downloadFlow(opened.connection, name, standardOutput(), transfer),
+      left: ({ done }) => `${amount(done)} went to standard output`,
+      reword: (error) => rewordReceive(error, '', opened, options),
+    }),
+    false,
   );
 }
 

@@ -45,17 +45,14 @@ const BRIEF_CONNECTIONS = 4;
 export interface Frame {
   readonly environment: Environment;
   readonly output: Output;
+  /** Fires at SIGINT or SIGTERM. */
   readonly signal: AbortSignal;
 }
 
 /** The resources of a client command. */
-export interface Opened {
+export interface Opened extends Frame {
   readonly connection: Connection;
   readonly known: Known;
-  readonly output: Output;
-  readonly environment: Environment;
-  /** Fires at SIGINT or SIGTERM. */
-  readonly signal: AbortSignal;
   /** `product.device`. */
   readonly device: string;
   /** The given or known base station; undefined without one. */

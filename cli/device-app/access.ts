@@ -12,7 +12,7 @@
  * is stopped, the state to read.
  */
 import { join } from 'node:path';
-import { defaultIamLimits, Rules } from '../../device/iam/index.ts';
+import { defaultIamLimits, pairingFlags, Rules } from '../../device/iam/index.ts';
 import {
   CONFIGURATION_FILE,
   defaultConfiguration,
@@ -58,13 +58,6 @@ export const ADMIN = 'admin';
 const FRIENDLY_NAME = 'Thermostat';
 /** The role of administrators, unless an owner removes it. */
 const ADMINISTRATOR = 'Administrator';
-
-const flags = {
-  PasswordOpen: 'passwordOpenPairing',
-  LocalOpen: 'localOpenPairing',
-  PasswordInvite: 'passwordInvitePairing',
-  LocalInitial: 'localInitialPairing',
-} as const;
 
 /** Roles and policies of a device without a configuration. */
 export function thermostatConfiguration(): IamConfiguration {
@@ -135,14 +128,14 @@ export async function setPairing(iam: Iam, modes: readonly PairingMode[]): Promi
   await iam.update((draft) => {
     for (const mode of pairingModes) {
       const on = modes.includes(mode);
-      if (draft.state[flags[mode]] !== on) draft.setFlag(flags[mode], on);
+      if (draft.state[pairingFlags[mode]] !== on) draft.setFlag(pairingFlags[mode], on);
     }
   });
 }
 
 /** Pairing modes that are on. */
 export function pairingOf({ state }: Iam): PairingMode[] {
-  return pairingModes.filter((mode) => state[flags[mode]]);
+  return pairingModes.filter((mode) => state[pairingFlags[mode]]);
 }
 
 /** Whether the device has a user with a key who manages users, or a client can become one without an invitation. */

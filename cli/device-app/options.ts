@@ -21,18 +21,13 @@ import {
 } from '../frame/arguments.ts';
 import { defaultDataDirectory } from '../frame/data-directory.ts';
 import type { FirstAccess } from './access.ts';
+import type { IdentityOptions } from './identity.ts';
 import { type RendezvousFlags, withRendezvous } from './rendezvous.ts';
 
 /** The options as commander parses them. */
-export interface DeviceCommandOptions extends RendezvousFlags {
+export interface DeviceCommandOptions extends RendezvousFlags, IdentityOptions {
   data: string;
   join?: string;
-  product?: string;
-  deviceId?: string;
-  server?: string;
-  serverFingerprint?: string;
-  rootCerts?: string;
-  serverWebsocket?: string;
   config?: string;
   iam?: FirstAccess;
   pairing?: PairingMode[];

@@ -17,9 +17,8 @@ export interface Progressing {
 }
 
 export interface Run {
-  readonly label: string;
-  /** Shows neither a bar nor the path: standard output or input carries the file. */
-  readonly quiet: boolean;
+  /** Null shows neither a bar nor the path: standard output or input carries the file. */
+  readonly label: string | null;
   readonly replace: boolean;
   readonly transfer: (options: TransferOptions) => Promise<TransferResult>;
   /** Describes the rest of an interrupted transfer, with a remedy. */
@@ -30,7 +29,7 @@ export interface Run {
 
 /** Runs a transfer to its end. @throws CommandError, Interrupted: one line */
 export async function runTransfer({ connection, output, signal }: Opened, run: Run): Promise<{ result: TransferResult; seconds: number }> {
-  if (!run.quiet) showWay(connection, output);
+  if (run.label !== null) showWay(connection, output);
   const began = performance.now();
   let bar: Progress | undefined;
   let beginning: Beginning | undefined;
@@ -39,7 +38,7 @@ export async function runTransfer({ connection, output, signal }: Opened, run: R
     beginning = given;
     done = given.offset;
     bar?.stop();
-    if (!run.quiet && given.total !== undefined) bar = progress(output, run.label, given.total, given.offset);
+    if (run.label !== null && given.total !== undefined) bar = progress(output, run.label, given.total, given.offset);
   };
   const onProgress = (bytes: number): void => {
     done = bytes;

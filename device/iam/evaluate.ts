@@ -26,17 +26,11 @@ export type DecisionReason =
   | 'unknown-role';
 
 /** A verdict with its reason. */
-export interface Decision {
+export interface Decision extends Outcome {
   readonly allowed: boolean;
-  readonly reason: DecisionReason;
   readonly action: string;
   /** The role that decided. */
   readonly role?: string;
-  /** The policy that decided, or the one that is missing. */
-  readonly policy?: string;
-  /** Index of the statement in that policy, from 0. */
-  readonly statement?: number;
-  readonly effect?: Effect;
   /** All of it in one line for a person. */
   readonly text: string;
 }
@@ -44,7 +38,9 @@ export interface Decision {
 /** A role's decision and the statement that made it, without the text. */
 interface Outcome {
   readonly reason: DecisionReason;
+  /** The policy that decided, or the one that is missing. */
   readonly policy?: string;
+  /** Index of the statement in that policy, from 0. */
   readonly statement?: number;
   readonly effect?: Effect;
 }

@@ -6,6 +6,7 @@ export { defaultConfiguration, demoState, type FirstState, productionState } fro
 export type { IamDraft } from './draft.ts';
 export type { Decision, DecisionReason } from './evaluate.ts';
 export { Iam, type IamOptions, type StoredPassword } from './iam.ts';
+export { pairingFlags } from './pairing.ts';
 export type * from './policy.ts';
 export { defaultIamLimits, type IamLimits, Rules } from './rules.ts';
 export { createIamSecrets } from './secrets.ts';

@@ -16,7 +16,8 @@ import type { IamState, PairingFlags } from './state.ts';
 /** Whether a caller's role allows an action. */
 export type Check = (caller: Caller, action: string) => boolean;
 
-const flags: Readonly<Record<PairingMode, keyof PairingFlags>> = {
+/** The setting that turns each mode on. */
+export const pairingFlags: Readonly<Record<PairingMode, keyof PairingFlags>> = {
   PasswordOpen: 'passwordOpenPairing',
   LocalOpen: 'localOpenPairing',
   PasswordInvite: 'passwordInvitePairing',
@@ -102,7 +103,7 @@ function pairOpen(draft: IamDraft, mode: 'LocalOpen' | 'PasswordOpen', { fingerp
 }
 
 function refusal(state: IamState, mode: PairingMode, caller: Caller, check: Check): LocalError | undefined {
-  if (!state[flags[mode]]) return new LocalError('NOT_FOUND', 'this pairing mode is off');
+  if (!state[pairingFlags[mode]]) return new LocalError('NOT_FOUND', 'this pairing mode is off');
   if (mode === 'LocalInitial' && initialUser(state) === undefined) return new LocalError('NOT_FOUND', 'there is no initial user');
   if (!check(caller, `IAM:Pairing${mode}`)) return new LocalError('FORBIDDEN', 'policies do not allow this pairing');
   if (mode.startsWith('Local') && !caller.isLocal) return new LocalError('FORBIDDEN', 'this pairing is for local connections');

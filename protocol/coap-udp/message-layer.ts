@@ -24,9 +24,7 @@ import type { Path } from '../path.ts';
 import { decodeDatagram, encodeDatagram, encodeEmpty, MessageType } from './message.ts';
 
 /** A request as received, with the peer to answer. */
-export interface DatagramRequest {
-  readonly peer: Path;
-  readonly id: number;
+export interface DatagramRequest extends SentMessage {
   readonly confirmable: boolean;
   readonly message: CoapMessage;
 }
@@ -68,9 +66,7 @@ const ACK_DELAY = 500;
 const MAX_REMEMBERED = 4096;
 const MAX_OUTGOING = 1024;
 
-interface Remembered {
-  readonly peer: Path;
-  readonly id: number;
+interface Remembered extends SentMessage {
   /** Kept until it is answered: its content may be long and is not needed afterwards. */
   request: DatagramRequest | null;
   readonly at: number;

@@ -173,7 +173,8 @@ function readExtended(bytes: Uint8Array, offset: number, value: number): number 
   return (bytes[offset]! << 8) + bytes[offset + 1]! + EXTEND_BY_TWO;
 }
 
-function invalid(what: string): never {
+/** @throws LocalError INVALID_ARGUMENT */
+export function invalid(what: string): never {
   throw new LocalError('INVALID_ARGUMENT', `CoAP: ${what} cannot be sent`);
 }
 

@@ -1,11 +1,10 @@
 /**
  * Requests as an application sees them, and as messages: method, path, query, content format, observation and payload.
  */
-import { LocalError } from '../errors/index.ts';
 import { orElse } from '../or-else.ts';
 import { type Block, readBlock } from './block.ts';
 import { type CoapMethod, MethodCode, methodOfCode, Status } from './codes.ts';
-import type { CoapMessage } from './message.ts';
+import { type CoapMessage, invalid } from './message.ts';
 import {
   type CoapOption,
   OptionNumber,
@@ -148,8 +147,4 @@ function statusOfRefusal({ problem }: RefusedOption): number {
 /** Returns the values of a repeatable string option, undefined when one is not UTF-8. */
 function texts(options: SortedOptions, number: number): string[] | undefined {
   return orElse(() => (options.known.get(number) ?? []).map((value) => utf8Decoder.decode(value)), undefined);
-}
-
-function invalid(what: string): never {
-  throw new LocalError('INVALID_ARGUMENT', `CoAP: ${what} cannot be sent`);
 }

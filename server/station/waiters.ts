@@ -8,6 +8,7 @@ import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import type { DeviceIds } from './directory.ts';
 import { type PendingConnect, PendingConnects } from './pending-connects.ts';
 import { deviceName } from './presence.ts';
+import type { StationSettings } from './settings.ts';
 
 export interface Waiter extends PendingConnect {
   /** Address of the client, as `addressKey` returns it. */
@@ -16,11 +17,7 @@ export interface Waiter extends PendingConnect {
   readonly serve: () => void;
 }
 
-export interface WaiterLimits {
-  waitersPerDevice: number;
-  waitersPerSession: number;
-  waiters: number;
-}
+type WaiterLimits = Pick<StationSettings, 'waitersPerDevice' | 'waitersPerSession' | 'waiters'>;
 
 /** Share of a device's slots that one address may take. */
 const ADDRESS_SHARE = 1 / 4;

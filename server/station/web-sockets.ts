@@ -16,7 +16,7 @@
  */
 import { networkOf, type SocketAddress } from '../../protocol/address.ts';
 import { RemoteError, type SvcError } from '../../protocol/errors/index.ts';
-import type { Cancel, Clock, MessagePipe } from '../../transport/environment.ts';
+import type { Cancel, Clock, MessagePipe, WebSocketOptions } from '../../transport/environment.ts';
 import type { Host } from '../../transport/host/index.ts';
 import type { LogTally } from '../../transport/log-tally.ts';
 import type { Session } from '../../transport/session/index.ts';
@@ -33,12 +33,8 @@ export interface WebSocketsOptions {
   readonly isProved: (session: Session) => boolean;
 }
 
-/** Callbacks for the owner of a pipe. */
-export interface PipeHandlers {
-  readonly receive: (message: Uint8Array) => void;
-  /** @param error BAD_RESPONSE if it was closed for data that the peer has sent */
-  readonly closed: (error: SvcError) => void;
-}
+/** Callbacks for the owner of a pipe: `closed` with BAD_RESPONSE if it was closed for data that the peer has sent. */
+export type PipeHandlers = Pick<WebSocketOptions, 'receive' | 'closed'>;
 
 /** State of an open WebSocket. */
 interface Opened {

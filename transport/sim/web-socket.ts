@@ -1,6 +1,5 @@
 /** Acceptance of WebSockets by a simulated host: without HTTP, only the decisions of an upgrade (RFC 6455 §4). */
-import type { SvcError } from '../../protocol/errors/index.ts';
-import type { MessagePipe } from '../environment.ts';
+import type { MessagePipe, WebSocketOptions } from '../environment.ts';
 
 /** Options of a listener for WebSockets. */
 export interface WebSocketListenOptions {
@@ -27,13 +26,8 @@ export interface WebSocketRequest {
   readonly path: string;
 }
 
-/** As in `WebSocketOptions`: the same for the end that accepts. */
-export interface WebSocketHandlers {
-  /** One message. The bytes belong to the callee. Must not throw. */
-  readonly receive: (message: Uint8Array) => void;
-  /** Called once when the pipe has ended, by either end. Not called after `close`. */
-  readonly closed: (error: SvcError) => void;
-}
+/** The same for the end that accepts. */
+export type WebSocketHandlers = Pick<WebSocketOptions, 'receive' | 'closed'>;
 
 /** An open TCP port. */
 export interface WebSocketListener {

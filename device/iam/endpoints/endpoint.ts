@@ -62,12 +62,7 @@ export interface IamEndpoint<Body = unknown> {
   readonly answer: (request: IamRequest<Body>) => Answer | Promise<Answer>;
 }
 
-export interface Answer {
-  readonly status: number;
-  readonly payload?: Uint8Array | string;
-  /** Seconds. */
-  readonly maxAge?: number;
-}
+export type Answer = Omit<DeviceCoapResponse, 'contentFormat'>;
 
 /** Erases the body's type, so that endpoints fit one table. */
 export function endpoint<Body>(definition: IamEndpoint<Body>): IamEndpoint {

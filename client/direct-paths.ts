@@ -50,7 +50,7 @@ export class DirectPaths {
       channelOf: (session) => this.#channelOf(session),
       ask,
     });
-    this.#shared = new Searches({ end: this.#end, budget: new HostBudget(clientLimits), clock, log });
+    this.#shared = new Searches(this.#end, new HostBudget(clientLimits), { clock, log });
   }
 
   /**

@@ -160,7 +160,7 @@ export class Scene {
     const { clock, log } = client.host.environment;
     const search = new DirectSearch({
       session: signalling,
-      shared: new Searches({ end: client.end, budget: new HostBudget(clientLimits), clock, log }),
+      shared: new Searches(client.end, new HostBudget(clientLimits), { clock, log }),
       kind: { hardNat: true, ...NO_KEEP_ALIVE, stationOf: () => viewOf(0) },
     });
     signalling.on('path', ({ path }) => search.migrated(path));

@@ -84,7 +84,7 @@ async function bytesOfSearches(): Promise<readonly number[]> {
   const { simulation, environment, end } = openEnd();
   const { clock, log } = environment;
   const path = { now: route };
-  const shared = new Searches({ end, budget: new HostBudget(clientLimits), clock, log });
+  const shared = new Searches(end, new HostBudget(clientLimits), { clock, log });
   const session = sessionOf(path, clock);
   const kind: SearchKind = {
     hardNat: true,

@@ -53,7 +53,7 @@ export interface Frame {
 export interface Opened extends Frame {
   readonly connection: Connection;
   readonly known: Known;
-  /** `product.device`. */
+  /** `product.device`; its name in messages where the ids are unknown. */
   readonly device: string;
   /** The given or known base station; undefined without one. */
   readonly server: TargetStation | undefined;
@@ -64,15 +64,10 @@ export interface Opened extends Frame {
 }
 
 /** A failed connect. */
-export interface FailedConnect {
+export interface FailedConnect extends Pick<Opened, 'device' | 'server' | 'webSocket'> {
   /** The failed connection, which still has the results of its channels. */
   readonly connection: Connection;
   readonly error: unknown;
-  /** `product.device`; its name in messages where the ids are unknown. */
-  readonly device: string;
-  readonly server: TargetStation | undefined;
-  /** The given or known WebSocket to it. */
-  readonly webSocket: string | undefined;
   /** Whether the connect waited for the device, which was not attached to the base station. */
   readonly waited: boolean;
 }

@@ -23,7 +23,7 @@ export class Running {
   readonly child: ChildProcess;
   readonly exited: Promise<number | string>;
   readonly #lines: Line[] = [];
-  readonly #waiting: { name: string; from: number; resolve: (line: Line) => void; reject: (error: Error) => void }[] = [];
+  readonly #waiting: { name: string; resolve: (line: Line) => void; reject: (error: Error) => void }[] = [];
   #errors = '';
 
   constructor(name: string, child: ChildProcess) {
@@ -42,14 +42,9 @@ export class Running {
     });
   }
 
-  /** Number of lines read so far; pass it to `event` to wait for a future line. */
-  get mark(): number {
-    return this.#lines.length;
-  }
-
-  /** The first JSON line called `name` at or after `from`. Rejects when the process ends or `timeout` (ms) passes. */
-  event(name: string, { from = 0, timeout = 20_000 }: { from?: number; timeout?: number } = {}): Promise<Line> {
-    const seen = this.#lines.slice(from).find((line) => line.event === name);
+  /** The first JSON line called `name`. Rejects when the process ends or `timeout` (ms) passes. */
+  event(name: string, timeout = 20_000): Promise<Line> {
+    const seen = this.#lines.find((line) => line.event === name);
     if (seen) return Promise.resolve(seen);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(new Error(`${this.name}: no "${name}" within ${timeout} ms\n${this.#errors.trim()}`)), timeout);
@@ -59,7 +54,7 @@ export class Running {
           clearTimeout(timer);
           how(value);
         };
-      this.#waiting.push({ name, from, resolve: settle(resolve), reject: settle(reject) });
+      this.#waiting.push({ name, resolve: settle(resolve), reject: settle(reject) });
     });
   }
 
@@ -80,9 +75,8 @@ export class Running {
     const line = parse(text);
     if (line === null) return;
     this.#lines.push(line);
-    const index = this.#lines.length - 1;
     for (const waiting of [...this.#waiting]) {
-      if (waiting.name !== line.event || index < waiting.from) continue;
+      if (waiting.name !== line.event) continue;
       this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
       waiting.resolve(line);
     }

@@ -12,6 +12,7 @@
 import type { CoapReply } from '../../protocol/coap/index.ts';
 import { BlockTransfers, type DatagramRequest, MessageLayer } from '../../protocol/coap-udp/index.ts';
 import { asSvcError, LocalError, type SvcError } from '../../protocol/errors/index.ts';
+import { Alarm } from '../../transport/alarm.ts';
 import type { BoundSocket, Cancel, Environment } from '../../transport/environment.ts';
 import type { Connection } from '../connection.ts';
 import { DeviceLink } from '../device-link.ts';
@@ -56,9 +57,8 @@ export class Gateway {
   readonly #link: DeviceLink;
   /** Cancels the wait of each request under way. */
   readonly #waits = new Map<DatagramRequest, Cancel>();
+  readonly #alarm: Alarm;
   #socket: BoundSocket | null = null;
-  #timerAt = Number.POSITIVE_INFINITY;
-  #cancelTimer: Cancel = () => {};
 
   /** Listens. @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (host or port) */
   static async open(options: GatewayOptions): Promise<Gateway> {
@@ -73,6 +73,11 @@ export class Gateway {
     this.#options = options;
     this.#layer = new MessageLayer(random);
     this.#transfers = new BlockTransfers(random);
+    this.#alarm = new Alarm(clock, () => {
+      this.#layer.handleTimeout(clock.now());
+      this.#transfers.handleTimeout(clock.now());
+      this.#service();
+    });
     this.#observations = new Observations({
       layer: this.#layer,
       transfers: this.#transfers,
@@ -107,7 +112,7 @@ export class Gateway {
   async close(): Promise<void> {
     this.#socket?.close();
     this.#socket = null;
-    this.#cancelTimer();
+    this.#alarm.clear();
     this.#observations.close();
     for (const cancel of this.#waits.values()) cancel();
     this.#waits.clear();
@@ -136,7 +141,7 @@ export class Gateway {
       else this.#observations.delivered(event);
     }
     for (let out = layer.transmit(); out !== null; out = layer.transmit()) socket?.send(out.bytes, 0, out.bytes.length, out.peer, () => {});
-    this.#arm();
+    if (this.#socket !== null) this.#alarm.set(Math.min(this.#layer.nextTimeout(), this.#transfers.nextTimeout()));
   }
 
   #take(datagram: DatagramRequest): void {
@@ -235,19 +240,5 @@ export class Gateway {
 
   #report(state: GatewayState, error: SvcError | null): void {
     this.#options.onState?.(state, error);
-  }
-
-  #arm(): void {
-    const { clock } = this.#options.environment;
-    const at = Math.min(this.#layer.nextTimeout(), this.#transfers.nextTimeout());
-    if (this.#socket === null || at >= this.#timerAt) return; // a timer that fires early finds nothing due and arms again
-    this.#cancelTimer();
-    this.#timerAt = at;
-    this.#cancelTimer = clock.schedule(Math.max(0, at - clock.now()), () => {
-      this.#timerAt = Number.POSITIVE_INFINITY;
-      this.#layer.handleTimeout(clock.now());
-      this.#transfers.handleTimeout(clock.now());
-      this.#service();
-    });
   }
 }

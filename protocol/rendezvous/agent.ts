@@ -69,7 +69,7 @@ type HardPart = 'sockets' | 'spray';
 
 export class Agent {
   readonly #options: AgentOptions;
-  readonly #round: Round;
+  readonly round: Round;
   readonly #events: AgentEvent[] = [];
   readonly #deadline: number;
   #volley: Volley | null = null;
@@ -81,12 +81,8 @@ export class Agent {
 
   constructor(options: AgentOptions, now: number) {
     this.#options = options;
-    this.#round = new Round(options, now);
+    this.round = new Round(options, now);
     this.#deadline = now + ROUND_LIFETIME;
-  }
-
-  get round(): Round {
-    return this.#round;
   }
 
   /** Whether the end requested, or takes part in, the sprayed stage. */
@@ -96,19 +92,19 @@ export class Agent {
 
   /** Returns the current update for the peer. */
   view(now: number): AgentView {
-    const round = this.#round;
+    const round = this.round;
     const nat = round.nat(now);
     const spray = this.#options.role === 'client' && (this.#stage === 'ready' || this.#stage === 'running');
     return { number: round.number, candidates: round.candidates, opened: round.opened, ...(nat && { nat }), ...(spray && { spray }) };
   }
 
   setLocal(local: LocalView, now: number): void {
-    this.#round.setLocal(local, now);
+    this.round.setLocal(local, now);
     this.#look(now);
   }
 
   setRemote(remote: RendezvousState, now: number): void {
-    this.#round.setRemote(remote, now);
+    this.round.setRemote(remote, now);
     this.#look(now);
   }
 
@@ -150,7 +146,7 @@ export class Agent {
    * @returns the answer, for the socket it came in on; null when it is not valid
    */
   receiveCheck(datagram: Uint8Array, from: SocketAddress, socket: number, now: number): Uint8Array | null {
-    return this.#round.receiveCheck(datagram, from, socket, now);
+    return this.round.receiveCheck(datagram, from, socket, now);
   }
 
   /** Processes any STUN answer. @returns whether it is a valid answer to one of our checks */
@@ -158,27 +154,27 @@ export class Agent {
     const target = this.#target();
     if (this.#volley !== null && from.address === target?.address && this.#volley.isAnswered(datagram)) {
       this.#options.budget.answered(from.address);
-      this.#round.addPair(from, socket, now);
+      this.round.addPair(from, socket, now);
       return true;
     }
-    return this.#round.receiveAnswer(datagram, from, socket, now) !== null;
+    return this.round.receiveAnswer(datagram, from, socket, now) !== null;
   }
 
   transmit(now: number): RoundPacket | null {
-    const packet = this.#round.transmit(now) ?? this.#transmitVolley(now);
+    const packet = this.round.transmit(now) ?? this.#transmitVolley(now);
     // The last packet may end a stage, and the last abandoned check the round.
     if (packet === null) this.#look(now);
     return packet;
   }
 
   nextEvent(): AgentEvent | null {
-    return this.#events.shift() ?? this.#round.nextEvent();
+    return this.#events.shift() ?? this.round.nextEvent();
   }
 
   nextTimeout(): number {
-    if (this.#exhausted) return this.#round.nextTimeout();
+    if (this.#exhausted) return this.round.nextTimeout();
     const volley = this.#volley?.nextTimeout() ?? Number.POSITIVE_INFINITY;
-    return Math.min(this.#round.nextTimeout(), volley, this.#sprayAt(), this.#endsAt);
+    return Math.min(this.round.nextTimeout(), volley, this.#sprayAt(), this.#endsAt);
   }
 
   handleTimeout(now: number): void {
@@ -190,7 +186,7 @@ export class Agent {
   end(): void {
     this.#exhausted = true;
     this.#volley = null;
-    this.#round.end();
+    this.round.end();
   }
 
   /** Returns whether the ports of at least one end are predicted, and none is random. */
@@ -202,7 +198,7 @@ export class Agent {
 
   /** Returns both NATs, when each end knows its own. */
   nats(now: number): { readonly local: NatReport; readonly remote: NatReport } | null {
-    const [local, remote] = [this.#round.nat(now), this.#round.remote?.nat];
+    const [local, remote] = [this.round.nat(now), this.round.remote?.nat];
     return local === undefined || remote === undefined ? null : { local, remote };
   }
 
@@ -216,7 +212,7 @@ export class Agent {
   }
 
   #look(now: number): void {
-    const { remote, opened, number } = this.#round;
+    const { remote, opened, number } = this.round;
     if (remote !== null && opened === remote.number && remote.opened >= number) this.#bothOpenedAt = Math.min(this.#bothOpenedAt, now);
     if (this.isPredicting(now)) this.#overAt = Math.min(this.#overAt, this.#bothOpenedAt + PREDICTED_TIME);
     if (this.#sprayAt() <= now) this.#askSpray(now);
@@ -225,7 +221,7 @@ export class Agent {
 
   /** When a client gives up; with a pair, or as a device, it waits for the next step. */
   get #endsAt(): number {
-    const waits = this.#exhausted || this.#round.hasAnswer || this.#options.role === 'device';
+    const waits = this.#exhausted || this.round.hasAnswer || this.#options.role === 'device';
     return waits ? Number.POSITIVE_INFINITY : Math.min(this.#overAt, this.#deadline, this.#idleUntil);
   }
 
@@ -234,7 +230,7 @@ export class Agent {
    * do here.
    */
   get #idleUntil(): number {
-    const isIdle = this.#round.isExhausted && !this.isSpraying && this.#sprayAt() === Number.POSITIVE_INFINITY;
+    const isIdle = this.round.isExhausted && !this.isSpraying && this.#sprayAt() === Number.POSITIVE_INFINITY;
     if (!isIdle) return Number.POSITIVE_INFINITY;
     return Math.min(this.#bothOpenedAt + PEER_TIME, this.#deadline - ROUND_LIFETIME + SILENT_TIME);
   }
@@ -248,7 +244,7 @@ export class Agent {
   /** Returns when the client requests the sprayed stage; Infinity: not in the current state. */
   #sprayAt(): number {
     const { role } = this.#options;
-    const isDue = role === 'client' && this.#stage === 'checks' && !this.#round.hasAnswer && this.#bothOpenedAt < Number.POSITIVE_INFINITY;
+    const isDue = role === 'client' && this.#stage === 'checks' && !this.round.hasAnswer && this.#bothOpenedAt < Number.POSITIVE_INFINITY;
     return isDue && this.#hardPart(this.#bothOpenedAt) !== null ? this.#bothOpenedAt + PATIENCE : Number.POSITIVE_INFINITY;
   }
 
@@ -297,7 +293,7 @@ export class Agent {
   }
 
   #newVolley(plan: VolleyPlan, hopLimit?: number): Volley {
-    const { tag, key } = this.#round.remote!;
+    const { tag, key } = this.round.remote!;
     return new Volley({ crypto: this.#options.crypto, tag, key, plan, ...(hopLimit !== undefined && { hopLimit }) });
   }
 
@@ -316,7 +312,7 @@ export class Agent {
     const { budget } = this.#options;
     const isTarget = ({ type, address }: RendezvousState['candidates'][number]): boolean =>
       type !== 'host' && !address.includes(':') && budget.isFree(address);
-    return this.#round.remote?.candidates.find(isTarget) ?? null;
+    return this.round.remote?.candidates.find(isTarget) ?? null;
   }
 }
 

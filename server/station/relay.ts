@@ -12,6 +12,7 @@ import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { encodeReset, PacketType } from '../../protocol/packet/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { DropOldestQueue, type RouteChannel, type RouteEnd, type RouteLimits, RouteTable } from '../../protocol/relay/index.ts';
+import { Alarm } from '../../transport/alarm.ts';
 import type { Cancel, Clock } from '../../transport/environment.ts';
 
 export interface RelayOptions {
@@ -34,18 +35,22 @@ const RETRY_DELAY = 1;
 export class Relay {
   readonly table: RouteTable;
   readonly #options: RelayOptions;
+  readonly #alarm: Alarm;
   readonly #queues = new Map<RouteEnd, DropOldestQueue<Uint8Array>>();
   #queued = 0;
   #dropped = 0;
   #cancelRetry: Cancel | null = null;
-  #timerAt = Number.POSITIVE_INFINITY;
-  #cancelTimer: Cancel = () => {};
   #stopped = false;
 
   constructor(options: RelayOptions) {
     const { crypto, resetSecret, limits, routeIdleTimeout, clock } = options;
     this.#options = options;
     this.table = new RouteTable(crypto, resetSecret, { ...limits, idleTimeout: routeIdleTimeout }, clock.now());
+    this.#alarm = new Alarm(clock, () => {
+      this.table.handleTimeout(clock.now());
+      this.#forgetEnded();
+      this.#arm();
+    });
   }
 
   /** Returns true when the datagram was a route's and has been handled. */
@@ -88,7 +93,7 @@ export class Relay {
   stop(): void {
     this.#stopped = true;
     this.#cancelRetry?.();
-    this.#cancelTimer();
+    this.#alarm.clear();
   }
 
   stats(): Readonly<Record<string, number>> {
@@ -161,16 +166,6 @@ export class Relay {
   }
 
   #arm(): void {
-    const { clock } = this.#options;
-    const at = this.table.nextTimeout();
-    if (this.#stopped || at >= this.#timerAt) return;
-    this.#cancelTimer();
-    this.#timerAt = at;
-    this.#cancelTimer = clock.schedule(Math.max(0, at - clock.now()), () => {
-      this.#timerAt = Number.POSITIVE_INFINITY;
-      this.table.handleTimeout(clock.now());
-      this.#forgetEnded();
-      this.#arm();
-    });
+    if (!this.#stopped) this.#alarm.set(this.table.nextTimeout());
   }
 }

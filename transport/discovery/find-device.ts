@@ -5,6 +5,7 @@
  *
  * Records prove nothing: any host on the link can answer. The handshake shows which candidate is the device.
  */
+import type { SocketAddress } from '../../protocol/address.ts';
 import { type DiscoveredService, idsOf, instanceOf, type ServiceChange } from '../../protocol/discovery/index.ts';
 import { pause } from '../pause.ts';
 import type { MdnsBrowser } from './browser.ts';
@@ -15,12 +16,8 @@ import type { MdnsBrowser } from './browser.ts';
  */
 const MAX_CANDIDATES = 32;
 
-/** A possible address of the device. */
-export interface DeviceCandidate {
-  /** Numeric, with a zone if it is valid on one link only. */
-  readonly address: string;
-  readonly port: number;
-}
+/** A possible address of the device, with a zone if it is valid on one link only. */
+export type DeviceCandidate = SocketAddress;
 
 export interface FindDeviceOptions {
   readonly productId: string;

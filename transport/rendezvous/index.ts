@@ -11,7 +11,7 @@ export { classOf, idleReport, pathReports, restReport, stationReport } from './p
 export { isPeerAddress } from './peer-address.ts';
 export { type RendezvousHost, rendezvousHost } from './rendezvous-host.ts';
 export { type PeerTrust, RendezvousResponder, type ResponderOptions } from './responder.ts';
-export { Searches, type SearchesOptions } from './searches.ts';
+export { Searches } from './searches.ts';
 export type { AskingSession, MigratingSession, ServingSession } from './sessions.ts';
 export { type StationView, stationView } from './station-view.ts';
 export { StunDispatcher } from './stun-dispatcher.ts';

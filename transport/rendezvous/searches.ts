@@ -4,15 +4,9 @@
  */
 import { u32 } from '../../protocol/packet/index.ts';
 import type { HostBudget } from '../../protocol/rendezvous/index.ts';
-import type { Cancel, Clock, Log } from '../environment.ts';
+import { Alarm } from '../alarm.ts';
+import type { Cancel, Clock, Environment, Log } from '../environment.ts';
 import type { LocalEnd } from './local-end.ts';
-
-export interface SearchesOptions {
-  readonly end: LocalEnd;
-  readonly budget: HostBudget;
-  readonly clock: Clock;
-  readonly log: Log;
-}
 
 /** One search. */
 export interface Waking {
@@ -30,15 +24,15 @@ export class Searches {
   readonly clock: Clock;
   readonly log: Log;
   readonly #all = new Set<Waking>();
+  readonly #alarm: Alarm;
   #stopWatching: Cancel | null = null;
-  #timerAt = Number.POSITIVE_INFINITY;
-  #cancelTimer: Cancel = () => {};
 
-  constructor({ end, budget, clock, log }: SearchesOptions) {
+  constructor(end: LocalEnd, budget: HostBudget, { clock, log }: Pick<Environment, 'clock' | 'log'>) {
     this.end = end;
     this.budget = budget;
     this.clock = clock;
     this.log = log;
+    this.#alarm = new Alarm(clock, () => this.#wake());
   }
 
   /** Wakes the search from now on, until `remove`. */
@@ -59,7 +53,7 @@ export class Searches {
     if (this.#all.size > 0) return;
     this.#stopWatching?.();
     this.#stopWatching = null;
-    this.#cancel();
+    this.#alarm.clear();
   }
 
   /** Returns a random number from 0 to less than 1. */
@@ -69,23 +63,14 @@ export class Searches {
 
   /** Call when `wakeAt` of a search may be sooner than before. If it is later, the timer fires once for nothing. */
   arm({ wakeAt }: Pick<Waking, 'wakeAt'>): void {
-    if (wakeAt >= this.#timerAt) return;
-    this.#cancel();
-    this.#timerAt = wakeAt;
-    this.#cancelTimer = this.clock.schedule(Math.max(0, wakeAt - this.clock.now()), () => this.#wake());
+    this.#alarm.set(wakeAt);
   }
 
   #wake(): void {
-    this.#timerAt = Number.POSITIVE_INFINITY;
     const now = this.clock.now();
     for (const search of [...this.#all]) if (search.wakeAt <= now) search.wake();
     let next = Number.POSITIVE_INFINITY;
     for (const { wakeAt } of this.#all) next = Math.min(next, wakeAt);
     this.arm({ wakeAt: next });
-  }
-
-  #cancel(): void {
-    this.#cancelTimer();
-    this.#timerAt = Number.POSITIVE_INFINITY;
   }
 }

@@ -21,6 +21,7 @@
 import type { Path } from '../../protocol/path.ts';
 import { type NetworkEvent, NetworkMonitor, type NetworkSnapshot } from '../../protocol/roaming/index.ts';
 import { isLoopback, parseAddress } from '../address.ts';
+import { Alarm } from '../alarm.ts';
 import type { BoundSocket, Cancel } from '../environment.ts';
 import type { Host, NetworkWatcher } from '../host/index.ts';
 import type { Session } from '../session/index.ts';
@@ -64,8 +65,7 @@ export class Roaming implements NetworkWatcher {
   readonly #monitor = new NetworkMonitor();
   /** Addresses at the last look. */
   #destinations: ReadonlySet<string> = new Set();
-  #timerAt = Number.POSITIVE_INFINITY;
-  #cancelTimer: Cancel = () => {};
+  readonly #alarm: Alarm;
   #isLooking = false;
   #isClosed = false;
   /** Migrations by session. */
@@ -86,6 +86,7 @@ export class Roaming implements NetworkWatcher {
   /** Watches from now on, until `close`. */
   constructor(options: RoamingOptions) {
     this.#options = options;
+    this.#alarm = new Alarm(this.#clock, () => void this.#look());
     options.host.watcher = this;
     this.#arm();
   }
@@ -106,7 +107,7 @@ export class Roaming implements NetworkWatcher {
   /** Stops watching. Migrations under way continue. */
   close(): void {
     this.#isClosed = true;
-    this.#cancelTimer();
+    this.#alarm.clear();
     this.#cancelMigrations();
     this.#cancelAsking?.();
     this.#options.host.watcher = null;
@@ -126,15 +127,10 @@ export class Roaming implements NetworkWatcher {
       this.#monitor.stop();
       return;
     }
-    const at = this.#monitor.nextTimeout();
-    if (at >= this.#timerAt) return;
-    this.#cancelTimer();
-    this.#timerAt = at;
-    this.#cancelTimer = this.#clock.schedule(Math.max(0, at - this.#clock.now()), () => void this.#look());
+    this.#alarm.set(this.#monitor.nextTimeout());
   }
 
   async #look(): Promise<void> {
-    this.#timerAt = Number.POSITIVE_INFINITY;
     this.#isLooking = true;
     const snapshot = await this.#snapshot();
     this.#isLooking = false;

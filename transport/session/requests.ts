@@ -18,9 +18,10 @@ import {
 } from '../../protocol/coap/index.ts';
 import type { Connection } from '../../protocol/connection/index.ts';
 import { LocalError, type RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { Alarm } from '../alarm.ts';
 import { Deferred } from '../deferred.ts';
 import { guarded } from '../emitter.ts';
-import type { Cancel, Clock, Log } from '../environment.ts';
+import type { Clock, Log } from '../environment.ts';
 import type { RandomPool } from './random-pool.ts';
 import { whileOpen } from './while-open.ts';
 
@@ -77,11 +78,10 @@ export class SessionRequests {
   readonly #shared: SharedByRequests;
   readonly #exchanges: Exchanges;
   readonly #waiting = new Map<number, Waiting>();
+  readonly #alarm: Alarm;
   /** A message from Exchanges that the connection had no room for. */
   #held: Uint8Array | null = null;
   #isResting = false;
-  #timerAt = Number.POSITIVE_INFINITY;
-  #cancelTimer: Cancel = () => {};
 
   /** @param firstExchange `nextExchange` of the previous instance */
   constructor(owner: RequestsOwner, shared: SharedByRequests, firstExchange: number) {
@@ -90,6 +90,10 @@ export class SessionRequests {
     this.#shared = shared;
     const randomToken = (length: number): Uint8Array => random.take(length);
     this.#exchanges = new Exchanges({ randomToken, maxRequests, bodyRoom, firstExchange, criticalOptions: QUERIES });
+    this.#alarm = new Alarm(shared.clock, () => {
+      this.#exchanges.handleTimeout(shared.clock.now());
+      this.service();
+    });
   }
 
   /**
@@ -174,13 +178,12 @@ export class SessionRequests {
     this.#noteRest();
     for (let event = this.#exchanges.nextEvent(); event !== null; event = this.#exchanges.nextEvent()) this.#handle(event);
     this.#sendMessages();
-    this.#arm();
+    this.#alarm.set(this.#exchanges.nextTimeout());
   }
 
   /** Stops the timer of an idle instance that is no longer used. */
   stop(): void {
-    this.#cancelTimer();
-    this.#timerAt = Number.POSITIVE_INFINITY;
+    this.#alarm.clear();
   }
 
   /** The session ended. */
@@ -250,19 +253,6 @@ export class SessionRequests {
       this.#held = null;
       this.#shared.wake();
     }
-  }
-
-  #arm(): void {
-    const { clock } = this.#shared;
-    const at = this.#exchanges.nextTimeout();
-    if (at >= this.#timerAt) return; // a timer that fires early finds nothing due and arms again
-    this.#cancelTimer();
-    this.#timerAt = at;
-    this.#cancelTimer = clock.schedule(Math.max(0, at - clock.now()), () => {
-      this.#timerAt = Number.POSITIVE_INFINITY;
-      this.#exchanges.handleTimeout(clock.now());
-      this.service();
-    });
   }
 }
 

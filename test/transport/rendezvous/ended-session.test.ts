@@ -23,7 +23,7 @@ test('leaves no timer and no listener behind', async () => {
   });
   Object.defineProperties(ended, { path: { value: open.path }, type: { value: 'RELAY' } });
   const end = new LocalEnd(client, { mapsPort: false });
-  const shared = new Searches({ end, budget: new HostBudget(clientLimits), clock, log });
+  const shared = new Searches(end, new HostBudget(clientLimits), { clock, log });
   const search = new DirectSearch({ session: ended, shared, kind: { hardNat: true, ...noKeepAlive, stationOf: () => null } });
   expect(await simulation.run(() => false)).toBe(false);
   expect(listeners).toBe(0);

@@ -17,7 +17,7 @@ function opened() {
   const environment = simulation.host('client', { addresses: ['198.51.100.1/24'] });
   const end = new LocalEnd(new PlainHost(environment, 0), { mapsPort: false });
   const { clock, log } = environment;
-  const shared = new Searches({ end, budget: new HostBudget(clientLimits), clock, log });
+  const shared = new Searches(end, new HostBudget(clientLimits), { clock, log });
   return { simulation, environment, clock, shared };
 }
 

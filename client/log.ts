@@ -3,7 +3,7 @@
  * same level. Each client has its own log.
  */
 import { LocalError } from '../protocol/errors/index.ts';
-import { type Log, type LogLevel, silentLog } from '../transport/environment.ts';
+import { type Log, type LogLevel, logLevels, logOf, silentLog } from '../transport/environment.ts';
 
 /** One message. It never contains keys, passwords or tokens. */
 export interface LogMessage {
@@ -17,9 +17,6 @@ export interface LogMessage {
  */
 export type LogCallback = (message: LogMessage) => void;
 
-/** Levels from the most severe to the least. */
-const LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
-
 export class ClientLog {
   /** The log that the client's parts write to. */
   readonly log: Log;
@@ -29,17 +26,13 @@ export class ClientLog {
 
   constructor(under: Log) {
     this.#under = under;
-    const entries = LEVELS.map((level) => {
-      const write: Log[LogLevel] = (message, fields) => this.#write(level, message, fields);
-      return [level, write];
-    });
-    this.log = Object.fromEntries(entries) as Log;
+    this.log = logOf((level, message, fields) => this.#write(level, message, fields));
   }
 
   /** @throws LocalError INVALID_ARGUMENT */
   setLevel(level: string): void {
-    if (!(LEVELS as readonly string[]).includes(level))
-      throw new LocalError('INVALID_ARGUMENT', `a log level is one of ${LEVELS.join(', ')}`);
+    if (!(logLevels as readonly string[]).includes(level))
+      throw new LocalError('INVALID_ARGUMENT', `a log level is one of ${logLevels.join(', ')}`);
     this.#level = level as LogLevel;
   }
 
@@ -50,7 +43,7 @@ export class ClientLog {
 
   #write(level: LogLevel, message: string, fields?: Record<string, unknown>): void {
     if (this.#callback === null && this.#under === silentLog) return;
-    if (LEVELS.indexOf(level) > LEVELS.indexOf(this.#level)) return;
+    if (logLevels.indexOf(level) > logLevels.indexOf(this.#level)) return;
     this.#under[level](message, fields);
     try {
       this.#callback?.({ level, message, fields: fields ?? {} });

@@ -6,7 +6,7 @@
  * above. `debug` counts as trace.
  */
 import { LocalError } from '../protocol/errors/index.ts';
-import type { Clock, Log, LogLevel } from '../transport/environment.ts';
+import { type Clock, type Log, type LogLevel, logOf } from '../transport/environment.ts';
 import { LogTally } from '../transport/log-tally.ts';
 import { stderrLog } from '../transport/node/index.ts';
 
@@ -64,11 +64,7 @@ export class DeviceLog {
 
   constructor(under: Log, clock: Pick<Clock, 'schedule'>) {
     this.#under = under;
-    const entries = (Object.keys(SEVERITIES) as LogLevel[]).map((level) => {
-      const write: Log[LogLevel] = (message, fields) => this.#write(level, message, fields);
-      return [level, write];
-    });
-    this.log = Object.fromEntries(entries) as Log;
+    this.log = logOf((level, message, fields) => this.#write(level, message, fields));
     this.tally = new LogTally(clock, this.log);
   }
 

@@ -294,8 +294,9 @@ export interface BoundSocket extends DatagramSocket {
   path(address: string, port: number): Path;
 }
 
-/** Severity of a message, the most severe first. */
-export type LogLevel = 'error' | 'warn' | 'info' | 'debug' | 'trace';
+/** Severities of a message, the most severe first. */
+export const logLevels = ['error', 'warn', 'info', 'debug', 'trace'] as const;
+export type LogLevel = (typeof logLevels)[number];
 
 /** Writes one line each. `fields` are printed as `name=value`; keys, passwords and tokens never appear in either. */
 export type Log = { readonly [level in LogLevel]: (message: string, fields?: Record<string, unknown>) => void };
@@ -304,6 +305,12 @@ export type Log = { readonly [level in LogLevel]: (message: string, fields?: Rec
 export const silentLog: Log = { error: discard, warn: discard, info: discard, debug: discard, trace: discard };
 
 function discard(): void {}
+
+/** Returns a log that passes each message on with its level. */
+export function logOf(write: (level: LogLevel, ...message: Parameters<Log[LogLevel]>) => void): Log {
+  const entries = logLevels.map((level) => [level, (...message: Parameters<Log[LogLevel]>) => write(level, ...message)]);
+  return Object.fromEntries(entries) as Log;
+}
 
 /** Returns the same environment with another log. */
 export function withLog(environment: Environment, log: Log): Environment {

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { KeepAliveProfile, TcpTunnelService, UdpTunnelService } from '../../device/index.ts';
 import { DEFAULT_LOCAL_PORT, DEFAULT_P2P_PORT } from '../../device/settings.ts';
 import { type PairingMode, pairingModes } from '../../protocol/records/index.ts';
-import type { LogLevel } from '../../transport/environment.ts';
+import { type LogLevel, logLevels } from '../../transport/environment.ts';
 import {
   collect,
   fingerprintOrNone,
@@ -46,7 +46,6 @@ export interface DeviceCommandOptions extends RendezvousFlags, IdentityOptions {
 
 const TCP_EXAMPLE = 'web=http:127.0.0.1:8080';
 const UDP_EXAMPLE = 'names=dns:127.0.0.1:53';
-const LOG_LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
 
 /** Adds the options. */
 export function withDeviceOptions(command: Command): Command {
@@ -123,7 +122,7 @@ export function withDeviceOptions(command: Command): Command {
     .addOption(keepAliveProfile('the channel to the base station'))
     .addOption(new Option('--link-mtu <bytes>', LINK_MTU_HELP).argParser(linkMtu))
     .option('--no-mdns', 'do not announce the device on the local network')
-    .addOption(new Option('--log-level <level>', 'least severe messages on standard error (default: warn)').choices(LOG_LEVELS))
+    .addOption(new Option('--log-level <level>', 'least severe messages on standard error (default: warn)').choices(logLevels))
     .option('--init', 'create key and users, print how to register and pair the device, and end')
     .option('--json', 'print events as JSON lines');
   return withRendezvous(command);

@@ -11,12 +11,15 @@ import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../..
 /** Our constant: datagrams that wait for a stream; the oldest is dropped first. */
 const MOST_WAITING = 16;
 
-/** The parts of a flow. */
-export interface LocalFlowOptions {
-  readonly clock: Clock;
-  /** An open session. */
+/** The session and stream port that a tunnel leads to. */
+export interface Target {
   readonly session: Session;
   readonly streamPort: number;
+}
+
+/** The parts of a flow; its session is open. */
+export interface LocalFlowOptions extends Target {
+  readonly clock: Clock;
   /** ms */
   readonly idleTimeout: number;
   /** Updated by the flow. */

@@ -14,7 +14,7 @@ import type { Path } from '../../protocol/path.ts';
 import type { BoundSocket, Environment } from '../../transport/environment.ts';
 import { type DatagramCounts, noDatagrams, type Session } from '../../transport/session/index.ts';
 import type { TunnelListener } from '../platform.ts';
-import { LocalFlow } from './udp-flow.ts';
+import { LocalFlow, type Target } from './udp-flow.ts';
 
 /** RFC 4787 REQ-5: ms without a datagram after which a flow ends. */
 const IDLE_TIMEOUT = 120_000;
@@ -56,12 +56,6 @@ export interface UdpTunnelParts {
   readonly address?: string;
   /** The device refused or reset a flow. */
   readonly onRefused?: (error: SvcError) => void;
-}
-
-/** The session and stream port that the tunnel leads to. */
-interface Target {
-  readonly session: Session;
-  readonly streamPort: number;
 }
 
 export class UdpTunnelListener implements TunnelListener {

@@ -53,6 +53,7 @@ export interface AuditBinding {
   readonly publicKey: string;
   readonly productId: string;
   readonly deviceId: string;
+  /** Full hex. */
   readonly fingerprint: string;
 }
 

@@ -6,18 +6,13 @@
  * the segments kept; only then are the oldest removed.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
-import { checkChain, IDENTITY_CHANGED, LOG_STARTED, SEGMENT_STARTED, type SoundChain, wholeLength } from './chain.ts';
+import { type AuditBinding, checkChain, IDENTITY_CHANGED, LOG_STARTED, SEGMENT_STARTED, type SoundChain, wholeLength } from './chain.ts';
 import { type AuditDetails, type AuditDraft, type AuditHead, type AuditSigner, checkEntry, MAX_LINE, sealEntry } from './entry.ts';
 import { auditHash, auditVerifier } from './signing.ts';
 import { AuditStore, openAuditKey } from './store.ts';
 
 /** Identity of the device. */
-export interface AuditIdentity {
-  readonly productId: string;
-  readonly deviceId: string;
-  /** Full hex. */
-  readonly fingerprint: string;
-}
+export type AuditIdentity = Omit<AuditBinding, 'publicKey'>;
 
 export interface JournalOptions {
   readonly identity: AuditIdentity;

@@ -11,7 +11,7 @@
 import { asSvcError, LocalError } from '../../protocol/errors/index.ts';
 import type { IamUser, PairingMode } from '../../protocol/records/index.ts';
 import { Emitter } from '../../transport/emitter.ts';
-import type { Log } from '../../transport/environment.ts';
+import { type Log, silentLog } from '../../transport/environment.ts';
 import type { KeptDocument } from '../kept-document.ts';
 import { type Caller, type Demand, requestAttributes, resolveCaller } from './caller.ts';
 import type { ChangeAuthor, IamChange, IamChangeListener, IamRecorder } from './changes.ts';
@@ -58,8 +58,6 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-const SILENT: Log = { error() {}, warn() {}, info() {}, debug() {}, trace() {} };
-
 export class Iam {
   /** For the device: where it stores the count of password attempts. */
   readonly passwordThrottle: KeptDocument | undefined;
@@ -94,7 +92,7 @@ export class Iam {
     this.#secrets = options.secrets;
     this.#save = options.save ?? (async () => {});
     this.#saveConfiguration = options.saveConfiguration ?? (async () => {});
-    this.#log = options.log ?? SILENT;
+    this.#log = options.log ?? silentLog;
     this.#events = new Emitter(this.#log);
     this.#configuration = options.configuration;
     this.#evaluator = new Evaluator(options.configuration);

@@ -1,8 +1,6 @@
 /** A log on standard error, one line per message: `2026-01-01T00:00:00.000Z warn text name=value …`. */
 import { escaped } from '../../protocol/printable.ts';
-import type { Log, LogLevel } from '../environment.ts';
-
-const levels: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
+import { type Log, type LogLevel, logLevels, logOf } from '../environment.ts';
 
 /**
  * Returns a log.
@@ -16,12 +14,10 @@ export function stderrLog({
   level?: LogLevel;
   write?: (line: string) => void;
 } = {}): Log {
-  const most = levels.indexOf(level);
-  const entries = levels.map((name, importance) => {
-    const print = (message: string, fields?: Record<string, unknown>) => write(logLine(name, message, fields));
-    return [name, importance <= most ? print : () => {}] as const;
+  const most = logLevels.indexOf(level);
+  return logOf((name, message, fields) => {
+    if (logLevels.indexOf(name) <= most) write(logLine(name, message, fields));
   });
-  return Object.fromEntries(entries) as Log;
 }
 
 function logLine(level: LogLevel, message: string, fields: Record<string, unknown> = {}): string {

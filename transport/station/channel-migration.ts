@@ -9,6 +9,7 @@
 import { CloseCode, RemoteError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { ChannelPaths, type ChannelPathsEvent, type Over } from '../../protocol/station-dial/index.ts';
+import { Alarm } from '../alarm.ts';
 import type { Cancel, Clock } from '../environment.ts';
 import type { Host } from '../host/host.ts';
 import type { Session } from '../session/session.ts';
@@ -54,8 +55,7 @@ export class ChannelMigration {
   /** Packets that the path in use had received when it was challenged. */
   #heard: { readonly path: Path; readonly packets: number };
   #cancelAsking: Cancel = () => {};
-  #timerAt = Number.POSITIVE_INFINITY;
-  #cancelTimer: Cancel = () => {};
+  readonly #alarm: Alarm;
   #isServing = false;
 
   constructor({ session, webSocket, host, station, ways }: Dialled & Target) {
@@ -64,6 +64,7 @@ export class ChannelMigration {
     this.#station = station;
     this.#ways = ways;
     this.#clock = host.environment.clock;
+    this.#alarm = new Alarm(this.#clock, () => this.#serve());
     this.#path = session.path;
     this.#heard = { path: session.path, packets: 0 };
     if (webSocket !== null) this.#webSockets.add(webSocket);
@@ -94,7 +95,7 @@ export class ChannelMigration {
       if (this.#ended.signal.aborted) return;
     }
     this.#isServing = false;
-    this.#arm(now);
+    this.#alarm.set(this.#decisions.nextTimeout());
   }
 
   #act(event: ChannelPathsEvent): void {
@@ -264,21 +265,10 @@ export class ChannelMigration {
     this.#report((paths, now) => paths.webSocketFailed(now));
   }
 
-  #arm(now: number): void {
-    const at = this.#decisions.nextTimeout();
-    if (at === this.#timerAt) return;
-    this.#cancelTimer();
-    this.#timerAt = at;
-    this.#cancelTimer = this.#clock.schedule(at - now, () => {
-      this.#timerAt = Number.POSITIVE_INFINITY;
-      this.#serve();
-    });
-  }
-
   #end(): void {
     this.#ended.abort();
     this.#opening.abort();
-    this.#cancelTimer();
+    this.#alarm.clear();
     this.#cancelAsking();
     for (const webSocket of this.#webSockets) void this.#host.unbind(webSocket);
   }

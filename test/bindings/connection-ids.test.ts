@@ -166,7 +166,7 @@ describe('a RETIRE_CONNECTION_ID frame', () => {
 });
 
 describe('path frames of a peer with valid keys', () => {
-  test('more challenges than can be queued are not answered', { tags: ['slow'] }, () => {
+  test('more challenges than can be queued are not answered', () => {
     const { pair, send, closed } = victim();
     let answers = 0;
     let most = 0;

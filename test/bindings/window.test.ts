@@ -280,7 +280,7 @@ describe('a sender in a core with capacity for 1,100 connections', () => {
     [1, 50],
     [8, 20],
     [20, 1],
-  ])('beside %i peers that vanished in a download carries %i MB a second on a path of 2 ms', { tags: ['slow'] }, (vanished, megabytes) => {
+  ])('beside %i peers that vanished in a download carries %i MB a second on a path of 2 ms', (vanished, megabytes) => {
     expect(carriedBeside(vanished)).toBeGreaterThan(megabytes * MB);
   });
 });

@@ -61,7 +61,7 @@ test('--iam is reported to count at the first start', { tags: ['slow'] }, async 
 
 const NOTE = /this device has no administrator yet/;
 
-test.each(['pr', '-pr'])('the printed lines register product and device: product %s', { tags: ['slow'] }, async (product) => {
+test.each(['pr', '-pr'])('the printed lines register product and device: product %s', async (product) => {
   const { stdout } = await init(...STATION, '--product', product);
   const register = commands(stdout).filter(([name]) => name === 'admin');
   expect(register.map(([, record, add]) => `${record} ${add}`)).toEqual(['product add', 'device add']);
@@ -70,7 +70,7 @@ test.each(['pr', '-pr'])('the printed lines register product and device: product
   }
 });
 
-test('a device that joined its base station is registered there: no line registers it', { tags: ['slow'] }, async () => {
+test('a device that joined its base station is registered there: no line registers it', async () => {
   expect((await init(...STATION)).stdout).toMatch(/^register it with/m);
   const file = join(data, 'state.json');
   await writeFile(file, JSON.stringify({ ...JSON.parse(await readFile(file, 'utf8')), Joined: true }));
@@ -97,7 +97,7 @@ test('no command has a password among its arguments', async () => {
   for (const words of commands(stdout)) expect(words.join(' ')).not.toMatch(/pwd=/);
 });
 
-test('a device with a base station is reached there, without an option', { tags: ['slow'] }, async () => {
+test('a device with a base station is reached there, without an option', async () => {
   const { stdout } = await init(...STATION);
   expect(pairings(stdout).length).toBeGreaterThan(1);
   for (const { pairing, options } of pairings(stdout)) {
@@ -112,7 +112,7 @@ test('the pairing string of a base station that TLS authenticates has no fingerp
     expect([pairing.server, pairing.serverFingerprint]).toEqual(['station.example:4433', undefined]);
 });
 
-test('a device whose base station has its WebSocket elsewhere is reached there, too', { tags: ['slow'] }, async () => {
+test('a device whose base station has its WebSocket elsewhere is reached there, too', async () => {
   const webSocket = 'wss://proxy.example/(a)';
   const { stdout } = await init(...STATION, '--server-websocket', webSocket);
   expect(pairings(stdout).length).toBeGreaterThan(1);

@@ -122,7 +122,7 @@ describe('killed', () => {
     ['answer', false],
     ['state', true],
     ['state', false],
-  ])('after the %s: a start finishes it, given the join string again: %s', { tags: ['slow'] }, async (step, again) => {
+  ])('after the %s: a start finishes it, given the join string again: %s', async (step, again) => {
     const text = await invited();
     await killedAfter(step, text);
     const key = await keyOf();
@@ -156,7 +156,7 @@ describe('a board that is already a device', () => {
 });
 
 describe('a failed join gives a remedy, and a second try works:', () => {
-  test('a join string that was used, revoked or has expired is not tried again', { tags: ['slow'] }, async () => {
+  test('a join string that was used, revoked or has expired is not tried again', async () => {
     const text = await invited();
     const privateKey = new Device().createPrivateKey();
     await fixture.settle(joinBaseStation({ environment: board, joinString: text, privateKey }));
@@ -182,7 +182,7 @@ describe('a failed join gives a remedy, and a second try works:', () => {
     await attach(await start(await invited()));
   });
 
-  test('a clock that makes a certificate invalid', { tags: ['slow'] }, async () => {
+  test('a clock that makes a certificate invalid', async () => {
     const fault = new RemoteError('CERTIFICATE_VALIDATION_FAILED', "the certificate is not yet valid, or this host's clock is wrong");
     publishDocument(fixture, fault, { fingerprint: station.fingerprint });
     const { serverFingerprint: _, ...unpinned } = parseJoin(await invited()).join;

@@ -127,7 +127,7 @@ describe('the first screen', () => {
     expect(lines).toEqual(expect.arrayContaining([...registration(device.state, device.device.deviceFingerprint)]));
   });
 
-  test('of a device with a user shows no code and no secret, and the next steps', { tags: ['slow'] }, async () => {
+  test('of a device with a user shows no code and no secret, and the next steps', async () => {
     const lines = await shown(await withUser(await opened(STATION), 'Administrator'), { ...NONE, tcpTunnels: [WEB] });
     expect(lines.slice(5)).toEqual([
       'users        ann (Administrator)',

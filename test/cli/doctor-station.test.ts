@@ -127,7 +127,7 @@ describe('where UDP to the base station gets no answer', () => {
     expect(clinic.stdout).not.toContain('STUN');
   });
 
-  test('the base station is checked at its remembered WebSocket', { tags: ['slow'] }, async () => {
+  test('the base station is checked at its remembered WebSocket', async () => {
     const { clinic, run } = await blocked();
     const { server = '', state, fingerprint = '' } = clinic.options;
     const asked: string[] = [];

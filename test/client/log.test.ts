@@ -1,7 +1,5 @@
 /**
  * What a client logs: levels, and the callback beside the environment's log; each client separately.
- *
- * @module-tag slow
  */
 import { expect, test } from 'vitest';
 import { type LogMessage, SvcClient } from '../../client/node.ts';
@@ -65,7 +63,7 @@ test('a level applies to the callback and to the log of the environment', async 
   expect(messages.map(({ level, message }) => `${level} ${message}`)).toEqual(lines);
 });
 
-test('a callback that fails is logged, and the message still arrives', async () => {
+test('a callback that fails is logged, and the message still arrives', { tags: ['slow'] }, async () => {
   const lines: string[] = [];
   const { client, connect } = await noisyClient({ ...silentLog, error: (message) => void lines.push(message) });
   client.setLogLevel('error');

@@ -47,7 +47,7 @@ function withProcess({ clock, crypto, network, log, createCore }: SimulatedHost)
 
 const connection = (DeviceId = under.device.deviceId ?? ''): Connection => fixture.connection({ DeviceId }, client);
 
-test('sockets do not hold the process', { tags: ['slow'] }, async () => {
+test('sockets do not hold the process', async () => {
   await fixture.settle(connection().connect());
   expect(sockets.opened).toBeGreaterThan(0);
   expect(sockets.unreferenced).toBe(sockets.opened);

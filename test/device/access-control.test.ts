@@ -338,7 +338,7 @@ describe('a user bound by the application', () => {
     expect(await guarded.me(await guarded.direct())).toBeNull();
   });
 
-  test('must exist, on an open connection of a device under access control', { tags: ['slow'] }, async () => {
+  test('must exist, on an open connection of a device under access control', async () => {
     await withUsers('guest');
     const connection = await guarded.direct();
     const far = seen(1);

@@ -226,7 +226,7 @@ describe('limits:', () => {
     expect(again.observer.responses).toEqual(['205 x observed']);
   });
 
-  test('one connection keeps 32, and its other requests are served', { tags: ['slow'] }, async () => {
+  test('one connection keeps 32, and its other requests are served', async () => {
     const resource = observable('/state', () => ({ status: 205, payload: 'x' }));
     const [greedy, other] = [await fixture.connected(), await fixture.connected()];
     for (let i = 0; i < 60; i++) observe(greedy, '/state');

@@ -284,7 +284,7 @@ describe('an idle connection', () => {
 
 describe('a connection at rest is ended', () => {
   /** The device starts again, with its state lost, while the base station is away. */
-  test('within a second by a device that lost its state', { tags: ['slow'] }, async () => {
+  test('within a second by a device that lost its state', async () => {
     const { device } = await echoDevice({ privateKey: KEY });
     const connection = await settled();
     await fixture.settle(station.basestation.close());

@@ -152,7 +152,7 @@ describe('a base station over WebSockets', () => {
     await expect((await fixture.raw.client()).openWebSocket()).rejects.toMatchObject({ message: expect.stringContaining('503') });
   });
 
-  it('cuts no peer that has just authenticated, however long that took', { tags: ['slow'] }, async () => {
+  it('cuts no peer that has just authenticated, however long that took', async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ webSockets: 2 });
     const { device } = await attached('websocket', 3_100);

@@ -132,7 +132,7 @@ describe('a client whose UDP is blocked', () => {
     expect(over(each)).toBe('udp');
   });
 
-  test('loses nothing when UDP is blocked under a transfer, and emits an event', { tags: ['slow'] }, async () => {
+  test('loses nothing when UDP is blocked under a transfer, and emits an event', async () => {
     await echoDevice();
     const each = connection();
     const events: string[] = [];
@@ -208,7 +208,7 @@ describe('a device whose UDP is blocked', () => {
   });
 });
 
-test('a client detects at once the end of a route that replaced another', { tags: ['slow'] }, async () => {
+test('a client detects at once the end of a route that replaced another', async () => {
   fixture.sim.block(home, 'udp');
   await echoDevice();
   const each = connection();

@@ -46,7 +46,7 @@ test.each(['{', 'null', '[]', '{"Fingerprint": "x", "Port": 1}', '{"Port": 1}'])
 describe('a certificate', () => {
   const names = ['station.example', '192.0.2.1'];
 
-  test('proves its names by a trusted root, with intermediate certificates', { tags: ['slow'] }, async () => {
+  test('proves its names by a trusted root, with intermediate certificates', async () => {
     const root = await authority('root');
     const between = await authority('between', root);
     const { cert } = await serverPair(between, { names, chain: [between] });

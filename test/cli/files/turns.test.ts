@@ -22,9 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-test('the device hashes one file at a time for a client, which delays its own requests and no other client', {
-  tags: ['slow'],
-}, async () => {
+test('the device hashes one file at a time for a client, which delays its own requests and no other client', async () => {
   await writeFile(join(directory, 'small'), '0123456789');
   await writeFile(join(directory, 'large'), '');
   await truncate(join(directory, 'large'), 32 << 20);
@@ -86,7 +84,7 @@ test('lists are made one after the other, too, and none for a client that is gon
   await expect(gone.reader.readLine()).rejects.toThrow();
 });
 
-test('a transfer that a later one supersedes is not hashed to its end', { tags: ['slow'] }, async () => {
+test('a transfer that a later one supersedes is not hashed to its end', async () => {
   await writeFile(join(directory, `.file.${'a'.repeat(64)}.part`), '0123456789');
   await installFiles(memory.device, directory, { clock: nodeEnvironment().clock });
   const { asked, begin } = heldTurns();

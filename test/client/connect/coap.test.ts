@@ -118,7 +118,7 @@ describe('CoAP', () => {
     expect(await fixture.code(request)).toBe('STOPPED');
   });
 
-  test('a request without answer is TIMEOUT after two minutes', { tags: ['slow'] }, async () => {
+  test('a request without answer is TIMEOUT after two minutes', async () => {
     const { device } = await fixture.attached();
     device.addCoapResource('GET', '/never', () => new Promise(() => {}));
     const connection = await fixture.connected();

@@ -340,7 +340,7 @@ describe('a stranger at home', () => {
     expect(seen).toEqual([]);
   });
 
-  test('that answers with another key when nothing else works: FINGERPRINT_MISMATCH', { tags: ['slow'] }, async () => {
+  test('that answers with another key when nothing else works: FINGERPRINT_MISMATCH', async () => {
     await impostor();
     const pinned = both({ DeviceFingerprint: PIN, ServerUrl: 'https://nowhere.invalid' });
     expect((await outcome(pinned)).slice(0, 2)).toEqual(['FINGERPRINT_MISMATCH', ['FINGERPRINT_MISMATCH', 'DNS', 'NONE']]);

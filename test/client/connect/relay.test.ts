@@ -54,7 +54,7 @@ describe('connect', () => {
     expect(station.basestation.stats().connections).toBe(2);
   });
 
-  test('succeeds once the client can start', { tags: ['slow'] }, async () => {
+  test('succeeds once the client can start', async () => {
     await fixture.attached();
     const environment = withLog(fixture.sim.host('phone'), silentLog);
     let fails = true;
@@ -116,7 +116,7 @@ describe('connect', () => {
     expect(fixture.sim.now - began).toBeLessThan(5_000);
   });
 
-  test('reports a full base station as CONNECTION_REFUSED, and does not blame the device', { tags: ['slow'] }, async () => {
+  test('reports a full base station as CONNECTION_REFUSED, and does not blame the device', async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ connections: 1 });
     await fixture.attached();
@@ -181,7 +181,7 @@ describe('connect', () => {
 });
 
 describe('the end of a connection', () => {
-  test('closed here: CLOSED once, all operations STOPPED, a second close is harmless', { tags: ['slow'] }, async () => {
+  test('closed here: CLOSED once, all operations STOPPED, a second close is harmless', async () => {
     const { device } = await fixture.attached();
     const atDevice: string[] = [];
     device.onConnectionEvent((_, event) => atDevice.push(event));
@@ -267,7 +267,6 @@ test('the log of its environment gets the client’s messages', { tags: ['slow']
 describe('options', () => {
   test.each([[4_000], [40_000]])(
     'KeepAliveInterval: without an answer for %d ms and the retries the connection is lost',
-    { tags: ['slow'] },
     async (interval) => {
       const { host } = await fixture.attached();
       const connection = await fixture.connected({ KeepAliveInterval: interval, KeepAliveRetryInterval: 1_000, KeepAliveMaxRetries: 3 });

@@ -45,7 +45,7 @@ const atStation = (): (number | undefined)[] => {
 };
 
 describe('a device that is not attached', () => {
-  test.each([1_000, 15_000, 110_000])('is connected as soon as it attaches, after %d ms', { tags: ['slow'] }, async (time) => {
+  test.each([1_000, 15_000, 110_000])('is connected as soon as it attaches, after %d ms', async (time) => {
     const { device, events: ofDevice } = await away();
     const { connection, events, result } = connecting();
     await fixture.sim.run(time);
@@ -190,7 +190,7 @@ describe('a fault that a person must fix ends a wait:', () => {
     expect(took).toBeLessThan(3_000);
   });
 
-  test('a token that is withdrawn meanwhile, as soon as the device attaches', { tags: ['slow'] }, async () => {
+  test('a token that is withdrawn meanwhile, as soon as the device attaches', async () => {
     const { device } = await away();
     const { events, result } = connecting();
     await fixture.sim.run(20_000);

@@ -159,7 +159,7 @@ describe('forwarding ends for good, and its ports lead nowhere, with', () => {
     ['a service that was removed', () => under.device.removeUdpTunnelService('names'), 'NOT_FOUND'],
     ['permission that was withdrawn', () => (verdict = false), 'FORBIDDEN'],
     ['a token that was withdrawn', () => under.device.removeServerConnectToken(SCT), 'NO_CHANNELS'],
-  ])('%s', { tags: ['slow'] }, async (_, refuse, code) => {
+  ])('%s', async (_, refuse, code) => {
     const forwarding = await open();
     refuse();
     await run(2_000);
@@ -172,7 +172,7 @@ describe('forwarding ends for good, and its ports lead nowhere, with', () => {
     await fixture.settle(forwarding.close());
   });
 
-  test('but not with a token that may be another one next time', { tags: ['slow'] }, async () => {
+  test('but not with a token that may be another one next time', async () => {
     await open([NAMES], { renewsToken: true });
     under.device.removeServerConnectToken(SCT);
     await run(2_000);
@@ -212,14 +212,14 @@ test('a flow that the device refuses is reported with the reason', async () => {
 });
 
 describe('nothing stays open when it cannot begin:', () => {
-  test('more services than 32', { tags: ['slow'] }, async () => {
+  test('more services than 32', async () => {
     const services = Array.from({ length: 33 }, () => NAMES);
     expect(await fixture.code(opening(services))).toBe('INVALID_ARGUMENT');
     const forwarding = await open(services.slice(1));
     expect(forwarding.ports).toHaveLength(32);
   });
 
-  test('a port that is taken: the error names the service, and the earlier ports are free again', { tags: ['slow'] }, async () => {
+  test('a port that is taken: the error names the service, and the earlier ports are free again', async () => {
     await phone.network.bind({ port: 1235, receive: () => {} });
     const services: ForwardedService[] = [
       { ...NAMES, localPort: 1234 },

@@ -58,7 +58,7 @@ describe('pairing by password', () => {
     expect(scripted.asked).toEqual([]);
   });
 
-  test('an empty password is INVALID_INPUT, and so is an invitation without a name', { tags: ['slow'] }, async () => {
+  test('an empty password is INVALID_INPUT, and so is an invitation without a name', async () => {
     scripted = await ScriptedDevice.make();
     expect(await scripted.outcome(scripted.iam.pairPasswordOpen('bob', ''))).toBe('INVALID_INPUT');
     expect(await scripted.outcome(scripted.iam.pairPasswordInvite('', 'secret'))).toBe('INVALID_INPUT');

@@ -140,7 +140,7 @@ describe('rotation', () => {
     expect(await verify()).toMatchObject({ ok: true });
   });
 
-  it('does not hide a segment that was removed from outside', { tags: ['slow'] }, async () => {
+  it('does not hide a segment that was removed from outside', async () => {
     await fill(150);
     const [first, second] = logs().segments();
     const kept = readFileSync(file(first!));

@@ -70,7 +70,7 @@ describe('bodies in blocks over many channels', () => {
     return codes;
   };
 
-  test('share one memory limit, and give their share back however they end', { tags: ['slow'] }, () => {
+  test('share one memory limit, and give their share back however they end', () => {
     const bodyRoom = new BodyRoom(2 * MIB);
     const random = seededRandom(1);
     const channels = Array.from({ length: 20 }, () => new Exchanges({ randomToken: (length) => randomBytes(random, length), bodyRoom }));

@@ -100,7 +100,7 @@ describe('hostile messages', () => {
       expect(bench.services().size).toBe(2);
     });
 
-    test('of whole services drops the one heard longest ago, and reports its removal', { tags: ['slow'] }, () => {
+    test('of whole services drops the one heard longest ago, and reports its removal', () => {
       const bench = full(whole);
       expect(bench.services().size).toBe(MAX_INSTANCES);
       bench.hear(whole('forged-0'));

@@ -73,7 +73,7 @@ describe('known answers (§7.1, §7.2)', () => {
     }
   });
 
-  test('of a table full of long names take 64 messages at most', { tags: ['slow'] }, () => {
+  test('of a table full of long names take 64 messages at most', () => {
     const bench = Bench.browsing();
     bench.run(500);
     for (let i = 0; i < 1_100; i++) bench.hear(records({ name: `${i}`.padStart(63, 'x'), subtypes: [] }));

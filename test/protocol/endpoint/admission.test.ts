@@ -51,7 +51,7 @@ test('a peer counts for the network of its current address', () => {
   expect(arrive(network, to, '2001:db8:1:1::5/64').kinds()).toContain('closed');
 });
 
-test('one key with reserved slots leaves slots for the others', { tags: ['slow'] }, () => {
+test('one key with reserved slots leaves slots for the others', () => {
   const network = new EndpointFixture(4);
   const users = new Map<string, string>();
   const to = device(network, { ...NOBODY, holderOf: (fingerprint) => users.get(fingerprint) ?? fingerprint });
@@ -79,7 +79,7 @@ test('one key with reserved slots leaves slots for the others', { tags: ['slow']
   expect(arrive(network, to, '2001:db8:1:4::1/64').kinds()).toContain('closed');
 });
 
-test('keys with reserved slots neither count for their network nor have its limit', { tags: ['slow'] }, () => {
+test('keys with reserved slots neither count for their network nor have its limit', () => {
   const network = new EndpointFixture(3);
   const known = new Set<string>();
   const to = device(network, { ...NOBODY, holderOf: (fingerprint) => (known.has(fingerprint) ? fingerprint : null) });

@@ -100,7 +100,7 @@ describe('a connection whose route ended', () => {
     expect(device.accepted[0]!.restReason).not.toBeNull();
   });
 
-  it('rests again when the new route ends before the peer was heard, and the same minute continues', { tags: ['slow'] }, () => {
+  it('rests again when the new route ends before the peer was heard, and the same minute continues', () => {
     const relayed = openRelayed();
     const { client, station, network, connection } = relayed;
     endRoute(relayed);

@@ -217,7 +217,7 @@ describe('a connection above the limit', () => {
     expect(device.accepted).toHaveLength(3);
   });
 
-  it('takes the slot of one that is closing', { tags: ['slow'] }, () => {
+  it('takes the slot of one that is closing', () => {
     const network = new EndpointFixture(5);
     const device = network.device({ limits: { halfOpen: 64, retryAbove: 16, connections: 2 } });
     for (let i = 0; i < 2; i++) dial(network.client(), device);
@@ -229,7 +229,7 @@ describe('a connection above the limit', () => {
     expect(device.endpoint.stats).toMatchObject({ refused: 0 });
   });
 
-  it('finds room in a core that is full of closing connections', { tags: ['slow'] }, () => {
+  it('finds room in a core that is full of closing connections', () => {
     const network = new EndpointFixture(6, { delay: 50 });
     const core = Core.create({ connections: 3, memory: 8 << 20 });
     const device = network.device({ core, limits: { halfOpen: 64, retryAbove: 16, connections: 1 } });
@@ -243,7 +243,7 @@ describe('a connection above the limit', () => {
     expect(core.stats().connections).toBe(3);
   });
 
-  it('is reset when the core has no room for it', { tags: ['slow'] }, () => {
+  it('is reset when the core has no room for it', () => {
     const network = new EndpointFixture(6);
     const core = Core.create({ connections: 3, memory: 8 << 20 });
     const device = network.device({ core });
@@ -269,7 +269,7 @@ describe('handshakes over WebSockets', () => {
     expect(drain(0).map((bytes) => bytes[0])).toEqual([0x82, 0x82, 0x82, 0x82]);
   });
 
-  it('have the rate limits of their address under load, over all its WebSockets', { tags: ['slow'] }, () => {
+  it('have the rate limits of their address under load, over all its WebSockets', () => {
     const { endpoint, drain } = responder({ retryAbove: 0, halfOpen: 1_000 });
     for (let i = 0; i < 40; i++) endpoint.receive(initiate(crypto.randomBytes(8), undefined, false), webSocket(i, '10.1.0.1'), 0);
     expect([drain(0).length, endpoint.stats.limited]).toEqual([5, 35]);

@@ -5,7 +5,7 @@ import { dial, EndpointFixture } from '../../support/fixture/endpoints.ts';
 import { CLIENT_ROUTE, CLIENT_TOKEN, DEVICE_ROUTE, DEVICE_TOKEN, setup } from '../../support/fixture/relayed.ts';
 
 describe('a relayed handshake', () => {
-  it('does not begin on a route: an Initiate there is always dropped', { tags: ['slow'] }, () => {
+  it('does not begin on a route: an Initiate there is always dropped', () => {
     const relayed = setup();
     const { connection, device, network, station } = relayed;
     relayed.introduce();

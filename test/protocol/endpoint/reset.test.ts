@@ -90,7 +90,7 @@ describe('only the peer can reset a connection', () => {
     expect(connection.state).toBe('closed');
   });
 
-  it('a scanner without a valid id gets no answer, one with an old id 1,000 a second at most', { tags: ['slow'] }, () => {
+  it('a scanner without a valid id gets no answer, one with an old id 1,000 a second at most', () => {
     const { network, device } = connected(6);
     const path = device.path(device);
     const data = new Uint8Array(40).fill(0xc0);

@@ -64,7 +64,7 @@ describe('links', () => {
     expect(decodePairing(encodePairingString({ ...invitation, fingerprint }))).toEqual({ ...invitation, fingerprint });
   });
 
-  test('and strings preserve any pairing', { tags: ['slow'] }, () => {
+  test('and strings preserve any pairing', () => {
     const pairing = fc.record(
       {
         productId: fc.stringMatching(/^[A-Za-z0-9_-]{1,30}$/),

@@ -161,7 +161,7 @@ test('files that cannot be read or used are refused at the start', async () => {
   await expect(following()).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining(NOT_ITS_KEY) });
 });
 
-test('a key of another type than the certificate is refused, although OpenSSL accepts both', { tags: ['slow'] }, async () => {
+test('a key of another type than the certificate is refused, although OpenSSL accepts both', async () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   await write({ cert: first.cert, key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })) });
   await expect(following()).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining(NOT_ITS_KEY) });

@@ -127,9 +127,7 @@ async function clientsOf(deviceId: string, count: number): Promise<RawPeer[]> {
 describe('clients of one device', () => {
   beforeEach(() => devicesAway(6));
 
-  test('take only a share of the free slots: the next one gets BUSY, and clients of other devices connect', {
-    tags: ['slow'],
-  }, async () => {
+  test('take only a share of the free slots: the next one gets BUSY, and clients of other devices connect', async () => {
     const [first] = await clientsOf('away-1', OPEN);
     // 4 of 12: while 8 are free, a fifth for one device is refused.
     expect(stats()).toMatchObject({ sessions: OPEN / 3, unproved: 0 });

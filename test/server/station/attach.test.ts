@@ -228,9 +228,7 @@ describe('each kind of channel has its own router', () => {
   });
 });
 
-test('the log has when and why a device leaves, except for a newer session of it and the end of the station', {
-  tags: ['slow'],
-}, async () => {
+test('the log has when and why a device leaves, except for a newer session of it and the end of the station', async () => {
   const logged: Record<string, unknown>[] = [];
   fixture = new ProductFixture({
     log: (_host, _level, message, fields = {}) => void (message === 'device detached' && logged.push(fields)),

@@ -86,7 +86,7 @@ describe("a client's address", () => {
   });
 });
 
-test("the device gets the client's validated address, not the source of its packets", { tags: ['slow'] }, async () => {
+test("the device gets the client's validated address, not the source of its packets", async () => {
   await attach();
   const client = await fixture.raw.client();
   await client.open();
@@ -101,7 +101,7 @@ test("the device gets the client's validated address, not the source of its pack
 });
 
 describe('an end that asks for its observed address', () => {
-  test.each(['device', 'client'] as const)('a %s gets the last validated address of its channel', { tags: ['slow'] }, async (who) => {
+  test.each(['device', 'client'] as const)('a %s gets the last validated address of its channel', async (who) => {
     await attach();
     const client = await fixture.raw.client();
     await client.open();

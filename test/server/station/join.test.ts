@@ -77,7 +77,7 @@ describe('POST /device/join', () => {
     expect(decodeJoinAnswer(response.payload)).toBe(expected);
   });
 
-  test('may be repeated by the same key until it expires, with the same answer', { tags: ['slow'] }, async () => {
+  test('may be repeated by the same key until it expires, with the same answer', async () => {
     const token = await invited({ lifetime: 60_000 });
     const first = await join(device, token);
     const twin = await peer({ identity: device.identity });

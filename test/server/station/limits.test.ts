@@ -111,9 +111,7 @@ describe('clients that wait for a device', () => {
     return statuses;
   }
 
-  test("of one address take a quarter of a device's slots; others wait from elsewhere, and from there once one leaves", {
-    tags: ['slow'],
-  }, async () => {
+  test("of one address take a quarter of a device's slots; others wait from elsewhere, and from there once one leaves", async () => {
     await begin({ waitersPerDevice: 8 });
     const [stranger, honest] = [await opened(), await opened()];
     const first = await stranger.open();

@@ -38,7 +38,7 @@ async function leaveNoRoute(rounds: number): Promise<void> {
 test('30 rounds of connect, GET and close leave no route', { tags: ['slow'] }, () => leaveNoRoute(30));
 test('500 rounds of connect, GET and close leave no route', { tags: ['slow'] }, () => leaveNoRoute(500));
 
-test('a route ends when the device closes', { tags: ['slow'] }, async () => {
+test('a route ends when the device closes', async () => {
   const { device } = await fixture.attached();
   const connection = await fixture.connected();
   await fixture.sim.run(100);

@@ -54,7 +54,7 @@ test('a new list of tokens is refused until the disk has room, and no channel en
   expect(station.basestation.storageFailed).toBe(false);
 });
 
-test('the upload is answered 5.03 with a time to wait', { tags: ['slow'] }, async () => {
+test('the upload is answered 5.03 with a time to wait', async () => {
   const device = await fixture.raw.client();
   await station.register(ids, device.host.fingerprint);
   await device.open();

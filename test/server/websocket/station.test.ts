@@ -198,7 +198,7 @@ describe('an offer of another upgrade is ignored', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 400 .*syntax_error/is);
   });
 
-  it('and each connection counts once', { tags: ['slow'] }, async () => {
+  it('and each connection counts once', async () => {
     const clients = await Promise.all(Array.from({ length: 50 }, () => raw()));
     let rest: Promise<number> | undefined;
     const health = (): Promise<number> => (rest ??= statusOf('/health'));
@@ -320,7 +320,7 @@ it('over TLS REST and WebSockets share a port, and a WebSocket takes no slot of 
 });
 
 describe('without TLS', () => {
-  it('an address that is not loopback serves only WebSockets', { tags: ['slow'] }, async () => {
+  it('an address that is not loopback serves only WebSockets', async () => {
     const environment = nodeEnvironment();
     const outside = environment.network.interfaces!()
       .flatMap(({ addresses }) => addresses)

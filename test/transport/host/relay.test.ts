@@ -172,7 +172,7 @@ it('a connect on a route fails at once when the channel ends', async () => {
   expect(simulation.now - start).toBeLessThan(10);
 });
 
-it('a route whose handshake is half-open is not released for routes that a client requests without end', { tags: ['slow'] }, async () => {
+it('a route whose handshake is half-open is not released for routes that a client requests without end', async () => {
   const { simulation, client, device, table, accepted, deviceChannel, clientChannel } = await relayed();
   const end = table.open(clientChannel, deviceChannel, simulation.now)!;
   const given: string[] = [];

@@ -124,7 +124,7 @@ describe('a client', () => {
     expect(connection.isConnected).toBe(true);
   });
 
-  test('sends on a connection no later than its numbers say, also when they change', { tags: ['slow'] }, async () => {
+  test('sends on a connection no later than its numbers say, also when they change', async () => {
     const fixture = await behind(600_000, 'balanced');
     const eco = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'eco' });
     let [sent, since, longest] = [0, fixture.sim.now, 0];

@@ -41,7 +41,7 @@ describe('a connection prefers', () => {
     expectMigrations(fixture, 1);
   });
 
-  test('IPv4 while IPv6 does not work, and IPv6 when it does, 10 s after the first migration', { tags: ['slow'] }, async () => {
+  test('IPv4 while IPv6 does not work, and IPv6 when it does, 10 s after the first migration', async () => {
     const fixture = await HomesFixture.open({ client: 'v6-firewall', device: 'v6-firewall' });
     fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) && isIpv6(packet) ? 'drop' : undefined);
     const connection = await fixture.direct();
@@ -87,7 +87,7 @@ describe("a client that joins the device's network", () => {
     expectMigrations(fixture, 2);
   });
 
-  test('migrates there 10 s after its last migration, when it joins sooner', { tags: ['slow'] }, async () => {
+  test('migrates there 10 s after its last migration, when it joins sooner', async () => {
     const { fixture, connection, enter } = await apart();
     const migratedAt = fixture.sim.now;
     await fixture.sim.run(1_000);
@@ -97,7 +97,7 @@ describe("a client that joins the device's network", () => {
     expect(fixture.sim.now - migratedAt).toBeLessThan(11_000);
   });
 
-  test('searches again when it loses its path while it tries another one', { tags: ['slow'] }, async () => {
+  test('searches again when it loses its path while it tries another one', async () => {
     const { fixture, connection, enter } = await apart();
     await fixture.sim.run(40_000);
     enter();

@@ -1,7 +1,5 @@
 /**
  * A connection that switches to another direct path than the one that is being tried.
- *
- * @module-tag slow
  */
 import { expect, test } from 'vitest';
 import { Scene } from '../../../bench/nat/scene.ts';

@@ -63,7 +63,7 @@ describe('a relayed connection reports', () => {
     expect(asked).toBe(1);
   });
 
-  test('PEER_TOO_OLD where the device never answers', { tags: ['slow'] }, async () => {
+  test('PEER_TOO_OLD where the device never answers', async () => {
     const fixture = await HomesFixture.open();
     const serve = Session.prototype.serve;
     onTestFinished(() => {
@@ -128,7 +128,7 @@ describe('a relayed connection reports', () => {
     expect((await codes(fixture, connection))[0]).toBe('LIMITED');
   });
 
-  test('LIMITED where all rounds of the device are in use', { tags: ['slow'] }, async () => {
+  test('LIMITED where all rounds of the device are in use', async () => {
     const fixture = await HomesFixture.open({ device: 'blocked' });
     await fixture.relayed();
     await fixture.sim.run(1_000);

@@ -183,7 +183,7 @@ describe('a session', () => {
 });
 
 describe('bounds', () => {
-  it('at most four replaced sockets are kept while something uses them', { tags: ['slow'] }, async () => {
+  it('at most four replaced sockets are kept while something uses them', async () => {
     const { fixture, client, connect, move } = await scene();
     // No fresh path is ever validated.
     const isFresh = new Set<number>();

@@ -317,7 +317,7 @@ describe('a station that restarts', () => {
     expect(simulation.now - back).toBeLessThan(26_000);
   });
 
-  it('that closes again and again is not followed in a tight loop', { tags: ['slow'] }, async () => {
+  it('that closes again and again is not followed in a tight loop', async () => {
     const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9', {
       onSession: (session) => void setTimeoutIn(simulation, () => void session.close(CloseCode.SHUTDOWN)),

@@ -185,7 +185,7 @@ describe('an open channel', () => {
     expect((await answered(simulation, connector)).session).toBe(session);
   });
 
-  test('stays on its WebSocket while UDP is blocked', { tags: ['slow'] }, async () => {
+  test('stays on its WebSocket while UDP is blocked', async () => {
     const { simulation, connector } = await scene();
     simulation.block('client', 'udp');
     const { session } = await answered(simulation, connector);

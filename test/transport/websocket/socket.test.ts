@@ -105,7 +105,7 @@ describe('without a queue', () => {
     expect(scene.socket.room).toBe(Math.floor((BOUND - (sent - half) * SIZE) / SIZE));
   });
 
-  it('has the capacity of 100 ms of its rate, at most a mebibyte, and 64 KiB again when nothing leaves', { tags: ['slow'] }, () => {
+  it('has the capacity of 100 ms of its rate, at most a mebibyte, and 64 KiB again when nothing leaves', () => {
     const scene = new Scene();
     scene.flow(2 * SIZE, 400);
     expect(scene.socket.room * SIZE).toBeGreaterThan(150 * SIZE);

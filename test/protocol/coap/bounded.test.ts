@@ -36,7 +36,7 @@ describe('an end that takes no messages', () => {
   test.each([
     ['POST', POST],
     ['GET', GET],
-  ])('cannot pile up notifications by starting and ending observations (%s)', { tags: ['slow'] }, (_, code) => {
+  ])('cannot pile up notifications by starting and ending observations (%s)', (_, code) => {
     const server = end();
     const observe = (method: number, value: number, token: Uint8Array): void => {
       const options = [{ number: OptionNumber.URI_PATH, value: Uint8Array.of(0x74) }, uintOptionOf(OptionNumber.OBSERVE, value)];
@@ -45,7 +45,7 @@ describe('an end that takes no messages', () => {
         if (event.kind === 'request') server.respond(event.exchange, { status: 205, observe: true, payload: new Uint8Array(60_000) }, 0);
       }
     };
-    for (let i = 0; i < 5_000; i++) {
+    for (let i = 0; i < 300; i++) {
       const token = Uint8Array.of(i >> 8, i & 255);
       observe(code, 0, token);
       observe(POST, 1, token);

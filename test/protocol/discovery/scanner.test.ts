@@ -56,16 +56,16 @@ describe('known answers (§7.1, §7.2)', () => {
     ]);
   });
 
-  test('of a thousand devices are split into messages that each fit a frame', { tags: ['slow'] }, () => {
+  test('of a hundred devices are split into messages that each fit a frame', () => {
     const bench = Bench.browsing();
     bench.run(500);
-    for (let i = 0; i < 1000; i++) bench.hear(records({ name: `pr-1-de-${i}` }));
+    for (let i = 0; i < 100; i++) bench.hear(records({ name: `pr-1-de-${i}` }));
     bench.sent.length = 0;
     bench.run(1_020);
     const messages = bench.sent.map(([, message]) => message);
     expect(messages.flatMap(({ questions }) => questions)).toHaveLength(1);
     expect(messages[0]?.questions).toHaveLength(1);
-    expect(new Set(messages.flatMap(({ answers }) => answers.map(({ data }) => data))).size).toBe(1000);
+    expect(new Set(messages.flatMap(({ answers }) => answers.map(({ data }) => data))).size).toBe(100);
     expect(messages.map(({ truncated }) => truncated)).toEqual([...Array(messages.length - 1).fill(true), false]);
     for (const { answers } of messages) {
       const bytes = answers.reduce((sum, { name, data }) => sum + name.length + String(data).length + 14, 12);

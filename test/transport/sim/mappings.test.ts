@@ -219,7 +219,7 @@ describe('ports', () => {
 
   it.each([1, 2, -1, 7, -100, 1000, 32_768])('of a sequence are %i apart, and all are assigned', (stride) => {
     const given = first(new PortAllocator('sequential', stride, new Random(`stride ${stride}`)), 64_512);
-    expect(new Set(given).size).toBe(64_512);
+    expect([new Set(given).size, Math.min(...given)]).toEqual([64_512, 1024]);
     const steps = given.slice(1, 60).map((port, i) => (port - given[i]! + 65_536) % 65_536);
     const expected = (stride + 65_536) % 65_536;
     // A step over the ports below 1,024 is a multiple.

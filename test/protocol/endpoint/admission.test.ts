@@ -7,6 +7,7 @@ import type { KeptConnections } from '../../../protocol/endpoint/index.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
 import { fingerprint } from '../../../protocol/identity/index.ts';
 import { dial, EndpointFixture, type PolledEndpoint } from '../../support/fixture/endpoints.ts';
+import { setup } from '../../support/fixture/relayed.ts';
 
 const DEVICE = '2001:db8:9::1/64';
 const NOBODY: KeptConnections = { connections: 2, perNetwork: 3, holderOf: () => null };
@@ -51,6 +52,13 @@ test('a peer counts for the network of its current address', () => {
   expect(to.accepted[0]!.validatedPath.address).not.toMatch(/^2001:db8:1:1:/);
   expect(arrive(network, to, '2001:db8:1:1::4/64').kinds()).not.toContain('closed');
   expect(arrive(network, to, '2001:db8:1:1::5/64').kinds()).toContain('closed');
+});
+
+test('a relayed peer counts for no network: all have the address of the base station', () => {
+  const { network, device, introduce } = setup({}, { halfOpen: 64, retryAbove: 64, connections: 8, kept: { ...NOBODY, perNetwork: 0 } });
+  introduce();
+  network.pass(100);
+  expect([device.accepted.length, device.endpoint.stats.refused]).toEqual([1, 0]);
 });
 
 test('one key with reserved slots leaves slots for the others', () => {

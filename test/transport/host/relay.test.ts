@@ -89,6 +89,15 @@ it('many sessions share one channel', async () => {
   expect(client.host.relayedOver(client.channel)).toBe(0);
 });
 
+it('a route that is kept warm behind a direct path counts for its channel', async () => {
+  const { simulation, connect, client, device } = await relayed();
+  const { session } = await simulation.settle(connect());
+  session.keepPath(session.path, 5000);
+  session.migrate(client.host.sockets[0]!.path('10.0.0.1', device.host.sockets[0]!.port));
+  await simulation.run(500);
+  expect([session.type, client.host.relayedOver(client.channel)]).toEqual(['DIRECT', 1]);
+});
+
 it('a socket that is unbound ends the channel on it, and the sessions on its routes', async () => {
   const { simulation, connect, client, accepted } = await relayed();
   const { session } = await simulation.settle(connect());

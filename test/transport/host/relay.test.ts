@@ -98,6 +98,19 @@ it('a route that is kept warm behind a direct path counts for its channel', asyn
   expect([session.type, client.host.relayedOver(client.channel)]).toEqual(['DIRECT', 1]);
 });
 
+it('a session that hears nothing on its route makes the channel under it suspected', async () => {
+  const { simulation, connect, client } = await relayed();
+  const { session } = await simulation.settle(connect());
+  let suspected = 0;
+  client.channel.on('suspected', () => suspected++);
+  await simulation.run(1000);
+  expect(suspected).toBe(0);
+  simulation.link('device', 'station', { loss: 1 });
+  session.ping();
+  await simulation.run(1000);
+  expect(suspected).toBeGreaterThan(0);
+});
+
 it('a socket that is unbound ends the channel on it, and the sessions on its routes', async () => {
   const { simulation, connect, client, accepted } = await relayed();
   const { session } = await simulation.settle(connect());

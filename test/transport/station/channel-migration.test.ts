@@ -12,10 +12,11 @@ import { nativeSimulation } from '../../support/simulation.ts';
 
 const station = { host: 'station', port: 4433, urlPort: 4433, fingerprint: 'ab'.repeat(32) };
 
-/** A channel on a silent path, and a host whose WebSockets open at once. */
+/** A channel on a silent path with a session over it, and a host whose WebSockets open at once. */
 function scene() {
   const simulation = nativeSimulation();
   const { clock } = simulation.host('client');
+  const counts = { notes: 0, ends: 0 };
   const opened: { at: number; isOpen: boolean }[] = [];
   const openPipe = async (): Promise<MessagePipe> => {
     const socket = { at: clock.now(), isOpen: true };
@@ -29,7 +30,8 @@ function scene() {
   const host = {
     environment,
     sockets: [],
-    sessions: [],
+    sessions: [{ noteChannelMigrated: () => counts.notes++ }],
+    channelOf: () => session,
     receive: () => {},
     drop: () => {},
     adopt: () => {},
@@ -38,22 +40,23 @@ function scene() {
   const listeners: Record<string, (event: unknown) => void> = {};
   const session = {
     path: { kind: 'udp', name: 'first' },
-    paths: [],
+    paths: [] as unknown[],
     rtt: null,
     on: (name: string, listener: (event: unknown) => void) => {
       listeners[name] = listener;
     },
     supplyIds: () => {},
+    end: () => counts.ends++,
     probe: () => true,
-    addPath: () => true,
+    addPath: (path: unknown) => session.paths.push(path) > 0,
     removePath: () => {},
-    pathStats: () => ({ packetsReceived: 0 }),
+    pathStats: () => ({ packetsSent: 0, packetsReceived: 0 }),
   };
   const ways = waysTo(station, environment as never, new BlockedNetworks());
   const to = { host: host as unknown as Host, station, ways };
   new ChannelMigration({ session: session as unknown as Session, webSocket: null, ...to });
-  const emit = (name: string, event: object = {}): void => listeners[name]!(event);
-  return { simulation, clock, host, session, opened, emit, to };
+  const emit = (name: string, event: object = {}): void => listeners[name]?.(event);
+  return { simulation, clock, host, session, opened, counts, emit, to };
 }
 
 test('a challenge to a path that the channel has left has no effect on the next path', async () => {
@@ -95,4 +98,23 @@ test('a WebSocket that opens at a closed host is closed', async () => {
   const opening = openWebSocket(shut, station, to.ways, { timeout: 1000, signal: new AbortController().signal });
   await expect(opening).rejects.toThrow('closed');
   expect(opened.map(({ isOpen }) => isOpen)).toEqual([false]);
+});
+
+test('a channel over a WebSocket opens another one at once in another network, and tells the sessions over it', () => {
+  const { session, opened, counts, emit } = scene();
+  for (const name of ['first', 'second']) {
+    session.path = { kind: 'websocket', name };
+    emit('path', { path: session.path });
+  }
+  expect([opened.length, counts.notes]).toEqual([0, 2]);
+  emit('network');
+  expect(opened.length).toBe(1);
+});
+
+test('a WebSocket that was sent nothing, for want of a connection id, ends the channel', async () => {
+  const { simulation, session, counts, emit } = scene();
+  emit('suspected');
+  await simulation.run(2000);
+  emit('probed', { path: session.paths[0], answered: false });
+  expect(counts.ends).toBe(1);
 });

@@ -100,6 +100,21 @@ describe('a connection whose route ended', () => {
     expect(device.accepted[0]!.restReason).not.toBeNull();
   });
 
+  it('can accept a stream that was opened before a rest longer than the time for that', () => {
+    const relayed = openRelayed();
+    const { client, device, station, network, connection, devicePath } = relayed;
+    const id = connection.openStream(1);
+    network.pass(500);
+    endRoute(relayed);
+    network.pass(40_000);
+    device.endpoint.offerRoute(connection.remoteId(), devicePath, network.now);
+    connection.resume(route(client.path(station), CLIENT_ROUTE), network.now);
+    network.pass(500);
+    device.accepted[0]!.acceptStream(id);
+    network.pass(500);
+    expect(client.kinds()).toContain('accepted');
+  });
+
   it('rests again when the new route ends before the peer was heard, and the same minute continues', () => {
     const relayed = openRelayed();
     const { client, station, network, connection } = relayed;

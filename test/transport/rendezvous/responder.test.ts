@@ -106,6 +106,17 @@ describe('a round', () => {
     expect([device.responder.isOngoing(session), device.responder.facts(session)?.remoteCandidates]).toEqual([false, 1]);
   });
 
+  it('of a session that has become direct keeps its results for a minute', async () => {
+    const device = deviceOf();
+    const session = Object.assign(device.session(), { type: 'DIRECT' });
+    begin(device, session, offerOf(1));
+    device.responder.end(session);
+    await device.simulation.run(59_000);
+    expect(device.responder.facts(session)?.remoteCandidates).toBe(1);
+    await device.simulation.run(2_000);
+    expect(device.responder.facts(session)).toBeNull();
+  });
+
   it('has other keys than the previous one', () => {
     const device = deviceOf();
     const session = device.session();

@@ -1,7 +1,7 @@
 /**
  * The instances of the service that a scanner knows on one link, and the hosts that their SRV records name.
  *
- * Any host on the link can fill it. It holds {@link MAX_INSTANCES} instances. One more replaces the instance that has
+ * Any host on the link can fill it. It holds a limited number of instances. One more replaces the instance that has
  * been incomplete longest or, when all are complete, the one heard longest ago. So a new device always gets a slot, and
  * forged instances are the first to go unless they are complete. An instance that was asked for by name has an
  * additional slot and is not replaced. An instance is forgotten when no PTR record lists it any longer, a host when no
@@ -78,11 +78,16 @@ export class ScanCache {
   /** The incomplete ones that were not asked for by name, in order of arrival. */
   readonly #incomplete = new Set<Instance>();
   readonly #wanted = new Set<Instance>();
+  readonly #limit: number;
   readonly #onForgotten: (instance: Instance) => void;
   readonly #questionAt: (now: number) => Schedule;
 
-  /** @param questionAt when to ask for the missing records of a new name */
-  constructor(onForgotten: (instance: Instance) => void, questionAt: (now: number) => Schedule) {
+  /**
+   * @param limit most instances besides those asked for by name
+   * @param questionAt when to ask for the missing records of a new name
+   */
+  constructor(limit: number, onForgotten: (instance: Instance) => void, questionAt: (now: number) => Schedule) {
+    this.#limit = limit;
     this.#onForgotten = onForgotten;
     this.#questionAt = questionAt;
   }
@@ -124,7 +129,7 @@ export class ScanCache {
     this.#wanted.delete(instance);
     this.link(instance, now);
     // It uses an ordinary slot, if one is free.
-    if (this.#instances.size - this.#wanted.size > MAX_INSTANCES) this.#forget(instance);
+    if (this.#instances.size - this.#wanted.size > this.#limit) this.#forget(instance);
     else this.forgetUnlisted(instance);
   }
 
@@ -152,7 +157,7 @@ export class ScanCache {
   }
 
   #add(name: string, key: string, now: number): Instance {
-    if (this.#instances.size - this.#wanted.size >= MAX_INSTANCES) this.#makeRoom();
+    if (this.#instances.size - this.#wanted.size >= this.#limit) this.#makeRoom();
     const instance = this.#create(name, key, now);
     this.#incomplete.add(instance);
     return instance;

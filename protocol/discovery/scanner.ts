@@ -67,10 +67,14 @@ export class Scanner {
    */
   #nextStep = Number.NEGATIVE_INFINITY;
 
-  /** @param random 0 to below 1 at each call */
-  constructor(random: () => number) {
+  /**
+   * @param random 0 to below 1 at each call
+   * @param limit most instances besides those asked for by name
+   */
+  constructor(random: () => number, limit: number) {
     this.#random = random;
     this.#cache = new ScanCache(
+      limit,
       (instance) => this.#forgotten(instance),
       (now) => new Schedule(this.#soon(now), TRIES),
     );

@@ -39,7 +39,7 @@ const samples = NAMES.flatMap((name) => {
 const scanner: Target = {
   name: 'mdns.scanner',
   iterate(random) {
-    const scanner = new Scanner(() => random.fraction());
+    const scanner = new Scanner(() => random.fraction(), MAX_INSTANCES);
     let now = 0;
     scanner.browse(SERVICE_TYPE, now);
     scanner.browse(browsedName('a'), now);

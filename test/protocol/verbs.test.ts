@@ -217,7 +217,7 @@ test('the mDNS responder probes, announces, answers and reports a conflict', () 
 
 test('the mDNS scanner queries, repeats, reports a device, queries it again and reports its end', () => {
   const driver = new VirtualDriver();
-  const scanner = new MdnsScanner(() => 0.5);
+  const scanner = new MdnsScanner(() => 0.5, 1);
   const sent = new Log<string>();
   const events = new Log<boolean>();
   driver.add(scanner, {

@@ -7,6 +7,7 @@ import {
   browsedName,
   type DiscoveredService,
   FoundServices,
+  MAX_INSTANCES,
   Scanner,
   type ServiceChange,
   type ServiceEvent,
@@ -126,7 +127,7 @@ export class MdnsBrowser {
       environment: this.environment,
       network,
       failed: this.#failed,
-      begin: (_link, random) => this.#askAll(new Scanner(random)),
+      begin: (_link, random) => this.#askAll(new Scanner(random, MAX_INSTANCES)),
       // It may be another network: what was heard on the old one ends with its TTL.
       changed: (scanner) => void this.#askAll(scanner),
       event: ({ name, service }, link) => {

@@ -4,6 +4,7 @@ import {
   type DnsMessage,
   type DnsRecord,
   dnsResponse,
+  MAX_INSTANCES,
   type ScannedService,
   Scanner,
   SERVICE_TYPE,
@@ -45,13 +46,13 @@ export class Bench {
   readonly events: [time: number, event: ServiceEvent][] = [];
   now = 0;
 
-  constructor(random: () => number = () => 0) {
-    this.scanner = new Scanner(random);
+  constructor(random: () => number = () => 0, limit = MAX_INSTANCES) {
+    this.scanner = new Scanner(random, limit);
   }
 
   /** Makes a bench that browses the service type. */
-  static browsing(random?: () => number): Bench {
-    const bench = new Bench(random);
+  static browsing(random?: () => number, limit?: number): Bench {
+    const bench = new Bench(random, limit);
     bench.scanner.browse(SERVICE_TYPE, 0);
     return bench;
   }

@@ -114,15 +114,3 @@ test('a connection freed at an address is available there again', async () => {
   const late = await crowdOf(guarded, client, 2);
   expect(late.map(({ closeReason }) => closeReason?.code)).toEqual([undefined, 'DEVICE_INTERNAL_ERROR']);
 });
-
-test('strangers behind the base station share all connections for strangers, despite its single address', { tags: ['slow'] }, async () => {
-  const guarded = await GuardedDevice.make();
-  guarded.device.limitConnections(8);
-  await guarded.attach();
-  const all: Connection[] = [];
-  for (let index = 0; index < 7; index++) {
-    all.push(await guarded.relayed());
-    await guarded.pass(1_000);
-  }
-  expect(all.length - ended(all)).toBe(6);
-});

@@ -37,7 +37,6 @@ test('all addresses of one /64 share half of the unreserved slots, and those of 
   expect(here[3]!.find('closed')).toMatchObject({ code: 0x1001, error: { name: 'RemoteError', code: 'DEVICE_INTERNAL_ERROR' } });
   const elsewhere = [1, 2, 3, 4].map((number) => arrive(network, to, `2001:db8:1:2::${number}/64`));
   expect(elsewhere.map((client) => client.kinds().includes('closed'))).toEqual([false, false, false, true]);
-  // The other two are reserved.
   expect(arrive(network, to, '2001:db8:1:3::1/64').kinds()).toContain('closed');
   expect(to.endpoint.stats).toMatchObject({ refused: 4 });
 });

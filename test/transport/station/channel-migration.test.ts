@@ -100,7 +100,7 @@ test('a WebSocket that opens at a closed host is closed', async () => {
   expect(opened.map(({ isOpen }) => isOpen)).toEqual([false]);
 });
 
-test('a channel over a WebSocket opens another one at once in another network, and tells the sessions over it', () => {
+test('a channel over a WebSocket opens another one at once in another network, and the sessions over it note each', () => {
   const { session, opened, counts, emit } = scene();
   for (const name of ['first', 'second']) {
     session.path = { kind: 'websocket', name };

@@ -67,7 +67,7 @@ it('a socket that stalls has its share also beside many sockets that the host ha
   const { simulation, client, clientEnvironment, sessions, sockets } = pair;
   for (let i = 0; i < 10; i++)
     client.adopt(await simulation.settle(clientEnvironment.network.bind({ port: 0, host: '0.0.0.0', receive: () => {} })));
-  const hanging = Promise.all(sessions.map((session) => upload(session, 50_000)));
+  const hanging = Promise.all(sessions.map((session) => upload(session, 30_000)));
   await simulation.run(30);
   sockets[0]!.stalled = true;
   await simulation.run(200);

@@ -111,15 +111,17 @@ function kept({ ServerWebSocketUrl, ServerConnectToken, ...rest }: KnownDevice, 
 }
 
 function isKnownFile(value: unknown): value is KnownFile {
-  const { Version, Devices, Stations } = (value ?? {}) as Partial<KnownFile>;
+  const { Version, Devices, Stations, ...others } = (value ?? {}) as Partial<KnownFile>;
+  if (Object.keys(others).length > 0) return false;
   return (
     Version === 1 && Array.isArray(Devices) && Devices.every(isDevice) && isRecord(Stations) && Object.values(Stations).every(isStation)
   );
 }
 
 function isStation(value: unknown): value is KnownStation {
-  const { Fingerprint, Seen, Roots } = Object(value) as Record<string, unknown>;
-  if (typeof Roots === 'string') return Fingerprint === undefined && (Roots === '' || areCertificates(Roots));
+  const { Fingerprint, Seen, Roots, ...others } = Object(value) as Record<string, unknown>;
+  if (Object.keys(others).length > 0) return false;
+  if (typeof Roots === 'string') return Fingerprint === undefined && Seen === undefined && (Roots === '' || areCertificates(Roots));
   return typeof Fingerprint === 'string' && isFingerprint(Fingerprint) && typeof Seen === 'boolean' && Roots === undefined;
 }
 

@@ -21,11 +21,19 @@ export async function readPrivateKey(directory: string): Promise<string | undefi
   return pem;
 }
 
-/** PKCS#8 PEM; created at first use, as is the directory. @throws as `readPrivateKey` */
+/**
+ * PKCS#8 PEM; created at first use, as is the directory.
+ * @throws as `readPrivateKey`, CommandError for a dangling link
+ */
 export async function privateKeyIn(directory: string, create: () => string): Promise<string> {
   const existing = await readPrivateKey(directory);
   if (existing !== undefined) return existing;
   await prepareDirectory(directory);
+  const path = join(directory, 'key.pem');
   const pem = create();
-  return (await createFile(join(directory, 'key.pem'), pem)) ? pem : privateKeyIn(directory, create);
+  if (await createFile(path, pem)) return pem;
+  // Another process was faster.
+  const theirs = await readPrivateKey(directory);
+  if (theirs === undefined) throw new CommandError(`${path} is a link to a file that does not exist: remove it, or restore the file`);
+  return theirs;
 }

@@ -1,5 +1,5 @@
 /** The client's state directory, and how options, pairing string and state make a target. */
-import { writeFileSync } from 'node:fs';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -160,6 +160,12 @@ describe('state directory', () => {
     expect(await state.privateKey(slower)).toBe(first);
   });
 
+  test('has no key where its file is a link to nothing', async () => {
+    const state = await known();
+    symlinkSync(join(state.directory, 'nothing'), join(state.directory, 'key.pem'));
+    await expect(state.privateKey(SvcClient.create())).rejects.toThrow(/key\.pem is a link to a file that does not exist: remove it/);
+  });
+
   const withFingerprint = (fingerprint: string) =>
     `{"Version":1,"Devices":[{"ProductId":"pr","DeviceId":"de","Fingerprint":"${fingerprint}"}],"Stations":{}}`;
   test.each([
@@ -174,6 +180,9 @@ describe('state directory', () => {
     `{"Version":1,"Devices":[],"Stations":{"a":{"Fingerprint":"${FP}"}}}`,
     `{"Version":1,"Devices":[],"Stations":{"a":{"Fingerprint":"${FP}","Seen":true,"Roots":""}}}`,
     '{"Version":1,"Devices":[],"Stations":{"a":{"Roots":1}}}',
+    '{"Version":1,"Devices":[],"Stations":{"a":{"Roots":"","Seen":true}}}',
+    '{"Version":1,"Devices":[],"Stations":{"a":{"Roots":"","Else":1}}}',
+    '{"Version":1,"Devices":[],"Stations":{},"TlsStations":{}}',
     withFingerprint('ab'),
   ])('with a damaged known.json is refused with its path: %s', async (content) => {
     const state = await known();

@@ -39,14 +39,18 @@ export async function openStationData(directory: string, crypto: CryptoProvider)
   await prepareDirectory(directory);
   const unlock = lockDirectory(directory);
   try {
-    const keys = await loadStationKeys(directory, crypto);
-    const sealer = await openSealer(directory);
+    // First: where it is of another version, nothing is added to the directory.
     const store = await openSqliteStore(databaseFile(directory));
     const close = async (): Promise<void> => {
       await store.close();
       unlock();
     };
-    return { ...keys, sealer, store, close };
+    try {
+      return { ...(await loadStationKeys(directory, crypto)), sealer: await openSealer(directory), store, close };
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
   } catch (error) {
     unlock();
     throw error;

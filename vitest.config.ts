@@ -4,9 +4,13 @@ import { readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import { tiers } from './test/support/tiers.ts';
 
-/** Vitest clears the folder under a run when packages have changed: each set of packages has its own. */
-const packages = createHash('sha256')
-  .update(readFileSync(new URL('node_modules/.package-lock.json', import.meta.url)))
+/**
+ * What a transformed module depends on beside its own text. Vitest does not read the settings of TypeScript, and clears
+ * the folder under a run when packages have changed: each state of these files has a folder of its own.
+ */
+const settings = ['node_modules/.package-lock.json', 'tsconfig.base.json', 'test/tsconfig.json'];
+const state = createHash('sha256')
+  .update(settings.map((file) => readFileSync(new URL(file, import.meta.url))).join(''))
   .digest('hex');
 
 export default defineConfig({
@@ -14,7 +18,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/lab/**', 'test/cluster/**', 'test/browser/**'],
-    tags: [{ name: 'slow', description: 'takes more than 200 ms: `npm run test:slow`', timeout: 300_000 }],
+    tags: [{ name: 'slow', description: 'takes more than 200 ms: `npm run test:slow`', timeout: Number(process.env.SVC_SLOW_TIMEOUT ?? 300_000) }],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     setupFiles: ['./test/support/process-reports.ts'],
@@ -28,7 +32,7 @@ export default defineConfig({
     // With as many workers no processor is free for the helper threads of V8's collector, and a collection waits for
     // them: a sixth of the time.
     execArgv: ['--single-threaded-gc'],
-    experimental: { fsModuleCache: true, fsModuleCachePath: `build/modules/${packages}` },
+    experimental: { fsModuleCache: true, fsModuleCachePath: `build/modules/${state}` },
     // Node itself loads what is built.
     server: { deps: { external: [/\/dist\//] } },
   },

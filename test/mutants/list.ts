@@ -73,11 +73,15 @@ export function partOf(mutants: readonly Mutant[], part: number, of: number): Mu
   return mutants.filter((_, index) => index % of === part - 1);
 }
 
-/** Returns the mutants whose source or tests are among the `changed` files, and then the others of `part`. */
-export function touchedFirst(all: readonly Mutant[], part: readonly Mutant[], changed: readonly string[]): Mutant[] {
+/**
+ * Returns the mutants whose source or tests are among the `changed` files, and those of `part`, by turns, so that a
+ * budget leaves time for both.
+ */
+export function touchedAnd(all: readonly Mutant[], part: readonly Mutant[], changed: readonly string[]): Mutant[] {
   const files = new Set(changed);
   const touched = all.filter(({ file, tests }) => [file, ...tests].some((each) => files.has(each)));
-  return [...new Set([...touched, ...part])];
+  const turns = Array.from({ length: Math.max(touched.length, part.length) }, (_, index) => [touched[index], part[index]]);
+  return [...new Set(turns.flat())].filter((mutant) => mutant !== undefined);
 }
 
 /** Returns whether the mutant needs a build of the wasm module. */

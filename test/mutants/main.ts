@@ -7,7 +7,7 @@
  *   4. apply each mutation to a copy, run its tests, revert it
  *
  *   --part k/n    every n-th mutant, from the k-th
- *   --since X     also those whose source or tests differ from the commit X; they run first
+ *   --since X     also those whose source or tests differ from the commit X; both run by turns
  *   --budget S    starts no mutant after S seconds; those that did not run are counted as skipped
  *   --only text   mutants whose file, search text or replacement contains the text
  *   --jobs N      number of copies that run in parallel; default 2
@@ -18,7 +18,7 @@
  */
 import { parseArgs } from 'node:util';
 import { Copy } from './copy.ts';
-import { describe, faults, type Mutant, partOf, readMutants, touchedFirst } from './list.ts';
+import { describe, faults, type Mutant, partOf, readMutants, touchedAnd } from './list.ts';
 import { filesSince, killRuns } from './process.ts';
 import { type Outcome, runTests, type TestRun } from './tests.ts';
 
@@ -47,7 +47,7 @@ export async function main(root: string, args: readonly string[]): Promise<numbe
   const changed = options.since === '' ? [] : filesSince(base, options.since);
   if (typeof changed === 'string') return refuse([changed]);
   const part = partOf(all, options.part, options.of);
-  const mutants = touchedFirst(all, part, changed).filter((mutant) => describe(mutant).includes(options.only));
+  const mutants = touchedAnd(all, part, changed).filter((mutant) => describe(mutant).includes(options.only));
   if (mutants.length === 0) return refuse(['no mutant is selected']);
 
   const say = options.json ? () => {} : (line: string) => process.stdout.write(`${line}\n`);
@@ -72,6 +72,7 @@ export async function main(root: string, args: readonly string[]): Promise<numbe
     const results = await runAll(mutants, copies, { times: baseline.times, end }, (result) =>
       options.json ? process.stdout.write(`${JSON.stringify(result)}\n`) : say(lineOf(result)),
     );
+    if (results.length === 0) return refuse([`the budget of ${options.budget} s was used up before a mutant ran`]);
     return finish(results, mutants.length - results.length);
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupt);

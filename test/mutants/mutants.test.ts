@@ -3,7 +3,7 @@
  * runs here.
  */
 import { describe, expect, test } from 'vitest';
-import { describe as described, faults, type Mutant, mutated, parseMutant, partOf, readMutants, touchedFirst } from './list.ts';
+import { describe as described, faults, type Mutant, mutated, parseMutant, partOf, readMutants, touchedAnd } from './list.ts';
 import { type Report, verdict } from './tests.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -53,13 +53,14 @@ describe('the list', () => {
     expect(new Set(parts.flat())).toEqual(new Set(mutants));
   });
 
-  test('puts what a change touches first, and nothing twice', () => {
+  test('has what a change touches and the part by turns, and nothing twice', () => {
     const other: Mutant = { ...sound, file: 'protocol/other.ts', tests: ['test/protocol/other.test.ts'] };
     const third: Mutant = { ...sound, file: 'protocol/third.ts' };
-    expect(touchedFirst([sound, other, third], [sound], [])).toEqual([sound]);
-    expect(touchedFirst([sound, other, third], [sound], ['protocol/third.ts', 'README.md'])).toEqual([third, sound]);
-    expect(touchedFirst([sound, other, third], [sound], ['test/protocol/other.test.ts'])).toEqual([other, sound]);
-    expect(touchedFirst([sound, other, third], [sound], ['test/protocol/fifo.test.ts'])).toEqual([sound, third]);
+    expect(touchedAnd([sound, other, third], [sound], [])).toEqual([sound]);
+    expect(touchedAnd([sound, other, third], [sound], ['protocol/third.ts', 'README.md'])).toEqual([third, sound]);
+    expect(touchedAnd([sound, other, third], [sound], ['test/protocol/other.test.ts'])).toEqual([other, sound]);
+    expect(touchedAnd([sound, other, third], [sound], ['test/protocol/fifo.test.ts'])).toEqual([sound, third]);
+    expect(touchedAnd([sound, other, third], [other, third], ['test/protocol/fifo.test.ts'])).toEqual([sound, other, third]);
   });
 
   test('replaces text literally, $ included', () => {

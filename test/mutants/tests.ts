@@ -54,7 +54,7 @@ export async function runTests(root: string, tests: readonly string[], { limit, 
   rmSync(file, { force: true });
   const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...tests, '--reporter=json', `--outputFile=${file}`];
   args.push(`--maxWorkers=${workers}`, `--testTimeout=${TEST_LIMIT}`, `--hookTimeout=${TEST_LIMIT}`, ...(stopEarly ? ['--bail=1'] : []));
-  const env = { ...process.env, NODE_OPTIONS: `--max-old-space-size=${HEAP}` };
+  const env = { ...process.env, NODE_OPTIONS: `--max-old-space-size=${HEAP}`, SVC_SLOW_TIMEOUT: String(TEST_LIMIT) };
   const { status, output } = await run(args, root, limit, env);
   if (status === null) return { outcome: 'killed', by: `not done after ${limit / 1000} s`, times: new Map() };
   return { ...verdict(readReport(file), status, output), times: timesOf(readReport(file), root) };

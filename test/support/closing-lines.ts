@@ -19,11 +19,13 @@ export default class ClosingLines implements Reporter {
     this.#vitest = vitest;
   }
 
-  onTestRunEnd(modules: readonly TestModule[]): void {
-    const count = { passed: 0, failed: 0, skipped: 0 };
+  /** @param unhandled errors outside of the tests, such as a worker that ended; each counts as a failed test */
+  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
+    const count = { passed: 0, failed: unhandled.length, skipped: 0 };
     const late: TestCase[] = [];
     for (const module of modules) {
-      if (module.state() === 'failed' && module.errors().length > 0) count.failed += 1;
+      // A file that cannot be loaded, or a hook that failed.
+      for (const suite of [module, ...module.children.allSuites()]) if (suite.errors().length > 0) count.failed += 1;
       for (const test of module.children.allTests()) {
         const { state } = test.result();
         if (state !== 'pending' && this.#isSelected(test)) count[state] += 1;
@@ -40,12 +42,13 @@ export default class ClosingLines implements Reporter {
 
   #isSelected(test: TestCase): boolean {
     const filter = this.#filter;
+    if (this.#vitest.config.testNamePattern?.test(namesOf(test).join(' ')) === false) return false;
     return filter === QUICK ? !isSlow(test) : filter !== SLOW || isSlow(test);
   }
 
   #report(late: readonly TestCase[]): void {
     const { root } = this.#vitest.config;
-    const list = late.map((test) => ({ file: relative(root, test.module.moduleId), name: test.fullName }));
+    const list = late.map((test) => ({ file: relative(root, test.module.moduleId), name: namesOf(test).join(' ') }));
     mkdirSync(dirname(join(root, LIST)), { recursive: true });
     writeFileSync(join(root, LIST), JSON.stringify(list));
     for (const [index, { file, name }] of list.entries()) {
@@ -53,6 +56,13 @@ export default class ClosingLines implements Reporter {
       process.stdout.write(`late: ${time} ms without the tag slow: ${file} ${name}\n`);
     }
   }
+}
+
+/** The names of its suites and its own. A pattern of the runner reads them joined by spaces. */
+function namesOf(test: TestCase): string[] {
+  const names = [test.name];
+  for (let suite = test.parent; suite.type === 'suite'; suite = suite.parent) names.unshift(suite.name);
+  return names;
 }
 
 function isSlow(test: TestCase): boolean {

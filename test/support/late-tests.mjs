@@ -11,8 +11,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const late = readList();
 if (late.length === 0) process.exit(0);
 
-// The runner's pattern reads the names of suites and test joined by spaces.
-const names = late.map(({ name }) => name.replaceAll(' > ', ' ').replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&'));
+const names = late.map(({ name }) => name.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&'));
 const files = [...new Set(late.map(({ file }) => file))];
 const vitest = join(root, 'node_modules/vitest/vitest.mjs');
 const { status } = spawnSync(process.execPath, [vitest, 'run', ...files, '--tags-filter=!slow', '-t', `^(${names.join('|')})$`], {

@@ -1,5 +1,7 @@
 /**
  * The file service of `svc device` on a disk that fills: the space that users, audit log and settings need stays free.
+ *
+ * @module-tag slow
  */
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -45,14 +47,14 @@ async function upload(bytes: number): Promise<string> {
   }
 }
 
-test('a file that leaves the reserve is stored, one byte more is refused before anything is written', { tags: ['slow'] }, async () => {
+test('a file that leaves the reserve is stored, one byte more is refused before anything is written', async () => {
   room = [RESERVE + 3 * MIB];
   expect(await upload(1000)).toBe('stored');
   expect(await upload(3 * MIB + 1)).toMatch(/the device has no room for the file/);
   expect(await readdir(directory)).toEqual(['file']);
 });
 
-test('a file is abandoned when others fill the disk beside it, and leaves nothing', { tags: ['slow'] }, async () => {
+test('a file is abandoned when others fill the disk beside it, and leaves nothing', async () => {
   room = [RESERVE + 10 * MIB, RESERVE - 1];
   expect(await upload(3 * MIB)).toMatch(/the device has no room for the file/);
   expect(await readdir(directory)).toEqual([]);

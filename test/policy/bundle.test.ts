@@ -2,6 +2,8 @@
  * `/bindings`, `/protocol` and `/testing` depend on no platform: each bundles without any `node:` import, and one
  * bundle of all three runs a simulated handshake, a CoAP request and a byte stream in a `node:vm` context that has the
  * language but nothing of Node.
+ *
+ * @module-tag slow
  */
 import { fileURLToPath } from 'node:url';
 import { createContext, Script } from 'node:vm';
@@ -12,7 +14,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('browser bundles', () => {
   for (const entry of ['bindings/index.ts', 'protocol/index.ts', 'transport/sim/index.ts', 'client/browser.ts']) {
-    it(`${entry} bundles without Node`, { tags: ['slow'] }, async () => {
+    it(`${entry} bundles without Node`, async () => {
       const { metafile } = await bundle(`export * from './${entry}';`);
       expect(externals(metafile)).toEqual([]);
       expect(Object.keys(metafile.inputs).filter((file) => /(^|\/)transport\/node\//.test(file))).toEqual([]);
@@ -21,7 +23,7 @@ describe('browser bundles', () => {
 });
 
 describe('the engine in a bare context', () => {
-  it('completes a handshake, answers a CoAP request and carries a stream', { tags: ['slow'] }, async () => {
+  it('completes a handshake, answers a CoAP request and carries a stream', async () => {
     const { text } = await bundle(`export { scenario } from './test/policy/bundle-scenario.ts';`);
     const context = createContext({ TextEncoder, TextDecoder });
     new Script(text).runInContext(context);

@@ -13,6 +13,9 @@ import type { Plugin } from 'vitest/config';
 export const QUICK = '!slow';
 export const SLOW = 'slow';
 
+/** As vitest finds it. */
+const MODULE_TAG = /(\/\/|\*)\s*@module-tag\s+slow\b/;
+
 /** The plugin for a configuration whose tests are below `root`/test. */
 export function tiers(root: string): Plugin {
   return {
@@ -31,8 +34,7 @@ export function filesWithout(root: string, filter: typeof QUICK | typeof SLOW): 
     .map((file) => join('test', file))
     .filter((file) => {
       const text = readFileSync(join(root, file), 'utf8');
-      return filter === QUICK
-        ? /^ \* @module-tag slow$/m.test(text)
-        : !/@module-tag slow$|tags: \['slow'\]|\btiered(Suites)?\(/m.test(text);
+      const isSlow = MODULE_TAG.test(text);
+      return filter === QUICK ? isSlow : !isSlow && !/\btags\b|\btiered(Suites)?\(/.test(text);
     });
 }

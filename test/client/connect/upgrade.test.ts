@@ -1,6 +1,8 @@
 /**
  * A relayed connection migrates to a direct path, and back when the direct path dies: the events at both ends, and what
  * `paths()` says meanwhile.
+ *
+ * @module-tag slow
  */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection, ConnectionOptions } from '../../../client/node.ts';
@@ -35,7 +37,7 @@ function overs(connection: Connection): string[] {
 }
 
 describe('a relayed connection becomes direct', () => {
-  test('within a second, and both ends see CHANNEL_CHANGED', { tags: ['slow'] }, async () => {
+  test('within a second, and both ends see CHANNEL_CHANGED', async () => {
     const connection = await relayed();
     expect([connection.getType(), connection.paths().whyNotDirect?.code]).toEqual(['RELAY', 'IN_PROGRESS']);
     // No measurement has been made, and none is guessed.
@@ -54,7 +56,7 @@ describe('a relayed connection becomes direct', () => {
     expect((await fixture.coap(connection, 'GET', '/')).status).toBe(404);
   });
 
-  test('and is relayed again within 3 s when the direct path dies', { tags: ['slow'] }, async () => {
+  test('and is relayed again within 3 s when the direct path dies', async () => {
     const connection = await relayed();
     await fixture.sim.run(1_000);
     events = [];
@@ -66,7 +68,7 @@ describe('a relayed connection becomes direct', () => {
     expect(events.sort()).toEqual(['client CHANNEL_CHANGED RELAY', 'device CHANNEL_CHANGED RELAY']);
   });
 
-  test('and keeps the relay as long as it lives', { tags: ['slow'] }, async () => {
+  test('and keeps the relay as long as it lives', async () => {
     const connection = await relayed();
     // Longer than a client keeps an unused channel to a base station.
     await fixture.sim.run(300_000);
@@ -76,7 +78,7 @@ describe('a relayed connection becomes direct', () => {
     expect(connection.getType()).toBe('RELAY');
   });
 
-  test('but not with Rendezvous: false', { tags: ['slow'] }, async () => {
+  test('but not with Rendezvous: false', async () => {
     const connection = await relayed({ Rendezvous: false });
     await fixture.sim.run(5_000);
     expect([connection.getType(), connection.paths().whyNotDirect?.code, overs(connection)]).toEqual([
@@ -87,7 +89,7 @@ describe('a relayed connection becomes direct', () => {
   });
 });
 
-test('paths() names the base station, the address it sees, and the addresses its STUN reports', { tags: ['slow'] }, async () => {
+test('paths() names the base station, the address it sees, and the addresses its STUN reports', async () => {
   const connection = await relayed();
   await fixture.sim.run(1_000);
   const { station } = connection.paths();

@@ -1,6 +1,8 @@
 /**
  * UDP tunnels over loopback: a device and a client of this process, real UDP on free ports at both ends, no base
  * station.
+ *
+ * @module-tag slow
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -75,7 +77,7 @@ async function get(path: string) {
   return coap;
 }
 
-test('a tunnel carries questions and answers of several programs', { tags: ['slow'] }, async () => {
+test('a tunnel carries questions and answers of several programs', async () => {
   const tunnel = await open();
   const programs = await Promise.all([0, 1, 2].map(() => program(tunnel)));
   const answers = await Promise.all(programs.map((ask, index) => ask(Buffer.from(`question ${index}`))));
@@ -83,7 +85,7 @@ test('a tunnel carries questions and answers of several programs', { tags: ['slo
   expect(tunnel.stats()).toMatchObject({ flows: 3, sent: 3, received: 3, dropped: 0 });
 });
 
-test('a tunnel carries 1,000 datagrams of every size that fits', { tags: ['slow'] }, async () => {
+test('a tunnel carries 1,000 datagrams of every size that fits', async () => {
   const tunnel = await open();
   const ask = await program(tunnel);
   for (let i = 0; i < 1_000; i++) {
@@ -94,14 +96,14 @@ test('a tunnel carries 1,000 datagrams of every size that fits', { tags: ['slow'
 });
 
 const hasIpv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === '::1'));
-test.skipIf(!hasIpv6)('a tunnel reaches a service at an IPv6 address (skipped: this host has none)', { tags: ['slow'] }, async () => {
+test.skipIf(!hasIpv6)('a tunnel reaches a service at an IPv6 address (skipped: this host has none)', async () => {
   const six = await echo('udp6', '::1');
   device.addUdpTunnelService({ id: 'six', type: 'udp', host: '::1', port: six.address().port });
   const ask = await program(await open('six'));
   expect(String(await ask(Buffer.from('over IPv6')))).toBe('over IPv6');
 });
 
-test('a flow accepts datagrams from its service alone', { tags: ['slow'] }, async () => {
+test('a flow accepts datagrams from its service alone', async () => {
   let flowPort = 0;
   service.on('message', (_, { port }) => {
     flowPort = port;
@@ -115,7 +117,7 @@ test('a flow accepts datagrams from its service alone', { tags: ['slow'] }, asyn
   expect(device.udpTunnelServiceStats('echo')).toEqual({ flows: 1, sent: 2, received: 2, tooLong: 0, dropped: 0 });
 });
 
-test('a flow is reset when the service is gone', { tags: ['slow'] }, async () => {
+test('a flow is reset when the service is gone', async () => {
   const gone = createSocket('udp4').bind(0, '127.0.0.1');
   await once(gone, 'listening');
   const { port } = gone.address();
@@ -128,7 +130,7 @@ test('a flow is reset when the service is gone', { tags: ['slow'] }, async () =>
   expect(device.udpTunnelServiceStats('gone').flows).toBe(0);
 });
 
-test('a tunnel refuses a port that is taken, and opens it once it is free', { tags: ['slow'] }, async () => {
+test('a tunnel refuses a port that is taken, and opens it once it is free', async () => {
   const tunnel = await open();
   const port = tunnel.getLocalPort();
   await expect(connection.createUdpTunnel().open('echo', port)).rejects.toMatchObject({ code: 'PORT_IN_USE' });
@@ -139,7 +141,7 @@ test('a tunnel refuses a port that is taken, and opens it once it is free', { ta
 });
 
 describe('the three endpoints', () => {
-  test('list and describe services, apart from those of TCP', { tags: ['slow'] }, async () => {
+  test('list and describe services, apart from those of TCP', async () => {
     const list = await get('/udp-tunnels/services');
     expect([list.getResponseStatusCode(), list.getResponseContentFormat()]).toEqual([205, 60]);
     expect(decodeTunnelServiceIds(list.getResponsePayload())).toEqual(['echo']);
@@ -156,7 +158,7 @@ describe('the three endpoints', () => {
     expect(asked[1]?.attributes).toEqual({ 'UdpTunnel:ServiceId': 'echo', 'UdpTunnel:ServiceType': 'udp' });
   });
 
-  test('look a service up before they ask for permission', { tags: ['slow'] }, async () => {
+  test('look a service up before they ask for permission', async () => {
     verdict = false;
     const status = async (path: string) => (await get(path)).getResponseStatusCode();
     for (const path of ['/udp-tunnels/services', '/udp-tunnels/services/echo', '/udp-tunnels/connect/echo'])

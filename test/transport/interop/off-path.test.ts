@@ -2,6 +2,8 @@
  * An attacker beside the path that knows everything sent in the clear, above all connection ids, and may forge any
  * source address, but has no key: 100,000 forged packets a second. In virtual time only their effects count, not the
  * processor time they take.
+ *
+ * @module-tag slow
  */
 import { describe, expect, it } from 'vitest';
 import { ID_LENGTH, PacketType } from '../../../protocol/packet/index.ts';
@@ -16,8 +18,8 @@ const [down, up] = [{ delay: 10, rate: 50e6 }, { delay: 10 }];
 
 describe('an off-path attacker with known connection ids', () => {
   const name = 'costs at most a fifth of the goodput and causes no migration (seed %d)';
-  it.each(seeds(1, 1))(name, { tags: ['slow'] }, (seed) => costsLittle(seed, MB / 8));
-  it.each(seeds(2, 5))(name, { tags: ['slow'] }, (seed) => costsLittle(seed, 5 * MB));
+  it.each(seeds(1, 1))(name, (seed) => costsLittle(seed, MB / 8));
+  it.each(seeds(2, 5))(name, (seed) => costsLittle(seed, 5 * MB));
 
   async function costsLittle(seed: number, file: number): Promise<void> {
     const alone = await transfer(seed, file, false);

@@ -1,6 +1,8 @@
 /**
  * Cases of the QUIC interop runner in which the client's address changes during a transfer, with its parameters and
  * names.
+ *
+ * @module-tag slow
  */
 import { hex } from '@scure/base';
 import { describe, expect, it } from 'vitest';
@@ -51,8 +53,8 @@ describe('interop: the address changes', () => {
   ] as const;
 
   // the same course at a quarter of the runner's rate and file
-  it.each([cells[0], cells[3]])('%s, slowly', { tags: ['slow'] }, (_, what, loss) => rebinds(what, loss, 0.25, seeds(1, 1)));
-  it.each(cells)('%s', { tags: ['slow'] }, (_, what, loss) => rebinds(what, loss, 1, seeds(1, 4)));
+  it.each([cells[0], cells[3]])('%s, slowly', (_, what, loss) => rebinds(what, loss, 0.25, seeds(1, 1)));
+  it.each(cells)('%s', (_, what, loss) => rebinds(what, loss, 1, seeds(1, 4)));
 
   async function rebinds(what: 'port' | 'address', loss: number, share: number, of: readonly number[]): Promise<void> {
     for (const seed of of) {
@@ -72,8 +74,8 @@ describe('interop: the address changes', () => {
 
 describe('a warm path', () => {
   const name = 'takes over in the middle of a transfer when the active one stops answering (seed %d)';
-  it.each(seeds(1, 1))(name, { tags: ['slow'] }, takesOver);
-  it.each(seeds(2, 10))(name, { tags: ['slow'] }, takesOver);
+  it.each(seeds(1, 1))(name, takesOver);
+  it.each(seeds(2, 10))(name, takesOver);
 
   async function takesOver(seed: number): Promise<void> {
     const here = await fileBench({ seed, files: [2 * MB] });
@@ -98,7 +100,7 @@ describe('a warm path', () => {
 });
 
 describe('interop: the client migrates', () => {
-  it('connectionmigration', { tags: ['slow'] }, async () => {
+  it('connectionmigration', async () => {
     const here = await fileBench({ files: [2 * MB] });
     const { simulation, client, deviceHost, clientHost } = here;
     const session = await simulation.settle(here.connect({ migration: true }));

@@ -1,4 +1,8 @@
-/** Critical losses: every pattern at the beginning, and single datagrams of a transfer. */
+/**
+ * Critical losses: every pattern at the beginning, and single datagrams of a transfer.
+ *
+ * @module-tag slow
+ */
 import { describe, expect, it } from 'vitest';
 import type { SimulatedPacket } from '../../../transport/sim/index.ts';
 import { download, downloadAll, expectNoFailure, type FileBench, fileBench, KB, MB } from './support.ts';
@@ -15,12 +19,10 @@ describe('loss of the first seven datagrams', () => {
   /** One of them is lost, or all up to one are. */
   const isQuick = (pattern: number): boolean => (pattern & (pattern - 1)) === 0 || (pattern & (pattern + 1)) === 0;
 
-  it('lets a client connect and make a request within 20 s, when one or the first few of them are lost', { tags: ['slow'] }, () =>
-    connects(patterns.filter(isQuick)),
-  );
-  it('lets a client connect and make a request within 20 s, whichever of them are lost', { tags: ['slow'] }, () =>
-    connects(patterns.filter((pattern) => !isQuick(pattern))),
-  );
+  it('lets a client connect and make a request within 20 s, when one or the first few of them are lost', () =>
+    connects(patterns.filter(isQuick)));
+  it('lets a client connect and make a request within 20 s, whichever of them are lost', () =>
+    connects(patterns.filter((pattern) => !isQuick(pattern))));
 
   async function connects(lost: readonly number[]): Promise<void> {
     const late: string[] = [];
@@ -43,12 +45,9 @@ describe('loss of the first seven datagrams', () => {
 });
 
 describe('loss of one datagram', () => {
-  it('lets a transfer of 256 KiB complete, whichever of every hundredth it is', { tags: ['slow'] }, () =>
-    completes(MB / 4, (index) => index % 100 === 0),
-  );
-  it('lets a transfer of 1 MiB complete, whichever of the first 64 and of every eighth it is', { tags: ['slow'] }, () =>
-    completes(MB, (index) => index < 64 || index % 8 === 0),
-  );
+  it('lets a transfer of 256 KiB complete, whichever of every hundredth it is', () => completes(MB / 4, (index) => index % 100 === 0));
+  it('lets a transfer of 1 MiB complete, whichever of the first 64 and of every eighth it is', () =>
+    completes(MB, (index) => index < 64 || index % 8 === 0));
 
   async function completes(file: number, isDropped: (index: number) => boolean): Promise<void> {
     const whole = await fileBench({ files: [file] });

@@ -1,4 +1,8 @@
-/** As many concurrent byte streams as a device announces, and one above its limit. */
+/**
+ * As many concurrent byte streams as a device announces, and one above its limit.
+ *
+ * @module-tag slow
+ */
 import { expect, it } from 'vitest';
 import type { IncomingStream, SessionStream } from '../../../transport/session/index.ts';
 import { type ConnectedPair, pair, pattern } from './support.ts';
@@ -7,7 +11,7 @@ const COUNT = 2000;
 /** Default limit of a core; those of the simulator are smaller. */
 const core = { memory: 32 << 20 };
 
-it('2,000 streams are open at once, and each carries its own bytes both ways', { tags: ['slow'] }, async () => {
+it('2,000 streams are open at once, and each carries its own bytes both ways', async () => {
   const waiting: SessionStream[] = [];
   let most = 0;
   const both = await pair({

@@ -5,6 +5,8 @@
  * lowers it.
  *
  * `SVC_GOLDEN=1 npx vitest run test/transport/sim/golden.test.ts` prints the current table.
+ *
+ * @module-tag slow
  */
 import { describe, expect, it } from 'vitest';
 import { downloadAll, expectNoFailure, fileBench, MB } from '../interop/support.ts';
@@ -44,8 +46,8 @@ describe('golden table', () => {
   };
   /** One of each congestion control: without faults, with packets held back, with the most loss. */
   const isQuick = (_: unknown, i: number): boolean => [0, 10, 41].includes(i);
-  it.each(cells.filter(isQuick))(name, { tags: ['slow'] }, keeps);
-  it.each(cells.filter((cell, i) => !isQuick(cell, i)))(name, { tags: ['slow'] }, keeps);
+  it.each(cells.filter(isQuick))(name, keeps);
+  it.each(cells.filter((cell, i) => !isQuick(cell, i)))(name, keeps);
 
   const print = async () => {
     for (const [loss, reorder, rtt] of golden) {

@@ -1,6 +1,8 @@
 /**
  * Nothing stalls a message: random windows, sizes, limits and losses, streams that are never read, aborts in the
  * middle.
+ *
+ * @module-tag slow
  */
 import { describe, expect, it } from 'vitest';
 import type { Session } from '../../../transport/session/index.ts';
@@ -9,8 +11,8 @@ import { seeds } from '../../support/tiered.ts';
 import { bench, equal, roundTrip, StreamPort } from './support.ts';
 
 describe('random sessions', () => {
-  it.each(seeds(1, 5))('answer every request (seed %d)', { tags: ['slow'] }, answers);
-  it.each(seeds(6, 70))('answer every request (seed %d)', { tags: ['slow'] }, answers);
+  it.each(seeds(1, 5))('answer every request (seed %d)', answers);
+  it.each(seeds(6, 70))('answer every request (seed %d)', answers);
 
   async function answers(seed: number): Promise<void> {
     const random = new Random(`stall ${seed}`);

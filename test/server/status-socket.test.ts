@@ -62,15 +62,13 @@ test.each(['', '{', 'null', '{"attached": 1}', '{"attached": [{"productId": 1}]}
   expect(await readStatus(directory)).toBeNull();
 });
 
-test('programs that hold connections open keep others out for five seconds, and the base station continues', {
-  tags: ['slow'],
-}, async () => {
-  const many = Array.from({ length: 50_000 }, (_, index) => ({ ...attached[0]!, deviceId: `de-${index}` }));
-  stop = await serveStatus(directory, log, () => ({ attached: many }));
+test('programs that hold connections open keep others out for five seconds, and the base station continues', async () => {
+  const large = [{ ...attached[0]!, deviceId: 'x'.repeat(2 ** 20) }];
+  stop = await serveStatus(directory, log, () => ({ attached: large }));
   const held = await Promise.all(Array.from({ length: 16 }, () => holding(join(directory, 'basestation.sock'))));
   expect(await readStatus(directory)).toBeNull();
   for (const socket of held) socket.destroy();
-  await eventually(async () => expect((await readStatus(directory))?.attached).toHaveLength(50_000));
+  await eventually(async () => expect(await readStatus(directory)).toEqual({ attached: large }));
 });
 
 /** Connects and reads nothing. */

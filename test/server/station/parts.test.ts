@@ -1,7 +1,8 @@
-/** Presence, waiters and rates of a base station. */
-import { describe, expect, test } from 'vitest';
+/** Admission, presence, waiters and rates of a base station. */
+import { describe, expect, test, vi } from 'vitest';
 import type { Path } from '../../../protocol/path.ts';
 import { Rates } from '../../../protocol/rates.ts';
+import { Admission, type AdmissionOptions } from '../../../server/station/admission.ts';
 import { Presence } from '../../../server/station/presence.ts';
 import { addressKey } from '../../../server/station/rates.ts';
 import { Waiters } from '../../../server/station/waiters.ts';
@@ -9,6 +10,49 @@ import type { Session } from '../../../transport/session/index.ts';
 
 const session = (name: string): Session => ({ name }) as unknown as Session;
 const device = { productId: 'pr-1', deviceId: 'de-1' };
+
+describe('Admission', () => {
+  /** Of four slots, one of which is for registered keys; all keys are. */
+  function admission() {
+    const options = {
+      clock: { schedule: () => () => {} },
+      tally: { count: () => {} },
+      store: { devicesByFingerprint: async () => [device] },
+      settings: { connections: 4, connectionsPerAddress: 100, arrivalTimeout: 5_000 },
+      onProved: () => {},
+    };
+    return new Admission(options as unknown as AdmissionOptions);
+  }
+  const arriving = (remoteFingerprint: string) =>
+    ({ remoteFingerprint, path: { address: '192.0.2.1' }, close: vi.fn() }) as unknown as Session;
+  const client = (sessions: Admission, name: string, deviceId = name): boolean => {
+    const one = arriving(name);
+    return sessions.arrived(one) && sessions.client(one, { productId: 'pr-1', deviceId }, name);
+  };
+
+  test('counts strangers among the slots that clients of a device may take', () => {
+    const sessions = admission();
+    for (const stranger of ['a', 'b']) sessions.arrived(arriving(stranger));
+    expect([client(sessions, 'one', 'x'), client(sessions, 'two', 'x')]).toEqual([true, true]);
+  });
+
+  test('gives the slot of a client that has ended to the next one of its device', () => {
+    const sessions = admission();
+    const [first, second] = [arriving('first'), arriving('second')];
+    for (const each of [first, second]) expect(sessions.arrived(each) && sessions.client(each, device, each.remoteFingerprint)).toBe(true);
+    expect(client(sessions, 'third', device.deviceId)).toBe(false);
+    for (const each of [first, second]) sessions.ended(each);
+    expect([client(sessions, 'fourth', device.deviceId), client(sessions, 'fifth', device.deviceId)]).toEqual([true, true]);
+  });
+
+  test('closes the older session of a key in the last quarter for a newer one', () => {
+    const sessions = admission();
+    for (const name of ['a', 'b', 'c']) expect(client(sessions, name)).toBe(true);
+    const [older, newer] = [arriving('d'), arriving('d')];
+    for (const each of [older, newer]) expect(sessions.arrived(each)).toBe(true);
+    expect([older, newer].map(({ close }) => vi.mocked(close).mock.calls.length)).toEqual([1, 0]);
+  });
+});
 
 describe('Presence', () => {
   const located = async (presence: Presence): Promise<Session | null> => (await presence.locate(device))?.session ?? null;

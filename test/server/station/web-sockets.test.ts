@@ -8,11 +8,12 @@ import type { Clock } from '../../../transport/environment.ts';
 import { heapUsed } from '../../support/garbage.ts';
 import { FakePipe } from '../../transport/websocket/fake-pipe.ts';
 
-/** There is no session over any WebSocket. */
+/** Only `sessions` use WebSockets, and show no credential. */
 function withPlaces(places: number, perAddress = Number.POSITIVE_INFINITY) {
   let now = 0;
   let index = 0;
   let sweep = (): void => {};
+  const sessions: unknown[] = [];
   const clock: Clock = {
     now: () => now,
     wallTime: () => now,
@@ -26,7 +27,7 @@ function withPlaces(places: number, perAddress = Number.POSITIVE_INFINITY) {
   const webSockets = new WebSockets({
     clock,
     tally: { count: () => {} } as never,
-    host: { adopt: () => {}, drop: () => {}, receive: () => {}, sessions: [] } as never,
+    host: { adopt: () => {}, drop: () => {}, receive: () => {}, sessions } as never,
     settings: { webSockets: places, webSocketsPerAddress: perAddress, webSocketTimeout: 10_000 },
     isProved: () => false,
   });
@@ -52,7 +53,7 @@ function withPlaces(places: number, perAddress = Number.POSITIVE_INFINITY) {
       sweep();
     }
   };
-  return { webSockets, open, pass };
+  return { webSockets, sessions, open, pass };
 }
 
 it('when all slots are taken, the oldest WebSocket is closed once older than a second, for an address that may have more', () => {
@@ -89,6 +90,14 @@ it('a WebSocket whose session has just shown a valid credential is not closed', 
   expect(open()).not.toBeNull();
   expect([first, second].map(({ cut }) => cut())).toEqual([false, true]);
   expect(open()).toBeNull();
+});
+
+it('a WebSocket whose session has shown no credential makes way', () => {
+  const { sessions, open, pass } = withPlaces(1);
+  const first = open()!;
+  sessions.push({ paths: [{ kind: 'websocket', socket: first.pipe.index }] });
+  pass(2);
+  expect([open()?.cut(), first.cut()]).toEqual([false, true]);
 });
 
 it('a WebSocket without a session frees its slot at once after its time', () => {

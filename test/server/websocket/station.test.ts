@@ -28,7 +28,7 @@ const sockets: { terminate?(): void; destroy?(): void }[] = [];
 
 beforeAll(async () => {
   parent = mkdtempSync(join(tmpdir(), 'svc-websocket-'));
-  shared = await startWith('shared', {}, {});
+  shared = await startWith('shared', {}, { host: '0.0.0.0' });
 });
 beforeEach(() => {
   station = shared;
@@ -326,8 +326,8 @@ describe('without TLS', () => {
       .flatMap(({ addresses }) => addresses)
       .map((text) => text.split('/')[0]!)
       .find((text) => !text.includes(':'));
+    expect(station.http).toMatchObject({ host: '127.0.0.1', secure: false });
     if (outside === undefined) return;
-    await start({}, { host: '0.0.0.0' });
     expect([
       await statusOf('/health'),
       await statusOf('/health', outside),

@@ -1,6 +1,8 @@
-/** Values of options: which are valid, and which are refused with a message. */
+/** Options: which values are valid, which are refused with a message, and which a subcommand shares with its parents. */
+import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import * as parse from '../../cli/frame/arguments.ts';
+import { sharedOptions } from '../../cli/frame/shared-options.ts';
 
 const refuses = (run: () => unknown): void => expect(run).toThrow(/\.$/);
 
@@ -67,4 +69,18 @@ describe('option values', () => {
     expect(parse.id('de-1_X')).toBe('de-1_X');
     for (const text of ['', 'a.b', 'a b', 'a,b', 'x'.repeat(62)]) refuses(() => parse.id(text));
   });
+});
+
+test('a subcommand takes the options of its parents that it shares; any other given one is refused', () => {
+  const options = (...words: string[]): object => {
+    let found = {};
+    const device = new Command('device').option('--data <directory>').option('--iam <kind>', '', 'production').exitOverride();
+    device.command('invite').action((_options: object, self: Command) => {
+      found = sharedOptions(self, ['data']);
+    });
+    device.parse(words, { from: 'user' });
+    return found;
+  };
+  expect(options('invite', '--data', 'd')).toMatchObject({ data: 'd' });
+  expect(() => options('--iam', 'demo', 'invite')).toThrow('--iam has no effect on device invite: leave it out');
 });

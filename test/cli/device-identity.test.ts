@@ -1,13 +1,16 @@
 /** What `svc device` keeps of its base station from one start to the next, and what the options replace. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { DeviceData, type DeviceState } from '../../cli/device-app/data.ts';
 import { type IdentityOptions, identify } from '../../cli/device-app/identity.ts';
+import { forgetOnceAttached } from '../../cli/device-app/join.ts';
 import { NO_FINGERPRINT } from '../../cli/frame/arguments.ts';
 import { describe as described } from '../../cli/frame/errors.ts';
-import { Device } from '../../device/index.ts';
+import { Output } from '../../cli/frame/output.ts';
+import { Device, type DeviceEvent } from '../../device/index.ts';
+import { eventually } from '../support/eventually.ts';
 import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
 
 const [OLD, NEW] = ['https://old:4433', 'https://new:4433'];
@@ -76,4 +79,18 @@ test('roots belong to an address', async () => {
 test('without a base station, options about one are refused', async () => {
   expect(await refusal({}, { serverFingerprint: KEY })).toMatch(/--server-fingerprint needs --server/);
   expect(await refusal({}, { serverWebsocket: WEB_SOCKET })).toMatch(/--server-websocket needs --server/);
+});
+
+test('the join string is kept until the device is attached', async () => {
+  const data = await DeviceData.open(directory);
+  await writeFile(data.joinFile, '');
+  const stop = vi.fn();
+  const onDeviceEvent = vi.fn((_listener: (event: DeviceEvent) => void) => stop);
+  forgetOnceAttached({ onDeviceEvent } as unknown as Device, data, new Output(false));
+  const tell = onDeviceEvent.mock.lastCall![0];
+  tell('DETACHED');
+  expect([stop.mock.calls, await readdir(directory)]).toEqual([[], expect.arrayContaining(['join.json'])]);
+  tell('ATTACHED');
+  expect(stop).toHaveBeenCalledOnce();
+  await eventually(async () => expect(await readdir(directory)).not.toContain('join.json'));
 });

@@ -171,6 +171,15 @@ describe('the invitation of the first administrator', () => {
     expect(passwordOf(await opened())).toBeUndefined();
   });
 
+  test.each([
+    ['the owner has just made one', { state: { OwnerInvited: true } }],
+    ['where it would be refused', { pairing: false }],
+  ])('is not made: %s', async (_why, { state = {}, pairing = true }) => {
+    const iam = { users: [], state: { passwordInvitePairing: pairing } };
+    const device = { access: { iam }, secrets: {}, state } as unknown as OpenDevice;
+    expect(await withInvitation(device, { isScreen: true })).toBe(device);
+  });
+
   test('is not voided when the owner has just made one, and the screen shows which string counts', { tags: ['slow'] }, async () => {
     await opened();
     const { code: status } = await svcInProcess(['device', 'invite', 'admin', '--data', data]);

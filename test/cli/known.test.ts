@@ -5,6 +5,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Known, type KnownDevice, stateDirectory } from '../../cli/client/known.ts';
+import { lastUsed, noteUse } from '../../cli/client/last-used.ts';
 import { isToBeRemembered, resolveServer } from '../../cli/client/station.ts';
 import { resolveTarget, type TargetOptions } from '../../cli/client/target.ts';
 import { SvcClient } from '../../client/node.ts';
@@ -190,6 +191,15 @@ describe('state directory', () => {
     await expect(Known.open(state.directory)).rejects.toThrow(/known\.json/);
     expect(await readFile(join(state.directory, 'known.json'), 'utf8')).toBe(content);
   });
+});
+
+test('the day of the latest connection to each known device is kept', async () => {
+  const days = [0, 1, 2].map((day) => day * 86_400_000);
+  await noteUse(directory, 'pr.lamp', ['pr.lamp', 'pr.door'], days[0]!);
+  await noteUse(directory, 'pr.door', ['pr.lamp', 'pr.door'], days[1]!);
+  expect(await lastUsed(directory)).toEqual({ 'pr.lamp': '1970-01-01', 'pr.door': '1970-01-02' });
+  await noteUse(directory, 'pr.door', ['pr.door'], days[2]!);
+  expect(await lastUsed(directory)).toEqual({ 'pr.door': '1970-01-03' });
 });
 
 describe('target', () => {

@@ -50,6 +50,15 @@ describe('maxConnections', () => {
     }
   });
 
+  test('counts connections that are being made, and frees the slot of one that fails', async () => {
+    const client = fixture.client(fixture.host('client'), 1);
+    const [first, second] = [fixture.connection({ Remote: false }, client), fixture.connection({ Remote: false }, client)];
+    const failing = first.connect();
+    expect(await code(second.connect())).toMatch(/^OUT_OF_MEMORY this client is at its limit of 1 connections: .* maxConnections$/);
+    expect(await code(failing)).toMatch(/^NO_CHANNELS/);
+    expect(await code(second.connect())).toMatch(/^NO_CHANNELS/);
+  });
+
   test('frees the slot of a connect that fails', { tags: ['slow'] }, async () => {
     const client = fixture.client(fixture.host('client'), 1);
     for (let round = 0; round < 3; round++) {

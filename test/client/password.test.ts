@@ -1,5 +1,6 @@
 /** `Connection.passwordAuthenticate`: every way it can end. */
 import { beforeEach, describe, expect, test } from 'vitest';
+import { PasswordAuthentication } from '../../client/password.ts';
 import { Router } from '../../protocol/coap/index.ts';
 import * as password from '../../protocol/password/index.ts';
 import type { Session } from '../../transport/session/index.ts';
@@ -37,11 +38,18 @@ describe('passwordAuthenticate', () => {
     expect(connection.stats().packetsSent).toBe(packetsSent);
   });
 
+  test('OPERATION_IN_PROGRESS without an answer to the first', async () => {
+    const session = { request: () => new Promise(() => {}) } as unknown as Session;
+    const passwords = new PasswordAuthentication(session, under.crypto);
+    void passwords.run('owner', 'secret');
+    await expect(Promise.race([passwords.run('owner', 'secret'), null])).rejects.toEqual(rejects('OPERATION_IN_PROGRESS'));
+  });
+
   test('OPERATION_IN_PROGRESS while another runs, which continues', { tags: ['slow'] }, async () => {
     under.device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
     const connection = await under.connected();
     const first = connection.passwordAuthenticate('owner', 'secret');
-    await expect(connection.passwordAuthenticate('owner', 'secret')).rejects.toEqual(rejects('OPERATION_IN_PROGRESS'));
+    expect(await under.login(connection, 'owner', 'secret')).toBe('OPERATION_IN_PROGRESS');
     await under.sim.settle(first);
     expect(connection.verified).toBe('password');
   });

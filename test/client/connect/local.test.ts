@@ -230,6 +230,12 @@ test.each<[string, ConnectionOptions, string[], number]>([
   expect([error.code, channels, took]).toEqual(['NO_CHANNELS', expected, time]);
 });
 
+test('without multicast DNS nothing is searched for', async () => {
+  const { clock, crypto, network, log } = phone;
+  client = SvcClient.create({ environment: { clock, crypto, network, log, createCore: (options) => phone.createCore(options) } });
+  expect(await outcome(local())).toEqual(['NO_CHANNELS', ['NONE', 'NONE', 'NONE'], 0]);
+});
+
 describe('beside a base station', () => {
   beforeEach(async () => {
     await fixture.station();

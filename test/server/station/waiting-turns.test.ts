@@ -79,19 +79,20 @@ function attach(answer: object): void {
 
 const CONNECTED = { status: Status.CREATED, payload: encodeP2pConnectAnswer({ respond: new Uint8Array(8) }) };
 
-test('a hundred waiting clients get their turns, a few a second, and each is checked once', { tags: ['slow'] }, async () => {
-  for (let i = 0; i < 100; i++) await request(client(`10.0.${i}.1`), 1);
-  expect(api.stats().waiting).toBe(100);
+test('forty waiting clients get their turns, a few a second, and each is checked once', async () => {
+  for (let i = 0; i < 40; i++) await request(client(`10.0.${i}.1`), 1);
+  expect(api.stats().waiting).toBe(40);
   lookups = 0;
   attach(CONNECTED);
+  await vi.advanceTimersByTimeAsync(0);
+  // They share one timer.
+  expect(vi.getTimerCount()).toBe(1);
   await vi.advanceTimersByTimeAsync(3_000);
   expect(statuses.length).toBeGreaterThanOrEqual(3 * RATE);
   expect(lookups).toBe(statuses.length);
-  // They share one timer.
-  expect(vi.getTimerCount()).toBe(1);
   await vi.advanceTimersByTimeAsync(20_000);
-  expect(statuses).toEqual(Array(100).fill(Status.CREATED));
-  expect(lookups).toBe(100);
+  expect(statuses).toEqual(Array(40).fill(Status.CREATED));
+  expect(lookups).toBe(40);
   expect(api.stats().waiting).toBe(0);
 });
 

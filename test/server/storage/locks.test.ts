@@ -3,11 +3,11 @@
  * closing any descriptor of the file releases them all. So only SQLite, which allows for that, may open an existing
  * database.
  */
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import fs, { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire, syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { Store } from '../../../server/storage/store.ts';
 import { TestProcess } from '../../support/process.ts';
@@ -62,6 +62,16 @@ async function loseNothing(rounds: number): Promise<void> {
 }
 test('opening it again beside another process loses no acknowledged record', { tags: ['slow'] }, () => loseNothing(1));
 test('12 rounds of opening it again beside another process lose no acknowledged record', { tags: ['slow'] }, () => loseNothing(12));
+
+test('only SQLite opens an existing database', async () => {
+  const opening = vi.spyOn(fs, 'openSync');
+  syncBuiltinESMExports();
+  for (let times = 0; times < 2; times++) await openAgain();
+  const outcomes = opening.mock.results.map(({ type }) => type);
+  opening.mockRestore();
+  syncBuiltinESMExports();
+  expect(outcomes).toEqual(['return', 'throw']);
+});
 
 test('a new database is accessible to this user only, and an existing one keeps its mode', async () => {
   await openAgain();

@@ -6,7 +6,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
 import type { Device } from '../../device/index.ts';
-import { RemoteError } from '../../protocol/errors/index.ts';
 import type { ProductFixture } from '../support/fixture/products.ts';
 import { GatewayBench, observe } from './gateway-bench.ts';
 import { option, path } from './gateway-tool.ts';
@@ -92,24 +91,6 @@ describe('limits and loss', () => {
     device.addCoapResource('GET', '/x', () => ({ status: 205 }));
     expect((await bench.tool.ask({ code: 'GET', options: path('x') })).code).toBe('5.03');
   });
-
-  test.each([
-    [false, 'ended'],
-    [true, 'lost'],
-  ])(
-    'a token that the base station rejects ends it, unless the next connect may have another one (%s)',
-    { tags: ['slow'] },
-    async (renewsToken, state) => {
-      const connection = await fixture.settle(bench.connect());
-      await fixture.settle(bench.gateway.close());
-      bench.tool.close();
-      const rejected = () => Promise.reject(new RemoteError('TOKEN_REJECTED', 'no'));
-      await bench.open({ connection, connect: rejected, renewsToken });
-      void connection.close();
-      await bench.run(60_000);
-      expect(bench.states.at(-1)).toBe(state);
-    },
-  );
 
   test('after close it answers nothing, and the device has neither connection nor observer', async () => {
     const resource = device.addCoapResource('GET', '/state', () => ({ status: 205 }), { observable: true });

@@ -1,12 +1,16 @@
 /** Push and service invocation by CoAP: rates, slots, and a base station that stops meanwhile. */
 import { expect, test, vi } from 'vitest';
-import type { CoapResponse } from '../../../protocol/coap/index.ts';
+import { type CoapResponse, parsePath, Router } from '../../../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR, DevicePath, encodePushRequest } from '../../../protocol/control/index.ts';
 import type { HttpAnswer, HttpRequest, StationSettings } from '../../../server/index.ts';
+import { OutboundApi, type OutboundOptions } from '../../../server/station/outbound-api.ts';
+import { defaultSettings } from '../../../server/station/settings.ts';
+import type { Session } from '../../../transport/session/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { RawPeer } from '../../support/fixture/raw-peer.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
 import { addProvider, http, PROJECT } from './provider.ts';
 
 let fixture: ProductFixture;
@@ -100,6 +104,34 @@ test('devices with slow services do not take all slots: once half are taken each
     [201, 429],
   ]);
   expect(station.basestation.stats().outbound).toBe(0);
+});
+
+test('devices whose calls are not answered have two each, and one each once half are taken', async () => {
+  const router = new Router<Session>();
+  const api = new OutboundApi({
+    environment: nativeSimulation().host('station'),
+    store: { product: () => new Promise(() => {}) },
+    settings: { ...defaultSettings, outbound: 4, outboundPerDevice: 2 },
+    presence: { ofSession: (device: unknown) => device },
+  } as unknown as OutboundOptions);
+  api.addTo(router);
+  const sizes: number[] = [];
+  for (const deviceId of ['a', 'a', 'b', 'b', 'c']) {
+    const request = {
+      method: 'POST',
+      path: DevicePath.PUSH_SEND,
+      segments: parsePath(DevicePath.PUSH_SEND),
+      query: [],
+      exchange: 1,
+      observe: false,
+      contentFormat: CONTENT_FORMAT_CBOR,
+      payload,
+    };
+    void router.handle(request as never, { ...ids, deviceId } as never);
+    await new Promise(setImmediate);
+    sizes.push(api.size);
+  }
+  expect(sizes).toEqual([1, 2, 3, 3, 4]);
 });
 
 test('every device gets 4.29 when all slots are taken', { tags: ['slow'] }, async () => {

@@ -1,7 +1,7 @@
 /**
  * Which WebSocket the base station closes, and that its slot is freed at once, whether or not the peer closes its end.
  */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { RemoteError } from '../../../protocol/errors/index.ts';
 import { WebSockets } from '../../../server/station/web-sockets.ts';
 import type { Clock } from '../../../transport/environment.ts';
@@ -111,6 +111,18 @@ it('a WebSocket without a session frees its slot at once after its time', () => 
   expect(open()).not.toBeNull();
   expect(other.cut()).toBe(false);
   expect(webSockets.stats()).toMatchObject({ webSockets: 2, webSocketsUnused: 1 });
+});
+
+it('no map has the address of a closed WebSocket', () => {
+  const { open, pass } = withPlaces(2);
+  const set = vi.spyOn(Map.prototype, 'set');
+  const opened = open('192.0.2.7')!;
+  pass(2);
+  const maps = set.mock.contexts.filter((_, call) => set.mock.calls[call]![0] === '192.0.2.7');
+  set.mockRestore();
+  expect(maps.map((map) => map.has('192.0.2.7'))).toEqual([true, true]);
+  opened.close();
+  expect(maps.map((map) => map.has('192.0.2.7'))).toEqual([false, false]);
 });
 
 it('closed WebSockets leave nothing of their addresses', { tags: ['slow'] }, () => {

@@ -353,12 +353,15 @@ describe('a push test', () => {
   });
 });
 
-it('30 changes of a user to its own record at once are answered 2.04, further ones 4.29 with the seconds to wait', async () => {
+it('a user changes its own record 30 times at once, then once each 2 s', async () => {
   const bench = new EndpointBench();
-  bench.pace = 0;
+  const rename = async (name: string, pace = 0): Promise<number> => {
+    bench.pace = pace;
+    return (await bench.request('ann', 'PUT /iam/users/ann/display-name', cbor(name))).status;
+  };
   const statuses: number[] = [];
-  for (let change = 0; change < 32; change++)
-    statuses.push((await bench.request('ann', 'PUT /iam/users/ann/display-name', cbor(`g${change}`))).status);
+  for (let change = 0; change < 32; change++) statuses.push(await rename(`g${change}`));
   expect(statuses).toEqual([...Array(30).fill(204), 429, 429]);
-  expect(bench.iam.user('ann')?.displayName).toBe('g29');
+  expect([await rename('a', 2_000), await rename('b')]).toEqual([204, 429]);
+  expect(bench.iam.user('ann')?.displayName).toBe('a');
 });

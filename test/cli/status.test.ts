@@ -3,9 +3,11 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { Known } from '../../cli/client/known.ts';
 import { SvcClient } from '../../client/node.ts';
+import { Device } from '../../device/index.ts';
+import { iamOf } from '../device/iam/model.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
 import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
 
@@ -80,4 +82,14 @@ test('svc status of a damaged state is one line', async () => {
   const { code, stderr } = await status();
   expect([code, stderr.trim().split('\n').length]).toEqual([1, 1]);
   expect(stderr).toContain('known.json');
+});
+
+test('svc status with a device shows what makes a client that it does not know its user', async () => {
+  const device = new Device({ productId: 'pr', deviceId: 'lamp', basestationAttach: false, localPort: 0, p2pPort: 0 });
+  device.setPrivateKey(device.createPrivateKey());
+  device.setIam(iamOf());
+  await device.start();
+  onTestFinished(() => device.close());
+  const { stdout } = await status('--no-local', '--address', `127.0.0.1:${device.localPort}`, '--fingerprint', device.deviceFingerprint);
+  expect(stdout).toMatch(/^user {8}none yet: ask an administrator of the device for an invitation/m);
 });

@@ -1,4 +1,4 @@
-/** Options: which values are valid, which are refused with a message, and which a subcommand shares with its parents. */
+/** Options: which values are valid, which are refused with a message, which a subcommand shares with its parents. */
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import * as parse from '../../cli/frame/arguments.ts';

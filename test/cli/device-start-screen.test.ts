@@ -172,11 +172,11 @@ describe('the invitation of the first administrator', () => {
   });
 
   test.each([
-    ['the owner has just made one', { state: { OwnerInvited: true } }],
-    ['where it would be refused', { pairing: false }],
-  ])('is not made: %s', async (_why, { state = {}, pairing = true }) => {
-    const iam = { users: [], state: { passwordInvitePairing: pairing } };
-    const device = { access: { iam }, secrets: {}, state } as unknown as OpenDevice;
+    ['the owner has just made one', true, true],
+    ['where it would be refused', false, false],
+  ])('is not made: %s', async (_why, OwnerInvited, passwordInvitePairing) => {
+    const iam = { users: [], state: { passwordInvitePairing } };
+    const device = { access: { iam }, secrets: {}, state: { OwnerInvited } } as unknown as OpenDevice;
     expect(await withInvitation(device, { isScreen: true })).toBe(device);
   });
 

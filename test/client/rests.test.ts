@@ -1,4 +1,4 @@
-/** What a connection reports and does while its session rests; the session, the host and the base station are stand-ins. */
+/** What a connection reports and does while its session rests; session, host and base station are stand-ins. */
 import { EventEmitter } from 'node:events';
 import { expect, test, vi } from 'vitest';
 import { Connection, type ConnectionContext } from '../../client/connection.ts';
@@ -14,7 +14,13 @@ async function connected(options: ConnectionOptions = {}) {
   const sim = nativeSimulation();
   const environment = sim.host('phone');
   const channel = { isOpen: true, path: {}, connection: { heardAt: 0 } };
-  const facts = { restReason: null, paths: [{ kind: 'udp' }], connection: { heardAt: 0 }, closed: new Promise(() => {}), end: vi.fn() };
+  const facts = {
+    restReason: null as RemoteError | null,
+    paths: [{ kind: 'udp' }],
+    connection: { heardAt: 0 },
+    closed: new Promise(() => {}),
+    end: vi.fn(),
+  };
   const session = Object.assign(new EventEmitter(), facts);
   const host = { environment, dial: () => ({ result: Promise.resolve(session), cancel: () => {} }), channelOf: () => channel };
   const context = {
@@ -43,14 +49,15 @@ test('a rest is reported once, however many routes fail in it, and so is its end
 
 test.each([
   ['ends when the base station was heard meanwhile', false, 1],
-  ['goes on when the base station is heard on another path than the device was asked over', true, 0],
+  ['continues when the base station is heard on another path than the device was asked over', true, 0],
 ])('with the keep-alive profile live a silent connection %s', async (_, migrates, ends) => {
   const { session, channel } = await connected({ ...ADMITTED, KeepAliveProfile: 'live' });
   session.emit('suspected');
   await new Promise(setImmediate);
   channel.connection.heardAt = 1_001;
   if (migrates) channel.path = {};
-  session.emit('resting', Object.assign(session, { restReason: TIMEOUT }).restReason);
+  session.restReason = TIMEOUT;
+  session.emit('resting', TIMEOUT);
   await new Promise(setImmediate);
   expect(session.end).toHaveBeenCalledTimes(ends);
 });

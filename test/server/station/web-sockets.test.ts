@@ -118,7 +118,7 @@ it('no map has the address of a closed WebSocket', () => {
   const set = vi.spyOn(Map.prototype, 'set');
   const opened = open('192.0.2.7')!;
   pass(2);
-  const maps = set.mock.contexts.filter((_, call) => set.mock.calls[call]![0] === '192.0.2.7');
+  const maps = (set.mock.contexts as Map<unknown, unknown>[]).filter((_, call) => set.mock.calls[call]![0] === '192.0.2.7');
   set.mockRestore();
   expect(maps.map((map) => map.has('192.0.2.7'))).toEqual([true, true]);
   opened.close();

@@ -1,5 +1,6 @@
 /** What an upgrade holds, and for how long. */
 import { EventEmitter } from 'node:events';
+import type { Server } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { acceptUpgrades, type UpgradeOptions } from '../../../server/websocket/upgrades.ts';
@@ -9,7 +10,7 @@ function upgrade(url: string) {
   const release = vi.fn();
   const server = new EventEmitter();
   const options = { addresses: { of: () => '192.0.2.1' }, webSockets: { reserve: () => release, refused: () => {} } };
-  acceptUpgrades(server, options as unknown as UpgradeOptions);
+  acceptUpgrades(server as Server, options as unknown as UpgradeOptions);
   const socket = new Socket();
   server.emit('upgrade', { url, headers: { upgrade: 'websocket', 'sec-websocket-protocol': 'svc.1' } }, socket, Buffer.alloc(0));
   return { release, socket };

@@ -171,13 +171,15 @@ describe('the invitation of the first administrator', () => {
     expect(passwordOf(await opened())).toBeUndefined();
   });
 
-  test.each([
-    ['the owner has just made one', true, true],
-    ['where it would be refused', false, false],
-  ])('is not made: %s', async (_why, OwnerInvited, passwordInvitePairing) => {
-    const iam = { users: [], state: { passwordInvitePairing } };
+  test.each<[string, { isScreen?: boolean; OwnerInvited?: boolean; invites?: boolean; open?: boolean }]>([
+    ['without a terminal', { isScreen: false }],
+    ['when the owner has just made one', { OwnerInvited: true }],
+    ['where anyone becomes an administrator', { open: true }],
+    ['where it would be refused', { invites: false }],
+  ])('is not made %s', async (_where, { isScreen = true, OwnerInvited = false, invites = true, open = false }) => {
+    const iam = { users: [], state: { passwordInvitePairing: invites, localOpenPairing: open }, administers: () => true };
     const device = { access: { iam }, secrets: {}, state: { OwnerInvited } } as unknown as OpenDevice;
-    expect(await withInvitation(device, { isScreen: true })).toBe(device);
+    expect(await withInvitation(device, { isScreen })).toBe(device);
   });
 
   test('is not voided when the owner has just made one, and the screen shows which string counts', { tags: ['slow'] }, async () => {
@@ -189,18 +191,6 @@ describe('the invitation of the first administrator', () => {
     expect((await shown(device)).at(-1)).toMatch(
       /^next {9}svc pair - {2}on a client, with the string that {2}svc device invite admin --data .* printed here$/,
     );
-  });
-
-  test('is not made without a terminal, where anyone becomes an administrator, or where it would be refused', {
-    tags: ['slow'],
-  }, async () => {
-    await opened();
-    expect(passwordOf(await opened({}, terminal(false)))).toBeUndefined();
-    const device = await opened();
-    await device.access.iam.update((draft) => draft.setFlag('passwordInvitePairing', false));
-    expect(passwordOf(await opened())).toBeUndefined();
-    await rm(data, { recursive: true });
-    expect(passwordOf(await opened({ iam: 'demo' }))).toBeUndefined();
   });
 });
 

@@ -2,7 +2,7 @@
  * Connects over the local network: phone, devices and strangers in one simulated network, the base station elsewhere.
  */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type Connection, type ConnectionOptions, type Environment, SvcClient } from '../../../client/node.ts';
+import { type Connection, type ConnectionOptions, SvcClient } from '../../../client/node.ts';
 import type { DeviceOptions } from '../../../device/index.ts';
 import { type DnsMessage, dnsResponse, serviceRecords } from '../../../protocol/discovery/index.ts';
 import type { SimulatedHost } from '../../../transport/sim/index.ts';
@@ -309,16 +309,6 @@ describe('beside a base station', () => {
     connection.endOfDirectCandidates();
     expect((await outcome(connection)).slice(0, 2)).toEqual(['NO_CHANNELS', ['NONE', 'NONE', 'NOT_FOUND']]);
     expect(heard).toEqual([]);
-  });
-
-  test('without multicast DNS the local channel is off', { tags: ['slow'] }, async () => {
-    await fixture.attached();
-    const { clock, crypto, network, log } = phone;
-    const environment: Environment = { clock, crypto, network, log, createCore: (options) => phone.createCore(options) };
-    client = SvcClient.create({ environment });
-    expect((await outcome(both())).slice(0, 2)).toEqual(['RELAY', ['NONE', 'OK', 'NONE']]);
-    expect((await outcome(both({ DeviceId: 'de-x' }))).slice(0, 2)).toEqual(['NO_CHANNELS', ['NONE', 'UNKNOWN_DEVICE_ID', 'NONE']]);
-    await fixture.settle(client.stop());
   });
 });
 

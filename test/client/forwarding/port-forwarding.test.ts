@@ -182,26 +182,6 @@ describe('forwarding ends for good, and its ports lead nowhere, with', () => {
     under.device.addServerConnectToken(SCT);
     await fixture.sim.run(() => last()?.kind === 'connected', 60_000);
   });
-
-  test('but not with the base station, where the connection was made without it', { tags: ['slow'] }, async () => {
-    const direct = async (): Promise<Connection> => {
-      const connection = fixture.connection({ PrivateKey: privateKey, Remote: events.length > 1 }, client);
-      connection.enableDirectCandidates();
-      connection.addDirectCandidate(under.host, under.device.localPort);
-      connection.endOfDirectCandidates();
-      await connection.connect();
-      return connection;
-    };
-    await open([NAMES], { connection: await fixture.settle(direct()), connect: direct });
-    under.device.removeServerConnectToken(SCT);
-    await run(2_000);
-    fixture.sim.link('phone', under.host, { delay: 10, loss: 1 });
-    disconnect();
-    await run(200_000);
-    expect(last()).toMatchObject({ kind: 'lost', error: { remoteChannelErrorCode: 'TOKEN_REJECTED' } });
-    fixture.sim.link('phone', under.host, { delay: 10, loss: 0 });
-    await fixture.sim.run(() => last()?.kind === 'connected', 120_000);
-  });
 });
 
 test('a flow that the device refuses is reported with the reason', async () => {

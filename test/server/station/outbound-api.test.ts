@@ -79,33 +79,6 @@ test('a device without a free slot gets 4.29, and another one does not; released
   expect(station.basestation.stats().outbound).toBe(0);
 });
 
-test('devices with slow services do not take all slots: once half are taken each has one, and so has an honest one', {
-  tags: ['slow'],
-}, async () => {
-  const provider = held();
-  const slow = [await begin({ outbound: 8, outboundPerDevice: 2 }, provider.answer)];
-  for (const deviceId of ['de-2', 'de-3', 'de-4']) slow.push(await fixture.raw.attached({ ...ids, deviceId }));
-  const honest = await fixture.raw.attached({ ...ids, deviceId: 'de-honest' });
-  const statuses: number[][] = [];
-  const running = slow.map(async (peer, index) => {
-    statuses[index] = (await Promise.all([pushing(peer), pushing(peer)])).map(({ status }) => status).sort();
-  });
-  await fixture.sim.run(500);
-  const served = pushing(honest);
-  await fixture.sim.run(500);
-  expect([provider.waiting.length, station.basestation.stats().outbound]).toEqual([7, 7]);
-  provider.release();
-  expect((await fixture.sim.settle(served)).status).toBe(201);
-  await fixture.sim.settle(Promise.all(running));
-  expect(statuses).toEqual([
-    [201, 201],
-    [201, 201],
-    [201, 429],
-    [201, 429],
-  ]);
-  expect(station.basestation.stats().outbound).toBe(0);
-});
-
 test('devices whose calls are not answered have two each, and one each once half are taken', async () => {
   const router = new Router<Session>();
   const api = new OutboundApi({

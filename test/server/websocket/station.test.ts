@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectSecurely } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { encodeAttachRequest } from '../../../protocol/control/index.ts';
 import { type RunningBasestation, type StartOptions, type StationSettings, startBasestation } from '../../../server/index.ts';
@@ -147,20 +147,6 @@ describe('an upgrade', () => {
     expect([await statusOf('/svc/v1'), await statusOf('/health')]).toEqual([426, 200]);
     expect(station.stats().webSockets).toBe(0);
   });
-});
-
-it('a connection whose upgrade was refused ends, whatever it sends afterwards', { tags: ['slow'] }, async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const socket = connect({ port: station.port, host: '127.0.0.1', allowHalfOpen: true });
-  sockets.push(socket);
-  const closed = new Promise((resolve) => socket.on('error', () => {}).on('close', resolve));
-  socket.write('GET /svc/v2 HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
-  await once(socket.resume(), 'end');
-  const timer = setInterval(() => socket.write('x'), 50);
-  vi.advanceTimersByTime(5_000);
-  await closed;
-  clearInterval(timer);
 });
 
 /**

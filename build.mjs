@@ -14,7 +14,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -42,9 +42,10 @@ await step('embed', ['dist/core.wasm'], ['bindings/core-wasm.generated.ts'], emb
 if (!['--wasm', '--wasm=release', '--wasm=test'].some((flag) => flags.has(flag))) {
   const projects = ['bindings', 'protocol', 'transport', 'device', 'client', 'server', 'cli', 'bench'];
   const sources = projects.flatMap((folder) => files(folder));
-  await step('TypeScript', [...sources, 'tsconfig.base.json', 'package.json'], ['dist/cli/program.js'], () =>
-    node('typescript/bin/tsc', ['-b', ...projects]),
-  );
+  await step('TypeScript', [...sources, 'tsconfig.base.json', 'package.json'], ['dist/cli/program.js'], () => {
+    for (const project of projects) removeOutputsWithoutSource(project);
+    node('typescript/bin/tsc', ['-b', ...projects]);
+  });
   await step('command', [...sources, 'package-lock.json'], ['dist/svc/main.cjs'], bundle);
 }
 
@@ -84,6 +85,15 @@ function node(script, args) {
   if (status !== 0) {
     process.stderr.write(`build: ${script} ${args.join(' ')} failed\n`);
     process.exit(1);
+  }
+}
+
+/** tsc leaves the outputs of a deleted source, and the package would have them. */
+function removeOutputsWithoutSource(project) {
+  if (!existsSync(join('dist', project))) return;
+  for (const file of readdirSync(join('dist', project), { recursive: true, encoding: 'utf8' })) {
+    const [, stem] = /^(.*?)\.(?:js|d\.ts)(?:\.map)?$/.exec(file) ?? [];
+    if (stem !== undefined && !existsSync(join(project, `${stem}.ts`))) rmSync(join('dist', project, file));
   }
 }
 

@@ -1,10 +1,9 @@
 /** `svc admin device invite`, and the start of a base station without devices, on a data directory. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { Command } from 'commander';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { adminCommand } from '../../cli/admin/index.ts';
 import { Output } from '../../cli/frame/output.ts';
 import { sayHowToJoin } from '../../cli/how-to-join.ts';
@@ -12,6 +11,7 @@ import { decodeJoinString } from '../../protocol/records/index.ts';
 import { openStore, type Store } from '../../server/administration/index.ts';
 import { type LastStart, rememberStart } from '../../server/storage/last-start.ts';
 import { hashToken } from '../../server/storage/secrets.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { captured } from './captured.ts';
 
 const fingerprint = 'ab'.repeat(32);
@@ -19,11 +19,10 @@ const start: LastStart = { fingerprint, port: 5000, host: null, url: 'https://st
 let data: string;
 
 beforeEach(async () => {
-  data = mkdtempSync(join(tmpdir(), 'svc-invite-'));
+  data = temporaryDirectory();
   await (await openStore(data)).close();
   await rememberStart(data, start);
 });
-afterEach(() => rmSync(data, { recursive: true }));
 
 const admin = (...words: string[]) => captured(new Command('svc').addCommand(adminCommand()), ['admin', ...words, '--data', data]);
 

@@ -1,24 +1,21 @@
 /** `svc admin` on a data directory: records, secrets shown once, refusals with one line. */
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync, writeFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { adminCommand } from '../../cli/admin/index.ts';
 import { openStore } from '../../server/administration/index.ts';
 import { credentialRecord, hashSecret, openSealer } from '../../server/index.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { captured } from './captured.ts';
 
 const fingerprint = 'ab'.repeat(32);
 let data: string;
 
 beforeEach(() => {
-  data = mkdtempSync(join(tmpdir(), 'svc-admin-'));
+  data = temporaryDirectory();
 });
-afterEach(() => {
-  for (const path of [data, `${data}.account.json`]) rmSync(path, { recursive: true, force: true });
-});
+afterEach(() => rmSync(`${data}.account.json`, { force: true }));
 
 const admin = (...words: string[]) => captured(new Command('svc').addCommand(adminCommand()), ['admin', ...words, '--data', data]);
 

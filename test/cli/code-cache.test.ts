@@ -2,35 +2,20 @@
  * V8's code for a bundle, kept between runs: it is used and bounded, and a file that another user could have written is
  * not trusted.
  */
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { cacheDirectory, cacheFor, readCode, runBundle, writeCode } from '../../cli/frame/code-cache.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 let folder: string;
 let directory: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-code-'));
+  folder = temporaryDirectory();
   directory = join(folder, 'cache', 'svc');
 });
-afterEach(() => {
-  vi.restoreAllMocks();
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => void vi.restoreAllMocks());
 
 describe('the folder', () => {
   test.each([

@@ -1,8 +1,7 @@
 /** Users and roles of `svc device`: rights of its roles, first states, keys and invitations, explain. */
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import {
   type Access,
   type AccessOptions,
@@ -18,17 +17,17 @@ import {
 import type { IamSecrets } from '../../device/iam/index.ts';
 import { silentLog } from '../../transport/environment.ts';
 import { fakeSecrets, iamOf, stateOf, user } from '../device/iam/model.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const KEY = 'ab'.repeat(32);
 const OTHER = 'cd'.repeat(32);
 
 let directory: string;
 let secrets: IamSecrets;
-beforeEach(async () => {
+beforeEach(() => {
   secrets = fakeSecrets();
-  directory = await mkdtemp(join(tmpdir(), 'svc-device-'));
+  directory = temporaryDirectory();
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 const open = (options: Partial<AccessOptions> = {}): Promise<Access> =>
   openAccess(directory, { secrets, first: 'production', log: silentLog, ...options });

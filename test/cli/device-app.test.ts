@@ -1,22 +1,21 @@
 /** The parts of `svc device` that need no network: allow lists, state, the thermostat's room, the file protocol. */
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { readAllowed } from '../../cli/device-app/allow.ts';
 import { DeviceData } from '../../cli/device-app/data.ts';
 import { Thermostat, type ThermostatState } from '../../cli/device-app/thermostat.ts';
 import { encodeLine, FileReader, isFileName, readRequest } from '../../cli/files/protocol.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { encodePrivateKey } from '../../protocol/identity/index.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const FP = 'ab'.repeat(32);
 
 let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'svc-device-'));
+beforeEach(() => {
+  directory = temporaryDirectory();
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 describe('--allow', () => {
   test('accepts fingerprints, and files of them', async () => {

@@ -1,15 +1,14 @@
 /** `device.json` of `svc device`. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { parseDeviceConfiguration, readDeviceConfiguration } from '../../cli/device-app/configuration.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'svc-device-'));
+beforeEach(() => {
+  directory = temporaryDirectory();
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 const web = { Id: 'web', Type: 'http', Host: '127.0.0.1', Port: 8080 };
 

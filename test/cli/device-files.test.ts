@@ -3,15 +3,14 @@
  *
  * @module-tag slow
  */
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { installFiles } from '../../cli/device-app/files.ts';
 import { uploadFile } from '../../cli/files/transfer.ts';
 import type { Connection } from '../../client/node.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
 import { LoopbackFixture } from '../support/fixture/loopback.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const MIB = 1 << 20;
 const RESERVE = 8 * MIB;
@@ -23,7 +22,7 @@ let room: number[];
 let connection: Connection;
 
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'svc-files-'));
+  directory = temporaryDirectory();
   source = `${directory}.source`;
   const fixture = new LoopbackFixture();
   const under = fixture.device();
@@ -33,9 +32,7 @@ beforeEach(async () => {
   await fixture.start(under);
   connection = await fixture.connected(under);
 });
-afterEach(async () => {
-  for (const path of [directory, source]) await rm(path, { recursive: true, force: true });
-});
+afterEach(() => rm(source, { force: true }));
 
 async function upload(bytes: number): Promise<string> {
   await writeFile(source, new Uint8Array(bytes));

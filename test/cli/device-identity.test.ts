@@ -1,8 +1,7 @@
 /** What `svc device` keeps of its base station from one start to the next, and what the options replace. */
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { DeviceData, type DeviceState } from '../../cli/device-app/data.ts';
 import { type IdentityOptions, identify } from '../../cli/device-app/identity.ts';
 import { forgetOnceAttached } from '../../cli/device-app/join.ts';
@@ -12,16 +11,16 @@ import { Output } from '../../cli/frame/output.ts';
 import { Device, type DeviceEvent } from '../../device/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const [OLD, NEW] = ['https://old:4433', 'https://new:4433'];
 const [KEY, OTHER_KEY] = ['ab'.repeat(32), 'cd'.repeat(32)];
 const WEB_SOCKET = 'wss://old/svc';
 
 let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'svc-identity-'));
+beforeEach(() => {
+  directory = temporaryDirectory();
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 /** A start with these options, after one that left this behind. */
 async function start(kept: Partial<DeviceState>, options: IdentityOptions): Promise<DeviceState> {

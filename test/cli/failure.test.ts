@@ -1,24 +1,21 @@
 /** The message for a connect by a pairing string that failed: what was tried, and the remedy. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { explained } from '../../cli/client/failure.ts';
 import { Known } from '../../cli/client/known.ts';
 import { resolveTarget, type TargetOptions } from '../../cli/client/target.ts';
 import { describe } from '../../cli/frame/errors.ts';
 import type { ErrorCode } from '../../client/node.ts';
 import { NoChannelsError, RemoteError } from '../../protocol/errors/index.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const FP = 'ab'.repeat(32);
 const STATION = `p=pr,d=lamp,s=station.example:4433,sf=${FP},pwd=secret,sct=token`;
 const ALONE = `p=pr,d=lamp,a=192.168.1.7:5592;192.168.2.7:5592,fp=${FP}`;
 
 let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'svc-failure-'));
+beforeEach(() => {
+  directory = temporaryDirectory();
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 async function said(
   given: Partial<TargetOptions>,

@@ -1,15 +1,16 @@
 /** The client's state directory, and how options, pairing string and state make a target. */
 import { symlinkSync, writeFileSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { Known, type KnownDevice, stateDirectory } from '../../cli/client/known.ts';
 import { lastUsed, noteUse } from '../../cli/client/last-used.ts';
 import { isToBeRemembered, resolveServer } from '../../cli/client/station.ts';
 import { resolveTarget, type TargetOptions } from '../../cli/client/target.ts';
 import { SvcClient } from '../../client/node.ts';
 import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const FP = 'ab'.repeat(32);
 const OTHER = 'cd'.repeat(32);
@@ -24,10 +25,9 @@ const lamp: KnownDevice = {
 const options = (given: Partial<TargetOptions>): TargetOptions => ({ timeout: 1000, ...given });
 
 let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'svc-known-'));
+beforeEach(() => {
+  directory = temporaryDirectory();
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 async function known(...devices: KnownDevice[]): Promise<Known> {
   const state = await Known.open(join(directory, 'state'));

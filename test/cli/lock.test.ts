@@ -1,11 +1,11 @@
 /** The lock of a device's directory: one process at a time, and a killed one leaves no obstacle. */
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { lockDirectory } from '../../cli/device-app/lock.ts';
 import { TestProcess } from '../support/process.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const CHILD = fileURLToPath(new URL('lock-child.mjs', import.meta.url));
 const LOCK = fileURLToPath(new URL('../../dist/cli/device-app/lock.js', import.meta.url));
@@ -13,10 +13,9 @@ const LOCK = fileURLToPath(new URL('../../dist/cli/device-app/lock.js', import.m
 const MOST = 60;
 
 let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'svc-lock-'));
+beforeEach(() => {
+  directory = temporaryDirectory();
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 const file = (number: number): string => join(directory, `device.lock.${number}`);
 const lockFiles = async (): Promise<string[]> => (await readdir(directory)).filter((name) => name.startsWith('device.lock')).sort();
@@ -72,7 +71,7 @@ describe.each([
     let operation: number = first;
     for (let more = true; more && operation < MOST; operation += STEP) {
       await rm(directory, { recursive: true });
-      directory = await mkdtemp(join(tmpdir(), 'svc-lock-'));
+      directory = temporaryDirectory();
       await prepare();
       more = await round(operation);
       expect(await lockFiles(), `at operation ${operation}`).toHaveLength(1);

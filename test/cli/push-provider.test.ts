@@ -3,23 +3,20 @@
  *
  * @module-tag slow
  */
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { nodePost } from '../../server/outbound/http.ts';
 import { fetchToken, parseServiceAccount, signAssertion } from '../../server/push/account.ts';
 import { TestProcess } from '../support/process.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const MAIN = fileURLToPath(new URL('../../dist/svc/main.cjs', import.meta.url));
 let directory: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'svc-push-'));
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true });
+  directory = temporaryDirectory();
 });
 
 test('the push provider accepts its account file, prints messages on standard output, and answers with a chosen error', async () => {

@@ -1,26 +1,25 @@
 /** `svc status`: the contents of the state directory, and nothing more. */
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { Known } from '../../cli/client/known.ts';
 import { SvcClient } from '../../client/node.ts';
 import { Device } from '../../device/index.ts';
 import { iamOf } from '../device/iam/model.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
 import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const FP = 'ab'.repeat(32);
 const OTHER = 'cd'.repeat(32);
 
 let folder: string;
 let state: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-status-'));
+beforeEach(() => {
+  folder = temporaryDirectory();
   state = join(folder, 'state');
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const status = (...options: string[]) => svcInProcess(['status', '--state', state, ...options]);
 

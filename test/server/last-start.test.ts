@@ -1,19 +1,18 @@
 /** What a base station records of its start, and whether its certificate authenticates it. */
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { provesHost } from '../../server/rest/certificate-proof.ts';
 import { type LastStart, readLastStart, rememberStart } from '../../server/storage/last-start.ts';
 import { authority, serverPair } from '../support/certificates.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const start: LastStart = { fingerprint: 'ab'.repeat(32), port: 4433, host: null, url: null, tlsProves: false };
 let directory: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'svc-start-'));
+  directory = temporaryDirectory();
 });
-afterEach(() => rmSync(directory, { recursive: true }));
 
 test.each<[string, LastStart]>([
   ['alone', start],

@@ -2,23 +2,20 @@
  * The command as a user starts it, in separate processes. Needs the results of `npm run build`.
  * @module-tag slow
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Commands } from '../e2e/commands.ts';
 import { endProcesses, TestProcess } from '../support/process.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const main = fileURLToPath(new URL('../../dist/svc/main.cjs', import.meta.url));
 let data: string;
 
 beforeEach(() => {
-  data = mkdtempSync(join(tmpdir(), 'svc-process-'));
+  data = temporaryDirectory();
 });
 afterEach(async () => {
   await endProcesses();
-  rmSync(data, { recursive: true });
 });
 
 interface Listening {

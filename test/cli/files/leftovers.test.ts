@@ -1,10 +1,10 @@
 /** What a device keeps of partial files: how many, of which clients, how long, and over restarts. */
-import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { LEFTOVER_TIME, Leftovers, MAX_LEFTOVERS } from '../../../cli/device-app/leftovers.ts';
 import type { Clock } from '../../../transport/environment.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const [A, B] = ['a'.repeat(64), 'b'.repeat(64)] as const;
 const WALL = 1_800_000_000_000;
@@ -31,11 +31,10 @@ const clock: Clock = {
 
 beforeEach(async () => {
   [now, timers] = [0, []];
-  directory = await mkdtemp(join(tmpdir(), 'svc-leftovers-'));
+  directory = temporaryDirectory();
   leftovers = new Leftovers(directory, clock);
   await leftovers.open();
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 /** Clients and names of the leftovers. */
 async function kept(): Promise<string[]> {

@@ -1,14 +1,14 @@
 /** Operations that cost a device much and a client little: a client that requests many of them delays only itself. */
-import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { ClientTurns } from '../../../cli/device-app/client-turns.ts';
 import { installFiles } from '../../../cli/device-app/files.ts';
 import { Leftovers } from '../../../cli/device-app/leftovers.ts';
 import { encodeLine, FILE_PORT, FileReader } from '../../../cli/files/protocol.ts';
 import { nodeEnvironment } from '../../../transport/node/index.ts';
 import { eventually } from '../../support/eventually.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { MemoryDevice } from './memory-streams.ts';
 
 const OTHER = 'b'.repeat(64);
@@ -16,11 +16,10 @@ const OTHER = 'b'.repeat(64);
 let directory: string;
 let memory: MemoryDevice;
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'svc-turns-'));
+  directory = temporaryDirectory();
   memory = new MemoryDevice();
   await installFiles(memory.device, directory, { clock: nodeEnvironment().clock });
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 test('the device hashes one file at a time for a client, which delays its own requests and no other client', async () => {
   await writeFile(join(directory, 'small'), '0123456789');

@@ -2,12 +2,12 @@
  * The secrets of access control: sealing under the device's key, verifiers, tokens, and a directory that belongs to one
  * key.
  */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { createIamSecrets, Device, demoState, openIam, STATE_FILE } from '../../../device/index.ts';
 import { nodeCrypto } from '../../../transport/node/index.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const [one, other] = [new Device().createPrivateKey(), new Device().createPrivateKey()];
 const refused = (code: string) => expect.objectContaining({ code });
@@ -59,10 +59,9 @@ test('an invalid private key is refused', () => {
 
 describe('a directory', () => {
   let directory: string;
-  beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'iam-secrets-'));
+  beforeEach(() => {
+    directory = temporaryDirectory();
   });
-  afterEach(() => rm(directory, { recursive: true }));
 
   const firstState = async (secrets: ReturnType<typeof createIamSecrets>) => (await demoState(secrets)).state;
 

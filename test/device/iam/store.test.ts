@@ -1,9 +1,8 @@
 /** The files of access control: made once, found again, refused unchanged when broken, and whole after any kill. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   CONFIGURATION_FILE,
   defaultConfiguration,
@@ -16,16 +15,15 @@ import {
 } from '../../../device/iam/index.ts';
 import { Random } from '../../../transport/sim/random.ts';
 import { TestProcess } from '../../support/process.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { caller, codeOf, fakeSecrets } from './model.ts';
 
 let directory: string;
 const file = (name: string) => join(directory, name);
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'svc-iam-'));
+  directory = temporaryDirectory();
 });
-
-afterEach(() => rmSync(directory, { recursive: true }));
 
 function open(options: Partial<IamStoreOptions> = {}): Promise<Iam> {
   const secrets = fakeSecrets();
@@ -123,7 +121,6 @@ describe('the files', () => {
     rmSync(directory, { recursive: true });
     expect(await codeOf(() => iam.update((draft) => draft.createUser('ann')))).toBe('FAILED');
     expect(iam.user('ann')).toBeUndefined();
-    directory = mkdtempSync(join(tmpdir(), 'svc-iam-'));
   });
 });
 

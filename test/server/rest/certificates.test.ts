@@ -1,12 +1,12 @@
 /** Certificate files that change under a server: which pair is used, and what is logged how often. */
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
-import { mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rename, symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { Certificates, type Pair } from '../../../server/rest/certificates.ts';
 import { type Clock, silentLog } from '../../../transport/environment.ts';
 import { type Authority, authority, type ServerPair, serverPair } from '../../support/certificates.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const DAY = 86_400_000;
 const NOT_ITS_KEY = 'the private key is not that of the certificate';
@@ -19,10 +19,9 @@ beforeAll(async () => {
 });
 
 let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-certificates-'));
+beforeEach(() => {
+  folder = temporaryDirectory();
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 /** Time that the test advances from one check of the files to the next. */
 class TestClock implements Pick<Clock, 'now' | 'wallTime' | 'schedule'> {

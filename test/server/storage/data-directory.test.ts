@@ -1,21 +1,20 @@
 /** The data directory: first start, permissions, the lock, damage. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { openStationData, openStore } from '../../../server/storage/data-directory.ts';
 import { nodeCrypto } from '../../../transport/node/index.ts';
 import { TestProcess } from '../../support/process.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 let parent: string;
 let directory: string;
 
 beforeEach(() => {
-  parent = mkdtempSync(join(tmpdir(), 'svc-data-'));
+  parent = temporaryDirectory();
   directory = join(parent, 'data');
 });
-afterEach(() => rmSync(parent, { recursive: true }));
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 

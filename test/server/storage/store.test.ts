@@ -1,7 +1,6 @@
 /** The store's file: concurrent access, and files of other versions. */
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -9,6 +8,7 @@ import { hashSecret } from '../../../server/storage/secrets.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { Store } from '../../../server/storage/store.ts';
 import { TestProcess } from '../../support/process.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const created = '2026-01-02T03:04:05.678Z';
 const fingerprint = 'ab'.repeat(32);
@@ -25,14 +25,13 @@ async function openAgain(): Promise<Store> {
 }
 
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'svc-store-'));
+  directory = temporaryDirectory();
   file = join(directory, 'basestation.sqlite');
   store = await openAgain();
 });
 
 afterEach(async () => {
   for (const each of open.splice(0)) await each.close();
-  rmSync(directory, { recursive: true });
 });
 
 async function seed(): Promise<void> {

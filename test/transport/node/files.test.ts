@@ -1,9 +1,8 @@
 /** Files are replaced as a whole, even when the process is killed meanwhile. */
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   createFile,
   makeDirectory,
@@ -14,15 +13,14 @@ import {
   replaceJson,
 } from '../../../transport/node/files.ts';
 import { TestProcess } from '../../support/process.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 let directory = '';
 const at = (name: string) => join(directory, name);
 
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'svc-files-'));
+beforeEach(() => {
+  directory = temporaryDirectory();
 });
-
-afterEach(() => rm(directory, { recursive: true, force: true }));
 
 describe('replaceFile', () => {
   it('creates and replaces, for this user only, and leaves nothing beside it', async () => {

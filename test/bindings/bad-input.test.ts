@@ -134,7 +134,6 @@ describe('these close the connection, too:', () => {
     pair.inject(forge({ number: 2, frames: [...data(0, 0, 9, true), ...data(0, 0, 10)] }), pair.responder);
     pair.run(3_000);
     expect(pair.responder.events).toContainEqual({ kind: EventKind.CLOSED, stream: 0, value: FINAL_SIZE_ERROR });
-    pair.free();
   });
 
   test('more than the connection window over many streams', () => {
@@ -146,7 +145,6 @@ describe('these close the connection, too:', () => {
     pair.inject(forge({ number: 3, frames: big(8) }), pair.responder);
     pair.run(3_000);
     expect(pair.responder.events).toContainEqual({ kind: EventKind.CLOSED, stream: 0, value: TransportError.FLOW_CONTROL_ERROR });
-    pair.free();
   });
 
   test('an acknowledgement of a skipped packet number', () => {
@@ -168,7 +166,6 @@ describe('these close the connection, too:', () => {
     }
     pair.run(3_000);
     expect(initiator.events).toContainEqual({ kind: EventKind.CLOSED, stream: 0, value: TransportError.PROTOCOL_VIOLATION });
-    pair.free();
   });
 });
 
@@ -207,7 +204,6 @@ describe('these have no effect:', () => {
     pair.inject(forge({ number: 2, frames: [...data(2, 0, 9, true), ...reset(2, 99), ...streamBlocked(2)] }), responder);
     pair.run(100);
     expect([responder.kinds().includes(EventKind.CLOSED), pair.core.stats().messagesIn]).toEqual([false, 0]);
-    pair.free();
   });
 
   test('lower credit than before', () => {
@@ -218,7 +214,6 @@ describe('these have no effect:', () => {
     pair.inject(forge({ number: 2, frames: [...maxStreamData(0, 5), 0x10, 5, 0x12, 5, 0x13, 5] }), responder);
     expect(responder.connection.streamStats(0)).toMatchObject({ sendCredit: 300_000 });
     expect(responder.connection.stats()).toMatchObject({ sendCredit: 2_000_000 });
-    pair.free();
   });
 });
 
@@ -239,5 +234,4 @@ test('packets without the keys get no answer and change nothing', { tags: ['slow
   expect(responder.sent).toEqual([]);
   const after = responder.connection.stats();
   expect(after).toEqual({ ...before, packetsDropped: 2_000, authenticationFailures: after.authenticationFailures });
-  pair.free();
 });

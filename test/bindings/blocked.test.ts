@@ -62,7 +62,6 @@ it('a stream without credit sends STREAM_DATA_BLOCKED once, and once more at the
   pair.responder.connection.raiseStreamWindow(stream, 40_000);
   pair.run(20_000);
   expect(reported.length).toBe(2);
-  pair.free();
 });
 
 it('STREAM_DATA_BLOCKED is in the packet with the last bytes of the window', () => {
@@ -71,7 +70,6 @@ it('STREAM_DATA_BLOCKED is in the packet with the last bytes of the window', () 
   pair.settle();
   expect(pair.initiator.connection.stats().packetsSent).toBe(Math.ceil(STREAM_LIMIT / 1_150));
   expect(reported).toEqual([[stream, STREAM_LIMIT]]);
-  pair.free();
 });
 
 it('a lost STREAM_DATA_BLOCKED is repeated while it holds', () => {
@@ -84,7 +82,6 @@ it('a lost STREAM_DATA_BLOCKED is repeated while it holds', () => {
   expect(new Set(reported.map(String))).toEqual(new Set([`${stream},${STREAM_LIMIT}`]));
   pair.run(20_000);
   expect(reported.length).toBe(copies);
-  pair.free();
 });
 
 it.each(['credit', 'a reset'])('a lost STREAM_DATA_BLOCKED is not repeated after %s', (what) => {
@@ -97,7 +94,6 @@ it.each(['credit', 'a reset'])('a lost STREAM_DATA_BLOCKED is not repeated after
   pair.run(20_000);
   expect(pair.initiator.connection.stats().packetsLost).toBeGreaterThan(0);
   expect(reported).toEqual([[stream, STREAM_LIMIT]]);
-  pair.free();
 });
 
 it.each([0, 1])('a connection without credit sends DATA_BLOCKED until a packet with it arrives, %d lost', (lost) => {
@@ -120,5 +116,4 @@ it.each([0, 1])('a connection without credit sends DATA_BLOCKED until a packet w
   pair.run(20_000);
   expect(reported.length).toBe(copies);
   expect(pair.responder.connection.readMessage(third).length).toBe(MESSAGE_LIMIT);
-  pair.free();
 });

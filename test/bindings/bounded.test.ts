@@ -143,7 +143,6 @@ describe('a peer', () => {
       const { bytesSent, bytesReceived, packetsSent, packetsReceived } = connection.stats();
       expect(packetsSent).toBeLessThanOrEqual(packetsReceived);
       expect(bytesSent).toBeLessThanOrEqual(1.5 * bytesReceived);
-      pair.free();
     },
   );
 });

@@ -63,7 +63,6 @@ test('Startup doubles the rate each round, Drain empties the queue, ProbeBW cycl
     State.PROBE_BW_DOWN,
     State.PROBE_BW_CRUISE,
   ]);
-  bbr.pair.free();
 });
 
 test('Startup ends on a plateau with the bandwidth of the line, within 2 %', { tags: ['slow'] }, () => {
@@ -71,7 +70,6 @@ test('Startup ends on a plateau with the bandwidth of the line, within 2 %', { t
   while (bbr.stats.congestionState === State.STARTUP) bbr.pair.run(1);
   expect(bbr.stats.congestionState).toBe(State.DRAIN);
   expect(Math.abs(bbr.stats.bandwidth / (RATE / 8) - 1)).toBeLessThan(0.02);
-  bbr.pair.free();
 });
 
 test('each state paces at its gain and keeps its window (§5.6.1)', { tags: ['slow'] }, () => {
@@ -94,7 +92,6 @@ test('each state paces at its gain and keeps its window (§5.6.1)', { tags: ['sl
   expect(windows.get(State.PROBE_BW_CRUISE)).toBeGreaterThan(1.9 * FULL_BDP);
   expect(windows.get(State.PROBE_BW_CRUISE)).toBeLessThan(2.5 * FULL_BDP);
   expect(windows.get(State.PROBE_BW_UP)).toBeLessThan(2.8 * FULL_BDP);
-  bbr.pair.free();
 });
 
 test('ProbeBW probes for bandwidth after 2 to 3 s, or 62 rounds (§5.3.3.8.3)', { tags: ['slow'] }, () => {
@@ -107,7 +104,6 @@ test('ProbeBW probes for bandwidth after 2 to 3 s, or 62 rounds (§5.3.3.8.3)', 
     expect(pause).toBeGreaterThan(1_900);
     expect(pause).toBeLessThan(3_400);
   }
-  bbr.pair.free();
 });
 
 test('UP ends half a round after its packets queue, before the three rounds without growth of §5.3.3.9', { tags: ['slow'] }, () => {
@@ -120,7 +116,6 @@ test('UP ends half a round after its packets queue, before the three rounds with
     expect(to - from).toBeGreaterThan(2 * RTT);
     expect(to - from).toBeLessThan(3 * RTT);
   }
-  bbr.pair.free();
 });
 
 test('UP continues while it finds bandwidth, and then for the three rounds of the draft', { tags: ['slow'] }, () => {
@@ -131,7 +126,6 @@ test('UP continues while it finds bandwidth, and then for the three rounds of th
   const up = visits(bbr, 1_500).find(({ state }) => state === State.PROBE_BW_UP) as Visit;
   expect(up.to - up.from).toBeGreaterThan(6 * RTT);
   expect(bbr.stats.bandwidth).toBeGreaterThan(1.9 * (RATE / 8));
-  bbr.pair.free();
 });
 
 test('ProbeRTT after 10 s without a smaller round trip: half the window for 200 ms and a round (§5.3.4)', { tags: ['slow'] }, () => {
@@ -155,7 +149,6 @@ test('ProbeRTT after 10 s without a smaller round trip: half the window for 200 
   expect(least).toBeLessThan(0.55 * (BDP / 2));
   expect(gain).toBeCloseTo(MARGIN, 2);
   expect(all[all.findIndex(({ state }) => state === State.PROBE_RTT) + 1]?.state).toBe(State.PROBE_BW_CRUISE);
-  bbr.pair.free();
 });
 
 test('BBR follows a line that gets slower or faster', { tags: ['slow'] }, () => {
@@ -168,7 +161,6 @@ test('BBR follows a line that gets slower or faster', { tags: ['slow'] }, () => 
   line.rate = 2 * RATE;
   bbr.pair.run(6_000);
   expect(bbr.stats.bandwidth).toBeGreaterThan(1.8 * (RATE / 8));
-  bbr.pair.free();
 });
 
 test('an application that sends little stays in Startup, and its window does not shrink', () => {
@@ -182,7 +174,6 @@ test('an application that sends little stays in Startup, and its window does not
   }
   expect(bbr.stats.congestionState).toBe(State.STARTUP);
   expect(bbr.stats.congestionWindow).toBeGreaterThanOrEqual(12_000);
-  bbr.pair.free();
 });
 
 test("the peer's flow control window ends Startup like a bottleneck (§4.1.1)", () => {
@@ -191,7 +182,6 @@ test("the peer's flow control window ends Startup like a bottleneck (§4.1.1)", 
   expect(bbr.stats.congestionState).not.toBe(State.STARTUP);
   expect(bbr.stats.bandwidth).toBeGreaterThan(0.4 * (RATE / 8));
   expect(bbr.measure(2_000)).toBeGreaterThan(0.35 * (RATE / 1e6));
-  bbr.pair.free();
 });
 
 test('after a pause it resumes at the rate it had measured (§5.4)', () => {
@@ -204,7 +194,6 @@ test('after a pause it resumes at the rate it had measured (§5.4)', () => {
   // One and a half round trips: the pipe is full again.
   bbr.pair.run(1.5 * RTT);
   expect(bbr.measure(500)).toBeGreaterThan(0.9 * (RATE / 1e6));
-  bbr.pair.free();
 });
 
 describe('losses', () => {
@@ -215,7 +204,6 @@ describe('losses', () => {
     expect(all[1]?.state).toBe(State.DRAIN);
     expect(all[1]?.from as number).toBeLessThan(1_000 + 12 * RTT);
     expect(bbr.stats.congestionWindow).toBeLessThan(1.6 * BDP);
-    bbr.pair.free();
   });
 
   test('at random do not end Startup before the line is full, and do not lower the rate', { tags: ['slow'] }, () => {
@@ -227,7 +215,6 @@ describe('losses', () => {
       least = Math.min(least, bandwidth);
     });
     expect(least).toBeGreaterThan(0.85 * (RATE / 8));
-    bbr.pair.free();
   });
 
   test('of a queue of a quarter BDP end the probe and bound the window, with headroom left', { tags: ['slow'] }, () => {
@@ -240,7 +227,6 @@ describe('losses', () => {
     });
     expect(all.some(({ state }) => state === State.PROBE_BW_UP)).toBe(true);
     expect(Math.max(...windows)).toBeLessThan(1.45 * BDP);
-    bbr.pair.free();
   });
 
   test.each([100, 150, 200])('that last until nothing arrives, %d ms into Startup, do not end it', { tags: ['slow'] }, (start) => {
@@ -258,7 +244,6 @@ describe('losses', () => {
     pair.run(15 * RTT);
     expect(fast.stats.bandwidth).toBeGreaterThan(4 * before);
     expect(Math.abs(fast.stats.bandwidth / (100e6 / 8) - 1)).toBeLessThan(0.05);
-    pair.free();
   });
 
   test('that last until nothing arrives shrink the window; it recovers with the path', () => {
@@ -269,7 +254,6 @@ describe('losses', () => {
     bbr.pair.link.loss = 0;
     bbr.pair.run(3_000);
     expect(bbr.measure(1_000)).toBeGreaterThan(0.85 * (RATE / 1e6));
-    bbr.pair.free();
   });
 });
 
@@ -281,7 +265,6 @@ test.each([
   const bbr = flow({ line: new Line(RATE, 4 * BDP), granularity });
   bbr.pair.link.jitter = jitter;
   expect(visits(bbr, 12_000).map(({ state }) => state)).not.toContain(State.COMPETE);
-  bbr.pair.free();
 });
 
 test('it does not take hosts that process packets in batches for another flow', { tags: ['slow'] }, () => {
@@ -289,7 +272,6 @@ test('it does not take hosts that process packets in batches for another flow', 
   bbr.pair.run(300);
   bbr.pair.turn = 2;
   expect(visits(bbr, 4_000).map(({ state }) => state)).not.toContain(State.COMPETE);
-  bbr.pair.free();
 });
 
 test('it knows the random loss of the link soon after Startup', { tags: ['slow'] }, () => {

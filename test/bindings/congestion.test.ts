@@ -66,7 +66,6 @@ const bbrOn = (rate: number, last: number) => () => {
     const flow = new Flow({ congestion: 'bbr', line: new Line(rate, bdp(rate, rtt)), rtt, turn });
     flow.pair.run(2_000);
     expect(flow.measure(3_000)).toBeGreaterThan(least * percent);
-    flow.pair.free();
   });
 
   test.each([
@@ -166,7 +165,6 @@ describe('BBR on links that were difficult for it', () => {
     // 100 Mbit/s are ten packets per tick of the timer: no controller fills that line through such a queue.
     expect(flow.measure(4_000)).toBeGreaterThan(rate === 20e6 ? 18 : 45);
     expect(line.dropped / flow.stats.packetsSent).toBeLessThan(0.02);
-    flow.pair.free();
   }
 
   test('a queue of ten packets at 1 ms and 20 Mbit/s drops less than 2 %', { tags: ['slow'] }, () => dropsLittle(20e6));
@@ -194,7 +192,6 @@ describe('BBR on links that were difficult for it', () => {
       expect(line.dropped).toBeGreaterThan(500);
       expect(flow.pair.responder.connection.stats().packetsDropped).toBe(0);
       expect(flow.stats.packetsLost).toBeLessThanOrEqual(line.dropped);
-      flow.pair.free();
     },
   );
 
@@ -246,7 +243,6 @@ describe('the state of a controller', () => {
       expect(bandwidth).toBeGreaterThan(0.9 * (rate / 8));
       expect(flow.stats.congestionState).toBe(CongestionState.STARTUP);
     }
-    flow.pair.free();
   });
 
   test.each(kinds)('%s: an exchange of a few packets leaves no chunk behind', (congestion) => {
@@ -258,7 +254,6 @@ describe('the state of a controller', () => {
       pair.run(1_000);
       expect(core.stats().freeChunks).toBe(free);
     }
-    pair.free();
   });
 
   test('is freed on close', () => {

@@ -35,5 +35,4 @@ it('a due challenge waits for the acknowledgement that shortens the flight', () 
   pair.settle();
   const [first] = pair.responder.sent;
   expect(reveal(first as Uint8Array, 'responder')?.[0]).toBe(PATH_CHALLENGE);
-  pair.free();
 });

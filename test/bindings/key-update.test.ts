@@ -71,7 +71,6 @@ describe('a key update during a transfer', () => {
     expect(ours).toBeGreaterThan(1);
     expect(updates(pair.initiator)).toEqual([ours, 0]);
     expect(updates(pair.responder)).toEqual([0, ours]);
-    pair.free();
   });
 
   it.each(links)('by the responder, %s', (_name, link) => {
@@ -79,7 +78,6 @@ describe('a key update during a transfer', () => {
     const [ours] = updates(pair.responder);
     expect(ours).toBeGreaterThan(1);
     expect(updates(pair.initiator)).toEqual([0, ours]);
-    pair.free();
   });
 
   describe.each(links)('simultaneous, %s', (_name, link) => {
@@ -89,7 +87,6 @@ describe('a key update during a transfer', () => {
       expect(Math.min(...initiators)).toBeGreaterThan(1);
       expect([initiators[0], responders[0]]).toEqual([responders[1], initiators[1]]);
       expect(pair.initiator.connection.stats().authenticationFailures).toBe(0);
-      pair.free();
     });
   });
 });
@@ -102,7 +99,6 @@ describe('the receiver', () => {
     expect(pair.inject(forge({ number: 10, frames: PING, phase: true, key: KEYS[1] }), pair.responder)).toBe(true);
     pair.run(10);
     expect(updates(pair.responder)).toEqual([0, 1]);
-    pair.free();
   });
 
   it('accepts late packets of the old phase for a while, then no longer', () => {
@@ -112,7 +108,6 @@ describe('the receiver', () => {
     pair.run(10_000);
     expect(pair.inject(forge({ number: 4, frames: PING }), pair.responder)).toBe(false);
     expect(closeCode(pair)).toBeUndefined();
-    pair.free();
   });
 
   it('accepts early packets of the new phase in any order, and old ones between them', () => {
@@ -125,7 +120,6 @@ describe('the receiver', () => {
     }
     expect(closeCode(pair)).toBeUndefined();
     expect(updates(pair.responder)).toEqual([0, 1]);
-    pair.free();
   });
 
   it('updates again only after an acknowledgement: then a third phase with the bit of the first opens', () => {
@@ -135,7 +129,6 @@ describe('the receiver', () => {
     expect(pair.inject(forge({ number: 12, frames: PING, key: KEYS[2] }), pair.responder)).toBe(true);
     expect(closeCode(pair)).toBeUndefined();
     expect(updates(pair.responder)).toEqual([0, 2]);
-    pair.free();
   });
 
   it('keeps its phase under any number of forged packets of either phase', () => {
@@ -147,7 +140,6 @@ describe('the receiver', () => {
     expect(pair.responder.connection.stats().authenticationFailures).toBe(498);
     expect(pair.inject(forge({ number: 600, frames: PING, phase: true, key: KEYS[1] }), pair.responder)).toBe(true);
     expect(closeCode(pair)).toBeUndefined();
-    pair.free();
   });
 });
 
@@ -158,7 +150,6 @@ describe('a sender', () => {
     expect(update(pair.initiator)).toBe(false);
     pair.run(1_000);
     expect(update(pair.initiator)).toBe(true);
-    pair.free();
   });
 
   it('waits for 3 PTO after that acknowledgement, then for the next one', () => {
@@ -180,7 +171,6 @@ describe('a sender', () => {
     expect((flips[0] as number) - asked).toBeGreaterThan(3 * 225);
     for (let i = 1; i < flips.length; i++) expect((flips[i] as number) - (flips[i - 1] as number)).toBeGreaterThan(200 + 3 * 225);
     expect(flips.length).toBeGreaterThan(3);
-    pair.free();
   });
 
   it('updates by itself an hour after the first use, not after the first acknowledgement', () => {
@@ -201,7 +191,6 @@ describe('a sender', () => {
     expect(updates(pair.initiator)).toEqual([1, 0]);
     ping(2 * HOUR);
     expect(updates(pair.initiator)).toEqual([2, 0]);
-    pair.free();
   });
 });
 
@@ -211,7 +200,6 @@ describe('KEY_UPDATE_ERROR', () => {
     pair.inject(forge({ number: 10, frames: PING, phase: true, key: KEYS[1] }), pair.responder);
     expect(pair.inject(forge({ number: 11, frames: PING, key: KEYS[2] }), pair.responder)).toBe(true);
     expect(closeCode(pair)).toBe(TransportError.KEY_UPDATE_ERROR);
-    pair.free();
   });
 
   it('for a peer that updates before anything was acknowledged', () => {
@@ -219,7 +207,6 @@ describe('KEY_UPDATE_ERROR', () => {
     pair.intercept = () => null;
     pair.inject(forge({ number: 10, frames: PING, phase: true, key: KEYS[1] }), pair.responder);
     expect(closeCode(pair)).toBe(TransportError.KEY_UPDATE_ERROR);
-    pair.free();
   });
 
   it('for an old key on a higher packet number, when the new key arrives later', () => {
@@ -227,7 +214,6 @@ describe('KEY_UPDATE_ERROR', () => {
     pair.inject(forge({ number: 12, frames: PING }), pair.responder);
     pair.inject(forge({ number: 11, frames: PING, phase: true, key: KEYS[1] }), pair.responder);
     expect(closeCode(pair)).toBe(TransportError.KEY_UPDATE_ERROR);
-    pair.free();
   });
 
   it('for a new key on a packet number below one of the old key', () => {
@@ -237,7 +223,6 @@ describe('KEY_UPDATE_ERROR', () => {
     expect(closeCode(pair)).toBeUndefined();
     pair.inject(forge({ number: 10, frames: PING, phase: true, key: KEYS[1] }), pair.responder);
     expect(closeCode(pair)).toBe(TransportError.KEY_UPDATE_ERROR);
-    pair.free();
   });
 
   it('not for an old key on a packet number above the new phase: no key opens it, so it is dropped like a forgery', () => {
@@ -246,7 +231,6 @@ describe('KEY_UPDATE_ERROR', () => {
     expect(pair.inject(forge({ number: 11, frames: PING }), pair.responder)).toBe(false);
     expect(closeCode(pair)).toBeUndefined();
     expect(pair.responder.connection.stats().authenticationFailures).toBe(1);
-    pair.free();
   });
 
   it('reaches the peer', () => {
@@ -254,6 +238,5 @@ describe('KEY_UPDATE_ERROR', () => {
     pair.inject(forge({ number: 10, frames: PING, phase: true, key: KEYS[1] }), pair.responder);
     pair.run(5_000);
     expect(pair.initiator.events).toContainEqual({ kind: EventKind.CLOSED, stream: 0, value: TransportError.KEY_UPDATE_ERROR });
-    pair.free();
   });
 });

@@ -27,7 +27,6 @@ describe('the Complete packet', () => {
     sent.length = 0;
     pair.run(5_000);
     expect(sent.filter((datagram) => datagram[0] === 0x83)).toEqual([]);
-    pair.free();
   });
 
   test('is repeated once, by the probe timeout, however many later packets are acknowledged', () => {
@@ -42,7 +41,6 @@ describe('the Complete packet', () => {
     expect(pair.run(5_000, () => pair.initiator.kinds().includes(EventKind.COMPLETED))).toBe(true);
     expect(pair.initiator.sent.filter((datagram) => datagram[0] === 0x83)).toHaveLength(2);
     expect(pair.initiator.connection.stats().packetsLost).toBe(0);
-    pair.free();
   });
 
   test('carries the Route header like every other packet', () => {
@@ -61,7 +59,6 @@ describe('the Complete packet', () => {
       expect(datagram.length).toBeLessThanOrEqual(1_200);
     }
     expect(Math.max(...pair.initiator.sent.map(({ length }) => length))).toBe(1_200);
-    pair.free();
   });
 
   test('is refused when too long, as is a key of the wrong length', () => {
@@ -84,7 +81,6 @@ describe('closing', () => {
     expect(pair.initiator.kinds()).toEqual([EventKind.CLOSED, EventKind.DRAINED]);
     expect(pair.initiator.connection.openStream()).toBe(-1);
     expect(pair.initiator.connection.sendMessage(text('late'))).toBe(-1);
-    pair.free();
   });
 
   test('repeats a lost CONNECTION_CLOSE, ever more rarely, for packets that still arrive', () => {
@@ -102,7 +98,6 @@ describe('closing', () => {
     }
     expect(initiator.sent.length).toBeGreaterThanOrEqual(4);
     expect(initiator.sent.length).toBeLessThanOrEqual(7);
-    pair.free();
   });
 
   test('acknowledges what arrived before: a stream that had ended is not cut off', () => {
@@ -122,7 +117,6 @@ describe('closing', () => {
     const kinds = pair.initiator.kinds();
     expect(kinds.indexOf(EventKind.STREAM_FINISHED)).toBeGreaterThanOrEqual(0);
     expect(kinds.indexOf(EventKind.STREAM_FINISHED)).toBeLessThan(kinds.indexOf(EventKind.CLOSED));
-    pair.free();
   });
 
   test('leaves received data readable', () => {
@@ -133,7 +127,6 @@ describe('closing', () => {
     pair.initiator.connection.close(0, new Uint8Array(), pair.now);
     pair.run(5_000);
     expect(pair.responder.connection.readStream(id, new Uint8Array(9_000))).toBe(5_000);
-    pair.free();
   });
 });
 
@@ -149,7 +142,6 @@ describe('timers', () => {
     pair.run(300);
     for (const end of pair.ends) expect(end.kinds()).toEqual([EventKind.TIMED_OUT, EventKind.DRAINED]);
     expect(pair.initiator.connection.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
-    pair.free();
   });
 
   test('keep-alive holds the connection open over hours', () => {
@@ -161,7 +153,6 @@ describe('timers', () => {
     const hours = (pair.now - 1_000) / 3_600_000;
     expect(pair.initiator.sent.length / hours).toBeGreaterThan(140);
     expect(pair.initiator.sent.length / hours).toBeLessThan(160);
-    pair.free();
   });
 
   test('keep-alive detects a silent peer after interval and retries, without back-off', () => {
@@ -176,7 +167,6 @@ describe('timers', () => {
     expect(kinds[0]).toBe(EventKind.PATH_SUSPECTED);
     expect(kinds.filter((kind) => kind !== EventKind.PATH_SUSPECTED)).toEqual([EventKind.TIMED_OUT, EventKind.DRAINED]);
     expect(pair.now - start).toBeCloseTo(20_000, -2);
-    pair.free();
   });
 
   test('a transfer survives an outage', () => {
@@ -192,7 +182,6 @@ describe('timers', () => {
     pair.intercept = (datagram) => datagram;
     expect(pair.run(60_000, () => reader.ended.has(id))).toBe(true);
     expect(reader.wrong).toBe(0);
-    pair.free();
   });
 
   test('acknowledgements come every tenth packet in a bulk transfer, and at most 25 ms late', () => {
@@ -208,7 +197,6 @@ describe('timers', () => {
     const before = pair.now;
     pair.run(1_000, () => writer.finished);
     expect(pair.now - before).toBeLessThan(5 + 25 + 5 + 1);
-    pair.free();
   });
 });
 

@@ -70,7 +70,6 @@ describe('without path MTU discovery', () => {
     narrow.pair.initiator.record = true;
     expect(narrow.transfer(400_000)).toBe(true);
     expect(Math.max(...narrow.pair.initiator.sent.map(({ length }) => length))).toBe(packetSize);
-    narrow.pair.free();
   });
 
   test("packets never exceed the peer's limit", () => {
@@ -78,7 +77,6 @@ describe('without path MTU discovery', () => {
     narrow.pair.initiator.record = true;
     expect(narrow.transfer(20_000)).toBe(true);
     expect(Math.max(...narrow.pair.initiator.sent.map(({ length }) => length))).toBe(600);
-    narrow.pair.free();
   });
 });
 
@@ -108,7 +106,6 @@ describe('path MTU discovery', () => {
       const second = narrow.large.find(({ size: other, at }) => other === size && at > (firsts.get(size) as number));
       expect((second?.at ?? Number.POSITIVE_INFINITY) - (firsts.get(size) as number)).toBeGreaterThanOrEqual(20);
     }
-    narrow.pair.free();
   });
 
   test.each([65_000, 9_000, 1_300])(
@@ -121,7 +118,6 @@ describe('path MTU discovery', () => {
       expect(narrow.transfer(200 * packetCeiling)).toBe(true);
       expect(narrow.stats.packetSize).toBe(packetCeiling);
       expect(Math.max(...narrow.sizes)).toBe(packetCeiling);
-      narrow.pair.free();
     },
   );
 
@@ -133,7 +129,6 @@ describe('path MTU discovery', () => {
     expect(narrow.transfer(600_000)).toBe(true);
     expect(narrow.stats.packetSize).toBe(1_400);
     expect(Math.max(...narrow.sizes)).toBe(1_400);
-    narrow.pair.free();
   });
 
   test('counts the Route header', { tags: ['slow'] }, () => {
@@ -147,7 +142,6 @@ describe('path MTU discovery', () => {
     expect(narrow.transfer(600_000)).toBe(true);
     expect(Math.max(...narrow.sizes)).toBe(1_452);
     expect(narrow.sizes).toEqual(expect.arrayContaining([1_232, 1_392]));
-    narrow.pair.free();
   });
 
   test('does not begin for requests, and leaves nothing behind', { tags: ['slow'] }, () => {
@@ -164,7 +158,6 @@ describe('path MTU discovery', () => {
     expect(narrow.large).toEqual([]);
     narrow.pair.run(30_000);
     expect(core.stats().freeChunks).toBe(free);
-    narrow.pair.free();
   });
 
   test('leaves no chunk behind when it has found the size', { tags: ['slow'] }, () => {
@@ -175,7 +168,6 @@ describe('path MTU discovery', () => {
     narrow.pair.run(30_000);
     expect(narrow.stats.packetSize).toBe(1_452);
     expect(core.stats().freeChunks).toBe(free);
-    narrow.pair.free();
   });
 
   test('ends at what a link of MTU 1,280 carries, after three probes at growing intervals, and no window shrinks', {
@@ -197,7 +189,6 @@ describe('path MTU discovery', () => {
     const [first, second, third] = probes.map(({ at }) => at) as [number, number, number];
     expect(second - first).toBeGreaterThan(40);
     expect(third - second).toBeGreaterThan(second - first);
-    narrow.pair.free();
   });
 
   test('resumes after PMTU_RAISE_TIMER, during the transfer', { tags: ['slow'] }, () => {
@@ -216,7 +207,6 @@ describe('path MTU discovery', () => {
     expect(narrow.stats.packetSize).toBe(1_452);
     const again = narrow.large.filter(({ size }) => size > 1_232)[3];
     expect((again?.at ?? 0) - (failed[2]?.at ?? 0)).toBeGreaterThan(599_900);
-    narrow.pair.free();
   });
 });
 
@@ -253,7 +243,6 @@ describe('black hole', () => {
       // Two probes confirm it while there is data to send.
       expect(narrow.transfer(100_000)).toBe(true);
       expect(narrow.large.filter(({ at }) => at >= fell).map(({ size }) => size)).toEqual([1_452, 1_452]);
-      narrow.pair.free();
     },
   );
 
@@ -276,7 +265,6 @@ describe('black hole', () => {
     // Three messages, and two probes of the previous size once more was sent.
     expect(narrow.large.slice(before + 3).map(({ size }) => size)).toEqual([1_452, 1_452]);
     expect(narrow.stats.packetSize).toBe(BASE);
-    narrow.pair.free();
   });
 
   // At 10 % loss one transfer in 40 falls; short bursts on a worse path do so often.
@@ -377,7 +365,6 @@ describe('black hole', () => {
       narrow.pair.run(30_000);
       expect(narrow.transfer(400_000)).toBe(true);
       expect(Math.max(...narrow.sizes)).toBe(2_000);
-      narrow.pair.free();
     },
   );
 
@@ -387,7 +374,6 @@ describe('black hole', () => {
     narrow.begin(4_000_000);
     expect(narrow.pair.run(1_000, () => narrow.stats.packetSize === 1_452)).toBe(true);
     expect(narrow.pair.now - fell).toBeLessThan(BACK_AFTER);
-    narrow.pair.free();
   });
 
   test('that lets probes through and swallows data costs at most 8 probes in 30 s', { tags: ['slow'] }, () => {
@@ -405,7 +391,6 @@ describe('black hole', () => {
     expect((probes[3] as number) - start).toBeLessThan(5_000);
     narrow.pair.run(40_000);
     for (const at of probes) expect(probes.filter((other) => other >= at && other < at + 30_000).length).toBeLessThanOrEqual(8);
-    narrow.pair.free();
   });
 
   test('does not excuse the loss of small packets: an outage is congestion', () => {
@@ -421,7 +406,6 @@ describe('black hole', () => {
     expect(narrow.pair.run(5_000, () => narrow.stats.packetSize === 1_452)).toBe(true);
     expect(narrow.pair.now - over).toBeLessThan(2_000);
     expect(narrow.pair.run(60_000, () => narrow.reader.ended.has(id))).toBe(true);
-    narrow.pair.free();
   });
 
   test('over: path MTU discovery resumes after a wait', { tags: ['slow'] }, () => {
@@ -437,7 +421,6 @@ describe('black hole', () => {
     expect(narrow.pair.run(60_000, () => narrow.stats.packetSize === 1_452)).toBe(true);
     expect((narrow.large[sent + 2] as { at: number }).at - confirmed).toBeGreaterThanOrEqual(29_999);
     expect(narrow.pair.now - confirmed).toBeLessThan(35_000);
-    narrow.pair.free();
   });
 
   test('datagrams that no longer fit are dropped and counted, smaller ones arrive', () => {
@@ -460,7 +443,6 @@ describe('black hole', () => {
     expect(arrived).toEqual([1_400, 1_000]);
     expect(narrow.stats.datagramsDropped).toBe(1);
     expect(connection.sendDatagram(content(3, 0, 1_300))).toBe(false);
-    narrow.pair.free();
   });
 });
 
@@ -476,7 +458,6 @@ describe('another path', () => {
     const sizes = narrow.large.slice(before).map(({ size }) => size);
     expect([...new Set(sizes)].slice(0, 2)).toEqual([1_232, 1_300]);
     expect(Math.max(...sizes)).toBe(1_300);
-    narrow.pair.free();
   });
 
   test('ignores a probe that was in flight on the old one', () => {
@@ -487,6 +468,5 @@ describe('another path', () => {
     narrow.pair.run(5_000);
     expect(narrow.stats.packetSize).toBe(BASE);
     expect(narrow.large.length).toBe(1);
-    narrow.pair.free();
   });
 });

@@ -15,7 +15,6 @@ describe('packet protection', () => {
     expect(pair.inject(packet, pair.responder)).toBe(true);
     expect(pair.inject(packet, pair.responder)).toBe(false);
     expect(pair.responder.connection.stats()).toMatchObject({ packetsReceived: 1, packetsDropped: 1 });
-    pair.free();
   });
 
   test('drops a packet with any bit changed', () => {
@@ -28,7 +27,6 @@ describe('packet protection', () => {
     }
     expect(pair.inject(packet.subarray(0, packet.length - 1), pair.responder)).toBe(false);
     expect(pair.inject(packet, pair.responder)).toBe(true);
-    pair.free();
   });
 
   test('replayed and tampered packets have no effect on a transfer', { tags: ['slow'] }, () => {
@@ -61,7 +59,6 @@ describe('packet protection', () => {
       expect(pair.inject(datagram, pair.initiator)).toBe(false);
     }
     expect(pair.responder.connection.stats().packetsReceived).toBe(before);
-    pair.free();
   });
 
   test('random and mutated datagrams are dropped and counted', { tags: ['slow'] }, () => {
@@ -82,7 +79,6 @@ describe('packet protection', () => {
     }
     expect(pair.responder.connection.stats().packetsDropped).toBe(total * 2);
     expect(pair.core.stats()).toEqual(before);
-    pair.free();
   });
 
   test('authenticated garbage closes the connection with a transport error, and has no other effect', { tags: ['slow'] }, () => {

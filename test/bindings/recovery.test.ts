@@ -38,7 +38,6 @@ describe('acknowledgements', () => {
     pair.run(10_000, () => reader.lengths.get(id) === total);
     // NewReno at 1 % loss and 1 ms reaches about 15 MB/s; with a delay of 25 ms for each small window it was 1.1.
     expect(total / (pair.now - start)).toBeGreaterThan(5_000);
-    pair.free();
   });
 
   test('report the delay of the largest number, not of the oldest', () => {
@@ -60,7 +59,6 @@ describe('acknowledgements', () => {
     const { rtt, minimumRtt } = pair.initiator.connection.stats();
     expect(minimumRtt).toBeLessThan(50);
     expect(rtt).toBeGreaterThan(58);
-    pair.free();
   });
 });
 
@@ -77,7 +75,6 @@ describe('the congestion window of NewReno', () => {
     const { congestionWindow } = initiator.connection.stats();
     expect(congestionWindow).toBeGreaterThan(5 * INITIAL_WINDOW);
     expect(congestionWindow).toBeLessThan(17 * INITIAL_WINDOW);
-    pair.free();
   });
 
   test('halves once for several losses of one round trip', { tags: ['slow'] }, () => {
@@ -92,7 +89,6 @@ describe('the congestion window of NewReno', () => {
     pair.run(20);
     expect(initiator.connection.stats().congestionWindow).toBeGreaterThan(before / 2.5);
     expect(initiator.connection.stats().congestionWindow).toBeLessThan(before);
-    pair.free();
   });
 
   test('does not grow while the application does not fill it', { tags: ['slow'] }, () => {
@@ -105,7 +101,6 @@ describe('the congestion window of NewReno', () => {
       pair.run(100);
     }
     expect(pair.initiator.connection.stats().congestionWindow).toBe(INITIAL_WINDOW);
-    pair.free();
   });
 
   test('falls to two packets after persistent congestion', { tags: ['slow'] }, () => {
@@ -122,7 +117,6 @@ describe('the congestion window of NewReno', () => {
       least = Math.min(least, initiator.connection.stats().congestionWindow);
     }
     expect(least).toBeLessThanOrEqual(4 * PACKET);
-    pair.free();
   });
 });
 
@@ -142,7 +136,6 @@ test('counts persistent congestion from the first packet after a pause: the roun
     least = Math.min(least, connection.stats().congestionWindow);
   }
   expect(least).toBeLessThanOrEqual(4 * PACKET);
-  pair.free();
 });
 
 describe('loss recovery', () => {
@@ -152,7 +145,6 @@ describe('loss recovery', () => {
     expect(pair.run(5_000, () => reader.ended.has(id))).toBe(true);
     expect(pair.initiator.connection.stats().packetsLost).toBe(1);
     expect(pair.now - 1_000).toBeLessThan(3 * 40 + 5);
-    pair.free();
   });
 
   test('a lost tail is sent again after the probe timeout', () => {
@@ -169,7 +161,6 @@ describe('loss recovery', () => {
     expect(pair.run(2_000, () => message > 0)).toBe(true);
     // PTO = RTT + 4 × variation + 25 ms, then one way.
     expect(message - start).toBeLessThan(150);
-    pair.free();
   });
 
   test('a hole below fewer than three packets is found after 9/8 of a round trip (RFC 9002 §6.1.2)', () => {
@@ -192,7 +183,6 @@ describe('loss recovery', () => {
     expect(pair.run(2_000, () => arrived > 0)).toBe(true);
     expect(arrived - start).toBeGreaterThanOrEqual((9 / 8) * rtt + delay);
     expect(arrived - start).toBeLessThan((9 / 8) * rtt + delay + 5);
-    pair.free();
   });
 
   test.each([
@@ -216,7 +206,6 @@ describe('loss recovery', () => {
     expect(pair.run(2_000, () => arrived.has(100))).toBe(true);
     expect(arrived.get(100)! - start).toBeGreaterThanOrEqual(expected - 1);
     expect(arrived.get(100)! - start).toBeLessThan(expected + 5);
-    pair.free();
   });
 
   test('the probe timeout doubles until something is acknowledged (RFC 9002 §6.2.1)', () => {
@@ -233,7 +222,6 @@ describe('loss recovery', () => {
     const pauses = sent.slice(1).map((time, index) => time - (sent[index] as number));
     expect(pauses.length).toBeGreaterThan(4);
     for (let i = 1; i < pauses.length; i++) expect((pauses[i] as number) / (pauses[i - 1] as number)).toBeCloseTo(2, 1);
-    pair.free();
   });
 
   test('the probe timeout grows to 3 s and no further, so that a path that recovers is noticed', () => {
@@ -250,7 +238,6 @@ describe('loss recovery', () => {
     const pauses = sent.slice(1).map((time, index) => time - (sent[index] as number));
     expect(Math.max(...pauses)).toBe(3_000);
     expect(pauses.slice(-5)).toEqual(Array(5).fill(3_000));
-    pair.free();
   });
 
   test('reordering within three packets is not taken for loss', () => {
@@ -270,7 +257,6 @@ describe('loss recovery', () => {
     pair.run(20_000, () => reader.ended.has(id));
     expect(reader.wrong).toBe(0);
     expect(reader.ended.has(id)).toBe(true);
-    pair.free();
   });
 });
 
@@ -289,7 +275,6 @@ describe('pacing', () => {
     expect(initiator.sent.length).toBeLessThanOrEqual(14);
     pair.run(300);
     expect(initiator.sent.length).toBeGreaterThan(60);
-    pair.free();
   });
 });
 
@@ -318,7 +303,6 @@ describe('sending order', () => {
     const bytes = reader.lengths.get(id) as number;
     expect(bytes / (bytes + messages)).toBeGreaterThan(0.2);
     expect(bytes / (bytes + messages)).toBeLessThan(0.4);
-    pair.free();
   });
 
   test('byte streams take turns', { tags: ['slow'] }, () => {
@@ -334,6 +318,5 @@ describe('sending order', () => {
     pair.run(800);
     const lengths = ids.map((id) => reader.lengths.get(id) as number);
     expect(Math.min(...lengths)).toBeGreaterThan(0.7 * Math.max(...lengths));
-    pair.free();
   });
 });

@@ -95,7 +95,6 @@ describe('the cost', () => {
     const before = { ...sent };
     pair.run(10_000);
     expect(sent).toEqual(before);
-    pair.free();
   });
 
   test('of a message of 60 KiB as the answer to another: no packet', () => {
@@ -110,7 +109,6 @@ describe('the cost', () => {
       pair.run(5_000);
       expect(sent, `message ${i}`).toEqual(before);
     }
-    pair.free();
   });
 
   test('of a sender that pauses: one packet and its acknowledgement', () => {
@@ -122,7 +120,6 @@ describe('the cost', () => {
       pair.run(10_000);
       expect(sent, `pause ${i}`).toEqual({ up: before.up + 1, down: before.down + 1 });
     }
-    pair.free();
   });
 
   test('of a sender of a line a second: at most one packet and its acknowledgement in 16 KiB', { tags: ['slow'] }, () => {
@@ -161,6 +158,5 @@ describe('the cost', () => {
       pair.run(10_000);
       expect(sent, `pause ${i}`).toEqual({ up: before.up + 1, down: before.down + 1 });
     }
-    pair.free();
   });
 });

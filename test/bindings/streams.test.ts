@@ -81,7 +81,6 @@ describe('byte streams', () => {
     };
     expect(pair.run(120_000, () => reader.ended.size === total)).toBe(true);
     expect(reader.wrong).toBe(0);
-    pair.free();
   });
 
   test('are reset and stopped with their codes', () => {
@@ -96,7 +95,6 @@ describe('byte streams', () => {
     expect(responder.events).toContainEqual({ kind: EventKind.STREAM_RESET, stream: id, value: 77 });
     expect(responder.events).toContainEqual({ kind: EventKind.STREAM_STOPPED, stream: id, value: 78 });
     expect(pair.core.stats().byteStreams).toBe(0);
-    pair.free();
   });
 
   test('a stopped peer answers with a reset and its credit comes back', () => {
@@ -116,7 +114,6 @@ describe('byte streams', () => {
     }
     pair.run(1_000);
     expect(pair.core.stats().byteStreams).toBe(0);
-    pair.free();
   });
 
   test('wait, and do not fail, when segments run out', { tags: ['slow'] }, () => {
@@ -135,7 +132,6 @@ describe('byte streams', () => {
       `${pair.now}: ${[...reader.lengths]}`,
     ).toBe(true);
     expect(reader.wrong).toBe(0);
-    pair.free();
   });
 
   test('accept more or less as soon as the segment limit changes; data already there arrives', { tags: ['slow'] }, () => {
@@ -156,7 +152,6 @@ describe('byte streams', () => {
     expect([reader.lengths.get(id), reader.wrong]).toEqual([first + second, 0]);
     core.limitStreamSegments(0);
     expect(initiator.connection.writeStream(initiator.connection.openStream(), new Uint8Array(60_000))).toBe(60_000);
-    pair.free();
   });
 
   test('a window raised after acceptance lets more through', () => {
@@ -173,7 +168,6 @@ describe('byte streams', () => {
     const more = responder.connection.readStream(id, target);
     expect(more).toBeGreaterThan(280_000);
     expect(matches(id, 8_000, target.subarray(0, more))).toBe(true);
-    pair.free();
   });
 });
 
@@ -197,7 +191,6 @@ describe('messages', () => {
     expect(pair.core.stats().messagesIn + pair.core.stats().messagesOut).toBe(0);
     expect(() => pair.initiator.connection.sendMessage(new Uint8Array(MESSAGE_LIMIT + 1))).toThrowError(/at most/);
     expect(() => pair.initiator.connection.readMessage(4)).toThrowError(/no message/);
-    pair.free();
   });
 
   describe('never stall: random windows, sizes, losses, and a reader that never reads its byte stream', () => {
@@ -274,7 +267,6 @@ describe('datagrams', () => {
     expect(got).toEqual(Array.from({ length: 20 }, (_, index) => index));
     expect(pair.initiator.connection.sendDatagram(new Uint8Array(1_190))).toBe(false);
     expect(() => pair.responder.connection.readDatagram()).toThrowError(/no datagram/);
-    pair.free();
   });
 
   test.each([
@@ -285,7 +277,6 @@ describe('datagrams', () => {
     pair.inject(forge({ number: 1, frames: [0x31, ...varint(length), ...new Uint8Array(length)] }), pair.responder);
     pair.settle();
     expect(pair.responder.events.find(({ kind }) => kind === EventKind.CLOSED)?.value).toBe(error);
-    pair.free();
   });
 
   test('drop the oldest when the application does not read', () => {
@@ -298,7 +289,6 @@ describe('datagrams', () => {
     pair.run(1_000);
     expect(pair.responder.connection.stats().datagramsDropped).toBe(200 - 64);
     expect(pair.responder.connection.readDatagram()[0]).toBe(200 - 64);
-    pair.free();
   });
 
   test('are sent between the bytes of a long transfer, and leave it its share', { tags: ['slow'] }, () => {
@@ -327,6 +317,5 @@ describe('datagrams', () => {
     expect(delays.length).toBeGreaterThan(1_000);
     expect(latest).toBeGreaterThan(pair.now - 100);
     expect(reader.wrong).toBe(0);
-    pair.free();
   });
 });

@@ -75,7 +75,6 @@ describe('byte streams with data all the time', () => {
     initiator.connection.writeStream(small, new Uint8Array(60_000));
     pair.run(400);
     expect([reader.lengths.get(large), reader.lengths.get(small)]).toEqual([10_000, 60_000]);
-    pair.free();
   });
 });
 
@@ -101,7 +100,6 @@ describe('messages', () => {
     const share = received.bytes / (received.bytes + received.messages);
     expect(share).toBeGreaterThan(0.2);
     expect(share).toBeLessThan(0.3);
-    pair.free();
   });
 });
 
@@ -112,5 +110,4 @@ it('a weight outside 1 to 256 is refused', () => {
     expect(() => pair.initiator.connection.setStreamWeight(id, weight)).toThrowError(/weight is 1 to 256/);
   // a weight for a stream that no longer exists has no effect
   pair.initiator.connection.setStreamWeight(400, 5);
-  pair.free();
 });

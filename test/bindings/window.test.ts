@@ -59,7 +59,6 @@ describe('a window', () => {
     const { receiveWindow, stream } = reading(flow);
     expect(stream?.receiveWindow).toBeGreaterThan(share * 3.7 * MB);
     expect(receiveWindow).toBeGreaterThanOrEqual(1.49 * (stream?.receiveWindow ?? 0));
-    flow.pair.free();
   }
 
   it('does not limit a stream on 10 Mbit/s and 300 ms', { tags: ['slow'] }, () => isNoLimit('bbr', 0.1));
@@ -76,7 +75,6 @@ describe('a window', () => {
     expect(flow.received).toBeGreaterThan(2 * MB);
     expect(reading(flow).stream?.receiveWindow).toBeLessThanOrEqual(2 * START);
     expect(responder.connection.streamStats(idle)?.receiveWindow).toBe(16 * KB);
-    flow.pair.free();
   });
 
   it('does not grow before the stream is accepted, nor for an application that reads slowly', () => {
@@ -99,7 +97,6 @@ describe('a window', () => {
     expect(responder.connection.streamStats(unaccepted)).toMatchObject({ receiveWindow: 16 * KB });
     expect(responder.connection.streamStats(unaccepted)?.received).toBeGreaterThan(MB);
     expect(responder.connection.streamStats(slow)).toMatchObject({ receiveWindow: START });
-    pair.free();
   });
 
   /** `share`: of 100 Mbit/s. */
@@ -128,7 +125,6 @@ describe('a window', () => {
     expect(((received - before) * 8) / 2_000 / 1_000).toBeGreaterThan(share * 80);
     expect(responder.connection.stats().receiveWindow).toBeGreaterThan(share * 2 * MB);
     expect(responder.connection.streamStats(ids[0] as number)?.receiveWindow).toBe(32 * KB);
-    pair.free();
   }
 
   it('of a connection grows with many streams that need little each', { tags: ['slow'] }, () => growsWithMany(0.3));
@@ -147,7 +143,6 @@ describe('a window', () => {
     expect(reading(flow).stream?.receiveWindow).toBeLessThanOrEqual(most);
     expect(flow.received).toBeGreaterThan(500 * KB);
     expect(core.failed).toBe(false);
-    flow.pair.free();
   });
 
   it('of a stream, when raised, raises that of the connection', () => {
@@ -161,7 +156,6 @@ describe('a window', () => {
     expect(responder.connection.streamStats(id)?.receiveWindow).toBe(2 * MB);
     expect(responder.connection.stats().receiveWindow).toBe(3 * MB);
     expect(initiator.connection.streamStats(id)?.sendCredit).toBe(2 * MB - 10);
-    pair.free();
   });
 
   it('returns its growth to the pool when the connection ends', { tags: ['slow'] }, () => {
@@ -199,7 +193,6 @@ describe('a reader that stops', () => {
     flow.read();
     flow.pair.run(2_000);
     expect(flow.written).toBeGreaterThan(written + MB);
-    flow.pair.free();
   });
 
   it('of many streams leaves capacity for the others', { tags: ['slow'] }, () => {
@@ -223,7 +216,6 @@ describe('a reader that stops', () => {
     write(live);
     pair.run(10_000);
     expect(received).toBeGreaterThan(MB);
-    pair.free();
   });
 });
 
@@ -323,7 +315,6 @@ describe('statistics', () => {
     expect(responder.connection.stats()).toMatchObject({ streamBytesUnread: 11_000 });
     expect(responder.connection.streamStats(id)).toMatchObject({ unread: 10_000 });
     expect(initiator.connection.streamStats(400)).toBeNull();
-    pair.free();
   });
 
   it('exclude data behind a gap and streams that were reset', () => {
@@ -337,6 +328,5 @@ describe('statistics', () => {
     connection.resetStream(0, 1);
     expect(connection.stats()).toMatchObject({ streamBytesBuffered: 0 });
     expect(connection.streamStats(0)).toMatchObject({ buffered: 0 });
-    pair.free();
   });
 });

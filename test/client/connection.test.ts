@@ -2,16 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { SvcClient as BrowserClient } from '../../client/browser.ts';
 import { ContentFormat, errorGetMessage, LocalError, nodeEnvironment, RemoteError, SvcClient, SvcError } from '../../client/node.ts';
+import { codeOf } from '../support/code-of.ts';
 
 const client = SvcClient.create();
-const codeOf = async (run: () => unknown): Promise<string> => {
-  try {
-    await run();
-  } catch (error) {
-    return (error as { code: string }).code;
-  }
-  return 'OK';
-};
 
 describe('client', () => {
   test('creates private keys that a connection accepts', async () => {

@@ -1,15 +1,7 @@
 /** Connection options: merging, rules, defaults, and the private key that is never shown. */
 import { describe, expect, test } from 'vitest';
 import { currentJwt, effectiveOptions, mergeOptions, publicOptions, serverAddress } from '../../client/options.ts';
-
-const code = (run: () => unknown): string => {
-  try {
-    run();
-  } catch (error) {
-    return (error as { code: string }).code;
-  }
-  return 'OK';
-};
+import { thrownCode } from '../support/code-of.ts';
 
 describe('connection options', () => {
   test('are merged: later calls over earlier ones, as objects or JSON', () => {
@@ -47,7 +39,7 @@ describe('connection options', () => {
     ['an empty application name', '{"AppName":""}'],
     ['an application name with half a character', '{"AppName":"\\ud83d"}'],
   ])('%s is INVALID_ARGUMENT', (_, json) => {
-    expect(code(() => mergeOptions({}, json))).toBe('INVALID_ARGUMENT');
+    expect(thrownCode(() => mergeOptions({}, json))).toBe('INVALID_ARGUMENT');
   });
 
   test('accept names of 32 bytes', () => {
@@ -57,7 +49,7 @@ describe('connection options', () => {
 
   test('stay unchanged by a refused call', () => {
     const before = { ProductId: 'pr-1' };
-    expect(code(() => mergeOptions(before, { DeviceId: 'de-1', Remote: 1 as never }))).toBe('INVALID_ARGUMENT');
+    expect(thrownCode(() => mergeOptions(before, { DeviceId: 'de-1', Remote: 1 as never }))).toBe('INVALID_ARGUMENT');
     expect(before).toEqual({ ProductId: 'pr-1' });
   });
 

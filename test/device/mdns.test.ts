@@ -6,6 +6,7 @@ import { type DnsMessage, dnsQuery, type MdnsSource, SERVICE_TYPE, serviceRecord
 import type { Environment } from '../../transport/environment.ts';
 import type { MdnsSocket } from '../../transport/mdns.ts';
 import type { SimulatedHost, Simulation } from '../../transport/sim/index.ts';
+import { thrownCode } from '../support/code-of.ts';
 import { nativeSimulation } from '../support/simulation.ts';
 
 const INSTANCE = `pr-1-de-1.${SERVICE_TYPE}`;
@@ -176,48 +177,39 @@ describe('an announced device', () => {
 });
 
 describe('a device refuses', () => {
-  const refused = (run: () => void): string => {
-    try {
-      run();
-    } catch (error) {
-      return (error as { code: string }).code;
-    }
-    return '';
-  };
-
   test('to announce in an environment without multicast, and all but TXT once it is started', async () => {
     const { sim, home } = overheard();
     const { clock, crypto, network, log } = home;
     const bare = newDevice({ clock, crypto, network, log, createCore: (options) => home.createCore(options) });
-    expect(refused(() => bare.enableMdns())).toBe('NOT_IMPLEMENTED');
+    expect(thrownCode(() => bare.enableMdns())).toBe('NOT_IMPLEMENTED');
     const device = newDevice(home);
     await sim.settle(device.start());
-    expect(refused(() => device.enableMdns())).toBe('INVALID_STATE');
-    expect(refused(() => device.mdnsAddSubtype('x'))).toBe('INVALID_STATE');
+    expect(thrownCode(() => device.enableMdns())).toBe('INVALID_STATE');
+    expect(thrownCode(() => device.mdnsAddSubtype('x'))).toBe('INVALID_STATE');
     device.mdnsAddTxtItem('a', 'b');
     await sim.settle(device.close());
   });
 
   test.each(['', 'a.b', 'a b', 'ü', 'back\\slash', 'x'.repeat(64)])('the subtype %j', (subtype) => {
-    expect(refused(() => newDevice(overheard().home).mdnsAddSubtype(subtype))).toBe('INVALID_ARGUMENT');
+    expect(thrownCode(() => newDevice(overheard().home).mdnsAddSubtype(subtype))).toBe('INVALID_ARGUMENT');
   });
 
   test('the 33rd subtype', () => {
     const device = newDevice(overheard().home);
     for (let i = 0; i < 32; i++) device.mdnsAddSubtype(`s${i}`);
     device.mdnsAddSubtype('s7');
-    expect(refused(() => device.mdnsAddSubtype('s32'))).toBe('INVALID_ARGUMENT');
+    expect(thrownCode(() => device.mdnsAddSubtype('s32'))).toBe('INVALID_ARGUMENT');
   });
 
   test('TXT items that are too long, have an invalid key, or a key reserved for the device', () => {
     const device = newDevice(overheard().home);
     device.mdnsAddTxtItem('key', 'x'.repeat(251));
-    expect(refused(() => device.mdnsAddTxtItem('key', 'x'.repeat(252)))).toBe('STRING_TOO_LONG');
-    expect(refused(() => device.mdnsAddTxtItem('key', 'é'.repeat(126)))).toBe('STRING_TOO_LONG');
+    expect(thrownCode(() => device.mdnsAddTxtItem('key', 'x'.repeat(252)))).toBe('STRING_TOO_LONG');
+    expect(thrownCode(() => device.mdnsAddTxtItem('key', 'é'.repeat(126)))).toBe('STRING_TOO_LONG');
     for (const key of ['', 'a=b', 'ü', 'a\n', 'ProductId', 'deviceid'])
-      expect(refused(() => device.mdnsAddTxtItem(key, 'x'))).toBe('INVALID_ARGUMENT');
+      expect(thrownCode(() => device.mdnsAddTxtItem(key, 'x'))).toBe('INVALID_ARGUMENT');
     for (const key of ['b', 'c', 'd', 'e']) device.mdnsAddTxtItem(key, 'x'.repeat(253));
-    expect(refused(() => device.mdnsAddTxtItem('f', 'x'.repeat(100)))).toBe('STRING_TOO_LONG');
+    expect(thrownCode(() => device.mdnsAddTxtItem('f', 'x'.repeat(100)))).toBe('STRING_TOO_LONG');
   });
 });
 

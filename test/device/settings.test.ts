@@ -4,16 +4,8 @@ import { Device, type RendezvousOptions } from '../../device/index.ts';
 import { parseServerUrl } from '../../device/settings.ts';
 import { createToken, ServerConnectTokens } from '../../device/tokens.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
+import { codeOf } from '../support/code-of.ts';
 import { nativeHost } from '../support/crypto.ts';
-
-const codeOf = async (run: () => unknown): Promise<string> => {
-  try {
-    await run();
-  } catch (error) {
-    return (error as { code: string }).code;
-  }
-  return 'OK';
-};
 
 describe('a rendezvous of the wrong type', () => {
   test.each<[unknown, string]>([

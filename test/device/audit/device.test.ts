@@ -8,8 +8,9 @@ import { AuditLog, createIamSecrets, Device, defaultConfiguration, Iam, nodeEnvi
 import { encode } from '../../../protocol/cbor/index.ts';
 import { PasswordPath } from '../../../protocol/password/index.ts';
 import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
+import { codeOf } from '../../support/code-of.ts';
 import { LoopbackFixture } from '../../support/fixture/loopback.ts';
-import { codeOf, stateOf, user } from '../iam/model.ts';
+import { stateOf, user } from '../iam/model.ts';
 import { identity } from './chain.ts';
 import { useLogDirectory } from './log-directory.ts';
 

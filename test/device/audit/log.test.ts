@@ -10,7 +10,7 @@ import { PER_DAY, PER_MINUTE } from '../../../device/audit/limiter.ts';
 import { createAuditKey } from '../../../device/audit/signing.ts';
 import type { Log } from '../../../transport/environment.ts';
 import { Random } from '../../../transport/sim/random.ts';
-import { codeOf } from '../iam/model.ts';
+import { codeOf } from '../../support/code-of.ts';
 import { identity } from './chain.ts';
 import { useLogDirectory } from './log-directory.ts';
 

@@ -1,8 +1,9 @@
 /** Changes of the model: one after the other, saved before they count, and recorded before they are acknowledged. */
 import { describe, expect, it } from 'vitest';
 import type { IamChange, IamDraft, StateDocument } from '../../../device/iam/index.ts';
+import { codeOf } from '../../support/code-of.ts';
 import { eventually } from '../../support/eventually.ts';
-import { ann, caller, codeOf, iamWithUsers } from './model.ts';
+import { ann, caller, iamWithUsers } from './model.ts';
 
 describe('a change', () => {
   it('counts only once it is saved', async () => {

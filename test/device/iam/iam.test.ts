@@ -1,7 +1,8 @@
 /** The model: who the caller is, the default roles, settings of users, limits, events. */
 import { describe, expect, it } from 'vitest';
 import { defaultConfiguration, type IamDraft } from '../../../device/iam/index.ts';
-import { caller, codeOf, iamOf, iamWithUsers, key, stateOf, user } from './model.ts';
+import { codeOf } from '../../support/code-of.ts';
+import { caller, iamOf, iamWithUsers, key, stateOf, user } from './model.ts';
 
 describe('the caller', () => {
   it('is the user of its key, else of the password, else the bound one, else no user', () => {

@@ -60,13 +60,3 @@ const boss = user('boss', { role: 'Administrator' });
 export function iamWithUsers(options: Partial<IamOptions> = {}): Iam {
   return iamOf({ state: stateOf([ann, bob, boss]), notificationCategories: ['Alarm', 'Info'], ...options });
 }
-
-/** Returns the code of the error that a promise rejects with or a call throws; OK otherwise. */
-export async function codeOf(run: () => unknown): Promise<string> {
-  try {
-    await run();
-  } catch (error) {
-    return (error as { code?: string }).code ?? String(error);
-  }
-  return 'OK';
-}

@@ -1,7 +1,8 @@
 /** The four ways to pair: who may, how the state changes, and every refusal in the order of docs/iam.md. */
 import { describe, expect, it } from 'vitest';
 import type { Iam, IamChange, IamState } from '../../../device/iam/index.ts';
-import { caller, codeOf, iamOf, key, stateOf, user } from './model.ts';
+import { codeOf } from '../../support/code-of.ts';
+import { caller, iamOf, key, stateOf, user } from './model.ts';
 
 const remote = { isLocal: false };
 const allModes: Partial<IamState> = {

@@ -1,6 +1,7 @@
 /** Passwords of the model: where they are kept, and derivations that are slow or fail. */
 import { describe, expect, it } from 'vitest';
-import { codeOf, fakeSecrets, iamWithUsers } from './model.ts';
+import { codeOf } from '../../support/code-of.ts';
+import { fakeSecrets, iamWithUsers } from './model.ts';
 
 describe('passwords', () => {
   it('are kept as verifier, stay with a renamed user, and are in no record', async () => {

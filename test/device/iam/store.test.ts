@@ -14,9 +14,10 @@ import {
   STATE_FILE,
 } from '../../../device/iam/index.ts';
 import { Random } from '../../../transport/sim/random.ts';
+import { codeOf } from '../../support/code-of.ts';
 import { TestProcess } from '../../support/process.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { caller, codeOf, fakeSecrets } from './model.ts';
+import { caller, fakeSecrets } from './model.ts';
 
 let directory: string;
 const file = (name: string) => join(directory, name);

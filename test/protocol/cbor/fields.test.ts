@@ -17,7 +17,7 @@ import {
   uint,
   utf8Length,
 } from '../../../protocol/cbor/index.ts';
-import { RemoteError } from '../../../protocol/errors/index.ts';
+import { parseError } from '../parse-error.ts';
 
 const body = map({
   Text: 'größe',
@@ -31,17 +31,6 @@ const body = map({
   Float: 0.5,
   More: 'ignored',
 });
-
-function message(run: () => unknown): string {
-  try {
-    run();
-  } catch (error) {
-    expect(error).toBeInstanceOf(RemoteError);
-    expect((error as RemoteError).code).toBe('PARSE');
-    return (error as RemoteError).message;
-  }
-  throw new Error('nothing was raised');
-}
 
 describe('typed readers', () => {
   test('return the values of fields', () => {
@@ -77,7 +66,7 @@ describe('typed readers', () => {
     ['body is not a map', () => map(null)],
     ['body is not a map', () => map([])],
   ])('%s', (expected, run) => {
-    expect(message(run)).toBe(expected);
+    expect(parseError(run)).toBe(expected);
   });
 
   test.each(['Absent', 'Null', 'constructor'])('an optional %s is undefined', (name) => {
@@ -93,8 +82,8 @@ describe('typed readers', () => {
   });
 
   test('optional readers check what is there', () => {
-    expect(message(() => optionalText(body, 'Number', { max: 6 }))).toBe('Number is not text');
-    expect(message(() => optionalUint(body, 'Text'))).toBe('Text is not an unsigned integer');
+    expect(parseError(() => optionalText(body, 'Number', { max: 6 }))).toBe('Number is not text');
+    expect(parseError(() => optionalUint(body, 'Text'))).toBe('Text is not an unsigned integer');
   });
 
   test.each(['', 'abc', 'ü', '水', '\u{10151}', 'aü水\u{10151}', '\uffff\u07ff\u0800'])(

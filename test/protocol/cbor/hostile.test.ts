@@ -4,19 +4,11 @@ import { decode, encode } from '../../../protocol/cbor/index.ts';
 import { RemoteError } from '../../../protocol/errors/index.ts';
 import { seeds } from '../../support/tiered.ts';
 import { randomBytes, seededRandom } from '../coap/pair.ts';
+import { parseError } from '../parse-error.ts';
 
 const bytes = (hex: string): Uint8Array => Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 
-function parseError(data: Uint8Array): string {
-  try {
-    decode(data);
-  } catch (error) {
-    expect(error).toBeInstanceOf(RemoteError);
-    expect((error as RemoteError).code).toBe('PARSE');
-    return (error as RemoteError).message;
-  }
-  throw new Error('it was decoded');
-}
+const decodeError = (data: Uint8Array): string => parseError(() => decode(data));
 
 const nested = (depth: number, open: number): Uint8Array => new Uint8Array(depth + 1).fill(open, 0, depth);
 
@@ -38,7 +30,7 @@ describe('hostile CBOR', () => {
     ['a tag of eight bytes', 'dbffffffffffffffff00'],
     ['the self-described tag', 'd9d9f700'],
   ])('%s is refused as a tag or simple value', (_, hex) => {
-    expect(parseError(bytes(hex))).toMatch(/a tag|a simple value/);
+    expect(decodeError(bytes(hex))).toMatch(/a tag|a simple value/);
   });
 
   test.each([
@@ -53,7 +45,7 @@ describe('hostile CBOR', () => {
     ['map with a key but no value', 'a16161'],
     ['chunk longer than the rest', '5f5a7fffffff00ff'],
   ])('%s ends early', (_, hex) => {
-    expect(parseError(bytes(hex))).toMatch('an early end');
+    expect(decodeError(bytes(hex))).toMatch('an early end');
   });
 
   test.each([
@@ -62,12 +54,12 @@ describe('hostile CBOR', () => {
     [{ open: 0xc1, name: 'tags' }],
     [{ open: 0xa1, name: 'maps as keys' }],
   ])('100,000 nested $open.name are refused', ({ open }) => {
-    expect(parseError(nested(100_000, open))).toMatch(/too much nesting|a tag|a key that is not text/);
+    expect(decodeError(nested(100_000, open))).toMatch(/too much nesting|a tag|a key that is not text/);
   });
 
   test('sixteen levels are decoded and seventeen are refused', () => {
     expect(JSON.stringify(decode(nested(16, 0x81)))).toBe(`${'['.repeat(16)}0${']'.repeat(16)}`);
-    expect(parseError(nested(17, 0x81))).toMatch('too much nesting');
+    expect(decodeError(nested(17, 0x81))).toMatch('too much nesting');
     expect(() => decode(nested(5, 0x81), { depth: 4 })).toThrow('too much nesting');
   });
 
@@ -110,7 +102,7 @@ describe('hostile CBOR', () => {
     ['2^53', '1b0020000000000000', 'more than 53 bits'],
     ['-2^53', '3b001fffffffffffff', 'more than 53 bits'],
   ])('%s is refused', (_, hex, reason) => {
-    expect(parseError(bytes(hex))).toMatch(reason);
+    expect(decodeError(bytes(hex))).toMatch(reason);
   });
 
   test('the largest integers of 53 bits are decoded', () => {
@@ -122,7 +114,7 @@ describe('hostile CBOR', () => {
     expect(() => decode(encode(Array.from({ length: 100 }, () => 0)), { items: 100 })).toThrow('too many items');
     expect(decode(encode(Array.from({ length: 99 }, () => 0)), { items: 100 })).toHaveLength(99);
     expect(() => decode(encode('x'.repeat(100)), { bytes: 101 })).toThrow('too long');
-    expect(parseError(encode(Array.from({ length: 65_536 }, () => 0)))).toMatch('too many items');
+    expect(decodeError(encode(Array.from({ length: 65_536 }, () => 0)))).toMatch('too many items');
   });
 
   test('names of prototype members are plain keys', () => {
@@ -137,7 +129,7 @@ describe('hostile CBOR', () => {
 
   test('a message cut anywhere is refused', () => {
     const whole = encode({ a: [1, 2 ** 40, -5.5, 'text', 'y'.repeat(300)], b: { c: new Uint8Array(70), d: null }, e: true });
-    for (let length = 0; length < whole.length; length++) parseError(whole.subarray(0, length));
+    for (let length = 0; length < whole.length; length++) decodeError(whole.subarray(0, length));
   });
 
   test('a decoded byte string does not share memory with the message', () => {

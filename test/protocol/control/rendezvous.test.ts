@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { type CborValue, decode, encode } from '../../../protocol/cbor/index.ts';
 import * as control from '../../../protocol/control/index.ts';
-import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
+import { LocalError } from '../../../protocol/errors/index.ts';
+import { parseError } from '../parse-error.ts';
 import { type Body, type Codec, describeBodies } from './codec.ts';
 
 const tag = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
@@ -60,7 +61,7 @@ describeBodies(bodies);
 describe.each(bodies)('%s', (_, codec, __, wire) => {
   test('requires every field but Nat and Spray', () => {
     for (const name of Object.keys(wire).filter((each) => each !== 'Nat' && each !== 'Spray')) {
-      expectRefusal(() => codec.decode(encode({ ...wire, [name]: null })));
+      parseError(() => codec.decode(encode({ ...wire, [name]: null })));
     }
   });
 });
@@ -82,7 +83,7 @@ describe('malformed bodies', () => {
     for (const { decode: read } of [offer, state, update]) {
       const body = (length: number) => encode({ ...bareOffer, ...bareState, ...bareUpdate, Candidates: list(length) });
       expect(read(body(control.MAX_CANDIDATES))).toMatchObject({ candidates: { length: 8 } });
-      for (const length of [9, 10_000]) expectRefusal(() => read(body(length)));
+      for (const length of [9, 10_000]) parseError(() => read(body(length)));
     }
   });
 
@@ -108,7 +109,7 @@ describe('malformed bodies', () => {
       [state, bareState],
       [update, bareUpdate],
     ] as const) {
-      expectRefusal(() => codec.decode(encode({ ...bare, Candidates: [candidate, bad] })));
+      parseError(() => codec.decode(encode({ ...bare, Candidates: [candidate, bad] })));
     }
   });
 
@@ -135,7 +136,7 @@ describe('malformed bodies', () => {
     ['an age of 2^32', offer, { ...bareOffer, Nat: { ...wireNat, Age: 2 ** 32 } }],
     ['a body that is not a map', update, []],
   ])('%s is refused', (_, codec, body) => {
-    expectRefusal(() => codec.decode(encode(body)));
+    parseError(() => codec.decode(encode(body)));
   });
 
   test('encoding a name as a candidate is a local error', () => {
@@ -143,14 +144,3 @@ describe('malformed bodies', () => {
     expect(() => control.encodeRendezvousOffer({ round: 1, tag, key, number: 1, candidates: named })).toThrow(LocalError);
   });
 });
-
-function expectRefusal(read: () => unknown): void {
-  try {
-    read();
-  } catch (error) {
-    expect(error).toBeInstanceOf(RemoteError);
-    expect((error as RemoteError).code).toBe('PARSE');
-    return;
-  }
-  expect.unreachable('it was accepted');
-}

@@ -1,7 +1,6 @@
 /** `svc admin device invite`, and the start of a base station without devices, on a data directory. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import { Command } from 'commander';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { adminCommand } from '../../cli/admin/index.ts';
@@ -13,6 +12,7 @@ import { type LastStart, rememberStart } from '../../server/storage/last-start.t
 import { hashToken } from '../../server/storage/secrets.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { captured } from './captured.ts';
+import { TextStream } from './text-stream.ts';
 
 const fingerprint = 'ab'.repeat(32);
 const start: LastStart = { fingerprint, port: 5000, host: null, url: 'https://station.example:4433', tlsProves: false };
@@ -143,15 +143,9 @@ test('the list of devices shows that no base station runs', async () => {
 
 describe('a base station without devices', () => {
   async function said(isTerminal: boolean): Promise<string> {
-    let out = '';
-    const stdout = new Writable({
-      write(chunk, _encoding, done) {
-        out += String(chunk);
-        done();
-      },
-    });
+    const stdout = new TextStream();
     await sayHowToJoin(new Output(false, { stdout, stderr: stdout }), data, start, isTerminal);
-    return out;
+    return stdout.text;
   }
 
   test('prints a join string at a terminal, and withdraws the previous one', async () => {

@@ -1,12 +1,12 @@
 /** Questions at a terminal: a stream stands for the terminal, with its raw mode and what it shows. */
-import { PassThrough, Writable } from 'node:stream';
+import { PassThrough } from 'node:stream';
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { type AskOptions, ask, askLines } from '../../cli/frame/ask.ts';
 import { ExitCode, exitCode } from '../../cli/frame/errors.ts';
+import { TextStream } from './text-stream.ts';
 
 class Terminal {
-  shown = '';
   raw = false;
   readonly input = Object.assign(new PassThrough(), {
     isTTY: true,
@@ -14,15 +14,11 @@ class Terminal {
       this.raw = on;
     },
   });
-  readonly output = Object.assign(
-    new Writable({
-      write: (chunk, _encoding, done) => {
-        this.shown += chunk;
-        done();
-      },
-    }),
-    { isTTY: true, columns: 80 },
-  );
+  readonly output = Object.assign(new TextStream(true), { columns: 80 });
+
+  get shown(): string {
+    return this.output.text;
+  }
 
   ask(question: string, options: AskOptions = {}): Promise<string> {
     return ask(question, { ...options, input: this.input, output: this.output });

@@ -6,7 +6,6 @@
 import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import { rootCertificates } from 'node:tls';
 import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -20,6 +19,7 @@ import { svcInProcess } from '../e2e/in-process.ts';
 import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
 import { nativeSimulation } from '../support/simulation.ts';
 import { filesDone } from './doctor-clinic.ts';
+import { TextStream } from './text-stream.ts';
 
 const FP = 'ab'.repeat(32);
 const PAIRING = `p=pr,d=de,sct=token,fp=${FP}`;
@@ -47,19 +47,9 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true }));
 
-function sink(): Writable & { text: string } {
-  const stream = new Writable({
-    write(chunk, _encoding, done) {
-      (stream as Writable & { text: string }).text += chunk;
-      done();
-    },
-  });
-  return Object.assign(stream, { text: '' });
-}
-
 /** Runs `svc` with the words of `line`; `{dir}` stands for the test's directory. */
 async function run(line: string, made: (words: string[], streams: Streams) => Command | Promise<Command> = svc) {
-  const streams = { stdout: sink(), stderr: sink() };
+  const streams = { stdout: new TextStream(), stderr: new TextStream() };
   const words = line.split(' ').map((word) => word.replace('{dir}', directory));
   const code = await runProgram(await made(words, streams), words, streams);
   return { code, stdout: streams.stdout.text, stderr: streams.stderr.text };

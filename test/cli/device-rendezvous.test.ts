@@ -2,13 +2,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { givenRendezvous, type RendezvousFlags, rendezvousOf, warnOfOff, withRendezvous } from '../../cli/device-app/rendezvous.ts';
 import { Output } from '../../cli/frame/output.ts';
 import type { RendezvousOptions } from '../../device/index.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
+import { TextStream } from './text-stream.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -79,16 +79,10 @@ describe('without direct paths, options that have no effect cause a warning:', (
     ],
     [['--no-hard-nat'], { mode: 'off' }, 'warning: --no-hard-nat has no effect: device.json turns direct paths off\n'],
   ])('%j and %j', (args, file, expected) => {
-    let said = '';
-    const stderr = new Writable({
-      write: (chunk, _encoding, done) => {
-        said += chunk;
-        done();
-      },
-    });
+    const stderr = new TextStream();
     const given = flags(...args);
     warnOfOff(new Output(true, { stdout: stderr, stderr }), rendezvousOf(file, given).mode, given);
-    expect(said).toBe(expected);
+    expect(stderr.text).toBe(expected);
   });
 });
 

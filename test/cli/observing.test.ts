@@ -2,7 +2,6 @@
  * `svc ping` and `svc coap --observe` without a device: their output and how they end; a payload at a terminal and in a
  * pipe.
  */
-import { Writable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { observe } from '../../cli/coap/observe.ts';
 import { printPayload } from '../../cli/coap/payload.ts';
@@ -12,20 +11,12 @@ import { ping } from '../../cli/ping.ts';
 import type { CoapObserver, CoapResponse } from '../../client/node.ts';
 import { encode } from '../../protocol/cbor/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
+import { TextStream } from './text-stream.ts';
 
 /** An output and what it wrote. */
 function written(isTTY = false): { output: Output; text: () => string } {
-  let text = '';
-  const sink = Object.assign(
-    new Writable({
-      write: (chunk, _encoding, done) => {
-        text += chunk;
-        done();
-      },
-    }),
-    { isTTY },
-  );
-  return { output: new Output(false, { stdout: sink, stderr: sink }), text: () => text };
+  const stream = new TextStream(isTTY);
+  return { output: new Output(false, { stdout: stream, stderr: stream }), text: () => stream.text };
 }
 
 describe('ping', () => {

@@ -1,21 +1,14 @@
 /** What a command writes to which output. */
-import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { CommandError, describe } from '../../cli/frame/errors.ts';
 import { Output } from '../../cli/frame/output.ts';
 import { table } from '../../cli/frame/table.ts';
+import { TextStream } from './text-stream.ts';
 
 function shown(write: (output: Output) => void, { json = false, isTTY = false } = {}): string {
-  let all = '';
-  const sink = new Writable({
-    write(chunk, _encoding, done) {
-      all += chunk;
-      done();
-    },
-  });
-  const stdout = Object.assign(sink, { isTTY });
+  const stdout = new TextStream(isTTY);
   write(new Output(json, { stdout, stderr: stdout }));
-  return all;
+  return stdout.text;
 }
 
 function written(json: boolean, document: unknown, text: string | readonly string[]): string {

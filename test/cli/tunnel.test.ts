@@ -14,6 +14,7 @@ import { type Connection, type ForwardedService, LocalError, RemoteError } from 
 import { encodeTunnelServiceIds } from '../../protocol/records/index.ts';
 import type { ByteStream } from '../../transport/node/index.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
+import { TextStream } from './text-stream.ts';
 
 describe('the given services', () => {
   const given = (services: string[], udp: string[] = [], localPort?: number): ForwardedService[] =>
@@ -116,16 +117,8 @@ describe('the output shows', () => {
   let now = 0;
 
   function captured(json = false): { news: TunnelNews; lines: () => string[] } {
-    let [out, err] = ['', ''];
-    const sink = (add: (text: string) => void): Writable =>
-      new Writable({
-        write(chunk, _encoding, done) {
-          add(String(chunk));
-          done();
-        },
-      });
-    const streams = { stdout: sink((text) => (out += text)), stderr: sink((text) => (err += text)) };
-    const lines = () => (json ? out : err).split('\n').slice(0, -1);
+    const streams = { stdout: new TextStream(), stderr: new TextStream() };
+    const lines = () => (json ? streams.stdout : streams.stderr).text.split('\n').slice(0, -1);
     return { news: new TunnelNews(new Output(json, streams), 'pr.de', { now: () => now }), lines };
   }
 

@@ -1,10 +1,10 @@
 /** How commands describe the path of a connection, from the base station to a direct path and back. */
-import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { followWay, showWay, wayOf } from '../../cli/client/way.ts';
 import { Output } from '../../cli/frame/output.ts';
 import { stationLines } from '../../cli/pair.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
+import { TextStream } from './text-stream.ts';
 
 test('a base station that a connect did not use is checked by a command that runs as printed', () => {
   const line = (url: string, state?: string) => stationLines(null, url, state)[0];
@@ -13,8 +13,7 @@ test('a base station that a connect did not use is checked by a command that run
 });
 
 test('each change is a line, and an unchanged path is none', { tags: ['slow'] }, async () => {
-  const fixture = new ProductFixture();
-  await fixture.station();
+  const fixture = await ProductFixture.withStation();
   const [phone, home] = [fixture.host('phone'), fixture.host('home')];
   const { device } = await fixture.attached({ environment: home });
   const options = { Local: false, Rendezvous: true, DeviceFingerprint: device.deviceFingerprint };
@@ -32,23 +31,13 @@ test('each change is a line, and an unchanged path is none', { tags: ['slow'] },
 });
 
 test('the path at the start is shown only to a person at a terminal', async () => {
-  const fixture = new ProductFixture();
-  await fixture.station();
+  const fixture = await ProductFixture.withStation();
   await fixture.attached();
   const connection = await fixture.connected({ Local: false });
   const shown = (json: boolean, isTTY: boolean): string => {
-    let text = '';
-    const stderr = Object.assign(
-      new Writable({
-        write: (chunk, _encoding, done) => {
-          text += chunk;
-          done();
-        },
-      }),
-      { isTTY },
-    );
+    const stderr = new TextStream(isTTY);
     showWay(connection, new Output(json, { stdout: stderr, stderr }));
-    return text;
+    return stderr.text;
   };
   expect([shown(false, true), shown(true, true), shown(false, false)]).toEqual([
     '\r\u001b[Kconnected through the base station\n\u001b7',

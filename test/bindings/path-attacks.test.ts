@@ -38,8 +38,7 @@ describe('the anti-amplification limit (RFC 9000 §8.1, §9.3)', () => {
   });
 
   test('a path that answered a short challenge is challenged again with a full one', () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     rebound(pair, 'elsewhere:1');
     pair.initiator.connection.ping();
     pair.run(1_000);
@@ -78,8 +77,7 @@ describe('the address of the peer', () => {
   const there = (pair: RoutedPair) => pair.responder.connection.isThere(pair.responder.active);
 
   test('does not change before a new address has answered', () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     expect(there(pair)).toBe(true);
     rebound(pair, 'elsewhere:1');
     pair.initiator.connection.sendMessage(message());
@@ -90,8 +88,7 @@ describe('the address of the peer', () => {
   });
 
   test('is not changed by late packets of an abandoned path', () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     const held: Carried[] = [];
     pair.network = (datagram, end) => {
       if (end === pair.initiator) held.push(datagram);
@@ -114,8 +111,7 @@ describe('the address of the peer', () => {
 
 describe('a connection closed while the address is not validated', () => {
   test('sends CONNECTION_CLOSE within the anti-amplification limit', () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     const before = pair.responder.sent.length;
     let received = 0;
     pair.network = (datagram, end) => {
@@ -137,8 +133,7 @@ describe('a connection closed while the address is not validated', () => {
 
 describe('an attacker', () => {
   test('that copies packets faster does not win: the old path still answers (RFC 9000 §9.3.3)', () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     pair.network = (datagram, end) => {
       if (end === pair.initiator) pair.inject({ ...datagram, from: 'attacker:1' }, pair.responder);
       return datagram.to === 'attacker:1' ? null : datagram;
@@ -161,8 +156,7 @@ describe('an attacker', () => {
   });
 
   test('that copies packets from ever new addresses costs at most four paths', { tags: ['slow'] }, () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     const free = pair.core.stats().freeChunks;
     let count = 0;
     pair.network = (datagram, end) => {
@@ -224,8 +218,7 @@ describe('an attacker', () => {
   });
 
   test('that sends an older packet from elsewhere causes no migration', () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     const held: Carried[] = [];
     pair.network = (datagram, end) => {
       if (end === pair.initiator && held.length === 0) {

@@ -73,8 +73,7 @@ describe('a NAT rebinds the client', () => {
   });
 
   test('nothing of it is left in memory', () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     const free = pair.core.stats().freeChunks;
     for (let i = 0; i < 20; i++) {
       rebound(pair, `client:${1000 + i}`);
@@ -148,8 +147,7 @@ describe('the client adds a path', () => {
   };
 
   test('it is validated in both directions, has ids of its own, and the client migrates to it', () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     const index = otherWay(pair);
     pair.run(500);
     expect(pair.initiator.names()).toEqual([`validated ${index} 0`]);
@@ -173,8 +171,7 @@ describe('the client adds a path', () => {
   });
 
   test('many times: ids never run out', { tags: ['slow'] }, () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     for (let i = 0; i < 40; i++) {
       const index = pair.initiator.add({ ours: `client:${100 + i}`, theirs: DEVICE }, pair.now);
       expect(index).toBeGreaterThanOrEqual(0);
@@ -189,8 +186,7 @@ describe('the client adds a path', () => {
   });
 
   test('at the same time as the other end adds one', () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     const index = otherWay(pair);
     const back = pair.responder.add({ ours: 'device:3', theirs: 'client:3' }, pair.now);
     pair.run(3_000);
@@ -218,8 +214,7 @@ describe('the client adds a path', () => {
 
   test.each(seeds(1, 15))('it is validated although half of all packets are lost there (seed %d)', (seed) => {
     const random = generator(seed);
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     const index = pair.initiator.add(other, pair.now, { keepInterval: 1_000 });
     pair.network = (datagram) => (datagram.to.endsWith(':2') && random() < 0.5 ? null : datagram);
     pair.run(20_000);
@@ -227,8 +222,7 @@ describe('the client adds a path', () => {
   });
 
   const kept = (interval = 1_000) => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     const index = pair.initiator.add(other, pair.now, { keepInterval: interval });
     return { pair, index };
   };
@@ -273,8 +267,7 @@ describe('the client adds a path', () => {
   });
 
   test('a response has full size when the challenge had it, even with a Route header in front', () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     const index = pair.initiator.add(other, pair.now, { route: new Uint8Array(8).fill(9) });
     pair.network = (datagram) => (datagram.to === 'device:2' ? { ...datagram, bytes: datagram.bytes.slice(9) } : datagram);
     pair.run(1_000);
@@ -288,8 +281,7 @@ describe('the client adds a path', () => {
   });
 
   test('a fifth is refused', () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     const added = [2, 3, 4, 5].map((n) => pair.initiator.add({ ours: `client:${n}`, theirs: DEVICE }, pair.now));
     expect(added).toEqual([1, 2, 3, -1]);
   });
@@ -395,8 +387,7 @@ describe('a path stops answering', () => {
   });
 
   test('the only path can be challenged, which leaves nothing in memory', () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     const free = pair.core.stats().freeChunks;
     for (const end of [pair.initiator, pair.responder]) expect(end.connection.probePath(0, pair.now)).toBe(true);
     pair.run(1_000);
@@ -463,8 +454,7 @@ describe('a path stops answering', () => {
   });
 
   test('the end reports the second probe timeout and each further one while nothing arrives', () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     const suspicions = () => pair.initiator.reported.filter(({ kind }) => kind === EventKind.PATH_SUSPECTED).length;
     let lost = 0;
     pair.network = (datagram) => (datagram.to === DEVICE && lost++ < 1 ? null : datagram);
@@ -486,8 +476,7 @@ describe('a path stops answering', () => {
   });
 
   test('without another path nothing is challenged', () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     const free = pair.core.stats().freeChunks;
     dead(pair, () => true);
     pair.initiator.connection.ping();

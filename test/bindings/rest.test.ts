@@ -46,8 +46,7 @@ describe('rest', () => {
     ['an address', undefined],
     ['a route', ROUTE],
   ])('ends over %s that replaces the lost path, with the data in flight and the data written', (_, route) => {
-    const pair = new RoutedPair();
-    pair.run(500);
+    const pair = RoutedPair.after(500);
     broken(pair);
     pair.initiator.connection.sendMessage(message(1));
     pair.responder.connection.sendMessage(message(2));
@@ -76,8 +75,7 @@ describe('rest', () => {
   });
 
   test('ends with a packet of the peer on the same path: data in flight is sent again at once', () => {
-    const pair = new RoutedPair();
-    pair.run(500);
+    const pair = RoutedPair.after(500);
     pair.network = () => null;
     pair.initiator.connection.sendMessage(message(1));
     pair.run(5);
@@ -93,8 +91,7 @@ describe('rest', () => {
   });
 
   test('of one end only: the other follows it', () => {
-    const pair = new RoutedPair();
-    pair.run(500);
+    const pair = RoutedPair.after(500);
     broken(pair);
     pair.initiator.connection.rest();
     replace(pair);
@@ -118,8 +115,7 @@ describe('rest', () => {
   });
 
   test('reports a path that does not answer, and another one may be tried', () => {
-    const pair = new RoutedPair();
-    pair.run(100);
+    const pair = RoutedPair.after(100);
     pair.network = () => null;
     pair.initiator.connection.rest();
     replace(pair, ROUTE);
@@ -132,8 +128,7 @@ describe('rest', () => {
   });
 
   test('ends only with a packet under its keys', () => {
-    const pair = new RoutedPair();
-    pair.run(500);
+    const pair = RoutedPair.after(500);
     pair.responder.connection.rest();
     for (const bytes of [new Uint8Array(60).fill(0xc0), ...pair.initiator.sent.map((datagram) => datagram.bytes)])
       pair.inject({ from: CLIENT, to: DEVICE, bytes }, pair.responder);
@@ -181,8 +176,7 @@ describe('rest', () => {
   });
 
   test('begins again when the path is lost right after its end', () => {
-    const pair = new RoutedPair();
-    pair.run(500);
+    const pair = RoutedPair.after(500);
     const { connection } = pair.initiator;
     connection.setKeepAlive(KEEP_ALIVE, pair.now);
     const held: Uint8Array[] = [];
@@ -202,8 +196,7 @@ describe('rest', () => {
   });
 
   test('leaves nothing in memory', () => {
-    const pair = new RoutedPair();
-    pair.run(500);
+    const pair = RoutedPair.after(500);
     const free: number[] = [];
     for (let i = 0; i < 10; i++) {
       pair.initiator.connection.sendMessage(message(i, 5_000));

@@ -122,6 +122,13 @@ export class RoutedPair {
     this.responder = new RoutedEnd(far, { ours: DEVICE, theirs: CLIENT }, 0x20);
   }
 
+  /** A pair that has run for `ms`. */
+  static after(ms: number): RoutedPair {
+    const pair = new RoutedPair();
+    pair.run(ms);
+    return pair;
+  }
+
   /** Puts a datagram on the wire towards an end. */
   inject(datagram: Carried, to: RoutedEnd): boolean {
     return to.receive(datagram.bytes, { ours: datagram.to, theirs: datagram.from }, this.now);

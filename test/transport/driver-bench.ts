@@ -128,6 +128,14 @@ export class Bench {
     soon: (run) => void this.soon.push(run),
   };
 
+  /** A bench and its driver, with one socket. */
+  static async bound(): Promise<{ bench: Bench; driver: Driver<string> }> {
+    const bench = new Bench();
+    const driver = bench.driver();
+    await driver.bind({ port: 0 });
+    return { bench, driver };
+  }
+
   driver(options: Partial<DriverOptions<string>> = {}): Driver<string> {
     const network = {
       bind: async (bind: BindOptions) => this.#socket(bind),

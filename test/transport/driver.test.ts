@@ -4,9 +4,7 @@ import { Bench, SLOTS } from './driver-bench.ts';
 
 describe('driver', () => {
   it('passes each datagram to the engine at once and services once after them', async () => {
-    const bench = new Bench();
-    const driver = bench.driver();
-    await driver.bind({ port: 0 });
+    const { bench, driver } = await Bench.bound();
     for (let i = 0; i < 5; i++) bench.bound[0]!.receive(Uint8Array.of(i), bench.engine.path);
     expect(bench.engine.calls).toEqual([
       'receive 0 at 100',
@@ -69,9 +67,7 @@ describe('driver', () => {
   });
 
   it('checks every 16 services whether datagrams come in batches, and then serves each batch together, however far apart they are', async () => {
-    const bench = new Bench();
-    const driver = bench.driver();
-    await driver.bind({ port: 0 });
+    const { bench } = await Bench.bound();
     /** Number of events emitted after this many further datagrams. */
     const arrive = (count: number): number => {
       for (let i = 0; i < count; i++) {
@@ -137,9 +133,7 @@ describe('driver', () => {
   });
 
   it('sends each packet with the bytes of the engine and releases it by its offset', async () => {
-    const bench = new Bench();
-    const driver = bench.driver();
-    await driver.bind({ port: 0 });
+    const { bench, driver } = await Bench.bound();
     bench.engine.toSend = 3;
     driver.wake();
     bench.turn();
@@ -156,9 +150,7 @@ describe('driver', () => {
   });
 
   it('lets the sockets receive between rounds of batches', async () => {
-    const bench = new Bench();
-    const driver = bench.driver();
-    await driver.bind({ port: 0 });
+    const { bench, driver } = await Bench.bound();
     bench.engine.toSend = 1000;
     const sent: number[] = [];
     driver.wake();
@@ -177,9 +169,7 @@ describe('driver', () => {
     { packets: 1, services: 16 },
     { packets: 30, services: 5 },
   ])('lets them receive after $services services of $packets packets, however often it is woken', async ({ packets, services }) => {
-    const bench = new Bench();
-    const driver = bench.driver();
-    await driver.bind({ port: 0 });
+    const { bench, driver } = await Bench.bound();
     let longest = 0;
     for (let sinceTurn = 1; driver.stats.sent < 1000; sinceTurn++) {
       bench.time += 1;
@@ -197,9 +187,7 @@ describe('driver', () => {
   });
 
   it('stops polling while the sockets are behind and continues when they have caught up', async () => {
-    const bench = new Bench();
-    const driver = bench.driver();
-    await driver.bind({ port: 0 });
+    const { bench, driver } = await Bench.bound();
     for (let i = 0; i < 224; i++) expect(driver.send(new Uint8Array(1), bench.engine.path)).toBe(true);
     expect(driver.send(new Uint8Array(1), bench.engine.path)).toBe(false);
     expect(driver.stats).toMatchObject({ sent: 224, dropped: 1 });
@@ -218,9 +206,7 @@ describe('driver', () => {
   });
 
   it('keeps capacity for packets of the engine however much is forwarded', async () => {
-    const bench = new Bench();
-    const driver = bench.driver();
-    await driver.bind({ port: 0 });
+    const { bench, driver } = await Bench.bound();
     for (let turn = 1; turn <= 500; turn++) {
       bench.leave(20);
       bench.engine.toSend = 1;
@@ -233,9 +219,7 @@ describe('driver', () => {
   });
 
   it("polls again when the sockets held all of the engine's slots", async () => {
-    const bench = new Bench();
-    const driver = bench.driver();
-    await driver.bind({ port: 0 });
+    const { bench, driver } = await Bench.bound();
     bench.engine.toSend = 150;
     driver.wake();
     await bench.turns();
@@ -263,9 +247,7 @@ describe('driver', () => {
   });
 
   it('keeps one timer, reschedules it only to an earlier time and again when it fired too early', async () => {
-    const bench = new Bench();
-    const driver = bench.driver();
-    await driver.bind({ port: 0 });
+    const { bench, driver } = await Bench.bound();
     bench.engine.timeout = 150;
     driver.wake();
     await bench.turns();
@@ -372,9 +354,7 @@ describe('driver', () => {
 
   describe('with a bug in the engine or the owner', () => {
     it.each(['receive', 'transmit', 'timeout'])('logs an exception of %s and continues', async (verb) => {
-      const bench = new Bench();
-      const driver = bench.driver();
-      await driver.bind({ port: 0 });
+      const { bench, driver } = await Bench.bound();
       bench.engine.throwIn = verb;
       bench.engine.timeout = 100;
       bench.bound[0]!.receive(Uint8Array.of(1), bench.engine.path);
@@ -423,9 +403,7 @@ describe('driver', () => {
 
   describe('close', () => {
     it('sends what is left, waits until it has left and closes the sockets', async () => {
-      const bench = new Bench();
-      const driver = bench.driver();
-      await driver.bind({ port: 0 });
+      const { bench, driver } = await Bench.bound();
       await driver.bind({ port: 1 });
       bench.engine.timeout = 1e6;
       driver.wake();
@@ -453,9 +431,7 @@ describe('driver', () => {
     });
 
     it('ends although the engine throws, may be called again, and emits nothing further', async () => {
-      const bench = new Bench();
-      const driver = bench.driver();
-      await driver.bind({ port: 0 });
+      const { bench, driver } = await Bench.bound();
       bench.engine.throwIn = 'transmit';
       const closing = driver.close();
       expect(driver.close()).toBe(closing);

@@ -94,10 +94,15 @@ function outcome(race: Race<string>): { value?: string; error?: SvcError } {
   return seen;
 }
 
+function racing(delay: number) {
+  const track = new Track();
+  const race = track.race(delay);
+  return { track, race, seen: outcome(race) };
+}
+
 describe('pacing', () => {
   it('starts an attempt each delay after the previous one', () => {
-    const track = new Track();
-    const race = track.race(250);
+    const { track, race } = racing(250);
     for (const name of ['a', 'b', 'c']) race.add(track.attempt(name));
     race.end();
     track.pass(1000);
@@ -110,8 +115,7 @@ describe('pacing', () => {
   });
 
   it('starts the next one at once when one has failed, and paces from there', async () => {
-    const track = new Track();
-    const race = track.race(250);
+    const { track, race } = racing(250);
     for (const name of ['a', 'b', 'c']) race.add(track.attempt(name));
     track.pass(100);
     await track.fail('a');
@@ -124,15 +128,13 @@ describe('pacing', () => {
   });
 
   it('starts all at once without a delay', () => {
-    const track = new Track();
-    const race = track.race(0);
+    const { track, race } = racing(0);
     for (const name of ['a', 'b', 'c']) race.add(track.attempt(name));
     expect(track.started.map(([name]) => name)).toEqual(['a', 'b', 'c']);
   });
 
   it('waits for a failure when the delay is infinite', async () => {
-    const track = new Track();
-    const race = track.race(Number.POSITIVE_INFINITY);
+    const { track, race } = racing(Number.POSITIVE_INFINITY);
     for (const name of ['a', 'b']) race.add(track.attempt(name));
     track.pass(1e9);
     expect(track.started).toHaveLength(1);
@@ -141,8 +143,7 @@ describe('pacing', () => {
   });
 
   it('delays one that is added within the delay, and none that is added later or after a failure', async () => {
-    const track = new Track();
-    const race = track.race(250);
+    const { track, race } = racing(250);
     race.add(track.attempt('a'));
     track.pass(100);
     race.add(track.attempt('b'));
@@ -159,9 +160,7 @@ describe('pacing', () => {
   });
 
   it('treats an exception of start as a failure, and starts the next one at once', async () => {
-    const track = new Track();
-    const race = track.race(250);
-    const seen = outcome(race);
+    const { track, race, seen } = racing(250);
     race.add(() => {
       throw ERROR('INVALID_ARGUMENT');
     });
@@ -175,9 +174,7 @@ describe('pacing', () => {
 
 describe('winner', () => {
   it('is the first that succeeds; the others are cancelled and waiting ones never start', async () => {
-    const track = new Track();
-    const race = track.race(250);
-    const seen = outcome(race);
+    const { track, race, seen } = racing(250);
     for (const name of ['a', 'b', 'c']) race.add(track.attempt(name));
     track.pass(250);
     await track.succeed('b');
@@ -190,9 +187,7 @@ describe('winner', () => {
   });
 
   it('is one alone: later successes are discarded', async () => {
-    const track = new Track();
-    const race = track.race(0);
-    const seen = outcome(race);
+    const { track, race, seen } = racing(0);
     for (const name of ['a', 'b', 'c']) race.add(track.attempt(name));
     await track.succeed('c');
     await track.succeed('a');
@@ -201,9 +196,7 @@ describe('winner', () => {
   });
 
   it('is not disturbed by a loser whose cancel throws', async () => {
-    const track = new Track();
-    const race = track.race(0);
-    const seen = outcome(race);
+    const { track, race, seen } = racing(0);
     const bug = (): void => {
       throw new Error('bug');
     };
@@ -217,9 +210,7 @@ describe('winner', () => {
 
 describe('failure', () => {
   it('comes when all have failed and none is to come, with the failures in their order', async () => {
-    const track = new Track();
-    const race = track.race(0);
-    const seen = outcome(race);
+    const { track, race, seen } = racing(0);
     for (const name of ['a', 'b']) race.add(track.attempt(name));
     await track.fail('b', 'WRONG_DEVICE_ID');
     await track.fail('a', 'WRONG_PRODUCT_ID');
@@ -236,9 +227,7 @@ describe('failure', () => {
   });
 
   it('comes at once when there is no attempt', async () => {
-    const track = new Track();
-    const race = track.race(250);
-    const seen = outcome(race);
+    const { track, race, seen } = racing(250);
     race.end();
     race.end();
     await settled();
@@ -250,9 +239,7 @@ describe('failure', () => {
 
 describe('stop', () => {
   it('before any attempt has started lets none start', async () => {
-    const track = new Track();
-    const race = track.race(250);
-    const seen = outcome(race);
+    const { track, race, seen } = racing(250);
     race.cancel();
     race.add(track.attempt('a'));
     race.end();
@@ -261,9 +248,7 @@ describe('stop', () => {
   });
 
   it('cancels running attempts, drops waiting ones, and discards a winner that comes after it', async () => {
-    const track = new Track();
-    const race = track.race(250);
-    const seen = outcome(race);
+    const { track, race, seen } = racing(250);
     for (const name of ['a', 'b', 'c']) race.add(track.attempt(name));
     track.pass(300);
     race.stop(ERROR('CLOSED'));
@@ -276,9 +261,7 @@ describe('stop', () => {
   });
 
   it('summarizes the failures so far when it has no error', async () => {
-    const track = new Track();
-    const race = track.race(0);
-    const seen = outcome(race);
+    const { track, race, seen } = racing(0);
     for (const name of ['a', 'b']) race.add(track.attempt(name));
     await track.fail('a', 'WRONG_DEVICE_ID');
     race.stop();
@@ -287,9 +270,7 @@ describe('stop', () => {
   });
 
   it('after the decision changes nothing', async () => {
-    const track = new Track();
-    const race = track.race(0);
-    const seen = outcome(race);
+    const { track, race, seen } = racing(0);
     race.add(track.attempt('a'));
     await track.succeed('a');
     race.stop(ERROR('CLOSED'));
@@ -299,9 +280,7 @@ describe('stop', () => {
   });
 
   it('by an attempt that starts cancels that attempt, too', async () => {
-    const track = new Track();
-    const race = track.race(0);
-    const seen = outcome(race);
+    const { track, race, seen } = racing(0);
     const start = track.attempt('a');
     race.add(() => {
       race.stop(ERROR('CLOSED'));

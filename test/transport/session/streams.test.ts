@@ -19,6 +19,12 @@ async function serving(serve: (incoming: IncomingStream) => void, options: Param
   });
 }
 
+/** A pair whose device answers no offer, and the offers. */
+async function undecided() {
+  const offers: IncomingStream[] = [];
+  return { offers, ...(await serving((incoming) => void offers.push(incoming))) };
+}
+
 /** Both ends of one open stream. */
 async function openPair(options: Parameters<typeof pair>[0] = {}) {
   let device: SessionStream | undefined;
@@ -39,15 +45,7 @@ async function readToEnd(stream: SessionStream, max?: number): Promise<Uint8Arra
   return chunks;
 }
 
-function join(chunks: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
-}
+const join = (chunks: readonly Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat(chunks));
 
 function same(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, i) => byte === b[i]);
@@ -249,30 +247,24 @@ describe('opening', () => {
   });
 
   it('without a decision for 30 s is STOPPED, and the offer is gone', async () => {
-    let offer: IncomingStream | undefined;
-    const both = await serving((incoming) => {
-      offer = incoming;
-    });
+    const { offers, ...both } = await undecided();
     const start = both.simulation.now;
     await expect(both.simulation.settle(both.session.openStream(PORT))).rejects.toMatchObject({ code: 'STOPPED' });
     expect(both.simulation.now - start).toBeGreaterThanOrEqual(30_000);
     expect(both.simulation.now - start).toBeLessThan(31_000);
-    expect(offer?.isWaiting).toBe(false);
-    expect(() => offer?.accept()).toThrow(expect.objectContaining({ code: 'STOPPED' }));
+    expect(offers[0]?.isWaiting).toBe(false);
+    expect(() => offers[0]?.accept()).toThrow(expect.objectContaining({ code: 'STOPPED' }));
   });
 
   it('is STOPPED by its signal, and the device is notified', async () => {
-    let offer: IncomingStream | undefined;
-    const both = await serving((incoming) => {
-      offer = incoming;
-    });
+    const { offers, ...both } = await undecided();
     const controller = new AbortController();
     const open = both.session.openStream(PORT, { signal: controller.signal });
-    await both.simulation.run(() => offer !== undefined);
+    await both.simulation.run(() => offers.length > 0);
     controller.abort();
     await expect(open).rejects.toMatchObject({ code: 'STOPPED' });
     await both.simulation.run(1000);
-    expect(offer?.isWaiting).toBe(false);
+    expect(offers[0]?.isWaiting).toBe(false);
     await expect(both.session.openStream(PORT, { signal: controller.signal })).rejects.toMatchObject({ code: 'STOPPED' });
   });
 
@@ -327,10 +319,7 @@ describe('data written before acceptance', () => {
   });
 
   it('is limited to the initial window, and continues when the device accepts', async () => {
-    let offer: IncomingStream | undefined;
-    const both = await serving((incoming) => {
-      offer = incoming;
-    });
+    const { offers, ...both } = await undecided();
     const data = pattern(100_000);
     const client = both.session.startStream(PORT);
     const written = client.write(data).then(() => client.close());
@@ -340,7 +329,7 @@ describe('data written before acceptance', () => {
     const sent = both.session.stats().bytesSent! - before;
     expect(sent).toBeGreaterThan(WINDOW);
     expect(sent).toBeLessThan(1.2 * WINDOW);
-    const received = readToEnd(offer!.accept());
+    const received = readToEnd(offers[0]!.accept());
     expect(same(join(await both.simulation.settle(received)), data)).toBe(true);
     await both.simulation.settle(written);
   });
@@ -404,16 +393,13 @@ describe('data written before acceptance', () => {
   });
 
   it('is dropped by an abort, and the offer with it', async () => {
-    let offer: IncomingStream | undefined;
-    const both = await serving((incoming) => {
-      offer = incoming;
-    });
+    const { offers, ...both } = await undecided();
     const client = both.session.startStream(PORT);
     await client.write(utf8('never mind'));
-    await both.simulation.run(() => offer !== undefined);
+    await both.simulation.run(() => offers.length > 0);
     client.abort();
     await both.simulation.run(1000);
-    expect(offer?.isWaiting).toBe(false);
+    expect(offers[0]?.isWaiting).toBe(false);
     expect(both.session.stats()).toMatchObject({ openStreams: 0 });
   });
 });

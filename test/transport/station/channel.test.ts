@@ -35,11 +35,19 @@ async function device(simulation: Simulation, station: StationAddress, verdict: 
   return { environment, host, channel, events, attaches, names: () => events.map(({ event }) => event) };
 }
 
+/** The same, with a station of its own. */
+async function scene(
+  verdict: Verdict,
+  { address = {}, options = {} }: { address?: Partial<StationAddress>; options?: Parameters<typeof openStation>[3] } = {},
+) {
+  const simulation = nativeSimulation();
+  const station = await openStation(simulation, 'station', '10.0.0.9', options);
+  return { simulation, station, ...(await device(simulation, { ...station.address, ...address }, verdict)) };
+}
+
 describe('attach', () => {
   it('connects with the pin and stays', async () => {
-    const simulation = nativeSimulation();
-    const station = await openStation(simulation, 'station', '10.0.0.9');
-    const { channel, names, attaches } = await device(simulation, station.address, attached);
+    const { simulation, station, channel, names, attaches } = await scene(attached);
     channel.start();
     channel.start();
     await simulation.run(60_000);
@@ -51,9 +59,7 @@ describe('attach', () => {
   });
 
   it('stop detaches and start attaches again', { tags: ['slow'] }, async () => {
-    const simulation = nativeSimulation();
-    const station = await openStation(simulation, 'station', '10.0.0.9');
-    const { channel, names } = await device(simulation, station.address, attached);
+    const { simulation, station, channel, names } = await scene(attached);
     channel.start();
     await simulation.run(1000);
     await simulation.settle(channel.stop());
@@ -66,9 +72,7 @@ describe('attach', () => {
   });
 
   it('stop while it dials, attaches and waits leaves nothing behind', async () => {
-    const simulation = nativeSimulation();
-    const station = await openStation(simulation, 'station', '10.0.0.9');
-    const { channel, names, host, attaches } = await device(simulation, station.address, () => new Promise(() => {}));
+    const { simulation, station, channel, names, host, attaches } = await scene(() => new Promise(() => {}));
     channel.start();
     await simulation.run(2);
     await simulation.settle(channel.stop());
@@ -87,10 +91,8 @@ describe('attach', () => {
   });
 
   it('an attach that never answers is abandoned after 30 s, one that throws at once', async () => {
-    const simulation = nativeSimulation();
-    const station = await openStation(simulation, 'station', '10.0.0.9');
     let calls = 0;
-    const { channel, events } = await device(simulation, station.address, () => {
+    const { simulation, channel, events } = await scene(() => {
       calls++;
       if (calls === 1) return new Promise(() => {});
       throw new Error('mine');
@@ -139,9 +141,7 @@ describe('failures', () => {
   });
 
   it('a refusal is not hurried', async () => {
-    const simulation = nativeSimulation();
-    const station = await openStation(simulation, 'station', '10.0.0.9');
-    const { channel, attaches } = await device(simulation, station.address, () => ({
+    const { simulation, channel, attaches } = await scene(() => ({
       kind: 'refused',
       error: new RemoteError('UNKNOWN_FINGERPRINT', 'no'),
     }));
@@ -161,9 +161,7 @@ describe('failures', () => {
   });
 
   it('another key than the pin is tried again slowly: 10 s … 1 h', async () => {
-    const simulation = nativeSimulation();
-    const station = await openStation(simulation, 'station', '10.0.0.9');
-    const { channel, events, attaches } = await device(simulation, { ...station.address, fingerprint: 'ab'.repeat(32) }, attached);
+    const { simulation, channel, events, attaches } = await scene(attached, { address: { fingerprint: 'ab'.repeat(32) } });
     channel.start();
     await simulation.run(5 * 3_600_000);
     const delays = events.map(({ detail }) => (detail as [string, number])[1]);
@@ -270,9 +268,7 @@ describe('a station that restarts', () => {
   }
 
   it('after a shutdown is followed at once', async () => {
-    const simulation = nativeSimulation();
-    const station = await openStation(simulation, 'station', '10.0.0.9', { resetSecret });
-    const { channel, events } = await device(simulation, { ...station.address, host: '10.0.0.9' }, attached);
+    const { simulation, station, channel, events } = await scene(attached, { address: { host: '10.0.0.9' }, options: { resetSecret } });
     channel.start();
     await simulation.run(30_000);
     await simulation.settle(station.host.close());
@@ -287,10 +283,8 @@ describe('a station that restarts', () => {
   });
 
   it('after a crash is detected by Reset at the next keep-alive, and followed at once', { tags: ['slow'] }, async () => {
-    const simulation = nativeSimulation();
-    const station = await openStation(simulation, 'station', '10.0.0.9', { resetSecret });
     const keepAlive = { interval: 1000, retryInterval: 1000, maxRetries: 15 };
-    const { channel, events } = await device(simulation, { ...station.address, host: '10.0.0.9' }, attached);
+    const { simulation, station, channel, events } = await scene(attached, { address: { host: '10.0.0.9' }, options: { resetSecret } });
     channel.on('connected', (session) => session.setKeepAlive(keepAlive));
     channel.start();
     await simulation.run(30_000);
@@ -305,9 +299,7 @@ describe('a station that restarts', () => {
   });
 
   it('with the default keep-alive is detected within half a minute', async () => {
-    const simulation = nativeSimulation();
-    const station = await openStation(simulation, 'station', '10.0.0.9', { resetSecret });
-    const { channel, events } = await device(simulation, { ...station.address, host: '10.0.0.9' }, attached);
+    const { simulation, station, channel, events } = await scene(attached, { address: { host: '10.0.0.9' }, options: { resetSecret } });
     channel.start();
     await simulation.run(30_000);
     station.environment.stop();

@@ -15,8 +15,7 @@ let tool: Tool;
 let runs: number;
 
 beforeEach(async () => {
-  fixture = new ProductFixture();
-  await fixture.station();
+  fixture = await ProductFixture.withStation();
   const { device } = await fixture.attached();
   runs = 0;
   for (const method of ['GET', 'PUT']) device.addCoapResource(method, '/x', () => ({ status: 205, payload: `${++runs}` }));

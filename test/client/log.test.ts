@@ -8,8 +8,7 @@ import { ProductFixture } from '../support/fixture/products.ts';
 
 /** A client whose every connection logs `connected` at debug, and one error. */
 async function noisyClient(log: Log = silentLog) {
-  const fixture = new ProductFixture();
-  await fixture.station();
+  const fixture = await ProductFixture.withStation();
   await fixture.attached();
   const client = SvcClient.create({ environment: withLog(fixture.sim.host('phone'), log) });
   const connect = async (of = client) => {

@@ -18,8 +18,7 @@ let sockets: { opened: number; unreferenced: number };
 
 beforeEach(async () => {
   [held, sockets] = [0, { opened: 0, unreferenced: 0 }];
-  fixture = new ProductFixture();
-  await fixture.station();
+  fixture = await ProductFixture.withStation();
   under = await fixture.attached();
   client = fixture.client(withProcess(fixture.host('client')));
 });

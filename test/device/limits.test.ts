@@ -53,8 +53,7 @@ test('handshakes that begin through the base station: above the limit 4.29 with 
 });
 
 test('stream segments: raised and lowered while streams run, which wait and lose nothing', async () => {
-  fixture = new ProductFixture();
-  await fixture.station();
+  fixture = await ProductFixture.withStation();
   const under = await fixture.device();
   under.device.limitStreamSegments(16);
   const received: number[] = [];

@@ -72,8 +72,7 @@ describe('the callback', () => {
   });
 
   test('gets messages of its own device only, until it is removed', { tags: ['slow'] }, async () => {
-    const fixture = new ProductFixture();
-    await fixture.station();
+    const fixture = await ProductFixture.withStation();
     const [one, other] = [await fixture.device(), await fixture.device({ deviceId: 'de-other' })];
     const messages: DeviceLogMessage[] = [];
     one.device.setLogCallback((message) => messages.push(message));

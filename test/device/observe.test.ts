@@ -7,8 +7,7 @@ import { ProductFixture } from '../support/fixture/products.ts';
 let fixture: ProductFixture;
 let device: Device;
 beforeEach(async () => {
-  fixture = new ProductFixture();
-  await fixture.station();
+  fixture = await ProductFixture.withStation();
   ({ device } = await fixture.attached());
 });
 

@@ -40,8 +40,7 @@ describe('a device without a pin', () => {
   });
 
   test('has the certificate checked by the roots it was given', { tags: ['slow'] }, async () => {
-    const fixture = new ProductFixture();
-    await fixture.station();
+    const fixture = await ProductFixture.withStation();
     const asked = publishDocument(fixture);
     const { device, events } = await unpinned(fixture, PEM_OF_ROOT);
     await fixture.sim.run(() => events.includes('ATTACHED'));
@@ -62,8 +61,7 @@ describe('a device without a pin', () => {
   });
 
   test('does not fetch the document once it has a pin', async () => {
-    const fixture = new ProductFixture();
-    await fixture.station();
+    const fixture = await ProductFixture.withStation();
     const asked = publishDocument(fixture, FAULT);
     await fixture.attached();
     expect(asked).toEqual([]);
@@ -109,8 +107,7 @@ describe('a device refuses', () => {
   });
 
   test('root certificates once it runs', { tags: ['slow'] }, async () => {
-    const fixture = new ProductFixture();
-    await fixture.station();
+    const fixture = await ProductFixture.withStation();
     const { device } = await fixture.attached();
     expect(() => device.setRootCerts(PEM_OF_ROOT)).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
   });

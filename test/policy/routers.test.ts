@@ -50,8 +50,7 @@ describe('PROTOCOL.md', () => {
   });
 
   it('names the routes of a device, except those of access control, which docs/iam.md has', { tags: ['slow'] }, async () => {
-    const fixture = new ProductFixture();
-    await fixture.station();
+    const fixture = await ProductFixture.withStation();
     const routers = await registered(async () => {
       const under = await fixture.device();
       under.device.setIam(iamOf());

@@ -5,8 +5,7 @@ import { ProductFixture } from '../../support/fixture/products.ts';
 
 let fixture: ProductFixture;
 beforeEach(async () => {
-  fixture = new ProductFixture();
-  await fixture.station();
+  fixture = await ProductFixture.withStation();
 });
 
 describe('CoAP', () => {

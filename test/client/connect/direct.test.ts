@@ -18,8 +18,7 @@ import { noPaths } from '../../support/no-paths.ts';
 
 let fixture: ProductFixture;
 beforeEach(async () => {
-  fixture = new ProductFixture();
-  await fixture.station();
+  fixture = await ProductFixture.withStation();
 });
 
 /** A device that is only reachable directly. */

@@ -15,8 +15,7 @@ const keyed = { ...NAMED, ServerKey: 'sk-jwt' };
 test('a token that names the device admits together with its server key, and one that names another is refused with a reason', {
   tags: ['slow'],
 }, async () => {
-  const fixture = new ProductFixture();
-  await fixture.station();
+  const fixture = await ProductFixture.withStation();
   await fixture.attached();
   const client = fixture.client();
   const { fingerprint: ServerFingerprint } = fixture.stationUnderTest;

@@ -4,8 +4,7 @@ import { ProductFixture } from '../../support/fixture/products.ts';
 
 let fixture: ProductFixture;
 beforeEach(async () => {
-  fixture = new ProductFixture();
-  await fixture.station();
+  fixture = await ProductFixture.withStation();
 });
 
 describe('streams', () => {

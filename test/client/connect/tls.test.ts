@@ -11,8 +11,7 @@ import { PEM_OF_ROOT, publishDocument } from '../../support/fixture/station-docu
 let fixture: ProductFixture;
 let client: SvcClient;
 beforeEach(async () => {
-  fixture = new ProductFixture();
-  await fixture.station();
+  fixture = await ProductFixture.withStation();
   await fixture.attached();
   client = fixture.client();
 });

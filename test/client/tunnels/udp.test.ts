@@ -24,8 +24,7 @@ let verdict: boolean;
 let served: { port: number; text: string }[];
 
 beforeEach(async () => {
-  fixture = new ProductFixture();
-  await fixture.station();
+  fixture = await ProductFixture.withStation();
   under = await fixture.attached();
   phone = fixture.sim.host('phone');
   client = fixture.client(phone);

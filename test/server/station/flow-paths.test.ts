@@ -32,8 +32,7 @@ function echo(session: Session): void {
 }
 
 test('datagrams continue over a migration from the route to a direct path', async () => {
-  const fixture = new ProductFixture();
-  await fixture.station();
+  const fixture = await ProductFixture.withStation();
   const device = await fixture.raw.attached();
   const client = await fixture.raw.client();
   await client.open();

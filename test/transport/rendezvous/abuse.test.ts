@@ -92,8 +92,7 @@ test('rounds whose offers arrive together begin one after the other, and the las
 });
 
 test('a connect costs the attacker two packets, whose lengths are the yardstick of floods', async () => {
-  const fixture = new ProductFixture();
-  await fixture.station();
+  const fixture = await ProductFixture.withStation();
   await fixture.attached();
   const stranger = await fixture.raw.client();
   await stranger.open();

@@ -29,8 +29,7 @@ async function relayed(fixture: ProductFixture, device: SimulatedHost, client: S
 
 describe('a port that the router of the device maps', () => {
   test('leads through a NAT with random ports, from behind another one', { tags: ['slow'] }, async () => {
-    const fixture = new ProductFixture();
-    await fixture.station();
+    const fixture = await ProductFixture.withStation();
     const [outside, inside] = ['45.12.0.7', '192.168.1.1'];
     const box = fixture.sim.nat('router', { outside: [outside], inside: [inside], mapping: 'address-port', ports: 'random' });
     const host = fixture.sim.host('board', { addresses: ['192.168.1.5/24'], behind: box });
@@ -44,8 +43,7 @@ describe('a port that the router of the device maps', () => {
   });
 
   test('is not requested where the device disables it', { tags: ['slow'] }, async () => {
-    const fixture = new ProductFixture();
-    await fixture.station();
+    const fixture = await ProductFixture.withStation();
     const box = fixture.sim.nat('router', { outside: ['45.12.0.7'], inside: ['192.168.1.1'] });
     const environment = fixture.sim.host('board', { addresses: ['192.168.1.5/24'], behind: box });
     const gateway = new FakeGateway(fixture.sim.host('gateway', { addresses: ['192.168.1.1/24'], behind: box }));
@@ -59,8 +57,7 @@ describe('a port that the router of the device maps', () => {
   });
 
   test('is deleted when the device closes', async () => {
-    const fixture = new ProductFixture();
-    await fixture.station();
+    const fixture = await ProductFixture.withStation();
     const box = fixture.sim.nat('router', { outside: ['45.12.0.7'], inside: ['192.168.1.1'] });
     const environment = fixture.sim.host('board', { addresses: ['192.168.1.5/24'], behind: box });
     const gateway = new FakeGateway(fixture.sim.host('gateway', { addresses: ['192.168.1.1/24'], behind: box }));
@@ -74,8 +71,7 @@ describe('a port that the router of the device maps', () => {
 
 describe('a client without IPv4 (Tailscale #11437)', () => {
   test('reaches a device behind an IPv4 NAT through NAT64', { tags: ['slow'] }, async () => {
-    const fixture = new ProductFixture();
-    await fixture.station();
+    const fixture = await ProductFixture.withStation();
     const network = '2001:db8:64::';
     const box = fixture.sim.nat('carrier', { outside: ['198.51.100.64', `${network}/48`], v6: 'firewall', nat64: '64:ff9b::' });
     const phone = fixture.sim.host('phone', { addresses: [`${network}5/64`], behind: box });

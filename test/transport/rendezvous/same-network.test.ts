@@ -11,8 +11,7 @@ import { ProductFixture } from '../../support/fixture/products.ts';
 beforeAll(() => loadExchange());
 
 async function behindOneNat(options: { readonly pinned: boolean }) {
-  const fixture = new ProductFixture();
-  await fixture.station();
+  const fixture = await ProductFixture.withStation();
   const box = fixture.sim.nat('router', { outside: ['198.51.100.7'] });
   const board = fixture.sim.host('board', { addresses: ['192.168.1.5/24'], behind: box });
   const { device } = await fixture.attached({ environment: board });

@@ -232,8 +232,7 @@ describe('addresses of interfaces', () => {
 
 describe('a device that belongs to another registrant', () => {
   test('learns nothing about a client that has pinned the right one', { tags: ['slow'] }, async () => {
-    const fixture = new ProductFixture();
-    await fixture.station();
+    const fixture = await ProductFixture.withStation();
     const { device: impostor } = await fixture.attached();
     const events: string[] = [];
     impostor.onConnectionEvent((_, event) => events.push(event));

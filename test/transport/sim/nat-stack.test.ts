@@ -16,8 +16,7 @@ it.each(cells.filter(isQuick))(name, relays);
 it.each(cells.filter((cell, i) => !isQuick(cell, i)))(name, { tags: ['slow'] }, relays);
 
 async function relays({ kind, other }: (typeof cells)[number]): Promise<void> {
-  const fixture = new ProductFixture();
-  await fixture.station();
+  const fixture = await ProductFixture.withStation();
   const homes = [homeOf(fixture.sim, kind, 'device', 1), homeOf(fixture.sim, other, 'client', 2)] as const;
   const { device } = await fixture.attached({ environment: homes[0].host });
   device.addCoapResource('GET', '/hello', () => ({ status: 205 }));

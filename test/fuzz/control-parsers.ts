@@ -2,7 +2,7 @@
 import * as control from '../../protocol/control/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
 import { nativeHost } from '../support/crypto.ts';
-import { parser } from './parser.ts';
+import { codec, parser } from './parser.ts';
 import type { Target } from './target.ts';
 
 const crypto = nativeHost(2);
@@ -17,115 +17,90 @@ const stun = [{ port: 4434 }, { address: '192.0.2.1', port: 4435 }];
 const nat = { mapping: 'sequential', last: 40_000, stride: 65_535, age: 12 } as const;
 
 export const controlParsers: readonly Target[] = [
-  parser({
-    name: 'control.connect-request',
-    samples: [
-      control.encodeConnectRequest({ ...ids, serverKey: 'sk-1', initiate: bytes(90), wait: true }),
-      control.encodeConnectRequest({ ...ids, appName: 'app', appVersion: '1', sct: 'token', jwt: 'a.b.c', redirected: true, direct: true }),
-    ],
-    parse: control.decodeConnectRequest,
-    encode: control.encodeConnectRequest,
+  codec(
+    'control.connect-request',
+    control.decodeConnectRequest,
+    control.encodeConnectRequest,
+    { ...ids, serverKey: 'sk-1', initiate: bytes(90), wait: true },
+    { ...ids, appName: 'app', appVersion: '1', sct: 'token', jwt: 'a.b.c', redirected: true, direct: true },
+  ),
+  codec(
+    'control.connect-answer',
+    control.decodeConnectAnswer,
+    control.encodeConnectAnswer,
+    { kind: 'connected', route: bytes(8), routeResetToken: bytes(16), respond: bytes(300), stun },
+    redirect,
+    { kind: 'waiting' },
+  ),
+  codec('control.p2p-request', control.decodeP2pConnectRequest, control.encodeP2pConnectRequest, {
+    route: bytes(8),
+    initiate: bytes(90),
+    routeResetToken: bytes(16),
+    peerAddress: candidates[1],
   }),
-  parser({
-    name: 'control.connect-answer',
-    samples: [
-      control.encodeConnectAnswer({ kind: 'connected', route: bytes(8), routeResetToken: bytes(16), respond: bytes(300), stun }),
-      control.encodeConnectAnswer(redirect),
-      control.encodeConnectAnswer({ kind: 'waiting' }),
-    ],
-    parse: control.decodeConnectAnswer,
-    encode: control.encodeConnectAnswer,
+  codec('control.p2p-answer', control.decodeP2pConnectAnswer, control.encodeP2pConnectAnswer, { respond: bytes(300) }, {}),
+  codec(
+    'control.seen-address',
+    control.decodeSeenAddress,
+    control.encodeSeenAddress,
+    { address: '192.0.2.1', port: 50_000 },
+    { address: '2001:db8::1', port: 1 },
+  ),
+  codec('control.attach-request', control.decodeAttachRequest, control.encodeAttachRequest, {
+    svcVersion: '1.0.0',
+    appName: 'app',
+    appVersion: '2',
+    ...ids,
+    redirected: true,
+    tokens: bytes(32),
   }),
-  parser({
-    name: 'control.p2p-request',
-    samples: [
-      control.encodeP2pConnectRequest({ route: bytes(8), initiate: bytes(90), routeResetToken: bytes(16), peerAddress: candidates[1] }),
-    ],
-    parse: control.decodeP2pConnectRequest,
-    encode: control.encodeP2pConnectRequest,
+  codec(
+    'control.join-request',
+    control.decodeJoinRequest,
+    control.encodeJoinRequest,
+    { ...ids, token: bytes(16) },
+    { productId: 'pr-1', deviceId: null, token: bytes(16) },
+  ),
+  codec('control.join-answer', control.decodeJoinAnswer, control.encodeJoinAnswer, 'de-1'),
+  codec(
+    'control.attach-answer',
+    control.decodeAttachAnswer,
+    control.encodeAttachAnswer,
+    {
+      kind: 'attached',
+      keepAlive: { interval: 25_000, retryInterval: 2000, maxRetries: 15 },
+      observedAddress: null,
+      wallTime: 1_767_225_600_000,
+      maxTokens: 2_000,
+      tokensKnown: true,
+      stun,
+    },
+    redirect,
+  ),
+  codec('control.tokens', control.decodeTokens, control.encodeTokens, ['a', 'demosct', 'x'.repeat(60)]),
+  codec('control.rendezvous-offer', control.decodeRendezvousOffer, control.encodeRendezvousOffer, {
+    round: 1,
+    tag: bytes(8),
+    key: bytes(16),
+    number: 1,
+    candidates,
+    nat,
   }),
-  parser({
-    name: 'control.p2p-answer',
-    samples: [control.encodeP2pConnectAnswer({ respond: bytes(300) }), control.encodeP2pConnectAnswer({})],
-    parse: control.decodeP2pConnectAnswer,
-    encode: control.encodeP2pConnectAnswer,
+  codec('control.rendezvous-state', control.decodeRendezvousState, control.encodeRendezvousState, {
+    tag: bytes(8),
+    key: bytes(16),
+    number: 70_000,
+    candidates,
+    nat,
+    opened: 3,
   }),
-  parser({
-    name: 'control.seen-address',
-    samples: [
-      control.encodeSeenAddress({ address: '192.0.2.1', port: 50_000 }),
-      control.encodeSeenAddress({ address: '2001:db8::1', port: 1 }),
-    ],
-    parse: control.decodeSeenAddress,
-    encode: control.encodeSeenAddress,
-  }),
-  parser({
-    name: 'control.attach-request',
-    samples: [
-      control.encodeAttachRequest({ svcVersion: '1.0.0', appName: 'app', appVersion: '2', ...ids, redirected: true, tokens: bytes(32) }),
-    ],
-    parse: control.decodeAttachRequest,
-    encode: control.encodeAttachRequest,
-  }),
-  parser({
-    name: 'control.join-request',
-    samples: [
-      control.encodeJoinRequest({ ...ids, token: bytes(16) }),
-      control.encodeJoinRequest({ productId: 'pr-1', deviceId: null, token: bytes(16) }),
-    ],
-    parse: control.decodeJoinRequest,
-    encode: control.encodeJoinRequest,
-  }),
-  parser({
-    name: 'control.join-answer',
-    samples: [control.encodeJoinAnswer('de-1')],
-    parse: control.decodeJoinAnswer,
-    encode: control.encodeJoinAnswer,
-  }),
-  parser({
-    name: 'control.attach-answer',
-    samples: [
-      control.encodeAttachAnswer({
-        kind: 'attached',
-        keepAlive: { interval: 25_000, retryInterval: 2000, maxRetries: 15 },
-        observedAddress: null,
-        wallTime: 1_767_225_600_000,
-        maxTokens: 2_000,
-        tokensKnown: true,
-        stun,
-      }),
-      control.encodeAttachAnswer(redirect),
-    ],
-    parse: control.decodeAttachAnswer,
-    encode: control.encodeAttachAnswer,
-  }),
-  parser({
-    name: 'control.tokens',
-    samples: [control.encodeTokens(['a', 'demosct', 'x'.repeat(60)])],
-    parse: control.decodeTokens,
-    encode: control.encodeTokens,
-  }),
-  parser({
-    name: 'control.rendezvous-offer',
-    samples: [control.encodeRendezvousOffer({ round: 1, tag: bytes(8), key: bytes(16), number: 1, candidates, nat })],
-    parse: control.decodeRendezvousOffer,
-    encode: control.encodeRendezvousOffer,
-  }),
-  parser({
-    name: 'control.rendezvous-state',
-    samples: [control.encodeRendezvousState({ tag: bytes(8), key: bytes(16), number: 70_000, candidates, nat, opened: 3 })],
-    parse: control.decodeRendezvousState,
-    encode: control.encodeRendezvousState,
-  }),
-  parser({
-    name: 'control.rendezvous-update',
-    samples: [
-      control.encodeRendezvousUpdate({ round: 1, number: 2, candidates, nat, opened: 1, spray: true }),
-      control.encodeRendezvousUpdate({ round: 1, number: 2, candidates: [], opened: 1 }),
-    ],
-    parse: control.decodeRendezvousUpdate,
-    encode: control.encodeRendezvousUpdate,
-  }),
+  codec(
+    'control.rendezvous-update',
+    control.decodeRendezvousUpdate,
+    control.encodeRendezvousUpdate,
+    { round: 1, number: 2, candidates, nat, opened: 1, spray: true },
+    { round: 1, number: 2, candidates: [], opened: 1 },
+  ),
   parser({
     name: 'control.push',
     samples: [control.encodePushRequest({ projectId: 'p', body: '{"a":1}' }), control.encodePushAnswer({ statusCode: 200, body: '{}' })],

@@ -40,6 +40,16 @@ export function parser<T>({ name, samples, parse, encode: encoder, raises = 'rem
   };
 }
 
+/** The parser of what `encode` makes of these values and of others. */
+export function codec<T, V extends NonNullable<T>>(
+  name: string,
+  parse: (bytes: Uint8Array) => T,
+  encode: (value: V | NonNullable<T>) => Uint8Array,
+  ...values: (V | NonNullable<T>)[]
+): Target {
+  return parser({ name, samples: values.map(encode), parse, encode });
+}
+
 function survives<T>(value: NonNullable<T>, encoder: (value: NonNullable<T>) => Uint8Array, parse: (bytes: Uint8Array) => T): void {
   let again: T;
   try {

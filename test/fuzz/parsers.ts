@@ -28,7 +28,7 @@ import { ipv4DefaultRoutes, ipv6DefaultRoutes } from '../../transport/node/defau
 import { nativeHost, nobleAead } from '../support/crypto.ts';
 import { controlParsers } from './control-parsers.ts';
 import { hostile } from './mutate.ts';
-import { hex, parser } from './parser.ts';
+import { codec, hex, parser } from './parser.ts';
 import type { Target } from './target.ts';
 
 const utf8 = new TextEncoder();
@@ -120,35 +120,14 @@ const parsers: readonly Target[] = [
       return packet.decodeInitiate(input);
     },
   }),
-  parser({
-    name: 'packet.retry',
-    samples: [packet.encodeRetry({ destination: bytes(8), token: bytes(20) })],
-    parse: packet.decodeRetry,
-    encode: packet.encodeRetry,
-  }),
-  parser({
-    name: 'packet.respond',
-    samples: [packet.encodeRespond({ destination: bytes(8), source: bytes(8), message: bytes(290) })],
-    parse: packet.decodeRespond,
-    encode: packet.encodeRespond,
-  }),
-  parser({
-    name: 'packet.complete',
-    samples: [packet.encodeComplete({ destination: bytes(8), message: bytes(240) })],
-    parse: packet.decodeComplete,
-    encode: packet.encodeComplete,
-  }),
-  parser({
-    name: 'packet.reset',
-    samples: [packet.encodeReset({ id: bytes(8), token: bytes(16) })],
-    parse: packet.decodeReset,
-    encode: packet.encodeReset,
-  }),
-  parser({
-    name: 'packet.versions',
-    samples: [packet.encodeVersions({ destination: bytes(8), versions: Uint8Array.of(1, 2), suites: Uint8Array.of(1) })],
-    parse: packet.decodeVersions,
-    encode: packet.encodeVersions,
+  codec('packet.retry', packet.decodeRetry, packet.encodeRetry, { destination: bytes(8), token: bytes(20) }),
+  codec('packet.respond', packet.decodeRespond, packet.encodeRespond, { destination: bytes(8), source: bytes(8), message: bytes(290) }),
+  codec('packet.complete', packet.decodeComplete, packet.encodeComplete, { destination: bytes(8), message: bytes(240) }),
+  codec('packet.reset', packet.decodeReset, packet.encodeReset, { id: bytes(8), token: bytes(16) }),
+  codec('packet.versions', packet.decodeVersions, packet.encodeVersions, {
+    destination: bytes(8),
+    versions: Uint8Array.of(1, 2),
+    suites: Uint8Array.of(1),
   }),
   parser({
     name: 'packet.data',
@@ -161,12 +140,7 @@ const parsers: readonly Target[] = [
     parse: decodeResponderOffer,
     encode: (value) => encodeResponderOffer(value, encode(value.info as CborValue)),
   }),
-  parser({
-    name: 'offer.initiator',
-    samples: [encodeInitiatorOffer({ ...offer, versions: Uint8Array.of(1), suites: Uint8Array.of(1) })],
-    parse: decodeInitiatorOffer,
-    encode: encodeInitiatorOffer,
-  }),
+  codec('offer.initiator', decodeInitiatorOffer, encodeInitiatorOffer, { ...offer, versions: Uint8Array.of(1), suites: Uint8Array.of(1) }),
   parser({
     name: 'datagrams.flow',
     samples: [0, 100, 70_000, 2 ** 40].map((flow) => encodeFlowDatagram(flow, bytes(20))),
@@ -179,95 +153,52 @@ const parsers: readonly Target[] = [
     parse: password.decodePasswordRequest,
     encode: password.encodePasswordRequest,
   }),
-  parser({
-    name: 'password.offer',
-    samples: [
-      password.encodePasswordOffer({ kdf: 0, salt: null, run: 1, share: bytes(32) }),
-      password.encodePasswordOffer({ kdf: 1, salt: bytes(16), run: 70_000, share: bytes(32) }),
-    ],
-    parse: password.decodePasswordOffer,
-    encode: password.encodePasswordOffer,
+  codec(
+    'password.offer',
+    password.decodePasswordOffer,
+    password.encodePasswordOffer,
+    { kdf: 0, salt: null, run: 1, share: bytes(32) },
+    { kdf: 1, salt: bytes(16), run: 70_000, share: bytes(32) },
+  ),
+  codec('password.proof', password.decodePasswordProof, password.encodePasswordProof, { share: bytes(32), tag: bytes(64) }),
+  codec('password.confirmation', password.decodePasswordConfirmation, password.encodePasswordConfirmation, { tag: bytes(64) }),
+  codec('records.device-details', records.decodeDeviceDetails, records.encodeDeviceDetails, {
+    modes: ['LocalOpen', 'PasswordOpen'],
+    appName: 'a',
+    ...ids,
+    friendlyName: 'ä',
   }),
-  parser({
-    name: 'password.proof',
-    samples: [password.encodePasswordProof({ share: bytes(32), tag: bytes(64) })],
-    parse: password.decodePasswordProof,
-    encode: password.encodePasswordProof,
+  codec('records.tunnel-service', records.decodeTunnelService, records.encodeTunnelService, {
+    id: 'web',
+    type: 'http',
+    host: '127.0.0.1',
+    port: 80,
+    streamPort: 0x8000_0001,
+    metadata: { a: 'b' },
   }),
-  parser({
-    name: 'password.confirmation',
-    samples: [password.encodePasswordConfirmation({ tag: bytes(64) })],
-    parse: password.decodePasswordConfirmation,
-    encode: password.encodePasswordConfirmation,
+  codec('records.tunnel-services', records.decodeTunnelServiceIds, records.encodeTunnelServiceIds, ['web', 'ssh']),
+  codec('records.user', records.decodeUser, records.encodeUser, {
+    username: 'admin',
+    displayName: 'A',
+    role: 'Administrator',
+    fingerprints: [{ fingerprint, name: 'phone' }],
+    sct: 's',
+    push: { token: 't', projectId: 'p' },
+    notificationCategories: ['a'],
   }),
-  parser({
-    name: 'records.device-details',
-    samples: [records.encodeDeviceDetails({ modes: ['LocalOpen', 'PasswordOpen'], appName: 'a', ...ids, friendlyName: 'ä' })],
-    parse: records.decodeDeviceDetails,
-    encode: records.encodeDeviceDetails,
+  codec('records.settings', records.decodeSettings, records.encodeSettings, {
+    passwordOpenPairing: true,
+    passwordInvitePairing: false,
+    localOpenPairing: true,
+    passwordOpenSct: 's',
+    passwordOpenPassword: 'p',
   }),
-  parser({
-    name: 'records.tunnel-service',
-    samples: [
-      records.encodeTunnelService({ id: 'web', type: 'http', host: '127.0.0.1', port: 80, streamPort: 0x8000_0001, metadata: { a: 'b' } }),
-    ],
-    parse: records.decodeTunnelService,
-    encode: records.encodeTunnelService,
+  codec('records.open-pairing', records.decodePasswordOpenPairing, records.encodeOpenPairing, {
+    username: 'bob',
+    fingerprintName: 'phone',
   }),
-  parser({
-    name: 'records.tunnel-services',
-    samples: [records.encodeTunnelServiceIds(['web', 'ssh'])],
-    parse: records.decodeTunnelServiceIds,
-    encode: records.encodeTunnelServiceIds,
-  }),
-  parser({
-    name: 'records.user',
-    samples: [
-      records.encodeUser({
-        username: 'admin',
-        displayName: 'A',
-        role: 'Administrator',
-        fingerprints: [{ fingerprint, name: 'phone' }],
-        sct: 's',
-        push: { token: 't', projectId: 'p' },
-        notificationCategories: ['a'],
-      }),
-    ],
-    parse: records.decodeUser,
-    encode: records.encodeUser,
-  }),
-  parser({
-    name: 'records.settings',
-    samples: [
-      records.encodeSettings({
-        passwordOpenPairing: true,
-        passwordInvitePairing: false,
-        localOpenPairing: true,
-        passwordOpenSct: 's',
-        passwordOpenPassword: 'p',
-      }),
-    ],
-    parse: records.decodeSettings,
-    encode: records.encodeSettings,
-  }),
-  parser({
-    name: 'records.open-pairing',
-    samples: [records.encodeOpenPairing({ username: 'bob', fingerprintName: 'phone' })],
-    parse: records.decodePasswordOpenPairing,
-    encode: records.encodeOpenPairing,
-  }),
-  parser({
-    name: 'records.push',
-    samples: [records.encodePush({ token: 'token', projectId: 'project' })],
-    parse: records.decodePush,
-    encode: records.encodePush,
-  }),
-  parser({
-    name: 'records.names',
-    samples: [records.encodeNames(['admin', 'größe'])],
-    parse: records.decodeNames,
-    encode: records.encodeNames,
-  }),
+  codec('records.push', records.decodePush, records.encodePush, { token: 'token', projectId: 'project' }),
+  codec('records.names', records.decodeNames, records.encodeNames, ['admin', 'größe']),
   parser({
     name: 'records.text',
     samples: [records.encodeText('Bob'), records.encodeText(undefined)],

@@ -1,6 +1,5 @@
 /** What `svc device` keeps of its base station from one start to the next, and what the options replace. */
 import { readdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { DeviceData, type DeviceState } from '../../cli/device-app/data.ts';
 import { type IdentityOptions, identify } from '../../cli/device-app/identity.ts';

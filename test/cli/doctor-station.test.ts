@@ -1,10 +1,10 @@
 /** What `svc doctor` finds out about a base station: without a device, about its STUN, and where it gets no UDP. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Known } from '../../cli/client/known.ts';
 import { linesOf } from '../../cli/doctor/report.ts';
 import type { DoctorOptions } from '../../cli/doctor.ts';
 import { ids, SERVER_URL } from '../support/fixture/identifiers.ts';
-import { Clinics } from './doctor-clinic.ts';
+import { type Clinic, Clinics } from './doctor-clinic.ts';
 
 let clinics: Clinics;
 beforeAll(async () => {
@@ -12,12 +12,16 @@ beforeAll(async () => {
 });
 afterAll(() => clinics.close());
 
+let clinic: Clinic;
+beforeEach(() => {
+  clinic = clinics.clinic();
+});
+
 describe('without a device svc doctor', () => {
   const none = { product: undefined, deviceId: undefined, sctFile: undefined, fingerprint: undefined, local: undefined };
   const nobody = none as unknown as Partial<DoctorOptions>;
 
   test('checks the base station, its STUN and this host', async () => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('random', 'open');
     expect(await run(nobody)).toBe('done');
     expect(clinic.document).toMatchObject({
@@ -29,21 +33,18 @@ describe('without a device svc doctor', () => {
   });
 
   test('reports that a host has no NAT', async () => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('open', 'open');
     await run({ ...nobody, json: false });
     expect(clinic.stdout).toMatch(/^NAT here {12}none: the address of this host is the same from outside$/m);
   });
 
   test('reports how a NAT maps', { tags: ['slow'] }, async () => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'open');
     await run({ ...nobody, json: false });
     expect(clinic.stdout).toMatch(/^NAT here {12}assigns a socket one port for all peers, the best kind for direct paths$/m);
   });
 
   test('reports STUN on another port, and STUN that does not answer', { tags: ['slow'] }, async () => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'open', { stunPort: 3478 });
     await run({ ...nobody, json: false });
     expect(clinic.stdout).toMatch(/STUN at \S+:4434 does not answer/);
@@ -57,7 +58,6 @@ describe('without a device svc doctor', () => {
   });
 
   test('needs the fingerprint of a new base station that TLS cannot authenticate', { tags: ['slow'] }, async () => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'open');
     const remedy = /give --server-fingerprint, as svc basestation prints/;
     expect(await run({ ...nobody, serverFingerprint: undefined } as unknown as Partial<DoctorOptions>)).toMatch(remedy);
@@ -65,13 +65,11 @@ describe('without a device svc doctor', () => {
   });
 
   test('refuses when nothing is known or given, and names both options', async () => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'open');
     expect(await run({ ...nobody, server: undefined } as unknown as Partial<DoctorOptions>)).toMatch(/pairing string, or .*--server/);
   });
 
   test('fails with a remedy when the base station is not reached', { tags: ['slow'] }, async () => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'open');
     expect(await run({ ...nobody, serverFingerprint: 'ab'.repeat(32) })).toMatch(
       /^no way to the base station: .*FINGERPRINT_MISMATCH.*--server-fingerprint/,
@@ -81,7 +79,6 @@ describe('without a device svc doctor', () => {
 
 describe('--stun-port', () => {
   test('is not used where the connection names the ports of the base station, and this is reported', { tags: ['slow'] }, async () => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ stunPort: 1 });
     expect(clinic.document).toMatchObject({ station: { stun: [{ port: 4434 }] } });
@@ -89,7 +86,6 @@ describe('--stun-port', () => {
   });
 
   test('is used where the connection searches no direct path', { tags: ['slow'] }, async () => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ stunPort: 1, relayOnly: true });
     expect(clinic.document).toMatchObject({ station: { stun: [{ port: 1, mapped: null }] } });

@@ -1,6 +1,6 @@
 /** `svc doctor` in a simulation with NATs: its findings, its output, and the advice for each code. */
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { DoctorOptions } from '../../cli/doctor.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
 import { SERVER_URL } from '../support/fixture/identifiers.ts';
@@ -13,8 +13,12 @@ beforeAll(async () => {
 });
 afterAll(() => clinics.close());
 
+let clinic: Clinic;
+beforeEach(() => {
+  clinic = clinics.clinic();
+});
+
 test('a direct path is awaited, and shown with both NATs', { tags: ['slow'] }, async () => {
-  const clinic = clinics.clinic();
   const { run } = await clinic.open('port', 'full-cone');
   expect(await run()).toBe('done');
   expect(clinic.document).toMatchObject({
@@ -39,7 +43,6 @@ test('a direct path is awaited, and shown with both NATs', { tags: ['slow'] }, a
 });
 
 test('the output for a person is a page of lines', { tags: ['slow'] }, async () => {
-  const clinic = clinics.clinic();
   const { run } = await clinic.open('random', 'random');
   expect(await run({ json: false })).toBe('done');
   expect(clinic.stdout.split('\n')).toMatchObject([
@@ -63,7 +66,6 @@ test('the output for a person is a page of lines', { tags: ['slow'] }, async () 
 });
 
 test('the output for a program names each pair of addresses that was tried, with its outcome', { tags: ['slow'] }, async () => {
-  const clinic = clinics.clinic();
   const { run } = await clinic.open('random', 'random');
   await run();
   const failed = {
@@ -83,7 +85,6 @@ describe('why it is not direct', () => {
     ['NO_ANSWER', 'blocked', 'port', {}, {}],
     ['UDP_BLOCKED', 'blocked', 'open', {}, {}],
   ])('%s: %s and %s, %o %o', { tags: ['slow'] }, async (code, client, device, more, options) => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open(client, device, more);
     expect(await run(options)).toBe('done');
     expect(clinic.document).toMatchObject({ connected: true, over: 'relay', whyNotDirect: { code, advice: expect.any(String) } });
@@ -99,7 +100,6 @@ describe('why it is not direct', () => {
       /^Pair with the device, `svc pair pr-1\.de-1 --state \S+ --username <name>`/,
     ],
   ])('DISABLED %s: text and advice concern that end', { tags: ['slow'] }, async (_, more, options, text, advice) => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port', more);
     await run(options);
     const found = { code: 'DISABLED', text: expect.stringMatching(text), advice: expect.stringMatching(advice) };
@@ -107,7 +107,6 @@ describe('why it is not direct', () => {
   });
 
   test('a base station that an attempt did not use is asked by itself', { tags: ['slow'] }, async () => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ relayOnly: true });
     expect(clinic.document).toMatchObject({ station: { url: SERVER_URL, stun: [{ port: 4434, mapped: { address: '198.51.100.1' } }] } });
@@ -116,7 +115,6 @@ describe('why it is not direct', () => {
 
 describe('a connect that fails', () => {
   test('shows the result of each channel, and that the base station is reachable', { tags: ['slow'] }, async () => {
-    const clinic = clinics.clinic();
     const { run, under } = await clinic.open('port', 'port');
     await clinic.fixture.settle(under.device.close());
     expect(await run()).toMatch(/remote NOT_ATTACHED/);
@@ -133,7 +131,6 @@ describe('a connect that fails', () => {
   });
 
   test('shows the same to a person', { tags: ['slow'] }, async () => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ sctFile: join(clinics.folder, 'wrong-sct'), json: false, local: true });
     expect(clinic.stdout).toMatch(/^not connected to pr-1\.de-1\n/);
@@ -143,7 +140,6 @@ describe('a connect that fails', () => {
   });
 
   test('fails with --wait only when the time is over', { tags: ['slow'] }, async () => {
-    const clinic = clinics.clinic();
     const { run, under, clock } = await clinic.open('port', 'port');
     under.device.setBasestationAttach(false);
     await clinic.fixture.sim.run(1_000);
@@ -160,7 +156,6 @@ describe('a connect that fails', () => {
   });
 
   test('at its timeout still shows why other channels had failed before', { tags: ['slow'] }, async () => {
-    const clinic = clinics.clinic();
     const { run, under } = await clinic.open('port', 'port');
     under.device.setBasestationAttach(false);
     await clinic.fixture.sim.run(1_000);
@@ -176,7 +171,6 @@ describe('a connect that fails', () => {
   test('for another key of the device explains how to pair again, and does not mention the base station’s key', {
     tags: ['slow'],
   }, async () => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     expect(await run({ fingerprint: 'ab'.repeat(32) })).toMatch(/does not have the given fingerprint \(abab.*compare it with/);
     expect(clinic.document).toMatchObject({
@@ -188,7 +182,6 @@ describe('a connect that fails', () => {
   });
 
   test('with a short time shows why the base station was not reached, and not that it was still in progress', async () => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     for (const protocol of ['udp', 'tcp'] as const) clinic.fixture.sim.block('client-home', protocol);
     expect(await run({ timeout: 3_000 })).toMatch(/remote CONNECTION_REFUSED/);
@@ -197,7 +190,6 @@ describe('a connect that fails', () => {
   });
 
   test('reports a base station with another key', { tags: ['slow'] }, async () => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     expect(await run({ serverFingerprint: 'ab'.repeat(32) })).not.toBe('done');
     expect(clinic.document).toMatchObject({
@@ -209,7 +201,6 @@ describe('a connect that fails', () => {
 
 describe('excluded interfaces', () => {
   test('do not count; an unknown one is named with those that exist', { tags: ['slow'] }, async () => {
-    const clinic = clinics.clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ candidatesOn: ['sim0', 'eth9'] });
     expect(clinic.document).toMatchObject({ interfaces: [{ name: 'sim0', counts: false }] });

@@ -1,5 +1,5 @@
 /** Discovery by the client: devices and a client on hosts of one simulation, which share one network or two. */
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { SvcClient as BrowserClient } from '../../client/browser.ts';
 import { type MdnsResult, type MdnsResultReceiver, SvcClient } from '../../client/node.ts';
 import { Device } from '../../device/index.ts';
@@ -62,8 +62,12 @@ class Notes implements MdnsResultReceiver {
   }
 }
 
+let lan: Lan;
+beforeEach(() => {
+  lan = new Lan();
+});
+
 test('a listener gets devices: ADD, UPDATE of items, REMOVE when they leave', async () => {
-  const lan = new Lan();
   const results: MdnsResult[] = [];
   const device = await lan.device('de-1', { items: { fn: 'Boiler' } });
   await lan.sim.run(5_000);
@@ -89,7 +93,6 @@ test('a listener gets devices: ADD, UPDATE of items, REMOVE when they leave', as
 });
 
 test('a device without power is removed when its records expire', { tags: ['slow'] }, async () => {
-  const lan = new Lan();
   const notes = new Notes();
   lan.client.addMdnsResultListener(notes);
   await lan.device('de-1');
@@ -102,7 +105,6 @@ test('a device without power is removed when its records expire', { tags: ['slow
 });
 
 test('a subtype has its own devices; null and the empty text mean the whole type', async () => {
-  const lan = new Lan();
   const [all, empty, tunnels] = [new Notes(), new Notes(), new Notes()];
   lan.client.addMdnsResultListener(all, null);
   lan.client.addMdnsResultListener(empty, '');
@@ -119,7 +121,6 @@ test('a subtype has its own devices; null and the empty text mean the whole type
 });
 
 test('each listener has its own results: a new one gets the known devices, a removed one nothing more', async () => {
-  const lan = new Lan();
   const [first, second] = [new Notes(), new Notes()];
   lan.client.addMdnsResultListener(first);
   lan.client.addMdnsResultListener(first);
@@ -141,7 +142,6 @@ test('each listener has its own results: a new one gets the known devices, a rem
 });
 
 test('a listener that throws, or removes itself, harms no other', async () => {
-  const lan = new Lan();
   const notes = new Notes();
   const once: MdnsResultReceiver = {
     onResultReady: (result) => {
@@ -167,7 +167,6 @@ test('a listener that throws, or removes itself, harms no other', async () => {
 
 describe('a scanner', () => {
   test('passes results to its receivers while it is started', async () => {
-    const lan = new Lan();
     const scanner = lan.client.createMdnsScanner('thermostat');
     const [early, late] = [new Notes(), new Notes()];
     scanner.addMdnsResultReceiver(early);
@@ -200,7 +199,6 @@ describe('a scanner', () => {
 
 describe('links', () => {
   test('a device on two of them is one result with both addresses, until the last is gone', async () => {
-    const lan = new Lan();
     const notes = new Notes();
     lan.client.addMdnsResultListener(notes);
     await lan.device('de-1', { networks: [HOME, GUESTS] });
@@ -222,7 +220,6 @@ describe('links', () => {
   });
 
   test('have one socket each, however many listeners there are, and none without a listener', async () => {
-    const lan = new Lan();
     let [open, opened] = [0, 0];
     const mdns: Environment['mdns'] = {
       links: () => lan.host.mdns.links(),
@@ -265,7 +262,6 @@ describe('links', () => {
 });
 
 test('the last listener may remove itself in a result: nothing is left behind', async () => {
-  const lan = new Lan();
   const pending = new Set<object>();
   const clock: Environment['clock'] = {
     ...lan.host.clock,
@@ -353,7 +349,6 @@ describe('a client refuses', () => {
   });
 
   test('an invalid subtype, and any use after stop', async () => {
-    const lan = new Lan();
     expect(code(() => lan.client.addMdnsResultListener(new Notes(), 'a.b'))).toMatch(/^INVALID_ARGUMENT an mDNS subtype is/);
     expect(code(() => lan.client.createMdnsScanner('ü'))).toMatch(/^INVALID_ARGUMENT/);
     await lan.sim.settle(lan.client.stop());

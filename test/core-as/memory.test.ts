@@ -1,11 +1,16 @@
 /** The core's memory: chunks, packet slots, chunk map and range set, compared with naive models. */
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type TestCore, testCore } from './module.ts';
 
 const BYTES_OUT = 0;
 const BYTES_IN = 1;
 const RANGES = 127;
+
+let core: ReturnType<typeof testCore>;
+beforeEach(() => {
+  core = testCore();
+});
 
 test('records fit their slabs', () => {
   expect(testCore().call.recordsFit?.()).toBe(1);
@@ -28,7 +33,6 @@ describe('chunks', () => {
   });
 
   test('trap on release of anything that is not a chunk, with its address', () => {
-    const core = testCore();
     expect(() => core.call.releaseChunk!(16, BYTES_OUT)).toThrowError(WebAssembly.RuntimeError);
     expect(core.value('abortLine')).toBeGreaterThan(0);
     expect(core.value('abortColumn')).toBeGreaterThan(0);
@@ -37,7 +41,6 @@ describe('chunks', () => {
 
 describe('packet slots', () => {
   test('are each handed out once; only their own addresses are released', () => {
-    const core = testCore();
     const slots = new Set<number>();
     for (let slot = core.call.takeSlot!(); slot; slot = core.call.takeSlot!()) slots.add(slot);
     expect(slots.size).toBe(128);
@@ -50,7 +53,6 @@ describe('packet slots', () => {
 
 describe('chunk map', () => {
   test('holds bytes at every position of the window, and frees those below', () => {
-    const core = testCore();
     const before = core.value('freeChunks');
     const map = core.call.scratch!();
     const area = core.call.transferAt!();
@@ -139,7 +141,6 @@ describe('range set', () => {
   const step = fc.record({ insert: fc.boolean(), from: fc.nat(600), length: fc.integer({ min: 1, max: 40 }) });
 
   test.each([0n, 1_000n, 2n ** 32n - 200n, 2n ** 40n - 1n])('agrees with a naive set above base %s', (base) => {
-    const core = testCore();
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const set = core.call.scratch!();
@@ -165,7 +166,6 @@ describe('range set', () => {
   });
 
   test('owns no chunk while it is empty', () => {
-    const core = testCore();
     const set = core.call.scratch!();
     const before = core.value('freeChunks');
     core.call.rangeInsert!(set, 0n, 5n, 9n);
@@ -175,7 +175,6 @@ describe('range set', () => {
   });
 
   test('full: refuses, or swallows a gap, and never loses an offset', () => {
-    const core = testCore();
     const set = core.call.scratch!();
     const naive = new Naive();
     for (let i = 0; i < RANGES; i++) {
@@ -218,7 +217,6 @@ describe('range set of many chunks', () => {
     ['falling', Array.from({ length: most }, (_, i) => most - 1 - i)],
     ['any', shuffled(most)],
   ])('holds one range for each KiB, added in %s order, and then refuses', (_name, order) => {
-    const core = testCore();
     const before = core.value('freeChunks');
     const set = filled(core, order);
     expect(rangesOf(core, set, 0n)).toEqual([...Array.from({ length: most }, (_, i) => [i * KIB, i * KIB + 8]), far]);
@@ -247,7 +245,6 @@ describe('range set of many chunks', () => {
   });
 
   test('handles one removal, one range over all of them, and a gap at the base, across chunks', () => {
-    const core = testCore();
     const set = filled(core, shuffled(most));
     core.call.rangeRemove!(set, 0n, BigInt(10 * KIB + 4), BigInt(3_000 * KIB + 4));
     expect(rangesOf(core, set, 0n).slice(9, 13)).toEqual([
@@ -309,7 +306,6 @@ describe('range set of many chunks', () => {
 });
 
 test('lists keep their order through every kind of removal', { tags: ['slow'] }, () => {
-  const core = testCore();
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.constantFrom('push', 'remove', 'rotate'), fc.nat(9)), { maxLength: 80 }), (steps) => {
       const list = core.call.scratch!();

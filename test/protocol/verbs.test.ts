@@ -2,7 +2,7 @@
  * The verbs of the parts below the endpoint (ARCHITECTURE.md, "The four verbs"). One driver, which knows none of the
  * parts, runs each through virtual time and fails when a verb breaks its contract.
  */
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { decodeMessage, Exchanges, type ExchangesEvent } from '../../protocol/coap/index.ts';
 import { Outbox } from '../../protocol/coap/outbox.ts';
 import { Requester, type RequesterEvent } from '../../protocol/coap/requester.ts';
@@ -34,13 +34,17 @@ function path(name: string): Path {
   return { kind: 'udp', key: name, address: '192.0.2.1', port: 1, socket: 0, local: false };
 }
 
+let driver: VirtualDriver;
+beforeEach(() => {
+  driver = new VirtualDriver();
+});
+
 describe('CoAP over a connection', () => {
   /** Answers `/small` and `/large` only. */
   const reply = (target: string) =>
     target === '/nothing' ? null : { status: 205, payload: new Uint8Array(target === '/large' ? 200_000 : 1) };
 
   test('exchanges', () => {
-    const driver = new VirtualDriver();
     const randomToken = seededBytes(1);
     const [client, server] = [new Exchanges({ randomToken }), new Exchanges({ randomToken })];
     const log = new Log<string>();
@@ -67,7 +71,6 @@ describe('CoAP over a connection', () => {
   });
 
   test('requester and responder without their exchanges', () => {
-    const driver = new VirtualDriver();
     const [asked, answered] = [new Outbox(), new Outbox()];
     const requesterEvents: RequesterEvent[] = [];
     const responderEvents: ResponderEvent[] = [];
@@ -129,7 +132,6 @@ describe('CoAP over UDP', () => {
   const message = (code: number, payload = EMPTY) => ({ code, token: new Uint8Array([1]), options: [], payload });
 
   test('the message layer acknowledges, repeats with doubling pauses, and reports the outcome of a message', () => {
-    const driver = new VirtualDriver();
     const layer = new MessageLayer(() => 0);
     const sent = new Log<number>();
     const events = new Log<string>();
@@ -164,7 +166,6 @@ describe('CoAP over UDP', () => {
   });
 
   test('bodies in blocks are given up one after another', () => {
-    const driver = new VirtualDriver();
     const transfers = new BlockTransfers(() => 0);
     driver.add(transfers);
     for (const [at, peer] of [
@@ -188,7 +189,6 @@ describe('CoAP over UDP', () => {
 });
 
 test('the mDNS responder probes, announces, answers and reports a conflict', () => {
-  const driver = new VirtualDriver();
   const service = (addresses: string[]) => serviceRecords({ name: 'pr-1-de-1', port: 5592, subtypes: [], txt: [], addresses });
   const responder = new MdnsResponder(service(['192.0.2.1']), () => 0.5, 0);
   const sent = new Log<boolean>();
@@ -216,7 +216,6 @@ test('the mDNS responder probes, announces, answers and reports a conflict', () 
 });
 
 test('the mDNS scanner queries, repeats, reports a device, queries it again and reports its end', () => {
-  const driver = new VirtualDriver();
   const scanner = new MdnsScanner(() => 0.5, 1);
   const sent = new Log<string>();
   const events = new Log<boolean>();
@@ -249,7 +248,6 @@ describe('handshakes', () => {
   const initiates = [0, 500, 1500, 3500, 5500, 7500, 9500];
 
   test('a dial repeats its Initiate until the deadline', () => {
-    const driver = new VirtualDriver();
     const crypto = nativeHost(1);
     const options = { name: 'device:p.d', deadline: 10_000 };
     const parts = { crypto, aead: nobleAead, identity: crypto.generateKey(), id: new Uint8Array(8), path: path('a') };
@@ -264,7 +262,6 @@ describe('handshakes', () => {
   });
 
   test('an endpoint does the same', () => {
-    const driver = new VirtualDriver();
     const { endpoint } = new EndpointFixture(1).client();
     const sent = new Log<Path>();
     const events = new Log<string>();
@@ -286,7 +283,6 @@ describe('handshakes', () => {
   });
 
   test('half-open handshakes last 10 s from the last packet and a minute in all', () => {
-    const driver = new VirtualDriver();
     const removed = new Log<string>();
     const table = new HalfOpenTable((entry) => removed.note(entry.fields.path.key, driver.now));
     driver.add(table);
@@ -320,7 +316,6 @@ describe('handshakes', () => {
 });
 
 test('the route table ends idle routes, at most half the idle timeout late', () => {
-  const driver = new VirtualDriver();
   const table = new RouteTable(nativeHost(2), new Uint8Array(32), { idleTimeout: 1000 }, 0);
   const ended = new Log<string>();
   driver.add(table, {
@@ -340,7 +335,6 @@ test('the route table ends idle routes, at most half the idle timeout late', () 
 });
 
 test('a port mapping is requested, falls back, pauses, is held, renewed, ended and deleted', () => {
-  const driver = new VirtualDriver();
   const mapping = new PortMapping({ internalPort: 5000, client: Uint8Array.of(192, 168, 1, 7), nonce: new Uint8Array(12) }, 0);
   const sent = new Log<string>();
   const events = new Log<string>();
@@ -393,14 +387,12 @@ describe('the driver finds', () => {
   const quiet: Part<never, never> = { nextTimeout: () => never, handleTimeout: () => {} };
 
   test('a timeout that remains after it was handled', () => {
-    const driver = new VirtualDriver();
     driver.add({ ...quiet, nextTimeout: () => 5 });
     driver.run(4);
     expect(() => driver.run(10)).toThrow('handled its timeout at 5, and wants to be called at 5');
   });
 
   test('a timeout that is not a number', () => {
-    const driver = new VirtualDriver();
     driver.add({ ...quiet, nextTimeout: () => Number.NaN });
     expect(() => driver.run(10)).toThrow('nextTimeout is no number');
   });
@@ -410,14 +402,12 @@ describe('the driver finds', () => {
       { ...quiet, transmit: () => 1 },
       { ...quiet, nextEvent: () => 1 },
     ]) {
-      const driver = new VirtualDriver();
       driver.add(endless);
       expect(() => driver.run(10)).toThrow('come to no end');
     }
   });
 
   test('a part that acts before its time', () => {
-    const driver = new VirtualDriver();
     const events: string[] = [];
     driver.add({ nextTimeout: () => 8, handleTimeout: () => void events.push('early'), nextEvent: () => events.shift() ?? null });
     expect(() => driver.run(20)).toThrow('acted at 4, before its time 8');

@@ -1,5 +1,5 @@
 /** Several sockets of one driver, some of another kind than UDP: separate queues, adding and removing. */
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Path } from '../../protocol/path.ts';
 import type { Driver } from '../../transport/driver.ts';
 import { Bench, SLOTS } from './driver-bench.ts';
@@ -48,9 +48,13 @@ class Sockets {
   }
 }
 
+let sockets: Sockets;
+beforeEach(() => {
+  sockets = new Sockets();
+});
+
 describe('queue of a socket', () => {
   it('that stalls does not delay the others', async () => {
-    const sockets = new Sockets();
     const stalled = sockets.add(0);
     sockets.add(1);
     stalled.stalled = true;
@@ -62,7 +66,6 @@ describe('queue of a socket', () => {
   });
 
   it.each([2, 3, 5])('leaves packets for the last of %i sockets when all others stall', async (count) => {
-    const sockets = new Sockets();
     const others = Array.from({ length: count - 1 }, (_, i) => sockets.add(i));
     sockets.add(count - 1);
     for (const [i, other] of others.entries()) {
@@ -75,7 +78,6 @@ describe('queue of a socket', () => {
   });
 
   it('has all packets of the engine while the socket is the only one', async () => {
-    const sockets = new Sockets();
     const only = sockets.add(0);
     only.stalled = true;
     await sockets.transmit(1000, channelPath(0));
@@ -86,7 +88,6 @@ describe('queue of a socket', () => {
   });
 
   it('accepts packets again when half of them have left, and loses none', async () => {
-    const sockets = new Sockets();
     const slow = sockets.add(0);
     sockets.add(1);
     slow.stalled = true;
@@ -99,7 +100,6 @@ describe('queue of a socket', () => {
   });
 
   it('refuses forwarded datagrams when it is full, the other takes them', () => {
-    const sockets = new Sockets();
     const stalled = sockets.add(0);
     sockets.add(1);
     stalled.stalled = true;
@@ -110,7 +110,6 @@ describe('queue of a socket', () => {
   });
 
   it('that accepts no further forwarded datagrams still takes packets of the engine', async () => {
-    const sockets = new Sockets();
     const stalled = sockets.add(0);
     sockets.add(1);
     stalled.stalled = true;
@@ -121,7 +120,6 @@ describe('queue of a socket', () => {
   });
 
   it('that is full drops packets that the engine creates regardless, and releases them at once', async () => {
-    const sockets = new Sockets();
     const stalled = sockets.add(0);
     sockets.add(1);
     stalled.stalled = true;
@@ -189,7 +187,6 @@ describe('sockets with a shared limit', () => {
 
 describe('a datagram with a hop limit', () => {
   it('goes to the socket with it, counts as sent, and does not delay a close', async () => {
-    const sockets = new Sockets();
     const socket = sockets.add(0);
     const sent: number[] = [];
     Object.assign(socket, {
@@ -204,7 +201,6 @@ describe('a datagram with a hop limit', () => {
   });
 
   it('is dropped and counted where the socket has no support, where it is full, and without a socket', () => {
-    const sockets = new Sockets();
     const socket = sockets.add(0);
     expect(sockets.driver.send(new Uint8Array(1), channelPath(0), 4)).toBe(false);
     Object.assign(socket, { sendWithHopLimit: () => expect.unreachable() });
@@ -218,7 +214,6 @@ describe('a datagram with a hop limit', () => {
 
 describe('add', () => {
   it('accepts a socket of another kind: its datagrams reach the engine, and packets leave by it', async () => {
-    const sockets = new Sockets();
     sockets.add(7);
     sockets.driver.receive(Uint8Array.of(9), channelPath(7));
     await sockets.transmit(3, channelPath(7));
@@ -227,7 +222,6 @@ describe('add', () => {
   });
 
   it('ignores a socket that the driver has, and refuses another with its index', () => {
-    const sockets = new Sockets();
     const socket = sockets.add(0);
     sockets.driver.add(socket);
     expect(sockets.driver.sockets).toEqual([socket]);
@@ -236,7 +230,6 @@ describe('add', () => {
   });
 
   it.each(['closes', 'is closed'])('closes the socket at once when the driver %s', async (state) => {
-    const sockets = new Sockets();
     const closing = sockets.driver.close();
     if (state === 'is closed') {
       await sockets.bench.turns();
@@ -249,7 +242,6 @@ describe('add', () => {
 
 describe('remove', () => {
   it('releases the packets in the queue, and lets the engine create others', async () => {
-    const sockets = new Sockets();
     const stalled = sockets.add(0);
     const other = sockets.add(1);
     stalled.stalled = true;
@@ -266,7 +258,6 @@ describe('remove', () => {
   });
 
   it('of a full one drops its queue', async () => {
-    const sockets = new Sockets();
     const stalled = sockets.add(0);
     sockets.add(1);
     stalled.stalled = true;
@@ -279,7 +270,6 @@ describe('remove', () => {
   });
 
   it('has no effect twice, for a socket of another driver, and after close', async () => {
-    const sockets = new Sockets();
     const socket = sockets.add(0);
     const stranger = new StallableSocket(0, { send: () => {}, close: () => {} }, sockets.bench.clock.defer);
     sockets.driver.remove(stranger);
@@ -319,7 +309,6 @@ describe('remove', () => {
   });
 
   it('of the last socket lets a driver close that waited for it', async () => {
-    const sockets = new Sockets();
     const stalled = sockets.add(0);
     stalled.stalled = true;
     await sockets.transmit(10, channelPath(0));

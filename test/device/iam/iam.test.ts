@@ -1,12 +1,16 @@
 /** The model: who the caller is, the default roles, settings of users, limits, events. */
-import { describe, expect, it } from 'vitest';
-import { defaultConfiguration, type IamDraft } from '../../../device/iam/index.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { defaultConfiguration, type Iam, type IamDraft } from '../../../device/iam/index.ts';
 import { codeOf } from '../../support/code-of.ts';
 import { caller, iamOf, iamWithUsers, key, stateOf, user } from './model.ts';
 
+let iam: Iam;
+beforeEach(() => {
+  iam = iamWithUsers();
+});
+
 describe('the caller', () => {
   it('is the user of its key, else of the password, else the bound one, else no user', () => {
-    const iam = iamWithUsers();
     expect(iam.resolveCaller(caller(1, { passwordUsername: 'bob', boundUsername: 'boss' }))?.username).toBe('ann');
     expect(iam.resolveCaller(caller(2, { passwordUsername: 'bob', boundUsername: 'boss' }))?.username).toBe('bob');
     expect(iam.resolveCaller(caller(2, { passwordUsername: '', boundUsername: 'boss' }))?.username).toBe('boss');
@@ -26,7 +30,6 @@ describe('the caller', () => {
   });
 
   it('cannot change its name or locality by attributes', () => {
-    const iam = iamWithUsers();
     expect(iam.check(caller(1), 'IAM:GetUser', { 'IAM:Username': 'ann' })).toBe(true);
     expect(iam.check(caller(1), 'IAM:GetUser', { 'IAM:Username': 'bob', 'Connection:Username': 'bob' })).toBe(false);
     const local = { operator: 'Bool', key: 'Connection:IsLocal', values: ['true'] } as const;
@@ -62,7 +65,6 @@ describe('the default roles', () => {
   ];
 
   it('let a guest manage itself, and no other user', () => {
-    const iam = iamWithUsers();
     for (const action of own) {
       expect(iam.check(caller(1), `IAM:${action}`, { 'IAM:Username': 'ann' })).toBe(true);
       expect(iam.check(caller(1), `IAM:${action}`, { 'IAM:Username': 'bob' })).toBe(false);
@@ -74,7 +76,6 @@ describe('the default roles', () => {
   });
 
   it('let an administrator do all that concerns users', () => {
-    const iam = iamWithUsers();
     const asBoss = caller(5, { passwordUsername: 'boss' });
     for (const action of [...own, ...administration]) expect(iam.check(asBoss, `IAM:${action}`, { 'IAM:Username': 'ann' })).toBe(true);
   });
@@ -106,7 +107,6 @@ describe('a role administers', () => {
 
 describe('settings of a user', () => {
   it('are changed one by one, each with its event', async () => {
-    const iam = iamWithUsers();
     const settings: unknown[] = [];
     iam.onChange((change) => settings.push(change.kind === 'user-changed' ? [change.username, change.setting] : change.kind));
     await iam.update((draft) => {
@@ -140,7 +140,6 @@ describe('settings of a user', () => {
   });
 
   it('are removed by undefined', async () => {
-    const iam = iamWithUsers();
     await iam.update((draft) => {
       draft.setUserDisplayName('ann', 'Ann');
       draft.setUserDisplayName('ann', undefined);
@@ -153,7 +152,6 @@ describe('settings of a user', () => {
   });
 
   it('have a first fingerprint, which can be replaced', async () => {
-    const iam = iamWithUsers();
     await iam.update((draft) => draft.addUserFingerprint('ann', key(2)));
     await iam.update((draft) => draft.setUserFingerprint('ann', key(3)));
     expect(iam.user('ann')?.fingerprints).toEqual([{ fingerprint: key(3) }, { fingerprint: key(2) }]);
@@ -162,7 +160,6 @@ describe('settings of a user', () => {
   });
 
   it('accept names of the maximum length', async () => {
-    const iam = iamWithUsers();
     await iam.update((draft) => {
       draft.createUser('a'.repeat(64));
       draft.setUserDisplayName('ann', 'x'.repeat(64));
@@ -195,7 +192,6 @@ describe('settings of a user', () => {
   ];
   for (const [name, change, code] of refused) {
     it(`refuse ${name}`, async () => {
-      const iam = iamWithUsers();
       const { state } = iam;
       expect(await codeOf(() => iam.update(change))).toBe(code);
       expect(iam.state).toBe(state);
@@ -205,7 +201,6 @@ describe('settings of a user', () => {
 
 describe('at run time', () => {
   it('limits change, but not below the present use', async () => {
-    const iam = iamWithUsers();
     expect(() => iam.setLimits({ maxUsername: 2 })).toThrow('Users[0]: the username is longer than 2 bytes');
     expect(() => iam.setLimits({ maxUsers: Number.NaN })).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
     iam.setLimits({ maxUsers: 3, maxFingerprintsPerUser: 1, maxDisplayName: 2 });
@@ -225,7 +220,6 @@ describe('at run time', () => {
   });
 
   it('the limit on users may be below the present use: it is for new ones', async () => {
-    const iam = iamWithUsers();
     iam.setLimits({ maxUsers: 2 });
     expect(iam.usernames).toHaveLength(3);
     expect(await codeOf(() => iam.update((draft) => draft.createUser('carl')))).toBe('OUT_OF_MEMORY');
@@ -235,7 +229,6 @@ describe('at run time', () => {
   });
 
   it('notification categories change, but none is taken from a user', async () => {
-    const iam = iamWithUsers();
     await iam.update((draft) => draft.setUserNotificationCategories('ann', ['Alarm']));
     expect(() => iam.setNotificationCategories(['Info'])).toThrow('user "ann" has the notification category "Alarm"');
     iam.setNotificationCategories(['Alarm']);
@@ -262,7 +255,6 @@ describe('at run time', () => {
   });
 
   it('the tokens of open pairing and of users are listed once each', async () => {
-    const iam = iamWithUsers();
     await iam.update((draft) => {
       draft.setOpenPairingSct('sct-open');
       draft.setUserSct('bob', 'sct-open');

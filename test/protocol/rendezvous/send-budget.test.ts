@@ -3,7 +3,7 @@
  * peer.
  */
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { clientLimits, HostBudget, type PeerClass, type RoundBudget, type SendVerdict } from '../../../protocol/rendezvous/send-budget.ts';
 import { CONNECT_PACKETS } from '../../support/connect-packets.ts';
 
@@ -33,6 +33,11 @@ function flood(round: RoundBudget, victim: string, from: number): number {
 const times = (count: number, take: (i: number) => SendVerdict): SendVerdict[] => Array.from({ length: count }, (_, i) => take(i));
 const granted = (verdicts: readonly SendVerdict[]): number => verdicts.filter((verdict) => verdict === 'granted').length;
 
+let host: HostBudget;
+beforeEach(() => {
+  host = new HostBudget();
+});
+
 describe('an untrusted address', () => {
   test('gets four packets per round, two of them openers', () => {
     const round = roundOf(new HostBudget(), 'known');
@@ -57,7 +62,6 @@ describe('an untrusted address', () => {
   });
 
   test('gets the checks that its own checks allow even when the addresses of a minute are used up', () => {
-    const host = new HostBudget();
     const round = roundOf(host, 'known');
     for (let i = 0; i < 16; i++) round.takeCheck(`p ${i}`, address(i), 10 * i);
     expect(round.takeCheck('q', PEER, 200)).toBe('host');
@@ -66,7 +70,6 @@ describe('an untrusted address', () => {
   });
 
   test('gets 12 packets a minute from all rounds of known peers, and 6 in half an hour from those of strangers', () => {
-    const host = new HostBudget();
     const inRounds = (peer: PeerClass, from: number): number[] =>
       [0, 1, 2, 3, 4].map((i) => {
         const round = roundOf(host, peer, from + i);
@@ -97,7 +100,6 @@ describe('an address that is trusted or has answered', () => {
   test.each<PeerClass>(['known', 'stranger'])(
     'is no longer counted once it answers, so a peer that connects often gets its packets each time: %s',
     (peer) => {
-      const host = new HostBudget();
       for (let connect = 0; connect < 40; connect++) {
         const round = roundOf(host, peer, 100 * connect);
         expect(round.takeOpener(PEER, 100 * connect)).toBe('granted');
@@ -108,7 +110,6 @@ describe('an address that is trusted or has answered', () => {
   );
 
   test('is trusted only in its round', () => {
-    const host = new HostBudget();
     roundOf(host, 'known').trust(PEER);
     expect(flood(roundOf(host, 'known'), PEER, 0)).toBe(4);
   });
@@ -116,7 +117,6 @@ describe('an address that is trusted or has answered', () => {
 
 describe('a station that reports a false address of a client', () => {
   test('makes a device send 2,000 packets there for strangers, then 5 a second, however many rounds they begin', () => {
-    const host = new HostBudget();
     const minute = (from: number): number => {
       let sent = 0;
       for (let start = from; start < from + 60_000; start += 1_000) {
@@ -186,7 +186,6 @@ describe('a host', () => {
   });
 
   test('sends base packets to 16 addresses in any minute, 8 of them for strangers, also for IPv6', () => {
-    const host = new HostBudget();
     const [stranger, known] = [roundOf(host, 'stranger'), roundOf(host, 'known')];
     const at = (round: RoundBudget, prefix: string, now: number): SendVerdict[] =>
       times(20, (i) => round.takeCheck('p', `${prefix}${i}`, now + 10 * i));
@@ -211,7 +210,6 @@ describe('a host', () => {
   });
 
   test('has separate rounds: three for known peers and one for strangers', () => {
-    const host = new HostBudget();
     const stranger = roundOf(host, 'stranger');
     expect(host.acquireRound('stranger', 0)).toBeNull();
     const known = [0, 1, 2].map(() => roundOf(host, 'known'));
@@ -226,7 +224,6 @@ describe('a host', () => {
   });
 
   test('frees the slot of a round after 30 s, and grants that round nothing from then on', () => {
-    const host = new HostBudget();
     const old = roundOf(host, 'stranger');
     old.trust(PEER);
     expect(host.acquireRound('stranger', 29_999)).toBeNull();
@@ -266,7 +263,6 @@ describe('a spray', () => {
   });
 
   test('is allowed one at a time, and once an hour for one reason', () => {
-    const host = new HostBudget();
     const [one, other] = [roundOf(host, 'known'), roundOf(host, 'known')];
     for (const round of [one, other]) round.trust(PEER);
     expect([one.acquireSpray(PEER, 'a', 0), other.acquireSpray(PEER, 'b', 0), other.takeSpray(PEER, 0)]).toEqual([true, false, 'ended']);
@@ -293,7 +289,6 @@ describe('a spray', () => {
   });
 
   test('of a stranger is ended for a known peer, not for a stranger', () => {
-    const host = new HostBudget();
     const [stranger, known] = [roundOf(host, 'stranger'), roundOf(host, 'known')];
     for (const round of [stranger, known]) round.trust(PEER);
     expect(stranger.acquireSpray(PEER, 'a', 0)).toBe(true);
@@ -303,7 +298,6 @@ describe('a spray', () => {
   });
 
   test('by 8 strangers leaves no slot for another one in that hour, and still 128 for known peers', () => {
-    const host = new HostBudget();
     const spray = (peer: PeerClass, reason: string, now: number): boolean => {
       const round = roundOf(host, peer, now);
       round.trust(PEER);
@@ -337,7 +331,6 @@ describe('a full table', () => {
   });
 
   test('of a host, filled by a stranger with forged checks, refuses strangers and serves known peers', { tags: ['slow'] }, () => {
-    const host = new HostBudget();
     const probe = (peer: PeerClass, from: string, now: number): SendVerdict => {
       const round = roundOf(host, peer, now);
       round.heard(from);

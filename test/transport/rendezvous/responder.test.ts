@@ -2,7 +2,7 @@
  * The device's side of the rendezvous and its checks: malformed, replayed or excessive requests, forbidden candidates,
  * STUN of attackers.
  */
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { PlainHost } from '../../../bench/nat/plain-host.ts';
 import { DeviceEnd } from '../../../bench/nat/signalling.ts';
 import type { CoapReply, RoutedRequest } from '../../../protocol/coap/index.ts';
@@ -79,9 +79,13 @@ const update = ({ responder }: ReturnType<typeof deviceOf>, session: DeviceEnd, 
     requestOf(session, encodeRendezvousUpdate({ round, number, candidates: [], opened: 0, ...(spray && { spray }) }), false),
   );
 
+let device: ReturnType<typeof deviceOf>;
+beforeEach(() => {
+  device = deviceOf();
+});
+
 describe('a round', () => {
   it('is answered with a list and keys of its own, and ends when the client cancels the observation', async () => {
-    const device = deviceOf();
     const session = device.session();
     const reply = begin(device, session, offerOf(1));
     const state = decodeRendezvousState(reply.payload!);
@@ -97,7 +101,6 @@ describe('a round', () => {
   });
 
   it('ends after 30 s, and its results stay', async () => {
-    const device = deviceOf();
     const session = device.session();
     begin(device, session, offerOf(1));
     await device.simulation.run(ROUND_LIFETIME - 1);
@@ -118,7 +121,6 @@ describe('a round', () => {
   });
 
   it('has other keys than the previous one', () => {
-    const device = deviceOf();
     const session = device.session();
     const keys = [1, 2].map((round) => decodeRendezvousState(begin(device, session, offerOf(round)).payload!));
     expect([keys[0]!.key, keys[0]!.tag]).not.toEqual([keys[1]!.key, keys[1]!.tag]);
@@ -129,7 +131,6 @@ describe('a round', () => {
     ['one before it', 4],
     ['round 0', 0],
   ])('that is replayed (%s) is refused, counted, and leaves the current one alone', (_, round) => {
-    const device = deviceOf();
     const session = device.session();
     begin(device, session, offerOf(5));
     expect(begin(device, session, offerOf(round)).status).toBe(400);
@@ -139,14 +140,12 @@ describe('a round', () => {
   });
 
   it('without an observation is refused, and an unauthorized key learns nothing', () => {
-    const device = deviceOf();
     expect(begin(device, device.session(), offerOf(1), false).status).toBe(400);
     const closed = deviceOf({ isWelcome: false });
     expect(begin(closed, closed.session(), offerOf(1))).toMatchObject({ status: 403 });
   });
 
   it('ends with the responder, which begins no other one', async () => {
-    const device = deviceOf();
     const [session, other] = [device.session(), device.session()];
     begin(device, session, offerOf(1));
     device.responder.close();
@@ -179,7 +178,6 @@ describe('a round', () => {
 
 describe('an update', () => {
   it('is for the current round alone', () => {
-    const device = deviceOf();
     const session = device.session();
     expect(update(device, session, 1).status).toBe(404);
     begin(device, session, offerOf(2));
@@ -188,7 +186,6 @@ describe('an update', () => {
   });
 
   it('that asks for the sprayed stage where it does not help is refused', () => {
-    const device = deviceOf();
     const session = device.session();
     begin(device, session, offerOf(1));
     expect(update(device, session, 1, 2, true).status).toBe(403);
@@ -196,7 +193,6 @@ describe('an update', () => {
 });
 
 it('malformed bodies are refused as PARSE, and a current round continues', () => {
-  const device = deviceOf();
   const session = device.session();
   begin(device, session, offerOf(1));
   for (const payload of [new Uint8Array(0), new Uint8Array(2_000), Uint8Array.of(0xa1, 0xff)]) {
@@ -236,7 +232,6 @@ describe('candidates', () => {
   });
 
   it('that name a victim cause four packets a round to it, and twelve a minute of all rounds', async () => {
-    const device = deviceOf();
     const session = device.session();
     const victims = (round: number) => Array.from({ length: 8 }, (_, i) => candidate(STRANGER, 1_000 * round + i));
     for (let round = 1; round <= 5; round++) {
@@ -263,7 +258,6 @@ describe('STUN of attackers', () => {
     ['garbage that begins as STUN', () => new Uint8Array(76)],
     ['one byte', () => Uint8Array.of(1)],
   ])('gets no answer: %s', async (_, datagram) => {
-    const device = deviceOf();
     begin(device, device.session(), offerOf(1, []));
     for (let i = 0; i < 100; i++) device.simulation.inject({ address: STRANGER, port: 7 }, { address: OWN, port: PORT }, datagram());
     await device.simulation.run(1_000);
@@ -271,7 +265,6 @@ describe('STUN of attackers', () => {
   });
 
   it('with the tag of a round and without its key gets none either, and makes no pair', async () => {
-    const device = deviceOf();
     const session = device.session();
     const { tag } = decodeRendezvousState(begin(device, session, offerOf(1, [])).payload!);
     const forged = encodeCheck(tag, crypto.randomBytes(16), crypto.randomBytes(12), crypto);
@@ -281,7 +274,6 @@ describe('STUN of attackers', () => {
   });
 
   it('that is a replayed check of the peer is answered to its source, in its own size, and causes no migration', async () => {
-    const device = deviceOf();
     const { tag, key } = decodeRendezvousState(begin(device, device.session(), offerOf(1, [])).payload!);
     const check = encodeCheck(tag, key, crypto.randomBytes(12), crypto);
     for (let i = 0; i < 50; i++) device.simulation.inject({ address: STRANGER, port: 7 }, { address: OWN, port: PORT }, check);

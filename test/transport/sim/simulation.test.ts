@@ -1,5 +1,5 @@
 /** The simulator: delivery, intervention, virtual time, and the same run from the same seed. */
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Path } from '../../../protocol/path.ts';
 import type { BoundSocket } from '../../../transport/environment.ts';
 import { type SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
@@ -36,6 +36,11 @@ function send(from: Peer, to: Peer, data: Uint8Array, family = 0): void {
   from.socket.send(data, 0, data.length, from.socket.path(to.host.addresses[family]!, to.socket.port), noRelease);
 }
 
+let simulation: Simulation;
+beforeEach(() => {
+  simulation = new Simulation();
+});
+
 describe('simulated network', () => {
   it('delivers a copy after the delay of the link, with the path back', async () => {
     const simulation = new Simulation({ link: { delay: 20 } });
@@ -53,7 +58,6 @@ describe('simulated network', () => {
   });
 
   it('carries IPv4 and IPv6 and picks the source address of the family', async () => {
-    const simulation = new Simulation();
     const [a, b] = await pair(simulation);
     send(a, b, Uint8Array.of(4), 0);
     send(a, b, Uint8Array.of(6), 1);
@@ -72,7 +76,6 @@ describe('simulated network', () => {
   });
 
   it('calls local a datagram to a local socket from loopback, link-local or an own prefix', async () => {
-    const simulation = new Simulation();
     const device = await peer(simulation, 'device', { addresses: ['192.168.1.5/24', 'fe80::5/64'], local: true });
     const global = await device.host.network.bind({ port: 0, receive: noRelease });
     for (const [address, local] of [
@@ -88,7 +91,6 @@ describe('simulated network', () => {
   });
 
   it('assigns ports and refuses invalid binds', async () => {
-    const simulation = new Simulation();
     const a = await peer(simulation, 'a');
     const bind = (port: number, host?: string) =>
       a.host.network.bind({ port, receive: noRelease, ...(host === undefined ? {} : { host }) });
@@ -109,7 +111,6 @@ describe('simulated network', () => {
   });
 
   it('resolves names of hosts and numeric addresses', async () => {
-    const simulation = new Simulation();
     const a = simulation.host('a');
     const b = simulation.host('station.example', { addresses: ['198.51.100.1/24', '2001:DB8:0:0::1/64'] });
     expect(await a.network.resolve('station.example')).toEqual(['198.51.100.1', '2001:db8::1']);
@@ -120,7 +121,6 @@ describe('simulated network', () => {
   });
 
   it('releases after send has returned, in order, also when the socket is closed', async () => {
-    const simulation = new Simulation();
     const [a, b] = await pair(simulation);
     const released: number[] = [];
     const path = a.socket.path(b.host.addresses[0]!, 4433);
@@ -134,7 +134,6 @@ describe('simulated network', () => {
   });
 
   it('is silent after stop, and a restart has the same addresses and other keys', async () => {
-    const simulation = new Simulation();
     const [a, b] = await pair(simulation);
     const key = b.host.crypto.generateKey().publicKey;
     let fired = false;
@@ -155,7 +154,6 @@ describe('simulated network', () => {
   });
 
   it('refuses a second host of the same name or address and a bad address', () => {
-    const simulation = new Simulation();
     simulation.host('a', { addresses: ['10.0.0.1/8'] });
     const invalid = expect.objectContaining({ code: 'INVALID_ARGUMENT' });
     expect(() => simulation.host('a')).toThrow(invalid);
@@ -166,7 +164,6 @@ describe('simulated network', () => {
 
 describe('intervention', () => {
   it('drops, changes and multiplies datagrams', async () => {
-    const simulation = new Simulation();
     const [a, b] = await pair(simulation);
     simulation.onPacket = ({ from, data }) => {
       if (from !== 'a') return undefined;
@@ -180,7 +177,6 @@ describe('intervention', () => {
   });
 
   it('replays and forges with inject', async () => {
-    const simulation = new Simulation();
     const [a, b] = await pair(simulation);
     const source = { address: a.host.addresses[0]!, port: 4433 };
     const destination = { address: b.host.addresses[0]!, port: 4433 };
@@ -247,7 +243,6 @@ describe('virtual time', () => {
   });
 
   it('runs for a time, and until a condition', async () => {
-    const simulation = new Simulation();
     const { clock } = simulation.host('a');
     let ticks = 0;
     const tick = () => {
@@ -263,7 +258,6 @@ describe('virtual time', () => {
   });
 
   it('runs promise callbacks before time advances', async () => {
-    const simulation = new Simulation();
     const { clock } = simulation.host('a');
     const seen: number[] = [];
     const chain = async (length: number) => {
@@ -278,7 +272,6 @@ describe('virtual time', () => {
   });
 
   it('awaits sleeping tasks in order', async () => {
-    const simulation = new Simulation();
     const { clock } = simulation.host('a');
     const sleep = (ms: number) => new Promise<void>((resolve) => void clock.schedule(ms, resolve));
     const task = async (step: number) => {
@@ -300,7 +293,6 @@ describe('virtual time', () => {
   });
 
   it('throws the exception of a callback, and may run again then', async () => {
-    const simulation = new Simulation();
     const { clock } = simulation.host('a');
     clock.schedule(1, () => {
       throw new Error('bug');
@@ -310,7 +302,6 @@ describe('virtual time', () => {
   });
 
   it('does not run twice at once and detects when time stands still', { tags: ['slow'] }, async () => {
-    const simulation = new Simulation();
     const { clock } = simulation.host('a');
     const first = simulation.run(1);
     await expect(simulation.run(1)).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
@@ -333,7 +324,6 @@ describe('virtual time', () => {
 
 describe('step by step', () => {
   it('advances from instant to instant, at most to the given time, and runs all events of one', () => {
-    const simulation = new Simulation();
     const { clock } = simulation.host('a');
     const ran: string[] = [];
     const note = (what: string) => ran.push(`${what} at ${clock.now()}`);
@@ -370,7 +360,6 @@ describe('step by step', () => {
   });
 
   it('is refused for a running simulation, and detects when time stands still', { tags: ['slow'] }, async () => {
-    const simulation = new Simulation();
     const { clock } = simulation.host('a');
     const running = simulation.run(1);
     expect(() => simulation.step(1)).toThrow(expect.objectContaining({ code: 'OPERATION_IN_PROGRESS' }));

@@ -1,5 +1,5 @@
 /** A client's channels to base stations: use, reuse, redirects, failures. */
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Host } from '../../../transport/host/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import type { Simulation } from '../../../transport/sim/index.ts';
@@ -26,9 +26,13 @@ async function station(simulation: Simulation, name = 'station', address = '10.0
 
 const hello = async (session: Session): Promise<number> => (await session.request({ method: 'GET', path: '/hello' })).status;
 
+let simulation: Simulation;
+beforeEach(() => {
+  simulation = nativeSimulation();
+});
+
 describe('use', () => {
   it('connects once for all concurrent uses', async () => {
-    const simulation = nativeSimulation();
     const { host: stationHost, address } = await station(simulation);
     const { connector } = await client(simulation, address);
     const seen = new Set<Session>();
@@ -44,7 +48,6 @@ describe('use', () => {
   });
 
   it('shows the station a throw-away key', async () => {
-    const simulation = nativeSimulation();
     const { address } = await station(simulation);
     const { connector, host } = await client(simulation, address, 1000);
     const key = () => connector.use(async (session) => session.localFingerprint);
@@ -55,7 +58,6 @@ describe('use', () => {
   });
 
   it('follows redirects and keeps each channel', async () => {
-    const simulation = nativeSimulation();
     const [one, two] = [await station(simulation, 'one', '10.0.0.9'), await station(simulation, 'two', '10.0.0.10')];
     const { connector } = await client(simulation, one.address);
     const seen: [string, number][] = [];
@@ -76,7 +78,6 @@ describe('use', () => {
   });
 
   it('BAD_RESPONSE for a loop of redirects', async () => {
-    const simulation = nativeSimulation();
     const { address } = await station(simulation);
     const { connector } = await client(simulation, address);
     let runs = 0;
@@ -89,7 +90,6 @@ describe('use', () => {
   });
 
   it('closes when idle, not while it is used', { tags: ['slow'] }, async () => {
-    const simulation = nativeSimulation();
     const { host: stationHost, address } = await station(simulation);
     const { connector } = await client(simulation, address, 5000);
     const slow = connector.use((session) => session.request({ method: 'GET', path: '/slow' }));
@@ -104,7 +104,6 @@ describe('use', () => {
   });
 
   it('stays open while one use takes longer than it may be idle', async () => {
-    const simulation = nativeSimulation();
     const { address } = await station(simulation);
     const { environment, connector } = await client(simulation, address, 5000);
     await simulation.settle(connector.use(hello));
@@ -117,7 +116,6 @@ describe('use', () => {
   });
 
   it('dials at most four addresses of a base station', async () => {
-    const simulation = nativeSimulation();
     const { connector, environment, host } = await client(simulation, { host: 'many', port: STATION_PORT, fingerprint: 'ab'.repeat(32) });
     const dialled: string[] = [];
     const addresses = Array.from({ length: 6 }, (_, index) => `10.0.0.${100 + index}`);
@@ -132,7 +130,6 @@ describe('use', () => {
   });
 
   it('stays while a relayed session runs over it', async () => {
-    const simulation = nativeSimulation();
     const { host: stationHost, address } = await station(simulation);
     const { connector, host } = await client(simulation, address, 1000);
     let dial: ReturnType<Host['dial']> | undefined;
@@ -150,7 +147,6 @@ describe('use', () => {
   });
 
   it('a kept channel of a restarted station is replaced transparently', { tags: ['slow'] }, async () => {
-    const simulation = nativeSimulation();
     const resetSecret = new Uint8Array(32).fill(1);
     const first = await station(simulation, 'station', '10.0.0.9', { resetSecret });
     const { connector } = await client(simulation, first.address, 600_000);
@@ -163,7 +159,6 @@ describe('use', () => {
   });
 
   it('an error of the caller is returned to it, and the channel stays', async () => {
-    const simulation = nativeSimulation();
     const { host: stationHost, address } = await station(simulation);
     const { connector } = await client(simulation, address);
     await expect(
@@ -182,7 +177,6 @@ describe('failures', () => {
   const nowhere: StationAddress = { host: '10.0.0.77', port: STATION_PORT, fingerprint: 'ab'.repeat(32) };
 
   it('CONNECTION_REFUSED where no station answers, within the given time; the next use tries again', async () => {
-    const simulation = nativeSimulation();
     const { connector } = await client(simulation, nowhere);
     for (let i = 0; i < 2; i++) {
       const start = simulation.now;
@@ -193,7 +187,6 @@ describe('failures', () => {
   });
 
   it('DNS, also when the resolver never answers', async () => {
-    const simulation = nativeSimulation();
     const { connector, environment } = await client(simulation, { ...nowhere, host: 'nowhere' });
     await expect(simulation.settle(connector.use(hello))).rejects.toMatchObject({ code: 'DNS' });
     Object.assign(environment.network, { resolve: () => new Promise(() => {}) });
@@ -201,7 +194,6 @@ describe('failures', () => {
   });
 
   it('FINGERPRINT_MISMATCH for another key', async () => {
-    const simulation = nativeSimulation();
     const { address, host } = await station(simulation);
     const { connector } = await client(simulation, { ...address, fingerprint: 'ab'.repeat(32) });
     await expect(simulation.settle(connector.use(hello))).rejects.toMatchObject({ code: 'FINGERPRINT_MISMATCH' });
@@ -222,7 +214,6 @@ describe('failures', () => {
   });
 
   it('after close', async () => {
-    const simulation = nativeSimulation();
     const { address, host: stationHost } = await station(simulation);
     const { connector } = await client(simulation, address);
     await simulation.settle(connector.use(hello));

@@ -2,7 +2,7 @@
  * A base station whose key is proved by TLS: requests, lifetime of the document, and behaviour when another key
  * answers.
  */
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
 import { type Environment, withLog } from '../../../transport/environment.ts';
 import type { Session } from '../../../transport/session/index.ts';
@@ -32,13 +32,17 @@ function publish(simulation: Simulation, ...answers: (string | Error | null | { 
   return asked;
 }
 
-function proofIn(simulation: Simulation, change: (environment: Environment) => Environment = (same) => same) {
-  return new StationProof(change(simulation.host('client')), byTls);
+function proofIn(simulation: Simulation) {
+  return new StationProof(simulation.host('client'), byTls);
 }
+
+let simulation: Simulation;
+beforeEach(() => {
+  simulation = nativeSimulation();
+});
 
 describe('the proof', () => {
   it('with a pin sends no request', async () => {
-    const simulation = nativeSimulation();
     const asked = publish(simulation, { fingerprint: KEY });
     const pinned = new StationProof(simulation.host('client'), { host: 'station', port: 443, fingerprint: OTHER_KEY });
     const address = await pinned.current();
@@ -48,14 +52,12 @@ describe('the proof', () => {
   });
 
   it('is the document of the host and port of the address, with its roots, in 5 s and 4 KiB', async () => {
-    const simulation = nativeSimulation();
     const asked = publish(simulation, { fingerprint: KEY, port: 7 });
     expect(await simulation.settle(proofIn(simulation).current())).toEqual({ host: 'station', port: 7, urlPort: 443, fingerprint: KEY });
     expect(asked).toEqual([{ url: URL_OF_STATION, rootCerts: 'PEM', timeout: 5000, limit: 4096, signal: expect.anything(), fresh: false }]);
   });
 
   it('brackets an IPv6 address', async () => {
-    const simulation = nativeSimulation();
     const urls: string[] = [];
     const getHttps: Environment['getHttps'] = async ({ url }) => {
       urls.push(url);
@@ -67,7 +69,6 @@ describe('the proof', () => {
   });
 
   it('is fetched once for all waiting callers, and kept until it expires', async () => {
-    const simulation = nativeSimulation();
     const asked = publish(simulation, { fingerprint: KEY });
     const proof = proofIn(simulation);
     const all = await simulation.settle(Promise.all([proof.current(), proof.current(), proof.current()]));
@@ -81,7 +82,6 @@ describe('the proof', () => {
   });
 
   it('requested again returns a changed address, and null for the same', async () => {
-    const simulation = nativeSimulation();
     const asked = publish(simulation, { fingerprint: KEY }, { fingerprint: KEY }, { fingerprint: OTHER_KEY });
     const proof = proofIn(simulation);
     const address = await simulation.settle(proof.current());
@@ -92,7 +92,6 @@ describe('the proof', () => {
   });
 
   it('keeps the old key where no document can be fetched, unless the certificate is invalid', async () => {
-    const simulation = nativeSimulation();
     const refused = new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'expired');
     publish(simulation, { fingerprint: KEY }, new RemoteError('CONNECTION_REFUSED', 'none'), null, refused);
     const proof = proofIn(simulation);
@@ -103,7 +102,6 @@ describe('the proof', () => {
   });
 
   it('is valid for at most 7 days', async () => {
-    const simulation = nativeSimulation();
     const asked = publish(simulation, { fingerprint: KEY, days: 400 });
     const proof = proofIn(simulation);
     await simulation.settle(proof.current());
@@ -116,7 +114,6 @@ describe('the proof', () => {
   });
 
   it('does not outlive its time when the wall clock is set back', async () => {
-    const simulation = nativeSimulation();
     const asked = publish(simulation, { fingerprint: KEY });
     const host = simulation.host('client');
     let back = 0;
@@ -135,7 +132,6 @@ describe('the proof', () => {
     ['5 KiB', 'x'.repeat(5120), 'BAD_RESPONSE'],
     ['silence', null, 'TIMEOUT'],
   ])('%s is an error, and requested again the next time', async (_, answer, code) => {
-    const simulation = nativeSimulation();
     publish(simulation, answer, { fingerprint: KEY });
     const proof = proofIn(simulation);
     await expect(simulation.settle(proof.current())).rejects.toMatchObject({ code });
@@ -143,7 +139,6 @@ describe('the proof', () => {
   });
 
   it('stop ends a fetch, and the next one starts again', async () => {
-    const simulation = nativeSimulation();
     publish(simulation, null, { fingerprint: KEY });
     const proof = proofIn(simulation);
     const waiting = proof.current();
@@ -154,7 +149,6 @@ describe('the proof', () => {
   });
 
   it('needs a platform with https', async () => {
-    const simulation = nativeSimulation();
     const { getHttps: _, ...without } = withLog(simulation.host('client'), simulation.host('other').log);
     await expect(new StationProof(without, byTls).current()).rejects.toMatchObject({ code: 'NOT_IMPLEMENTED' });
   });
@@ -178,7 +172,6 @@ describe('a client', () => {
   }
 
   it('dials the key and port of the document, which is fetched once for many connects', async () => {
-    const simulation = nativeSimulation();
     const { address } = await station(simulation);
     const asked = publish(simulation, address);
     const connector = await client(simulation);
@@ -190,7 +183,6 @@ describe('a client', () => {
   });
 
   it('requests the document once more where another key answers, and dials again if it changed', async () => {
-    const simulation = nativeSimulation();
     const { address } = await station(simulation);
     const asked = publish(simulation, { fingerprint: OTHER_KEY }, address);
     const connector = await client(simulation);
@@ -200,7 +192,6 @@ describe('a client', () => {
   });
 
   it('FINGERPRINT_MISMATCH where the new document names the same wrong key', async () => {
-    const simulation = nativeSimulation();
     await station(simulation);
     const asked = publish(simulation, { fingerprint: OTHER_KEY });
     const connector = await client(simulation);
@@ -211,7 +202,6 @@ describe('a client', () => {
   });
 
   it('does not request it again where the target of a redirect has another key, or its own work reports one', async () => {
-    const simulation = nativeSimulation();
     const { address } = await station(simulation);
     const asked = publish(simulation, address);
     const connector = await client(simulation);
@@ -223,7 +213,6 @@ describe('a client', () => {
   });
 
   it('does not dial where the certificate is invalid', async () => {
-    const simulation = nativeSimulation();
     const { host } = await station(simulation);
     publish(simulation, new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'the certificate of station has expired'));
     const connector = await client(simulation);
@@ -232,7 +221,6 @@ describe('a client', () => {
   });
 
   it('close, and a signal, end the wait for a document', async () => {
-    const simulation = nativeSimulation();
     publish(simulation, null);
     const connector = await client(simulation);
     const stop = new AbortController();
@@ -255,7 +243,6 @@ describe('a device', () => {
   }
 
   it('attaches, and attaches again with the document that it has', { tags: ['slow'] }, async () => {
-    const simulation = nativeSimulation();
     const { address, host } = await station(simulation);
     const asked = publish(simulation, address);
     const { channel, events } = await device(simulation);
@@ -268,7 +255,6 @@ describe('a device', () => {
   });
 
   it('requests it once per step of the back-off where another key answers', async () => {
-    const simulation = nativeSimulation();
     const { address } = await station(simulation);
     const asked = publish(simulation, { fingerprint: OTHER_KEY }, { fingerprint: OTHER_KEY }, address);
     const { channel, events } = await device(simulation);
@@ -280,7 +266,6 @@ describe('a device', () => {
   });
 
   it('waits slowly where the certificate is invalid, and as usual where no server answers', async () => {
-    const simulation = nativeSimulation();
     const { address } = await station(simulation);
     const fault = new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'the certificate of station has expired');
     const asked = publish(simulation, new RemoteError('CONNECTION_REFUSED', 'none'), fault, address);
@@ -296,7 +281,6 @@ describe('a device', () => {
   });
 
   it('waits at most 2 minutes where the certificate is invalid: the clock may be set at any time', async () => {
-    const simulation = nativeSimulation();
     const asked = publish(simulation, new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'the certificate of station is not yet valid'));
     const { channel } = await device(simulation);
     channel.start();
@@ -305,7 +289,6 @@ describe('a device', () => {
   });
 
   it('stop while it waits for a document leaves nothing behind', async () => {
-    const simulation = nativeSimulation();
     const { address } = await station(simulation);
     publish(simulation, null, address);
     const { channel, events } = await device(simulation);

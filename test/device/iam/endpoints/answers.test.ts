@@ -2,7 +2,7 @@
  * What the IAM endpoints answer and change, apart from statuses: bodies key by key, what policies and listeners get,
  * the push test.
  */
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { PushAnswer } from '../../../../protocol/records/index.ts';
 import { key } from '../model.ts';
 import { type CallerName, cbor, EndpointBench, type EndpointBenchOptions } from './endpoint-bench.ts';
@@ -26,6 +26,11 @@ const ann = {
   NotificationCategories: ['INFO'],
   OauthSubject: 'subject-ann',
 };
+
+let bench: EndpointBench;
+beforeEach(() => {
+  bench = new EndpointBench();
+});
 
 describe('GET /iam/pairing', () => {
   const device = { SvcVersion: '1.2.3', AppName: 'Heater', ProductId: 'pr-1', DeviceId: 'de-1', FriendlyName: 'Cellar' };
@@ -61,7 +66,6 @@ describe('GET /iam/pairing', () => {
 
 describe('pairing', () => {
   it('local open makes a user with role, key and token, once', async () => {
-    const bench = new EndpointBench();
     const pair = () => bench.request('stranger', 'POST /iam/pairing/local-open', cbor({ Username: 'new', FingerprintName: 'phone' }));
     expect(await pair()).toEqual({ status: 201, contentFormat: undefined, body: undefined });
     const user = {
@@ -79,20 +83,17 @@ describe('pairing', () => {
   });
 
   it('password open takes the key of the connection', async () => {
-    const bench = new EndpointBench();
     await bench.request('opened', 'POST /iam/pairing/password-open', cbor({ Username: 'new' }));
     expect(bench.iam.userByFingerprint(key(9))).toMatchObject({ username: 'new', fingerprints: [{ fingerprint: key(9) }] });
   });
 
   it('local initial gives the prepared user its key, and the mode is gone', async () => {
-    const bench = new EndpointBench();
     await bench.request('stranger', 'POST /iam/pairing/local-initial', cbor({ FingerprintName: 'phone' }));
     expect(bench.iam.user('first')?.fingerprints).toEqual([{ fingerprint: key(9), name: 'phone' }]);
     expect((await bench.request('stranger', 'POST /iam/pairing/local-initial')).status).toBe(409);
   });
 
   it('password invite removes the used password', async () => {
-    const bench = new EndpointBench();
     expect(bench.iam.hasPassword('bob')).toBe(true);
     const pair = () => bench.request('invited', 'POST /iam/pairing/password-invite', cbor({ FingerprintName: 'phone' }));
     expect((await pair()).status).toBe(201);
@@ -132,7 +133,6 @@ describe('settings', () => {
   });
 
   it('the friendly name is part of the state', async () => {
-    const bench = new EndpointBench();
     await bench.request('admin', 'PUT /iam/device-info/friendly-name', cbor('Attic'));
     expect(bench.iam.state.friendlyName).toBe('Attic');
   });
@@ -171,7 +171,6 @@ describe('a user', () => {
   });
 
   it('that is created has a name and a token, no role and no password', async () => {
-    const bench = new EndpointBench();
     const reply = await bench.request('admin', 'POST /iam/users', cbor({ Username: 'new', Role: 'Administrator' }));
     const body = { Username: 'new', Administers: false, Fingerprints: [], Sct: 'token0000001', NotificationCategories: [] };
     expect(reply).toEqual({ status: 201, contentFormat: 60, body });
@@ -179,14 +178,12 @@ describe('a user', () => {
   });
 
   it('that is deleted is gone', async () => {
-    const bench = new EndpointBench();
     expect(await bench.request('ann', 'DELETE /iam/users/ann')).toEqual({ status: 202, contentFormat: undefined, body: undefined });
     expect((await bench.request('ann', 'GET /iam/me')).status).toBe(404);
     expect(bench.iam.usernames).not.toContain('ann');
   });
 
   it('has fingerprints added and removed one by one', async () => {
-    const bench = new EndpointBench();
     const line = `/iam/users/ann/fingerprints/${key(7)}`;
     await bench.request('ann', `PUT ${line}`, cbor({ FingerprintName: 'watch' }));
     expect(bench.iam.userByFingerprint(key(7))?.fingerprints.at(-1)).toEqual({ fingerprint: key(7), name: 'watch' });
@@ -247,7 +244,6 @@ describe('the settings of a user', () => {
 
 describe('the caller', () => {
   it('is passed with each change', async () => {
-    const bench = new EndpointBench();
     await bench.request('admin', 'PUT /iam/users/ann/password', cbor('secret'));
     await bench.request('admin', 'PUT /iam/settings/local-open-pairing', cbor(false));
     await bench.request('stranger', 'POST /iam/pairing/password-open', cbor({ Username: 'new' }));
@@ -262,7 +258,6 @@ describe('the caller', () => {
     ['ann', 'PUT /iam/users/ann/role', 'Administrator', 'IAM:SetUserRole', { 'IAM:Username': 'ann', 'IAM:RoleId': 'Administrator' }],
     ['ann', 'POST /iam/users', { Username: 'new' }, 'IAM:CreateUser', {}],
   ])('is passed with a refusal: %s, %s', async (caller, line, body, action, attributes) => {
-    const bench = new EndpointBench();
     expect((await bench.request(caller, line, body === undefined ? {} : cbor(body))).status).toBe(403);
     expect(bench.denied).toEqual([
       { caller: expect.objectContaining({ isLocal: caller !== 'remote' && caller !== 'ann' }), action, attributes },
@@ -270,7 +265,6 @@ describe('the caller', () => {
   });
 
   it('is subject to policies on the requested role', async () => {
-    const bench = new EndpointBench();
     const { configuration } = bench.iam;
     const values = ['Guest', 'Standard'];
     const policies = [
@@ -289,7 +283,6 @@ describe('the caller', () => {
   });
 
   it('does not learn whose a name or a key is', async () => {
-    const bench = new EndpointBench();
     const taken = { status: 409, contentFormat: undefined, body: 'Already in use' };
     expect(await bench.request('ann', `PUT /iam/users/ann/fingerprints/${key(1)}`, cbor({}))).toEqual(taken);
     expect(await bench.request('ann', 'PUT /iam/users/ann/fingerprint', cbor(key(1)))).toEqual(taken);
@@ -314,7 +307,6 @@ describe('a push test', () => {
   it.each([{ token: 'token' }, { projectId: 'project' }, { token: '', projectId: 'project' }, { token: 'token', projectId: '' }])(
     'needs token and project: %j',
     async (push) => {
-      const bench = new EndpointBench();
       await bench.iam.update((draft) => draft.setUserPush('ann', push));
       expect((await bench.request('admin', line)).status).toBe(404);
       expect(bench.pushes).toEqual([]);

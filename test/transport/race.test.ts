@@ -3,13 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { type ErrorCode, LocalError, type SvcError } from '../../protocol/errors/index.ts';
 import { type Clock, silentLog } from '../../transport/environment.ts';
 import { type Attempt, abortable, type Failure, inOrder, mostTelling, Race } from '../../transport/race.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 
 const ERROR = (code: ErrorCode): LocalError => new LocalError(code, code);
 
 /** A clock that the test advances, and attempts whose outcome the test decides. */
 class Track {
-  now = 1000;
-  timers: { at: number; run: () => void }[] = [];
+  readonly clock = new ManualClock(1000);
   errors: string[] = [];
   /** Names of the attempts in the order in which they started, with the time. */
   started: [string, number][] = [];
@@ -19,21 +19,8 @@ class Track {
   readonly #outcomes = new Map<string, { resolve: (value: string) => void; reject: (error: unknown) => void }>();
 
   race(delay: number): Race<string> {
-    const clock: Clock = {
-      now: () => this.now,
-      wallTime: () => 0,
-      schedule: (wait, run) => {
-        const timer = { at: this.now + wait, run };
-        this.timers.push(timer);
-        return () => {
-          this.timers = this.timers.filter((other) => other !== timer);
-        };
-      },
-      defer: () => {},
-      soon: () => {},
-    };
     return new Race<string>({
-      environment: { clock, log: { ...silentLog, error: (message) => void this.errors.push(message) } },
+      environment: { clock: this.clock, log: { ...silentLog, error: (message) => void this.errors.push(message) } },
       delay,
       discard: (result) => void this.discarded.push(result),
       summarize: (failures) => {
@@ -45,7 +32,7 @@ class Track {
 
   attempt(name: string, cancel: () => void = () => {}): () => Attempt<string> {
     return () => {
-      this.started.push([name, this.now]);
+      this.started.push([name, this.clock.now()]);
       const result = new Promise<string>((resolve, reject) => this.#outcomes.set(name, { resolve, reject }));
       return {
         result,
@@ -65,18 +52,6 @@ class Track {
   async fail(name: string, code: ErrorCode = 'TIMEOUT'): Promise<void> {
     this.#outcomes.get(name)!.reject(ERROR(code));
     await settled();
-  }
-
-  pass(ms: number): void {
-    const end = this.now + ms;
-    for (;;) {
-      const next = this.timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
-      if (next === undefined) break;
-      this.timers = this.timers.filter((timer) => timer !== next);
-      this.now = next.at;
-      next.run();
-    }
-    this.now = end;
   }
 }
 
@@ -105,21 +80,21 @@ describe('pacing', () => {
     const { track, race } = racing(250);
     for (const name of ['a', 'b', 'c']) race.add(track.attempt(name));
     race.end();
-    track.pass(1000);
+    track.clock.pass(1000);
     expect(track.started).toEqual([
       ['a', 1000],
       ['b', 1250],
       ['c', 1500],
     ]);
-    expect(track.timers).toEqual([]);
+    expect(track.clock.timers).toEqual([]);
   });
 
   it('starts the next one at once when one has failed, and paces from there', async () => {
     const { track, race } = racing(250);
     for (const name of ['a', 'b', 'c']) race.add(track.attempt(name));
-    track.pass(100);
+    track.clock.pass(100);
     await track.fail('a');
-    track.pass(1000);
+    track.clock.pass(1000);
     expect(track.started).toEqual([
       ['a', 1000],
       ['b', 1100],
@@ -136,7 +111,7 @@ describe('pacing', () => {
   it('waits for a failure when the delay is infinite', async () => {
     const { track, race } = racing(Number.POSITIVE_INFINITY);
     for (const name of ['a', 'b']) race.add(track.attempt(name));
-    track.pass(1e9);
+    track.clock.pass(1e9);
     expect(track.started).toHaveLength(1);
     await track.fail('a');
     expect(track.started).toHaveLength(2);
@@ -145,9 +120,9 @@ describe('pacing', () => {
   it('delays one that is added within the delay, and none that is added later or after a failure', async () => {
     const { track, race } = racing(250);
     race.add(track.attempt('a'));
-    track.pass(100);
+    track.clock.pass(100);
     race.add(track.attempt('b'));
-    track.pass(1000);
+    track.clock.pass(1000);
     race.add(track.attempt('c'));
     await track.fail('a');
     race.add(track.attempt('d'));
@@ -176,14 +151,14 @@ describe('winner', () => {
   it('is the first that succeeds; the others are cancelled and waiting ones never start', async () => {
     const { track, race, seen } = racing(250);
     for (const name of ['a', 'b', 'c']) race.add(track.attempt(name));
-    track.pass(250);
+    track.clock.pass(250);
     await track.succeed('b');
     expect(seen.value).toBe('b');
-    track.pass(1000);
+    track.clock.pass(1000);
     race.add(track.attempt('d'));
     expect(track.started.map(([name]) => name)).toEqual(['a', 'b']);
     expect(track.cancelled).toEqual(['a']);
-    expect(track.timers).toEqual([]);
+    expect(track.clock.timers).toEqual([]);
   });
 
   it('is one alone: later successes are discarded', async () => {
@@ -250,14 +225,14 @@ describe('stop', () => {
   it('cancels running attempts, drops waiting ones, and discards a winner that comes after it', async () => {
     const { track, race, seen } = racing(250);
     for (const name of ['a', 'b', 'c']) race.add(track.attempt(name));
-    track.pass(300);
+    track.clock.pass(300);
     race.stop(ERROR('CLOSED'));
     await track.succeed('a');
     await track.fail('b');
-    track.pass(1000);
+    track.clock.pass(1000);
     expect([seen.error?.code, track.cancelled, track.discarded]).toEqual(['CLOSED', ['a', 'b'], ['a']]);
     expect(track.started).toHaveLength(2);
-    expect(track.timers).toEqual([]);
+    expect(track.clock.timers).toEqual([]);
   });
 
   it('summarizes the failures so far when it has no error', async () => {

@@ -3,7 +3,7 @@ import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { LEFTOVER_TIME, Leftovers, MAX_LEFTOVERS } from '../../../cli/device-app/leftovers.ts';
-import type { Clock } from '../../../transport/environment.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const [A, B] = ['a'.repeat(64), 'b'.repeat(64)] as const;
@@ -12,25 +12,10 @@ const none = (): void => {};
 
 let directory: string;
 let leftovers: Leftovers;
-/** ms since the start; setting it runs timers. */
-let now: number;
-let timers: { at: number; run: () => void }[];
-const clock: Clock = {
-  now: () => now,
-  wallTime: () => WALL + now,
-  schedule: (delay: number, run: () => void) => {
-    const timer = { at: now + delay, run };
-    timers.push(timer);
-    return () => {
-      timers = timers.filter((each) => each !== timer);
-    };
-  },
-  defer: none,
-  soon: none,
-};
+let clock: ManualClock;
 
 beforeEach(async () => {
-  [now, timers] = [0, []];
+  clock = new ManualClock(0, WALL);
   directory = temporaryDirectory();
   leftovers = new Leftovers(directory, clock);
   await leftovers.open();
@@ -43,15 +28,14 @@ async function kept(): Promise<string[]> {
 
 /** Interrupts a transfer after some bytes, one ms after the previous one. */
 async function interrupted(client: string, name: string): Promise<void> {
-  now++;
+  clock.pass(1);
   const held = await leftovers.hold(client, name, none);
   await writeFile(held.path, 'part');
   await held.release();
 }
 
 async function advance(time: number): Promise<void> {
-  now += time;
-  for (const { run } of timers.filter(({ at }) => at <= now)) run();
+  clock.pass(time);
   // A leftover that a timer removes is gone when it can be held again.
   for (const client of [A, B]) for (let i = 0; i < 9; i++) await (await leftovers.hold(client, `${i}`, none)).release();
 }
@@ -97,7 +81,7 @@ test('an empty leftover, and one that has become a file, are not kept', async ()
 
 test('each leftover is removed after a day, by a timer', async () => {
   await interrupted(A, 'first');
-  now += 1000;
+  clock.pass(1000);
   await interrupted(A, 'second');
   await advance(LEFTOVER_TIME - 1002);
   expect(await kept()).toEqual(['afirst', 'asecond']);
@@ -105,7 +89,7 @@ test('each leftover is removed after a day, by a timer', async () => {
   expect(await kept()).toEqual(['asecond']);
   await advance(LEFTOVER_TIME);
   expect(await kept()).toEqual([]);
-  expect(timers.filter(({ at }) => at < Number.POSITIVE_INFINITY)).toEqual([]);
+  expect(clock.timers.filter(({ at }) => at < Number.POSITIVE_INFINITY)).toEqual([]);
 });
 
 test('a second transfer of a name waits until the first one has released it', async () => {
@@ -153,8 +137,7 @@ test('a start keeps leftovers within age and count, and removes those that canno
 test('a leftover that a transfer takes during the cleanup stays', async () => {
   await interrupted(A, 'old');
   await interrupted(A, 'taken');
-  now += LEFTOVER_TIME;
-  for (const { run } of timers.splice(0)) run();
+  clock.pass(LEFTOVER_TIME);
   // The first is being removed.
   const held = await leftovers.hold(A, 'taken', none);
   await writeFile(held.path, 'more');

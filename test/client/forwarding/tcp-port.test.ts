@@ -8,9 +8,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { MAX_WAITING, TcpPort, WAIT } from '../../../client/forwarding/node-tcp-port.ts';
 import { RemoteError, type SvcError } from '../../../protocol/errors/index.ts';
 import { Deferred } from '../../../transport/deferred.ts';
-import type { Clock } from '../../../transport/environment.ts';
 import type { SessionStream } from '../../../transport/session/index.ts';
 import { eventually } from '../../support/eventually.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 /** A stream that keeps what is written, and sends nothing. */
 class Stream {
@@ -57,25 +57,14 @@ class ScriptedSession {
   }
 }
 
-let now: number;
-let timers: { at: number; run: () => void }[];
+let clock: ManualClock;
 let refused: SvcError[];
 let port: TcpPort;
 let session: ScriptedSession;
 let programs: Socket[];
 
-const clock = {
-  schedule(delay: number, run: () => void) {
-    const timer = { at: now + delay, run };
-    timers.push(timer);
-    return () => {
-      timers = timers.filter((each) => each !== timer);
-    };
-  },
-} as Clock;
-
 beforeEach(async () => {
-  [now, timers, refused, programs] = [0, [], [], []];
+  [clock, refused, programs] = [new ManualClock(), [], []];
   session = new ScriptedSession();
   port = await TcpPort.listen({ clock, port: 0, address: '127.0.0.1', onRefused: (error) => refused.push(error) });
 });
@@ -83,11 +72,6 @@ afterEach(async () => {
   for (const program of programs) program.destroy();
   await port.close();
 });
-
-function pass(ms: number): void {
-  now += ms;
-  for (const { run } of timers.filter(({ at }) => at <= now)) run();
-}
 
 /** A local program that has sent some bytes. */
 async function program(text = 'hello'): Promise<Socket> {
@@ -110,16 +94,16 @@ describe('without a connection to the device', () => {
     await until(() => port.waiting === 2);
     port.attach(session, 7);
     await until(() => session.streams.map(({ written }) => written).join() === 'one,two');
-    expect([port.waiting, timers.length]).toEqual([0, 0]);
+    expect([port.waiting, clock.timers.length]).toEqual([0, 0]);
   });
 
   test(`each waits ${WAIT / 1000} s, then it is reset and reported`, async () => {
     const early = await program();
     await until(() => port.waiting === 1);
-    pass(WAIT - 1);
+    clock.pass(WAIT - 1);
     await program();
     await until(() => port.waiting === 2);
-    pass(1);
+    clock.pass(1);
     await isReset(early);
     expect(port.waiting).toBe(1);
     expect(refused).toMatchObject([{ code: 'NOT_CONNECTED', message: expect.stringContaining('10 s') }]);
@@ -130,7 +114,7 @@ describe('without a connection to the device', () => {
     await until(() => port.waiting === MAX_WAITING);
     await isReset(await program());
     expect(refused).toMatchObject([{ code: 'NOT_CONNECTED', message: expect.stringContaining('64 connections already wait') }]);
-    pass(WAIT);
+    clock.pass(WAIT);
     await Promise.all(waiting.map(isReset));
     await program();
     await until(() => port.waiting === 1);
@@ -141,7 +125,7 @@ describe('without a connection to the device', () => {
     await until(() => port.waiting === 1);
     await port.close();
     await isReset(socket);
-    expect([timers.length, refused.length]).toEqual([0, 0]);
+    expect([clock.timers.length, refused.length]).toEqual([0, 0]);
   });
 });
 

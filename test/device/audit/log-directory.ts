@@ -1,38 +1,11 @@
 /** An audit log for tests: a directory of its own, and a clock that the test advances. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach } from 'vitest';
+import { beforeEach } from 'vitest';
 import { AuditLog, type AuditLogOptions } from '../../../device/audit/index.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { identity, START } from './chain.ts';
-
-/** Time that stands still until it is advanced; scheduled work runs on the way. */
-export class ManualClock {
-  #now = 0;
-  #calls: { at: number; run: () => void }[] = [];
-
-  now = (): number => this.#now;
-  wallTime = (): number => START + this.#now;
-  schedule = (delay: number, run: () => void): (() => void) => {
-    const call = { at: this.#now + delay, run };
-    this.#calls.push(call);
-    return () => {
-      this.#calls = this.#calls.filter((each) => each !== call);
-    };
-  };
-
-  advance(ms: number): void {
-    const end = this.#now + ms;
-    for (;;) {
-      const next = this.#calls.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
-      if (next === undefined) break;
-      this.#calls = this.#calls.filter((each) => each !== next);
-      this.#now = Math.max(this.#now, next.at);
-      next.run();
-    }
-    this.#now = end;
-  }
-}
 
 export interface LogDirectory {
   readonly directory: string;
@@ -50,14 +23,13 @@ export interface LogDirectory {
 export function useLogDirectory(): () => LogDirectory {
   let made: LogDirectory;
   beforeEach(() => {
-    made = newLogDirectory(mkdtempSync(join(tmpdir(), 'svc-audit-')));
+    made = newLogDirectory(temporaryDirectory());
   });
-  afterEach(() => rmSync(made.directory, { recursive: true, force: true }));
   return () => made;
 }
 
 function newLogDirectory(directory: string): LogDirectory {
-  const clock = new ManualClock();
+  const clock = new ManualClock(0, START);
   const folder = join(directory, 'audit');
   const segments = () => readdirSync(folder).sort();
   const lines = () =>

@@ -45,7 +45,7 @@ describe('a log', () => {
 
   it('has an entry on the disk when append resolves, at its time', async () => {
     const log = await logs().open();
-    logs().clock.advance(1234);
+    logs().clock.pass(1234);
     await log.append('door-opened', { By: 'ann' });
     expect(logs().events().at(-1)).toEqual({ Event: 'door-opened', By: 'ann' });
     expect(JSON.parse(logs().lines().at(-1)!).Time).toBe('2026-01-02T03:04:06.234Z');
@@ -324,7 +324,7 @@ describe('refusals', () => {
     log.denied({ ...stranger, isLocal: true }, 'TcpTunnel:Connect', { 'TcpTunnel:ServiceId': 'web' });
     log.passwordFailed({ ...stranger, username: 'ann' }, { username: 'boss', reason: 'wrong' });
     expect(logs().lines()).toHaveLength(1);
-    logs().clock.advance(1000);
+    logs().clock.pass(1000);
     await log.flush();
     expect(logs().events().slice(1)).toEqual([
       {
@@ -376,7 +376,7 @@ describe('refusals', () => {
     for (let hour = 0; hour < 48; hour++) {
       for (let burst = 0; burst < 20; burst++) {
         for (let number = Math.floor(random.fraction() * 200); number >= 0; number--, asked++) log.denied(stranger, 'X');
-        logs().clock.advance(3 * MINUTE);
+        logs().clock.pass(3 * MINUTE);
       }
       await log.flush();
     }
@@ -395,11 +395,11 @@ describe('refusals', () => {
   it('that were only counted are reported after an hour, even if no more occur', async () => {
     const log = await logs().open();
     for (let number = 0; number <= PER_MINUTE; number++) log.denied(stranger, 'X');
-    logs().clock.advance(60 * MINUTE);
-    logs().clock.advance(1000);
+    logs().clock.pass(60 * MINUTE);
+    logs().clock.pass(1000);
     await log.flush();
     expect(logs().events().at(-1)).toEqual({ Event: 'suppressed', Of: 'denied', Class: 'remote', Count: 1 });
-    logs().clock.advance(DAY);
+    logs().clock.pass(DAY);
     await log.close();
     expect(logs().lines()).toHaveLength(PER_MINUTE + 2);
   });

@@ -1,5 +1,5 @@
 /** The four ways to pair: who may, how the state changes, and every refusal in the order of docs/iam.md. */
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Iam, IamChange, IamState } from '../../../device/iam/index.ts';
 import { codeOf } from '../../support/code-of.ts';
 import { caller, iamOf, key, stateOf, user } from './model.ts';
@@ -17,6 +17,11 @@ const allModes: Partial<IamState> = {
 const admin = user('admin', { role: 'Administrator' });
 const iamWith = (settings: Partial<IamState> = {}, ...users: ReturnType<typeof user>[]) =>
   iamOf({ state: stateOf([admin, ...users], { ...allModes, ...settings }) });
+
+let iam: Iam;
+beforeEach(() => {
+  iam = iamWith();
+});
 
 async function invite(iam: Iam, username = 'guest'): Promise<void> {
   await iam.update((draft) => {
@@ -45,7 +50,6 @@ describe('the modes by which a caller can pair', () => {
   }
 
   it('leave out modes without a role, a password or an unpaired initial user', async () => {
-    const iam = iamWith();
     await iam.setOpenPairingPassword(undefined);
     expect(iam.availablePairingModes(caller(1))).toEqual(['LocalOpen', 'PasswordInvite', 'LocalInitial']);
     await iam.update((draft) => draft.setOpenPairingRole(undefined));
@@ -62,7 +66,6 @@ describe('the modes by which a caller can pair', () => {
 
 describe('Local Open', () => {
   it('makes a user with the role of open pairing, the key and a fresh token, and emits an event', async () => {
-    const iam = iamWith();
     const changes: IamChange[] = [];
     iam.onChange((change) => changes.push(change));
     const paired = await iam.pairLocalOpen(caller(1), 'ann', 'Phone');
@@ -79,7 +82,6 @@ describe('Local Open', () => {
   });
 
   it('again with the same name and key changes nothing', async () => {
-    const iam = iamWith();
     await iam.pairLocalOpen(caller(1), 'ann');
     const { state } = iam;
     await iam.pairLocalOpen(caller(1), 'ann', 'Other');
@@ -87,7 +89,6 @@ describe('Local Open', () => {
   });
 
   it('refuses a name or a key of another user', async () => {
-    const iam = iamWith();
     await iam.pairLocalOpen(caller(1), 'ann');
     expect(await codeOf(() => iam.pairLocalOpen(caller(2), 'ann'))).toBe('IN_USE');
     expect(await codeOf(() => iam.pairLocalOpen(caller(1), 'bob'))).toBe('IN_USE');
@@ -95,7 +96,6 @@ describe('Local Open', () => {
   });
 
   it('gives one name that two clients request at once to one of them', async () => {
-    const iam = iamWith();
     const both = await Promise.all([1, 2].map((number) => codeOf(() => iam.pairLocalOpen(caller(number), 'ann'))));
     expect(both).toEqual(['OK', 'IN_USE']);
   });
@@ -152,7 +152,6 @@ describe('Local Open', () => {
 
 describe('Password Open', () => {
   it('needs the password of open pairing, also remotely', async () => {
-    const iam = iamWith();
     expect(await codeOf(() => iam.pairPasswordOpen(caller(1, remote), 'ann'))).toBe('UNAUTHORIZED');
     expect(await codeOf(() => iam.pairPasswordOpen(caller(1, { ...remote, passwordUsername: 'admin' }), 'ann'))).toBe('UNAUTHORIZED');
     expect(await codeOf(() => iam.pairPasswordOpen(caller(1, { ...remote, passwordUsername: '' }), 'ann'))).toBe('OK');
@@ -172,7 +171,6 @@ describe('Password Open', () => {
 
 describe('Local Initial', () => {
   it('makes the first caller the initial user, once', async () => {
-    const iam = iamWith();
     expect((await iam.pairLocalInitial(caller(1), 'Phone')).fingerprints).toEqual([{ fingerprint: key(1), name: 'Phone' }]);
     expect(iam.check(caller(1), 'IAM:SetSettings')).toBe(true);
     expect(await codeOf(() => iam.pairLocalInitial(caller(1)))).toBe('IN_USE');
@@ -192,7 +190,6 @@ describe('Local Initial', () => {
   });
 
   it('still finds the initial user after a rename', async () => {
-    const iam = iamWith();
     await iam.update((draft) => draft.setUserUsername('admin', 'boss'));
     expect((await iam.pairLocalInitial(caller(1))).username).toBe('boss');
   });
@@ -200,7 +197,6 @@ describe('Local Initial', () => {
 
 describe('Password Invite', () => {
   it('adds the key to the invited user and removes the password', async () => {
-    const iam = iamWith();
     await invite(iam);
     expect((await iam.pairPasswordInvite(caller(1, { passwordUsername: 'guest' }))).fingerprints).toEqual([{ fingerprint: key(1) }]);
     expect(iam.hasPassword('guest')).toBe(false);
@@ -208,7 +204,6 @@ describe('Password Invite', () => {
   });
 
   it('again with the same key changes nothing', async () => {
-    const iam = iamWith();
     await invite(iam);
     await iam.pairPasswordInvite(caller(1, { passwordUsername: 'guest' }));
     const { state } = iam;
@@ -217,7 +212,6 @@ describe('Password Invite', () => {
   });
 
   it('is for one key, even if two authenticated by the same password', async () => {
-    const iam = iamWith();
     await invite(iam);
     const both = await Promise.all(
       [1, 2].map((number) => codeOf(() => iam.pairPasswordInvite(caller(number, { passwordUsername: 'guest' })))),

@@ -1,7 +1,7 @@
 /**
  * The semantics of a stream over a carrier that the test controls; `streams.test.ts` tests the same over the real core.
  */
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { RemoteError, StreamCode } from '../../../protocol/errors/index.ts';
 import { SessionStream, type StreamCarrier } from '../../../transport/session/stream.ts';
 
@@ -42,10 +42,12 @@ class TestCarrier implements StreamCarrier {
   ended = (id: number) => void this.calls.push(`ended ${id}`);
 }
 
-function stream() {
-  const carrier = new TestCarrier();
-  return { carrier, stream: new SessionStream(carrier, 0x80000001, 4) };
-}
+let carrier: TestCarrier;
+let s: SessionStream;
+beforeEach(() => {
+  carrier = new TestCarrier();
+  s = new SessionStream(carrier, 0x80000001, 4);
+});
 
 const bytes = (...values: number[]) => Uint8Array.from(values);
 const settledLater = async (promise: Promise<unknown>): Promise<boolean> => {
@@ -64,7 +66,6 @@ const settledLater = async (promise: Promise<unknown>): Promise<boolean> => {
 const aborted = { code: 'STOPPED' };
 
 it('takes a weight from 1 to 256 and passes it to its carrier', () => {
-  const { carrier, stream: s } = stream();
   for (const weight of [0, 257, 2.5]) expect(() => s.setWeight(weight)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   for (const weight of [1, 256]) s.setWeight(weight);
   expect(carrier.calls).toEqual(['weight 1', 'weight 256']);
@@ -72,14 +73,12 @@ it('takes a weight from 1 to 256 and passes it to its carrier', () => {
 
 describe('reading', () => {
   it('returns all available bytes, up to max', async () => {
-    const { carrier, stream: s } = stream();
     carrier.arrived = [1, 2, 3, 4, 5, 6, 7];
     expect(await s.readSome(2)).toEqual(bytes(1, 2));
     expect(await s.readSome()).toEqual(bytes(3, 4, 5, 6, 7));
   });
 
   it('returns a new array each time', async () => {
-    const { carrier, stream: s } = stream();
     carrier.arrived = [1];
     const first = await s.readSome();
     carrier.arrived = [2];
@@ -89,7 +88,6 @@ describe('reading', () => {
   });
 
   it('waits for the first byte', async () => {
-    const { carrier, stream: s } = stream();
     const read = s.readSome();
     expect(await settledLater(read)).toBe(false);
     s.handle({ kind: 'readable' }); // nothing yet: a spurious event changes nothing
@@ -100,7 +98,6 @@ describe('reading', () => {
   });
 
   it('readAll waits for the whole length', async () => {
-    const { carrier, stream: s } = stream();
     carrier.arrived = [1, 2, 3, 4];
     const read = s.readAll(6);
     expect(await settledLater(read)).toBe(false);
@@ -112,7 +109,6 @@ describe('reading', () => {
   });
 
   it('readAll is short at the end, the next read says END_OF_FILE', async () => {
-    const { carrier, stream: s } = stream();
     const read = s.readAll(6);
     carrier.arrived = [1, 2];
     carrier.end = true;
@@ -124,13 +120,11 @@ describe('reading', () => {
   });
 
   it('readAll without a byte before the end is END_OF_FILE at once', async () => {
-    const { carrier, stream: s } = stream();
     carrier.end = true;
     await expect(s.readAll(6)).rejects.toMatchObject({ code: 'END_OF_FILE' });
   });
 
   it('allows one read at a time', async () => {
-    const { carrier, stream: s } = stream();
     const read = s.readSome();
     await expect(s.readSome()).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
     await expect(s.readAll(3)).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
@@ -140,15 +134,14 @@ describe('reading', () => {
   });
 
   it.each([0, -1, Number.NaN])('refuses to read at most %s bytes', async (max) => {
-    await expect(stream().stream.readSome(max)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(s.readSome(max)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
   it.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('refuses to read all of %s bytes', async (length) => {
-    await expect(stream().stream.readAll(length)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(s.readAll(length)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
   it('copies nothing without a pending read', () => {
-    const { carrier, stream: s } = stream();
     carrier.arrived = [1, 2, 3];
     s.handle({ kind: 'readable' });
     expect(carrier.arrived).toEqual([1, 2, 3]);
@@ -157,7 +150,6 @@ describe('reading', () => {
 
 describe('writing', () => {
   it('resolves when all is buffered, and waits for capacity', async () => {
-    const { carrier, stream: s } = stream();
     carrier.room = 2;
     const write = s.write(bytes(1, 2, 3, 4, 5));
     expect(await settledLater(write)).toBe(false);
@@ -173,13 +165,11 @@ describe('writing', () => {
   });
 
   it('of no bytes resolves at once', async () => {
-    const { carrier, stream: s } = stream();
     carrier.room = 0;
     await s.write(bytes());
   });
 
   it('allows one write at a time, and no close while it runs', async () => {
-    const { carrier, stream: s } = stream();
     carrier.room = 0;
     const write = s.write(bytes(1));
     await expect(s.write(bytes(2))).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
@@ -193,7 +183,6 @@ describe('writing', () => {
 
 describe('close', () => {
   it('ends our direction only and resolves when acknowledged', async () => {
-    const { carrier, stream: s } = stream();
     const close = s.close();
     expect(carrier.calls).toEqual(['finish']);
     expect(await settledLater(close)).toBe(false);
@@ -215,7 +204,6 @@ describe('close', () => {
 
 describe('abort', () => {
   it('ends both directions and fails pending calls', async () => {
-    const { carrier, stream: s } = stream();
     carrier.room = 0;
     const outstanding = [s.readSome(), s.write(bytes(1))];
     s.abort();
@@ -227,7 +215,6 @@ describe('abort', () => {
   });
 
   it('fails a close that waits for its acknowledgement', async () => {
-    const { carrier, stream: s } = stream();
     const close = s.close();
     s.abort(StreamCode.SERVICE_FAILED);
     await expect(close).rejects.toMatchObject(aborted);
@@ -235,7 +222,6 @@ describe('abort', () => {
   });
 
   it('after an acknowledged close only stops the reading', async () => {
-    const { carrier, stream: s } = stream();
     const close = s.close();
     s.handle({ kind: 'finished' });
     await close;
@@ -244,7 +230,6 @@ describe('abort', () => {
   });
 
   it('by the peer ends each direction with its own event', async () => {
-    const { carrier, stream: s } = stream();
     carrier.room = 0;
     const read = s.readSome();
     const write = s.write(bytes(1));
@@ -257,7 +242,6 @@ describe('abort', () => {
   });
 
   it('by a peer that only stops reading leaves the data in flight', async () => {
-    const { carrier, stream: s } = stream();
     s.handle({ kind: 'stopped', code: StreamCode.NO_ERROR });
     await expect(s.write(bytes(1))).rejects.toMatchObject(aborted);
     carrier.arrived = [1];
@@ -266,7 +250,6 @@ describe('abort', () => {
 });
 
 it('fails all calls with the session', async () => {
-  const { carrier, stream: s } = stream();
   carrier.room = 0;
   const outstanding = [s.readAll(10), s.write(bytes(1))];
   s.fail(new RemoteError('STOPPED', 'gone'));
@@ -276,7 +259,6 @@ it('fails all calls with the session', async () => {
 
 describe('WHATWG streams', () => {
   it('readable returns the chunks and closes at the end', async () => {
-    const { carrier, stream: s } = stream();
     carrier.arrived = [1, 2];
     const reader = s.readable.getReader();
     expect(await reader.read()).toEqual({ done: false, value: bytes(1, 2) });
@@ -290,14 +272,12 @@ describe('WHATWG streams', () => {
   });
 
   it('readable fails with the abort of the peer', async () => {
-    const { stream: s } = stream();
     const read = s.readable.getReader().read();
     s.handle({ kind: 'reset', code: StreamCode.ABORTED });
     await expect(read).rejects.toMatchObject(aborted);
   });
 
   it('cancelling the readable leaves the writing direction alone', async () => {
-    const { carrier, stream: s } = stream();
     await s.readable.cancel();
     expect(carrier.calls).toEqual([`stop ${StreamCode.NO_ERROR}`]);
     await s.write(bytes(1));
@@ -305,7 +285,6 @@ describe('WHATWG streams', () => {
   });
 
   it('writable writes, waits for capacity and closes', async () => {
-    const { carrier, stream: s } = stream();
     carrier.room = 2;
     const writer = s.writable.getWriter();
     const written = writer.write(bytes(1, 2, 3));
@@ -322,7 +301,6 @@ describe('WHATWG streams', () => {
   });
 
   it('aborting the writable resets our direction only', async () => {
-    const { carrier, stream: s } = stream();
     await s.writable.abort();
     expect(carrier.calls).toEqual([`reset ${StreamCode.ABORTED}`]);
     carrier.arrived = [1];

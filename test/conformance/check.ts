@@ -12,12 +12,7 @@ import { Symbols } from './symbols.ts';
 export type State = 'done' | 'alias' | 'not applicable' | 'missing';
 export const STATES: readonly State[] = ['done', 'alias', 'not applicable', 'missing'];
 
-export interface Row {
-  readonly section: string;
-  readonly surface: string;
-  readonly group: string;
-  readonly kind: Kind;
-  readonly name: string;
+export interface Row extends Omit<ListRow, 'entry'> {
   /** Empty where none is known; so is `test`. */
   readonly symbol: string;
   readonly test: string;

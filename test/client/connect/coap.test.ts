@@ -1,16 +1,21 @@
 /** CoAP requests over a relayed connection, in virtual time. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ContentFormat } from '../../../client/node.ts';
+import type { Device } from '../../../device/index.ts';
+import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 
 let fixture: ProductFixture;
+let under: DeviceUnderTest;
+let device: Device;
 beforeEach(async () => {
   fixture = await ProductFixture.withStation();
+  under = await fixture.attached();
+  ({ device } = under);
 });
 
 describe('CoAP', () => {
   test('requests reach their resources, with parameters, payload and connection', { tags: ['slow'] }, async () => {
-    const { device } = await fixture.attached();
     let target = '20';
     device.addCoapResource('GET', '/target', () => ({ status: 205, payload: target }));
     device.addCoapResource('PUT', '/target', ({ payload }) => {
@@ -32,7 +37,6 @@ describe('CoAP', () => {
   });
 
   test('a handler that fails or returns nothing is answered 5.00', { tags: ['slow'] }, async () => {
-    const { device } = await fixture.attached();
     device.addCoapResource('GET', '/fails', () => {
       throw new Error('secret of the application');
     });
@@ -43,7 +47,6 @@ describe('CoAP', () => {
   });
 
   test('a text payload is sent as its bytes', async () => {
-    const { device } = await fixture.attached();
     device.addCoapResource('POST', '/echo', ({ payload, contentFormat = 60 }) => ({ status: 205, contentFormat, payload }));
     const coap = (await fixture.connected()).createCoap('POST', '/echo');
     coap.setRequestPayload(ContentFormat.TEXT_PLAIN, new TextEncoder().encode('größer als 20 °C'));
@@ -55,7 +58,6 @@ describe('CoAP', () => {
   });
 
   test('a payload of 300,000 bytes passes both ways', { tags: ['slow'] }, async () => {
-    const { device } = await fixture.attached();
     device.addCoapResource('POST', '/echo', ({ payload }) => ({ status: 205, contentFormat: 42, payload }));
     const connection = await fixture.connected();
     const coap = connection.createCoap('POST', '/echo');
@@ -67,7 +69,6 @@ describe('CoAP', () => {
   });
 
   test('a request above the limit is answered 5.03', { tags: ['slow'] }, async () => {
-    const { device } = await fixture.attached();
     device.limitCoapServerRequests(2);
     const release: (() => void)[] = [];
     device.addCoapResource('GET', '/slow', () => new Promise((resolve) => release.push(() => resolve({ status: 205 }))));
@@ -82,7 +83,6 @@ describe('CoAP', () => {
   });
 
   test('a pending request ends with STOPPED when the device closes or disappears', { tags: ['slow'] }, async () => {
-    const under = await fixture.attached();
     under.device.addCoapResource('GET', '/never', () => new Promise(() => {}));
     const connection = await fixture.connected();
     const other = await fixture.connected({ KeepAliveInterval: 1000, KeepAliveRetryInterval: 500, KeepAliveMaxRetries: 3 });
@@ -98,7 +98,6 @@ describe('CoAP', () => {
   });
 
   test('a request runs once at a time, and can run again', async () => {
-    const { device } = await fixture.attached();
     device.addCoapResource('GET', '/hello', () => ({ status: 205 }));
     const coap = (await fixture.connected()).createCoap('GET', '/hello');
     const executing = coap.execute();
@@ -109,7 +108,6 @@ describe('CoAP', () => {
   });
 
   test('a CoAP request is stopped by its signal', { tags: ['slow'] }, async () => {
-    const { device } = await fixture.attached();
     device.addCoapResource('GET', '/never', () => new Promise(() => {}));
     const stop = new AbortController();
     const request = (await fixture.connected()).createCoap('GET', '/never').execute({ signal: stop.signal });
@@ -118,7 +116,6 @@ describe('CoAP', () => {
   });
 
   test('a request without answer is TIMEOUT after two minutes', async () => {
-    const { device } = await fixture.attached();
     device.addCoapResource('GET', '/never', () => new Promise(() => {}));
     const connection = await fixture.connected();
     const began = fixture.sim.now;

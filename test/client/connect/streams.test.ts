@@ -75,16 +75,6 @@ describe('streams', () => {
     for (const port of [PORT, 6, 7]) expect(await fixture.code(connection.createStream().open(port))).toBe('STOPPED');
   });
 
-  test('are reset after 30 s when the listener does not decide', { tags: ['slow'] }, async () => {
-    const { device } = await fixture.attached();
-    device.addStreamListener(PORT, () => {});
-    const connection = await fixture.connected();
-    const began = fixture.sim.now;
-    expect(await fixture.code(connection.createStream().open(PORT))).toBe('STOPPED');
-    expect(fixture.sim.now - began).toBeGreaterThan(29_000);
-    expect(fixture.sim.now - began).toBeLessThan(32_000);
-  });
-
   test('above the limit are refused, and one that ends frees a slot', { tags: ['slow'] }, async () => {
     const { device } = await echo();
     device.limitStreams(2);
@@ -113,37 +103,5 @@ describe('streams', () => {
     stream.abort();
     await fixture.settle(reading);
     expect(await fixture.settle(atDevice as unknown as Promise<string>)).toBe('STOPPED');
-  });
-
-  test('end with their connection', async () => {
-    await echo();
-    const connection = await fixture.connected();
-    const stream = connection.createStream();
-    await fixture.settle(stream.open(PORT));
-    const reading = expect(stream.readSome()).rejects.toMatchObject({ code: 'STOPPED' });
-    await fixture.settle(connection.close());
-    await reading;
-  });
-
-  test('wait, and do not fail, when stream segments are used up', { tags: ['slow'] }, async () => {
-    const under = await fixture.device();
-    under.device.limitStreamSegments(64);
-    await fixture.start(under);
-    await fixture.until(under, 'ATTACHED');
-    under.device.addStreamListener(PORT, async (incoming) => {
-      const stream = incoming.accept();
-      await stream.readable.pipeTo(stream.writable);
-    });
-    const connection = await fixture.connected();
-    const sent = new Uint8Array(60_000).fill(7);
-    const echoes = [1, 2, 3].map(async () => {
-      const stream = connection.createStream();
-      await stream.open(PORT);
-      const reading = stream.readAll(sent.length);
-      await stream.write(sent);
-      await stream.close();
-      return Buffer.compare(await reading, sent);
-    });
-    expect(await fixture.settle(Promise.all(echoes))).toEqual([0, 0, 0]);
   });
 });

@@ -1,7 +1,7 @@
 /** Routes of a base station: forwarding, ends, resets and limits, and hostile bytes. */
 import { createHash, createHmac } from 'node:crypto';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { encodeReset, PacketType, RESET_LENGTH, ROUTE_HEADER } from '../../../protocol/packet/index.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { RouteTable } from '../../../protocol/relay/index.ts';
@@ -34,11 +34,15 @@ function packet(id: Uint8Array, length = 100): Uint8Array {
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
+let table: RouteTable;
+beforeEach(() => {
+  table = new RouteTable(crypto(), secret, {}, 0);
+});
+
 describe('release', () => {
   const [a, b] = [channel('a'), channel('b')];
 
   test('by both ends ends the route at once', () => {
-    const table = new RouteTable(crypto(), secret, {}, 0);
     const end = table.open(a, b, 0)!;
     expect(table.release(a, end.id, 10)).toBe(false);
     expect(table.size).toBe(1);
@@ -47,7 +51,6 @@ describe('release', () => {
   });
 
   test('by one end ends it 3 s later; until then it forwards', () => {
-    const table = new RouteTable(crypto(), secret, {}, 0);
     const ends = [table.open(a, b, 0)!, table.open(a, b, 0)!, table.open(a, b, 0)!];
     table.release(a, ends[0]!.id, 0);
     table.release(b, ends[1]!.other.id, 1_000);
@@ -63,7 +66,6 @@ describe('release', () => {
   });
 
   test('of a route that ends meanwhile does not affect another one that gets its id by chance', () => {
-    const table = new RouteTable(crypto(), secret, {}, 0);
     const end = table.open(a, b, 0)!;
     table.release(a, end.id, 0);
     table.close(end);
@@ -73,7 +75,6 @@ describe('release', () => {
   });
 
   test("counts only from the end's channel, and once", () => {
-    const table = new RouteTable(crypto(), secret, {}, 0);
     const end = table.open(a, b, 0)!;
     expect([table.release(b, end.id, 0), table.release(channel('a'), end.id, 0), table.release(a, new Uint8Array(8), 0)]).toEqual([
       false,
@@ -89,7 +90,6 @@ describe('release', () => {
 
 describe('forward', () => {
   test('swaps the ids in place and changes nothing else, both ways', () => {
-    const table = new RouteTable(crypto(), secret, {}, 0);
     const [a, b] = [channel('a'), channel('b')];
     const end = table.open(a, b, 0)!;
     expect([end.channel, end.other.channel]).toEqual([a, b]);
@@ -105,7 +105,6 @@ describe('forward', () => {
   });
 
   test('drops and counts a packet from another path, unchanged', () => {
-    const table = new RouteTable(crypto(), secret, {}, 0);
     const [a, b] = [channel('a'), channel('b')];
     const end = table.open(a, b, 0)!;
     const stolen = packet(end.id);
@@ -117,7 +116,6 @@ describe('forward', () => {
   });
 
   test("follows the migration of an end's channel, not the source of a packet", () => {
-    const table = new RouteTable(crypto(), secret, {}, 0);
     const [a, b] = [channel('a'), channel('b')];
     const ends = [table.open(a, b, 0)!, table.open(a, b, 0)!];
     const [old, fresh] = [a.validatedPath, channel('rebound').validatedPath];
@@ -135,7 +133,6 @@ describe('forward', () => {
   });
 
   test('drops a Route inside a Route, and packets that are too short', () => {
-    const table = new RouteTable(crypto(), secret, {}, 0);
     const a = channel('a');
     const end = table.open(a, channel('b'), 0)!;
     const nested = packet(end.id);
@@ -163,7 +160,6 @@ describe('forward', () => {
 
 describe('the end of a route', () => {
   test('follows that of either channel, and names the ends to notify', () => {
-    const table = new RouteTable(crypto(), secret, {}, 0);
     const [device, one, two] = [channel('device'), channel('one'), channel('two')];
     const first = table.open(device, one, 0)!;
     const second = table.open(device, two, 0)!;
@@ -180,7 +176,6 @@ describe('the end of a route', () => {
   });
 
   test('does not affect routes of another channel on the same path', () => {
-    const table = new RouteTable(crypto(), secret, {}, 0);
     const device = channel('device');
     const old = channel('client');
     const fresh = { validatedPath: old.validatedPath };
@@ -191,7 +186,6 @@ describe('the end of a route', () => {
   });
 
   test('is answered with a Reset that carries the token given to the end', () => {
-    const table = new RouteTable(crypto(), secret, {}, 0);
     const a = channel('a');
     const end = table.open(a, channel('b'), 0)!;
     const late = packet(end.id);

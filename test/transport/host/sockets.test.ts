@@ -1,5 +1,5 @@
 /** Sockets of an open host: bound later, and closed while sessions, connects and paths use them. */
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { BoundSocket } from '../../../transport/environment.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import { acceptedSession, type ConnectedPair, DEVICE_NAME, deviceTarget, hosts, type Pair, testRouter } from '../session/support.ts';
@@ -26,9 +26,13 @@ function pathOn(socket: BoundSocket, { device }: Pair) {
   return socket.path('10.0.0.1', device.sockets[0]!.port);
 }
 
+let both: Awaited<ReturnType<typeof served>>;
+beforeEach(async () => {
+  both = await served();
+});
+
 describe('bind', () => {
   it('gives an open host a further socket where peers reach it', { tags: ['slow'] }, async () => {
-    const both = await served();
     const socket = await both.simulation.settle(both.device.bind({ port: 7000 }));
     expect(both.device.sockets.map(({ port }) => port)).toEqual([5592, 7000]);
     const second = await both.simulation.settle(both.client.connect({ ...deviceTarget(both), port: socket.port }));
@@ -36,7 +40,6 @@ describe('bind', () => {
   });
 
   it('gives a connect a socket to leave by, and a session a path', async () => {
-    const both = await served();
     const socket = await both.simulation.settle(both.client.bind({ port: 0 }));
     const second = await both.simulation.settle(both.client.connect({ ...deviceTarget(both), socket: 1 }));
     expect([second.path.socket, await status(both, second)]).toEqual([socket.index, 205]);
@@ -46,7 +49,6 @@ describe('bind', () => {
   });
 
   it('fails as in open, and leaves the host unchanged', async () => {
-    const both = await served();
     await expect(both.simulation.settle(both.device.bind({ port: 5592 }))).rejects.toMatchObject({ code: 'PORT_IN_USE' });
     expect(both.device.sockets).toHaveLength(1);
     expect(await status(both, both.session)).toBe(205);
@@ -72,7 +74,6 @@ describe('bind', () => {
 
 describe('unbind', () => {
   it('ends sessions that have no other path: STOPPED here, CLOSED at the peer at once', async () => {
-    const both = await served();
     const accepted = await acceptedSession(both);
     await both.simulation.settle(both.client.unbind(both.client.sockets[0]!));
     await expect(both.session.closed).resolves.toMatchObject({ code: 'STOPPED' });
@@ -82,7 +83,6 @@ describe('unbind', () => {
   });
 
   it('leaves sessions of other sockets alone', async () => {
-    const both = await served();
     const socket = await both.simulation.settle(both.client.bind({ port: 0 }));
     const other = await both.simulation.settle(both.client.connect({ ...deviceTarget(both), socket: 1 }));
     await both.simulation.settle(both.client.unbind(both.client.sockets[0]!));
@@ -91,7 +91,6 @@ describe('unbind', () => {
   });
 
   it('migrates a session to a path that it has on another socket', async () => {
-    const both = await served();
     const socket = await both.simulation.settle(both.client.bind({ port: 0 }));
     expect(both.session.addPath(pathOn(socket, both))).toBe(true);
     await both.simulation.run(1000);
@@ -104,7 +103,6 @@ describe('unbind', () => {
   });
 
   it('of a path that is not in use removes only that path of a session', async () => {
-    const both = await served();
     const socket = await both.simulation.settle(both.client.bind({ port: 0 }));
     expect(both.session.addPath(pathOn(socket, both))).toBe(true);
     await both.simulation.run(1000);
@@ -115,7 +113,6 @@ describe('unbind', () => {
   });
 
   it('ends a session all of whose paths are on the socket', async () => {
-    const both = await served();
     await both.simulation.settle(both.device.bind({ port: 7000 }));
     expect(both.session.addPath(both.client.sockets[0]!.path('10.0.0.1', 7000))).toBe(true);
     await both.simulation.run(1000);
@@ -150,7 +147,6 @@ describe('unbind', () => {
   });
 
   it('has no effect twice, for a socket of another host, and after close', async () => {
-    const both = await served();
     const socket = both.device.sockets[0]!;
     await both.simulation.settle(both.client.unbind(socket));
     expect(await status(both, both.session)).toBe(205);
@@ -162,7 +158,6 @@ describe('unbind', () => {
   });
 
   it('frees the port, and a host without sockets gets one again', async () => {
-    const both = await served();
     await both.simulation.settle(both.device.unbind(both.device.sockets[0]!));
     expect(both.device.stats()).toMatchObject({ receiveBuffer: 0, failures: 0 });
     await both.simulation.settle(both.client.unbind(both.client.sockets[0]!));

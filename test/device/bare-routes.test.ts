@@ -33,8 +33,7 @@ async function connected(): Promise<Connection> {
   under.device.addCoapResource('GET', '/hello', () => ({ status: 205, payload: 'hello' }));
   const connection = await fixture.connected();
   await fixture.sim.run(1_000);
-  stranger = await fixture.raw.client();
-  await stranger.open();
+  stranger = await fixture.raw.opened();
   return connection;
 }
 

@@ -40,8 +40,7 @@ test('handshakes that begin through the base station: above the limit 4.29 with 
   fixture = new ProductFixture();
   await fixture.station({ connectsPerDevice: 1000, connectsPerAddress: 1000 });
   await fixture.attached();
-  const peer = await fixture.raw.client();
-  await peer.open();
+  const peer = await fixture.raw.opened();
   const answers: [number, number | undefined][] = [];
   for (let i = 0; i < 66; i++) {
     const { initiate } = peer.host.prepare({ name: 'device:pr-1.de-1' });

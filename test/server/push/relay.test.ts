@@ -309,8 +309,7 @@ describe('in virtual time', () => {
 
   test('bad input and projects of others are refused', { tags: ['slow'] }, async () => {
     await pushed([{}]);
-    const party = await fixture.raw.client();
-    await party.open();
+    const party = await fixture.raw.opened();
     await station.register({ ...ids, deviceId: 'de-2' }, party.host.fingerprint);
     await party.attach({ deviceId: 'de-2' });
     const status = async (payload: Uint8Array) => (await party.request('POST', DevicePath.PUSH_SEND, payload)).status;

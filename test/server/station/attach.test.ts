@@ -24,8 +24,7 @@ let device: RawPeer;
 beforeEach(async () => {
   fixture = new ProductFixture();
   station = await fixture.station();
-  device = await fixture.raw.client();
-  await device.open();
+  device = await fixture.raw.opened();
 });
 
 describe('POST /device/attach', () => {
@@ -33,8 +32,7 @@ describe('POST /device/attach', () => {
     const keepAlive = { interval: 30_000, retryInterval: 3_000, maxRetries: 5 };
     fixture = new ProductFixture();
     station = await fixture.station({ keepAlive });
-    device = await fixture.raw.client();
-    await device.open();
+    device = await fixture.raw.opened();
     await station.register(ids, device.host.fingerprint);
     const { payload } = await device.attach({ appName: 'thermostat' });
     expect(decodeAttachAnswer(payload)).toMatchObject({ kind: 'attached', keepAlive });
@@ -104,8 +102,7 @@ describe('POST /device/attach', () => {
     ['deep nesting', new Uint8Array(1000).fill(0x81)],
   ])('is answered 4.00 for %s, and the session continues', async (_what, payload) => {
     for (const path of [DevicePath.ATTACH, ClientPath.CONNECT]) {
-      const peer = await fixture.raw.client();
-      await peer.open();
+      const peer = await fixture.raw.opened();
       expect((await peer.request('POST', path, payload)).status).toBe(400);
       expect(peer.channel.isOpen).toBe(true);
     }
@@ -219,8 +216,7 @@ describe('each kind of channel has its own router', () => {
 
   test('a session that neither attaches nor connects is closed, and others stay', { tags: ['slow'] }, async () => {
     await station.register(ids, device.host.fingerprint);
-    const silent = await fixture.raw.client();
-    await silent.open();
+    const silent = await fixture.raw.opened();
     await device.attach();
     await fixture.sim.run(31_000);
     expect(silent.channel.isOpen).toBe(false);
@@ -234,8 +230,7 @@ test('the log has when and why a device leaves, except for a newer session of it
     log: (_host, _level, message, fields = {}) => void (message === 'device detached' && logged.push(fields)),
   });
   station = await fixture.station();
-  device = await fixture.raw.client();
-  await device.open();
+  device = await fixture.raw.opened();
   const lines = () => logged.splice(0);
   await station.register(ids, device.host.fingerprint);
   await device.attach();

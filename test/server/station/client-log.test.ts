@@ -48,8 +48,7 @@ describe("a client's application", () => {
 
   test('of 33 bytes is refused as a malformed request', async () => {
     await fixture.raw.attached();
-    const client = await fixture.raw.client();
-    await client.open();
+    const client = await fixture.raw.opened();
     const body = { ProductId: ids.productId, DeviceId: ids.deviceId, ServerKey: 'sk-a' };
     const connect = (app: object) => client.request('POST', ClientPath.CONNECT, encode({ ...body, ...app }));
     expect((await connect({ AppName: 'x'.repeat(33) })).status).toBe(400);
@@ -59,8 +58,7 @@ describe("a client's application", () => {
 
   test('does not let a stranger or a frequent client fill the log', { tags: ['slow'] }, async () => {
     await fixture.raw.attached();
-    const client = await fixture.raw.client();
-    await client.open();
+    const client = await fixture.raw.opened();
     const app = { appName: 'MARK', appVersion: 'MARK' };
     for (let i = 0; i < 10; i++) {
       await client.connect(app);
@@ -76,8 +74,7 @@ describe("a client's application", () => {
 
 test('a connect refused for its JWT is counted, and nothing of the token is logged', { tags: ['slow'] }, async () => {
   await fixture.raw.attached();
-  const client = await fixture.raw.client();
-  await client.open();
+  const client = await fixture.raw.opened();
   const jwt = 'HEAD.CLAIMS.SIGNATURE';
   for (const serverKey of ['sk-jwt', 'sk-x']) await client.connect({ serverKey, jwt });
   await client.request('POST', ClientPath.CONNECT, encodeConnectRequest({ ...ids, jwt }));

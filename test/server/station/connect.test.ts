@@ -25,8 +25,7 @@ let client: RawPeer;
 beforeEach(async () => {
   fixture = new ProductFixture();
   station = await fixture.station();
-  client = await fixture.raw.client();
-  await client.open();
+  client = await fixture.raw.opened();
 });
 
 const name = `device:${ids.productId}.${ids.deviceId}`;
@@ -89,8 +88,7 @@ describe('refusals', () => {
 
   test('more than five connects a second to one device are 4.29 with a time, for all clients together', { tags: ['slow'] }, async () => {
     await fixture.raw.attached();
-    const other = await fixture.raw.client();
-    await other.open();
+    const other = await fixture.raw.opened();
     const answers = await together([client, other, client, other, client, other].map((peer) => peer.connecting()));
     expect(answers.map(({ status }) => status)).toEqual(expect.arrayContaining([201, 429]));
     const refused = answers.filter(({ status }) => status === 429);
@@ -289,8 +287,7 @@ describe('a killed station', () => {
   test('is noticed by Reset at the next keep-alive: channel and relayed session end', { tags: ['slow'] }, async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ keepAlive: { interval: 1_000, retryInterval: 500, maxRetries: 5 } });
-    client = await fixture.raw.client();
-    await client.open();
+    client = await fixture.raw.opened();
     const device = await fixture.raw.attached();
     device.channel.setKeepAlive({ interval: 1_000, retryInterval: 500, maxRetries: 5 });
     const session = await client.reach();

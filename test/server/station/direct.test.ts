@@ -62,8 +62,7 @@ describe("a client's address", () => {
     ['a request for a direct path', { direct: true }, true],
   ])('reaches the device on request only: %s', async (_, request, learns) => {
     await attach();
-    const client = await fixture.raw.client();
-    await client.open();
+    const client = await fixture.raw.opened();
     expect((await client.connect(request)).status).toBe(201);
     expect(asked.map(({ peerAddress }) => peerAddress)).toEqual([learns ? seen(client) : undefined]);
   });
@@ -88,8 +87,7 @@ describe("a client's address", () => {
 
 test("the device gets the client's validated address, not the source of its packets", async () => {
   await attach();
-  const client = await fixture.raw.client();
-  await client.open();
+  const client = await fixture.raw.opened();
   const validated = { ...client.channel.path, address: '203.0.113.5', port: 9 };
   const spy = vi.spyOn(Session.prototype, 'validatedPath', 'get').mockReturnValue(validated);
   onTestFinished(() => spy.mockRestore());
@@ -103,8 +101,7 @@ test("the device gets the client's validated address, not the source of its pack
 describe('an end that asks for its observed address', () => {
   test.each(['device', 'client'] as const)('a %s gets the last validated address of its channel', async (who) => {
     await attach();
-    const client = await fixture.raw.client();
-    await client.open();
+    const client = await fixture.raw.opened();
     const [{ channel }, path] = who === 'device' ? [device, DevicePath.ADDRESS] : [client, ClientPath.ADDRESS];
     expect(await fixture.settle(askAddress(channel, path))).toEqual(seen(who === 'device' ? device : client));
     const validated = { ...channel.path, address: '203.0.113.5', port: 9 };
@@ -121,8 +118,7 @@ describe('an end that asks for its observed address', () => {
 describe('both ends get the STUN ports', () => {
   test('in the answers to attach and connect', { tags: ['slow'] }, async () => {
     const attached = await attach();
-    const client = await fixture.raw.client();
-    await client.open();
+    const client = await fixture.raw.opened();
     const connected = decodeConnectAnswer((await client.connect()).payload);
     expect(attached).toMatchObject({ kind: 'attached', stun: [{ port: STATION_PORT + 1 }] });
     expect(connected).toMatchObject({ kind: 'connected', stun: [{ port: STATION_PORT + 1 }] });
@@ -131,8 +127,7 @@ describe('both ends get the STUN ports', () => {
   test('and get nothing without STUN', { tags: ['slow'] }, async () => {
     fixture = new ProductFixture();
     station = await fixture.station({ stunPort: 0 });
-    const raw = await fixture.raw.client();
-    await raw.open();
+    const raw = await fixture.raw.opened();
     await station.register(ids, raw.host.fingerprint);
     expect(decodeAttachAnswer((await raw.attach()).payload)).not.toHaveProperty('stun');
   });
@@ -153,8 +148,7 @@ describe("the client's address at the device", () => {
     attacher.start();
     fixture.ends(() => attacher.stop());
     await fixture.sim.run(() => station.basestation.attached === 1);
-    const client = await fixture.raw.client();
-    await client.open();
+    const client = await fixture.raw.opened();
     await client.reach(request);
     await fixture.sim.run(() => device.incoming.length > 0);
     return { session: device.incoming[0]!, client };

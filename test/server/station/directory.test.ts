@@ -76,11 +76,7 @@ async function begin(settings: Partial<StationSettings> = {}, { obeys = true } =
 
 beforeEach(() => begin());
 
-async function opened(): Promise<RawPeer> {
-  const peer = await fixture.raw.client();
-  await peer.open();
-  return peer;
-}
+const opened = (): Promise<RawPeer> => fixture.raw.opened();
 
 /** Attaches a device that accepts every route. */
 async function attached(device = ids): Promise<RawPeer> {

@@ -34,8 +34,7 @@ function echo(session: Session): void {
 test('datagrams continue over a migration from the route to a direct path', async () => {
   const fixture = await ProductFixture.withStation();
   const device = await fixture.raw.attached();
-  const client = await fixture.raw.client();
-  await client.open();
+  const client = await fixture.raw.opened();
   const session = await reach(fixture, device, client);
   echo(device.incoming[0]!);
   session.onDatagram = (datagram) => session.flows.receive(datagram);

@@ -49,8 +49,7 @@ describe('any request of an authenticated peer', () => {
     const station = await fixture.station({ arrivalTimeout: 600_000 });
     const random = new Random(`hostile ${seed}`);
     const device = await fixture.raw.attached();
-    const hostile = await fixture.raw.client();
-    await hostile.open();
+    const hostile = await fixture.raw.opened();
     for (let i = 0; i < 300; i++) {
       if (!hostile.channel.isOpen) await hostile.open();
       const method = (['GET', 'POST', 'PUT', 'DELETE'] as const)[below(random, 4)]!;

@@ -17,8 +17,7 @@ test('a connection above the limit is refused for want of room, and accepted whe
   const peers = [];
   for (const deviceId of ['de-1', 'de-2', 'de-3']) {
     await station.register({ ...ids, deviceId }, null);
-    const peer = await fixture.raw.client();
-    await peer.open();
+    const peer = await fixture.raw.opened();
     await peer.connect({ deviceId });
     peers.push(peer);
   }
@@ -30,8 +29,7 @@ test('a connection above the limit is refused for want of room, and accepted whe
   expect(station.basestation.stats().sessions).toBe(3);
   await fixture.sim.settle(peers[0]!.channel.close());
   await fixture.sim.run(5000);
-  const late = await fixture.raw.client();
-  await late.open();
+  const late = await fixture.raw.opened();
   await fixture.sim.run(1000);
   expect(late.channel.isOpen).toBe(true);
   expect(station.basestation.stats().unproved).toBe(1);
@@ -48,8 +46,7 @@ test('a stranger that fills the share of its address gets BUSY, while honest use
   await fixture.sim.run(1000);
   expect(sessions.map(({ isOpen }) => isOpen)).toEqual([true, true, true, false, false, false]);
   expect(await sessions[3]!.closed).toMatchObject({ code: 'DEVICE_INTERNAL_ERROR' });
-  const elsewhere = await fixture.raw.client();
-  await elsewhere.open();
+  const elsewhere = await fixture.raw.opened();
   // An honest user behind the stranger's address, on the same machine here.
   const behind = await stranger.open();
   await fixture.sim.run(1000);
@@ -68,11 +65,7 @@ async function begin(settings: Partial<StationSettings>): Promise<void> {
   await station.register(ids, null);
 }
 
-async function opened(): Promise<RawPeer> {
-  const peer = await fixture.raw.client();
-  await peer.open();
-  return peer;
-}
+const opened = (): Promise<RawPeer> => fixture.raw.opened();
 
 describe('an address that uses up its rate is refused with a time, and others are served meanwhile:', () => {
   test('connects', { tags: ['slow'] }, async () => {

@@ -26,8 +26,7 @@ beforeEach(async () => {
   fixture = new ProductFixture();
   station = await fixture.station();
   device = await fixture.raw.attached();
-  client = await fixture.raw.client();
-  await client.open();
+  client = await fixture.raw.opened();
 });
 
 /**

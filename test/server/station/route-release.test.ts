@@ -98,16 +98,14 @@ describe('DELETE', () => {
     ['nothing', new Uint8Array()],
     ['a short id', Uint8Array.of(0xa1, 0x65, 0x52, 0x6f, 0x75, 0x74, 0x65, 0x41, 0x01)],
   ])('with %s is 4.00', async (_, payload) => {
-    const client = await fixture.raw.client();
-    await client.open();
+    const client = await fixture.raw.opened();
     await station.register({ productId: 'pr-1', deviceId: 'de-1' }, null);
     await client.connect();
     expect((await client.request('DELETE', ClientPath.ROUTE, payload)).status).toBe(400);
   });
 
   test('is not available to a session without a credential, nor on the other kind of channel', async () => {
-    const client = await fixture.raw.client();
-    await client.open();
+    const client = await fixture.raw.opened();
     expect((await client.request('DELETE', ClientPath.ROUTE, encodeRouteRelease(new Uint8Array(8)))).status).toBe(404);
     expect((await client.request('DELETE', DevicePath.ROUTE, encodeRouteRelease(new Uint8Array(8)))).status).toBe(404);
   });

@@ -17,8 +17,7 @@ async function attacked(kind: NatKind) {
   await fixture.station();
   const { host } = homeOf(fixture.sim, kind, 'board', 1);
   const under = await fixture.attached({ environment: host });
-  const peer = await fixture.raw.client();
-  await peer.open();
+  const peer = await fixture.raw.opened();
   const session = await peer.reach({ direct: true });
   const packets: SimulatedPacket[] = [];
   fixture.sim.onTrace = (packet, fate) => {
@@ -94,8 +93,7 @@ test('rounds whose offers arrive together begin one after the other, and the las
 test('a connect costs the attacker two packets, whose lengths are the yardstick of floods', async () => {
   const fixture = await ProductFixture.withStation();
   await fixture.attached();
-  const stranger = await fixture.raw.client();
-  await stranger.open();
+  const stranger = await fixture.raw.opened();
   await fixture.sim.run(1_000);
   const sent: number[] = [];
   fixture.sim.onTrace = ({ from, data }, fate) => {

@@ -46,8 +46,7 @@ function offer(overrides: Partial<RendezvousOffer> = {}): Uint8Array {
 
 /** A client that speaks the protocol by hand, with a session to the device. */
 async function hostileClient(fixture: ProductFixture): Promise<{ peer: RawPeer; session: Session }> {
-  const peer = await fixture.raw.client();
-  await peer.open();
+  const peer = await fixture.raw.opened();
   return { peer, session: await peer.reach() };
 }
 

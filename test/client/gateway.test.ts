@@ -33,24 +33,17 @@ describe('requests', () => {
     },
   );
 
-  test('without payload and content format they have neither at the device', async () => {
+  test.each([
+    ['payload and content format they have neither', {}, 0],
+    ['content format a payload stays without', { payload: Buffer.from('ab') }, 2],
+  ])('without %s at the device', async (_, packet, length) => {
     const seen: unknown[] = [];
     device.addCoapResource('PUT', '/x', ({ payload, contentFormat }) => {
       seen.push(payload.length, contentFormat);
       return { status: 204 };
     });
-    expect((await tool.ask({ code: 'PUT', options: path('x') })).code).toBe('2.04');
-    expect(seen).toEqual([0, undefined]);
-  });
-
-  test('a payload without content format stays without', async () => {
-    const seen: unknown[] = [];
-    device.addCoapResource('PUT', '/x', ({ payload, contentFormat }) => {
-      seen.push(payload.length, contentFormat);
-      return { status: 204 };
-    });
-    await tool.ask({ code: 'PUT', options: path('x'), payload: Buffer.from('ab') });
-    expect(seen).toEqual([2, undefined]);
+    expect((await tool.ask({ code: 'PUT', options: path('x'), ...packet })).code).toBe('2.04');
+    expect(seen).toEqual([length, undefined]);
   });
 
   test('a repeated request is answered again and reaches the device once', async () => {

@@ -53,11 +53,17 @@ beforeEach(() => {
   sockets = new Sockets();
 });
 
+/** Adds two sockets, of which the first is stalled. */
+function stalledOfTwo(): StallableSocket {
+  const stalled = sockets.add(0);
+  sockets.add(1);
+  stalled.stalled = true;
+  return stalled;
+}
+
 describe('queue of a socket', () => {
   it('that stalls does not delay the others', async () => {
-    const stalled = sockets.add(0);
-    sockets.add(1);
-    stalled.stalled = true;
+    const stalled = stalledOfTwo();
     await sockets.transmit(1000, channelPath(0));
     expect(stalled.held).toBe(SHARE);
     await sockets.transmit(1000, channelPath(1));
@@ -88,9 +94,7 @@ describe('queue of a socket', () => {
   });
 
   it('accepts packets again when half of them have left, and loses none', async () => {
-    const slow = sockets.add(0);
-    sockets.add(1);
-    slow.stalled = true;
+    const slow = stalledOfTwo();
     await sockets.transmit(500, channelPath(0));
     expect(slow.held).toBe(SHARE);
     slow.resume();
@@ -100,9 +104,7 @@ describe('queue of a socket', () => {
   });
 
   it('refuses forwarded datagrams when it is full, the other takes them', () => {
-    const stalled = sockets.add(0);
-    sockets.add(1);
-    stalled.stalled = true;
+    stalledOfTwo();
     for (let i = 0; i < MOST_FORWARDED; i++) expect(sockets.driver.send(new Uint8Array(1), channelPath(0))).toBe(true);
     expect(sockets.driver.send(new Uint8Array(1), channelPath(0))).toBe(false);
     expect(sockets.driver.send(new Uint8Array(1), channelPath(1))).toBe(true);
@@ -110,9 +112,7 @@ describe('queue of a socket', () => {
   });
 
   it('that accepts no further forwarded datagrams still takes packets of the engine', async () => {
-    const stalled = sockets.add(0);
-    sockets.add(1);
-    stalled.stalled = true;
+    stalledOfTwo();
     for (let i = 0; i < MOST_FORWARDED; i++) sockets.driver.send(new Uint8Array(1), channelPath(0));
     await sockets.transmit(5, channelPath(0));
     await sockets.transmit(5, channelPath(1));
@@ -120,9 +120,7 @@ describe('queue of a socket', () => {
   });
 
   it('that is full drops packets that the engine creates regardless, and releases them at once', async () => {
-    const stalled = sockets.add(0);
-    sockets.add(1);
-    stalled.stalled = true;
+    const stalled = stalledOfTwo();
     await sockets.transmit(SHARE, channelPath(0));
     sockets.bench.engine.heedless = true;
     await sockets.transmit(20, channelPath(0));
@@ -258,9 +256,7 @@ describe('remove', () => {
   });
 
   it('of a full one drops its queue', async () => {
-    const stalled = sockets.add(0);
-    sockets.add(1);
-    stalled.stalled = true;
+    const stalled = stalledOfTwo();
     await sockets.transmit(1000, channelPath(0));
     sockets.driver.remove(stalled);
     await sockets.bench.turns();

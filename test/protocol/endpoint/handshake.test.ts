@@ -170,14 +170,20 @@ describe('a handshake is not disturbed by', () => {
 
   it('damage at other places of an Initiate, Respond or Complete', { tags: ['slow'] }, () => acceptsTheNextOne(9, 300));
 
-  it('Data that overtakes the Complete: four packets of six are kept', () => {
+  /** A client that dials, whose Complete takes `delay` ms longer than its other packets. */
+  function withLateComplete(delay: number) {
     const { network, client, device } = pair(7);
     network.tap = (datagram) => {
       if (datagram.bytes[0] !== 0x83) return true;
-      network.deliver(datagram, 50);
+      network.deliver(datagram, delay);
       return false;
     };
     dial(client, device);
+    return { network, device };
+  }
+
+  it('Data that overtakes the Complete: four packets of six are kept', () => {
+    const { network, device } = withLateComplete(50);
     network.onEvent = (_, of, event) => {
       if (event.kind === 'opened') for (let i = 0; i < 6; i++) of.sendMessage(new Uint8Array(1000));
     };
@@ -187,13 +193,7 @@ describe('a handshake is not disturbed by', () => {
   });
 
   it('Data that overtakes the Complete, which needs no retransmission', () => {
-    const { network, client, device } = pair(7);
-    network.tap = (datagram) => {
-      if (datagram.bytes[0] !== 0x83) return true;
-      network.deliver(datagram, 80);
-      return false;
-    };
-    dial(client, device);
+    const { network, device } = withLateComplete(80);
     network.onEvent = (_, of, event) => {
       if (event.kind === 'opened') for (let i = 0; i < 3; i++) of.sendMessage(text(`early ${i}`));
     };
@@ -203,13 +203,7 @@ describe('a handshake is not disturbed by', () => {
   });
 
   it('more Data before the Complete than is kept: the rest is dropped and retransmitted', () => {
-    const { network, client, device } = pair(7);
-    network.tap = (datagram) => {
-      if (datagram.bytes[0] !== 0x83) return true;
-      network.deliver(datagram, 80);
-      return false;
-    };
-    dial(client, device);
+    const { network, device } = withLateComplete(80);
     network.onEvent = (_, of, event) => {
       if (event.kind === 'opened') for (let i = 0; i < 8; i++) of.sendMessage(new Uint8Array(1_000).fill(i));
     };

@@ -1,5 +1,5 @@
 /** The search for one device on the local network, in a simulation. */
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { Announcer } from '../../../device/mdns.ts';
 import { type DnsMessage, dnsResponse, MAX_INSTANCES, serviceRecords } from '../../../protocol/discovery/index.ts';
 import { type DeviceCandidate, type FindDeviceOptions, findDevice, MdnsBrowser } from '../../../transport/discovery/index.ts';
@@ -49,8 +49,12 @@ function speaker(sim: Simulation, address = '192.0.2.66'): (message: DnsMessage)
   return (message) => socket.send(message, null);
 }
 
+let { sim, client, browser } = lan();
+beforeEach(() => {
+  ({ sim, client, browser } = lan());
+});
+
 test('the device answers within a round trip; the search ends with its time', async () => {
-  const { sim, browser } = lan();
   await announced(sim, '192.0.2.1');
   await announced(sim, '192.0.2.2', { productId: 'pr-1', deviceId: 'de-2' });
   const state = search(sim, browser);
@@ -59,7 +63,6 @@ test('the device answers within a round trip; the search ends with its time', as
 });
 
 test('a device that is switched on meanwhile is found', async () => {
-  const { sim, browser } = lan();
   const state = search(sim, browser, { timeout: 10_000 });
   await sim.run(3_000);
   await announced(sim, '192.0.2.1');
@@ -68,14 +71,12 @@ test('a device that is switched on meanwhile is found', async () => {
 });
 
 test('without a device there is no candidate', async () => {
-  const { sim, browser } = lan();
   const state = search(sim, browser);
   await sim.run(2_100);
   expect(state).toEqual({ found: [], count: 0, end: 2_000 });
 });
 
 test('the signal ends it at once, also before it began', async () => {
-  const { sim, browser } = lan();
   const abort = new AbortController();
   const state = search(sim, browser, { signal: abort.signal });
   await sim.run(700);
@@ -88,14 +89,12 @@ test('the signal ends it at once, also before it began', async () => {
 });
 
 test('ids that no device can have are not searched', async () => {
-  const { sim, browser } = lan();
   const state = search(sim, browser, { productId: 'pr.1' });
   await sim.run(0);
   expect(state).toEqual({ found: [], count: 0, end: 0 });
 });
 
 test('a device is found by its subtype where its instance has another name', async () => {
-  const { sim, browser } = lan();
   const say = speaker(sim);
   const records = serviceRecords({ name: 'pr-1-de-1 (2)', port: 7, subtypes: ['pr-1-de-1'], txt: [], addresses: ['192.0.2.3'] });
   const state = search(sim, browser);
@@ -106,7 +105,6 @@ test('a device is found by its subtype where its instance has another name', asy
 });
 
 test('two searches at a time, and one after the other, get the same answers', async () => {
-  const { sim, browser } = lan();
   await announced(sim, '192.0.2.1');
   const [one, two] = [search(sim, browser), search(sim, browser)];
   await sim.run(500);
@@ -120,7 +118,6 @@ test('two searches at a time, and one after the other, get the same answers', as
 
 describe('scanAll', () => {
   test('returns the devices whose TXT items have the ids, unchanged', async () => {
-    const { sim, browser } = lan();
     await announced(sim, '192.0.2.1');
     // Another host with another name that announces nearly the same.
     const say = speaker(sim);
@@ -134,7 +131,6 @@ describe('scanAll', () => {
   });
 
   test('finds one that announces its ids late', async () => {
-    const { sim, browser } = lan();
     const say = speaker(sim);
     const said = (...texts: string[]) =>
       serviceRecords({
@@ -158,7 +154,6 @@ describe('with an attacker on the link', () => {
     'that fills the table with made-up devices, the device is found (scanAll: %s)',
     { tags: ['slow'] },
     async (scanAll) => {
-      const { sim, browser } = lan();
       const device = await announced(sim, '192.0.2.1');
       device.stop();
       const say = speaker(sim);
@@ -173,7 +168,6 @@ describe('with an attacker on the link', () => {
   );
 
   test('that announces endless addresses, 32 are reported', async () => {
-    const { sim, browser } = lan();
     const say = speaker(sim);
     const state = search(sim, browser, { timeout: 10_000 });
     for (let i = 0; i < 250; i++) {
@@ -225,7 +219,6 @@ describe('links', () => {
   }
 
   test('a link-local address has the zone of the link that it was received on', async () => {
-    const { sim, client } = lan();
     const { browser, opened } = changeable(client);
     const state = search(sim, browser);
     await sim.run(100);
@@ -235,7 +228,6 @@ describe('links', () => {
   });
 
   test('a link with other addresses gets a new socket, which sends a query again; answers to the old one do not count', async () => {
-    const { sim, client } = lan();
     const { browser, opened, change } = changeable(client);
     const state = search(sim, browser, { timeout: 60_000 });
     await sim.run(4_000);
@@ -257,7 +249,6 @@ describe('links', () => {
   });
 
   test('that fail are logged once, however many searches there are', async () => {
-    const { sim, client } = lan();
     const logged: string[] = [];
     const { clock, crypto, network } = client;
     const mdns: MdnsNetwork = {
@@ -277,7 +268,6 @@ describe('links', () => {
   });
 
   test('that cannot be listed are logged, and listed again later', async () => {
-    const { sim, client } = lan();
     const logged: string[] = [];
     const { clock, crypto, network } = client;
     let broken = true;

@@ -4,8 +4,7 @@
  *
  * @module-tag slow
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
@@ -17,6 +16,7 @@ import { Host } from '../../transport/host/index.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
 import { StationProof } from '../../transport/station/proof.ts';
 import { authority, type ServerPair, serverPair } from '../support/certificates.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const DEVICES = 100;
 const created = '2026-01-02T03:04:05.678Z';
@@ -24,7 +24,7 @@ const environment = nodeEnvironment();
 
 /** Starts a station with this certificate. Returns it with the files that it reads. */
 async function station(first: ServerPair) {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-tls-'));
+  const folder = temporaryDirectory();
   const files = { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') };
   const write = ({ cert, key }: ServerPair): void => {
     writeFileSync(files.certFile, cert);
@@ -40,10 +40,7 @@ async function station(first: ServerPair) {
     log: silentLog,
     settings: { connections: 2 * DEVICES },
   });
-  onTestFinished(async () => {
-    await running.close();
-    rmSync(folder, { recursive: true });
-  });
+  onTestFinished(() => running.close());
   return { running, data, write };
 }
 

@@ -1,7 +1,7 @@
 /** Transfers of the same name at the same time, by one client, by two, and into one directory. */
 import { appendFile, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { PartFile } from '../../../cli/files/part-file.ts';
 import type { TransferResult } from '../../../cli/files/stream.ts';
 import { downloadFile, uploadFile } from '../../../cli/files/transfer.ts';
@@ -17,7 +17,6 @@ beforeEach(async () => {
   scene = await TransferScene.open();
   ({ directory, source, target, memory } = scene);
 });
-afterEach(() => scene.close());
 
 describe('concurrent transfers of the same name', () => {
   test('by one client: the later takes over, and the earlier reports that', async () => {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { appendFile, link, mkdir, open, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { installFiles } from '../../../cli/device-app/files.ts';
 import { listFiles } from '../../../cli/files/list.ts';
 import { encodeLine, FILE_PORT, FileReader } from '../../../cli/files/protocol.ts';
@@ -23,7 +23,6 @@ beforeEach(async () => {
   scene = await TransferScene.open();
   ({ folder, directory, source, target, memory } = scene);
 });
-afterEach(() => scene.close());
 
 /** Transfers the file in one direction. */
 interface Way {

@@ -1,9 +1,9 @@
 /** A device with files, and a client with a source and a target, on a real disk and with streams in memory. */
-import { mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { installFiles } from '../../../cli/device-app/files.ts';
 import { nodeEnvironment } from '../../../transport/node/index.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { MemoryDevice } from './memory-streams.ts';
 
 export const SIZE = 300_000;
@@ -20,7 +20,7 @@ export class TransferScene {
   readonly memory = new MemoryDevice();
 
   static async open(): Promise<TransferScene> {
-    const scene = new TransferScene(await mkdtemp(join(tmpdir(), 'svc-resume-')));
+    const scene = new TransferScene(temporaryDirectory());
     await mkdir(scene.directory);
     await installFiles(scene.memory.device, scene.directory, { clock });
     return scene;
@@ -36,10 +36,6 @@ export class TransferScene {
   /** Content of the file that the device received. */
   stored(): Promise<Buffer> {
     return readFile(join(this.directory, 'file'));
-  }
-
-  close(): Promise<void> {
-    return rm(this.folder, { recursive: true });
   }
 }
 

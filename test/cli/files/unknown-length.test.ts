@@ -1,7 +1,7 @@
 /** Content of unknown length, in both directions: pipes in place of files. */
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { installFiles } from '../../../cli/device-app/files.ts';
 import { downloadFlow } from '../../../cli/files/download.ts';
 import { upload } from '../../../cli/files/upload.ts';
@@ -15,7 +15,6 @@ beforeEach(async () => {
   scene = await TransferScene.open();
   ({ directory, memory } = scene);
 });
-afterEach(() => scene.close());
 
 describe('content of unknown length', () => {
   async function* pieces(data: Uint8Array, fail = Number.POSITIVE_INFINITY) {

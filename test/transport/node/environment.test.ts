@@ -1,12 +1,11 @@
 /** Clock, resolver and log of Node; timers keep no process alive. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { describe, expect, it } from 'vitest';
 import { nodeEnvironment } from '../../../transport/node/environment.ts';
 import { stderrLog } from '../../../transport/node/log.ts';
 import { TestProcess } from '../../support/process.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const { clock, network } = nodeEnvironment();
 
@@ -70,21 +69,16 @@ describe('clock of Node', () => {
 
 describe('process', () => {
   it('stays for an open socket and ends when it is closed, whatever timers are pending', { tags: ['slow'] }, async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'svc-environment-'));
-    try {
-      const outfile = join(directory, 'program.mjs');
-      const contents = `
+    const outfile = join(temporaryDirectory(), 'program.mjs');
+    const contents = `
         import { bindUdp } from ${JSON.stringify(new URL('../../../transport/node/udp.ts', import.meta.url).pathname)};
         import { clock } from ${JSON.stringify(new URL('../../../transport/node/clock.ts', import.meta.url).pathname)};
         import { silentLog } from ${JSON.stringify(new URL('../../../transport/environment.ts', import.meta.url).pathname)};
         const socket = await bindUdp({ port: 0, receive() {} }, 0, { log: silentLog });
         clock.schedule(3_600_000, () => {});
         clock.schedule(30, () => { process.stdout.write('socket kept me'); socket.close(); });`;
-      await build({ stdin: { contents, resolveDir: '.' }, bundle: true, platform: 'node', format: 'esm', outfile, logLevel: 'error' });
-      expect(await new TestProcess(process.execPath, [outfile]).succeeded()).toBe('socket kept me');
-    } finally {
-      await rm(directory, { recursive: true, force: true });
-    }
+    await build({ stdin: { contents, resolveDir: '.' }, bundle: true, platform: 'node', format: 'esm', outfile, logLevel: 'error' });
+    expect(await new TestProcess(process.execPath, [outfile]).succeeded()).toBe('socket kept me');
   });
 });
 

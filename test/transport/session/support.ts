@@ -117,3 +117,13 @@ export async function openStation(simulation: Simulation, name: string, address:
   const { environment, host, identity } = station;
   return { environment, host, identity, address: { host: name, port: STATION_PORT, fingerprint: host.fingerprint } };
 }
+
+/** The same, which answers the requests of {@link testRouter}. */
+export async function openServingStation(...given: Parameters<typeof openStation>) {
+  const opened = await openStation(...given);
+  const router = testRouter(opened.environment);
+  opened.host.onSession = (session) => {
+    session.router = router;
+  };
+  return opened;
+}

@@ -6,7 +6,7 @@ import type { Simulation } from '../../../transport/sim/index.ts';
 import { Redirect, type StationAddress, StationConnector } from '../../../transport/station/index.ts';
 import { SessionFixture } from '../../support/fixture/sessions.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
-import { openStation, STATION_PORT, testRouter } from '../session/support.ts';
+import { openServingStation, STATION_PORT } from '../session/support.ts';
 
 async function client(simulation: Simulation, station: StationAddress, idleTimeout?: number) {
   const raw = new SessionFixture({ sim: simulation });
@@ -15,14 +15,8 @@ async function client(simulation: Simulation, station: StationAddress, idleTimeo
   return { environment, host, connector };
 }
 
-async function station(simulation: Simulation, name = 'station', address = '10.0.0.9', extra = {}) {
-  const opened = await openStation(simulation, name, address, extra);
-  const router = testRouter(opened.environment);
-  opened.host.onSession = (session) => {
-    session.router = router;
-  };
-  return opened;
-}
+const station = (simulation: Simulation, name = 'station', address = '10.0.0.9', extra = {}) =>
+  openServingStation(simulation, name, address, extra);
 
 const hello = async (session: Session): Promise<number> => (await session.request({ method: 'GET', path: '/hello' })).status;
 

@@ -11,7 +11,7 @@ import { Redirect, StationChannel, StationConnector } from '../../../transport/s
 import { StationProof } from '../../../transport/station/proof.ts';
 import { SessionFixture } from '../../support/fixture/sessions.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
-import { openStation, STATION_PORT, testRouter } from '../session/support.ts';
+import { openServingStation, STATION_PORT } from '../session/support.ts';
 
 const DAY = 86_400_000;
 const URL_OF_STATION = 'https://station:443/.well-known/svc';
@@ -154,14 +154,7 @@ describe('the proof', () => {
   });
 });
 
-async function station(simulation: Simulation) {
-  const opened = await openStation(simulation, 'station', '10.0.0.9');
-  const router = testRouter(opened.environment);
-  opened.host.onSession = (session) => {
-    session.router = router;
-  };
-  return opened;
-}
+const station = (simulation: Simulation) => openServingStation(simulation, 'station', '10.0.0.9');
 
 const hello = async (session: Session): Promise<number> => (await session.request({ method: 'GET', path: '/hello' })).status;
 

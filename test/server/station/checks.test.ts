@@ -4,7 +4,8 @@ import { StationCode } from '../../../protocol/errors/index.ts';
 import { type CheckToken, checkAttach, checkConnect } from '../../../server/station/checks.ts';
 import { hashSecret } from '../../../server/storage/secrets.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
-import type { App, Store } from '../../../server/storage/store.ts';
+import type { Store } from '../../../server/storage/store.ts';
+import { app } from '../../support/fixture/app.ts';
 
 const created = '2026-01-02T03:04:05.678Z';
 const key = (name: string): string => hashSecret(`fingerprint of ${name}`);
@@ -41,16 +42,6 @@ beforeAll(async () => {
   await device('pr-b', 'de-1', key('other organization'));
   await store.replaceTokens('pr-1', 'de-1', { hashes: [hashSecret('tokenA'), hashSecret('tokenB')], digest: 'AB' });
   await store.replaceTokens('pr-1', 'de-2', { hashes: [hashSecret('tokenC')], digest: 'C' });
-  const app: App = {
-    appId: 'ap-a',
-    organizationId: 'or-a',
-    name: null,
-    authType: 'NONE',
-    jwt: null,
-    keyHash: hashSecret('sk-a'),
-    productIds: null,
-    created,
-  };
   await store.addApp(app);
   await store.addApp({ ...app, appId: 'ap-one', keyHash: hashSecret('sk-one'), productIds: ['pr-1'] });
   const jwt = { issuer: 'https://login.example', audience: 'svc', jwksUri: 'https://login.example/keys', svcIdsClaim: 'svc_ids' };

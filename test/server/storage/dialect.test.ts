@@ -4,6 +4,7 @@ import type { StoreDialect } from '../../../server/storage/dialect.ts';
 import { adding } from '../../../server/storage/rows.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { Store } from '../../../server/storage/store.ts';
+import { app as anyApp } from '../../support/fixture/app.ts';
 import { openPostgresShaped } from './postgres-shaped.ts';
 
 const created = '2026-01-02T03:04:05.678Z';
@@ -26,16 +27,7 @@ describe.each([
       code: 'INVALID_STATE',
       message: 'product pr-1 exists already',
     });
-    const app = {
-      appId: 'ap-1',
-      organizationId: 'or-1',
-      name: null,
-      authType: 'NONE' as const,
-      jwt: null,
-      keyHash: 'aa',
-      productIds: ['pr-1'],
-      created,
-    };
+    const app = { ...anyApp, appId: 'ap-1', organizationId: 'or-1', productIds: ['pr-1'] };
     await store.addApp(app);
     await expect(store.addApp({ ...app, appId: 'ap-2' })).rejects.toMatchObject({
       code: 'INVALID_STATE',
@@ -48,8 +40,8 @@ describe.each([
       code: 'NOT_FOUND',
       message: 'there is no product pr-2',
     });
-    const key = { appId: 'ap-1', organizationId: 'or-1', name: null, authType: 'NONE' as const, jwt: null, keyHash: 'aa', created };
-    await expect(store.addApp({ ...key, productIds: ['pr-1', 'pr-2'] })).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    const app = { ...anyApp, organizationId: 'or-1', productIds: ['pr-1', 'pr-2'] };
+    await expect(store.addApp(app)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect(await store.apps()).toEqual([]);
     const service = {
       serviceId: 'se-1',

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { hashSecret } from '../../../server/storage/secrets.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { ApiKey, App, Store, TokenList } from '../../../server/storage/store.ts';
+import { app as anyApp } from '../../support/fixture/app.ts';
 import { MemoryStore } from './memory-store.ts';
 import { openPostgresShaped } from './postgres-shaped.ts';
 
@@ -28,16 +29,7 @@ async function known(...hashes: string[]): Promise<string[]> {
   return hashes.filter((_, index) => found[index]);
 }
 
-const app: App = {
-  appId: 'ap-1',
-  organizationId: 'or-1',
-  name: null,
-  authType: 'NONE',
-  jwt: null,
-  keyHash: hashSecret('sk-1'),
-  productIds: null,
-  created,
-};
+const app: App = { ...anyApp, appId: 'ap-1', organizationId: 'or-1', keyHash: hashSecret('sk-1') };
 const key: ApiKey = {
   organizationId: 'or-1',
   apikeyId: 'ak-1',

@@ -18,7 +18,13 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/lab/**', 'test/cluster/**', 'test/browser/**'],
-    tags: [{ name: 'slow', description: 'takes more than 200 ms: `npm run test:slow`', timeout: Number(process.env.SVC_SLOW_TIMEOUT ?? 300_000) }],
+    tags: [
+      {
+        name: 'slow',
+        description: 'takes more than 200 ms: `npm run test:slow`',
+        timeout: Number(process.env.SVC_SLOW_TIMEOUT ?? 300_000),
+      },
+    ],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     setupFiles: ['./test/support/process-reports.ts'],

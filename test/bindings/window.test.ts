@@ -100,7 +100,7 @@ describe('a window', () => {
   });
 
   /** `share`: of 100 Mbit/s. */
-  function growsWithMany(share: number): void {
+  it.each([0.3, 1])('of a connection grows with many streams on %d of 100 Mbit/s', { tags: ['slow'] }, (share) => {
     const pair = new Pair({
       memory: 32 * MB,
       parameters: { ...parameters, initialMaxData: 256 * KB, initialMaxStreamData: 32 * KB },
@@ -125,10 +125,7 @@ describe('a window', () => {
     expect(((received - before) * 8) / 2_000 / 1_000).toBeGreaterThan(share * 80);
     expect(responder.connection.stats().receiveWindow).toBeGreaterThan(share * 2 * MB);
     expect(responder.connection.streamStats(ids[0] as number)?.receiveWindow).toBe(32 * KB);
-  }
-
-  it('of a connection grows with many streams that need little each', { tags: ['slow'] }, () => growsWithMany(0.3));
-  it('of a connection grows with many streams on 100 Mbit/s', { tags: ['slow'] }, () => growsWithMany(1));
+  });
 
   it.each([
     ['the limit of the core', { connectionWindow: 512 * KB }, 512 * KB],

@@ -104,7 +104,7 @@ describe('nothing is left', () => {
     ends.push(['the device closes', at, ({ under }) => under.device.close()]);
   }
 
-  async function leavesNothing(_: string, at: number, end: (fixture: HomesFixture) => Promise<unknown>): Promise<void> {
+  test.each(ends)('when %s, %d ms after the connect', { tags: ['slow'] }, async (_, at, end) => {
     for (const homes of [{}, { client: 'random', device: 'port' }, { device: 'blocked' }] as const) {
       const { fixture, client, device } = await withSockets(homes);
       await fixture.relayed();
@@ -114,9 +114,7 @@ describe('nothing is left', () => {
       await fixture.settle(fixture.clientProduct.stop());
       expect([client(), device()]).toEqual([0, 0]);
     }
-  }
-  test.each(ends.filter((_, i) => i % 3 === 0))('when %s, %d ms after the connect', { tags: ['slow'] }, leavesNothing);
-  test.each(ends.filter((_, i) => i % 3 !== 0))('when %s, %d ms after the connect', { tags: ['slow'] }, leavesNothing);
+  });
 
   test('of timers, once client, device and station have ended', { tags: ['slow'] }, async () => {
     const fixture = await HomesFixture.open({ client: 'random' });
@@ -164,9 +162,11 @@ describe('two connections of one client', () => {
 });
 
 describe('a session that ends', () => {
-  async function freesItsSlot(sessions: number): Promise<void> {
+  test('in the middle of a round frees the slot of the round, of which a device has one for strangers and a client 64', {
+    tags: ['slow'],
+  }, async () => {
     const fixture = await HomesFixture.open({ device: 'blocked' });
-    for (let i = 0; i < sessions; i++) {
+    for (let i = 0; i < 70; i++) {
       const connection = await fixture.relayed();
       await fixture.sim.run(100);
       await fixture.settle(connection.close());
@@ -175,10 +175,7 @@ describe('a session that ends', () => {
     const last = await fixture.relayed();
     await fixture.sim.run(10_000);
     expect(last.paths().whyNotDirect?.code).toBe('NO_ANSWER');
-  }
-  // A device has one slot for strangers, a client 64.
-  test('in the middle of a round frees the slot of the round', { tags: ['slow'] }, () => freesItsSlot(5));
-  test('in the middle of a round frees the slot of the client, too', { tags: ['slow'] }, () => freesItsSlot(70));
+  });
 });
 
 describe('a core that fails in the middle of a round', () => {

@@ -163,7 +163,14 @@ describe('a client whose UDP is blocked', () => {
     },
   );
 
-  async function survivesFault(fault: 'cut' | 'stall' | 'halfOpen', size: number): Promise<void> {
+  const name = 'loses nothing when its WebSocket fails under a transfer: %s, %d bytes each 100 ms';
+  test.each([
+    ['cut', 2_000],
+    ['halfOpen', 2_000],
+    ['stall', 2_000],
+    // So large that it accepts no further probe.
+    ['stall', 100_000],
+  ] as const)(name, { tags: ['slow'] }, async (fault, size) => {
     await echoDevice();
     fixture.sim.block(phone, 'udp');
     const each = connection();
@@ -171,17 +178,7 @@ describe('a client whose UDP is blocked', () => {
     fixture.sim.at(fixture.sim.now + 2_000, 0, () => fixture.sim.pipes(phone)[0]![fault]());
     expect(await fixture.settle(echo(each, 10_000, size))).toBeLessThan(4_000);
     expect([over(each), each.isConnected]).toEqual(['websocket', true]);
-  }
-  const name = 'loses nothing when its WebSocket fails under a transfer: %s, %d bytes each 100 ms';
-  test.each([
-    ['cut', 2_000],
-    ['halfOpen', 2_000],
-  ] as const)(name, { tags: ['slow'] }, survivesFault);
-  test.each([
-    ['stall', 2_000],
-    // So large that it accepts no further probe.
-    ['stall', 100_000],
-  ] as const)(name, { tags: ['slow'] }, survivesFault);
+  });
 });
 
 describe('a device whose UDP is blocked', () => {
@@ -219,7 +216,13 @@ test('a client detects at once the end of a route that replaced another', async 
 });
 
 describe('a base station that restarts', () => {
-  async function isReachedAgain(how: 'shutdown' | 'killed', away: number): Promise<void> {
+  const name = 'is reached again over a WebSocket, and the transfer continues within 5 s: %s, %d ms away';
+  test.each([
+    ['killed', 7_500],
+    ['shutdown', 1_000],
+    ['killed', 1_000],
+    ['killed', 4_000],
+  ] as const)(name, { tags: ['slow'] }, async (how, away) => {
     fixture.sim.block(home, 'udp');
     await echoDevice();
     fixture.sim.block(phone, 'udp');
@@ -230,14 +233,7 @@ describe('a base station that restarts', () => {
     await fixture.stationUnderTest.restart(how, away);
     expect(await fixture.settle(transfer)).toBeLessThan(away + 5_000);
     expect(over(each)).toBe('websocket');
-  }
-  const name = 'is reached again over a WebSocket, and the transfer continues within 5 s: %s, %d ms away';
-  test.each([['killed', 7_500]] as const)(name, { tags: ['slow'] }, isReachedAgain);
-  test.each([
-    ['shutdown', 1_000],
-    ['killed', 1_000],
-    ['killed', 4_000],
-  ] as const)(name, { tags: ['slow'] }, isReachedAgain);
+  });
 });
 
 /** UDP that passes or not, and WebSockets that fail, at either end. */
@@ -265,7 +261,7 @@ function weather(seed: number, until: number): void {
   next();
 }
 
-async function losesNothing(seed: number): Promise<void> {
+test.each(seeds(1, 30))('nothing is lost whatever opens and closes at either end: seed %i', { tags: ['slow'] }, async (seed) => {
   await begin({ seed, link: { delay: 20, jitter: 5, loss: 0.01 } });
   await echoDevice();
   const each = connection();
@@ -274,6 +270,4 @@ async function losesNothing(seed: number): Promise<void> {
   // Mostly 2 to 8 s. An end with nothing in flight detects it by its next keep-alive.
   expect(await fixture.settle(echo(each, 42_000))).toBeLessThan(30_000);
   expect(each.isConnected).toBe(true);
-}
-test.each(seeds(1, 1))('nothing is lost whatever opens and closes at either end: seed %i', { tags: ['slow'] }, losesNothing);
-test.each(seeds(2, 30))('nothing is lost whatever opens and closes at either end: seed %i', { tags: ['slow'] }, losesNothing);
+});

@@ -31,8 +31,6 @@ describe('the learner settles at 80 to 95 % of the timeout', () => {
     }
   }
 
-  test('for timeouts from 20 to 120 s', { tags: ['slow'] }, () => settles(2_500));
-
   test('for each tenth of a second from 20 to 120 s', { tags: ['slow'] }, () => settles(100));
 
   test('with a loss of 15 % each way', () => {

@@ -106,6 +106,7 @@ describe('refusals', () => {
     expect(statuses.filter((status) => status === 404).length).toBeGreaterThanOrEqual(200);
     expect(statuses.filter((status) => status === 404).length).toBeLessThan(220);
     expect(new Set(statuses)).toEqual(new Set([404, 429]));
+    expect((await (await fixture.raw.opened()).connect({ productId: 'pr-x' })).status).toBe(404);
   });
 });
 

@@ -1,29 +1,123 @@
-/** Questions to the directory, without a base station. */
-import { expect, test } from 'vitest';
-import type { Directory } from '../../../server/station/directory.ts';
-import { Lookups } from '../../../server/station/lookups.ts';
+/** Questions to the directory, without a base station: which are asked, asked again, given up and refused. */
+import { beforeEach, expect, test } from 'vitest';
+import type { Directory, Location } from '../../../server/station/directory.ts';
+import { type LookupResult, Lookups } from '../../../server/station/lookups.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 
+interface Question {
+  readonly signal: AbortSignal;
+  readonly answer: (location: Location | null) => void;
+}
+
+let questions: Question[];
+let lookups: Lookups;
+let simulation: ReturnType<typeof nativeSimulation>;
+let locate: Directory['locate'];
+
+const session = (isOpen = true) => ({ isOpen }) as { isOpen: boolean } & Session;
+const at = (where: Session) => ({ location: { at: 'here', session: where } as Location });
+const ask = (from: Session = session(), address = 'here'): Promise<LookupResult> =>
+  lookups.locate({ device: ids, session: from, exchange: 1 }, address);
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+/** Its directory answers when the test does, and ignores that a question is given up. */
+beforeEach(() => {
+  questions = [];
+  locate = (_device, { signal }) => new Promise((answer) => questions.push({ signal, answer }));
+  simulation = nativeSimulation();
+  const { clock, log } = simulation.host('station');
+  const directory: Directory = { locate: (...question) => locate(...question) };
+  lookups = new Lookups({ directory, clock, log, limits: { perKey: 2, total: 3 }, timeout: 2_000 });
+});
+
 test('a session that ends while its question is sent leaves nothing pending', async () => {
   let notified = false;
-  const directory: Directory = {
-    locate: (_device, { signal }) =>
-      new Promise((_resolve, reject) => {
-        signal.onabort = () => {
-          notified = true;
-          reject(new Error('given up'));
-        };
-      }),
-  };
-  const { clock, log } = nativeSimulation().host('station');
-  const lookups = new Lookups({ directory, clock, log, limits: { perKey: 1, total: 1 }, timeout: 1_000 });
-  const session = { isOpen: true };
-  const located = lookups.locate({ device: ids, session: session as Session, exchange: 1 }, 'here');
-  session.isOpen = false;
-  lookups.removeSession(session as Session);
+  locate = (_device, { signal }) =>
+    new Promise((_resolve, reject) => {
+      signal.onabort = () => {
+        notified = true;
+        reject(new Error('given up'));
+      };
+    });
+  const ending = session();
+  const located = ask(ending);
+  ending.isOpen = false;
+  lookups.removeSession(ending);
   expect(await located).toEqual({ failure: 'cancelled' });
   await null;
   expect({ notified, size: lookups.size }).toEqual({ notified: true, size: 0 });
+});
+
+test('a session that ended before its question is sent causes none', async () => {
+  expect(await ask(session(false))).toEqual({ failure: 'cancelled' });
+  expect([questions.length, lookups.size]).toEqual([0, 0]);
+});
+
+test('the answer to a session that left is ignored; its question is pending until then', async () => {
+  const leaving = session();
+  const located = ask(leaving);
+  await turn();
+  lookups.removeSession(leaving);
+  expect([await located, questions[0]!.signal.aborted, lookups.size]).toEqual([{ failure: 'cancelled' }, true, 1]);
+  questions[0]!.answer(at(session()).location);
+  await turn();
+  expect([await located, lookups.size]).toEqual([{ failure: 'cancelled' }, 0]);
+});
+
+test('an answer with a session that has ended names no location, and is not asked for again', async () => {
+  const located = ask();
+  questions[0]!.answer(at(session(false)).location);
+  expect([await located, questions.length, lookups.size]).toEqual([{ location: null }, 1, 0]);
+});
+
+test.each([
+  ['with a session that was replaced', at(session(false)).location],
+  ['that a device is unknown', null],
+])('an answer %s is asked for again if the device has attached meanwhile', async (_, past) => {
+  const located = ask();
+  await turn();
+  lookups.attached(ids);
+  questions[0]!.answer(past);
+  await turn();
+  const present = at(session());
+  questions[1]!.answer(present.location);
+  expect([await located, questions.length]).toEqual([present, 2]);
+});
+
+test('a device that attaches again and again is not asked for after 2 s', async () => {
+  const located = ask();
+  for (let index = 0; index < 30; index++) {
+    await simulation.run(100);
+    lookups.attached(ids);
+    questions[index]?.answer(null);
+    await turn();
+  }
+  expect([await located, questions.length, lookups.size]).toEqual([{ failure: 'unanswered' }, 20, 0]);
+});
+
+test('a directory that throws has not answered', async () => {
+  locate = () => {
+    throw new Error('not configured');
+  };
+  expect([await ask(), lookups.size]).toEqual([{ failure: 'unanswered' }, 0]);
+});
+
+test('questions that are not settled hold their places, of one address and in all, also once they are given up', async () => {
+  const located = [ask(), ask()];
+  expect(await ask()).toEqual({ failure: 'busy' });
+  located.push(ask(session(), 'elsewhere'));
+  expect(await ask(session(), 'anywhere')).toEqual({ failure: 'busy' });
+  await simulation.run(1_999);
+  expect(questions.map(({ signal }) => signal.aborted)).toEqual([false, false, false]);
+  await simulation.run(1);
+  expect(await Promise.all(located)).toEqual(Array(3).fill({ failure: 'unanswered' }));
+  expect([questions.map(({ signal }) => signal.aborted), lookups.size]).toEqual([[true, true, true], 3]);
+  expect(await ask()).toEqual({ failure: 'busy' });
+  for (const { answer } of questions) answer(null);
+  await turn();
+  expect(lookups.size).toBe(0);
+  void ask();
+  expect(questions).toHaveLength(4);
 });

@@ -12,12 +12,14 @@ const session = (name: string): Session => ({ name }) as unknown as Session;
 const device = { productId: 'pr-1', deviceId: 'de-1' };
 
 describe('Admission', () => {
-  /** Of four slots, one of which is for registered keys; all keys are. */
+  let timeouts: (() => void)[];
+  /** Of four slots, one of which is for registered keys; all keys are, but those of strangers. */
   function admission() {
+    timeouts = [];
     const options = {
-      clock: { schedule: () => () => {} },
+      clock: { schedule: (_: number, run: () => void) => timeouts.push(run) && (() => {}) },
       tally: { count: () => {} },
-      store: { devicesByFingerprint: async () => [device] },
+      store: { devicesByFingerprint: async (key: string) => (key.startsWith('stranger') ? [] : [device]) },
       settings: { connections: 4, connectionsPerAddress: 100, arrivalTimeout: 5_000 },
       onProved: () => {},
     };
@@ -29,6 +31,49 @@ describe('Admission', () => {
     const one = arriving(name);
     return sessions.arrived(one) && sessions.client(one, { productId: 'pr-1', deviceId }, name);
   };
+  /** Clients of three devices, and those of the last quarter that arrive then. */
+  const full = (...names: string[]) => {
+    const sessions = admission();
+    for (const name of ['a', 'b', 'c']) expect(client(sessions, name)).toBe(true);
+    const late = names.map(arriving);
+    return { sessions, late, arrived: late.map((each) => sessions.arrived(each)) };
+  };
+  const closes = (all: Session[]): number[] => all.map(({ close }) => vi.mocked(close).mock.calls.length);
+
+  test('evicts strangers, the oldest first, and no session with a credential', () => {
+    const sessions = admission();
+    const all = ['1', '2', '3', '4'].map(arriving);
+    expect(all.map((each) => sessions.arrived(each))).toEqual([true, true, true, true]);
+    sessions.proved(all[3]!);
+    expect([closes(all), sessions.unproved]).toEqual([[1, 0, 0, 0], 2]);
+    for (const name of ['5', '6', '7', '8']) expect(sessions.arrived(arriving(name))).toBe(true);
+    expect([closes(all), sessions.unproved]).toEqual([[1, 1, 1, 0], 2]);
+  });
+
+  test('leaves slots of a device to those with another token than most of its clients; any may ask again for another', () => {
+    const sessions = admission();
+    const all = ['1', '2', '3'].map(arriving);
+    const may = (one: number, credential: string, where = device) => sessions.client(all[one]!, where, credential);
+    for (const each of all) sessions.arrived(each);
+    expect([may(0, 'key'), may(0, 'key', { ...device, deviceId: 'de-2' }), may(1, 'key')]).toEqual([true, true, false]);
+    expect(may(2, 'own')).toBe(true);
+    expect(closes(all)).toEqual([0, 1, 0]);
+  });
+
+  test('has in the last quarter no stranger, no client, and a registered key only until its time is over', async () => {
+    const { sessions, late, arrived } = full('stranger', 'd');
+    await new Promise(setImmediate);
+    expect([arrived, closes(late)]).toEqual([
+      [true, false],
+      [1, 1],
+    ]);
+    expect(client(sessions, 'd')).toBe(false);
+    const device = arriving('d');
+    expect(sessions.arrived(device)).toBe(true);
+    expect(sessions.arrived(arriving('e'))).toBe(false);
+    timeouts.at(-1)!();
+    expect([closes([device]), sessions.arrived(arriving('e'))]).toEqual([[1], true]);
+  });
 
   test('counts strangers among the slots that clients of a device may take', () => {
     const sessions = admission();
@@ -46,11 +91,11 @@ describe('Admission', () => {
   });
 
   test('closes the older session of a key in the last quarter for a newer one', () => {
-    const sessions = admission();
-    for (const name of ['a', 'b', 'c']) expect(client(sessions, name)).toBe(true);
-    const [older, newer] = [arriving('d'), arriving('d')];
-    for (const each of [older, newer]) expect(sessions.arrived(each)).toBe(true);
-    expect([older, newer].map(({ close }) => vi.mocked(close).mock.calls.length)).toEqual([1, 0]);
+    const { late, arrived } = full('d', 'd');
+    expect([arrived, closes(late)]).toEqual([
+      [true, true],
+      [1, 0],
+    ]);
   });
 });
 

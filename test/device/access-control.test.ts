@@ -85,58 +85,9 @@ describe('decisions', () => {
     const caller = { fingerprint: connection.getClientFingerprint(), isLocal: true };
     expect(denials).toEqual(['Thermostat:Set', 'Thermostat:Get'].map((action) => ({ caller, action, attributes: { Room: 'hall' } })));
   });
-
-  test('use the way of the connection: a local-only action is refused through the base station', { tags: ['slow'] }, async () => {
-    guarded = await GuardedDevice.attached({
-      configuration: {
-        policies: [
-          {
-            id: 'Near',
-            statements: [
-              {
-                effect: 'Allow',
-                actions: ['Thermostat:Set'],
-                conditions: [{ operator: 'Bool', key: 'Connection:IsLocal', values: ['true'] }],
-              },
-            ],
-          },
-        ],
-        roles: [{ id: 'Unpaired', policies: ['Near'] }],
-        unpairedRole: 'Unpaired',
-      },
-    });
-    await guarded.direct();
-    await guarded.relayed();
-    expect(await guarded.settle(guarded.device.authorize(seen(1), 'Thermostat:Set'))).toBe(true);
-    expect(await guarded.settle(guarded.device.authorize(seen(2), 'Thermostat:Set'))).toBe(false);
-  });
-
-  test('on tunnels refuse a guest and allow a standard user', { tags: ['slow'] }, async () => {
-    const iam = await withUsers('guest');
-    guarded.device.addTcpTunnelService({ id: 'web', type: 'http', host: '127.0.0.1', port: 80 });
-    const connection = await guarded.relayed();
-    const status = () => guarded.request(connection, 'GET', '/tcp-tunnels/services/web');
-    expect(await status()).toBe(403);
-    await paired(connection, 'guest');
-    expect(await status()).toBe(403);
-    await guarded.settle(iam.update((draft) => draft.setUserRole('guest', 'Standard')));
-    expect(await status()).toBe(205);
-  });
 });
 
 describe('a password session', () => {
-  test.each(['direct', 'relayed'] as const)('acts as its user, %s', { tags: ['slow'] }, async (way) => {
-    await withUsers('guest');
-    const connection = await guarded[way]();
-    expect(await guarded.me(connection)).toBeNull();
-    expect(await guarded.login(connection, 'guest', 'wrong')).toBe('UNAUTHORIZED');
-    expect(await guarded.login(connection, 'nobody', 'secret')).toBe('UNAUTHORIZED');
-    expect(await guarded.me(connection)).toBeNull();
-    expect(await guarded.login(connection, 'guest', 'secret')).toBe('OK');
-    expect(await guarded.me(connection)).toBe('guest');
-    expect(await guarded.me(await guarded[way]())).toBeNull();
-  });
-
   test('with the open password lasts while open pairing by password is on and has a role, and acts as no user', {
     tags: ['slow'],
   }, async () => {
@@ -227,13 +178,6 @@ describe('server connect tokens', () => {
     await guarded.pass(1000);
     expect(guarded.device.areServerConnectTokensSynchronized()).toBe(true);
     expect([await connecting('sct-of-guest'), await connecting('sct-of-pairing')]).toEqual(['TOKEN_REJECTED', 'TOKEN_REJECTED']);
-  });
-
-  test('that change replace the previous one', { tags: ['slow'] }, async () => {
-    const iam = await withUsers('guest');
-    await guarded.settle(iam.update((draft) => draft.setUserSct('guest', 'sct-anew')));
-    await guarded.pass(1000);
-    expect([await connecting('sct-of-guest'), await connecting('sct-anew')]).toEqual(['TOKEN_REJECTED', 'OK']);
   });
 
   test('that the application has, too, remain until both drop them', async () => {

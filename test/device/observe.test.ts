@@ -125,21 +125,6 @@ describe('an observable resource', () => {
     expect(observer.ends).toEqual([null]);
   });
 
-  test('ends the observation when its handler fails at a notification', { tags: ['slow'] }, async () => {
-    let broken = false;
-    const resource = observable('/state', () => {
-      if (broken) throw new Error('secret of the application');
-      return { status: 205 };
-    });
-    const { observer } = observe(await fixture.connected(), '/state');
-    await run();
-    broken = true;
-    resource.notify();
-    await run();
-    expect(observer.responses).toEqual(['205  observed', '500 Request unhandled']);
-    expect(resource.observers).toBe(0);
-  });
-
   test('begins no observation when the first answer is an error', async () => {
     const resource = observable('/state', () => ({ status: 404, payload: 'gone' }));
     const { observer } = observe(await fixture.connected(), '/state');
@@ -192,19 +177,6 @@ describe('an observable resource', () => {
     answer?.();
     await run();
     expect(observer.responses).toEqual([]);
-  });
-
-  test('sends a state of 100,000 bytes whole at each change', { tags: ['slow'] }, async () => {
-    let state = 'a';
-    const resource = observable('/large', () => ({ status: 205, payload: state.repeat(100_000) }));
-    const lengths: string[] = [];
-    const connection = await fixture.connected();
-    connection.createCoap('GET', '/large').observe({ onResponse: ({ payload }) => lengths.push(`${payload.length} ${payload[99_999]}`) });
-    await run(2000);
-    state = 'b';
-    resource.notify();
-    await run(2000);
-    expect(lengths).toEqual(['100000 97', '100000 98']);
   });
 });
 

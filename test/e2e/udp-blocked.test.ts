@@ -112,16 +112,6 @@ describe('a client whose UDP is blocked', () => {
     }
   });
 
-  test('has the reason why there is no direct path', { tags: ['slow'] }, async () => {
-    await echoDevice();
-    fixture.sim.block(phone, 'udp');
-    const each = connection({ Rendezvous: true });
-    await fixture.settle(each.connect());
-    await fixture.sim.run(10_000);
-    expect(each.paths()).toMatchObject({ whyNotDirect: { code: 'UDP_BLOCKED', text: expect.stringContaining('WebSocket') } });
-    expect(each.paths().station).toMatchObject({ over: 'websocket', proxy: null, observed: null, stun: [] });
-  });
-
   test('returns to UDP within a minute after it is unblocked, under a transfer', { tags: ['slow'] }, async () => {
     await echoDevice();
     const unblock = fixture.sim.block(phone, 'udp');

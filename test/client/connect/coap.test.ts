@@ -15,35 +15,8 @@ beforeEach(async () => {
 });
 
 describe('CoAP', () => {
-  test('requests reach their resources, with parameters, payload and connection', { tags: ['slow'] }, async () => {
-    let target = '20';
-    device.addCoapResource('GET', '/target', () => ({ status: 205, payload: target }));
-    device.addCoapResource('PUT', '/target', ({ payload }) => {
-      target = new TextDecoder().decode(payload);
-      return { status: 204 };
-    });
-    device.addCoapResource('GET', '/rooms/{room}/who', ({ parameters, connection }) => ({
-      status: 205,
-      payload: `${parameters.room} ${connection.clientFingerprint}`,
-    }));
-    const connection = await fixture.connected();
-    expect(await fixture.coap(connection, 'GET', '/target')).toEqual({ status: 205, text: '20' });
-    expect(await fixture.coap(connection, 'PUT', '/target', '22')).toEqual({ status: 204, text: '' });
-    expect(await fixture.coap(connection, 'GET', '/target')).toEqual({ status: 205, text: '22' });
-    expect((await fixture.coap(connection, 'GET', '/rooms/k%20l/who')).text).toBe(`k l ${connection.getClientFingerprint()}`);
-    expect((await fixture.coap(connection, 'GET', '/nothing')).status).toBe(404);
-    expect((await fixture.coap(connection, 'DELETE', '/target')).status).toBe(404);
-    expect((await fixture.coap(connection, 'POST', '/p2p/connect')).status).toBe(404);
-  });
-
-  test('a handler that fails or returns nothing is answered 5.00', { tags: ['slow'] }, async () => {
-    device.addCoapResource('GET', '/fails', () => {
-      throw new Error('secret of the application');
-    });
-    device.addCoapResource('GET', '/silent', () => undefined);
-    const connection = await fixture.connected();
-    expect(await fixture.coap(connection, 'GET', '/fails')).toEqual({ status: 500, text: 'Request unhandled' });
-    expect(await fixture.coap(connection, 'GET', '/silent')).toEqual({ status: 500, text: 'Request unhandled' });
+  test('a client has no access to the path of base stations', async () => {
+    expect((await fixture.coap(await fixture.connected(), 'POST', '/p2p/connect')).status).toBe(404);
   });
 
   test('a text payload is sent as its bytes', async () => {

@@ -140,17 +140,6 @@ describe.each(['direct', 'relayed'] as const)('%s', (way) => {
     const stranger = await guarded[way]({ PrivateKey });
     expect([await guarded.me(stranger), await guarded.login(stranger, 'guest', INVITE)]).toEqual([null, 'UNAUTHORIZED']);
   });
-
-  test('a user that deletes itself gets the answer, and then loses its connection', { tags: ['slow'] }, async () => {
-    await house();
-    const connection = await guarded[way]();
-    await guarded.login(connection, 'guest', INVITE);
-    expect(await pair(connection, 'password-invite')).toBe(201);
-    expect(await guarded.request(connection, 'DELETE', '/iam/users/guest')).toBe(202);
-    expect([await guarded.me(connection), isClosed(connection)]).toEqual([null, false]);
-    await guarded.pass(2000);
-    expect(isClosed(connection)).toBe(true);
-  });
 });
 
 test('a new user’s token is at the base station, however the user was made', async () => {

@@ -2,10 +2,9 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { PasswordAuthenticationRequest } from '../../../device/index.ts';
 import { encode } from '../../../protocol/cbor/index.ts';
-import { type CoapResponse, Router } from '../../../protocol/coap/index.ts';
+import type { CoapResponse } from '../../../protocol/coap/index.ts';
 import * as password from '../../../protocol/password/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
-import { DEVICE_NAME, DEVICE_PORT } from '../../support/fixture/identifiers.ts';
 import { PasswordDevice } from './password-device.ts';
 
 const { FIRST, SECOND } = password.PasswordPath;
@@ -246,32 +245,6 @@ describe('a stranger', () => {
     expect(await under.login(stranger, 'owner', 'secret')).toBe('TOO_MANY_REQUESTS');
     expect(await under.login(owner, 'owner', 'secret')).toBe('OK');
     expect(await under.login(home, 'owner', 'secret')).toBe('OK');
-  });
-
-  test('that intercepts a first contact and forwards everything gains nothing and is detected', { tags: ['slow'] }, async () => {
-    under.device.onPasswordAuthenticationRequest(knowsOwner);
-    const router = new Router<Session>();
-    const passed: string[] = [];
-    const responder = () => [DEVICE_NAME, 'device'];
-    const { host: middle } = await under.fixture.raw.device({ machine: 'middle', addresses: [under.address()], responder, router });
-    const onward = await under.sim.settle(under.dial(middle));
-    for (const path of [FIRST, SECOND])
-      router.on('POST', path, async ({ payload }) => {
-        passed.push(path);
-        const {
-          status: code,
-          contentFormat = 60,
-          payload: body,
-        } = await onward.request({ method: 'POST', path, contentFormat: 60, payload });
-        return { status: code, contentFormat, payload: body ?? new Uint8Array() };
-      });
-    const victim = under.connection('middle', DEVICE_PORT);
-    await under.sim.settle(victim.connect());
-    expect(victim.getDeviceFingerprint()).toBe(middle.fingerprint);
-    expect(await under.login(victim, 'owner', 'secret')).toBe('UNAUTHORIZED');
-    expect(passed).toEqual([FIRST, SECOND]);
-    expect(victim.verified).toBe('none');
-    expect(under.device.connection(1).isPasswordAuthenticated).toBe(false);
   });
 
   test.each(['listener', 'store'])('causes as much work with an unknown name as with a user: %s', async (kind) => {

@@ -9,7 +9,6 @@ import type { SimulationOptions } from '../../../transport/sim/index.ts';
 import { type Homes, HomesFixture } from '../../support/fixture/homes.ts';
 import { STATION_PORT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
-import { seeds } from '../../support/tiered.ts';
 
 /** Every search is over within this time. */
 const LEARNING = 600_000;
@@ -62,28 +61,6 @@ describe('a device settles at 80 to 95 % of the timeout of its NAT', () => {
     expect(fixture.deviceBox.stats.mappings).toBe(mappings);
   }
   test.each([20_000, 60_000, 120_000])('of %d ms, with eco, and its mapping is never lost', { tags: ['slow'] }, settles);
-
-  test.each(seeds(1, 7))('over links that lose and delay (seed %i)', { tags: ['slow'] }, async (seed) => {
-    const timeout = 20_000 + ((seed * 37_700) % 100_000);
-    const link = { delay: 60, jitter: 30, loss: 0.05 };
-    const fixture = await behind(timeout, 'eco', {}, { seed: `${seed}`, link });
-    await fixture.sim.run(2 * LEARNING);
-    const { interval } = await atDevice(fixture);
-    expect(interval! / timeout).toBeGreaterThanOrEqual(0.8);
-    expect(interval! / timeout).toBeLessThanOrEqual(0.95);
-  });
-});
-
-test.each([
-  ['live', 10_000],
-  ['balanced', 55_000],
-  ['eco', 114_000],
-] as const)('%s: at most each %d ms, however long the NAT keeps a mapping', { tags: ['slow'] }, async (profile, most) => {
-  const fixture = await behind(600_000, profile);
-  await fixture.sim.run(LEARNING);
-  const pause = await longest(fixture, 'device', 250_000);
-  expect(pause).toBeGreaterThan(most - 100);
-  expect(pause).toBeLessThan(most + 500);
 });
 
 test('until it is known, and where the station does not help, 25 s', { tags: ['slow'] }, async () => {
@@ -181,24 +158,6 @@ describe('a new flow is a lasting one, for a NAT that keeps a single exchange fo
 });
 
 describe('a mapping in use that is lost', () => {
-  test('halves the interval at once, and is measured again', { tags: ['slow'] }, async () => {
-    const fixture = await behind(120_000, 'eco', { deviceBox: { streamTimeout: 120_000, ports: 'random' } });
-    await fixture.sim.run(LEARNING);
-    const learned = await longest(fixture, 'device', 300_000);
-    expect(learned).toBeGreaterThan(95_000);
-    fixture.deviceBox.forget();
-    await fixture.sim.run(learned + 1_000);
-    // The keep-alive that detected it has passed; the search that follows has no result yet.
-    const pause = await longest(fixture, 'device', 2 * learned);
-    expect(pause).toBeLessThan(learned / 2 + 1_000);
-    await fixture.sim.run(LEARNING);
-    expect(await longest(fixture, 'device', 300_000)).toBeGreaterThan(95_000);
-    // Again: half of it remains from now on.
-    fixture.deviceBox.forget();
-    await fixture.sim.run(LEARNING);
-    expect(await longest(fixture, 'device', 300_000)).toBeLessThan(learned / 2 + 1_000);
-  });
-
   test('by a sleep of the host does not count as an early timeout of the NAT', { tags: ['slow'] }, async () => {
     const fixture = await behind(60_000, 'balanced', { deviceBox: { streamTimeout: 60_000, ports: 'random' } });
     const { host } = fixture.deviceHome;

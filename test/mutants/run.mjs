@@ -1,6 +1,6 @@
 /**
- * `npm run test:mutants -- [--part k/n] [--only text] [--jobs N] [--json]`: bundles the runner, which is TypeScript,
- * and runs it with this Node. test/mutants/main.ts says what it does and prints.
+ * `npm run test:mutants -- [options]`: bundles the runner, which is TypeScript, and runs it with this Node.
+ * test/mutants/main.ts has the options, and says what it does and prints.
  */
 import { runMain } from '../support/bundle.mjs';
 

@@ -1,7 +1,5 @@
 /**
  * Relayed connections that become direct, stay so and return to it: reported problems of other systems, one test each.
- *
- * @module-tag slow
  */
 import { describe, expect, test } from 'vitest';
 import type { Connection } from '../../../client/node.ts';
@@ -63,7 +61,7 @@ describe('a direct path that is lost', () => {
   test.each([
     ['forgets its flows: continues, direct, within 3 s', {}, 'DIRECT', ['*ipv4', 'relay']],
     ['assigns other ports: relayed within 3 s, direct again', { ports: 'random' }, 'RELAY', ['*relay']],
-  ] as const)("when the client's NAT box %s (Tailscale #3624)", { tags: ['slow'] }, async (_, clientBox, type, paths) => {
+  ] as const)("when the client's NAT box %s (Tailscale #3624)", async (_, clientBox, type, paths) => {
     const fixture = await HomesFixture.open({ clientBox });
     const connection = await fixture.direct();
     await fixture.sim.run(MINUTE);

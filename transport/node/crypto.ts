@@ -14,15 +14,19 @@ import { orElse } from '../../protocol/or-else.ts';
 /** DER of a PKCS#8 X25519 key up to its 32 raw bytes (RFC 8410 §7). */
 const PKCS8_HEAD = Buffer.from('302e020100300506032b656e04220420', 'hex');
 
+/** Remote public keys that are kept. */
+const KNOWN_KEYS = 4;
+
 const importPrivate = takesBareJwk() ? fromJwk : fromDer;
 
 export const nodeCrypto: CryptoProvider = nativeCrypto((length) => plain(randomBytes(length)));
 
 /** @param random cryptographically secure outside of simulations. */
 export function nativeCrypto(random: (length: number) => Uint8Array): CryptoProvider {
+  const publicKeyOf = publicKeyImport();
   return {
-    generateKey: () => new NodeKey(random(KEY_LENGTH)),
-    importKey: (raw) => new NodeKey(Uint8Array.from(checkPrivateKey(raw))),
+    generateKey: () => new NodeKey(random(KEY_LENGTH), publicKeyOf),
+    importKey: (raw) => new NodeKey(Uint8Array.from(checkPrivateKey(raw)), publicKeyOf),
     sha256: (...parts) => digest(createHash('sha256'), parts),
     hmacSha256: (key, ...parts) => digest(createHmac('sha256', key), parts),
     randomBytes: random,
@@ -33,14 +37,35 @@ export function nativeCrypto(random: (length: number) => Uint8Array): CryptoProv
   };
 }
 
+/**
+ * Returns a function that imports a remote public key, and keeps the last ones: importing takes as long as a shared
+ * secret, a handshake uses one of its two keys twice, and the next connect uses the other one again.
+ */
+function publicKeyImport(): (raw: Uint8Array) => KeyObject {
+  /** The newest last. */
+  const known: { readonly raw: Uint8Array; readonly key: KeyObject }[] = [];
+  return (raw) => {
+    const at = known.findIndex((each) => Buffer.compare(each.raw, raw) === 0);
+    const [entry = { raw: Uint8Array.from(raw), key: importPublic(raw) }] = at === -1 ? [] : known.splice(at, 1);
+    if (known.push(entry) > KNOWN_KEYS) known.shift();
+    return entry.key;
+  };
+}
+
+function importPublic(raw: Uint8Array): KeyObject {
+  return createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: base64url(raw) }, format: 'jwk' });
+}
+
 class NodeKey implements PrivateKey {
   readonly publicKey: Uint8Array;
   readonly #raw: Uint8Array;
+  readonly #publicKeyOf: (raw: Uint8Array) => KeyObject;
   /** Undefined after `wipe`. OpenSSL overwrites its copy when the object is garbage-collected. */
   #key: KeyObject | undefined;
 
-  constructor(raw: Uint8Array) {
+  constructor(raw: Uint8Array, publicKeyOf: (raw: Uint8Array) => KeyObject) {
     this.#raw = raw;
+    this.#publicKeyOf = publicKeyOf;
     this.#key = importPrivate(raw);
     // Copied: a small Buffer is part of an 8 KiB one, which would stay with the key.
     this.publicKey = Uint8Array.from(Buffer.from(createPublicKey(this.#key).export({ format: 'jwk' }).x!, 'base64url'));
@@ -49,9 +74,7 @@ class NodeKey implements PrivateKey {
   /** Throws on an all-zero result (RFC 7748 §6.1), as {@link PrivateKey.diffieHellman} allows. */
   diffieHellman(remotePublicKey: Uint8Array): Uint8Array {
     if (this.#key === undefined) throw new LocalError('INVALID_STATE', 'the private key was wiped');
-    const x = base64url(remotePublicKey);
-    const publicKey = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x }, format: 'jwk' });
-    return plain(diffieHellman({ privateKey: this.#key, publicKey }));
+    return plain(diffieHellman({ privateKey: this.#key, publicKey: this.#publicKeyOf(remotePublicKey) }));
   }
 
   export(): Uint8Array {

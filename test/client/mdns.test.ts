@@ -219,8 +219,12 @@ describe('links', () => {
     await lan.sim.settle(lan.client.stop());
   });
 
-  test('have one socket each, however many listeners there are, and none without a listener', async () => {
-    let [open, opened] = [0, 0];
+  test('have one socket each, however many listeners there are, for 10 s after the last, and the process for no longer than it', async () => {
+    let [open, opened, held] = [0, 0, 0];
+    const keepProcess = (): (() => void) => {
+      held++;
+      return () => void held--;
+    };
     const mdns: Environment['mdns'] = {
       links: () => lan.host.mdns.links(),
       open: (link, handlers) => {
@@ -238,23 +242,30 @@ describe('links', () => {
     };
     const { clock, crypto, network, log } = lan.host;
     const client = SvcClient.create({
-      environment: { clock, crypto, network, log, mdns, createCore: (options) => lan.host.createCore(options) },
+      environment: { clock, crypto, network, log, mdns, keepProcess, createCore: (options) => lan.host.createCore(options) },
     });
     const listeners = [new Notes(), new Notes(), new Notes()];
     expect(open).toBe(0);
     for (const [index, each] of listeners.entries()) client.addMdnsResultListener(each, ['', 'a', 'b'][index] as string);
     await lan.sim.run(10_000);
-    expect([open, opened]).toEqual([2, 2]);
+    expect([open, opened, held]).toEqual([2, 2, 1]);
     for (const each of listeners) client.removeMdnsResultListener(each);
-    await lan.sim.run(10_000);
-    expect([open, opened]).toEqual([0, 2]);
+    expect(held).toBe(0);
+    await lan.sim.run(9_999);
+    expect([open, opened]).toEqual([2, 2]);
     client.addMdnsResultListener(listeners[0]!);
+    expect(held).toBe(1);
+    await lan.sim.run(1_000);
     client.removeMdnsResultListener(listeners[0]!);
+    await lan.sim.run(9_999);
+    expect([open, opened]).toEqual([2, 2]);
+    await lan.sim.run(1);
+    expect([open, opened]).toEqual([0, 2]);
     client.addMdnsResultListener(listeners[1]!);
-    await lan.sim.run(10_000);
+    await lan.sim.run(1);
     expect([open, opened]).toEqual([2, 4]);
     await lan.sim.settle(client.stop());
-    expect(open).toBe(0);
+    expect([open, held]).toEqual([0, 0]);
     await lan.sim.run(60_000);
     expect(opened).toBe(4);
     await lan.sim.settle(lan.client.stop());
@@ -292,8 +303,8 @@ test('the last listener may remove itself in a result: nothing is left behind', 
   client.addMdnsResultListener(once);
   await lan.device('de-1', { networks: [HOME, GUESTS] });
   while (results.length === 0) await lan.sim.run(1);
-  expect([results.length, pending.size]).toEqual([1, 0]);
   await lan.sim.settle(client.stop());
+  expect([results.length, pending.size]).toEqual([1, 0]);
 });
 
 describe('networks that lose, repeat and reorder', () => {

@@ -1,7 +1,8 @@
 /**
  * Looks for services on the local network: one browser per client, however many listeners it has. It opens the sockets
- * with the first listener and closes them with the last. Each listener has its own stream: known services arrive as
- * ADD.
+ * with the first listener and keeps them for some seconds after the last: a connect after the other needs them, and
+ * joining the groups costs more than the rest of a connect. Listeners keep the process alive, the sockets do not. Each
+ * listener has its own stream: known services arrive as ADD.
  */
 import {
   browsedName,
@@ -15,9 +16,12 @@ import {
 } from '../../protocol/discovery/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { guarded } from '../emitter.ts';
-import type { Environment } from '../environment.ts';
+import type { Cancel, Environment } from '../environment.ts';
 import type { MdnsNetwork } from '../mdns.ts';
 import { MdnsLinks } from './links.ts';
+
+/** ms for which the sockets stay open without a listener. */
+const LINGER = 10_000;
 
 /** Receives each change. It may end its own listening, and that of others. */
 export type ServiceListener = (change: ServiceChange) => void;
@@ -41,6 +45,9 @@ export class MdnsBrowser {
   #found = new FoundServices();
   #closing: Promise<void> = Promise.resolve();
   #closed = false;
+  #cancelLinger: Cancel = () => {};
+  /** Releases the process. */
+  #release: () => void = () => {};
 
   constructor(environment: Environment) {
     this.environment = environment;
@@ -82,6 +89,7 @@ export class MdnsBrowser {
   /** Ends all listening. Resolves when the sockets are closed. */
   async close(): Promise<void> {
     this.#closed = true;
+    if (this.#subscriptions.size > 0) this.#release();
     this.#subscriptions.clear();
     this.#end();
     await this.#closing;
@@ -90,6 +98,8 @@ export class MdnsBrowser {
   #subscribe(wanted: Wanted, name: string, listener: ServiceListener, selects: (service: DiscoveredService) => boolean): () => void {
     const network = this.#requireNetwork();
     const subscription = { stream: new ServiceStream(selects), listener };
+    this.#cancelLinger();
+    if (this.#subscriptions.size === 0) this.#release = this.environment.keepProcess?.() ?? (() => {});
     this.#subscriptions.add(subscription);
     const known = wanted.get(name.toLowerCase());
     if (known === undefined) wanted.set(name.toLowerCase(), { name, listeners: 1 });
@@ -115,10 +125,13 @@ export class MdnsBrowser {
 
   #unsubscribe(subscription: Subscription, wanted: Wanted, name: string): void {
     if (!this.#subscriptions.delete(subscription)) return;
-    const left = --wanted.get(name.toLowerCase())!.listeners;
-    if (left === 0) wanted.delete(name.toLowerCase());
-    if (this.#subscriptions.size === 0) this.#end();
-    else if (left === 0) this.#askNoMore(wanted, name);
+    if (--wanted.get(name.toLowerCase())!.listeners === 0) {
+      wanted.delete(name.toLowerCase());
+      this.#askNoMore(wanted, name);
+    }
+    if (this.#subscriptions.size > 0) return;
+    this.#release();
+    this.#cancelLinger = this.environment.clock.schedule(LINGER, () => this.#end());
   }
 
   #begin(network: MdnsNetwork): void {
@@ -146,6 +159,7 @@ export class MdnsBrowser {
   }
 
   #end(): void {
+    this.#cancelLinger();
     const links = this.#links;
     this.#links = null;
     this.#found = new FoundServices();

@@ -13,7 +13,7 @@ import { checkLinkMtu, packetSizeFor } from '../udp-path.ts';
 import { clock, keepProcess } from './clock.ts';
 import { connectUdp } from './connected-udp.ts';
 import { nodeCrypto } from './crypto.ts';
-import { gatewaysOf, readDefaultRoutes, readInterfaces, recentInterfaces } from './host-interfaces.ts';
+import { gatewaysOf, readDefaultRoutes, readInterfaces, recent } from './host-interfaces.ts';
 import { withKeyAhead } from './key-ahead.ts';
 import { nodeMdns } from './mdns.ts';
 import { loadSystemCalls, type SystemCalls } from './native/system-calls.ts';
@@ -82,7 +82,7 @@ function nodeNetwork(options: NodeEnvironmentOptions, log: Log): Network {
     ...(sendBuffer === undefined ? {} : { sendBuffer: checkBuffer(sendBuffer) }),
   };
   const outward = process.platform === 'linux' ? null : new OutwardAddresses();
-  const interfaces = recentInterfaces(() => readInterfaces(outward?.now() ?? []));
+  const interfaces = recent(() => readInterfaces(outward?.now() ?? []));
   let sockets = 0;
   return {
     maxPacketSize,

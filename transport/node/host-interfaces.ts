@@ -88,18 +88,18 @@ export function readInterfaces(outward: readonly string[]): HostInterface[] {
 }
 
 /**
- * Caches interfaces for a second: reading them takes a millisecond or more, and a round of a rendezvous needs them some
- * 15 times.
+ * Caches what is read of the interfaces for a second: reading takes a millisecond or more, and a round of a rendezvous
+ * needs them some 15 times.
  * @param now monotonic ms
  */
-export function recentInterfaces(read: () => readonly HostInterface[]): (now: number) => readonly HostInterface[] {
-  let interfaces: readonly HostInterface[] = [];
+export function recent<T>(read: () => T): (now: number) => T {
+  let value: T;
   let readAt = Number.NEGATIVE_INFINITY;
   return (now) => {
-    if (now - readAt < KEPT) return interfaces;
-    interfaces = read();
+    if (now - readAt < KEPT) return value;
+    value = read();
     readAt = now;
-    return interfaces;
+    return value;
   };
 }
 

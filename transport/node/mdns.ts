@@ -12,7 +12,9 @@ import makeMdns, { type MulticastDNS } from 'multicast-dns';
 import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
 import { canonicalAddress, inPrefix, parseAddress, parsePrefix } from '../address.ts';
 import type { MdnsHandlers, MdnsLink, MdnsNetwork, MdnsSocket } from '../mdns.ts';
+import { clock } from './clock.ts';
 import { numericLookup } from './family-socket.ts';
+import { recent } from './host-interfaces.ts';
 import { fromPacket, type MdnsPacket, toPacket } from './mdns-packets.ts';
 
 const GROUPS = { 4: '224.0.0.251', 6: 'ff02::fb' } as const;
@@ -28,23 +30,29 @@ interface NodeLink extends MdnsLink {
  * loopback if it is the only one
  */
 export function nodeMdns(only?: readonly string[]): MdnsNetwork {
+  const interfaces = recent(readInterfaces);
   return {
-    links: () => linksOf(chosen(only)),
+    links: () => linksOf(chosen(interfaces(clock.now()).all, only)),
     // Only links of this network are passed back here.
-    open: (link, handlers) => new NodeMdnsSocket(link as NodeLink, handlers),
+    open: (link, handlers) => new NodeMdnsSocket(link as NodeLink, handlers, (address) => interfaces(clock.now()).addresses.has(address)),
   };
 }
 
-function chosen(only: readonly string[] | undefined): [string, NetworkInterfaceInfo[]][] {
-  const all = Object.entries(networkInterfaces()).flatMap(([name, list]) =>
-    list === undefined ? [] : [[name, list] as [string, typeof list]],
-  );
+type Interfaces = readonly (readonly [name: string, list: readonly NetworkInterfaceInfo[]])[];
+
+/** Reads the interfaces of this host, and all their addresses. */
+function readInterfaces(): { all: Interfaces; addresses: ReadonlySet<string> } {
+  const all = Object.entries(networkInterfaces()).flatMap(([name, list]) => (list === undefined ? [] : [[name, list] as const]));
+  return { all, addresses: new Set(all.flatMap(([, list]) => list.flatMap(({ address }) => canonicalAddress(address) ?? []))) };
+}
+
+function chosen(all: Interfaces, only: readonly string[] | undefined): Interfaces {
   if (only !== undefined) return all.filter(([name]) => only.includes(name));
   const outside = all.filter(([, list]) => list.some(({ internal }) => !internal));
   return outside.length > 0 ? outside : all;
 }
 
-function linksOf(interfaces: readonly [string, NetworkInterfaceInfo[]][]): NodeLink[] {
+function linksOf(interfaces: Interfaces): NodeLink[] {
   return interfaces.flatMap(([name, list]) =>
     ([4, 6] as const).flatMap((family) => {
       const own = list.filter((info) => familyOf(info) === family);
@@ -65,16 +73,20 @@ function familyOf({ family }: NetworkInterfaceInfo): 4 | 6 {
 class NodeMdnsSocket implements MdnsSocket {
   readonly #link: NodeLink;
   readonly #handlers: MdnsHandlers;
+  readonly #isOwn: (address: string) => boolean;
   readonly #mdns: MulticastDNS;
   #sending: Promise<void> = Promise.resolve();
   #closed = false;
 
-  constructor(link: NodeLink, handlers: MdnsHandlers) {
+  /** @param isOwn whether this host has a canonical address */
+  constructor(link: NodeLink, handlers: MdnsHandlers, isOwn: (address: string) => boolean) {
     this.#link = link;
     this.#handlers = handlers;
+    this.#isOwn = isOwn;
     const { family } = link;
+    const settings = { reuseAddr: true, lookup: laterNumericLookup, ...(family === 6 && { ipv6Only: true }) };
     this.#mdns = makeMdns({
-      socket: createSocket({ type: `udp${family}`, reuseAddr: true, lookup: laterNumericLookup, ...(family === 6 && { ipv6Only: true }) }),
+      socket: createSocket({ type: `udp${family}`, ...settings }).unref(),
       type: `udp${family}`,
       ip: GROUPS[family],
       bind: family === 4 ? '0.0.0.0' : '::',
@@ -104,10 +116,8 @@ class NodeMdnsSocket implements MdnsSocket {
 
   #arrived(packet: MdnsPacket, { address, port }: RemoteInfo): void {
     if (this.#closed || !this.#isFromLink(address)) return;
-    const own = Object.values(networkInterfaces()).some((list) =>
-      list?.some((info) => canonicalAddress(info.address) === canonicalAddress(address.split('%')[0]!)),
-    );
-    this.#handlers.received(fromPacket(packet), { address, port }, own);
+    const own = canonicalAddress(address.split('%')[0]!);
+    this.#handlers.received(fromPacket(packet), { address, port }, own !== null && this.#isOwn(own));
   }
 
   #isFromLink(address: string): boolean {

@@ -69,6 +69,7 @@ export class Gatherer {
   readonly #samplings: Samplings<KnownNat>;
   readonly #watching = new Set<() => void>();
   #cancelLook: Cancel = () => {};
+  #own: { readonly interfaces: readonly HostInterface[]; readonly addresses: readonly string[] } = { interfaces: [], addresses: [] };
   readonly #nat64: Nat64;
 
   constructor(options: GathererOptions) {
@@ -285,8 +286,11 @@ export class Gatherer {
     return this.#options.host.environment.clock.now();
   }
 
+  /** Derived once of each list of interfaces: a round of a rendezvous needs them many times. */
   #ownAddresses(): readonly string[] {
-    return this.#interfaces.flatMap(addressesOf);
+    const interfaces = this.#interfaces;
+    if (this.#own.interfaces !== interfaces) this.#own = { interfaces, addresses: interfaces.flatMap(addressesOf) };
+    return this.#own.addresses;
   }
 
   /** Own addresses except those of excluded interfaces. */

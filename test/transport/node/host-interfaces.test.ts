@@ -11,7 +11,7 @@ import {
   type HostFacts,
   hostInterfaces,
   reachableAddresses,
-  recentInterfaces,
+  recent,
   type Traits,
 } from '../../../transport/node/host-interfaces.ts';
 import { OutwardAddresses, sourceFor } from '../../../transport/node/outward-addresses.ts';
@@ -156,8 +156,8 @@ describe('interfaces', () => {
 
   it('are read at most once a second', () => {
     let reads = 0;
-    const recent = recentInterfaces(() => [{ name: `eth${++reads}`, addresses: ['10.0.0.7/24'], kind: 'default' }]);
-    const seen = [5, 5, 1_004, 1_005, 2_000, 2_005].map((now) => recent(now)[0]!.name);
+    const interfaces = recent(() => [{ name: `eth${++reads}`, addresses: ['10.0.0.7/24'], kind: 'default' }]);
+    const seen = [5, 5, 1_004, 1_005, 2_000, 2_005].map((now) => interfaces(now)[0]!.name);
     expect(seen).toEqual(['eth1', 'eth1', 'eth1', 'eth2', 'eth2', 'eth3']);
   });
 

@@ -57,6 +57,8 @@ export class Scanner {
   readonly #cache: ScanCache;
   /** Instances that may have changed. */
   readonly #touched = new Set<Instance>();
+  /** Instances that are asked for by name no more. Their own end, a second after the question, frees them. */
+  readonly #leaving = new Set<Instance>();
   readonly #events: ServiceEvent[] = [];
   readonly #outgoing: DnsMessage[] = [];
   /** Time before which nothing is due; the next step may be due later. */
@@ -97,17 +99,26 @@ export class Scanner {
     }
   }
 
-  /** Asks for one instance by its name, immediately and from the beginning of the schedule. */
+  /**
+   * Asks for one instance by its name, immediately and from the beginning of the schedule. If the last question is less
+   * than a second old, the next one waits (RFC 6762 §5.2): the answers are known, or still on their way.
+   */
   find(instance: string, now: number): void {
-    this.#touched.add(this.#cache.want(instance, new Schedule(now), now));
-    this.#wake = Math.min(this.#wake, now);
+    const known = this.#cache.get(instance);
+    const first = known === undefined ? now : Math.max(now, known.askedAt + SECOND);
+    if (known !== undefined) this.#leaving.delete(known);
+    this.#touched.add(this.#cache.want(instance, new Schedule(first), now));
+    this.#wake = Math.min(this.#wake, first);
   }
 
+  /** Asks no more for an instance. It stays for a second after the last question, for the next `find`. */
   endFind(name: string, now: number): void {
     const instance = this.#cache.get(name);
     if (instance === undefined) return;
-    this.#touched.add(instance);
-    this.#cache.unwant(instance, now);
+    instance.wanted = new Schedule(Number.POSITIVE_INFINITY);
+    this.#leaving.add(instance);
+    this.#wake = Math.min(this.#wake, instance.askedAt + SECOND);
+    this.#leave(now);
   }
 
   /** Handles a message that arrived on the link. @param own it comes from an address of this host */
@@ -138,6 +149,7 @@ export class Scanner {
   /** Removes expired records and creates the questions that are due. */
   handleTimeout(now: number): void {
     if (now < this.#wake) return;
+    this.#leave(now);
     // Instances asked for by name come first: an application waits for them.
     this.#askForWanted(now);
     if (now >= this.#nextStep) this.#step(now);
@@ -267,6 +279,15 @@ export class Scanner {
 
   // --- time
 
+  #leave(now: number): void {
+    for (const instance of this.#leaving) {
+      if (instance.askedAt + SECOND > now) continue;
+      this.#leaving.delete(instance);
+      this.#touched.add(instance);
+      this.#cache.unwant(instance, now);
+    }
+  }
+
   #expire(now: number): void {
     for (const host of this.#cache.hosts.values()) {
       const changed = [host.a.expire(now), host.aaaa.expire(now)].includes(true);
@@ -298,6 +319,7 @@ export class Scanner {
   #nextDue(): number {
     let [question, cached] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
     for (const { schedule } of this.#browses.values()) question = Math.min(question, schedule.next);
+    for (const { askedAt } of this.#leaving) question = Math.min(question, askedAt + SECOND);
     for (const { wanted } of this.#cache.wanted) question = Math.min(question, wanted?.next ?? Number.POSITIVE_INFINITY);
     for (const instance of this.#cache.instances) {
       for (const set of [...instance.listed.values(), instance.srv, instance.txt]) cached = Math.min(cached, set.nextTimeout());

@@ -338,6 +338,20 @@ describe('a device looked up by name', () => {
     expect(own).toEqual([0, 1_000, 3_000].map((time) => [time, questions]));
   });
 
+  test('is queried once a second at most, and looking it up again begins the schedule anew', () => {
+    const bench = new Bench();
+    bench.scanner.find(name, 0);
+    bench.run(3_500);
+    bench.scanner.find(name, bench.now);
+    bench.scanner.find(name, bench.now);
+    bench.run(7_500);
+    expect(bench.questions()).toEqual([0, 1_000, 3_000, 4_000, 5_000, 7_000].map((time) => [time, questions]));
+    bench.scanner.endFind(name, bench.now);
+    bench.scanner.find(name, bench.now);
+    bench.run(8_000);
+    expect(bench.questions()).toEqual([[8_000, questions]]);
+  });
+
   test('is reported without delay, with its address', () => {
     const bench = new Bench();
     const responder = new Responder(records(), () => 0.5, -10_000);

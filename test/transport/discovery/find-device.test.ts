@@ -62,6 +62,27 @@ test('the device answers within a round trip; the search ends with its time', as
   expect(state).toEqual({ found: [[2, { address: '192.0.2.1', port: 5592 }]], count: 1, end: 2_000 });
 });
 
+test('a search within a second after another has its answers, and asks nobody', async () => {
+  await announced(sim, '192.0.2.1');
+  const questions: number[] = [];
+  const socket = sim.host('neighbour', { addresses: ['192.0.2.77/24'] }).mdns;
+  socket.open(socket.links()[0]!, {
+    received: ({ response, questions: [first] }) => {
+      if (!response && first?.type === 'SRV') questions.push(sim.now - begin);
+    },
+    failed: () => {},
+  });
+  const begin = sim.now;
+  for (const wait of [10, 980, 10]) {
+    const state = search(sim, browser, { timeout: 10 });
+    await sim.run(10);
+    expect(addresses(state)).toEqual(['192.0.2.1']);
+    await sim.run(wait);
+  }
+  // The third one begins a second after the question.
+  expect(questions).toEqual([1, 1_011]);
+});
+
 test('a device that is switched on meanwhile is found', async () => {
   const state = search(sim, browser, { timeout: 10_000 });
   await sim.run(3_000);

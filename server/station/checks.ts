@@ -7,7 +7,7 @@ import { fingerprintsEqual } from '../../protocol/identity/index.ts';
 import type { JwtApp } from '../jwt/key-sets.ts';
 import type { TokenVerdict } from '../jwt/verifier.ts';
 import { hashSecret } from '../storage/secrets.ts';
-import type { Device, Product, Store } from '../storage/store.ts';
+import type { Device, Store } from '../storage/store.ts';
 
 export type Checked = { device: Device } | Refused;
 
@@ -57,16 +57,16 @@ export interface Admission {
 
 /**
  * Checks a connect: product, then the server key with its JWT, then the device, then the SCT. Without a valid key a
- * client cannot learn which devices exist, except by showing an SCT, which names one device.
+ * client cannot learn which devices exist, except by showing an SCT, which names one device. With an SCT the product is
+ * looked up only if the device does not exist.
  */
 export async function checkConnect(store: Store, shown: Admission, checkToken: CheckToken): Promise<Checked | Postponed> {
   const { productId, deviceId, sct } = shown;
-  const product = await store.product(productId);
-  if (product === null) return { refused: StationCode.UNKNOWN_PRODUCT_ID };
-  const refusal = sct === undefined ? await refusalOfKey(store, product, shown, checkToken) : null;
+  const refusal = sct === undefined ? await refusalOfKey(store, shown, checkToken) : null;
   if (refusal !== null) return refusal;
   const device = await store.device(productId, deviceId);
-  if (device === null) return { refused: StationCode.UNKNOWN_DEVICE_ID };
+  if (device === null)
+    return { refused: (await store.product(productId)) === null ? StationCode.UNKNOWN_PRODUCT_ID : StationCode.UNKNOWN_DEVICE_ID };
   // Looked up by its hash: timing reveals only SHA-256 hashes, which lead to no token.
   if (sct !== undefined && !(await store.hasToken(productId, deviceId, hashSecret(sct)))) return { refused: StationCode.TOKEN_REJECTED };
   return { device };
@@ -78,12 +78,13 @@ export async function checkConnect(store: Store, shown: Admission, checkToken: C
  */
 async function refusalOfKey(
   store: Store,
-  { productId, organizationId }: Product,
-  { serverKey, jwt }: Admission,
+  { productId, serverKey, jwt }: Admission,
   checkToken: CheckToken,
 ): Promise<Refused | Postponed | null> {
+  const product = await store.product(productId);
+  if (product === null) return { refused: StationCode.UNKNOWN_PRODUCT_ID };
   const app = serverKey === undefined ? null : await store.appByKey(hashSecret(serverKey));
-  if (app === null || app.organizationId !== organizationId) return { refused: StationCode.UNKNOWN_SERVER_KEY };
+  if (app === null || app.organizationId !== product.organizationId) return { refused: StationCode.UNKNOWN_SERVER_KEY };
   if (app.productIds !== null && !app.productIds.includes(productId)) return { refused: StationCode.UNKNOWN_SERVER_KEY };
   if ((app.authType === 'JWT') !== (jwt !== undefined)) return { refused: StationCode.SERVER_KEY_MISMATCH };
   if (jwt === undefined) return null;

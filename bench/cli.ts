@@ -17,6 +17,7 @@ import { type Goal, type Report, type Row, spread } from './report.ts';
 import { fromRoot } from './root.ts';
 
 const ROUNDS = 21;
+const QUICK_ROUNDS = 7;
 const MAIN = fromRoot('dist/svc/main.cjs');
 const BARE = 'bare';
 /** Goals for Node 20, which takes twice as long to start, and for Node 22 and later. */
@@ -33,9 +34,15 @@ interface Scene {
   readonly variables: NodeJS.ProcessEnv;
 }
 
-/** Runs the bench. @param node path of another Node that runs the commands */
-export async function run(progress: (step: string) => void, { node = process.execPath }: { readonly node?: string }): Promise<Report> {
-  const times = await withDirectory((directory) => withDevice(directory, (scene) => measure(node, scene, progress)));
+interface CliOptions {
+  /** Path of another Node that runs the commands. */
+  readonly node?: string;
+  readonly quick?: boolean;
+}
+
+export async function run(progress: (step: string) => void, { node = process.execPath, quick = false }: CliOptions): Promise<Report> {
+  const rounds = quick ? QUICK_ROUNDS : ROUNDS;
+  const times = await withDirectory((directory) => withDevice(directory, (scene) => measure(node, scene, rounds, progress)));
   const bare = { bare: spread(times[BARE]!) };
   const cases = Object.keys(times).filter((name) => name !== BARE);
   const rows = cases.map((name): Row => ({ case: name, unit: 'ms', better: 'lower', ours: spread(times[name]!), peers: bare }));
@@ -49,7 +56,12 @@ export async function run(progress: (step: string) => void, { node = process.exe
   };
 }
 
-function measure(node: string, { state, variables }: Scene, progress: (step: string) => void): Promise<Record<string, number[]>> {
+function measure(
+  node: string,
+  { state, variables }: Scene,
+  rounds: number,
+  progress: (step: string) => void,
+): Promise<Record<string, number[]>> {
   const coap = [MAIN, 'coap', 'GET', '/thermostat/target', '--state', state];
   const commands: Record<string, Measured> = {
     [BARE]: { args: ['-e', '0'] },
@@ -59,8 +71,8 @@ function measure(node: string, { state, variables }: Scene, progress: (step: str
     'first-run': { args: coap, variables: { NODE_DISABLE_COMPILE_CACHE: '1' } },
   };
   const times: Record<string, number[]> = Object.fromEntries(Object.keys(commands).map((name) => [name, []]));
-  for (let round = 0; round <= ROUNDS; round++) {
-    progress(`round ${round} of ${ROUNDS}`);
+  for (let round = 0; round <= rounds; round++) {
+    progress(`round ${round} of ${rounds}`);
     for (const [name, { args, variables: more }] of Object.entries(commands)) {
       const time = processorTime(node, args, { ...variables, ...more });
       if (round > 0) times[name]!.push(time);

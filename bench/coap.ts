@@ -11,6 +11,7 @@ import { onStage } from './processes/stage.ts';
 import { percentile, type Report, type Row, spread } from './report.ts';
 
 const ROUNDS = 7;
+const QUICK_ROUNDS = 3;
 const WARM_UP = 2;
 /** Requests of one round, by the number in flight. */
 const LOADS = [
@@ -24,7 +25,8 @@ const UNDER_UPLOAD = { flight: 1, count: 300, settle: 300 };
 
 type Contender = 'direct' | 'relay' | 'coap';
 
-export async function run(progress: (step: string) => void): Promise<Report> {
+export async function run(progress: (step: string) => void, { quick = false }: { readonly quick?: boolean }): Promise<Report> {
+  const counted = quick ? QUICK_ROUNDS : ROUNDS;
   const rows: Row[] = [];
   await withChildren(async (start) => {
     const [peer, server] = [start('coap-client'), start('coap-server')];
@@ -32,11 +34,11 @@ export async function run(progress: (step: string) => void): Promise<Report> {
     await onStage(start, async ({ client }) => {
       for (const { flight, count } of LOADS) {
         progress(`${flight} in flight`);
-        const times = await rounds(client, peer, port, flight, count);
+        const times = await rounds(client, peer, port, { flight, count, counted });
         rows.push(...(['direct', 'relay'] as const).flatMap((name) => PERCENTILES.map((p) => row(name, flight, p, times))));
       }
       progress('under upload');
-      rows.push(...(await underUpload(client)));
+      rows.push(...(await underUpload(client, counted)));
     });
   });
   return {
@@ -48,10 +50,17 @@ export async function run(progress: (step: string) => void): Promise<Report> {
   };
 }
 
+interface Load {
+  readonly flight: number;
+  readonly count: number;
+  /** Counted rounds. */
+  readonly counted: number;
+}
+
 /** Round-trip times of each round, by contender. */
-async function rounds(client: Child, peer: Child, port: number, flight: number, count: number): Promise<Record<Contender, number[][]>> {
+async function rounds(client: Child, peer: Child, port: number, { flight, count, counted }: Load): Promise<Record<Contender, number[][]>> {
   const times: Record<Contender, number[][]> = { direct: [], relay: [], coap: [] };
-  for (let round = 0; round < WARM_UP + ROUNDS; round++) {
+  for (let round = 0; round < WARM_UP + counted; round++) {
     const direct = await client.call<number[]>('requests', { name: 'direct', count, flight });
     const relay = await client.call<number[]>('requests', { name: 'relay', count, flight });
     const coap = await peer.call<number[]>('requests', { port, count, flight });
@@ -69,10 +78,10 @@ function row(name: 'direct' | 'relay', flight: number, percent: number, times: R
 }
 
 /** Returns the rows of requests beside an upload. Their peer is the same without the upload. */
-async function underUpload(client: Child): Promise<Row[]> {
+async function underUpload(client: Child, counted: number): Promise<Row[]> {
   const { flight, count, settle } = UNDER_UPLOAD;
   const [idle, busy] = [[] as number[][], [] as number[][]];
-  for (let round = 0; round < WARM_UP + ROUNDS; round++) {
+  for (let round = 0; round < WARM_UP + counted; round++) {
     const ask = { name: 'direct', count, flight };
     const alone = await client.call<number[]>('requests', ask);
     await client.call('beginUpload', { name: 'direct' });

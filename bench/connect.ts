@@ -25,6 +25,7 @@ import { fromRoot } from './root.ts';
 
 const OURS = 'ours';
 const ROUNDS = 5;
+const QUICK_ROUNDS = 2;
 /** Rounds that are not counted: V8 compiles for some four hundred connects. */
 const WARM_UP = 4;
 /** Connects of a round. */
@@ -46,6 +47,7 @@ const MINUTE = 60_000;
 const FLEET = 300;
 const RATE = 20;
 const BUSY = 300;
+const QUICK_BUSY = 100;
 
 const ON_ONE_CORE = ['taskset', '--cpu-list', '0'];
 
@@ -58,16 +60,23 @@ interface Rig {
   readonly targets: readonly Target[];
 }
 
-/** Runs the bench. @param against root of another checkout, with its build */
-export async function run(progress: (step: string) => void, { against }: { readonly against?: string }): Promise<Report> {
+interface ConnectOptions {
+  /** Root of another checkout, with its build. */
+  readonly against?: string;
+  readonly quick?: boolean;
+}
+
+export async function run(progress: (step: string) => void, { against, quick = false }: ConnectOptions): Promise<Report> {
   if (against !== undefined && !existsSync(join(against, 'dist/client/node.js')))
     throw new Error(`${against} has no build: run npm ci there`);
   const roots = { [OURS]: fromRoot('.'), ...(against !== undefined && { against }) };
   const figures = new Figures();
-  const rest = against === undefined ? 0 : LONG_REST;
-  await eachRig(roots, 1, (rigs) => measure(rigs, rest, figures, progress));
+  const extent = { rounds: WARM_UP + (quick ? QUICK_ROUNDS : ROUNDS), rest: against === undefined ? 0 : LONG_REST };
+  await eachRig(roots, 1, (rigs) => measure(rigs, extent, figures, progress));
   progress(`${FLEET} devices on one core`);
-  await eachRig({ [OURS]: roots[OURS] }, FLEET, async ([rig]) => figures.add('busy-connect-p50', OURS, await busy(rig!)));
+  await eachRig({ [OURS]: roots[OURS] }, FLEET, async ([rig]) =>
+    figures.add('busy-connect-p50', OURS, await busy(rig!, quick ? QUICK_BUSY : BUSY)),
+  );
   const goals = Object.entries({ client: 16, device: 12, station: 12, 'client-direct': 45, 'device-direct': 35, attach: 25 });
   const times = ['client', 'device', 'station', 'client-direct', 'device-direct', 'connect-p50', 'attach', 'device-start', 'idle-device'];
   return {
@@ -101,8 +110,13 @@ async function openRig(start: Start, name: string, root: string, data: string, c
   return { name, station, devices, client, address, targets };
 }
 
-async function measure(rigs: readonly Rig[], rest: number, figures: Figures, progress: (step: string) => void): Promise<void> {
-  const rounds = WARM_UP + ROUNDS;
+/** @param extent rounds with those that are not counted, and ms between two connects */
+async function measure(
+  rigs: readonly Rig[],
+  { rounds, rest }: { readonly rounds: number; readonly rest: number },
+  figures: Figures,
+  progress: (step: string) => void,
+): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     progress(`round ${round + 1} of ${rounds}`);
     const dh = round < WARM_UP ? null : handshakeTime();
@@ -152,9 +166,9 @@ async function attaches({ devices, station, address }: Rig): Promise<Record<stri
 }
 
 /** Returns the median time of a connect beside a fleet of attached devices, ms. */
-async function busy({ client, targets }: Rig): Promise<number> {
+async function busy({ client, targets }: Rig, count: number): Promise<number> {
   await client.call('connects', { targets, count: RATE });
-  return timeOf(await client.call<Connected[]>('connects', { targets, count: BUSY, rate: RATE }));
+  return timeOf(await client.call<Connected[]>('connects', { targets, count, rate: RATE }));
 }
 
 function timeOf(connections: readonly Connected[]): number {

@@ -12,18 +12,20 @@ import { percentile, type Report } from './report.ts';
 const ECHOES = 1000;
 const CONNECTIONS = 15;
 const ROUNDS = 7;
+const QUICK_ROUNDS = 3;
 const WARM_UP = 2;
 
 /** Over a byte stream, like the peers, and as CoAP requests. */
 export const ours = [program('ours'), { ...program('ours', JSON.stringify({ over: 'coap' })), name: 'ours-coap' }];
 
-export async function run(progress: (step: string) => void, options: { peers?: string }): Promise<Report> {
+export async function run(progress: (step: string) => void, options: { peers?: string; quick?: boolean }): Promise<Report> {
+  const rounds = options.quick === true ? QUICK_ROUNDS : ROUNDS;
   const { peers, absent } = select(options.peers);
   const figures = new Figures();
   const missing = await withChildren(async (start) => {
     const contenders = await Contenders.start(start, { host: '127.0.0.1' }, ours, peers, absent);
-    for (let round = 0; round < WARM_UP + ROUNDS; round++) {
-      progress(`round ${round + 1} of ${WARM_UP + ROUNDS}`);
+    for (let round = 0; round < WARM_UP + rounds; round++) {
+      progress(`round ${round + 1} of ${WARM_UP + rounds}`);
       await contenders.each(async ({ name, near, address }) => {
         const first: number[] = [];
         for (let index = 0; index < CONNECTIONS; index++) first.push(await near.call<number>('firstEcho', { address }));

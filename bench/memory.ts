@@ -30,18 +30,21 @@ const LINE = 64;
 const SETTLE = 3000;
 const LOOKS = 3;
 const ROUNDS = 3;
+const QUICK_ROUNDS = 1;
 /** Resident: counted thousands, after one that is not. */
 const THOUSANDS = 4;
+const QUICK_THOUSANDS = 1;
 /** ms until an idle connection has freed the memory that it needed in use. */
 const REST = 11_000;
 
-export async function run(progress: (step: string) => void): Promise<Report> {
+export async function run(progress: (step: string) => void, { quick = false }: { readonly quick?: boolean }): Promise<Report> {
+  const rounds = quick ? QUICK_ROUNDS : ROUNDS;
   progress('idle connections, linear memory');
   const connection = spread([touchedPerConnection()]);
-  const resident = await residentPerConnection(progress);
+  const resident = await residentPerConnection(quick ? QUICK_THOUSANDS : THOUSANDS, progress);
   const [device, underIam]: [number[], number[]] = [[], []];
-  for (let round = 1; round <= ROUNDS; round++) {
-    progress(`idle device, round ${round} of ${ROUNDS}`);
+  for (let round = 1; round <= rounds; round++) {
+    progress(`idle device, round ${round} of ${rounds}`);
     device.push(await residentOverBareNode(false));
     underIam.push(await residentOverBareNode(true));
   }
@@ -125,16 +128,16 @@ function take(connection: CoreConnection): void {
 }
 
 /** Returns the bytes by which each end grows per connection, for each thousand. */
-function residentPerConnection(progress: (step: string) => void): Promise<{ far: number[]; near: number[] }> {
+function residentPerConnection(thousands: number, progress: (step: string) => void): Promise<{ far: number[]; near: number[] }> {
   const idle = { ...program('idle'), command: [process.execPath, '--expose-gc', '--max-semi-space-size=1', '--compact-on-every-full-gc'] };
   return withChildren(async (start) => {
     const [far, near] = [start(idle), start(idle)];
-    const connections = (1 + THOUSANDS) * CONNECTIONS;
+    const connections = (1 + thousands) * CONNECTIONS;
     const address = await far.call('listen', { connections });
     const growth = { far: [] as number[], near: [] as number[] };
     let before = { far: 0, near: 0 };
-    for (let thousand = 0; thousand <= THOUSANDS; thousand++) {
-      progress(`idle connections, resident, ${thousand + 1} of ${THOUSANDS + 1} thousand`);
+    for (let thousand = 0; thousand <= thousands; thousand++) {
+      progress(`idle connections, resident, ${thousand + 1} of ${thousands + 1} thousand`);
       await near.call('connect', { address, count: CONNECTIONS, connections });
       await new Promise((resolve) => setTimeout(resolve, REST));
       const after = { far: await resident(far), near: await resident(near) };

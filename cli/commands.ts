@@ -56,8 +56,8 @@ export const COMMANDS: readonly CommandRow[] = [
   { name: 'devices', usage: '[options]', description: 'list the devices this client knows, without connecting', bundle: 'client' },
   {
     name: 'forget',
-    usage: '[options] <device>',
-    description: 'forget a device, without connecting; the device keeps its users',
+    usage: '[options] [device]',
+    description: 'forget a device, or the key of a base station, without connecting; the device keeps its users',
     bundle: 'client',
   },
   {

@@ -10,9 +10,10 @@ import { Argument, Command, Option } from 'commander';
 import { type Connection, IamUtil, type PairingInput, type PairingMode, type PairOptions, SvcError } from '../client/node.ts';
 import { isPairing, type PairingString, pairingModes } from '../protocol/records/index.ts';
 import { checkName, idOf } from './client/known.ts';
-import { type Opened, type OpenSettings, withConnection } from './client/open.ts';
+import { type Frame, type Opened, type OpenSettings, withConnection } from './client/open.ts';
 import { secretsFromInput } from './client/secrets.ts';
 import { ASK_FOR_INVITATION, nextStep, type Standing, standingLine, standingOf } from './client/standing.ts';
+import { keyOf, tokenOfUser } from './client/station.ts';
 import { givenPairing, readPairingString, type TargetOptions, withTarget } from './client/target.ts';
 import { wayOf } from './client/way.ts';
 import { ask, canAsk, readSecretLine } from './frame/ask.ts';
@@ -57,7 +58,7 @@ export function pairCommand(): Command {
     .addOption(new Option('--mode <mode>', 'choose the pairing mode').choices(pairingModes))
     .option('--key-name <text>', "name of this client's key on the device")
     .option('--no-user', 'do not become a user: only verify and remember the device, as svc connect does');
-  return withPairing(command).action(pair);
+  return withPairing(command).action((device: string | undefined, options: PairCommandOptions) => pair(device, options));
 }
 
 /** Adds the common options of `svc pair` and `svc connect`. */
@@ -65,19 +66,25 @@ export function withPairing(command: Command): Command {
   command
     .addArgument(new Argument('[device]', 'a pairing string or link, - to read it from standard input, or a known device'))
     .option('--name <name>', 'remember the device by this name')
-    .option('--replace', 'accept the given fingerprint instead of the known one');
+    .option(
+      '--replace',
+      'accept another key of the device and of its base station than the known one: that of the pairing string or of the options',
+    );
   withPassword(command, `file with the password, - for standard input; or set ${VARIABLE}; asked for on a terminal`);
   return withTarget(command);
 }
 
-/** @param argument names the device; undefined: the options do */
-export async function pair(argument: string | undefined, options: PairCommandOptions): Promise<void> {
+/**
+ * @param argument names the device; undefined: the options do
+ * @param frame replaces the surroundings of this process
+ */
+export async function pair(argument: string | undefined, options: PairCommandOptions, frame?: Frame): Promise<void> {
   check(argument, options);
-  const output = new Output(options.json === true);
+  const output = frame?.output ?? new Output(options.json === true);
   const { device, pairing, typed } = await deviceOf(argument ?? options.device, output);
   const password = (await givenPassword(options, output)) ?? (process.env[VARIABLE] || undefined) ?? pairing?.password;
   if (pairing?.password !== undefined && typed) warnOfArgument(output, 'svc pair - reads a pairing string from standard input');
-  const given = { options: { ...options, ...(device !== undefined && { device }) }, pairing, password };
+  const given = { options: { ...options, ...(device !== undefined && { device }) }, pairing, password, frame };
   await (options.user === false ? look(given) : become(given, requestOf(options, pairing, password, output)));
 }
 
@@ -86,20 +93,21 @@ interface Given {
   readonly options: PairCommandOptions;
   readonly pairing: PairingString | undefined;
   readonly password: string | undefined;
+  readonly frame: Frame | undefined;
 }
 
 /** Verifies and remembers the device, without becoming a user. */
-function look({ options, pairing, password }: Given): Promise<void> {
+function look({ options, pairing, password, frame }: Given): Promise<void> {
   const prove = password === undefined ? undefined : (connection: Connection) => authenticate(connection, pairing, password);
   const work = async (opened: Opened): Promise<void> => {
     const standing = await standingOf(new IamUtil(opened.connection), opened.connection.getClientFingerprint());
     await finish(opened, { standing }, { options, pairing });
   };
-  return withConnection(options, work, { ...settingsOf(options), prove });
+  return withConnection(options, work, { ...settingsOf(options, frame), prove });
 }
 
 /** Verifies and remembers the device, and becomes a user. */
-function become({ options, pairing, password }: Given, request: PairOptions): Promise<void> {
+function become({ options, pairing, password, frame }: Given, request: PairOptions): Promise<void> {
   let outcome: Outcome | undefined;
   const prove = async (connection: Connection): Promise<void> => {
     outcome = await pairWith(connection, request);
@@ -110,11 +118,11 @@ function become({ options, pairing, password }: Given, request: PairOptions): Pr
   const isLocal = options.mode?.startsWith('Local') === true;
   // The local modes: through a base station only if the user insists, to get the device's refusal.
   const near = isLocal && options.server === undefined;
-  return withConnection(options, work, { ...settingsOf(options), near, ...(password !== undefined && !isLocal && { prove }) });
+  return withConnection(options, work, { ...settingsOf(options, frame), near, ...(password !== undefined && !isLocal && { prove }) });
 }
 
-function settingsOf({ replace, name }: PairCommandOptions): Pick<OpenSettings, 'replace' | 'name'> {
-  return { replace: replace === true, name };
+function settingsOf({ replace, name }: PairCommandOptions, frame: Frame | undefined): Pick<OpenSettings, 'replace' | 'name' | 'frame'> {
+  return { replace: replace === true, name, ...(frame !== undefined && { frame }) };
 }
 
 async function finish(opened: Opened, outcome: Outcome, { options, pairing }: Pick<Given, 'options' | 'pairing'>): Promise<void> {
@@ -215,11 +223,13 @@ async function authenticate(connection: Connection, pairing: PairingString | und
 }
 
 /** Remembers the user that this client is, with its token. */
-async function remember({ connection, known }: Opened, { standing, sct }: Outcome): Promise<void> {
+async function remember({ connection, known, server }: Opened, { standing, sct }: Outcome): Promise<void> {
   if (standing.kind !== 'user') return;
   const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
   const device = { ProductId, DeviceId, Fingerprint: connection.getDeviceFingerprint(), User: standing.username };
-  known.remember({ ...device, ...(sct !== undefined && { ServerConnectToken: sct }) });
+  const before = known.byId(ProductId, DeviceId) ?? device;
+  const station = connection.stationVerified === null || server === undefined ? known.stationKeyOf(before) : keyOf(server);
+  known.remember({ ...device, ...(sct !== undefined && tokenOfUser(sct, station, before)) });
   await known.save();
 }
 

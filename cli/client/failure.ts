@@ -80,6 +80,6 @@ function changedKey(target: FailedTarget, known: Known): CommandError {
       `${nameOf(target)} does not have the given fingerprint (${pin}): compare it with the one that svc device prints. An attacker may be in between`,
     );
   return new CommandError(
-    `${nameOf(target)} does not have its known key (${pin}): connection refused. An attacker may be in between; if the device was set up again, use svc pair --replace`,
+    `${nameOf(target)} does not have its known key (${pin}): connection refused. An attacker may be in between; if the device was set up again, \`svc pair - --replace\` reads its new pairing string`,
   );
 }

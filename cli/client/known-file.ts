@@ -16,7 +16,10 @@ export interface KnownDevice {
   Fingerprint: string;
   /** A name for the command line. */
   Name?: string;
-  ServerConnectToken?: string;
+  /**
+   * Its server connect tokens, by {@link stationKey}: each goes to its own base station only. The latest is the last.
+   */
+  Tokens?: Record<string, string>;
   ServerUrl?: string;
   /** The WebSocket to that base station, where one was given. */
   ServerWebSocketUrl?: string;
@@ -34,6 +37,11 @@ export interface KnownStation {
   /** Where TLS authenticates it: the roots of its certificates as PEM, or an empty text for those of Node. */
   Roots?: string;
 }
+
+/** Key of the tokens whose base station is not known: the next one that a person states gets them. */
+export const NO_STATION = '';
+/** Most tokens of one device; the oldest goes. */
+const MAX_TOKENS = 8;
 
 export interface KnownFile {
   Version: 1;
@@ -74,7 +82,7 @@ export function rememberDevice(given: KnownDevice): KnownChange {
     const device = isTaken ? unnamed : given;
     const index = file.Devices.findIndex((known) => idOf(known) === idOf(device));
     if (index < 0) file.Devices.push(device);
-    else file.Devices[index] = { ...kept(file.Devices[index]!, device), ...device };
+    else file.Devices[index] = { ...kept(file.Devices[index]!, device), ...device, ...tokens(file.Devices[index]!, device) };
   };
 }
 
@@ -93,21 +101,54 @@ export function rememberStation(url: string, station: KnownStation): KnownChange
   };
 }
 
+/** Replaces the proof of a base station on purpose: its tokens follow. */
+export function replaceStation(url: string, station: KnownStation): KnownChange {
+  return (file) => {
+    const before = stationOf(file, url);
+    file.Stations[url] = station;
+    if (before !== undefined) moveTokens(file, stationKey(url, before), stationKey(url, station));
+  };
+}
+
+/** Forgets how the base station is proved. Its tokens stay for the one that a person states next. */
+export function forgetStation(url: string): KnownChange {
+  return (file) => {
+    const before = stationOf(file, url);
+    delete file.Stations[url];
+    if (before !== undefined) moveTokens(file, stationKey(url, before), NO_STATION);
+  };
+}
+
+/** What identifies a base station: its key at any address, or, authenticated by TLS, its URL. */
+export function stationKey(url: string, { Fingerprint }: KnownStation): string {
+  return Fingerprint ?? url;
+}
+
 export function stationOf({ Stations }: KnownFile, url: string): KnownStation | undefined {
   return Object.hasOwn(Stations, url) ? Stations[url] : undefined;
 }
 
-/**
- * Returns the values kept when a device is remembered again: a token for one base station never goes to another one,
- * unless it is given again.
- */
-function kept({ ServerWebSocketUrl, ServerConnectToken, ...rest }: KnownDevice, { ServerUrl }: KnownDevice): KnownDevice {
-  const isElsewhere = ServerUrl !== undefined && rest.ServerUrl !== undefined && ServerUrl !== rest.ServerUrl;
-  return {
-    ...rest,
-    ...(!isElsewhere && ServerConnectToken !== undefined && { ServerConnectToken }),
-    ...(ServerUrl === undefined && ServerWebSocketUrl !== undefined && { ServerWebSocketUrl }),
-  };
+/** Returns the values kept when a device is remembered again. */
+function kept({ ServerWebSocketUrl, ...rest }: KnownDevice, { ServerUrl }: KnownDevice): KnownDevice {
+  return { ...rest, ...(ServerUrl === undefined && ServerWebSocketUrl !== undefined && { ServerWebSocketUrl }) };
+}
+
+/** The tokens of a device that is remembered again. One whose base station is known now belongs to that one alone. */
+function tokens({ Tokens: before = {} }: KnownDevice, { Tokens: given = {} }: KnownDevice): Pick<KnownDevice, 'Tokens'> {
+  const known = Object.entries(before).filter(
+    ([key, token]) => !Object.hasOwn(given, key) && !(key === NO_STATION && Object.values(given).includes(token)),
+  );
+  const all = [...known, ...Object.entries(given)].slice(-MAX_TOKENS);
+  return all.length === 0 ? {} : { Tokens: Object.fromEntries(all) };
+}
+
+/** Moves the tokens of a base station that is known at no address. */
+function moveTokens(file: KnownFile, from: string, to: string): void {
+  if (Object.entries(file.Stations).some(([url, station]) => stationKey(url, station) === from)) return;
+  file.Devices = file.Devices.map((device) => {
+    const { [from]: token, ...others } = device.Tokens ?? {};
+    return token === undefined ? device : { ...device, Tokens: { [to]: token, ...others } };
+  });
 }
 
 function isKnownFile(value: unknown): value is KnownFile {
@@ -126,8 +167,9 @@ function isStation(value: unknown): value is KnownStation {
 }
 
 function isDevice(value: unknown): value is KnownDevice {
-  if (!isRecordOfTexts(value)) return false;
-  const { ProductId, DeviceId, Fingerprint } = value;
+  const { Tokens = {}, ...texts } = Object(value) as Record<string, unknown>;
+  if (!isRecord(value) || !isRecordOfTexts(texts) || !isRecordOfTexts(Tokens)) return false;
+  const { ProductId, DeviceId, Fingerprint } = texts;
   return ProductId !== undefined && DeviceId !== undefined && Fingerprint !== undefined && isFingerprint(Fingerprint);
 }
 

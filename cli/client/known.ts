@@ -14,19 +14,23 @@ import { FileLock } from '../frame/file-lock.ts';
 import { privateKeyIn, readPrivateKey } from '../frame/private-key.ts';
 import {
   forgetDevice,
+  forgetStation,
   idOf,
   type KnownChange,
   type KnownDevice,
   type KnownFile,
   type KnownStation,
   knownPath,
+  NO_STATION,
   readKnownFile,
   rememberDevice,
   rememberStation,
+  replaceStation,
+  stationKey,
   stationOf,
 } from './known-file.ts';
 
-export { idOf, type KnownDevice, type KnownStation } from './known-file.ts';
+export { idOf, type KnownDevice, type KnownStation, NO_STATION, stationKey } from './known-file.ts';
 
 /** Attempts to lock known.json, and ms between two. The holder of the lock only writes the file. */
 const ATTEMPTS = 250;
@@ -88,6 +92,12 @@ export class Known {
     return stationOf(this.#file, url);
   }
 
+  /** The key of the tokens for the remembered base station of a device. */
+  stationKeyOf({ ServerUrl: url }: KnownDevice): string {
+    const station = url === undefined ? undefined : this.station(url);
+    return url === undefined || station === undefined ? NO_STATION : stationKey(url, station);
+  }
+
   /** All known base stations, by URL. */
   get stations(): Readonly<Record<string, KnownStation>> {
     return this.#file.Stations;
@@ -105,6 +115,15 @@ export class Known {
   /** Replaces what was known of the base station, except that it has proved the same fingerprint before. */
   rememberStation(url: string, station: KnownStation): void {
     this.#change(rememberStation(url, station));
+  }
+
+  /** Replaces what was known of the base station because a person said so; tokens for it follow. */
+  replaceStation(url: string, station: KnownStation): void {
+    this.#change(replaceStation(url, station));
+  }
+
+  forgetStation(url: string): void {
+    this.#change(forgetStation(url));
   }
 
   #change(change: KnownChange): void {

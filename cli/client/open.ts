@@ -19,10 +19,10 @@ import { Output } from '../frame/output.ts';
 import { interruption, unlessInterrupted } from '../frame/signals.ts';
 import { explained } from './failure.ts';
 import { givenJwt } from './jwt.ts';
-import { idOf, Known, type KnownDevice, stateDirectory } from './known.ts';
+import { idOf, Known, type KnownDevice, type KnownStation, NO_STATION, stateDirectory } from './known.ts';
 import { noteUse } from './last-used.ts';
 import { withSecrets } from './secrets.ts';
-import { isToBeRemembered, stationOptions, type TargetStation } from './station.ts';
+import { isToBeRemembered, keyOf, otherStation, stationOptions, type TargetStation } from './station.ts';
 import { nameOf, type Target as ResolvedTarget, resolveTarget, type TargetOptions } from './target.ts';
 import { placeOfActive } from './way.ts';
 
@@ -114,6 +114,7 @@ export async function withConnection(
   if (target.near) requireNear(target);
   requireServerKey(target);
   requireTrust(target, output, settings);
+  noteOtherStation(target, known, options, output);
   warnOfUnused(target, output);
   const { signal, dispose } = settings.frame === undefined ? interruption() : { signal: settings.frame.signal, dispose: () => {} };
   const environment = settings.frame?.environment ?? (brief ? small(clientEnvironment(options)) : clientEnvironment(options));
@@ -132,7 +133,7 @@ export async function withConnection(
     }
     const device = await trust(connection, output);
     if (settings.name !== undefined) known.checkName(settings.name, idOf(device));
-    await remember(known, target, device, { name: settings.name, connection });
+    await remember(known, target, device, { name: settings.name, connection, output });
     await noteUse(known.directory, idOf(device), known.devices.map(idOf), environment.clock.wallTime());
     const again = { ...target, productId: device.ProductId, deviceId: device.DeviceId, pin: device.Fingerprint };
     const connectAgain = (stop: AbortSignal): Promise<Connection> => connect(client, known, again, stop);
@@ -249,10 +250,11 @@ function warnOfUnused({ server, sct, serverKey, jwt }: Target, output: Output): 
 }
 
 /** Checks, before anything is sent, that the device can be verified: without a pin a terminal is needed. */
-function requireTrust(target: Target, output: Output, { prove }: OpenSettings): void {
+function requireTrust(target: Target, output: Output, { prove, replace }: OpenSettings): void {
   if (target.pin === undefined && prove === undefined && !canAsk(output)) {
+    const why = replace === true ? 'needs a new fingerprint' : 'is not known yet';
     throw new UsageError(
-      `${nameOf(target)} is not known yet: give its fingerprint with --fingerprint, or its pairing string, both printed by svc device`,
+      `${nameOf(target)} ${why}: give its fingerprint with --fingerprint, or its pairing string, both printed by svc device`,
     );
   }
 }
@@ -276,7 +278,7 @@ async function remember(
   known: Known,
   target: Target,
   device: KnownDevice,
-  { name, connection }: { name: string | undefined; connection: Connection },
+  { name, connection, output }: { name: string | undefined; connection: Connection; output: Output },
 ): Promise<void> {
   const address = reachedOf(target, connection);
   const reached = connection.stationVerified !== null;
@@ -287,13 +289,13 @@ async function remember(
   known.remember({
     ...device,
     ...(name !== undefined && { Name: name }),
-    ...(target.sct !== undefined && { ServerConnectToken: target.sct }),
+    ...(target.sct !== undefined && { Tokens: { [target.server === undefined ? NO_STATION : keyOf(target.server)]: target.sct } }),
     ...(server !== undefined && { ServerUrl: server.url }),
     ...(server !== undefined && target.webSocket !== undefined && { ServerWebSocketUrl: target.webSocket }),
     ...(address !== undefined && { Address: address }),
   });
   // A connection through the base station has proved its key.
-  if (server !== undefined) rememberStation(known, server, reached);
+  if (server !== undefined) rememberStation(known, server, { reached, output });
   await known.save();
 }
 
@@ -304,8 +306,30 @@ function reachedOf({ addresses }: Target, connection: Connection): string | unde
   return others.find((each) => each === active) ?? first;
 }
 
-/** Remembers the base station. A person stated a fingerprint or roots; the roots of Node must first have proved it. */
-function rememberStation(known: Known, { url, fingerprint, roots }: TargetStation, proved: boolean): void {
-  if (fingerprint !== null) known.rememberStation(url, { Fingerprint: fingerprint, Seen: proved });
-  else if (proved || roots !== '') known.rememberStation(url, { Roots: roots });
+/**
+ * Remembers the base station. A person stated a fingerprint or roots; the roots of Node must first have proved it, and
+ * so must another proof than the known one.
+ */
+function rememberStation(
+  known: Known,
+  { url, fingerprint, roots, replaces }: TargetStation,
+  { reached, output }: { reached: boolean; output: Output },
+): void {
+  const station = fingerprint === null ? { Roots: roots } : { Fingerprint: fingerprint, Seen: reached };
+  if (replaces !== undefined && (replaces.Seen === true || replaces.Roots !== undefined)) {
+    const what = `base station ${url}, known ${proofText(replaces)}`;
+    output.note(reached ? `${what}: now ${proofText(station)}` : `${what}: it was not reached, so this stays`);
+    if (reached) known.replaceStation(url, station);
+  } else if (reached || fingerprint !== null || roots !== '') known.rememberStation(url, station);
+}
+
+function proofText({ Fingerprint, Roots }: KnownStation): string {
+  return Roots === undefined ? `by its fingerprint ${Fingerprint}` : 'by TLS';
+}
+
+/** Says that a pairing string or an option leads to another base station than before. */
+function noteOtherStation({ productId, deviceId, server }: Target, known: Known, { state }: TargetOptions, output: Output): void {
+  if (productId === undefined || deviceId === undefined) return;
+  const text = otherStation(known.byId(productId, deviceId), server, known, state);
+  if (text !== undefined) output.note(text);
 }

@@ -1,12 +1,14 @@
 /**
  * The base station of a client command: from the options, else from the pairing string, else as remembered with the
- * device. Its fingerprint has the same sources; one that the station has proved is never replaced silently.
+ * device. Its fingerprint has the same sources; one that the station has proved is never replaced silently: a person
+ * states another one, or accepts that of a pairing string with --replace.
  */
 import type { ConnectionOptions } from '../../client/node.ts';
 import type { PairingString } from '../../protocol/records/index.ts';
 import { NO_FINGERPRINT, serverUrl } from '../frame/arguments.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
-import type { Known, KnownDevice } from './known.ts';
+import { commandLine, shellWord, stateOption } from '../frame/shell-word.ts';
+import { idOf, type Known, type KnownDevice, type KnownStation, NO_STATION, stationKey } from './known.ts';
 
 /** A base station: pinned, or, where the fingerprint is null, authenticated by TLS. */
 export interface TargetStation {
@@ -14,6 +16,8 @@ export interface TargetStation {
   readonly fingerprint: string | null;
   /** PEM; empty: the roots of Node. */
   readonly roots: string;
+  /** What was known of this URL, where a person replaces it by another proof. */
+  readonly replaces?: KnownStation;
 }
 
 /** Source of the base station's address. */
@@ -24,6 +28,8 @@ export interface StationFlags {
   serverFingerprint?: string;
   /** PEM. */
   rootCerts?: string;
+  /** State directory, as it was given. */
+  state?: string;
 }
 
 /** Sources of a base station besides the options. */
@@ -32,6 +38,8 @@ export interface StationKnowledge {
   readonly device?: KnownDevice | undefined;
   /** Whether the device is reached without one: a remembered one is ignored. */
   readonly optional?: boolean;
+  /** Whether the person accepts another proof from the pairing string than the base station has shown. */
+  readonly replace?: boolean;
 }
 
 /** Returns the base station to use; undefined without one. @throws UsageError, CommandError */
@@ -46,22 +54,41 @@ export function resolveServer(options: StationFlags, knowledge: StationKnowledge
     }
     return undefined;
   }
-  if (serverFingerprint === NO_FINGERPRINT) return { url, fingerprint: null, roots: rootCerts ?? known.station(url)?.Roots ?? '' };
+  const before = known.station(url);
+  const found = { url, fingerprint: proofOf(url, options, knowledge, known), roots: rootCerts ?? before?.Roots ?? '' };
+  const onPurpose = isStated(options) || knowledge.replace === true;
+  const isOther = before !== undefined && stationKey(url, before) !== keyOf(found);
+  return { ...found, ...(onPurpose && isOther && { replaces: before }) };
+}
+
+/** The key of the tokens for this base station. */
+export function keyOf({ url, fingerprint }: TargetStation): string {
+  return fingerprint ?? url;
+}
+
+/** Whether options say how the base station is proved. */
+function isStated({ serverFingerprint, rootCerts }: StationFlags): boolean {
+  return serverFingerprint !== undefined || rootCerts !== undefined;
+}
+
+/** Returns the fingerprint of the base station; null: TLS authenticates it. @throws CommandError */
+function proofOf(url: string, options: StationFlags, knowledge: StationKnowledge, known: Known): string | null {
+  const { serverFingerprint, rootCerts } = options;
+  if (serverFingerprint === NO_FINGERPRINT) return null;
   const stated = serverFingerprint ?? (rootCerts === undefined ? fingerprintOfString(url, knowledge, known) : undefined);
   const remembered = known.station(url)?.Fingerprint;
-  const onPurpose = `remove it from ${known.directory}/known.json`;
-  if (stated !== undefined && remembered !== stated && known.station(url)?.Seen === true) {
-    const who = serverFingerprint === undefined ? 'the pairing string has' : 'you gave';
+  const isProved = known.station(url)?.Seen === true && knowledge.replace !== true;
+  const forget = `\`svc forget --station ${shellWord(url)}${stateOption(options.state)}\``;
+  if (isProved && serverFingerprint === undefined && stated !== undefined && remembered !== stated) {
     throw new CommandError(
-      `${url} is known with another fingerprint (${remembered}) than ${who} (${stated}): compare both with that of the base station; if its key was changed, ${onPurpose}`,
+      `${url} is known with another fingerprint (${remembered}) than the pairing string has (${stated}): compare both with that of the base station; if its key was changed, \`svc pair -${stateOption(options.state)} --replace\` accepts that of the string, or ${forget} forgets the known one`,
     );
   }
-  if (rootCerts !== undefined && known.station(url)?.Seen === true) {
-    throw new CommandError(`${url} is pinned by its fingerprint, which --root-certs does not replace: for TLS instead, ${onPurpose}`);
+  if (isProved && rootCerts !== undefined) {
+    throw new CommandError(`${url} is pinned by its fingerprint, which --root-certs does not replace: for TLS instead, ${forget} first`);
   }
   // Given roots take precedence over a fingerprint that was never proved.
-  const fingerprint = stated ?? (rootCerts === undefined ? (remembered ?? fingerprintElsewhere(url, knowledge, known)) : undefined) ?? null;
-  return { url, fingerprint, roots: rootCerts ?? known.station(url)?.Roots ?? '' };
+  return stated ?? (rootCerts === undefined ? (remembered ?? fingerprintElsewhere(url, knowledge, known)) : undefined) ?? null;
 }
 
 /**
@@ -84,22 +111,48 @@ function fingerprintElsewhere(url: string, { device, pairing }: StationKnowledge
 }
 
 /**
- * Returns the remembered server connect token of a device, only for the base station that it belongs to. A pairing
- * string may name another one, which must not learn it.
+ * Returns the remembered server connect token of a device for this base station. One whose base station is not known
+ * goes to the one that a person states, and follows where a person replaces the key of a known one; a pairing string,
+ * which an attacker may have made, moves none.
  * @param server to be used
- * @param from source of its address
  */
 export function rememberedToken(
   device: KnownDevice | undefined,
   server: TargetStation | undefined,
-  from: StationSource,
-  known: Known,
+  options: StationFlags,
 ): string | undefined {
-  if (device === undefined || server === undefined || from !== 'pairing string') return device?.ServerConnectToken;
-  const { ServerUrl: url = server.url, ServerConnectToken: token } = device;
-  const sameKey =
-    server.fingerprint !== null && known.station(url)?.Seen === true && known.station(url)?.Fingerprint === server.fingerprint;
-  return url === server.url || sameKey ? token : undefined;
+  if (device?.Tokens === undefined || server === undefined) return undefined;
+  const { Tokens } = device;
+  const own = Tokens[keyOf(server)];
+  if (own !== undefined || !(isStated(options) || options.server !== undefined)) return own;
+  return (server.replaces === undefined ? undefined : Tokens[stationKey(server.url, server.replaces)]) ?? Tokens[NO_STATION];
+}
+
+/**
+ * Returns what to remember of a token that the device has named as this user's: it belongs to the base station that it
+ * came through, unless it is known as another one's, which relays for this one, or was this device's before.
+ * @param station key of that base station
+ */
+export function tokenOfUser(token: string, station: string, { Tokens = {} }: KnownDevice): Pick<KnownDevice, 'Tokens'> {
+  const elsewhere = Object.entries(Tokens).some(([key, each]) => each === token && key !== station && key !== NO_STATION);
+  return elsewhere ? {} : { Tokens: { [station]: token } };
+}
+
+/**
+ * Says that another base station is used than the remembered one of the device, and how to return; undefined where it
+ * is the same.
+ */
+export function otherStation(
+  device: KnownDevice | undefined,
+  server: TargetStation | undefined,
+  known: Known,
+  state: string | undefined,
+): string | undefined {
+  if (server === undefined || device?.ServerUrl === undefined) return undefined;
+  const { ServerUrl: before } = device;
+  if (server.url === before || known.stationKeyOf(device) === keyOf(server)) return undefined;
+  const back = commandLine('svc pair', [device.Name ?? idOf(device)], ` --server ${shellWord(before)}${stateOption(state)}`);
+  return `${idOf(device)}: the base station ${server.url} is used instead of ${before}; \`${back}\` returns to that one`;
 }
 
 /** Source of the base station's address that {@link resolveServer} returns. */

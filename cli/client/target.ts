@@ -27,6 +27,7 @@ import {
   webSocketUrl,
 } from '../frame/arguments.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
+import { stateOption } from '../frame/shell-word.ts';
 import { idOf, type Known, type KnownDevice } from './known.ts';
 import { rememberedToken, resolveServer, type StationFlags, type StationSource, sourceOf, type TargetStation } from './station.ts';
 
@@ -56,7 +57,6 @@ export interface TargetOptions extends StationFlags {
   wait?: boolean;
   keepAliveProfile?: KeepAliveProfile;
   fingerprint?: string;
-  state?: string;
   timeout: number;
   linkMtu?: number;
   json?: boolean;
@@ -152,7 +152,8 @@ export function withTarget(command: Command): Command {
 
 /**
  * Returns the target of the options.
- * @param replace a fingerprint given now may differ from the known one
+ * @param replace a fingerprint given now may differ from the known one of device and base station; without one the
+ *   device proves itself as at first contact
  * @throws UsageError, CommandError
  */
 export function resolveTarget(options: TargetOptions, known: Known, { replace = false } = {}): Target {
@@ -161,7 +162,7 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
   const productId = options.product ?? pairing?.productId ?? device?.ProductId;
   const deviceId = options.deviceId ?? pairing?.deviceId ?? device?.DeviceId;
   const addresses = addressesOf(options, pairing, device);
-  const knowledge = { pairing, device, optional: addresses.length > 0 };
+  const knowledge = { pairing, device, optional: addresses.length > 0, replace };
   const server = resolveServer(options, knowledge, known);
   const serverFrom = sourceOf(options, knowledge);
   if (options.serverWebsocket !== undefined && server === undefined) throw new UsageError('--server-websocket needs --server');
@@ -177,8 +178,8 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
   return {
     productId,
     deviceId,
-    pin: resolvePin(options.fingerprint ?? pairing?.fingerprint, device, replace),
-    sct: options.sct ?? pairing?.sct ?? rememberedToken(device, server, serverFrom, known),
+    pin: resolvePin(options.fingerprint ?? pairing?.fingerprint, device, { replace, state: options.state }),
+    sct: options.sct ?? pairing?.sct ?? rememberedToken(device, server, options),
     serverKey: options.serverKey,
     server,
     serverFrom,
@@ -265,11 +266,15 @@ function names(known: Known): string {
   return known.devices.map((device) => device.Name ?? idOf(device)).join(', ');
 }
 
-function resolvePin(given: string | undefined, device: KnownDevice | undefined, replace: boolean): string | undefined {
-  if (device === undefined || replace) return given ?? device?.Fingerprint;
+function resolvePin(
+  given: string | undefined,
+  device: KnownDevice | undefined,
+  { replace, state }: { replace: boolean; state: string | undefined },
+): string | undefined {
+  if (device === undefined || replace) return given;
   if (given !== undefined && given !== device.Fingerprint) {
     throw new CommandError(
-      `device ${idOf(device)} is known with another fingerprint (${device.Fingerprint}): if it was set up again, pair with its new pairing string and svc pair --replace`,
+      `device ${idOf(device)} is known with another fingerprint (${device.Fingerprint}): if it was set up again, \`svc pair -${stateOption(state)} --replace\` reads its new pairing string`,
     );
   }
   return device.Fingerprint;

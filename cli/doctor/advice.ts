@@ -112,7 +112,7 @@ const NOT_TRIED: Readonly<Record<ChannelName, string>> = {
 const NOT_ANNOUNCED =
   '`svc discover` lists the devices announced here; the device must run in this network, with mDNS, and UDP port 5353 open. Guest networks often isolate their hosts';
 const OTHER_KEY =
-  'an attacker may be in between; if the device was set up again, pair it again with `svc pair --replace` and the fingerprint that it prints';
+  'an attacker may be in between; if the device was set up again, `svc pair - --replace` reads the pairing string that it prints';
 
 /** Returns advice on the result of a channel; undefined without any. */
 export function channelAdvice(channel: ChannelName, { code, error, waited }: ChannelResult): string | undefined {

@@ -50,7 +50,7 @@ const HINTS: Record<string, string> = {
   CERTIFICATE_VALIDATION_FAILED:
     'give the fingerprint that svc basestation prints with --server-fingerprint, or the roots of its certificate with --root-certs FILE',
   FINGERPRINT_MISMATCH:
-    'an attacker may be in between, or it was set up again: check --server-fingerprint, or, with TLS, its /.well-known/svc',
+    'an attacker may be in between, or it was set up again: if so, give the fingerprint that svc basestation prints with --server-fingerprint; with TLS, see its /.well-known/svc',
   CONNECTION_REFUSED: 'check the address, that it runs there, and that firewalls allow UDP to its port, and TCP for https and WebSockets',
   NOT_ATTACHED: 'the device is known but not connected to the base station now: check that it runs',
   TOKEN_REJECTED:

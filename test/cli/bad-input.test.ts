@@ -34,7 +34,7 @@ beforeAll(async () => {
   await writeFile(join(directory, 'damaged-roots', 'known.json'), JSON.stringify(roots));
   await writeFile(join(directory, 'damaged', 'state.json'), '{');
   await mkdir(join(directory, 'remembered'));
-  const device = { ProductId: 'pr', DeviceId: 'de', Fingerprint: FP, ServerUrl: 'https://x:4433', ServerConnectToken: 'token' };
+  const device = { ProductId: 'pr', DeviceId: 'de', Fingerprint: FP, ServerUrl: 'https://x:4433', Tokens: { 'https://x:4433': 'token' } };
   await writeFile(join(directory, 'remembered', 'known.json'), JSON.stringify({ Version: 1, Devices: [device], Stations: {} }));
   await writeFile(join(directory, 'file'), 'content');
   await writeFile(join(directory, 'empty'), '\n');

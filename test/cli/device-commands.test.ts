@@ -8,6 +8,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Known } from '../../cli/client/known.ts';
 import { createIamSecrets, Device, defaultConfiguration, Iam, productionState } from '../../device/index.ts';
 import { encode } from '../../protocol/cbor/index.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
@@ -165,6 +166,17 @@ test('forget: a wrong name lists the known ones', async () => {
   expect(await svc('connect', '--forget', 'hom')).toMatchObject(wrong);
   expect(await svc('forget', 'home')).toMatchObject({ code: 0, stdout: 'forgot pr-cmd.de-1\n' });
   expect(await svc('forget', 'home')).toMatchObject({ code: 2, stderr: expect.stringContaining('(none is known)') });
+  const station = ['forget', '--station', 'old:4433'];
+  expect(await svc(...station)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('no base station https://old:4433 (none is known)'),
+  });
+  const known = await Known.open(state);
+  known.rememberStation('https://old:4433', { Fingerprint: device.deviceFingerprint, Seen: true });
+  await known.save();
+  expect(await svc(...station, 'home')).toMatchObject({ code: 2, stderr: expect.stringContaining('give a device, or a base station') });
+  expect(await svc(...station)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^forgot how https:\/\/old:4433 was proved/) });
+  expect((await Known.open(state)).stations).toEqual({});
   await writeFile(join(state, 'used.json'), 'damaged');
   expect((await svc('devices')).code).toBe(0);
 });

@@ -175,7 +175,7 @@ describe('a connect that fails', () => {
     expect(await run({ fingerprint: 'ab'.repeat(32) })).toMatch(/does not have the given fingerprint \(abab.*compare it with/);
     expect(clinic.document).toMatchObject({
       channels: {
-        remote: { code: 'FINGERPRINT_MISMATCH', text: expect.stringMatching(/\w/), advice: expect.stringMatching(/svc pair --replace/) },
+        remote: { code: 'FINGERPRINT_MISMATCH', text: expect.stringMatching(/\w/), advice: expect.stringMatching(/svc pair - --replace/) },
       },
     });
     expect(clinic.stdout).not.toMatch(/--server-fingerprint/);

@@ -26,7 +26,7 @@ async function said(
 ): Promise<string> {
   const known = await Known.open(directory);
   if (remembered)
-    known.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP, ServerUrl: 'https://old.example:4433', ServerConnectToken: 't' });
+    known.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP, ServerUrl: 'https://old.example:4433', Tokens: { [FP]: 't' } });
   if (pinned !== undefined) known.rememberStation('https://old.example:4433', { Fingerprint: pinned, Seen: true });
   const target = { ...resolveTarget({ timeout: 1000, ...given }, known), near: false };
   return describe(explained(new NoChannelsError({ local: 'NOT_FOUND', remote, direct }), target, known));

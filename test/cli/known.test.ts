@@ -4,9 +4,9 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { Known, type KnownDevice, stateDirectory } from '../../cli/client/known.ts';
+import { Known, type KnownDevice, NO_STATION, stateDirectory } from '../../cli/client/known.ts';
 import { lastUsed, noteUse } from '../../cli/client/last-used.ts';
-import { isToBeRemembered, resolveServer } from '../../cli/client/station.ts';
+import { isToBeRemembered, otherStation, resolveServer, tokenOfUser } from '../../cli/client/station.ts';
 import { resolveTarget, type TargetOptions } from '../../cli/client/target.ts';
 import { SvcClient } from '../../client/node.ts';
 import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
@@ -20,7 +20,7 @@ const lamp: KnownDevice = {
   Fingerprint: FP,
   Name: 'desk',
   ServerUrl: 'https://station:4433',
-  ServerConnectToken: 'tok',
+  Tokens: { [OTHER]: 'tok' },
 };
 const options = (given: Partial<TargetOptions>): TargetOptions => ({ timeout: 1000, ...given });
 
@@ -100,7 +100,7 @@ describe('state directory', () => {
     // Given again without the base station: it stays as shown.
     again.rememberStation(url, { Fingerprint: FP, Seen: false });
     expect(again.station(url)?.Seen === true).toBe(true);
-    expect(() => target(again, OTHER)).toThrow(/known with another fingerprint .*compare .* base station/);
+    expect(target(again, OTHER)).toEqual({ url, fingerprint: OTHER, roots: '', replaces: { Fingerprint: FP, Seen: true } });
     again.rememberStation(url, { Fingerprint: OTHER, Seen: false });
     expect([
       again.station(url)?.Seen === true,
@@ -113,7 +113,7 @@ describe('state directory', () => {
     const url = 'https://new:4433';
     const state = await known();
     state.rememberStation(url, { Fingerprint: OTHER, Seen: false });
-    expect(resolveServer({ server: url, rootCerts: 'PEM' }, {}, state)).toEqual({ url, fingerprint: null, roots: 'PEM' });
+    expect(resolveServer({ server: url, rootCerts: 'PEM' }, {}, state)).toMatchObject({ url, fingerprint: null, roots: 'PEM' });
     state.rememberStation(url, { Roots: PEM_OF_ROOT });
     await state.save();
     const again = await Known.open(state.directory);
@@ -133,20 +133,56 @@ describe('state directory', () => {
     const webSocket = { ServerWebSocketUrl: 'wss://proxy/svc/v1' };
     const state = await known({ ...lamp, ...webSocket });
     const device = { ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP };
-    state.remember({ ...device, ServerConnectToken: 'new' });
-    expect(state.devices).toEqual([{ ...lamp, ...webSocket, ServerConnectToken: 'new' }]);
-    state.remember({ ...device, ServerUrl: 'https://other:4433', ServerConnectToken: 'new' });
-    expect(state.devices).toEqual([{ ...lamp, ServerConnectToken: 'new', ServerUrl: 'https://other:4433' }]);
+    state.remember({ ...device, Address: '127.0.0.1:1' });
+    expect(state.devices).toEqual([{ ...lamp, ...webSocket, Address: '127.0.0.1:1' }]);
+    state.remember({ ...device, ServerUrl: 'https://other:4433' });
+    expect(state.devices).toEqual([{ ...lamp, Address: '127.0.0.1:1', ServerUrl: 'https://other:4433' }]);
     expect(resolveTarget(options({ device: 'desk' }), state).webSocket).toBeUndefined();
   });
 
-  test('forgets the token for it, too, unless it is given with the other one', async () => {
+  test('keeps eight tokens of a device, each with its base station', async () => {
     const state = await known(lamp);
-    const device = { ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP };
-    state.remember({ ...device, ServerUrl: 'https://station:4433' });
-    expect(state.devices).toEqual([lamp]);
-    state.remember({ ...device, ServerUrl: 'https://other:4433' });
-    expect(state.devices[0]?.ServerConnectToken).toBeUndefined();
+    for (let index = 1; index <= 8; index++) state.remember({ ...lamp, Tokens: { [`https://s${index}`]: `t${index}` } });
+    expect(Object.keys(state.devices[0]!.Tokens!)).toEqual([1, 2, 3, 4, 5, 6, 7, 8].map((index) => `https://s${index}`));
+    state.remember({ ...lamp, Tokens: { 'https://s3': 'new' } });
+    expect(state.devices[0]!.Tokens).toMatchObject({ 'https://s3': 'new', 'https://s1': 't1' });
+  });
+
+  test('gives a token whose base station was not known to the first that it is remembered with', async () => {
+    const state = await known({ ...lamp, Tokens: { [NO_STATION]: 'near', [OTHER]: 'tok' } });
+    state.remember({ ...lamp, Tokens: { [FP]: 'near' } });
+    expect(state.devices[0]!.Tokens).toEqual({ [OTHER]: 'tok', [FP]: 'near' });
+  });
+
+  test('moves the tokens of a base station whose key a person replaces or forgets, unless it has another address', async () => {
+    const url = 'https://station:4433';
+    const moved = async (change: (state: Known) => void) => {
+      const state = await known(lamp);
+      change(state);
+      await state.save();
+      const now = await Known.open(state.directory);
+      return [now.station(url)?.Fingerprint, now.devices[0]!.Tokens];
+    };
+    expect(await moved((state) => state.rememberStation(url, { Fingerprint: FP, Seen: true }))).toEqual([FP, { [OTHER]: 'tok' }]);
+    expect(await moved((state) => state.replaceStation(url, { Fingerprint: FP, Seen: true }))).toEqual([FP, { [FP]: 'tok' }]);
+    const elsewhere = { Fingerprint: OTHER, Seen: true };
+    expect(
+      await moved((state) => {
+        state.forget(state.devices[0]!);
+        state.remember(lamp);
+        state.rememberStation('https://elsewhere:4433', elsewhere);
+        state.replaceStation(url, { Fingerprint: FP, Seen: true });
+      }),
+    ).toEqual([FP, { [OTHER]: 'tok' }]);
+    expect(
+      await moved((state) => {
+        state.forget(state.devices[0]!);
+        state.remember(lamp);
+        state.forgetStation('https://elsewhere:4433');
+        state.rememberStation(url, elsewhere);
+        state.forgetStation(url);
+      }),
+    ).toEqual([undefined, { [NO_STATION]: 'tok' }]);
   });
 
   test('has the key of the first of two commands that make one at once', async () => {
@@ -254,6 +290,13 @@ describe('target', () => {
     expect(() => resolveTarget(options({ device: string }), state)).toThrow(refusal);
     expect(() => resolveTarget(options({ device: string, server: 'https://station:4433' }), state)).toThrow(refusal);
     expect(resolveTarget(options({ device: string.replace(FP, OTHER) }), state).server?.fingerprint).toBe(OTHER);
+    expect(() => resolveTarget(options({ device: string }), state)).toThrow(
+      '`svc pair - --replace` accepts that of the string, or `svc forget --station https://station:4433`',
+    );
+    const replaces = { Fingerprint: OTHER, Seen: true };
+    expect(resolveTarget(options({ device: string }), state, { replace: true }).server).toMatchObject({ fingerprint: FP, replaces });
+    state.forgetStation('https://station:4433');
+    expect(resolveTarget(options({ device: string }), state).server).toEqual({ url: 'https://station:4433', fingerprint: FP, roots: '' });
   });
 
   test('keeps authentication by TLS despite a pairing string', async () => {
@@ -265,17 +308,53 @@ describe('target', () => {
     expect(resolveTarget(options({ device, serverFingerprint: FP }), state).server).toMatchObject({ fingerprint: FP });
   });
 
-  test('has the remembered token for its own base station only, and not for one in a pairing string', async () => {
-    const state = await known(lamp, { ...lamp, Name: 'near', DeviceId: 'near', ServerUrl: undefined as never });
+  test('has the token of its base station, and none of another one', async () => {
+    const state = await known(lamp, {
+      ...lamp,
+      Name: 'near',
+      DeviceId: 'near',
+      ServerUrl: undefined as never,
+      Tokens: { [NO_STATION]: 'tok' },
+    });
     const token = (given: Partial<TargetOptions>) => resolveTarget(options(given), state).sct;
     expect(token({ device: `p=pr,d=lamp,s=other.example:4433,sf=${FP}` })).toBeUndefined();
     expect(token({ device: 'p=pr,d=lamp,s=other.example:4433' })).toBeUndefined();
     expect(token({ device: `p=pr,d=lamp,s=other.example:4433,sf=${FP},sct=new` })).toBe('new');
-    // The same base station, at the same address or by its key; one that a person names; and where none is known.
+    expect(token({ device: 'desk', server: 'https://other.example:4433', serverFingerprint: FP })).toBeUndefined();
+    // The same base station, at the same address or by its key.
     expect(token({ device: 'p=pr,d=lamp,s=station:4433' })).toBe('tok');
     expect(token({ device: `p=pr,d=lamp,s=other.example:4433,sf=${OTHER}` })).toBe('tok');
     expect(token({ device: 'desk', server: 'https://other.example:4433' })).toBe('tok');
-    expect(token({ device: `p=pr,d=near,s=other.example:4433,sf=${FP}` })).toBe('tok');
+    // One whose base station is not known is for the one that a person states.
+    expect(token({ device: `p=pr,d=near,s=other.example:4433,sf=${FP}` })).toBeUndefined();
+    expect(token({ device: 'near', server: 'https://other.example:4433', serverFingerprint: FP })).toBe('tok');
+  });
+
+  test('has the token after a person has stated the new key of the base station, and not by a pairing string', async () => {
+    const state = await known(lamp);
+    const token = (given: Partial<TargetOptions>, replace = false) => resolveTarget(options(given), state, { replace }).sct;
+    expect(token({ device: 'desk', serverFingerprint: FP })).toBe('tok');
+    expect(token({ device: 'desk', serverFingerprint: 'none' })).toBe('tok');
+    expect(token({ device: `p=pr,d=lamp,s=station:4433,sf=${FP}` }, true)).toBeUndefined();
+  });
+
+  test('keeps a token that the device names for the base station that it is known of', () => {
+    expect(tokenOfUser('tok', FP, lamp)).toEqual({});
+    expect(tokenOfUser('tok', OTHER, lamp)).toEqual({ Tokens: { [OTHER]: 'tok' } });
+    expect(tokenOfUser('new', FP, lamp)).toEqual({ Tokens: { [FP]: 'new' } });
+    expect(tokenOfUser('near', FP, { ...lamp, Tokens: { [NO_STATION]: 'near' } })).toEqual({ Tokens: { [FP]: 'near' } });
+  });
+
+  test('says which base station is used instead of the remembered one, and how to return', async () => {
+    const state = await known(lamp);
+    const said = (given: Partial<TargetOptions>) => otherStation(lamp, resolveTarget(options(given), state).server, state, '/x y');
+    expect(said({ device: `p=pr,d=lamp,s=other.example:4433,sf=${FP}` })).toBe(
+      "pr.lamp: the base station https://other.example:4433 is used instead of https://station:4433; `svc pair desk --server https://station:4433 --state '/x y'` returns to that one",
+    );
+    expect(said({ device: 'desk', server: 'https://other.example:4433', serverFingerprint: FP })).toMatch(/^pr\.lamp: /);
+    // The same by its key, or by its address.
+    expect(said({ device: 'desk', server: 'https://other.example:4433' })).toBeUndefined();
+    expect(said({ device: 'desk' })).toBeUndefined();
   });
 
   test('has all addresses of a pairing string, without the remembered base station', async () => {
@@ -340,7 +419,9 @@ describe('target', () => {
       expect(() => resolveTarget(options(given), state)).toThrow(/known with another fingerprint.*--replace/);
       expect(resolveTarget(options(given), state, { replace: true }).pin).toBe(OTHER);
     }
-    expect(() => resolveTarget(options({ device: 'desk', serverFingerprint: FP }), state)).toThrow(/known with another fingerprint/);
+    // A link with a password has no fingerprint: the password proves the device that was set up again.
+    expect(resolveTarget(options({ device: 'p=pr,d=lamp,pwd=secret' }), state, { replace: true }).pin).toBeUndefined();
+    expect(resolveTarget(options({ device: 'desk', serverFingerprint: FP }), state).server?.fingerprint).toBe(FP);
   });
 
   test.each<[string, Partial<TargetOptions>, RegExp]>([
@@ -350,7 +431,11 @@ describe('target', () => {
     ['roots of no base station', { product: 'a', deviceId: 'b', rootCerts: 'PEM' }, /--root-certs needs --server/],
     ['a WebSocket to no base station', { product: 'a', deviceId: 'b', serverWebsocket: 'wss://x/' }, /--server-websocket needs --server/],
     ['roots beside a fingerprint', { device: 'desk', serverFingerprint: OTHER, rootCerts: 'PEM' }, /no effect with --server-fingerprint/],
-    ['roots of a base station that is pinned', { device: 'desk', rootCerts: 'PEM' }, /pinned by its fingerprint/],
+    [
+      'roots of a base station that is pinned',
+      { device: 'desk', rootCerts: 'PEM' },
+      /pinned by its fingerprint.*`svc forget --station https:\/\/station:4433` first$/,
+    ],
     ['no way to the device', { product: 'a', deviceId: 'b', local: false }, /--server.*--address.*--no-local/],
     ['a broken pairing string', { device: 'p=pr' }, /pairing string/],
   ])('is refused: %s', async (_, given, message) => {

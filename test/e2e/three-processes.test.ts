@@ -326,6 +326,41 @@ describe('a device', () => {
   });
 });
 
+describe('a base station that is set up again', () => {
+  test('is used by --server-fingerprint, and by a fresh pairing string with --replace', async () => {
+    await station.end('SIGTERM');
+    await device.end('SIGTERM');
+    const data = join(folder, 'station-again');
+    station = processes.station('--data', data, ...stationArguments.slice(2));
+    const { fingerprint } = await station.event('listening');
+    const again = [...deviceArguments, '--server-fingerprint', String(fingerprint)];
+    const identity = await svcJson('device', ...again, '--init');
+    await svcJson('admin', 'product', 'add', PRODUCT, '--data', data);
+    await svcJson('admin', 'device', 'add', PRODUCT, DEVICE, '--fingerprint', String(identity.fingerprint), '--data', data);
+    device = processes.device(...again);
+    await device.event('attached');
+    const known = await readFile(join(folder, 'client', 'known.json'), 'utf8');
+    const server = ['--server', `https://127.0.0.1:${stationArguments.at(-1)}`, '--server-fingerprint', String(fingerprint)];
+    const read = () => svc('coap', 'GET', '/thermostat/target', ...client);
+    expect(await read()).toMatchObject({ code: 1, stderr: expect.stringMatching(/FINGERPRINT_MISMATCH.*--server-fingerprint/) });
+    expect(await svc('coap', 'GET', '/thermostat/target', ...server, ...client)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(': now by its fingerprint'),
+    });
+    expect(await read()).toMatchObject({ code: 0, stderr: '' });
+    await writeFile(join(folder, 'client', 'known.json'), known);
+    expect(await svc('connect', String(identity.pairingString), ...client)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('--replace'),
+    });
+    expect(await svc('connect', String(identity.pairingString), '--replace', ...client)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(': now by its fingerprint'),
+    });
+    expect(await read()).toMatchObject({ code: 0, stderr: '' });
+  });
+});
+
 test('no command printed a stack trace', () => {
   for (const { stderr } of [station, device]) expect(stderr).not.toMatch(/^\s+at /m);
 });

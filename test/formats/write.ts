@@ -171,7 +171,7 @@ async function writeDevice(directory: string): Promise<void> {
   await iam.passwordThrottle?.save(throttleDocument(device.throttle));
 }
 
-const known = { ProductId: 'pr-1', DeviceId: 'de-1', Fingerprint: hash(0xa1), Name: 'hall', ServerConnectToken: 'token-of-ann' };
+const known = { ProductId: 'pr-1', DeviceId: 'de-1', Fingerprint: hash(0xa1), Name: 'hall', Tokens: { [hash(0xa0)]: 'token-of-ann' } };
 
 export const client = {
   key: encodePrivateKey(raw(8)),

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { LOOPBACK } from './test/support/multicast.ts';
 import { tiers } from './test/support/tiers.ts';
 
 /**
@@ -27,6 +28,8 @@ export default defineConfig({
     ],
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // Parties of the tests look for each other on loopback: a device of the real network may have any ids.
+    env: { SVC_MDNS_INTERFACES: LOOPBACK },
     setupFiles: ['./test/support/process-reports.ts'],
     reporters: ['default', './test/support/closing-lines.ts'],
     pool: 'forks',

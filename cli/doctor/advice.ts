@@ -111,12 +111,15 @@ const NOT_TRIED: Readonly<Record<ChannelName, string>> = {
 
 const NOT_ANNOUNCED =
   '`svc discover` lists the devices announced here; the device must run in this network, with mDNS, and UDP port 5353 open. Guest networks often isolate their hosts';
+const STRANGER =
+  'a device with these ids and another key answers there: a stranger, which changes nothing for the base station; if the device was set up again, `svc pair - --replace` reads the pairing string that it prints';
 const OTHER_KEY =
   'an attacker may be in between; if the device was set up again, `svc pair - --replace` reads the pairing string that it prints';
 
 /** Returns advice on the result of a channel; undefined without any. */
 export function channelAdvice(channel: ChannelName, { code, error, waited }: ChannelResult): string | undefined {
   if (channel === 'local' && code === 'NOT_FOUND') return NOT_ANNOUNCED;
+  if (channel === 'local' && code === 'FINGERPRINT_MISMATCH') return STRANGER;
   if (code === 'FINGERPRINT_MISMATCH' && !(error instanceof StationMismatch)) return OTHER_KEY;
   if (code === 'OPERATION_IN_PROGRESS') return isAwaited(channel, waited) ? hint('NOT_ATTACHED') : undefined;
   return hint(code);

@@ -126,7 +126,9 @@ function noChannels(error: NoChannelsError): string {
   const reasons = [];
   if (remote !== undefined) reasons.push(`through the base station: ${withAdvice(remote.message, remote.code, STATION_HINTS)}`);
   if (direct !== undefined) reasons.push(`directly: ${withAdvice(direct.message, direct.code)}`);
-  if (local !== undefined) reasons.push(`on the local network: ${withAdvice(local.message, local.code)}`);
+  // A stranger on the local network is no reason: `svc doctor` shows it.
+  if (local !== undefined && !(local.code === 'FINGERPRINT_MISMATCH' && remote !== undefined))
+    reasons.push(`on the local network: ${withAdvice(local.message, local.code)}`);
   return reasons.length === 0 ? error.message : `no way to the device; ${reasons.join('; ')}`;
 }
 

@@ -73,8 +73,18 @@ function isLocalNetwork({ environment }: Host, address: string): boolean {
   return isNear(plain, own);
 }
 
+/** A wrong key is one candidate that failed, and may be a stranger's: it hides what the device itself says. */
+function rank({ code }: SvcError): number {
+  if (code === 'FINGERPRINT_MISMATCH') return 1;
+  if (code === 'TIMEOUT') return 2;
+  return code === 'STOPPED' ? 3 : 0;
+}
+
 function channelError(failures: readonly Failure[], { timeout }: LocalSearch, signal: AbortSignal): SvcError {
-  const error = mostTelling(failures.map((failure) => failure.error));
+  const error = mostTelling(
+    failures.map((failure) => failure.error),
+    rank,
+  );
   if (error === null)
     return signal.aborted
       ? new LocalError('STOPPED', 'the search on the local network was stopped')

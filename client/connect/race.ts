@@ -5,7 +5,8 @@
  * When all fail: a wrong key of the device is FINGERPRINT_MISMATCH, a device at its connection limit
  * DEVICE_INTERNAL_ERROR, the end of the time allowed TIMEOUT, anything else NO_CHANNELS with the error of each channel.
  * A wrong key on one channel does not stop the others: an attacker on the path to one address, or one that announces
- * the device on the local network, must not be able to block the device.
+ * the device on the local network, must not be able to block the device. Nor may it hide why: what answers on the local
+ * network decides the error only where the base station has not answered.
  */
 import type { PrivateKey } from '../../protocol/crypto-provider.ts';
 import {
@@ -198,9 +199,22 @@ function target(context: ChannelContext, options: EffectiveOptions): ConnectTarg
   };
 }
 
+/** Errors of the channel through the base station that are not its answer. */
+const UNANSWERED: readonly string[] = [
+  'BAD_RESPONSE',
+  'CERTIFICATE_VALIDATION_FAILED',
+  'CONNECTION_REFUSED',
+  'DNS',
+  'INVALID_STATE',
+  'NOT_IMPLEMENTED',
+  'STOPPED',
+  'TIMEOUT',
+];
+
 function connectError(failures: ChannelFailures): SvcError {
   const { direct, local, remote } = failures;
-  const all = [direct, local, remote].filter((error) => error !== undefined);
+  const answered = remote !== undefined && !(remote instanceof StationMismatch) && !UNANSWERED.includes(remote.code);
+  const all = [direct, answered ? undefined : local, remote].filter((error) => error !== undefined);
   const summary = { local: codeOf(local), remote: codeOf(remote), direct: codeOf(direct) };
   return mostTelling(all, rank) ?? new NoChannelsError(summary, { cause: failures });
 }

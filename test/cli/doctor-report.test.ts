@@ -1,6 +1,8 @@
 /** Lines of `svc doctor` for findings that no simulation is needed for: a NAT known by one answer, keep-alive. */
 import { describe, expect, test } from 'vitest';
+import { channelAdvice } from '../../cli/doctor/advice.ts';
 import { type Findings, keepAliveText, linesOf } from '../../cli/doctor/report.ts';
+import { RemoteError } from '../../protocol/errors/index.ts';
 import type { KeepAliveReport } from '../../transport/keep-alive/index.ts';
 import { SERVER_URL } from '../support/fixture/identifiers.ts';
 
@@ -49,4 +51,10 @@ describe('keep-alive', () => {
   ])('is described as measured: %j', (change, expected) => {
     expect(keepAliveText({ ...report, ...change })).toBe(expected);
   });
+});
+
+test('another key on the local network is a stranger’s, or the device was set up again', () => {
+  const error = new RemoteError('FINGERPRINT_MISMATCH', 'another key');
+  const advice = channelAdvice('local', { code: 'FINGERPRINT_MISMATCH', error, waited: false });
+  expect(advice).toMatch(/^a device with these ids and another key answers there: a stranger/);
 });

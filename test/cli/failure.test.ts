@@ -84,6 +84,20 @@ test('a server key that requires a token, or none, is named: no role on the devi
   expect(text).not.toContain('svc iam me');
 });
 
+test('a stranger on the local network does not hide what the base station says, nor add to it', () => {
+  const failures = {
+    remote: new RemoteError('TOKEN_REJECTED', 'the base station refused'),
+    local: new RemoteError('FINGERPRINT_MISMATCH', 'another key'),
+  };
+  const said = (cause: Partial<typeof failures>) =>
+    describe(new NoChannelsError({ local: 'FINGERPRINT_MISMATCH', remote: 'TOKEN_REJECTED', direct: 'NONE' }, { cause }));
+  expect(said(failures)).toMatch(
+    /^no way to the device; through the base station: the base station refused \(TOKEN_REJECTED\): give a server connect token/,
+  );
+  expect(said(failures)).not.toMatch(/attacker|another key/);
+  expect(said({ local: failures.local })).toMatch(/on the local network: another key/);
+});
+
 test('a rejected token of an issuer: a fresh one helps', () => {
   const refusal = new RemoteError('TOKEN_REJECTED', 'the base station refused (4.01): invalid JWT');
   const text = describe(new NoChannelsError({ local: 'NONE', remote: 'TOKEN_REJECTED', direct: 'NONE' }, { cause: { remote: refusal } }));

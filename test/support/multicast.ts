@@ -3,14 +3,18 @@
  * one.
  */
 import { createSocket } from 'node:dgram';
+import { networkInterfaces } from 'node:os';
 import type { MdnsLink } from '../../transport/mdns.ts';
+
+/** Name of the loopback interface. */
+export const LOOPBACK = Object.entries(networkInterfaces()).find(([, list]) => list?.[0]?.internal === true)?.[0] ?? 'lo';
 
 /** Unique to this run, so that other traffic is ignored. */
 const TEXT = `svc multicast test ${process.pid}`;
 
 /** Groups for documentation and experiments (RFC 6676 §2, RFC 4727 §2.5.2), so that nothing else is in them. */
 const GROUPS = { 4: '233.252.0.1', 6: 'ff02::114' } as const;
-const LOOPBACK = { 4: '127.0.0.1', 6: '::1' } as const;
+const OWN = { 4: '127.0.0.1', 6: '::1' } as const;
 
 /**
  * Unicast datagrams to ourselves after each multicast: when the last of them has arrived, so has the multicast, if the
@@ -34,7 +38,7 @@ async function hears({ family, interface: name, addresses }: MdnsLink & { family
     return await new Promise<boolean>((resolve, reject) => {
       let markers = 0;
       const sent = (error: Error | null): void => (error === null ? undefined : reject(error));
-      const mark = (): void => socket.send(`marker ${++markers}`, socket.address().port, LOOPBACK[family], sent);
+      const mark = (): void => socket.send(`marker ${++markers}`, socket.address().port, OWN[family], sent);
       socket.on('error', reject);
       socket.on('message', (message) => {
         if (String(message) === TEXT) resolve(true);

@@ -51,7 +51,10 @@ export interface NodeEnvironmentOptions {
    * Infinity: never. Default 1,000.
    */
   systemCallsAfter?: number;
-  /** Names of the interfaces for multicast DNS; default all but loopback, or loopback if there is no other. */
+  /**
+   * Names of the interfaces for multicast DNS; default those of the variable SVC_MDNS_INTERFACES, separated by commas,
+   * else all but loopback, or loopback if there is no other. Names that this host does not have are ignored.
+   */
   mdnsInterfaces?: readonly string[];
 }
 
@@ -62,7 +65,7 @@ export function nodeEnvironment(options: NodeEnvironmentOptions = {}): Environme
     clock,
     crypto: withKeyAhead(nodeCrypto),
     network: nodeNetwork(options, log),
-    mdns: nodeMdns(options.mdnsInterfaces),
+    mdns: nodeMdns(options.mdnsInterfaces ?? process.env.SVC_MDNS_INTERFACES?.split(',')),
     getHttps: async (request) => (await import('./https.ts')).getHttps(request),
     keepProcess,
     log,

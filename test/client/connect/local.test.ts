@@ -2,9 +2,13 @@
  * Connects over the local network: phone, devices and strangers in one simulated network, the base station elsewhere.
  */
 import { beforeEach, describe, expect, test } from 'vitest';
+import { connectLocal } from '../../../client/connect/local.ts';
 import { type Connection, type ConnectionOptions, SvcClient } from '../../../client/node.ts';
 import type { DeviceOptions } from '../../../device/index.ts';
 import { type DnsMessage, dnsResponse, serviceRecords } from '../../../protocol/discovery/index.ts';
+import { type ErrorCode, RemoteError } from '../../../protocol/errors/index.ts';
+import type { MdnsBrowser } from '../../../transport/discovery/index.ts';
+import type { Host } from '../../../transport/host/index.ts';
 import type { SimulatedHost } from '../../../transport/sim/index.ts';
 import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
 import { ids, SCT, SERVER_URL } from '../../support/fixture/identifiers.ts';
@@ -344,6 +348,32 @@ describe('a stranger at home', () => {
       local: expect.objectContaining({ code: 'FINGERPRINT_MISMATCH' }),
       remote: expect.objectContaining({ code: 'DNS' }),
     });
+  });
+
+  test.each<[string, ConnectionOptions, string]>([
+    ['a token that the base station rejects', { ServerConnectToken: 'wrong' }, 'TOKEN_REJECTED'],
+    ['a device that is not attached', {}, 'NOT_ATTACHED'],
+  ])('that answers with another key hides no answer of the base station: %s', async (_, options, code) => {
+    await fixture.settle(relayed.device.close());
+    await impostor();
+    const pinned = both({ DeviceFingerprint: PIN, ...options });
+    expect((await outcome(pinned)).slice(0, 2)).toEqual(['NO_CHANNELS', ['FINGERPRINT_MISMATCH', code, 'NONE']]);
+  });
+
+  test('that answers with another key hides no answer of the device at home', async () => {
+    const answers = ['FINGERPRINT_MISMATCH', 'DEVICE_INTERNAL_ERROR', 'TIMEOUT'] as const;
+    const failed = (code: ErrorCode) => ({ result: Promise.reject(new RemoteError(code, 'failed')), cancel: () => {} });
+    const host = { environment: phone, dial: ({ port }: { port: number }) => failed(answers[port]!) };
+    const endpoints = answers.map((_, port) => ({ address: `${HOME}.9`, port }));
+    const find = (_: string, take: (change: unknown) => void) => {
+      take({ action: 'ADD', service: { endpoints } });
+      return () => {};
+    };
+    const browser = { environment: phone, find, browse: () => () => {} };
+    const target = { signal: new AbortController().signal };
+    const search = { ...ids, timeout: 100, scanAll: false };
+    const connecting = connectLocal(host as unknown as Host, browser as unknown as MdnsBrowser, search, target as never);
+    expect(await fixture.code(connecting)).toBe('DEVICE_INTERNAL_ERROR');
   });
 
   test('that answers first: the device at home is connected', async () => {

@@ -1,13 +1,34 @@
 /** Clock, resolver and log of Node; timers keep no process alive. */
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { nodeEnvironment } from '../../../transport/node/environment.ts';
 import { stderrLog } from '../../../transport/node/log.ts';
+import { nodeMdns } from '../../../transport/node/mdns.ts';
+import { LOOPBACK } from '../../support/multicast.ts';
 import { TestProcess } from '../../support/process.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const { clock, network } = nodeEnvironment();
+
+describe('multicast DNS', () => {
+  afterEach(() => void vi.unstubAllEnvs());
+  const places = (given?: string[]) => {
+    const { mdns } = nodeEnvironment(given === undefined ? {} : { mdnsInterfaces: given });
+    return mdns!.links().map(({ name }) => name.replace(/ IPv[46]$/, ''));
+  };
+
+  it('of tests is on loopback alone', () => {
+    expect(new Set(places())).toEqual(new Set([LOOPBACK]));
+  });
+
+  it('has the interfaces of the options, else of SVC_MDNS_INTERFACES, else its own', () => {
+    vi.stubEnv('SVC_MDNS_INTERFACES', `gone,${LOOPBACK}`);
+    expect([new Set(places()), places(['gone'])]).toEqual([new Set([LOOPBACK]), []]);
+    vi.stubEnv('SVC_MDNS_INTERFACES', undefined);
+    expect(nodeEnvironment().mdns!.links()).toEqual(nodeMdns().links());
+  });
+});
 
 describe('clock of Node', () => {
   it('is monotonic, and wall time is Unix time', () => {

@@ -67,8 +67,8 @@ export class Device extends DeviceSetup {
 
   /**
    * Lets authorized clients reach a TCP server. Its host is resolved once, now or, if that fails, at the next use, and
-   * the address is pinned. A name that resolves only to link-local, metadata, multicast or unspecified addresses is
-   * refused.
+   * its addresses are pinned and tried in turn. A name that resolves only to link-local, metadata, multicast or
+   * unspecified addresses is refused.
    * @throws LocalError INVALID_ARGUMENT; IN_USE when the id is taken
    */
   addTcpTunnelService(service: TcpTunnelService): void {

@@ -1,10 +1,10 @@
 /**
- * The address of a tunnel service: numeric, fixed when the service is added.
+ * The addresses of a tunnel service: numeric, fixed when the service is added.
  *
- * A name is resolved once, and its address is pinned: an attacker with control of the name cannot move the service
- * later. Nor can a name lead to link-local, metadata, unspecified, multicast or broadcast addresses. An operator who
- * means a link-local or metadata address writes it as a number; no server has one of the others. Loopback is allowed:
- * services of the device itself.
+ * A name is resolved once, and its addresses are pinned: an attacker with control of the name cannot move the service
+ * later. A server often listens on one of them only (`localhost`), so they are tried in turn. Nor can a name lead to
+ * link-local, metadata, unspecified, multicast or broadcast addresses. An operator who means a link-local or metadata
+ * address writes it as a number; no server has one of the others. Loopback is allowed: services of the device itself.
  */
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { canonicalAddress, parseAddress } from '../../transport/address.ts';
@@ -16,12 +16,16 @@ const IMPOSSIBLE: readonly AddressKind[] = ['this-network', 'multicast', 'broadc
 /** Addresses that a name may not lead to. */
 const NOT_BY_NAME: readonly AddressKind[] = [...IMPOSSIBLE, 'link-local', 'cloud'];
 
-/** The address of one service. */
-export class PinnedAddress {
+/** Our constant: most addresses of a name. */
+const MAX_ADDRESSES = 8;
+
+/** The addresses of one service. */
+export class PinnedAddresses {
   readonly #host: string;
   readonly #resolve: (host: string) => Promise<string[]>;
   /** Pinned, or being resolved; null after a failure: the next caller tries again. */
-  #address: Promise<string> | null;
+  #addresses: Promise<readonly string[]> | null;
+  #worked: string | undefined;
 
   /**
    * @param host numeric, or a name, which is resolved from now on
@@ -33,27 +37,33 @@ export class PinnedAddress {
     const numeric = canonicalAddress(host);
     if (numeric !== null && IMPOSSIBLE.includes(addressKind(parseAddress(numeric)!)))
       throw new LocalError('INVALID_ARGUMENT', `no service can be at ${host}`);
-    this.#address = numeric === null ? this.#pin() : Promise.resolve(numeric);
-    this.#address.catch(() => {});
+    this.#addresses = numeric === null ? this.#pin() : Promise.resolve([numeric]);
+    this.#addresses.catch(() => {});
   }
 
   /**
-   * Returns the same address each time.
+   * Returns the same addresses each time, the one that worked last first: a caller tries them in turn.
    * @throws RemoteError DNS when the name does not resolve to an allowed address
    */
-  address(): Promise<string> {
-    this.#address ??= this.#pin();
-    return this.#address;
+  async all(): Promise<readonly string[]> {
+    this.#addresses ??= this.#pin();
+    const addresses = await this.#addresses;
+    const worked = this.#worked;
+    return worked === undefined ? addresses : [worked, ...addresses.filter((address) => address !== worked)];
   }
 
-  async #pin(): Promise<string> {
+  /** Notes that the service answered at one of them. */
+  worked(address: string): void {
+    this.#worked = address;
+  }
+
+  async #pin(): Promise<readonly string[]> {
     try {
-      const addresses = await this.#resolve(this.#host);
-      const address = addresses.find(mayBeResolved);
-      if (address === undefined) throw new RemoteError('DNS', `${this.#host} leads only to addresses that a tunnel service may not have`);
-      return address;
+      const addresses = (await this.#resolve(this.#host)).filter(mayBeResolved).slice(0, MAX_ADDRESSES);
+      if (addresses.length === 0) throw new RemoteError('DNS', `${this.#host} leads only to addresses that a tunnel service may not have`);
+      return addresses;
     } catch (error) {
-      this.#address = null;
+      this.#addresses = null;
       throw error;
     }
   }

@@ -6,9 +6,10 @@ import { StreamCode } from '../../protocol/errors/index.ts';
 import { pump } from '../../transport/node/index.ts';
 import type { SessionStream } from '../../transport/session/index.ts';
 import { StreamRefusal } from '../streams.ts';
+import type { PinnedAddresses } from './pinned-address.ts';
 import type { TcpTunnelService, TunnelConnection } from './tunnels.ts';
 
-/** Time for a service to accept, ms. */
+/** Time for a service to accept, ms, at all of its addresses. */
 const CONNECT_TIMEOUT = 10_000;
 /**
  * Silence after which the system probes the connection, ms: if the service's host has vanished, the stream is reset.
@@ -18,11 +19,29 @@ const KEEP_ALIVE = 60_000;
 /** System errors for a host or port that does not answer. */
 const UNREACHABLE: readonly (string | undefined)[] = ['EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'EHOSTDOWN'];
 
-/** Connects. @throws StreamRefusal with the reason, also when the service does not accept within 10 s */
-export function connectTcp({ port }: Pick<TcpTunnelService, 'port'>, host: string): Promise<TunnelConnection> {
+/**
+ * Connects, to one address after the other.
+ * @throws StreamRefusal when none accepts within 10 s in all: with the reason of the last, or that the service refuses
+ */
+export async function connectTcp({ port }: Pick<TcpTunnelService, 'port'>, addresses: PinnedAddresses): Promise<TunnelConnection> {
+  const all = await addresses.all();
+  let refusal: unknown;
+  for (const address of all) {
+    try {
+      const connection = await connectTo(address, port, CONNECT_TIMEOUT / all.length);
+      addresses.worked(address);
+      return connection;
+    } catch (error) {
+      if (!(refusal instanceof StreamRefusal && refusal.streamCode === StreamCode.SERVICE_REFUSED)) refusal = error;
+    }
+  }
+  throw refusal;
+}
+
+function connectTo(host: string, port: number, timeout: number): Promise<TunnelConnection> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE });
-    const timer = setTimeout(() => socket.destroy(timedOut(host, port)), CONNECT_TIMEOUT);
+    const timer = setTimeout(() => socket.destroy(timedOut(host, port)), timeout);
     const fail = (error: Error): void => reject(serviceRefusal(error));
     socket.once('close', () => clearTimeout(timer));
     socket.once('error', fail);

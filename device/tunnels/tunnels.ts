@@ -4,7 +4,7 @@
  * A service has three CoAP endpoints (list, description, request to connect) and a stream port of its own. For each
  * stream that arrives there: ask the authorization listener again, check the limits, connect to the service's host and
  * port, and only then accept and carry both ways. Removing a service ends its connections. Only the application decides
- * which client may do what. A service's host is pinned to one address (`pinned-address.ts`). `tcp.ts` and `udp.ts`
+ * which client may do what. A service's host is pinned to its addresses (`pinned-address.ts`). `tcp.ts` and `udp.ts`
  * handle an accepted stream.
  */
 import { Status } from '../../protocol/coap/index.ts';
@@ -17,7 +17,7 @@ import type { DeviceConnection } from '../connections.ts';
 import { checkLimit, checkPort } from '../settings.ts';
 import type { DeviceStream, StreamListener, StreamListeners } from '../streams.ts';
 import { TunnelConcurrencyLimit } from './concurrency-limit.ts';
-import { PinnedAddress } from './pinned-address.ts';
+import { PinnedAddresses } from './pinned-address.ts';
 
 export { TunnelConcurrencyLimit };
 
@@ -27,7 +27,7 @@ export interface TunnelService {
   readonly id: string;
   /** Kind of service, for limits and authorization: `http`, `ssh`, `dns` … */
   readonly type: string;
-  /** A numeric address, or a name, which is resolved once: clients then see and reach that address. */
+  /** A numeric address, or a name, which is resolved once: clients then see and reach its addresses. */
   readonly host: string;
   readonly port: number;
   /** Further information for clients. */
@@ -48,8 +48,12 @@ export interface TunnelConnection {
   abort(): void;
 }
 
-/** Connects to a service at its pinned address, for a client's connection. */
-export type ConnectTunnel<S extends TunnelService> = (service: S, address: string, client: DeviceConnection) => Promise<TunnelConnection>;
+/** Connects to a service at one of its pinned addresses, for a client's connection. */
+export type ConnectTunnel<S extends TunnelService> = (
+  service: S,
+  addresses: PinnedAddresses,
+  client: DeviceConnection,
+) => Promise<TunnelConnection>;
 
 /** Names of the two kinds: of actions and attributes, and of the endpoints. */
 const NAMES = {
@@ -82,7 +86,7 @@ export interface TunnelsOptions<S extends TunnelService> {
 
 interface Registered<S> {
   readonly service: S;
-  readonly address: PinnedAddress;
+  readonly addresses: PinnedAddresses;
   metadata: Readonly<Record<string, string>>;
   readonly listener: StreamListener;
   readonly connections: Set<TunnelConnection>;
@@ -112,10 +116,10 @@ export class Tunnels<S extends TunnelService> {
   add(service: S): void {
     check(service);
     if (this.#services.has(service.id)) throw new LocalError('IN_USE', `there is already a tunnel service ${JSON.stringify(service.id)}`);
-    const address = new PinnedAddress(service.host, this.#options.resolve);
+    const addresses = new PinnedAddresses(service.host, this.#options.resolve);
     const listener = this.#options.streams.listen(0, (stream) => this.#carry(service.id, stream));
     const metadata = { ...service.metadata };
-    this.#services.set(service.id, { service: { ...service }, address, metadata, listener, connections: new Set() });
+    this.#services.set(service.id, { service: { ...service }, addresses, metadata, listener, connections: new Set() });
   }
 
   /** Replaces the metadata that clients see. @throws LocalError NOT_FOUND; INVALID_ARGUMENT */
@@ -160,11 +164,11 @@ export class Tunnels<S extends TunnelService> {
   ): Promise<DeviceCoapResponse> {
     const registered = this.#services.get(parameters.serviceId ?? '');
     if (registered === undefined) return { status: Status.NOT_FOUND, payload: 'No such service' };
-    const { service, address, metadata, listener } = registered;
+    const { service, addresses, metadata, listener } = registered;
     if (!(await this.#allows(action, service, connection))) return denied();
     const { id, type, port } = service;
-    const host = await address.address().catch(() => null);
-    if (host === null) return { status: Status.SERVICE_UNAVAILABLE, payload: 'The host of the service does not resolve' };
+    const [host] = await addresses.all().catch(() => []);
+    if (host === undefined) return { status: Status.SERVICE_UNAVAILABLE, payload: 'The host of the service does not resolve' };
     return {
       status: Status.CONTENT,
       contentFormat: CONTENT_FORMAT_CBOR,
@@ -175,7 +179,7 @@ export class Tunnels<S extends TunnelService> {
   async #carry(id: string, stream: DeviceStream): Promise<void> {
     const registered = this.#services.get(id);
     if (registered === undefined) return stream.refuse(StreamCode.STREAM_REFUSED);
-    const { service, address } = registered;
+    const { service, addresses } = registered;
     // Asks for permission first, so that unauthorized clients take no slot.
     const revoked = new AbortController();
     const attributes = this.#attributes(service);
@@ -185,7 +189,7 @@ export class Tunnels<S extends TunnelService> {
       const leave = this.#enter(service.type, stream.connection);
       if (leave === null) return stream.refuse(StreamCode.STREAM_LIMIT);
       try {
-        const connection = await this.#options.connect(service, await address.address(), stream.connection);
+        const connection = await this.#options.connect(service, addresses, stream.connection);
         await this.#join(registered, connection, stream, revoked.signal);
       } finally {
         leave();

@@ -3,12 +3,14 @@
  * that represents it (PROTOCOL.md §12).
  *
  * It ends with the stream; after the idle timeout without a datagram (the stream is then ended, and aborted if the
- * client does not end it, too); and when the network reports that the service is unreachable (the stream is reset).
+ * client does not end it, too); and when the network reports that the service is unreachable (the stream is reset). A
+ * service of which nothing has come is tried at its next address first, with the latest datagram again.
  */
 import { StreamCode, SvcError } from '../../protocol/errors/index.ts';
 import type { Cancel, Clock, ConnectedSocket, Environment } from '../../transport/environment.ts';
 import type { DatagramCounts, DatagramFlow, SessionStream } from '../../transport/session/index.ts';
 import type { DeviceConnection } from '../connections.ts';
+import type { PinnedAddresses } from './pinned-address.ts';
 import type { TunnelConnection } from './tunnels.ts';
 
 /** Our constant, ms: time for a client to end the stream of a flow that has ended here. */
@@ -18,8 +20,7 @@ const END_TIMEOUT = 30_000;
 export interface UdpFlowOptions {
   readonly environment: Pick<Environment, 'clock' | 'network'>;
   readonly client: DeviceConnection;
-  /** The service's numeric address. */
-  readonly address: string;
+  readonly addresses: PinnedAddresses;
   readonly port: number;
   /** ms */
   readonly idleTimeout: number;
@@ -27,10 +28,18 @@ export interface UdpFlowOptions {
   readonly counts: DatagramCounts;
 }
 
+/** Our constant, bytes: the longest datagram that is kept for another address of the service. */
+const LONGEST_KEPT = 1_500;
+
 export class UdpFlow implements TunnelConnection {
   readonly #options: UdpFlowOptions;
   readonly #clock: Clock;
   #socket: ConnectedSocket | null = null;
+  /** Addresses of the service that were not tried yet; none once it has answered. */
+  #others: string[] = [];
+  /** The latest datagram of the client, for the next address. */
+  #latest: Uint8Array | null = null;
+  #isStopped = false;
   #flow: DatagramFlow | null = null;
   #stream: SessionStream | null = null;
   #failure: Error | null = null;
@@ -42,12 +51,8 @@ export class UdpFlow implements TunnelConnection {
   static async open(options: UdpFlowOptions): Promise<UdpFlow> {
     const flow = new UdpFlow(options);
     try {
-      flow.#socket = await options.environment.network.connect({
-        address: options.address,
-        port: options.port,
-        receive: (datagram) => flow.#fromService(datagram),
-        failed: (error) => flow.#fail(error),
-      });
+      flow.#others = [...(await options.addresses.all())];
+      await flow.#connect();
     } catch (error) {
       flow.abort();
       throw error;
@@ -60,6 +65,25 @@ export class UdpFlow implements TunnelConnection {
     this.#clock = options.environment.clock;
     this.#lastUsed = this.#clock.now();
     this.#cancelTimer = this.#clock.schedule(options.idleTimeout, () => this.#lookWhetherIdle());
+  }
+
+  /** Opens a socket towards the next address for which the system has one. @throws the error of the last */
+  async #connect(): Promise<void> {
+    const { environment, port } = this.#options;
+    const address = this.#others.shift()!;
+    try {
+      const socket = await environment.network.connect({
+        address,
+        port,
+        receive: (datagram) => this.#fromService(datagram, address),
+        failed: (error) => this.#fail(error),
+      });
+      if (this.#isStopped) socket.close();
+      else this.#socket = socket;
+    } catch (error) {
+      if (this.#others.length === 0) throw error;
+      await this.#connect();
+    }
   }
 
   async join(stream: SessionStream): Promise<void> {
@@ -80,15 +104,27 @@ export class UdpFlow implements TunnelConnection {
 
   #fromClient(payload: Uint8Array): void {
     this.#lastUsed = this.#clock.now();
+    if (this.#others.length > 0 && payload.length <= LONGEST_KEPT) this.#latest = payload.slice();
     if (this.#socket?.send(payload) !== true) this.#options.counts.dropped++;
   }
 
-  #fromService(payload: Uint8Array): void {
+  #fromService(payload: Uint8Array, address: string): void {
     this.#lastUsed = this.#clock.now();
+    if (this.#others.length > 0) this.#others = [];
+    this.#latest = null;
+    this.#options.addresses.worked(address);
     this.#flow?.send(payload);
   }
 
   #fail(error: Error): void {
+    if (this.#others.length > 0) {
+      this.#socket = null;
+      void this.#connect().then(
+        () => this.#latest !== null && this.#socket?.send(this.#latest),
+        (last: Error) => this.#fail(last),
+      );
+      return;
+    }
     this.#failure = error;
     this.#stop();
     this.#stream?.abort(StreamCode.SERVICE_FAILED);
@@ -115,6 +151,8 @@ export class UdpFlow implements TunnelConnection {
 
   /** Stops carrying datagrams. */
   #stop(): void {
+    this.#isStopped = true;
+    this.#others = [];
     this.#cancelTimer();
     this.#flow?.close();
     this.#flow = null;

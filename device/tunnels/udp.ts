@@ -31,8 +31,8 @@ export class UdpTunnels {
     this.#tunnels = new Tunnels({
       ...options,
       kind: 'UDP',
-      connect: ({ id, port, idleTimeout = IDLE_TIMEOUT }, address, client) =>
-        UdpFlow.open({ environment, client, address, port, idleTimeout, counts: this.#countsOf(id) }),
+      connect: ({ id, port, idleTimeout = IDLE_TIMEOUT }, addresses, client) =>
+        UdpFlow.open({ environment, client, addresses, port, idleTimeout, counts: this.#countsOf(id) }),
     });
     this.#tunnels.limitPerClient = FLOWS_PER_CLIENT;
   }

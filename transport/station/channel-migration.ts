@@ -143,17 +143,17 @@ export class ChannelMigration {
     return this.#session.pathStats(path)?.packetsReceived ?? 0;
   }
 
-  /** Challenges the first address of each family. */
+  /** Challenges an address of each family, one of all while it flees: the next one each time. */
   async #askUdp(): Promise<void> {
     const question = ++this.#questions;
     const { host, port } = this.#station;
     const addresses = await this.#host.environment.network.resolve(host).catch(() => []);
     const [socket] = this.#host.sockets;
     if (this.#ended.signal.aborted || question !== this.#questions) return;
-    const isV6 = (address: string): boolean => address.includes(':');
-    const families = [addresses.find((each) => !isV6(each)), addresses.find(isV6)].filter((each) => each !== undefined);
+    const families = [false, true].map((isV6) => addresses.filter((address) => address.includes(':') === isV6));
     // Each path takes a connection id, and while no packet comes back there are three.
-    const chosen = this.#decisions.isFleeing ? families.slice(0, 1) : families;
+    const lists = this.#decisions.isFleeing ? [families.flat()] : families;
+    const chosen = lists.flatMap((list) => list[(question - 1) % list.length] ?? []);
     const paths = socket === undefined ? [] : chosen.map((address) => socket.path(address, port));
     this.#forgetUdp(paths);
     this.#udp = paths;

@@ -1,6 +1,6 @@
-/** The address of a tunnel service: names are resolved once, and not to every address. */
+/** The addresses of a tunnel service: names are resolved once, and not to every address. */
 import { describe, expect, test } from 'vitest';
-import { mayBeResolved, PinnedAddress } from '../../../device/tunnels/pinned-address.ts';
+import { mayBeResolved, PinnedAddresses } from '../../../device/tunnels/pinned-address.ts';
 import { RemoteError } from '../../../protocol/errors/index.ts';
 
 /** A resolver that returns one answer after the other; an empty one is a failure. */
@@ -18,24 +18,41 @@ function resolver(...answers: string[][]) {
 describe('a name', () => {
   test('is resolved once, when the service is added, and never again', async () => {
     const { asked, resolve } = resolver(['192.0.2.1', '192.0.2.2'], ['192.0.2.66']);
-    const host = new PinnedAddress('camera.example', resolve);
+    const host = new PinnedAddresses('camera.example', resolve);
     expect(asked).toEqual(['camera.example']);
-    expect([await host.address(), await host.address()]).toEqual(['192.0.2.1', '192.0.2.1']);
+    expect([await host.all(), await host.all()]).toEqual([
+      ['192.0.2.1', '192.0.2.2'],
+      ['192.0.2.1', '192.0.2.2'],
+    ]);
     expect(asked).toHaveLength(1);
+  });
+
+  test('leads first to the address that worked last', async () => {
+    const host = new PinnedAddresses('a', resolver(['192.0.2.1', '192.0.2.2', '192.0.2.3']).resolve);
+    await host.all();
+    host.worked('192.0.2.2');
+    expect(await host.all()).toEqual(['192.0.2.2', '192.0.2.1', '192.0.2.3']);
+    host.worked('192.0.2.3');
+    expect(await host.all()).toEqual(['192.0.2.3', '192.0.2.1', '192.0.2.2']);
+  });
+
+  test('leads to eight addresses at most', async () => {
+    const many = Array.from({ length: 20 }, (_, index) => `192.0.2.${index + 1}`);
+    expect(await new PinnedAddresses('a', resolver(many).resolve).all()).toEqual(many.slice(0, 8));
   });
 
   test('that does not resolve yet is resolved at the next use', async () => {
     const { asked, resolve } = resolver([], [], ['2001:db8::1'], ['192.0.2.66']);
-    const host = new PinnedAddress('camera.example', resolve);
-    await expect(host.address()).rejects.toMatchObject({ code: 'DNS' });
-    await expect(host.address()).rejects.toMatchObject({ code: 'DNS' });
-    expect([await host.address(), await host.address()]).toEqual(['2001:db8::1', '2001:db8::1']);
+    const host = new PinnedAddresses('camera.example', resolve);
+    await expect(host.all()).rejects.toMatchObject({ code: 'DNS' });
+    await expect(host.all()).rejects.toMatchObject({ code: 'DNS' });
+    expect([await host.all(), await host.all()]).toEqual([['2001:db8::1'], ['2001:db8::1']]);
     expect(asked).toHaveLength(3);
   });
 
-  test('leads to the first allowed address, or to none', async () => {
-    expect(await new PinnedAddress('a', resolver(['fe80::1', '169.254.169.254', '192.0.2.1']).resolve).address()).toBe('192.0.2.1');
-    await expect(new PinnedAddress('a', resolver(['fe80::1', '169.254.169.254']).resolve).address()).rejects.toMatchObject({
+  test('leads to the allowed addresses, or to none', async () => {
+    expect(await new PinnedAddresses('a', resolver(['fe80::1', '169.254.169.254', '192.0.2.1']).resolve).all()).toEqual(['192.0.2.1']);
+    await expect(new PinnedAddresses('a', resolver(['fe80::1', '169.254.169.254']).resolve).all()).rejects.toMatchObject({
       code: 'DNS',
       message: 'a leads only to addresses that a tunnel service may not have',
     });
@@ -85,11 +102,11 @@ describe('a literal address', () => {
     ['169.254.7.7', '169.254.7.7'],
     ['fe80::1%eth0', 'fe80::1%eth0'],
   ])('%s is taken as written, without the resolver', async (host, expected) => {
-    expect(await new PinnedAddress(host, resolve).address()).toBe(expected);
+    expect(await new PinnedAddresses(host, resolve).all()).toEqual([expected]);
     expect(asked).toEqual([]);
   });
 
   test.each(['0.0.0.0', '::', '224.0.0.1', 'ff02::1', '255.255.255.255'])('%s is refused', (host) => {
-    expect(() => new PinnedAddress(host, resolve)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+    expect(() => new PinnedAddresses(host, resolve)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 });

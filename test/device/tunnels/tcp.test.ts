@@ -8,7 +8,8 @@ import { networkInterfaces } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Connection } from '../../../client/node.ts';
 import { type AuthorizationRequest, type Device, type Environment, nodeEnvironment, RemoteError } from '../../../device/index.ts';
-import { serviceRefusal } from '../../../device/tunnels/tcp.ts';
+import { PinnedAddresses } from '../../../device/tunnels/pinned-address.ts';
+import { connectTcp, serviceRefusal } from '../../../device/tunnels/tcp.ts';
 import { StreamCode } from '../../../protocol/errors/index.ts';
 import { eventually } from '../../support/eventually.ts';
 import { LoopbackFixture } from '../../support/fixture/loopback.ts';
@@ -205,6 +206,32 @@ describe('services by name and over IPv6', () => {
     const socket = await dial(tunnel.getLocalPort());
     socket.end('by name');
     expect(String(await read(socket))).toBe('by name');
+  });
+
+  const TWO = [
+    ['::1', '127.0.0.1'],
+    ['127.0.0.1', '::1'],
+  ];
+  test.each(TWO.flatMap((order) => order.map((at) => [order, at] as const)))(
+    'a name with the addresses %j, of which only %s listens',
+    async (order, at) => {
+      const server = createServer((socket) => socket.end()).listen({ port: 0, host: at, ipv6Only: at === '::1' });
+      await once(server, 'listening');
+      const addresses = new PinnedAddresses('localhost', async () => order);
+      const reached = await connectTcp({ port: portOf(server) }, addresses);
+      reached.abort();
+      expect(await addresses.all()).toEqual([at, ...order.filter((each) => each !== at)]);
+      server.close();
+      await once(server, 'close');
+    },
+  );
+
+  test('a name of which no address accepts: the refusal is named, and not that of an address which cannot be', async () => {
+    const addresses = { all: async () => ['127.0.0.1', 'fe80::1%nowhere'] } as unknown as PinnedAddresses;
+    const closed = portOf(service);
+    service.close();
+    await once(service, 'close');
+    await expect(connectTcp({ port: closed }, addresses)).rejects.toMatchObject({ streamCode: StreamCode.SERVICE_REFUSED });
   });
 
   test('a name without an address: 5.03, and a tunnel to it does not open', async () => {

@@ -26,10 +26,13 @@ function scene() {
     };
     return { index: 10 + opened.length, address: '', port: 1, proxy: null, send: () => {}, close };
   };
-  const environment = { clock, network: { openWebSocket: openPipe, resolve: async () => [] } };
+  const names: string[] = [];
+  const asked: string[] = [];
+  const environment = { clock, network: { openWebSocket: openPipe, resolve: async () => names } };
+  const path = (address: string) => asked.push(address) > 0 && { kind: 'udp', name: address };
   const host = {
     environment,
-    sockets: [],
+    sockets: [{ path }],
     sessions: [{ noteChannelMigrated: () => counts.notes++ }],
     channelOf: () => session,
     receive: () => {},
@@ -56,7 +59,7 @@ function scene() {
   const to = { host: host as unknown as Host, station, ways };
   new ChannelMigration({ session: session as unknown as Session, webSocket: null, ...to });
   const emit = (name: string, event: object = {}): void => listeners[name]?.(event);
-  return { simulation, clock, host, session, opened, counts, emit, to };
+  return { simulation, clock, host, session, opened, counts, emit, to, names, asked };
 }
 
 test('a challenge to a path that the channel has left has no effect on the next path', async () => {
@@ -117,4 +120,17 @@ test('a WebSocket that was sent nothing, for want of a connection id, ends the c
   await simulation.run(2000);
   emit('probed', { path: session.paths[0], answered: false });
   expect(counts.ends).toBe(1);
+});
+
+test('each address of the base station’s name has its turn when UDP is tried again', async () => {
+  const { simulation, session, names, asked, emit } = scene();
+  names.push('192.0.2.1', '192.0.2.2', '2001:db8::1');
+  session.path = { kind: 'websocket', name: 'only' };
+  emit('path', { path: session.path });
+  for (let network = 0; network < 3; network++) {
+    emit('network');
+    await simulation.run(5_000);
+    for (const each of session.paths.splice(0)) emit('probed', { path: each, answered: false });
+  }
+  expect(asked).toEqual(['192.0.2.1', '192.0.2.2', '2001:db8::1']);
 });

@@ -193,7 +193,7 @@ function settingsOf(options: Options): Partial<StationSettings> {
 function announce(output: Output, { port, fingerprint, http, stun }: RunningBasestation): void {
   const place = formatHostPort({ host: reachableHost(http.host), port: http.port });
   const ready = `base station ready on UDP port ${port} and ${http.secure ? 'https' : 'http'}://${place}, fingerprint ${fingerprint}`;
-  const text = stun.length === 0 ? ready : `${ready}\nSTUN on UDP port ${stun.map(stunPlace).join(' and ')}`;
+  const text = stun.length === 0 ? ready : [ready, `STUN on UDP port ${stun.map(stunPlace).join(' and ')}`];
   output.result({ event: 'listening', port, httpPort: http.port, httpHost: http.host, secure: http.secure, fingerprint, stun }, text);
 }
 

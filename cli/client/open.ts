@@ -265,9 +265,11 @@ async function trust(connection: Connection, output: Output): Promise<KnownDevic
   if (typeof ProductId !== 'string' || typeof DeviceId !== 'string') throw new CommandError('the device did not send its ids');
   const fingerprint = connection.getDeviceFingerprint();
   if (connection.verified === 'none') {
-    output.note(
-      `First contact with ${ProductId}.${DeviceId}. The fingerprint of its key is\n  ${fingerprint}\nCompare it with what svc device printed at its start.`,
-    );
+    output.note([
+      `First contact with ${ProductId}.${DeviceId}. The fingerprint of its key is`,
+      `  ${fingerprint}`,
+      'Compare it with what svc device printed at its start.',
+    ]);
     if (!canAsk(output)) throw new CommandError('the password did not verify the device: give its fingerprint with --fingerprint');
     if ((await ask('Is it the same? (yes/no) ')).toLowerCase() !== 'yes') throw new CommandError('not trusted: the connection was closed');
   }

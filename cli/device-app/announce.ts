@@ -56,9 +56,7 @@ export async function announce(output: Output, { device, data, state, access }: 
   );
   if (!hasUsers(access.iam)) share(output, pairings.invitation ?? pairings.open ?? pairings.plain, {});
   if (pairings.invitation === undefined && modes.includes('PasswordInvite') && !isAdministered(access.iam))
-    output.note(
-      ['this device has no administrator yet; while it is stopped, this creates an invitation:', inviteCommand(data.directory)].join('\n'),
-    );
+    output.note(['this device has no administrator yet; while it is stopped, this creates an invitation:', inviteCommand(data.directory)]);
 }
 
 function stationLines(state: DeviceState, fingerprint: string): string[] {

@@ -22,9 +22,9 @@ export class Output {
   }
 
   /**
-   * Prints a result: `document` as JSON with --json, else `text`, a string or lines. Parts of it may come from the peer
-   * (names, metadata), so control characters become blanks, and escapes in JSON, see `protocol/printable.ts`; line ends
-   * and tabs stay in a string, but not in a line.
+   * Prints a result: `document` as JSON with --json, else `text`, a line or lines. Parts of it may come from the peer
+   * (names, metadata), so control characters become blanks, and escapes in JSON, see `protocol/printable.ts`: no part
+   * begins a line.
    */
   result(document: unknown, text: string | readonly string[]): void {
     this.#streams.stdout.write(`${this.json ? escaped(JSON.stringify(document)) : lines(text)}\n`);
@@ -33,7 +33,7 @@ export class Output {
   /** Prints a text payload and a line end: unchanged to a pipe; to a terminal without control characters. */
   payload(text: string): void {
     const { stdout } = this.#streams;
-    stdout.write(`${stdout.isTTY === true ? lines(text) : text}\n`);
+    stdout.write(`${stdout.isTTY === true ? blanked(text, '\n\t') : text}\n`);
   }
 
   /** Whether a person sees standard output. */
@@ -46,8 +46,8 @@ export class Output {
     this.#streams.stdout.write(data);
   }
 
-  /** Prints a note for a person; not with --json. */
-  note(text: string): void {
+  /** Prints a note for a person, a line or lines; not with --json. */
+  note(text: string | readonly string[]): void {
     if (!this.json) this.#streams.stderr.write(`${lines(text)}\n`);
   }
 
@@ -79,6 +79,8 @@ export class Output {
 }
 
 function lines(text: string | readonly string[]): string {
-  const whole = typeof text === 'string' ? text : text.map((line) => line.replace(/[\n\t]/g, ' ')).join('\n');
-  return blanked(whole, '\n\t');
+  return [text]
+    .flat()
+    .map((line) => blanked(line))
+    .join('\n');
 }

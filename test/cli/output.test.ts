@@ -23,8 +23,13 @@ test('a name from the other end can neither control the terminal nor begin a lin
   );
 });
 
-test('a text keeps its lines and tabs, and loses other control characters', () => {
-  expect(written(false, null, 'a\tb\u001b[31m\nc')).toBe('a\tb [31m\nc\n');
+test('what a peer said begins no line, in results, notes and warnings', () => {
+  const said = 'a\tb\u001b[31m\nwarning: c';
+  const line = 'a b [31m warning: c\n';
+  expect(written(false, null, said)).toBe(line);
+  for (const write of [(output: Output) => output.note(said), (output: Output) => output.note([said])]) expect(shown(write)).toBe(line);
+  expect(shown((output) => output.warn(said))).toBe(`warning: ${line}`);
+  expect(shown((output) => output.aside(said), { isTTY: true })).toBe(`\r\u001b[K${line}\u001b7`);
 });
 
 test('an error is one line without control characters', () => {

@@ -12,6 +12,7 @@ import type { ConnectionOptions } from 'node:tls';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { orElse } from '../../protocol/or-else.ts';
 import { httpsProblem, noteCertificates } from './https-problem.ts';
+import type { NotedLookup } from './noted-lookup.ts';
 
 /** In the order of `proxy-from-env`: the first that is set applies. */
 const VARIABLES = ['https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY'];
@@ -85,13 +86,19 @@ function withScheme(proxy: string): string {
   return isBare ? proxy.replace(/^https:/, 'http:') : proxy;
 }
 
+/** One attempt to reach a host. */
+export interface Attempt {
+  readonly signal: AbortSignal;
+  readonly names: NotedLookup;
+}
+
 /**
  * Opens a connection through `proxy` to the host and port of `url`, which is not authenticated yet.
- * @param signal ends the attempt; the caller closes an open tunnel
+ * @param attempt its signal ends it; the caller closes an open tunnel
  * @throws RemoteError CONNECTION_REFUSED when the proxy refuses; what {@link HttpsGet} throws where the proxy cannot be
  *   reached
  */
-export async function openTunnel({ url: proxy, variable }: HttpProxy, url: URL, signal: AbortSignal): Promise<Duplex> {
+export async function openTunnel({ url: proxy, variable }: HttpProxy, url: URL, { signal, names }: Attempt): Promise<Duplex> {
   const { request } = proxy.protocol === 'https:' ? await import('node:https') : await import('node:http');
   const target = `${url.hostname}:${url.port || (url.protocol === 'ws:' ? 80 : 443)}`;
   const peer = `the proxy ${proxy.host}`;
@@ -106,6 +113,7 @@ export async function openTunnel({ url: proxy, variable }: HttpProxy, url: URL, 
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
     signal,
+    lookup: names.lookup,
   };
   return new Promise((resolve, reject) => {
     const connecting = request(options);

@@ -14,7 +14,8 @@ import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { certificateBlocks } from '../../protocol/identity/index.ts';
 import type { HttpsAnswer, HttpsRequest } from '../environment.ts';
 import { httpsProblem, noteCertificates } from './https-problem.ts';
-import { openTunnel, proxyFor } from './https-tunnel.ts';
+import { type Attempt, openTunnel, proxyFor } from './https-tunnel.ts';
+import { NotedLookup } from './noted-lookup.ts';
 import { checkRootCertificates } from './root-certificates.ts';
 
 /** @throws as {@link HttpsGet} */
@@ -24,11 +25,13 @@ export async function getHttps(request: HttpsRequest): Promise<HttpsAnswer> {
   const signal = request.signal === undefined ? timeout : AbortSignal.any([timeout, request.signal]);
   const url = new URL(request.url);
   const proxy = await proxyFor(request.url);
+  const names = new NotedLookup();
   try {
     signal.throwIfAborted();
-    return await fetched(request, url, proxy === null ? null : await openTunnel(proxy, url, signal), signal);
+    return await fetched(request, url, proxy === null ? null : await openTunnel(proxy, url, { signal, names }), { signal, names });
   } catch (error) {
     if (request.signal?.aborted === true) throw new LocalError('STOPPED', 'the request was stopped');
+    if (timeout.aborted) names.refuseSilent();
     const way = proxy === null ? '' : ` through the proxy ${proxy.url.host}`;
     if (timeout.aborted) throw new RemoteError('TIMEOUT', `${url.host} did not answer by https${way} within ${request.timeout / 1000} s`);
     throw error;
@@ -36,11 +39,17 @@ export async function getHttps(request: HttpsRequest): Promise<HttpsAnswer> {
 }
 
 /** @param tunnel to the host; null: a connection of this request's own */
-function fetched({ rootCerts, limit, fresh }: HttpsRequest, url: URL, tunnel: Duplex | null, signal: AbortSignal): Promise<HttpsAnswer> {
+function fetched(
+  { rootCerts, limit, fresh }: HttpsRequest,
+  url: URL,
+  tunnel: Duplex | null,
+  { signal, names }: Attempt,
+): Promise<HttpsAnswer> {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const options = {
     agent: false,
     signal,
+    lookup: names.lookup,
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
     checkServerIdentity: (_: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate),

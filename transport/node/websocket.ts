@@ -19,7 +19,8 @@ import { NoUpgradeError } from '../../protocol/station-dial/index.ts';
 import { canonicalAddress } from '../address.ts';
 import type { MessagePipe, WebSocketOptions } from '../environment.ts';
 import { httpsProblem, noteCertificates } from './https-problem.ts';
-import { type HttpProxy, isPage, openTunnel, proxyForWebSocket } from './https-tunnel.ts';
+import { type Attempt, type HttpProxy, isPage, openTunnel, proxyForWebSocket } from './https-tunnel.ts';
+import { NotedLookup } from './noted-lookup.ts';
 import { checkRootCertificates } from './root-certificates.ts';
 
 /** Bytes of one message (PROTOCOL.md §2). */
@@ -42,27 +43,28 @@ export async function openWebSocket(options: WebSocketOptions, index: number): P
   const timeout = AbortSignal.timeout(Math.max(1, Math.ceil(options.timeout)));
   const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal]);
   const proxy = await proxyForWebSocket(url);
+  const names = new NotedLookup();
   let tunnel: Duplex | null = null;
   try {
     signal.throwIfAborted();
-    if (proxy !== null) tunnel = await openTunnel(proxy, url, signal);
-    return await upgraded(options, { url, index, tunnel, proxy: proxy?.url.host ?? null, signal });
+    if (proxy !== null) tunnel = await openTunnel(proxy, url, { signal, names });
+    return await upgraded(options, { url, index, tunnel, proxy: proxy?.url.host ?? null, signal, names });
   } catch (error) {
     tunnel?.destroy();
     if (options.signal?.aborted === true) throw new LocalError('STOPPED', 'opening the WebSocket was stopped');
+    if (timeout.aborted) names.refuseSilent();
     if (timeout.aborted) throw late(url, proxy, tunnel !== null, options.timeout);
     throw error;
   }
 }
 
 /** The way to the peer. */
-interface Way {
+interface Way extends Attempt {
   readonly url: URL;
   readonly index: number;
   /** To the peer through the proxy; null: a connection of the library's own. */
   readonly tunnel: Duplex | null;
   readonly proxy: string | null;
-  readonly signal: AbortSignal;
 }
 
 function parsedUrl(text: string): URL {
@@ -131,10 +133,10 @@ function libraryOptions(options: WebSocketOptions, way: Way): LibraryOptions {
 }
 
 /** Opens the connection below the upgrade. */
-function connection({ verifyCertificate = false, rootCerts }: WebSocketOptions, { url, tunnel }: Way): Duplex {
+function connection({ verifyCertificate = false, rootCerts }: WebSocketOptions, { url, tunnel, names }: Way): Duplex {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const isSecure = url.protocol === 'wss:';
-  const to = tunnel === null ? { host, port: Number(url.port || (isSecure ? 443 : 80)) } : { socket: tunnel };
+  const to = tunnel === null ? { host, port: Number(url.port || (isSecure ? 443 : 80)), lookup: names.lookup } : { socket: tunnel };
   if (!isSecure) return tunnel ?? netConnect(to as TcpNetConnectOpts);
   return tlsConnect({
     ...to,

@@ -6,12 +6,13 @@
  * only datagrams from an address in a prefix of its own interface, or with its zone: RFC 6762 §11 requires the same
  * check.
  */
-import { createSocket, type RemoteInfo } from 'node:dgram';
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import makeMdns, { type MulticastDNS } from 'multicast-dns';
 import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
 import { canonicalAddress, inPrefix, parseAddress, parsePrefix } from '../address.ts';
 import type { MdnsHandlers, MdnsLink, MdnsNetwork, MdnsSocket } from '../mdns.ts';
+import { ArrivalLimit } from './arrival-limit.ts';
 import { clock } from './clock.ts';
 import { numericLookup } from './family-socket.ts';
 import { recent } from './host-interfaces.ts';
@@ -85,8 +86,10 @@ class NodeMdnsSocket implements MdnsSocket {
     this.#isOwn = isOwn;
     const { family } = link;
     const settings = { reuseAddr: true, lookup: laterNumericLookup, ...(family === 6 && { ipv6Only: true }) };
+    const socket = createSocket({ type: `udp${family}`, ...settings }).unref();
+    limitArrivals(socket);
     this.#mdns = makeMdns({
-      socket: createSocket({ type: `udp${family}`, ...settings }).unref(),
+      socket,
       type: `udp${family}`,
       ip: GROUPS[family],
       bind: family === 4 ? '0.0.0.0' : '::',
@@ -137,6 +140,17 @@ class NodeMdnsSocket implements MdnsSocket {
     void this.close();
     this.#handlers.failed(error);
   }
+}
+
+/** Leaves datagrams beyond the limit out before the library decodes them. */
+export function limitArrivals(socket: Pick<Socket, 'emit'>): void {
+  const limit = new ArrivalLimit();
+  const emit = socket.emit.bind(socket) as (event: string, ...given: unknown[]) => boolean;
+  socket.emit = (event: string, ...given: unknown[]): boolean => {
+    const [, from] = given as [unknown, RemoteInfo | undefined];
+    if (event === 'message' && from !== undefined && !limit.admits(from.address, clock.now())) return true;
+    return emit(event, ...given);
+  };
 }
 
 /**

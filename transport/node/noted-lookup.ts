@@ -1,4 +1,4 @@
-/** The system's resolver for one connection, which knows whether it still waits: a name without DNS is no slow server. */
+/** The system's resolver for one connection, which knows whether it still waits: no server is slow then. */
 import dns from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { RemoteError } from '../../protocol/errors/index.ts';

@@ -1,12 +1,15 @@
 /** Multicast DNS on a real interface: two sockets of this host, and packets made by `dns-packet`. */
+import { createSocket } from 'node:dgram';
+import { EventEmitter, once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 import { decode, encode } from 'dns-packet';
 import { describe, expect, test } from 'vitest';
 import { type DnsMessage, dnsQuery, dnsResponse, Responder, serviceRecords } from '../../../protocol/discovery/index.ts';
 import type { MdnsLink } from '../../../transport/mdns.ts';
-import { nodeMdns } from '../../../transport/node/mdns.ts';
+import { limitArrivals, nodeMdns } from '../../../transport/node/mdns.ts';
 import { fromPacket, type MdnsPacket, toPacket } from '../../../transport/node/mdns-packets.ts';
 import { Random } from '../../../transport/sim/random.ts';
+import { eventually } from '../../support/eventually.ts';
 import { drawnProduct } from '../../support/fixture/identifiers.ts';
 import { linksWithMulticast } from '../../support/multicast.ts';
 
@@ -54,6 +57,28 @@ describe.skipIf(links.length === 0)('links that carry multicast (none here: skip
     }
   });
 
+  test('a flood from one source reaches only the sockets', async () => {
+    const link = links.find(({ addresses }) => addresses[0]?.includes('.')) as MdnsLink;
+    let [heard, counted] = [0, 0];
+    const limited = network.open(link, { received: () => heard++, failed: () => {} });
+    const plain = createSocket({ type: 'udp4', reuseAddr: true });
+    plain.on('message', () => counted++);
+    plain.bind(5353);
+    await once(plain, 'listening');
+    // Nothing leaves this host.
+    plain.setMulticastTTL(0);
+    plain.addMembership('224.0.0.251', link.addresses[0]);
+    plain.setMulticastInterface(link.addresses[0]!);
+    const packet = encode(toPacket(dnsQuery({ questions: [{ name: `${NAME}.local`, type: 'ANY', unicast: false }] })) as never);
+    for (let sent = 20; sent <= 600; sent += 20) {
+      for (let i = 0; i < 20; i++) plain.send(packet, 5353, '224.0.0.251');
+      await eventually(() => expect(counted).toBeGreaterThanOrEqual(sent));
+    }
+    expect(heard).toBeLessThan(500);
+    plain.close();
+    await limited.close();
+  });
+
   test('an interface that does not exist fails alone, and is closed', async () => {
     const link = { ...(links[0] as MdnsLink), name: 'gone', interface: 'gone', family: 4, addresses: ['192.0.2.250'], cidrs: [] };
     const error = await new Promise<Error>((resolve) => {
@@ -61,6 +86,22 @@ describe.skipIf(links.length === 0)('links that carry multicast (none here: skip
     });
     expect(error.message).toMatch(/addMembership/);
   });
+});
+
+test('a flood is left out before it is decoded; other events pass', () => {
+  const socket = new EventEmitter();
+  let [messages, errors] = [0, 0];
+  socket.on('message', () => messages++);
+  socket.on('error', () => errors++);
+  limitArrivals(socket as never);
+  for (let i = 0; i < 5_000; i++) socket.emit('message', Buffer.alloc(0), { address: '192.0.2.9' });
+  for (let i = 0; i < 300; i++) socket.emit('error', new Error('x'), { address: '192.0.2.9' });
+  expect(messages).toBeGreaterThanOrEqual(256);
+  expect(messages).toBeLessThan(1_000);
+  expect(errors).toBe(300);
+  const before = messages;
+  socket.emit('message', Buffer.alloc(0), { address: '192.0.2.10' });
+  expect(messages).toBe(before + 1);
 });
 
 /** TXT bytes as arrays: a Buffer is printed in another form. */

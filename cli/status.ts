@@ -64,7 +64,7 @@ async function showDevice(opened: Opened, state: string | undefined): Promise<vo
   const next = standing.kind === 'not-a-user' ? nextStep(standing.modes, { name: kept?.Name ?? device, state, pairing: undefined }) : '';
   output.result(document, [
     `device      ${device}${kept?.Name === undefined ? '' : ` (${kept.Name})`}`,
-    `user        ${userLine(standing, next)}`,
+    `user        ${userLine(standing, next, kept?.User)}`,
     `path        ${text}${place}${overWebSocket(connection)}`,
     `round trip  ${milliseconds(time)}`,
   ]);
@@ -74,10 +74,12 @@ function overWebSocket(connection: Connection): string {
   return connection.getType() === 'RELAY' && connection.paths().station?.over === 'websocket' ? ', over a WebSocket' : '';
 }
 
-/** The user that this client is to the device. @param next what to do to become a user */
-function userLine(standing: Standing, next: string): string {
+/** The user that this client is to the device. @param next what to do to become a user @param before as last seen */
+function userLine(standing: Standing, next: string, before: string | undefined): string {
   if (standing.kind === 'user') return userText(standing);
-  return standing.kind === 'no-users' ? 'none: the device has no users' : `none yet: ${next}`;
+  if (standing.kind === 'no-users') return 'none: the device has no users';
+  if (before === undefined) return `none yet: ${next}`;
+  return `none, and was ${before}: that user was deleted, or the device was set up again; ${next}`;
 }
 
 async function overview(options: TargetOptions): Promise<void> {

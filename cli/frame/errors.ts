@@ -43,7 +43,7 @@ export function describe(error: unknown): string {
 
 /** The remedy where the device does not allow this client something. */
 export const NOT_ALLOWED =
-  '`svc iam me` shows your user and its role; ask an administrator of the device for another role, or for an invitation if you are not a user';
+  '`svc iam me` shows your user and its role; ask an administrator of the device for another role, or for an invitation if you are not a user, or were one before the device was set up again';
 
 /** Remedies for the codes that a person can act on; they follow the message of the error. */
 const HINTS: Record<string, string> = {
@@ -54,7 +54,7 @@ const HINTS: Record<string, string> = {
   CONNECTION_REFUSED: 'check the address, that it runs there, and that firewalls allow UDP to its port, and TCP for https and WebSockets',
   NOT_ATTACHED: 'the device is known but not connected to the base station now: check that it runs',
   TOKEN_REJECTED:
-    'give a server connect token (--sct-file) or a server key (--server-key-file, with a fresh token in --jwt-file if it requires one); if your user was deleted, ask for a new invitation',
+    'give a server connect token (--sct-file) or a server key (--server-key-file, with a fresh token in --jwt-file if it requires one); if your user was deleted or the device was set up again, ask for a new invitation: `svc pair - --replace` reads it',
   UNKNOWN_SERVER_KEY: 'create a key on the base station with `svc admin key add`',
   UNKNOWN_PRODUCT_ID: 'register it on the base station with `svc admin product add`',
   UNKNOWN_FINGERPRINT: 'register the device on the base station with `svc admin device add`, as printed at its start',

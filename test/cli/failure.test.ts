@@ -84,6 +84,13 @@ test('a server key that requires a token, or none, is named: no role on the devi
   expect(text).not.toContain('svc iam me');
 });
 
+test('a client that a device has forgotten reads that its user may be deleted, or the device set up again', () => {
+  expect(describe(new RemoteError('TOKEN_REJECTED', 'refused'))).toMatch(
+    /if your user was deleted or the device was set up again, ask for a new invitation: `svc pair - --replace` reads it$/,
+  );
+  expect(describe(new RemoteError('FORBIDDEN', 'refused'))).toMatch(/or were one before the device was set up again$/);
+});
+
 test('a stranger on the local network does not hide what the base station says, nor add to it', () => {
   const failures = {
     remote: new RemoteError('TOKEN_REJECTED', 'the base station refused'),

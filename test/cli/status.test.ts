@@ -89,6 +89,11 @@ test('svc status with a device shows what makes a client that it does not know i
   device.setIam(iamOf());
   await device.start();
   onTestFinished(() => device.close());
-  const { stdout } = await status('--no-local', '--address', `127.0.0.1:${device.localPort}`, '--fingerprint', device.deviceFingerprint);
-  expect(stdout).toMatch(/^user {8}none yet: ask an administrator of the device for an invitation/m);
+  const Fingerprint = device.deviceFingerprint;
+  const user = async () => (await status('--no-local', '--address', `127.0.0.1:${device.localPort}`, '--fingerprint', Fingerprint)).stdout;
+  expect(await user()).toMatch(/^user {8}none yet: ask an administrator of the device for an invitation/m);
+  const known = await Known.open(state);
+  known.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint, User: 'ann' });
+  await known.save();
+  expect(await user()).toMatch(/^user {8}none, and was ann: that user was deleted, or the device was set up again; ask an administrator/m);
 });

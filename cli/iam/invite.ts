@@ -17,7 +17,7 @@ import { hostPort } from '../frame/arguments.ts';
 import { type NamedStation, optionsBeside, rootsNote, stationOfPairing } from '../frame/server-options.ts';
 import { stateOption } from '../frame/shell-word.ts';
 import { ownPlaces, type ShareOptions, share, shareOptions } from '../pairing-share.ts';
-import { type IamOpened, iamSubcommand, withIam } from './shared.ts';
+import { type IamOpened, iamSubcommand, keyLines, withIam } from './shared.ts';
 
 interface InviteOptions extends TargetOptions, ShareOptions {
   role: string;
@@ -47,6 +47,7 @@ async function invite(opened: IamOpened, username: string, options: InviteOption
     options.again === true ? await again(iam, username, password) : await iam.createUser(username, { password, role: options.role });
   if (options.displayName !== undefined) await iam.updateUserDisplayName(username, options.displayName);
   await warnIfOff(opened, options);
+  if (options.again === true) sayKeys(opened, user, options);
   const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
   const station = stationOf(opened);
   const shared = share(
@@ -78,6 +79,18 @@ async function again(iam: IamUtil, username: string, password: string): Promise<
   const user = await iam.getUser(username);
   await iam.updateUserPassword(username, password);
   return user;
+}
+
+/** A new invitation takes no key away: one that was lost stays valid until it is removed. */
+function sayKeys({ output, device }: IamOpened, user: IamUser, { state }: InviteOptions): void {
+  const { length } = user.fingerprints;
+  if (length > 0)
+    output.note([
+      length === 1
+        ? `${user.username} keeps this key, which stays valid:`
+        : `${user.username} keeps these ${length} keys, which stay valid:`,
+      ...keyLines(user, { device, state }),
+    ]);
 }
 
 /** Warns of an invitation that cannot be used. A client that may not see the settings gets no warning. */

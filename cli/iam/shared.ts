@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { IamUtil, type UserRecord } from '../../client/node.ts';
 import { type Opened, withConnection } from '../client/open.ts';
 import { type TargetOptions, withTarget } from '../client/target.ts';
+import { commandLine, shellWord, stateOption } from '../frame/shell-word.ts';
 
 export interface IamOpened extends Opened {
   readonly iam: IamUtil;
@@ -31,16 +32,26 @@ export function userLines(user: UserRecord): string[] {
     ['username', username],
     ['display name', displayName],
     ['role', role ?? 'none: everything is denied'],
-    ...fingerprints.map(({ fingerprint, name }): [string, string] => [
-      'fingerprint',
-      name === undefined ? fingerprint : `${fingerprint}  ${name}`,
-    ]),
+    ...fingerprints.map((each): [string, string] => ['fingerprint', keyText(each)]),
     ['token', sctOmitted ? `${sct}  (the base station has no capacity for it: local connections only)` : sct],
     ['push', push === undefined ? undefined : `${push.projectId ?? ''} ${push.token ?? ''}`],
     ['notified of', notificationCategories.length === 0 ? undefined : notificationCategories.join(', ')],
     ['OAuth subject', oauthSubject],
   ];
   return table(rows);
+}
+
+/** The keys of a user for a person, and how to remove one. */
+export function keyLines(
+  { username, fingerprints }: Pick<UserRecord, 'username' | 'fingerprints'>,
+  { device, state }: { device: string; state: string | undefined },
+): string[] {
+  const remove = commandLine('svc iam fingerprints remove', [username, 'FINGERPRINT'], ` -d ${shellWord(device)}${stateOption(state)}`);
+  return [...fingerprints.map(keyText), `a lost one is removed by  ${remove}`];
+}
+
+function keyText({ fingerprint, name }: UserRecord['fingerprints'][number]): string {
+  return name === undefined ? fingerprint : `${fingerprint}  ${name}`;
 }
 
 /** Names and values in two columns; those without a value are left out. */

@@ -9,7 +9,7 @@ import { givenPassword, type PasswordOptions, withPassword } from '../frame/pass
 import { givenSecret } from '../frame/secret.ts';
 import { table } from '../frame/table.ts';
 import { type ForceOptions, forceOption, isAdministratorRole, keepAdministrator } from './only-administrator.ts';
-import { type IamOpened, iamSubcommand, printNames, userLines, withIam } from './shared.ts';
+import { type IamOpened, iamSubcommand, keyLines, printNames, userLines, withIam } from './shared.ts';
 
 interface UserOptions extends TargetOptions, PasswordOptions, ForceOptions {
   role?: string;
@@ -74,9 +74,10 @@ function show(): Command {
   return iamSubcommand('show', 'show a user')
     .argument('<username>')
     .action((username: string, options: TargetOptions) =>
-      withIam(options, async ({ iam, output }) => {
+      withIam(options, async ({ iam, output, device }) => {
         const user = await iam.getUser(username);
         output.result(user, userLines(user));
+        if (user.fingerprints.length > 1) output.note(keyLines(user, { device, state: options.state }).at(-1)!);
       }),
     );
 }

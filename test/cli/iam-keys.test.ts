@@ -1,0 +1,49 @@
+/** What commands about a user say of its keys: a new invitation takes none away. */
+import { join } from 'node:path';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { Known } from '../../cli/client/known.ts';
+import { SvcClient } from '../../client/node.ts';
+import { Device, type UserEntry } from '../../device/index.ts';
+import { iamOf, key, stateOf, user } from '../device/iam/model.ts';
+import { svcInProcess } from '../e2e/in-process.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+
+let state: string;
+let place: string[];
+
+/** A device with these users and an administrator, which is this client. */
+async function deviceWith(...users: UserEntry[]): Promise<void> {
+  state = join(temporaryDirectory(), 'state');
+  const client = SvcClient.create();
+  const connection = client.createConnection();
+  connection.updateOptions({ PrivateKey: await (await Known.open(state)).privateKey(client) });
+  const admin = user('admin', { role: 'Administrator', fingerprints: [{ fingerprint: connection.getClientFingerprint() }] });
+  const device = new Device({ productId: 'pr', deviceId: 'lamp', basestationAttach: false, localPort: 0, p2pPort: 0 });
+  device.setPrivateKey(device.createPrivateKey());
+  device.setIam(iamOf({ state: stateOf([admin, ...users], { passwordInvitePairing: true }) }));
+  await device.start();
+  onTestFinished(() => device.close());
+  place = ['--state', state, '--no-local', '--address', `127.0.0.1:${device.localPort}`, '--fingerprint', device.deviceFingerprint];
+}
+
+const iam = (...args: string[]) => svcInProcess(['iam', ...args, ...place]);
+
+const keys = (...numbers: number[]) => numbers.map((number) => ({ fingerprint: key(number), ...(number === 2 && { name: 'Phone' }) }));
+const remove = () => `a lost one is removed by  svc iam fingerprints remove bob FINGERPRINT -d pr.lamp --state ${state}`;
+
+beforeEach(() => deviceWith(user('bob', { role: 'Guest', fingerprints: keys(1, 2) }), user('eve', { fingerprints: keys(3) }), user('new')));
+
+test('another invitation of a user names the keys that stay valid, and how to remove one', async () => {
+  const { stderr } = await iam('invite', 'bob', '--again', '--no-qr');
+  const said = ['bob keeps these 2 keys, which stay valid:', key(1), `${key(2)}  Phone`, remove()];
+  expect(stderr).toBe(`${said.join('\n')}\n`);
+});
+
+test('of a user without a key it says nothing', async () => {
+  expect(await iam('invite', 'new', '--again', '--no-qr')).toMatchObject({ code: 0, stderr: '' });
+});
+
+test('a user with several keys is shown with the way to remove one', { tags: ['slow'] }, async () => {
+  expect((await iam('users', 'show', 'bob')).stderr).toBe(`${remove()}\n`);
+  expect((await iam('users', 'show', 'eve')).stderr).toBe('');
+});

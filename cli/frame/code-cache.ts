@@ -6,17 +6,22 @@
  *    contains the digest of the bundle, and the version of Node.
  * 2. V8 trusts cached code. So folder and file must belong to this user, and no other user may write to them; else they
  *    are not read.
- * 3. After a successful run without cached code, the code is cached. At most `KEPT` files: the oldest are removed
+ * 3. V8 crashes on damaged code. So the file begins with the SHA-256 of its name and the code, and is synced before it
+ *    gets its name. A run marks that it began with cached code, and removes the mark when it ends or has run for some
+ *    time; where an ended process left its mark, the code is not used, and the next run saves its own.
+ * 4. After a successful run without cached code, the code is cached. At most `KEPT` files: the oldest are removed
  *    first.
  *
  * A cache that cannot be read or written costs only time, so no failure is reported. NODE_DISABLE_COMPILE_CACHE=1 turns
  * it off, like Node's own.
  */
+import { createHash } from 'node:crypto';
 import {
   closeSync,
   constants,
   existsSync,
   fstatSync,
+  fsyncSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -28,7 +33,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { Script } from 'node:vm';
 
 /** Files in the folder: enough for all commands of one version and one Node, and some more. Each has 0.2 to 2 MB. */
@@ -36,8 +41,13 @@ const KEPT = 24;
 /** Bytes of one file. */
 const MAX_SIZE = 16 << 20;
 const OTHERS_MAY_WRITE = 0o022;
-/** Names of cache files, and of unfinished ones. */
-const OURS = /^[a-z-]+-[\w-]+-v\d+\.\d+\.\d+[^/]*-[a-z0-9]+(?:\.\d+)?$/;
+/** Bytes of SHA-256. */
+const DIGEST = 32;
+/** End of a mark's name, and ms that it stays: damaged code fails at the start, a service may be killed much later. */
+const BEGAN = '.began';
+const MARKED = 2_000;
+/** Names of cache files, of unfinished ones, and of marks. */
+const OURS = /^[a-z-]+-[\w-]+-v\d+\.\d+\.\d+[^/]*-[a-z0-9]+(?:\.\d+(?:\.began)?)?$/;
 
 /** Folder and file name of a run's cached code. */
 export interface CodeCache {
@@ -64,14 +74,17 @@ export function cacheFor(digest: string, command: string, directory: string): Co
   return { directory, file: join(directory, `${command}-${digest}-${process.version}-${process.arch}`) };
 }
 
-/** The code of an earlier run, or undefined. */
+/** The code of an earlier run; undefined without one, and when it is damaged. */
 export function readCode({ directory, file }: CodeCache): Buffer | undefined {
   let opened: number | undefined;
   try {
     if (!isOurs(lstatSync(directory)) || !isPlaceOurs(directory)) return undefined;
     opened = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const entry = fstatSync(opened);
-    return entry.isFile() && isOurs(entry) && entry.size <= MAX_SIZE ? readFileSync(opened) : undefined;
+    if (!entry.isFile() || !isOurs(entry) || entry.size > MAX_SIZE) return undefined;
+    const content = readFileSync(opened);
+    const code = content.subarray(DIGEST);
+    return digestOf(file, code).equals(content.subarray(0, DIGEST)) ? code : undefined;
   } catch {
     return undefined;
   } finally {
@@ -88,7 +101,7 @@ export function writeCode({ directory, file }: CodeCache, code: Buffer): void {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const folder = lstatSync(directory);
     if (!folder.isDirectory() || !isOurs(folder)) return;
-    writeFileSync(unfinished, code, { mode: 0o600, flag: 'wx' });
+    writeDurably(unfinished, [digestOf(file, code), code]);
     renameSync(unfinished, file);
     removeOldest(directory);
   } catch {
@@ -101,7 +114,7 @@ export function writeCode({ directory, file }: CodeCache, code: Buffer): void {
  * @param cache undefined: none
  */
 export function runBundle(bundle: string, cache: CodeCache | undefined): unknown {
-  const cachedData = cache === undefined ? undefined : readCode(cache);
+  const cachedData = cache === undefined ? undefined : codeForRun(cache);
   // Bundles are ASCII: a character is a byte, and nothing must be decoded.
   const script = new Script(readFileSync(bundle, 'latin1'), { filename: bundle, ...(cachedData !== undefined && { cachedData }) });
   const module = { exports: {} };
@@ -110,6 +123,58 @@ export function runBundle(bundle: string, cache: CodeCache | undefined): unknown
   if (cache !== undefined && (cachedData === undefined || script.cachedDataRejected === true))
     process.once('exit', (code) => code === 0 && writeCode(cache, script.createCachedData()));
   return module.exports;
+}
+
+/** The digest also holds the name: the code of another command is valid to V8, and crashes as damaged code does. */
+function digestOf(file: string, code: Uint8Array): Buffer {
+  return createHash('sha256')
+    .update(`${basename(file)}\n`)
+    .update(code)
+    .digest();
+}
+
+/** A file that is on the disk as a whole when it gets its name: a power failure leaves pages of zeros else. */
+function writeDurably(file: string, parts: readonly Uint8Array[]): void {
+  const opened = openSync(file, 'wx', 0o600);
+  try {
+    for (const part of parts) writeFileSync(opened, part);
+    fsyncSync(opened);
+  } finally {
+    closeSync(opened);
+  }
+}
+
+/** The code of an earlier run, with a mark for the time that this run may fail in; undefined where a run did. */
+function codeForRun(cache: CodeCache): Buffer | undefined {
+  const code = readCode(cache);
+  if (code === undefined) return undefined;
+  const left = readdirSync(cache.directory).filter((name) => isLeftMark(name, basename(cache.file)));
+  if (left.length > 0) {
+    discard(cache.file);
+    for (const name of left) discard(join(cache.directory, name));
+    return undefined;
+  }
+  const mark = `${cache.file}.${process.pid}${BEGAN}`;
+  try {
+    writeFileSync(mark, '', { mode: 0o600 });
+  } catch {
+    // Nothing can be written: the code was verified, so it is used without a mark.
+    return code;
+  }
+  process.once('exit', () => discard(mark));
+  setTimeout(() => discard(mark), MARKED).unref();
+  return code;
+}
+
+/** Whether the name is the mark of an ended process. */
+function isLeftMark(name: string, file: string): boolean {
+  if (!name.startsWith(`${file}.`) || !name.endsWith(BEGAN)) return false;
+  try {
+    process.kill(Number(name.slice(file.length + 1, -BEGAN.length)), 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
 }
 
 function isOurs({ uid, mode }: { readonly uid: number; readonly mode: number }): boolean {

@@ -2,11 +2,25 @@
  * V8's code for a bundle, kept between runs: it is used and bounded, and a file that another user could have written is
  * not trusted.
  */
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { cacheDirectory, cacheFor, readCode, runBundle, writeCode } from '../../cli/frame/code-cache.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
+
+/** Above every pid of Linux (proc(5): at most 2^22). */
+const ENDED = 2 ** 22 + 1;
 
 let folder: string;
 let directory: string;
@@ -57,8 +71,9 @@ describe('a cached file', () => {
     writeCode(cache(), Buffer.from('code'));
     chmodSync(directory, mode);
     expect(readCode(cache())).toBeUndefined();
+    const content = readFileSync(cache().file);
     writeCode(cache(), Buffer.from('newer'));
-    expect(readFileSync(cache().file, 'utf8')).toBe('code');
+    expect(readFileSync(cache().file)).toEqual(content);
   });
 
   test.each([0o620, 0o602])('is not loaded with the mode %o', (mode) => {
@@ -69,9 +84,9 @@ describe('a cached file', () => {
 
   test('is not loaded through a link', () => {
     writeCode(cache(), Buffer.from('code'));
-    const link = cacheFor('link', 'coap', directory);
-    symlinkSync(cache().file, link.file);
-    expect(readCode(link)).toBeUndefined();
+    renameSync(cache().file, join(folder, 'moved'));
+    symlinkSync(join(folder, 'moved'), cache().file);
+    expect(readCode(cache())).toBeUndefined();
     mkdirSync(join(folder, 'elsewhere'));
     symlinkSync(join(folder, 'elsewhere'), join(folder, 'linked'));
     const through = cacheFor('digest', 'coap', join(folder, 'linked'));
@@ -83,8 +98,9 @@ describe('a cached file', () => {
     writeCode(cache(), Buffer.from('code'));
     vi.spyOn(process, 'getuid').mockReturnValue(process.getuid!() + 1);
     expect(readCode(cache())).toBeUndefined();
+    const content = readFileSync(cache().file);
     writeCode(cache(), Buffer.from('newer'));
-    expect(readFileSync(cache().file, 'utf8')).toBe('code');
+    expect(readFileSync(cache().file)).toEqual(content);
   });
 
   test('is not made in the home of another user', () => {
@@ -143,6 +159,13 @@ describe('a bundle', () => {
     return listeners;
   };
 
+  /** The content with one bit of it flipped, at one of 40 places. */
+  const flipped = (content: Buffer, place: number) => {
+    const bit = Math.floor((place / 40) * content.length * 8);
+    content[bit >> 3]! ^= 1 << (bit & 7);
+    return content;
+  };
+
   test('has what Node gives a module', () => {
     expect(runBundle(bundle(), undefined)).toMatchObject({ require: 'function', folder });
   });
@@ -154,9 +177,12 @@ describe('a bundle', () => {
     listeners[0]!(1);
     expect(readCode(cache)).toBeUndefined();
     listeners[0]!(0);
+    const content = readFileSync(cache.file);
     expect(readCode(cache)!.length).toBeGreaterThan(100);
     expect((runBundle(bundle(), cache) as Bundle).sum(1, 2)).toBe(3);
-    expect(listeners).toHaveLength(1);
+    listeners[1]!(0);
+    expect(listeners).toHaveLength(2);
+    expect(readFileSync(cache.file)).toEqual(content);
   });
 
   test.each([
@@ -167,8 +193,73 @@ describe('a bundle', () => {
     const cache = cacheFor('digest', 'coap', directory);
     writeCode(cache, wrong());
     expect((runBundle(bundle(), cache) as Bundle).sum(1, 2)).toBe(3);
-    listeners[0]!(0);
+    listeners.pop()!(0);
     expect(readCode(cache)!.length).toBeGreaterThan(100);
+  });
+
+  /** Saves the code of a bundle, and returns its file. */
+  const saved = (listeners: ((code: number) => void)[], cache = cacheFor('digest', 'coap', directory)) => {
+    runBundle(bundle(), cache);
+    listeners.pop()!(0);
+    return cache.file;
+  };
+
+  test.each<[string, (content: Buffer, others: Buffer) => Buffer]>([
+    ['a first quarter of zeros', (content) => content.fill(0, 0, content.length >> 2)],
+    ['a second half of zeros', (content) => content.fill(0, content.length >> 1)],
+    ['a cut', (content) => content.subarray(0, content.length >> 1)],
+    ['no content', () => Buffer.alloc(0)],
+    ['the code of another command', (_, others) => others],
+  ])('with %s in its file runs without it, and saves its own', (_, damage) => {
+    const listeners = exits();
+    const cache = cacheFor('digest', 'coap', directory);
+    const others = readFileSync(saved(listeners, cacheFor('digest', 'iam', directory)));
+    const content = readFileSync(saved(listeners));
+    writeFileSync(cache.file, damage(Buffer.from(content), others));
+    expect(readCode(cache)).toBeUndefined();
+    saved(listeners);
+    expect(readCode(cache)).toHaveLength(content.length - 32);
+  });
+
+  test('does not use its code with one bit flipped, at any of 40 places', () => {
+    const cache = cacheFor('digest', 'coap', directory);
+    const content = readFileSync(saved(exits()));
+    for (let place = 0; place < 40; place++) {
+      writeFileSync(cache.file, flipped(Buffer.from(content), place));
+      expect(readCode(cache), `place ${place}`).toBeUndefined();
+    }
+  });
+
+  test('that ended at once with saved code runs without it, and saves its own', () => {
+    const listeners = exits();
+    const cache = cacheFor('digest', 'coap', directory);
+    writeFileSync(`${saved(listeners)}.${ENDED}.began`, '');
+    runBundle(bundle(), cache);
+    expect(readdirSync(directory)).toEqual([]);
+    listeners.pop()!(0);
+    expect(readdirSync(directory)).toEqual([expect.not.stringContaining('began')]);
+  });
+
+  test('that still runs with saved code leaves it to others', () => {
+    const listeners = exits();
+    const file = saved(listeners);
+    writeFileSync(`${file}.${process.ppid}.began`, '');
+    runBundle(bundle(), cacheFor('digest', 'coap', directory));
+    expect(readdirSync(directory)).toHaveLength(3);
+    listeners.pop()!(1);
+    expect(readdirSync(directory)).toHaveLength(2);
+  });
+
+  test('that has run with saved code for 2 s has no mark, so that killing it proves nothing', () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    const listeners = exits();
+    saved(listeners);
+    runBundle(bundle(), cacheFor('digest', 'coap', directory));
+    vi.advanceTimersByTime(1_999);
+    expect(readdirSync(directory)).toHaveLength(2);
+    vi.advanceTimersByTime(1);
+    expect(readdirSync(directory)).toHaveLength(1);
+    vi.useRealTimers();
   });
 
   test('saves nothing without a cache', () => {

@@ -9,7 +9,6 @@ import { stderrLog } from '../transport/node/index.ts';
 import { ADMIN, invite, pairingOf } from './device-app/access.ts';
 import { invitationOf, optionsToPair, placeOf } from './device-app/announce.ts';
 import { DeviceData } from './device-app/data.ts';
-import { lockDirectory } from './device-app/lock.ts';
 import { type OpenDevice, openDevice } from './device-app/open.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
@@ -39,7 +38,7 @@ export function deviceInviteCommand(): Command {
 
 async function run(username: string, { data: directory, json, role }: InviteOptions): Promise<void> {
   const data = await DeviceData.open(resolve(directory));
-  const unlock = await lockDirectory(data.directory);
+  const lock = await data.lock();
   try {
     await data.reread();
     const environment = nodeEnvironment({ log: stderrLog() });
@@ -51,7 +50,7 @@ async function run(username: string, { data: directory, json, role }: InviteOpti
       await opened.audit.close();
     }
   } finally {
-    await unlock();
+    await lock.release();
   }
 }
 

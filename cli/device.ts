@@ -18,10 +18,8 @@ import { type DeviceConfiguration, readDeviceConfiguration } from './device-app/
 import { DeviceData } from './device-app/data.ts';
 import { installFiles } from './device-app/files.ts';
 import { withInvitation } from './device-app/first-invitation.ts';
-import { holdLock } from './device-app/hold-lock.ts';
 import { forgetOnceAttached, type JoinPlace, joinFirst } from './device-app/join.ts';
 import { type GivenJoin, givenJoin } from './device-app/join-string.ts';
-import { lockDirectory } from './device-app/lock.ts';
 import { type OpenDevice, openDevice } from './device-app/open.ts';
 import { type DeviceCommandOptions, withDeviceOptions } from './device-app/options.ts';
 import { givenRendezvous, rendezvousOf, warnOfOff } from './device-app/rendezvous.ts';
@@ -65,9 +63,8 @@ async function run(options: DeviceCommandOptions): Promise<void> {
   else warnOfOff(output, rendezvous.mode, options);
   // Without the lock nothing can be created, only served.
   const makes = options.init === true || data.state === null;
-  const lock = makes
-    ? { lost: new AbortController().signal, release: await lockDirectory(data.directory) }
-    : await holdLock(data.directory, (text) => output.warn(text));
+  const readOnly = (): void => output.warn(`${data.directory} is not writable: the device serves what it has, and refuses every change`);
+  const lock = await data.lock(makes ? {} : { unwritable: readOnly });
   try {
     await data.reread();
     const log = stderrLog({ level: options.logLevel ?? (process.env.SVC_DEBUG ? 'debug' : 'warn') });

@@ -40,7 +40,7 @@ const PATIENCE = 5_000;
 const MAX_DOCUMENT = 64 << 20;
 
 /**
- * Serves the status. This process has the directory to itself (`directory-lock.ts`), so an existing socket belongs to a
+ * Serves the status. This process has the directory to itself (`data-directory.ts`), so an existing socket belongs to a
  * dead process.
  * @returns a function that stops serving and removes the file
  */

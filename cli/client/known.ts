@@ -8,9 +8,8 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { SvcClient } from '../../client/node.ts';
-import { prepareDirectory, replaceJson } from '../../transport/node/index.ts';
-import { CommandError, UsageError } from '../frame/errors.ts';
-import { FileLock } from '../frame/file-lock.ts';
+import { prepareDirectory, replaceJson, whileLocked } from '../../transport/node/index.ts';
+import { UsageError } from '../frame/errors.ts';
 import { privateKeyIn, readPrivateKey } from '../frame/private-key.ts';
 import {
   forgetDevice,
@@ -31,10 +30,6 @@ import {
 } from './known-file.ts';
 
 export { idOf, type KnownDevice, type KnownStation, NO_STATION, stationKey } from './known-file.ts';
-
-/** Attempts to lock known.json, and ms between two. The holder of the lock only writes the file. */
-const ATTEMPTS = 250;
-const PAUSE = 20;
 
 /** Returns the directory of --state: the given one, else below XDG_STATE_HOME, else ~/.local/state. */
 export function stateDirectory(given: string | undefined, environment: NodeJS.ProcessEnv = process.env): string {
@@ -133,7 +128,7 @@ export class Known {
 
   /**
    * Applies changes, if any, to the current content of the file.
-   * @throws CommandError when another process keeps the lock
+   * @throws LocalError IN_USE when another process keeps the lock
    */
   async save(): Promise<void> {
     if (JSON.stringify(this.#file) !== this.#saved) await this.requireRoom();
@@ -146,15 +141,12 @@ export class Known {
   async requireRoom(): Promise<void> {
     await prepareDirectory(this.directory);
     const path = knownPath(this.directory);
-    const lock = await lockFile(`${path}.lock`);
-    try {
+    await whileLocked(`${path}.lock`, async () => {
       const file = await readKnownFile(this.directory);
       for (const change of this.#changes) change(file);
       await replaceJson(path, file);
       this.#file = file;
-    } finally {
-      await lock.release();
-    }
+    });
     this.#saved = JSON.stringify(this.#file);
     this.#changes = [];
   }
@@ -166,15 +158,6 @@ export class Known {
 
   existingPrivateKey(): Promise<string | undefined> {
     return readPrivateKey(this.directory);
-  }
-}
-
-async function lockFile(path: string): Promise<FileLock> {
-  for (let attempt = 1; ; attempt++) {
-    const lock = await FileLock.take(path);
-    if (typeof lock !== 'number') return lock;
-    if (attempt === ATTEMPTS) throw new CommandError(`${path} is held by process ${lock}: remove it if that process is not svc`);
-    await new Promise((done) => setTimeout(done, PAUSE));
   }
 }
 

@@ -9,14 +9,23 @@
  *     audit-key.pem, audit/    the audit log of both (docs/audit.md)
  *     device.json              its services and settings, if an owner wrote it (configuration.ts)
  *     files/                   files that clients sent
- *     device.lock.<n>          the process that holds the directory (lock.ts)
+ *     device.lock.<id>         the process that holds the directory (transport/node/lock.ts)
  *
  * state.json is replaced as a whole, one write after the other; `update` resolves when its content is on disk, so that
  * no change is acknowledged to a client before.
  */
 import { join } from 'node:path';
+import { LocalError } from '../../protocol/errors/index.ts';
 import { areCertificates } from '../../protocol/identity/index.ts';
-import { makeDirectory, prepareDirectory, readJson, refuseForeignDirectory, replaceJson } from '../../transport/node/index.ts';
+import {
+  type Lock,
+  makeDirectory,
+  ownLock,
+  prepareDirectory,
+  readJson,
+  refuseForeignDirectory,
+  replaceJson,
+} from '../../transport/node/index.ts';
 import { parseWebSocketUrl } from '../../transport/station/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { privateKeyIn } from '../frame/private-key.ts';
@@ -70,6 +79,17 @@ export class DeviceData {
     await prepareDirectory(directory);
     await makeDirectory(join(directory, 'files'));
     return new DeviceData(directory, await readState(directory));
+  }
+
+  /**
+   * Takes the directory for this process.
+   * @param options.unwritable as `ownLock`
+   * @throws LocalError IN_USE that names the process that has it, FAILED when it cannot be read or written
+   */
+  lock(options: { unwritable?: () => void } = {}): Promise<Lock> {
+    const advice = 'stop it first, or give another device its own directory with --data';
+    const inUse = (by: string): LocalError => new LocalError('IN_USE', `${this.directory} is in use by ${by}: ${advice}`);
+    return ownLock(join(this.directory, 'device.lock'), { inUse, ...options });
   }
 
   /** Reads again what another process may have written before this one held the directory. @throws as `open` */

@@ -2,13 +2,12 @@
  * A partial file on this machine: `<target>.svc.part` next to its target. It stays after an interruption, so that the
  * next transfer resumes.
  *
- * `<target>.svc.part.lock` names the process that writes it. The lock of a killed process does not count.
+ * `<target>.svc.part.lock.<id>` belongs to the process that writes it (`transport/node/lock.ts`).
  */
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, rm } from 'node:fs/promises';
-import { fileError } from '../../transport/node/index.ts';
+import { fileError, type Lock, ownLock } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
-import { FileLock } from '../frame/file-lock.ts';
 import { digestOf, giveName, hashOf, openPart } from './content.ts';
 import { FileTransferError, type Prefix } from './protocol.ts';
 
@@ -20,11 +19,11 @@ export function partOf(target: string): string {
 export class PartFile {
   readonly #target: string;
   readonly #file: FileHandle;
-  readonly #lock: FileLock;
+  readonly #lock: Lock;
   #hash: Hash;
   #size: number;
 
-  private constructor(target: string, file: FileHandle, { hash, size, lock }: { hash: Hash; size: number; lock: FileLock }) {
+  private constructor(target: string, file: FileHandle, { hash, size, lock }: { hash: Hash; size: number; lock: Lock }) {
     this.#target = target;
     this.#file = file;
     this.#lock = lock;
@@ -35,7 +34,7 @@ export class PartFile {
   /** Opens the existing part, or an empty one. @throws CommandError, SvcError FAILED: one line that names the file */
   static async open(target: string, signal?: AbortSignal): Promise<PartFile> {
     const path = partOf(target);
-    const lock = await lockPart(target);
+    const lock = await ownLock(`${path}.lock`, { inUse: (by) => inUse(target, by) });
     let file: FileHandle | undefined;
     try {
       file = await openPart(path, 0o666);
@@ -77,8 +76,8 @@ export class PartFile {
 
   /** Renames it to the target. Must still be closed. @throws FileTransferError EXISTS, CommandError, SvcError FAILED */
   async finish(replace: boolean): Promise<void> {
-    if (!(await this.#lock.isHeld())) throw inUse(this.#target, 'another process');
-    // The lock does not show a process of another machine or container.
+    this.#lock.lost.throwIfAborted();
+    // The lock does not show a process of another machine.
     if ((await this.#file.stat()).size !== this.#size) throw inUse(this.#target, 'another process');
     await giveName(partOf(this.#target), this.#target, replace).catch((error: unknown) => {
       throw error instanceof FileTransferError ? error : fileError('cannot write', this.#target, error);
@@ -91,13 +90,6 @@ export class PartFile {
     if (this.#size === 0) await rm(partOf(this.#target), { force: true });
     await this.#lock.release();
   }
-}
-
-/** @throws CommandError that names the process that holds it; SvcError FAILED */
-async function lockPart(target: string): Promise<FileLock> {
-  const lock = await FileLock.take(`${partOf(target)}.lock`);
-  if (typeof lock === 'number') throw inUse(target, lock === process.pid ? 'this process' : `process ${lock}`);
-  return lock;
 }
 
 function inUse(target: string, by: string): CommandError {

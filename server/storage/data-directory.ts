@@ -4,22 +4,22 @@
  *   identity.pem, reset-secret   the keys of the base station (`station-keys.ts`)
  *   outbound.key                 seals what the database keeps readable (`sealing.ts`)
  *   basestation.sqlite           everything else, also opened by `svc admin` (`sqlite.ts`)
- *   basestation.lock             keeps a second base station out (`directory-lock.ts`)
+ *   basestation.lock.<id>        keeps a second base station out (`transport/node/lock.ts`)
  *   station.json                 its latest start (`last-start.ts`)
  *   basestation.sock             where `svc admin` reads the status of the running base station (`status-socket.ts`)
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
-import { makeDirectory, prepareDirectory, refuseForeignDirectory } from '../../transport/node/index.ts';
-import { lockDirectory } from './directory-lock.ts';
+import { LocalError } from '../../protocol/errors/index.ts';
+import { makeDirectory, ownLock, prepareDirectory, refuseForeignDirectory } from '../../transport/node/index.ts';
 import { openSealer, type Sealer } from './sealing.ts';
 import { openSqliteStore } from './sqlite.ts';
 import { loadStationKeys, type StationKeys } from './station-keys.ts';
 import type { Store } from './store.ts';
 
-/** Its files, including those of SQLite for the database and the lock. */
-const OWN = { sure: /^(identity\.pem|reset-secret|outbound\.key|basestation\.(sqlite|lock)(-wal|-shm|-journal)?)$/ };
+/** Its files, including those of SQLite for the database. */
+const OWN = { sure: /^(identity\.pem|reset-secret|outbound\.key|basestation\.(sqlite(-wal|-shm|-journal)?|lock\..+))$/ };
 
 /** Contents of an opened data directory. */
 export interface StationData extends StationKeys {
@@ -37,13 +37,15 @@ export interface StationData extends StationKeys {
 export async function openStationData(directory: string, crypto: CryptoProvider): Promise<StationData> {
   await refuseForeign(directory);
   await prepareDirectory(directory);
-  const unlock = lockDirectory(directory);
+  const inUse = (by: string): LocalError =>
+    new LocalError('IN_USE', `another base station runs on ${directory}, ${by}: stop it, or use another data directory`);
+  const lock = await ownLock(join(directory, 'basestation.lock'), { inUse });
   try {
     // First: where it is of another version, nothing is added to the directory.
     const store = await openSqliteStore(databaseFile(directory));
     const close = async (): Promise<void> => {
       await store.close();
-      unlock();
+      await lock.release();
     };
     try {
       return { ...(await loadStationKeys(directory, crypto)), sealer: await openSealer(directory), store, close };
@@ -52,7 +54,7 @@ export async function openStationData(directory: string, crypto: CryptoProvider)
       throw error;
     }
   } catch (error) {
-    unlock();
+    await lock.release();
     throw error;
   }
 }

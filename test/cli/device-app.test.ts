@@ -66,7 +66,7 @@ describe("a device's directory", () => {
     ['.gitkeep', 'lost+found'],
     ['key.pem', 'notes.txt'],
     ['device.json', 'notes.txt'],
-    ['device.lock.17', 'notes.txt'],
+    ['device.lock.0123456789ab', 'notes.txt'],
     ['iam-state.json', 'notes.txt'],
     ['audit'],
   ])('with %s is used', async (...names) => {

@@ -117,7 +117,11 @@ test('a test notification by the command line returns the provider’s answer th
 
 test('a second process in the directory is refused, and explain works beside the first', async () => {
   const second = await svc('device', ...deviceArguments);
-  expect(second).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^svc: .* is in use by process \d+: .*\n$/) });
+  expect(second).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^svc: .* is in use by process \d+: .*\(IN_USE\)\n$/),
+  });
   const explain = ['device', 'explain', '--data', join(folder, 'device'), '--as', 'guest', '--action'];
   expect(await svcJson(...explain, 'Thermostat:Set')).toMatchObject({ allowed: false, role: 'Guest', reason: 'no-match' });
   expect(await svcJson(...explain, 'Thermostat:Get')).toMatchObject({ allowed: true, policy: 'ReadThermostat', statement: 0 });

@@ -92,8 +92,7 @@ async function shrink(directory: string): Promise<void> {
   const database = new Database(file);
   database.exec(`update kysely_migration set timestamp = '${created}'; pragma page_size = 512; vacuum into '${copy}'`);
   database.close();
-  for (const name of ['basestation.sqlite-wal', 'basestation.sqlite-shm', 'basestation.lock'])
-    await rm(join(directory, name), { force: true });
+  for (const name of ['basestation.sqlite-wal', 'basestation.sqlite-shm']) await rm(join(directory, name), { force: true });
   await rename(copy, file);
 }
 

@@ -26,12 +26,13 @@ export function replaceFile(path: string, content: string | Uint8Array, { mode =
 
 /**
  * Creates a file that must not exist yet, such as a key: of two processes that try at once, one succeeds.
+ * @param options.mode as replaceFile
  * @returns false when one exists already, which stays unchanged.
  * @throws LocalError as replaceFile
  */
-export async function createFile(path: string, content: string | Uint8Array): Promise<boolean> {
+export async function createFile(path: string, content: string | Uint8Array, { mode = 0o600 }: { mode?: number } = {}): Promise<boolean> {
   try {
-    await putInPlace(path, content, 0o600, async (temporary) => {
+    await putInPlace(path, content, mode, async (temporary) => {
       await link(temporary, path);
       await rm(temporary);
     });

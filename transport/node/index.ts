@@ -17,6 +17,7 @@ export {
 } from './files.ts';
 export { reachableAddresses } from './host-interfaces.ts';
 export { ownAddress, ownAddresses } from './interfaces.ts';
+export { type Lock, ownLock, whileLocked } from './lock.ts';
 export { stderrLog } from './log.ts';
 export { checkRootCertificates } from './root-certificates.ts';
 export { type ByteStream, nextChunk, type PumpResult, pump, resetSocket } from './tcp.ts';

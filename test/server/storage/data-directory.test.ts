@@ -1,11 +1,9 @@
 /** The data directory: first start, permissions, the lock, damage. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { openStationData, openStore } from '../../../server/storage/data-directory.ts';
 import { nodeCrypto } from '../../../transport/node/index.ts';
-import { TestProcess } from '../../support/process.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 let parent: string;
@@ -22,8 +20,7 @@ test('the first start makes key and secret, readable by this user only, and the 
   const first = await openStationData(directory, nodeCrypto);
   const kept = [hex(first.identity.publicKey), hex(first.resetSecret)];
   await first.close();
-  for (const name of ['identity.pem', 'reset-secret', 'outbound.key', 'basestation.lock'])
-    expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600);
+  for (const name of ['identity.pem', 'reset-secret', 'outbound.key']) expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600);
   expect(statSync(directory).mode & 0o777).toBe(0o700);
   expect(readFileSync(join(directory, 'identity.pem'), 'utf8')).toMatch(/^-----BEGIN PRIVATE KEY-----\n/);
   const second = await openStationData(directory, nodeCrypto);
@@ -53,21 +50,6 @@ test('a second base station is refused with one line, and administration is not'
   await store.close();
   expect(await running.store.organization('or-1')).not.toBeNull();
   await running.close();
-});
-
-test('the lock of a killed process is free at once', { tags: ['slow'] }, async () => {
-  await (await openStationData(directory, nodeCrypto)).close();
-  const script = `
-    const Database = require(${JSON.stringify(createRequire(import.meta.url).resolve('libsql'))});
-    const lock = new Database(${JSON.stringify(join(directory, 'basestation.lock'))});
-    lock.exec('begin exclusive');
-    console.log('locked');
-    setInterval(() => lock, 1000);`;
-  const child = new TestProcess(process.execPath, ['-e', script]);
-  await child.line();
-  await expect(openStationData(directory, nodeCrypto)).rejects.toMatchObject({ code: 'IN_USE' });
-  await child.end('SIGKILL');
-  await (await openStationData(directory, nodeCrypto)).close();
 });
 
 test.each([

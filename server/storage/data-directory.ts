@@ -8,14 +8,14 @@
  *   station.json                 its latest start (`last-start.ts`)
  *   basestation.sock             where `svc admin` reads the status of the running base station (`status-socket.ts`)
  */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { makeDirectory, ownLock, prepareDirectory, refuseForeignDirectory } from '../../transport/node/index.ts';
 import { openSealer, type Sealer } from './sealing.ts';
 import { openSqliteStore } from './sqlite.ts';
-import { loadStationKeys, type StationKeys } from './station-keys.ts';
+import { keyFiles, loadStationKeys, type StationKeys } from './station-keys.ts';
 import type { Store } from './store.ts';
 
 /** Its files, including those of SQLite for the database. */
@@ -42,7 +42,7 @@ export async function openStationData(directory: string, crypto: CryptoProvider)
   const lock = await ownLock(join(directory, 'basestation.lock'), { inUse });
   try {
     // First: where it is of another version, nothing is added to the directory.
-    const store = await openSqliteStore(databaseFile(directory));
+    const store = await openDatabase(directory);
     const close = async (): Promise<void> => {
       await store.close();
       await lock.release();
@@ -66,7 +66,7 @@ export async function openStationData(directory: string, crypto: CryptoProvider)
 export async function openStore(directory: string): Promise<Store> {
   await refuseForeign(directory);
   await makeDirectory(directory);
-  return openSqliteStore(databaseFile(directory));
+  return openDatabase(directory);
 }
 
 /** Returns whether `openStore` would find a database there. */
@@ -76,6 +76,22 @@ export function hasStore(directory: string): boolean {
 
 function refuseForeign(directory: string): Promise<void> {
   return refuseForeignDirectory(directory, 'a base station', OWN);
+}
+
+/**
+ * The keys are created after the database. Where they are and it has no content, it was lost: an empty one in its place
+ * would refuse every device and every client.
+ */
+function openDatabase(directory: string): Promise<Store> {
+  const file = databaseFile(directory);
+  const { identity, resetSecret } = keyFiles(directory);
+  const isEmpty = (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0;
+  if (isEmpty && existsSync(identity) && existsSync(resetSecret))
+    throw new LocalError(
+      'INVALID_STATE',
+      `the database ${file} is missing or empty, but ${identity} is there: restore it from a backup, or remove ${resetSecret} to begin with an empty database and the same key`,
+    );
+  return openSqliteStore(file);
 }
 
 function databaseFile(directory: string): string {

@@ -4,13 +4,12 @@
  *   identity.pem   X25519 key, PKCS#8 PEM, 0600
  *   reset-secret   32 bytes in hex, 0600: a restarted station proves that it lost its state (PROTOCOL.md §2.5)
  */
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { CryptoProvider, PrivateKey } from '../../protocol/crypto-provider.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey } from '../../protocol/identity/index.ts';
 import { readFileIfPresent, replaceFile } from '../../transport/node/index.ts';
 
-const RESET_SECRET = 'reset-secret';
 /** Bytes of the reset secret. */
 const RESET_SECRET_LENGTH = 32;
 
@@ -20,23 +19,26 @@ export interface StationKeys {
   readonly resetSecret: Uint8Array;
 }
 
-/** Reads the keys; creates missing ones. @throws LocalError FAILED or INVALID_STATE when a file cannot be used */
-export async function loadStationKeys(directory: string, crypto: CryptoProvider): Promise<StationKeys> {
-  return {
-    identity: await loadIdentity(join(directory, 'identity.pem'), crypto),
-    resetSecret: await loadResetSecret(join(directory, RESET_SECRET), crypto),
-  };
+/** Returns where a directory has them. */
+export function keyFiles(directory: string): Readonly<Record<keyof StationKeys, string>> {
+  return { identity: join(directory, 'identity.pem'), resetSecret: join(directory, 'reset-secret') };
 }
 
-async function loadIdentity(file: string, crypto: CryptoProvider): Promise<PrivateKey> {
+/** Reads the keys; creates missing ones. @throws LocalError FAILED or INVALID_STATE when a file cannot be used */
+export async function loadStationKeys(directory: string, crypto: CryptoProvider): Promise<StationKeys> {
+  const files = keyFiles(directory);
+  return { identity: await loadIdentity(files, crypto), resetSecret: await loadResetSecret(files.resetSecret, crypto) };
+}
+
+async function loadIdentity({ identity: file, resetSecret }: ReturnType<typeof keyFiles>, crypto: CryptoProvider): Promise<PrivateKey> {
   const pem = await readFileIfPresent(file);
   if (pem === undefined) {
     // Both are created at the first start: a single one means that the other was lost, and every device and client
     // knows the station by it.
-    if ((await readFileIfPresent(join(dirname(file), RESET_SECRET))) !== undefined)
+    if ((await readFileIfPresent(resetSecret)) !== undefined)
       throw new LocalError(
         'INVALID_STATE',
-        `${file} is missing, and devices and clients know the base station by that key: restore it from a backup, or remove ${RESET_SECRET} beside it to create a new key, which all of them must then be given`,
+        `${file} is missing, and devices and clients know the base station by that key: restore it from a backup, or remove ${resetSecret} to create a new key, which all of them must then be given`,
       );
     const key = crypto.generateKey();
     await replaceFile(file, encodePrivateKey(key.export()));

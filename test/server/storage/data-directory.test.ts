@@ -1,5 +1,6 @@
 /** The data directory: first start, permissions, the lock, damage. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { openStationData, openStore } from '../../../server/storage/data-directory.ts';
@@ -83,6 +84,25 @@ test('a lost key is not silently replaced, since devices and clients know the ba
   for (const name of [file, join(directory, 'reset-secret')]) rmSync(name);
   await (await openStationData(directory, nodeCrypto)).close();
   expect(readFileSync(file)).not.toEqual(intact);
+});
+
+test.each([
+  ['empty', (file: string) => writeFileSync(file, '')],
+  ['missing', (file: string) => rmSync(file)],
+])('a database that is %s is not taken for a new one, since the keys show that there was another', async (_, lose) => {
+  await (await openStationData(directory, nodeCrypto)).close();
+  lose(join(directory, 'basestation.sqlite'));
+  const before = readdirSync(directory);
+  const message = expect.stringMatching(/basestation\.sqlite is missing or empty.*restore it from a backup, or remove .*reset-secret/);
+  for (const open of [() => openStationData(directory, nodeCrypto), () => openStore(directory)])
+    await expect(open()).rejects.toMatchObject({ code: 'INVALID_STATE', message });
+  expect(readdirSync(directory)).toEqual(before);
+  // As it is after doing what the message advises for an empty one, with no handle of the old one open.
+  const advised = join(parent, 'advised');
+  mkdirSync(advised);
+  copyFileSync(join(directory, 'identity.pem'), join(advised, 'identity.pem'));
+  await (await openStationData(advised, nodeCrypto)).close();
+  expect(readFileSync(join(advised, 'identity.pem'))).toEqual(readFileSync(join(directory, 'identity.pem')));
 });
 
 test('a path that cannot be a directory is refused with one line', async () => {

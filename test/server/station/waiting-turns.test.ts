@@ -124,3 +124,13 @@ test('a client that cancels its request while it is checked no longer waits, and
   expect(looked).toHaveBeenCalledOnce();
   expect([statuses, api.stats().waiting]).toEqual([[], 0]);
 });
+
+test('a client that cannot be served after waiting learns that, and the next one is served', async () => {
+  await request(client('10.0.0.1'), 1);
+  const failing = vi.spyOn(store, 'product').mockRejectedValueOnce(new Error('disk I/O error'));
+  attach(CONNECTED);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(failing).toHaveBeenCalledOnce();
+  expect([statuses, api.stats().waiting]).toEqual([[Status.INTERNAL_SERVER_ERROR], 0]);
+  expect(await request(client('10.0.0.2'), 1)).toMatchObject({ status: Status.CREATED });
+});

@@ -257,7 +257,7 @@ export class Basestation {
     setMaxListeners(0, signal);
     const keySets = new KeySets({ clock, network, tally: this.#tally, get, allowPrivate, signal });
     const rate = settings.tokenChecksPerAddress;
-    return new TokenVerifier({ clock, keySets, rate, burst: BURST_SECONDS * rate, ...(verify && { verify }) });
+    return new TokenVerifier({ clock, tally: this.#tally, keySets, rate, burst: BURST_SECONDS * rate, ...(verify && { verify }) });
   }
 
   #arrived(session: Session): void {

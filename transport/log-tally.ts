@@ -1,11 +1,15 @@
 /**
  * Keeps strangers from filling a log. Events that they can cause are counted and summed up once a minute at info; the
- * single lines are logged at debug. A warning or an error that they can cause is logged once a minute.
+ * single lines are logged at debug. A warning or an error that they can cause is logged once a minute; so is one event
+ * for each of the operator's records that it concerns.
  */
 import type { Cancel, Clock, Log } from './environment.ts';
 
 /** ms from the first counted event to the line that sums up. */
 const MINUTE = 60_000;
+
+/** Most texts counted at once before an owner gets none of its own. */
+const MAX_COUNTS = 100;
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -37,6 +41,21 @@ export class LogTally {
   /** Counts one more event of a kind. @param text constant */
   count(text: string, fields: Fields = {}): void {
     this.#count(text, fields);
+  }
+
+  /**
+   * Logs an event at info, once a minute for each owner, and counts the others. Beyond 100 owners a minute it counts
+   * only.
+   * @param text constant @param owner id of a record that the operator made
+   */
+  each(text: string, owner: string, fields: Fields): void {
+    const name = `${text}: ${owner}`;
+    if (this.#counts.has(name)) this.#count(name, fields);
+    else if (this.#counts.size >= MAX_COUNTS) this.#count(text, fields);
+    else {
+      this.#under.info(text, fields);
+      this.#begin(name);
+    }
   }
 
   /** Logs the sums and resets the counts. */

@@ -20,7 +20,13 @@ interface Start {
   readonly deviceFingerprint: string;
 }
 
-const jwt = { issuer: 'https://login.example', audience: 'svc', jwksUri: 'https://192.0.2.1/keys', svcIdsClaim: 'svc_ids' };
+const jwt = {
+  issuer: 'https://login.example',
+  audience: 'svc',
+  audienceClaim: 'aud',
+  jwksUri: 'https://192.0.2.1/keys',
+  svcIdsClaim: 'svc_ids',
+};
 const unlimited = 1_000_000;
 const settings = { connectsPerDevice: unlimited, connectsPerAddress: unlimited, tokenChecksPerAddress: unlimited };
 const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });

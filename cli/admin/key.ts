@@ -25,6 +25,7 @@ import { type AdminOptions, administer, adminSubcommand, label, printTable } fro
 interface JwtOptions {
   jwtIssuer?: string;
   jwtAudience?: string;
+  jwtAudienceClaim?: string;
   jwtJwksUri?: string;
   jwtClaim?: string;
 }
@@ -56,6 +57,7 @@ function withJwt(command: Command): Command {
       'audience of its tokens',
       argument((text) => checkJwtText('an audience', text)),
     )
+    .addOption(new Option('--jwt-audience-claim <name>', 'claim with the audience (default: aud)').argParser(argument(checkClaim)))
     .option('--jwt-jwks-uri <url>', 'https URL of its keys (a JWK Set)', argument(checkJwksUri))
     .addOption(
       new Option('--jwt-claim <name>', 'claim with the devices, each as product.device (default: svc_ids)').argParser(argument(checkClaim)),
@@ -63,10 +65,11 @@ function withJwt(command: Command): Command {
 }
 
 /** Options of the issuer; undefined where none was given. */
-function issuerOf({ jwtIssuer, jwtAudience, jwtJwksUri, jwtClaim }: JwtOptions): Partial<JwtIssuer> | undefined {
+function issuerOf({ jwtIssuer, jwtAudience, jwtAudienceClaim, jwtJwksUri, jwtClaim }: JwtOptions): Partial<JwtIssuer> | undefined {
   const given = {
     ...(jwtIssuer !== undefined && { issuer: jwtIssuer }),
     ...(jwtAudience !== undefined && { audience: jwtAudience }),
+    ...(jwtAudienceClaim !== undefined && { audienceClaim: jwtAudienceClaim }),
     ...(jwtJwksUri !== undefined && { jwksUri: jwtJwksUri }),
     ...(jwtClaim !== undefined && { svcIdsClaim: jwtClaim }),
   };
@@ -178,7 +181,7 @@ function described(record: ServerKeyRecord): string[] {
   const { appId, name, jwt } = record;
   const issuer = jwt && [
     `issuer    ${jwt.issuer}`,
-    `audience  ${jwt.audience}`,
+    `audience  ${jwt.audience}, in ${jwt.audienceClaim}`,
     `keys      ${jwt.jwksUri}`,
     `claim     ${jwt.svcIdsClaim}`,
   ];

@@ -28,6 +28,8 @@ export interface ServerKeyChanges {
 
 /** Claim of a token that lists devices, unless the key names another (PROTOCOL.md §7.6). */
 const DEFAULT_CLAIM = 'svc_ids';
+/** Claim of a token that names whom it is for (RFC 7519 §4.1.3), unless the key names another. */
+const AUDIENCE_CLAIM = 'aud';
 
 /** The record of a server key without the key. */
 export type ServerKeyRecord = Omit<App, 'keyHash'>;
@@ -106,7 +108,7 @@ export async function removeServerKey({ store }: Administration, key: string): P
 /** Returns the settings with the tokens of an issuer, or without. */
 function authorization(jwt: Partial<JwtIssuer> | null): Pick<App, 'authType' | 'jwt'> {
   if (jwt === null) return { authType: 'NONE', jwt: null };
-  const { issuer, audience, jwksUri, svcIdsClaim = DEFAULT_CLAIM } = jwt;
+  const { issuer, audience, audienceClaim = AUDIENCE_CLAIM, jwksUri, svcIdsClaim = DEFAULT_CLAIM } = jwt;
   if (issuer === undefined || audience === undefined || jwksUri === undefined)
     return invalid('tokens need all three: issuer, audience and the URL of the keys');
   return {
@@ -114,6 +116,7 @@ function authorization(jwt: Partial<JwtIssuer> | null): Pick<App, 'authType' | '
     jwt: {
       issuer: checkJwtText('an issuer', issuer),
       audience: checkJwtText('an audience', audience),
+      audienceClaim: checkClaim(audienceClaim),
       jwksUri: checkJwksUri(jwksUri),
       svcIdsClaim: checkClaim(svcIdsClaim),
     },

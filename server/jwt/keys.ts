@@ -40,10 +40,14 @@ export class KeySet {
   }
 
   /**
-   * Returns the keys that may have signed a token with this header, in their order. A header without `kid` matches all.
+   * Returns the keys that may have signed a token with this header, in their order. A header without `kid` fits all
+   * keys; where no key has its `kid`, it fits those that have none (RFC 7517 §4.5).
    */
   candidates({ alg, kid }: { alg: Algorithm; kid: string | undefined }): readonly VerificationKey[] {
-    return this.#keys.filter((key) => key.algorithms.includes(alg) && (kid === undefined || key.kid === kid));
+    const fitting = this.#keys.filter(({ algorithms }) => algorithms.includes(alg));
+    if (kid === undefined) return fitting;
+    const named = fitting.filter((key) => key.kid === kid);
+    return named.length > 0 ? named : fitting.filter((key) => key.kid === null);
   }
 
   /** Returns whether the key is still one of the issuer's. */

@@ -47,15 +47,20 @@ export interface Expected {
   readonly wallTime: number;
 }
 
-/** Checks signature, `iss`, `aud`, `exp` and `nbf`. @returns null when one of the checks fails */
-export type VerifyToken = (token: string, header: TokenHeader, expected: Expected) => Promise<VerifiedToken | null>;
+/** Why a token is refused when none of the keys has signed it; a newer set may have the key. */
+export const UNSIGNED = 'no key of the issuer has signed it';
+
+/**
+ * Checks the signature, `iss`, the audience, `exp` and `nbf`.
+ * @returns why it is refused when one of the checks fails, in words for the operator's log, with nothing of the token
+ */
+export type VerifyToken = (token: string, header: TokenHeader, expected: Expected) => Promise<VerifiedToken | string>;
 
 /** {@link VerifyToken} with jose. */
 export const verifyToken: VerifyToken = async (token, { alg }, { keys, issuer, wallTime }) => {
   const options = {
     algorithms: [alg],
     issuer: issuer.issuer,
-    audience: issuer.audience,
     requiredClaims: ['exp'],
     clockTolerance: LEEWAY,
     currentDate: new Date(wallTime),
@@ -63,14 +68,25 @@ export const verifyToken: VerifyToken = async (token, { alg }, { keys, issuer, w
   for (const { id, jwk } of keys.slice(0, MAX_TRIED)) {
     try {
       const { payload } = await jwtVerify(token, jwk, options);
+      const audience = payload[issuer.audienceClaim];
+      if (audience === undefined) return `it has no ${issuer.audienceClaim}`;
+      if (![audience].flat().includes(issuer.audience)) return `its ${issuer.audienceClaim} is not ${issuer.audience}`;
       return { keyId: id, expires: payload.exp! * 1000, devices: devicesOf(payload, issuer.svcIdsClaim) };
     } catch (error) {
       // An unusable key, such as RSA of less than 2048 bits, raises a TypeError or an error of the platform.
-      if (error instanceof errors.JOSEError && !(error instanceof errors.JWSSignatureVerificationFailed)) return null;
+      if (error instanceof errors.JOSEError && !(error instanceof errors.JWSSignatureVerificationFailed)) return reasonOf(error);
     }
   }
-  return null;
+  return UNSIGNED;
 };
+
+function reasonOf(error: errors.JOSEError): string {
+  if (error instanceof errors.JWTExpired) return 'it has expired';
+  if (!(error instanceof errors.JWTClaimValidationFailed)) return 'it is not a JWT';
+  const { claim, reason } = error;
+  if (reason === 'missing') return `it has no ${claim}`;
+  return claim === 'nbf' ? 'it is not valid yet' : `its ${claim} is not valid`;
+}
 
 /** Parses names separated by blanks, or an array of them. A claim of another type lists none. */
 function devicesOf(payload: JWTPayload, claim: string): ReadonlySet<string> {

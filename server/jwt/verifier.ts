@@ -4,10 +4,11 @@
  */
 import { Rates } from '../../protocol/rates.ts';
 import type { Clock } from '../../transport/environment.ts';
+import type { LogTally } from '../../transport/log-tally.ts';
 import { hashSecret } from '../storage/secrets.ts';
 import type { JwtApp, KeySets } from './key-sets.ts';
-import type { VerificationKey } from './keys.ts';
-import { LEEWAY, type TokenHeader, tokenHeader, type VerifiedToken, type VerifyToken, verifyToken } from './token.ts';
+import type { KeySet } from './keys.ts';
+import { LEEWAY, type TokenHeader, tokenHeader, UNSIGNED, type VerifiedToken, type VerifyToken, verifyToken } from './token.ts';
 
 /** The token that a client shows, with its context. */
 export interface ShownToken {
@@ -28,6 +29,7 @@ export type TokenVerdict = 'admitted' | 'elsewhere' | 'invalid' | 'unavailable' 
 
 export interface TokenVerifierOptions {
   readonly clock: Clock;
+  readonly tally: LogTally;
   readonly keySets: KeySets;
   /** Tokens checked a second for one address (IPv4) or /64 (IPv6), and burst. */
   readonly rate: number;
@@ -55,23 +57,26 @@ export class TokenVerifier {
     return this.#known.size;
   }
 
-  /** Checks a token. Never rejects because of the client's or the issuer's data. */
+  /** Checks a token, and logs why it is refused. Never rejects because of the client's or the issuer's data. */
   async check({ app, token, device, address }: ShownToken): Promise<TokenVerdict> {
+    const refuse = (reason: string, verdict: 'invalid' | 'elsewhere' = 'invalid'): TokenVerdict => {
+      this.#options.tally.each('a token was refused', app.appId, { app: app.appId, device, address, reason });
+      return verdict;
+    };
+    const verdictOf = ({ devices }: VerifiedToken): TokenVerdict =>
+      devices.has(device) ? 'admitted' : refuse(`its ${app.jwt.svcIdsClaim} does not name the device`, 'elsewhere');
     const header = tokenHeader(token);
-    if (header === null) return 'invalid';
+    if (header === null) return refuse('it is not a JWT with an accepted algorithm');
     const key = keyOf(app, token);
     const known = await this.#remembered(key, app);
-    if (known !== null) return known.devices.has(device) ? 'admitted' : 'elsewhere';
+    if (known !== null) return verdictOf(known);
     const wait = this.#rates.take(address, this.#options.clock.now());
     if (wait > 0) return { wait };
-    const keys = await this.#keysFor(app, header);
-    if (keys === null) return 'unavailable';
-    const wallTime = this.#options.clock.wallTime();
-    const { verify = verifyToken } = this.#options;
-    const verified = keys.length === 0 ? null : await verify(token, header, { keys, issuer: app.jwt, wallTime });
-    if (verified === null) return 'invalid';
+    const verified = await this.#verified(app, token, header);
+    if (verified === null) return 'unavailable';
+    if (typeof verified === 'string') return refuse(verified);
     this.#remember(key, verified);
-    return verified.devices.has(device) ? 'admitted' : 'elsewhere';
+    return verdictOf(verified);
   }
 
   async #remembered(key: string, app: JwtApp): Promise<VerifiedToken | null> {
@@ -89,13 +94,20 @@ export class TokenVerifier {
     this.#known.set(key, verified);
   }
 
-  /** Returns the issuer's keys that fit, empty when none does; null when they cannot be fetched. */
-  async #keysFor(app: JwtApp, header: TokenHeader): Promise<readonly VerificationKey[] | null> {
-    const { keySets } = this.#options;
+  /**
+   * Verifies with the issuer's keys, and where none of them has signed the token, with those of a newer set.
+   * @returns why the token is refused; null when the keys cannot be fetched
+   */
+  async #verified(app: JwtApp, token: string, header: TokenHeader): Promise<VerifiedToken | string | null> {
+    const { keySets, clock, verify = verifyToken } = this.#options;
+    const verifyWith = (set: KeySet): Promise<VerifiedToken | string> =>
+      verify(token, header, { keys: set.candidates(header), issuer: app.jwt, wallTime: clock.wallTime() });
     const set = await keySets.of(app);
     if (set === null) return null;
-    const fitting = set.candidates(header);
-    return fitting.length > 0 ? fitting : ((await keySets.of(app, set))?.candidates(header) ?? null);
+    const verified = await verifyWith(set);
+    if (verified !== UNSIGNED) return verified;
+    const newer = await keySets.of(app, set);
+    return newer === null || newer === set ? verified : verifyWith(newer);
   }
 }
 
@@ -104,5 +116,5 @@ export class TokenVerifier {
  * check.
  */
 function keyOf({ appId, jwt }: JwtApp, token: string): string {
-  return hashSecret(JSON.stringify([appId, jwt.issuer, jwt.audience, jwt.jwksUri, jwt.svcIdsClaim, token]));
+  return hashSecret(JSON.stringify([appId, jwt.issuer, jwt.audience, jwt.audienceClaim, jwt.jwksUri, jwt.svcIdsClaim, token]));
 }

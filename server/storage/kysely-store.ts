@@ -233,16 +233,23 @@ export class KyselyStore implements Store {
 
   async #app({ allProducts, authType, ...row }: Selectable<Tables['apps']>): Promise<App> {
     const rows = await this.#db.selectFrom('appProducts').select('productId').where('appId', '=', row.appId).execute();
-    const { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUri: jwksUri, jwtSvcIdsClaim: svcIdsClaim, ...app } = row;
-    const isWhole = issuer !== null && audience !== null && jwksUri !== null && svcIdsClaim !== null;
-    const jwt = isWhole ? { issuer, audience, jwksUri, svcIdsClaim } : null;
+    const { jwtIssuer: issuer, jwtAudience: audience, jwtAudienceClaim: audienceClaim, jwtJwksUri: jwksUri, ...rest } = row;
+    const { jwtSvcIdsClaim: svcIdsClaim, ...app } = rest;
+    const isWhole = issuer !== null && audience !== null && audienceClaim !== null && jwksUri !== null && svcIdsClaim !== null;
+    const jwt = isWhole ? { issuer, audience, audienceClaim, jwksUri, svcIdsClaim } : null;
     return { ...app, authType: authType as AuthType, jwt, productIds: allProducts ? null : rows.map(({ productId }) => productId) };
   }
 }
 
 function jwtColumns(jwt: JwtIssuer | null) {
-  const { issuer = null, audience = null, jwksUri = null, svcIdsClaim = null } = jwt ?? {};
-  return { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUri: jwksUri, jwtSvcIdsClaim: svcIdsClaim };
+  const { issuer = null, audience = null, audienceClaim = null, jwksUri = null, svcIdsClaim = null } = jwt ?? {};
+  return {
+    jwtIssuer: issuer,
+    jwtAudience: audience,
+    jwtAudienceClaim: audienceClaim,
+    jwtJwksUri: jwksUri,
+    jwtSvcIdsClaim: svcIdsClaim,
+  };
 }
 
 function apiKeyOf({ secretHash: _, ...row }: Selectable<Tables['apiKeys']>): ApiKey {

@@ -33,6 +33,7 @@ export interface Tables {
     created: string;
     jwtIssuer: string | null;
     jwtAudience: string | null;
+    jwtAudienceClaim: string | null;
     jwtJwksUri: string | null;
     jwtSvcIdsClaim: string | null;
   };
@@ -142,6 +143,7 @@ async function apps(db: Kysely<unknown>): Promise<void> {
     .addColumn('created', 'text', (column) => column.notNull())
     .addColumn('jwtIssuer', 'text')
     .addColumn('jwtAudience', 'text')
+    .addColumn('jwtAudienceClaim', 'text')
     .addColumn('jwtJwksUri', 'text')
     .addColumn('jwtSvcIdsClaim', 'text')
     .execute();

@@ -51,9 +51,12 @@ export type AuthType = 'NONE' | 'JWT';
 
 /** The issuer of the tokens that an app of type JWT asks for, and their required claims (RFC 7519). */
 export interface JwtIssuer {
-  /** `iss` and `aud` of its tokens. */
+  /** `iss` of its tokens. */
   issuer: string;
+  /** A value of its tokens' `audienceClaim`. */
   audience: string;
+  /** Name of the claim that names whom a token is for: `aud`, or `client_id` where an issuer sends no `aud`. */
+  audienceClaim: string;
   /** https URL of its JWK Set (RFC 7517). */
   jwksUri: string;
   /** Name of the claim that lists devices as `<productId>.<deviceId>`. */

@@ -66,23 +66,33 @@ const ISSUER = ['--jwt-issuer', 'https://login.example', '--jwt-audience', 'svc'
 
 test('a server key that requires tokens of an issuer is shown, changed and made an ordinary one', { tags: ['slow'] }, async () => {
   const { appId, ...added } = await json<{ appId: string }>('key', 'add', 'sk-1234567890abcdef', ...ISSUER);
-  const jwt = { issuer: 'https://login.example', audience: 'svc', jwksUri: 'https://login.example/keys', svcIdsClaim: 'svc_ids' };
+  const jwt = {
+    issuer: 'https://login.example',
+    audience: 'svc',
+    audienceClaim: 'aud',
+    jwksUri: 'https://login.example/keys',
+    svcIdsClaim: 'svc_ids',
+  };
   expect(added).toMatchObject({ authType: 'JWT', jwt });
   expect((await admin('key', 'list')).out).toContain('https://login.example');
   expect((await admin('key', 'show', 'sk-1234567890abcdef')).out).toMatch(
-    /issuer +https:\/\/login.example\naudience +svc\nkeys .*\nclaim +svc_ids/,
+    /issuer +https:\/\/login.example\naudience +svc, in aud\nkeys .*\nclaim +svc_ids/,
   );
-  expect(await json('key', 'set', appId, '--jwt-claim', 'devices', '--name', 'app')).toMatchObject({
+  expect(await json('key', 'set', appId, '--jwt-claim', 'devices', '--jwt-audience-claim', 'client_id', '--name', 'app')).toMatchObject({
     name: 'app',
-    jwt: { ...jwt, svcIdsClaim: 'devices' },
+    jwt: { ...jwt, svcIdsClaim: 'devices', audienceClaim: 'client_id' },
   });
-  expect(await json('key', 'show', appId)).toMatchObject({ name: 'app', jwt: { ...jwt, svcIdsClaim: 'devices' } });
+  expect(await json('key', 'show', appId)).toMatchObject({
+    name: 'app',
+    jwt: { ...jwt, svcIdsClaim: 'devices', audienceClaim: 'client_id' },
+  });
   expect((await admin('key', 'set', appId, '--no-jwt')).out).toContain('key alone');
   expect(await json('key', 'list')).toMatchObject([{ authType: 'NONE', jwt: null, name: 'app' }]);
 });
 
 test.each<[string, string[], RegExp]>([
   ['an issuer alone', ['add', '--jwt-issuer', 'https://login.example'], /--jwt-issuer, --jwt-audience and --jwt-jwks-uri belong together/],
+  ['an audience claim alone', ['add', '--jwt-audience-claim', 'client_id'], /belong together/],
   ['a claim alone', ['add', '--jwt-claim', 'devices'], /belong together/],
   ['an audience that is empty', ['add', ...ISSUER.with(3, '')], /--jwt-audience.*An audience has 1 to 512 characters and no blanks/],
   ['an issuer with a blank', ['add', ...ISSUER.with(1, 'a b')], /--jwt-issuer.*An issuer has/],

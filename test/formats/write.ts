@@ -33,7 +33,13 @@ const owner = { organizationId: 'or-1', created };
 const invitation = { productId: 'pr-1', expires: '2026-01-03T03:04:05.000Z', maker: 'ann', created };
 const use = { deviceId: 'de-3', fingerprint: hash(0xa3), address: '192.0.2.3', time: '2026-01-02T03:05:00.000Z' };
 const rights = { isAdmin: false, actions: ['a:b'], enforceIpWhitelist: true, ipWhiteList: [{ ip: '::1', name: 'Here' }] };
-const jwt = { issuer: 'https://issuer.example', audience: 'svc', jwksUri: 'https://issuer.example/jwks', svcIdsClaim: 'devices' };
+const jwt = {
+  issuer: 'https://issuer.example',
+  audience: 'svc',
+  audienceClaim: 'aud',
+  jwksUri: 'https://issuer.example/jwks',
+  svcIdsClaim: 'devices',
+};
 const push = { projectId: 'project-1', clientEmail: 'svc@project-1.example', keyId: 'key-1', tokenUrl: 'https://push.example/token' };
 const service = { serviceId: 'se-1', name: 'Service', url: 'https://service.example/', timeout: 10_000, allowPrivate: true };
 

@@ -50,6 +50,15 @@ test('a warning or an error is logged once a minute, and further ones are counte
   ]);
 });
 
+test('an event is logged once a minute for each owner, and the 101st owner of a minute is counted', async () => {
+  for (let times = 0; times < 2; times++) for (let owner = 0; owner <= 100; owner++) tally.each('refused', String(owner), { owner });
+  expect(at('info')).toEqual(Array.from({ length: 100 }, (_, owner) => ['refused', { owner }]));
+  await sim.run(60_000);
+  expect(at('info')[100]?.[1]).toMatchObject({ 'refused: 0': 1, 'refused: 99': 1, refused: 2 });
+  tally.each('refused', '100', { owner: 100 });
+  expect(at('info')[101]).toEqual(['refused', { owner: 100 }]);
+});
+
 test('other levels are logged unchanged', () => {
   tally.log.info('device attached');
   expect(at('info')).toEqual([['device attached', undefined]]);

@@ -37,6 +37,6 @@ export function jwtApp(changes: Partial<JwtApp['jwt']> = {}, appId = 'ap-jwt'): 
     keyHash: 'aa',
     productIds: null,
     created: '2026-01-01T00:00:00.000Z',
-    jwt: { issuer: ISSUER, audience: AUDIENCE, jwksUri: `${ISSUER}/keys`, svcIdsClaim: 'svc_ids', ...changes },
+    jwt: { issuer: ISSUER, audience: AUDIENCE, audienceClaim: 'aud', jwksUri: `${ISSUER}/keys`, svcIdsClaim: 'svc_ids', ...changes },
   };
 }

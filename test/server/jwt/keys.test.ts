@@ -94,6 +94,15 @@ describe('a key', () => {
     expect(found("' or 1=1 --")).toEqual([]);
   });
 
+  test('without an id fits a token with any id, unless another key has that id', async () => {
+    const [first, second] = [await publicKey('ES256'), await publicKey('ES256')];
+    const found = (set: KeySet, kid: string) => set.candidates({ alg: 'ES256', kid }).map((key) => key.kid);
+    expect(found(setOf(first), 'one')).toEqual([null]);
+    const two = setOf(first, { ...second, kid: 'two' });
+    expect([found(two, 'one'), found(two, 'two')]).toEqual([[null], ['two']]);
+    expect(setOf(first).candidates({ alg: 'RS256', kid: 'one' })).toEqual([]);
+  });
+
   test('is recognised in another set by its content', async () => {
     const [kept, gone] = [await publicKey('ES256'), await publicKey('ES256')];
     const [before, after] = [setOf(kept, gone), setOf({ ...kept, kid: 'renamed' })];

@@ -15,10 +15,17 @@ beforeAll(async () => {
   set = readKeySet(new TextEncoder().encode(JSON.stringify({ keys: [key.jwk] })));
 });
 
-async function verified(token: string, { wallTime = NOW, keys = set, claim = 'svc_ids' } = {}): Promise<VerifiedToken | null> {
+/** Returns the verified token, or why it is refused. */
+async function outcome(token: string, { wallTime = NOW, keys = set, claim = 'svc_ids', audienceClaim = 'aud' } = {}) {
   const header = tokenHeader(token);
-  if (header === null) return null;
-  return verifyToken(token, header, { keys: keys.candidates(header), issuer: jwtApp({ svcIdsClaim: claim }).jwt, wallTime });
+  if (header === null) return 'no header';
+  const issuer = jwtApp({ svcIdsClaim: claim, audienceClaim }).jwt;
+  return verifyToken(token, header, { keys: keys.candidates(header), issuer, wallTime });
+}
+
+async function verified(token: string, options: Parameters<typeof outcome>[1] = {}): Promise<VerifiedToken | null> {
+  const found = await outcome(token, options);
+  return typeof found === 'string' ? null : found;
 }
 
 /** Signs claims unchanged that jose would not sign. */
@@ -57,6 +64,26 @@ describe('claims', () => {
     ['an expiry that is a text', () => ({ ...goodClaims(), exp: String(SECONDS + 3600) as never }), false],
   ])('%s', async (_, claims, good) => {
     expect((await verified(await signed(key, claims()))) !== null).toBe(good);
+  });
+
+  test.each<[string, JWTPayload, string]>([
+    ['another issuer', { ...goodClaims(), iss: 'https://other.example' }, 'its iss is not valid'],
+    ['no audience', without('aud'), 'it has no aud'],
+    ['another audience', { ...goodClaims(), aud: ['app'] }, 'its aud is not svc'],
+    ['no expiry', without('exp'), 'it has no exp'],
+    ['an expiry in the past', { ...goodClaims(), exp: SECONDS - 61 }, 'it has expired'],
+    ['a time that is yet to come', { ...goodClaims(), nbf: SECONDS + 61 }, 'it is not valid yet'],
+  ])('with %s are refused with their reason', async (_, claims, reason) => {
+    expect(await outcome(await signed(key, claims))).toBe(reason);
+  });
+
+  test('name the audience in another claim, where the key says so, as access tokens of Cognito do', async () => {
+    const token = await signed(key, { ...without('aud'), client_id: 'svc' });
+    const other = await signed(key, { ...goodClaims(), client_id: 'other' });
+    expect(await verified(token)).toBeNull();
+    expect(await verified(token, { audienceClaim: 'client_id' })).not.toBeNull();
+    expect(await outcome(other, { audienceClaim: 'client_id' })).toBe('its client_id is not svc');
+    expect(await outcome(token, { audienceClaim: '__proto__' })).toBe('its __proto__ is not svc');
   });
 
   test('of a clock that is a year off are refused', async () => {
@@ -137,6 +164,13 @@ describe('invalid tokens', () => {
   ];
   test.each(attacks)('%s', async (_, token) => {
     expect(await verified(await token())).toBeNull();
+  });
+
+  test.each<[string, () => Promise<string>, string]>([
+    ['a forged signature', async () => signed(other), 'no key of the issuer has signed it'],
+    ['claims that are no object', () => raw({ alg: 'ES256', kid: 'one' }, '[]'), 'it is not a JWT'],
+  ])('%s is refused with its reason', async (_, token, reason) => {
+    expect(await outcome(await token())).toBe(reason);
   });
 
   test('an RSA key of 1,024 bits verifies nothing', async () => {

@@ -4,7 +4,8 @@ import type { KeySets } from '../../../server/jwt/key-sets.ts';
 import { type KeySet, readKeySet } from '../../../server/jwt/keys.ts';
 import type { VerifyToken } from '../../../server/jwt/token.ts';
 import { type TokenVerdict, TokenVerifier } from '../../../server/jwt/verifier.ts';
-import type { Clock } from '../../../transport/environment.ts';
+import { type Clock, silentLog } from '../../../transport/environment.ts';
+import { LogTally } from '../../../transport/log-tally.ts';
 import type { Simulation } from '../../../transport/sim/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 import { goodClaims, type IssuerKey, issuerKey, jwtApp, NOW, signed } from './issuer.ts';
@@ -20,6 +21,9 @@ let wallTime: number;
 let clock: Clock;
 let keySets: KeySets;
 let verifier: TokenVerifier;
+let tally: LogTally;
+/** What is logged at info. */
+let lines: [string, unknown][];
 
 const setOf = (...keys: IssuerKey[]) => readKeySet(new TextEncoder().encode(JSON.stringify({ keys: keys.map(({ jwk }) => jwk) })));
 
@@ -36,7 +40,10 @@ beforeEach(async () => {
   wallTime = NOW;
   clock = { ...sim.host('station').clock, now: () => sim.now, wallTime: () => wallTime };
   keySets = { of: async (_: unknown, lacking?: KeySet) => (lacking === undefined ? set : newer) } as unknown as KeySets;
-  verifier = new TokenVerifier({ clock, keySets, rate: 1, burst: 2 });
+  lines = [];
+  const log = { ...silentLog, info: (message: string, fields: unknown) => void lines.push([message, fields]) };
+  tally = new LogTally(clock, log);
+  verifier = new TokenVerifier({ clock, tally, keySets, rate: 1, burst: 2 });
 });
 
 const check = (token: string, { device = 'pr-1.de-1', app = jwtApp(), address = '192.0.2.1' } = {}): Promise<TokenVerdict> =>
@@ -65,6 +72,34 @@ test('a token with an unknown key id is checked against a newer set', async () =
 
 test('a token with a key id that the issuer does not have is invalid', async () => {
   expect(await check(await signed(other))).toBe('invalid');
+});
+
+test('a token of a key without an id is checked against a newer set, when the issuer has replaced that key', async () => {
+  const anonymous = ({ jwk: { kid: _, ...jwk }, ...rest }: IssuerKey): IssuerKey => ({ ...rest, jwk });
+  set = newer = setOf(anonymous(key));
+  expect(await check(good)).toBe('admitted');
+  newer = setOf(anonymous(other));
+  expect(await check(await signed(other))).toBe('admitted');
+});
+
+test('each app has one line a minute with the reason of a refusal, and nothing of the token', async () => {
+  const first = await signed(other);
+  const app = { ...jwtApp(), appId: 'ap-2' };
+  for (const token of [first, good, 'none', 'none']) await check(token, { device: 'pr-1.de-2' });
+  await check('none', { app });
+  const shown = { device: 'pr-1.de-2', address: '192.0.2.1' };
+  expect(lines).toEqual([
+    ['a token was refused', { ...shown, app: 'ap-jwt', reason: 'no key of the issuer has signed it' }],
+    [
+      'a token was refused',
+      { app: 'ap-2', device: 'pr-1.de-1', address: '192.0.2.1', reason: 'it is not a JWT with an accepted algorithm' },
+    ],
+  ]);
+  await sim.run(60_000);
+  expect(lines[2]?.[1]).toEqual({ 'a token was refused: ap-jwt': 3 });
+  await check(good, { device: 'pr-1.de-2' });
+  expect(lines[3]).toEqual(['a token was refused', { ...shown, app: 'ap-jwt', reason: 'its svc_ids does not name the device' }]);
+  expect(JSON.stringify(lines)).not.toContain(first.slice(0, 8));
 });
 
 test('no token can be checked without the issuer’s keys', async () => {
@@ -131,7 +166,7 @@ test('a text that cannot be a token costs no check', async () => {
 test('10,000 valid tokens are cached, and the oldest is dropped; invalid ones never are', { tags: ['slow'] }, async () => {
   const known = { keyId: set!.candidates({ alg: 'ES256', kid: 'one' })[0]!.id, expires: NOW + 1e6, devices: new Set(['pr-1.de-1']) };
   const verify = vi.fn<VerifyToken>().mockResolvedValue(known);
-  verifier = new TokenVerifier({ clock, keySets, rate: 1, burst: 2, verify });
+  verifier = new TokenVerifier({ clock, tally, keySets, rate: 1, burst: 2, verify });
   const claims = goodClaims();
   const token = (number: number) =>
     `${good.split('.')[0]}.${Buffer.from(JSON.stringify({ ...claims, number })).toString('base64url')}.AAAA`;
@@ -142,7 +177,7 @@ test('10,000 valid tokens are cached, and the oldest is dropped; invalid ones ne
   expect(verify).toHaveBeenCalledTimes(0);
   await check(token(0));
   expect(verify).toHaveBeenCalledTimes(1);
-  verify.mockResolvedValue(null);
+  verify.mockResolvedValue('it has expired');
   await check(token(20_000), { address: 'another' });
   expect(verifier.size).toBe(10_000);
 });

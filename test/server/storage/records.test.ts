@@ -102,7 +102,7 @@ describe.each<[string, () => Promise<Store>]>([
   test('of a server key are changed as a whole, and only if they exist', async () => {
     await seed();
     await store.addApp(app);
-    const jwt = { issuer: 'https://issuer', audience: 'svc', jwksUri: 'https://issuer/keys', svcIdsClaim: 'svc_ids' };
+    const jwt = { issuer: 'https://issuer', audience: 'svc', audienceClaim: 'aud', jwksUri: 'https://issuer/keys', svcIdsClaim: 'svc_ids' };
     const changes = { name: 'app', authType: 'JWT', jwt } as const;
     expect(await store.updateApp('ap-1', changes)).toBe(true);
     expect(await store.appByKey(app.keyHash)).toEqual({ ...app, ...changes });

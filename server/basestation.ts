@@ -22,6 +22,7 @@ import { TokenVerifier, type TokenVerifierOptions } from './jwt/verifier.ts';
 import { nodeGet } from './outbound/http.ts';
 import { Admission } from './station/admission.ts';
 import { ClientApi } from './station/client-api.ts';
+import { ClockSteps } from './station/clock-steps.ts';
 import { DeviceApi } from './station/device-api.ts';
 import type { DeviceIds, Directory } from './station/directory.ts';
 import { JoinApi } from './station/join-api.ts';
@@ -101,6 +102,7 @@ export class Basestation {
   readonly #tally: LogTally;
   readonly #log: Log;
   readonly #revocation: Revocation;
+  readonly #clockSteps: ClockSteps;
   readonly #stopping = new AbortController();
 
   /**
@@ -173,7 +175,8 @@ export class Basestation {
         this.#clients.attached(device);
       },
     });
-    const joins = new JoinApi({ environment, store, tally, health: this.#health });
+    this.#clockSteps = new ClockSteps({ clock: environment.clock, invitations: store.invitations, tally });
+    const joins = new JoinApi({ environment, store, tally, health: this.#health, steps: this.#clockSteps });
     const release = ({ payload, context }: RoutedRequest<Session>): CoapReply => {
       this.#relay.release(context, decodeRouteRelease(payload));
       return { status: Status.DELETED };
@@ -244,6 +247,7 @@ export class Basestation {
     this.#health.stop();
     this.#tally.flush();
     this.#revocation.stop();
+    this.#clockSteps.stop();
     this.#outbound.stop();
     this.#stopping.abort();
     this.#stun.close();

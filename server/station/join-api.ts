@@ -24,6 +24,7 @@ import type { Session } from '../../transport/session/index.ts';
 import { type Invitation, InvitationLifetime } from '../storage/invitation-store.ts';
 import { hashToken, newId } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
+import type { ClockSteps } from './clock-steps.ts';
 import { deviceName } from './presence.ts';
 import { addressKey, tooMany } from './rates.ts';
 import { STORAGE_SECONDS, type StorageHealth } from './storage-health.ts';
@@ -32,6 +33,7 @@ export interface JoinApiOptions {
   environment: Environment;
   store: Pick<Store, 'device' | 'invitations'>;
   health: Pick<StorageHealth, 'writeFailed'>;
+  steps: Pick<ClockSteps, 'look'>;
   tally: LogTally;
 }
 
@@ -61,13 +63,14 @@ export class JoinApi {
 
   /** Serves a join on a neutral session. */
   async join({ payload, context: session }: RoutedRequest<Session>): Promise<CoapReply> {
-    const { environment, health, tally } = this.#options;
+    const { environment, health, steps, tally } = this.#options;
     const address = addressKey(session.path);
     const now = environment.clock.now();
     const wait = this.#joins.take(address, now);
     if (wait > 0) return tooMany(wait);
     const request = decodeJoinRequest(payload);
     try {
+      await steps.look();
       const result = await this.#joined(request, session);
       if ('refused' in result) {
         tally.count('join refused', { address, reason: result.reason });

@@ -42,6 +42,15 @@ export interface Redemption extends InvitationUse {
   tokenHash: string;
 }
 
+/** A correction of invitations after the wall clock was set. */
+export interface TimeShift {
+  /** Those that were created from this time on, up to that one. */
+  from: string;
+  to: string;
+  /** ms that are added to all their times. */
+  by: number;
+}
+
 /** The part of the storage that joins need. */
 export interface InvitationStore {
   /** Returns all of them, the oldest first. */
@@ -61,6 +70,8 @@ export interface InvitationStore {
   redeem(redemption: Redemption): Promise<'joined' | 'taken' | 'closed'>;
   /** Returns false when there is no such invitation, or it was used. */
   revoke(tokenHash: string): Promise<boolean>;
+  /** Moves the times of invitations. All or nothing. */
+  shift(shift: TimeShift): Promise<void>;
   /** Removes invitations that expired unused by `now`, and those that were used before `usedBefore`. */
   forget(now: string, usedBefore: string): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /** {@link InvitationStore} over Kysely. */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { StoreDialect } from './dialect.ts';
-import type { Invitation, InvitationStore, NewInvitation, Redemption } from './invitation-store.ts';
+import type { Invitation, InvitationStore, NewInvitation, Redemption, TimeShift } from './invitation-store.ts';
 import { adding, removed } from './rows.ts';
 import type { Tables } from './schema.ts';
 
@@ -64,6 +64,24 @@ export class KyselyInvitationStore implements InvitationStore {
   async revoke(tokenHash: string): Promise<boolean> {
     const query = this.#db.updateTable('invitations').set({ revoked: 1 }).where('tokenHash', '=', tokenHash).where('usedTime', 'is', null);
     return (await query.executeTakeFirst()).numUpdatedRows > 0n;
+  }
+
+  shift({ from, to, by }: TimeShift): Promise<void> {
+    const later = (time: string): string => new Date(Date.parse(time) + by).toISOString();
+    return this.#db.transaction().execute(async (transaction) => {
+      const rows = await transaction
+        .selectFrom('invitations')
+        .selectAll()
+        .where('created', '>=', from)
+        .where('created', '<=', to)
+        .execute();
+      for (const { tokenHash, created, expires, usedTime } of rows)
+        await transaction
+          .updateTable('invitations')
+          .set({ created: later(created), expires: later(expires), usedTime: usedTime && later(usedTime) })
+          .where('tokenHash', '=', tokenHash)
+          .execute();
+    });
   }
 
   async forget(now: string, usedBefore: string): Promise<void> {

@@ -44,7 +44,13 @@ beforeAll(async () => {
   await store.replaceTokens('pr-1', 'de-2', { hashes: [hashSecret('tokenC')], digest: 'C' });
   await store.addApp(app);
   await store.addApp({ ...app, appId: 'ap-one', keyHash: hashSecret('sk-one'), productIds: ['pr-1'] });
-  const jwt = { issuer: 'https://login.example', audience: 'svc', audienceClaim: 'aud', jwksUri: 'https://login.example/keys', svcIdsClaim: 'svc_ids' };
+  const jwt = {
+    issuer: 'https://login.example',
+    audience: 'svc',
+    audienceClaim: 'aud',
+    jwksUri: 'https://login.example/keys',
+    svcIdsClaim: 'svc_ids',
+  };
   await store.addApp({ ...app, appId: 'ap-jwt', keyHash: hashSecret('sk-jwt'), authType: 'JWT', jwt });
   await store.addApp({ ...app, appId: 'ap-half', keyHash: hashSecret('sk-half'), authType: 'JWT' });
   await store.addApp({ ...app, appId: 'ap-b', keyHash: hashSecret('sk-b'), organizationId: 'or-b' });

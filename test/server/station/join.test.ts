@@ -207,7 +207,13 @@ describe('the rate', () => {
     const token = await invited();
     const { environment } = device;
     const tally = new LogTally(environment.clock, environment.log);
-    const api = new JoinApi({ environment, store: station.store, tally, health: { writeFailed: () => {} } });
+    const api = new JoinApi({
+      environment,
+      store: station.store,
+      tally,
+      health: { writeFailed: () => {} },
+      steps: { look: async () => {} },
+    });
     const payload = encodeJoinRequest({ productId: 'pr-1', deviceId: null, token });
     const context = (address: string) => ({ path: { address, key: `${address}:1` }, remoteFingerprint: 'ab'.repeat(32) });
     const from = async (address: string) => (await api.join({ payload, context: context(address) } as never)).status;
@@ -226,7 +232,7 @@ describe('the rate', () => {
     const invitations = { ...station.store.invitations, find: async () => null };
     const store = { device: async () => null, invitations };
     const tally = new LogTally(environment.clock, environment.log);
-    const api = new JoinApi({ environment, store, tally, health: { writeFailed: () => {} } });
+    const api = new JoinApi({ environment, store, tally, health: { writeFailed: () => {} }, steps: { look: async () => {} } });
     const payload = encodeJoinRequest({ productId: 'pr-1', deviceId: null, token: new Uint8Array(16) });
     const from = async (number: number): Promise<number> => {
       const address = `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}`;

@@ -92,6 +92,19 @@ describe.each<[string, () => Promise<Store>]>([
     });
   });
 
+  test('the times of those created in a span are moved together, used or not', async () => {
+    for (const tokenHash of ['a', 'b']) await store.invitations.add(invitation(tokenHash), 5);
+    await store.invitations.add(invitation('c', { created: '2025-12-31T00:00:00.000Z' }), 5);
+    await store.invitations.redeem({ tokenHash: 'a', ...use });
+    const [used, open, earlier] = await Promise.all(['a', 'b', 'c'].map((hash) => store.invitations.find(hash)));
+    const later = (text: string): string => new Date(Date.parse(text) + 5_000).toISOString();
+    const moved = { created: later(created), expires: later(expires) };
+    await store.invitations.shift({ from: created, to: created, by: 5_000 });
+    expect(await store.invitations.find('a')).toEqual({ ...used, ...moved, use: { ...used!.use, time: later(time) } });
+    expect(await store.invitations.find('b')).toEqual({ ...open, ...moved });
+    expect(await store.invitations.find('c')).toEqual(earlier);
+  });
+
   test('expired invitations are removed, used ones later, and all of them with their product', async () => {
     for (const tokenHash of ['a', 'b']) await store.invitations.add(invitation(tokenHash), 5);
     await store.invitations.add(invitation('c', { expires: '2026-01-09T00:00:00.000Z' }), 5);

@@ -1,6 +1,6 @@
 /** The base station's storage in maps: a second implementation of `Store`, and a simple model of the first. */
 import { LocalError } from '../../../protocol/errors/index.ts';
-import type { Invitation, InvitationStore, NewInvitation, Redemption } from '../../../server/storage/invitation-store.ts';
+import type { Invitation, InvitationStore, NewInvitation, Redemption, TimeShift } from '../../../server/storage/invitation-store.ts';
 import type { OutboundStore, PushCredential, Service } from '../../../server/storage/outbound-store.ts';
 import type { ApiKey, App, AppChanges, Device, Organization, Product, Store, TokenList } from '../../../server/storage/store.ts';
 
@@ -241,6 +241,15 @@ class MemoryInvitationStore implements InvitationStore {
     const invitation = this.#all.find((each) => each.tokenHash === tokenHash && each.use === null);
     if (invitation !== undefined) invitation.revoked = true;
     return invitation !== undefined;
+  }
+
+  async shift({ from, to, by }: TimeShift): Promise<void> {
+    const later = (time: string): string => new Date(Date.parse(time) + by).toISOString();
+    this.#all = this.#all.map((each) => {
+      if (each.created < from || each.created > to) return each;
+      const use = each.use && { ...each.use, time: later(each.use.time) };
+      return { ...each, created: later(each.created), expires: later(each.expires), use };
+    });
   }
 
   async forget(now: string, usedBefore: string): Promise<void> {

@@ -6,6 +6,21 @@
  * at a time and can be executed again; the getters return the latest response. `observe` is a request that the resource
  * continues to answer (RFC 7641).
  */
+import {
+  bytesOf,
+  callback,
+  check,
+  checkOptions,
+  oneOf,
+  optional,
+  orNull,
+  type Payload,
+  signal,
+  text,
+  texts,
+  whole,
+  withMethods,
+} from '../protocol/arguments.ts';
 import { type CoapMethod, type CoapResponse, checkQuery, DEFAULT_TIMEOUT, MethodCode } from '../protocol/coap/index.ts';
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
 import type { Observation, Session, SessionRequest } from '../transport/session/index.ts';
@@ -23,6 +38,10 @@ export const ContentFormat = {
   APPLICATION_JSON: 50,
   APPLICATION_CBOR: 60,
 } as const;
+
+const METHOD = oneOf(Object.keys(MethodCode));
+const CONTENT_FORMAT = orNull(whole(0, 0xffff));
+const OPTIONS = { signal };
 
 /** Receives the answers of an observed resource. */
 export interface CoapObserver {
@@ -54,8 +73,8 @@ export class Coap {
    * @throws LocalError INVALID_ARGUMENT for another method, or a path that does not start with `/`
    */
   constructor(session: () => Session, method: string, path: string) {
-    if (!Object.hasOwn(MethodCode, method))
-      throw new LocalError('INVALID_ARGUMENT', `the CoAP method must be GET, POST, PUT or DELETE, not ${JSON.stringify(method)}`);
+    check('the CoAP method', method, METHOD);
+    check('the CoAP path', path, text);
     if (!path.startsWith('/')) throw new LocalError('INVALID_ARGUMENT', `the CoAP path must start with "/", not ${JSON.stringify(path)}`);
     this.#session = session;
     this.#method = method as CoapMethod;
@@ -63,19 +82,13 @@ export class Coap {
   }
 
   /**
-   * Sets the payload of the request; default none.
+   * Sets the payload of the request; default none. Text is sent as UTF-8. The bytes are read at each `execute`.
    * @param contentFormat 0 to 65535, see {@link ContentFormat}; null for none
    * @throws LocalError INVALID_ARGUMENT
    */
-  setRequestPayload(contentFormat: number | null, payload: Uint8Array): void {
-    if (contentFormat === null) {
-      this.#payload = { payload };
-      return;
-    }
-    if (!Number.isInteger(contentFormat) || contentFormat < 0 || contentFormat > 0xffff) {
-      throw new LocalError('INVALID_ARGUMENT', 'a content format is a number from 0 to 65535');
-    }
-    this.#payload = { contentFormat, payload };
+  setRequestPayload(contentFormat: number | null, payload: Payload): void {
+    check('the content format', contentFormat, CONTENT_FORMAT);
+    this.#payload = { payload: bytesOf('the payload of a CoAP request', payload), ...(contentFormat !== null && { contentFormat }) };
   }
 
   /**
@@ -84,15 +97,17 @@ export class Coap {
    * @throws LocalError INVALID_ARGUMENT for more than 512 bytes, an argument of more than 255, or one that is not text
    */
   setRequestQuery(query: readonly string[]): void {
+    check('the query', query, texts);
     this.#query = [...checkQuery(query)];
   }
 
   /**
    * Sends the request, waits at most 2 minutes and returns the response; the getters return its parts.
-   * @throws TIMEOUT; STOPPED when `signal` fires, or the connection was closed or lost; NOT_CONNECTED;
-   *   OPERATION_IN_PROGRESS; BAD_RESPONSE when the answer is malformed
+   * @throws INVALID_ARGUMENT; TIMEOUT; STOPPED when `signal` fires, or the connection was closed or lost;
+   *   NOT_CONNECTED; OPERATION_IN_PROGRESS; BAD_RESPONSE when the answer is malformed
    */
   async execute(options: { signal?: AbortSignal } = {}): Promise<CoapResponse> {
+    checkOptions('a CoAP request', options, OPTIONS);
     if (this.#executing) throw new LocalError('OPERATION_IN_PROGRESS', 'this CoAP request is already being executed');
     const session = this.#session();
     this.#executing = true;
@@ -112,6 +127,9 @@ export class Coap {
    *   connection is closed
    */
   observe(observer: CoapObserver, options: { signal?: AbortSignal } = {}): Observation {
+    check('the observer', observer, withMethods('onResponse'));
+    check('onEnd of the observer', observer.onEnd, optional(callback));
+    checkOptions('an observation', options, OPTIONS);
     if (this.#method !== 'GET' && this.#method !== 'POST')
       throw new LocalError('INVALID_ARGUMENT', `only GET and POST can observe, not ${this.#method}`);
     const session = this.#session();

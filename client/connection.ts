@@ -6,6 +6,7 @@
  * needed. `connect` tries the channels in parallel (`connect/race.ts`); the first that authenticates wins and the
  * others are stopped.
  */
+import { signal as abortSignal, check, checkOptions, oneOf, text, withMethods } from '../protocol/arguments.ts';
 import type { PrivateKey } from '../protocol/crypto-provider.ts';
 import { type ChannelErrors, CloseCode, type ErrorCode, LocalError, type SvcError } from '../protocol/errors/index.ts';
 import type { Path } from '../protocol/path.ts';
@@ -22,7 +23,7 @@ import { type ConnectionOptions, effectiveOptions, keepAliveWish, mergeOptions, 
 import { PasswordAuthentication } from './password.ts';
 import type { ListenTunnel } from './platform.ts';
 import { Stream } from './stream.ts';
-import { askService, type FoundService, type TunnelKind } from './tunnels/ask-service.ts';
+import { askService, type FoundService, SERVICE_ID, type TunnelKind, tunnelKinds } from './tunnels/ask-service.ts';
 import { TcpTunnel } from './tunnels/tcp.ts';
 import { UdpTunnel } from './tunnels/udp.ts';
 
@@ -113,11 +114,13 @@ export class Connection {
 
   /**
    * Connects; resolves when the device is authenticated.
-   * @throws INVALID_STATE (an option is missing or has no effect, or connected before); NO_CHANNELS (see
-   *   NoChannelsError); FINGERPRINT_MISMATCH; TIMEOUT; DEVICE_INTERNAL_ERROR (the device is at its connection limit);
-   *   STOPPED (closed meanwhile, or `signal` fired)
+   * @throws INVALID_ARGUMENT; INVALID_STATE (an option is missing or has no effect, or connected before); NO_CHANNELS
+   *   (see NoChannelsError); FINGERPRINT_MISMATCH; TIMEOUT; DEVICE_INTERNAL_ERROR (the device is at its limit of
+   *   connections); STOPPED (closed meanwhile, or `signal` fired)
    */
-  async connect({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
+  async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
+    checkOptions('a connect', options, { signal: abortSignal });
+    const { signal } = options;
     this.#requireNew('the connection was used before: create a new one');
     if (this.#identity === null) throw new LocalError('INVALID_STATE', 'the connection option PrivateKey is missing');
     this.#context.onConnecting(this);
@@ -293,6 +296,8 @@ export class Connection {
    *   lost meanwhile); TIMEOUT; BAD_RESPONSE
    */
   async passwordAuthenticate(username: string, password: string): Promise<void> {
+    check('the user name', username, text);
+    check('the password', password, text);
     const session = this.#connected();
     this.#passwords ??= new PasswordAuthentication(session, this.#context.environment.crypto);
     await this.#passwords.run(username, password);
@@ -316,10 +321,14 @@ export class Connection {
    * @throws as TcpTunnel.open
    */
   async findService(kind: TunnelKind, id: string): Promise<FoundService> {
+    check('the kind of tunnel', kind, oneOf(tunnelKinds));
+    check('the service id', id, SERVICE_ID);
     return askService(this.#connected(), kind, id);
   }
 
+  /** @throws LocalError INVALID_ARGUMENT */
   addConnectionEventsListener(callback: ConnectionEventsCallback): void {
+    check('the connection events listener', callback, withMethods('onEvent'));
     this.#listeners.add(callback);
   }
 

@@ -1,4 +1,6 @@
 /** The common exports of both entry points of the client SDK. */
+
+export type { Payload } from '../protocol/arguments.ts';
 export type { CoapMethod, CoapResponse } from '../protocol/coap/index.ts';
 export type { NatMapping, NatReport, SocketAddress } from '../protocol/control/index.ts';
 export {

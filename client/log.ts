@@ -2,7 +2,7 @@
  * The log messages of a client, passed to the environment's log and to a callback of the application, both at the
  * same level. Each client has its own log.
  */
-import { LocalError } from '../protocol/errors/index.ts';
+import { callback as callable, check, oneOf, orNull } from '../protocol/arguments.ts';
 import { type Log, type LogLevel, logLevels, logOf, silentLog } from '../transport/environment.ts';
 
 /** One message. It never contains keys, passwords or tokens. */
@@ -31,13 +31,13 @@ export class ClientLog {
 
   /** @throws LocalError INVALID_ARGUMENT */
   setLevel(level: string): void {
-    if (!(logLevels as readonly string[]).includes(level))
-      throw new LocalError('INVALID_ARGUMENT', `a log level is one of ${logLevels.join(', ')}`);
+    check('the log level', level, oneOf(logLevels));
     this.#level = level as LogLevel;
   }
 
-  /** Null removes it. */
+  /** Null removes it. @throws LocalError INVALID_ARGUMENT */
   setCallback(callback: LogCallback | null): void {
+    check('the log callback', callback, orNull(callable));
     this.#callback = callback;
   }
 

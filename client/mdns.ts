@@ -5,6 +5,7 @@
  * Results prove nothing: any host on the network can announce any ids. Only the handshake of a connection authenticates
  * a device.
  */
+import { check, withMethods } from '../protocol/arguments.ts';
 import { type DiscoveredService, idsOf, txtEntries } from '../protocol/discovery/index.ts';
 import type { MdnsBrowser } from '../transport/discovery/index.ts';
 
@@ -39,6 +40,8 @@ export interface MdnsResultReceiver {
   onResultReady(result: MdnsResult): void;
 }
 
+const RECEIVER = withMethods('onResultReady');
+
 /** The listeners of a client, each for the service type and for any number of subtypes. */
 export class MdnsListeners {
   readonly #browser: MdnsBrowser;
@@ -49,6 +52,8 @@ export class MdnsListeners {
   }
 
   add(receiver: MdnsResultReceiver, subtype: string | null): void {
+    check('the mDNS result listener', receiver, RECEIVER);
+    this.#browser.check(subtype);
     const ends = this.#ends.get(receiver) ?? new Map<string, () => void>();
     const key = (subtype ?? '').toLowerCase();
     if (ends.has(key)) return;
@@ -101,8 +106,12 @@ export class MdnsScanner {
     return this.#started && !this.#browser.isClosed;
   }
 
-  /** Passes results to the receiver, known services as ADD. Adding a receiver twice has no effect. */
+  /**
+   * Passes results to the receiver, known services as ADD. Adding a receiver twice has no effect.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   addMdnsResultReceiver(receiver: MdnsResultReceiver): void {
+    check('the mDNS result receiver', receiver, RECEIVER);
     if (!this.#receivers.has(receiver)) this.#receivers.set(receiver, this.isStarted() ? this.#listen(receiver) : null);
   }
 

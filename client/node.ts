@@ -1,7 +1,7 @@
 /** `svc-connect/client` in Node: the client SDK with UDP, and TCP and UDP tunnels. */
 import type { Environment } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
-import { SvcClient as Client, type ClientOptions } from './svc-client.ts';
+import { SvcClient as Client, type ClientOptions, checkClientOptions } from './svc-client.ts';
 import { listenTunnel } from './tunnels/node-listener.ts';
 
 export { type NodeEnvironmentOptions, nodeEnvironment } from '../transport/node/index.ts';
@@ -20,9 +20,11 @@ export { Gateway, type GatewayOptions, type GatewayState } from './gateway/gatew
 export class SvcClient extends Client {
   /**
    * Creates a client. `environment`: default Node; it includes a log.
-   * @throws LocalError INVALID_ARGUMENT (maxConnections)
+   * @throws LocalError INVALID_ARGUMENT for an option of a wrong type or range, or an unknown one
    */
-  static create({ environment = nodeEnvironment(), ...options }: { environment?: Environment } & ClientOptions = {}): SvcClient {
+  static create(given: { environment?: Environment } & ClientOptions = {}): SvcClient {
+    checkClientOptions(given);
+    const { environment = nodeEnvironment(), ...options } = given;
     return new SvcClient({ environment, listenTunnel, hasUdpPorts: true }, options);
   }
 }

@@ -4,11 +4,14 @@
  * Options are an object or JSON text and may be set several times: later ones are merged over earlier ones. A call with
  * a value of the wrong type or an unknown key changes nothing. The effects of the options are implemented elsewhere.
  */
+import { checkOptions, flag, type Kind, nonEmptyText, oneOf, whole } from '../protocol/arguments.ts';
+import { utf8Length } from '../protocol/cbor/index.ts';
 import { MAX_APP_TEXT, MAX_JWT } from '../protocol/control/index.ts';
+import { defined } from '../protocol/defined.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { checkCertificates, isFingerprint } from '../protocol/identity/index.ts';
 
-import { defaultProfile, isKeepAliveProfile, type KeepAliveProfile, keepAliveProfiles } from '../protocol/keep-alive/index.ts';
+import { defaultProfile, type KeepAliveProfile, keepAliveProfiles } from '../protocol/keep-alive/index.ts';
 import type { KeepAliveWish } from '../transport/keep-alive/index.ts';
 import { DEFAULT_SERVER_PORT, parseServerUrl, parseWebSocketUrl } from '../transport/station/index.ts';
 
@@ -120,48 +123,49 @@ const DEFAULTS = {
   ServerWebSocketVerify: false,
 } as const satisfies ConnectionOptions;
 
-type Check = (value: unknown) => boolean;
-
-const text: Check = (value) => typeof value === 'string' && value !== '';
-const appText: Check = (value) => text(value) && isAppText(value as string);
-const flag: Check = (value) => typeof value === 'boolean';
-const count: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
-const milliseconds: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 0x7fff_ffff;
-const fingerprint: Check = (value) => typeof value === 'string' && isFingerprint(value);
-
-const webSocketUrl: Check = (value) => typeof value === 'string' && parseWebSocketUrl(value) !== null;
-const certificates: Check = (value) => checkCertificates(value as string) === value;
+const appText: Kind = [
+  (value) => nonEmptyText[0](value) && utf8Length(value as string) <= MAX_APP_TEXT,
+  `a text of at most ${MAX_APP_TEXT} bytes`,
+];
+const milliseconds: Kind = [whole(1, 0x7fff_ffff)[0], 'whole milliseconds from 1'];
+const fingerprint: Kind = [(value) => typeof value === 'string' && isFingerprint(value), '64 lower-case hexadecimal digits'];
+const serverUrl: Kind = [(value) => typeof value === 'string' && parseServerUrl(value) !== null, 'https://host or https://host:port'];
+const webSocketUrl: Kind = [
+  (value) => typeof value === 'string' && parseWebSocketUrl(value) !== null,
+  'wss://host/path or ws://host/path, without a name, password or query',
+];
+const certificates: Kind = [(value) => checkCertificates(value as string) === value, 'PEM text of one certificate or more'];
 
 const JWT_FORM = `a JWT: three parts of letters, digits, "-" and "_" with dots between them, at most ${MAX_JWT} characters`;
 
-const RULES: Record<keyof ConnectionOptions, readonly [Check, string]> = {
-  PrivateKey: [text, 'PEM text'],
-  ProductId: [text, 'a text'],
-  DeviceId: [text, 'a text'],
-  ServerUrl: [(value) => typeof value === 'string' && parseServerUrl(value) !== null, 'https://host or https://host:port'],
-  ServerKey: [text, 'a text'],
+const KINDS: Record<keyof ConnectionOptions, Kind> = {
+  PrivateKey: [nonEmptyText[0], 'PEM text'],
+  ProductId: nonEmptyText,
+  DeviceId: nonEmptyText,
+  ServerUrl: serverUrl,
+  ServerKey: nonEmptyText,
   ServerJwtToken: [(value) => typeof value === 'function' || isJwt(value), JWT_FORM],
-  ServerConnectToken: [text, 'a text'],
-  AppName: [appText, `a text of at most ${MAX_APP_TEXT} bytes`],
-  AppVersion: [appText, `a text of at most ${MAX_APP_TEXT} bytes`],
-  KeepAliveProfile: [isKeepAliveProfile, keepAliveProfiles.join(', ')],
-  KeepAliveInterval: [milliseconds, 'whole milliseconds from 1'],
-  KeepAliveRetryInterval: [milliseconds, 'whole milliseconds from 1'],
-  KeepAliveMaxRetries: [count, 'a whole number'],
-  DtlsHelloTimeout: [milliseconds, 'whole milliseconds from 1'],
-  ConnectTimeout: [milliseconds, 'whole milliseconds from 1'],
-  Local: [flag, 'true or false'],
-  Remote: [flag, 'true or false'],
-  Rendezvous: [flag, 'true or false'],
-  HardNat: [flag, 'true or false'],
-  ScanLocalConnect: [flag, 'true or false'],
-  IgnoreDeviceNotAttached: [flag, 'true or false'],
-  MdnsTimeout: [milliseconds, 'whole milliseconds from 1'],
-  DeviceFingerprint: [fingerprint, '64 lower-case hexadecimal digits'],
-  ServerFingerprint: [fingerprint, '64 lower-case hexadecimal digits'],
-  RootCerts: [certificates, 'PEM text of one certificate or more'],
-  ServerWebSocketUrl: [webSocketUrl, 'wss://host/path or ws://host/path, without a name, password or query'],
-  ServerWebSocketVerify: [flag, 'true or false'],
+  ServerConnectToken: nonEmptyText,
+  AppName: appText,
+  AppVersion: appText,
+  KeepAliveProfile: oneOf(keepAliveProfiles),
+  KeepAliveInterval: milliseconds,
+  KeepAliveRetryInterval: milliseconds,
+  KeepAliveMaxRetries: whole(0),
+  DtlsHelloTimeout: milliseconds,
+  ConnectTimeout: milliseconds,
+  Local: flag,
+  Remote: flag,
+  Rendezvous: flag,
+  HardNat: flag,
+  ScanLocalConnect: flag,
+  IgnoreDeviceNotAttached: flag,
+  MdnsTimeout: milliseconds,
+  DeviceFingerprint: fingerprint,
+  ServerFingerprint: fingerprint,
+  RootCerts: certificates,
+  ServerWebSocketUrl: webSocketUrl,
+  ServerWebSocketVerify: flag,
 };
 
 /**
@@ -171,9 +175,8 @@ const RULES: Record<keyof ConnectionOptions, readonly [Check, string]> = {
  */
 export function mergeOptions(previous: ConnectionOptions, update: ConnectionOptions | string): ConnectionOptions {
   const given = typeof update === 'string' ? parse(update) : update;
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw invalid('the connection options are not an object');
-  for (const [key, value] of Object.entries(given)) check(key, value);
-  return { ...previous, ...given };
+  checkOptions('a connection', given, KINDS);
+  return { ...previous, ...defined(given) };
 }
 
 /** Options with defaults, for `connect`. */
@@ -226,19 +229,8 @@ export function serverAddress(url: string): { host: string; port: number } {
   return { host, port: port ?? DEFAULT_SERVER_PORT };
 }
 
-function check(key: string, value: unknown): void {
-  const rule = Object.hasOwn(RULES, key) ? RULES[key as keyof ConnectionOptions] : undefined;
-  if (rule === undefined) throw invalid(`unknown connection option ${JSON.stringify(key)}`);
-  if (!rule[0](value)) throw invalid(`the connection option ${key} must be ${rule[1]}`);
-}
-
 function isJwt(value: unknown): value is string {
   return typeof value === 'string' && value.length <= MAX_JWT && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(value);
-}
-
-/** Rejects lone surrogates, which have no UTF-8 encoding. */
-function isAppText(value: string): boolean {
-  return new TextEncoder().encode(value).length <= MAX_APP_TEXT && !/\p{Surrogate}/u.test(value);
 }
 
 function parse(json: string): ConnectionOptions {

@@ -9,6 +9,7 @@
  * it has been acknowledged; reading continues to the device's own end. `abort` drops everything. The semantics are
  * those of the session's stream; this class adds the state before `open`.
  */
+import { check, checkOptions, type Payload, whole } from '../protocol/arguments.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Session, SessionStream, StreamStats } from '../transport/session/index.ts';
 
@@ -32,8 +33,8 @@ export class Stream {
    *   INVALID_STATE when opened before
    */
   async open(port: number, options: { weight?: number } = {}): Promise<void> {
-    if (!Number.isInteger(port) || port < 0 || port > 0xffff_ffff)
-      throw new LocalError('INVALID_ARGUMENT', 'a stream port is a number from 0 to 4294967295');
+    check('the stream port', port, whole(0, 0xffff_ffff));
+    checkOptions('a stream', options, { weight: whole(1, 256) });
     if (this.#aborted) throw new LocalError('STOPPED', 'the stream was aborted');
     if (this.#stream !== null) throw new LocalError('INVALID_STATE', 'the stream has already been opened');
     const stream = this.#session().startStream(port, options);
@@ -66,10 +67,10 @@ export class Stream {
   }
 
   /**
-   * Writes all of `data`; resolves when it is buffered, not when it has arrived.
-   * @throws CLOSED after close; STOPPED; OPERATION_IN_PROGRESS; INVALID_STATE
+   * Writes all of `data`, text as UTF-8; resolves when it is buffered, not when it has arrived.
+   * @throws INVALID_ARGUMENT; CLOSED after close; STOPPED; OPERATION_IN_PROGRESS; INVALID_STATE
    */
-  async write(data: Uint8Array): Promise<void> {
+  async write(data: Payload): Promise<void> {
     return this.#open().write(data);
   }
 
@@ -105,7 +106,7 @@ export class Stream {
   }
 
   /** Our direction as a WHATWG stream; do not mix with write and close. @throws LocalError INVALID_STATE before open */
-  get writable(): WritableStream<Uint8Array> {
+  get writable(): WritableStream<Payload> {
     return this.#open().writable;
   }
 

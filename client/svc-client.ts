@@ -4,13 +4,14 @@
  * client. The sockets for discovery are open while there is a listener, or a connection searches for its device. Shared
  * sockets without a connection keep no process alive (`process-hold.ts`).
  */
+import { checkOptions, flag, type Kind, texts, whole } from '../protocol/arguments.ts';
 import type { PrivateKey } from '../protocol/crypto-provider.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, fingerprint } from '../protocol/identity/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
 import { BlockedNetworks } from '../protocol/station-dial/index.ts';
 import { MdnsBrowser } from '../transport/discovery/index.ts';
-import { withLog } from '../transport/environment.ts';
+import { anEnvironment, type Environment, withLog } from '../transport/environment.ts';
 import { Host } from '../transport/host/index.ts';
 import type { LocalEndOptions } from '../transport/rendezvous/index.ts';
 import { Roaming } from '../transport/roaming/index.ts';
@@ -45,6 +46,13 @@ const MAX_CONNECTIONS = 16_384;
 const SPARE_SLOTS = 64;
 const SPARE_SHARE = 1 / 4;
 
+const KINDS: Record<keyof ClientOptions, Kind> = { maxConnections: whole(1, MAX_CONNECTIONS), noCandidatesOn: texts, mapsPort: flag };
+
+/** Checks what `create` of an entry point is given. @throws LocalError INVALID_ARGUMENT */
+export function checkClientOptions(options: ClientOptions & { readonly environment?: Environment }): void {
+  checkOptions('a client', options, { ...KINDS, environment: anEnvironment });
+}
+
 /** The client SDK; the entry points of Node and browser add `create`. */
 export class SvcClient {
   readonly #platform: ClientPlatform;
@@ -73,11 +81,7 @@ export class SvcClient {
     platform: ClientPlatform,
     { maxConnections = DEFAULT_CONNECTIONS, noCandidatesOn = [], mapsPort = true }: ClientOptions = {},
   ) {
-    if (!Number.isInteger(maxConnections) || maxConnections < 1 || maxConnections > MAX_CONNECTIONS)
-      throw new LocalError('INVALID_ARGUMENT', `maxConnections is a whole number from 1 to ${MAX_CONNECTIONS}`);
-    if (!Array.isArray(noCandidatesOn) || noCandidatesOn.some((name) => typeof name !== 'string'))
-      throw new LocalError('INVALID_ARGUMENT', 'noCandidatesOn is an array of names of interfaces');
-    if (typeof mapsPort !== 'boolean') throw new LocalError('INVALID_ARGUMENT', 'mapsPort is true or false');
+    checkOptions('a client', { maxConnections, noCandidatesOn, mapsPort }, KINDS);
     this.#maxConnections = maxConnections;
     this.#localEnd = { excluded: noCandidatesOn, mapsPort };
     this.#log = new ClientLog(platform.environment.log);
@@ -101,7 +105,10 @@ export class SvcClient {
     this.#log.setLevel(level);
   }
 
-  /** Calls `callback` with each message of the level or a more severe one; null removes it. */
+  /**
+   * Calls `callback` with each message of the level or a more severe one; null removes it.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   setLogCallback(callback: LogCallback | null): void {
     this.#log.setCallback(callback);
   }

@@ -5,6 +5,7 @@
  * A long-lived permission, such as that of a tunnel, holds a grant. When something changes that verdicts depend on, the
  * listener is asked again for every grant; a grant it now denies is revoked.
  */
+import { callback, check } from '../protocol/arguments.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Clock, Log } from '../transport/environment.ts';
 import type { DeviceConnection } from './connections.ts';
@@ -56,6 +57,7 @@ export class Authorization {
 
   /** @throws LocalError IN_USE when there is a listener. Returns the function that removes it. */
   listen(listener: AuthorizationListener): () => void {
+    check('the authorization listener', listener, callback);
     if (this.#listener !== null) throw new LocalError('IN_USE', 'the device already has an authorization listener');
     this.#listener = listener;
     return () => {

@@ -15,6 +15,7 @@
  *
  * The connection's keep-alive checks that a peer is still there; the channel provides order and retransmission.
  */
+import { check, textMap } from '../protocol/arguments.ts';
 import { type CoapReply, type RoutedRequest, Status, textReply } from '../protocol/coap/index.ts';
 import type { Session } from '../transport/session/index.ts';
 
@@ -24,8 +25,9 @@ export interface CoapResource {
   readonly observers: number;
   /**
    * Reports a change: runs the resource's handler once more for each observer and sends the answers. Cheap without
-   * observers; consecutive calls count as one. Never throws.
+   * observers; consecutive calls count as one.
    * @param parameters limits this to observers of a path with these values of its `{name}` segments; default all
+   * @throws LocalError INVALID_ARGUMENT, and nothing else
    */
   notify(parameters?: Readonly<Record<string, string>>): void;
   /**
@@ -218,6 +220,7 @@ export class ObservedResource implements CoapResource {
   }
 
   notify(parameters: Readonly<Record<string, string>> = {}): void {
+    check('the parameters of a notification', parameters, textMap);
     const wanted = Object.entries(parameters);
     for (const observer of this.all) {
       const given = observer.request.parameters;

@@ -7,6 +7,20 @@
  * changes.
  */
 import {
+  bytesOf,
+  callback,
+  check,
+  checkedBySetter,
+  checkOptions,
+  flag,
+  isText,
+  type Kind,
+  oneOf,
+  type Payload,
+  text,
+  whole,
+} from '../protocol/arguments.ts';
+import {
   CORE_PATH,
   type CoapMethod,
   type CoapReply,
@@ -43,7 +57,7 @@ export interface DeviceCoapResponse {
   readonly status: number;
   /** Default: text (0) for a text payload, none for bytes. */
   readonly contentFormat?: number;
-  readonly payload?: Uint8Array | string;
+  readonly payload?: Payload;
   /** Seconds for which the answer stays fresh, 0 to 2^32 - 1; default 60 (RFC 7252 §5.10.5). */
   readonly maxAge?: number;
 }
@@ -56,11 +70,20 @@ export interface CoapResourceOptions extends ListedResource {
   readonly observable?: boolean;
 }
 
-/** Answers a request; undefined, or an error, becomes 5.00 "Request unhandled". */
+/** Answers a request; undefined, an error, or an answer of wrong types becomes 5.00 "Request unhandled". */
 export type CoapHandler = (request: DeviceCoapRequest) => DeviceCoapResponse | undefined | Promise<DeviceCoapResponse | undefined>;
 
 /** Paths reserved for the SDK, with everything below them. */
 const RESERVED = ['/p2p', '/tcp-tunnels', '/udp-tunnels', '/iam', CORE_PATH];
+
+const METHOD = oneOf(Object.keys(MethodCode));
+const KINDS: Record<keyof CoapResourceOptions, Kind> = { observable: flag, type: text, title: text, action: text, hidden: flag };
+const RESPONSE: Record<keyof DeviceCoapResponse, Kind> = {
+  status: whole(200, 531),
+  contentFormat: whole(0, 0xffff),
+  payload: checkedBySetter,
+  maxAge: whole(0, 0xffff_ffff),
+};
 
 /** Decides which resources a connection sees in the list. */
 export interface Verdicts {
@@ -100,8 +123,11 @@ export class CoapResources {
    *   have a handler
    */
   add(method: string, path: string, handler: CoapHandler, options: CoapResourceOptions = {}): CoapResource {
+    check('the CoAP method', method, METHOD);
+    check('the path of a CoAP resource', path, text);
+    check('the handler of a CoAP resource', handler, callback);
+    checkOptions('a CoAP resource', options, KINDS);
     const { observable = false } = options;
-    if (!Object.hasOwn(MethodCode, method)) throw new LocalError('INVALID_ARGUMENT', 'the CoAP method must be GET, POST, PUT or DELETE');
     if (!path.startsWith('/')) throw new LocalError('INVALID_ARGUMENT', 'the path of a CoAP resource starts with "/"');
     if (RESERVED.some((prefix) => path === prefix || path.startsWith(`${prefix}/`))) {
       throw new LocalError(
@@ -202,11 +228,13 @@ function unhandled(): CoapReply {
   return textReply(Status.INTERNAL_SERVER_ERROR, 'Request unhandled');
 }
 
-function encodeResponse({ status, contentFormat, payload, maxAge }: DeviceCoapResponse): CoapReply {
+function encodeResponse(response: DeviceCoapResponse): CoapReply {
+  checkOptions('an answer', response, RESPONSE, ['status']);
+  const { status, contentFormat, payload, maxAge } = response;
   const head = { status, ...(maxAge !== undefined && { maxAge }) };
   if (payload === undefined) return head;
-  if (typeof payload !== 'string') return { ...head, payload, ...(contentFormat !== undefined && { contentFormat }) };
-  const bytes = new TextEncoder().encode(payload);
+  const bytes = bytesOf('the payload of an answer', payload);
+  if (!isText(payload)) return { ...head, payload: bytes, ...(contentFormat !== undefined && { contentFormat }) };
   // Text on an error is a diagnostic payload without content format (RFC 7252 §5.5.2); elsewhere it is text/plain.
   if (status >= 400 && contentFormat === undefined) return { ...head, payload: bytes };
   return { ...head, payload: bytes, contentFormat: contentFormat ?? ContentFormat.TEXT_PLAIN };

@@ -2,6 +2,7 @@
  * The client connections of a device: each gets an increasing number (its ref) and is announced when it opens and
  * closes.
  */
+import { callback, check } from '../protocol/arguments.ts';
 import { CloseCode, LocalError } from '../protocol/errors/index.ts';
 import { shortFingerprint } from '../protocol/identity/index.ts';
 import { Emitter } from '../transport/emitter.ts';
@@ -138,6 +139,7 @@ export class DeviceConnection {
    * connection.
    */
   onClosed(listener: () => void): () => void {
+    check('the listener', listener, callback);
     return this.#session.on('closed', listener);
   }
 
@@ -170,6 +172,7 @@ export class Connections {
 
   /** Adds a listener. @returns the function that removes it */
   onEvent(listener: ConnectionListener): () => void {
+    check('the connection listener', listener, callback);
     return this.#events.on('connectionEvent', ({ connection, event }) => listener(connection, event));
   }
 

@@ -1,18 +1,19 @@
 /** The device SDK's main class. `setup.ts` holds the setters, `parts.ts` builds the parts, `runtime.ts` runs them. */
+import { callback, check, isInstance, orNull, text, textMap } from '../protocol/arguments.ts';
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
 import { AccessControl } from './access-control.ts';
 import { DeviceAudit } from './audit/device.ts';
-import type { AuditLog } from './audit/log.ts';
+import { AuditLog } from './audit/log.ts';
 import type { AuthorizationListener, Grant } from './authorization.ts';
 import type { CoapResource } from './coap-observers.ts';
 import type { CoapHandler, CoapResourceOptions } from './coap-resources.ts';
-import type { ConnectionListener, ConnectionRef, DeviceConnection } from './connections.ts';
+import { type ConnectionListener, type ConnectionRef, DeviceConnection } from './connections.ts';
 import type { DeviceEvent } from './events.ts';
 import type { Denial } from './iam/caller.ts';
-import type { Iam } from './iam/iam.ts';
-import { applyOptions, type DeviceOptions } from './options.ts';
+import { Iam } from './iam/iam.ts';
+import { applyOptions, checkDeviceOptions, type DeviceOptions } from './options.ts';
 import { DeviceParts } from './parts.ts';
 import type { PasswordAuthenticationListener } from './password/requests.ts';
 import type { PasswordSource } from './password/source.ts';
@@ -24,6 +25,14 @@ import { createToken } from './tokens.ts';
 import type { TcpTunnelService } from './tunnels/tunnels.ts';
 import type { UdpTunnelService, UdpTunnelServiceStats } from './tunnels/udp.ts';
 
+const CONNECTION = isInstance(DeviceConnection);
+
+function checkAuthorization(connection: DeviceConnection, action: string, attributes: Readonly<Record<string, string>>): void {
+  check('the connection', connection, CONNECTION);
+  check('the action', action, text);
+  check('the attributes', attributes, textMap);
+}
+
 /** Receives each event, with the error that caused it, if any. */
 export type DeviceEventListener = (event: DeviceEvent, reason: SvcError | null) => void;
 
@@ -33,6 +42,7 @@ export class Device extends DeviceSetup {
 
   /** @throws LocalError as the setters of the options */
   constructor(options: DeviceOptions = {}) {
+    checkDeviceOptions(options);
     const parts = new DeviceParts(options.environment ?? nodeEnvironment());
     super(parts);
     this.#parts = parts;
@@ -118,6 +128,7 @@ export class Device extends DeviceSetup {
    *   passwords
    */
   setIam(iam: Iam): void {
+    check('access control', iam, isInstance(Iam));
     this.#parts.runtime.setup();
     if (this.#parts.accessControl !== null) throw new LocalError('IN_USE', 'the device already has access control');
     this.#parts.accessControl = new AccessControl(iam, {
@@ -140,6 +151,8 @@ export class Device extends DeviceSetup {
    *   connection is closed
    */
   authorizeConnection(connection: DeviceConnection, username: string | null): void {
+    check('the connection', connection, CONNECTION);
+    check('the user name', username, orNull(text));
     if (this.#parts.accessControl === null) throw new LocalError('INVALID_STATE', 'the device has no access control');
     this.#parts.accessControl.authorizeConnection(connection, username);
   }
@@ -150,6 +163,7 @@ export class Device extends DeviceSetup {
    * @throws LocalError INVALID_STATE; IN_USE when there is one
    */
   setAuditLog(log: AuditLog): void {
+    check('the audit log', log, isInstance(AuditLog));
     this.#parts.runtime.setup();
     if (this.#parts.audit !== null) throw new LocalError('IN_USE', 'the device already has an audit log');
     const audit = new DeviceAudit(log);
@@ -162,6 +176,7 @@ export class Device extends DeviceSetup {
 
   /** Calls `listener` for every refusal to a client. Returns the function that removes the listener. */
   onDenied(listener: (denial: Denial) => void): () => void {
+    check('the listener', listener, callback);
     return this.#parts.events.on('denied', listener);
   }
 
@@ -175,22 +190,26 @@ export class Device extends DeviceSetup {
 
   /**
    * Asks the authorization listener on behalf of an application's own resource or stream. Denied without a listener.
-   * Never throws.
+   * @throws LocalError INVALID_ARGUMENT, and nothing else
    */
-  authorize(connection: DeviceConnection, action: string, attributes: Readonly<Record<string, string>> = {}): Promise<boolean> {
+  async authorize(connection: DeviceConnection, action: string, attributes: Readonly<Record<string, string>> = {}): Promise<boolean> {
+    checkAuthorization(connection, action, attributes);
     return this.#parts.authorization.allows(connection, action, attributes);
   }
 
   /**
    * Like `authorize`, for a lasting permission such as a stream: calls `onRevoked` once, when it is no longer allowed
    * or the connection ends. Null when denied.
+   * @throws as authorize
    */
-  grant(
+  async grant(
     connection: DeviceConnection,
     action: string,
     attributes: Readonly<Record<string, string>>,
     onRevoked: () => void,
   ): Promise<Grant | null> {
+    checkAuthorization(connection, action, attributes);
+    check('onRevoked', onRevoked, callback);
     return this.#parts.authorization.grant(connection, action, attributes, onRevoked);
   }
 
@@ -258,6 +277,7 @@ export class Device extends DeviceSetup {
 
   // Events. Each returns the function that removes the listener.
   onDeviceEvent(listener: DeviceEventListener): () => void {
+    check('the listener', listener, callback);
     return this.#parts.events.on('deviceEvent', ({ event, reason }) => listener(event, reason));
   }
 

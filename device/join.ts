@@ -6,11 +6,12 @@
  * the token. The station binds the key that this channel's handshake proved. Store the key before you join: a join
  * whose answer was lost can be repeated with it until the invitation expires.
  */
+import { checkOptions, type Kind, signal, text } from '../protocol/arguments.ts';
 import { CONTENT_FORMAT_CBOR, DevicePath, decodeJoinAnswer, encodeJoinRequest, stationError } from '../protocol/control/index.ts';
 import { LocalError, RemoteError } from '../protocol/errors/index.ts';
 import { checkCertificates } from '../protocol/identity/index.ts';
 import { areIds, checkIds, decodeJoinString, isId, type JoinString } from '../protocol/records/index.ts';
-import type { Environment } from '../transport/environment.ts';
+import { anEnvironment, type Environment } from '../transport/environment.ts';
 import { Host } from '../transport/host/index.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
 import type { Session } from '../transport/session/index.ts';
@@ -49,6 +50,17 @@ export interface Joined {
   readonly serverFingerprint?: string;
 }
 
+const KINDS: Record<keyof JoinOptions, Kind> = {
+  environment: anEnvironment,
+  joinString: text,
+  privateKey: text,
+  deviceId: text,
+  serverUrl: text,
+  rootCerts: text,
+  serverWebSocketUrl: text,
+  signal,
+};
+
 /** ms for the answer. */
 const ANSWER_TIMEOUT = 10_000;
 
@@ -60,6 +72,7 @@ const ANSWER_TIMEOUT = 10_000;
  *   FINGERPRINT_MISMATCH, CERTIFICATE_VALIDATION_FAILED, CONNECTION_REFUSED, DNS, TIMEOUT, BAD_RESPONSE
  */
 export async function joinBaseStation(options: JoinOptions): Promise<Joined> {
+  checkOptions('a join', options, KINDS, ['joinString', 'privateKey']);
   const join = decodeJoinString(options.joinString);
   const serverUrl = options.serverUrl ?? `https://${join.server}`;
   const station = stationOf(join, serverUrl, options);

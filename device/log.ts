@@ -5,6 +5,7 @@
  * Until a level is set, the environment's log gets every message and filters by itself, and a callback gets `info` and
  * above. `debug` counts as trace.
  */
+import { callback as callable, check, oneOf, orNull } from '../protocol/arguments.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { type Clock, type Log, type LogLevel, logOf } from '../transport/environment.ts';
 import { LogTally } from '../transport/log-tally.ts';
@@ -70,13 +71,13 @@ export class DeviceLog {
 
   /** @throws LocalError INVALID_ARGUMENT */
   setLevel(level: string): void {
-    if (!(LEVELS as readonly string[]).includes(level))
-      throw new LocalError('INVALID_ARGUMENT', `a log level of a device is one of ${LEVELS.join(', ')}`);
+    check('the log level of a device', level, oneOf(LEVELS));
     this.#most = SEVERITIES[level as DeviceLogLevel];
   }
 
-  /** Null removes it. */
+  /** Null removes it. @throws LocalError INVALID_ARGUMENT */
   setCallback(callback: DeviceLogCallback | null): void {
+    check('the log callback', callback, orNull(callable));
     this.#callback = callback;
   }
 

@@ -1,7 +1,7 @@
 /** The constructor options of a device. */
-import { LocalError } from '../protocol/errors/index.ts';
+import { checkedBySetter, checkOptions, type Kind } from '../protocol/arguments.ts';
 import type { KeepAliveProfile } from '../protocol/keep-alive/index.ts';
-import type { Environment } from '../transport/environment.ts';
+import { anEnvironment, type Environment } from '../transport/environment.ts';
 import type { RendezvousMode, RendezvousOptions } from './rendezvous-options.ts';
 
 /** Each option can also be set later, by the setter of the same name. */
@@ -49,33 +49,37 @@ interface OptionSetters {
   setKeepAliveProfile(profile: KeepAliveProfile): void;
 }
 
-/** Names of all options; the compiler checks that none is missing. */
-const NAMES = Object.keys({
-  environment: true,
-  productId: true,
-  deviceId: true,
-  privateKey: true,
-  serverUrl: true,
-  serverPort: true,
-  serverFingerprint: true,
-  rootCerts: true,
-  serverWebSocketUrl: true,
-  serverWebSocketVerify: true,
-  appName: true,
-  appVersion: true,
-  localPort: true,
-  p2pPort: true,
-  basestationAttach: true,
-  rendezvous: true,
-  keepAliveProfile: true,
-} satisfies Record<keyof DeviceOptions, true>);
+/** The compiler checks that none is missing. */
+const KINDS: Record<keyof DeviceOptions, Kind> = {
+  environment: anEnvironment,
+  productId: checkedBySetter,
+  deviceId: checkedBySetter,
+  privateKey: checkedBySetter,
+  serverUrl: checkedBySetter,
+  serverPort: checkedBySetter,
+  serverFingerprint: checkedBySetter,
+  rootCerts: checkedBySetter,
+  serverWebSocketUrl: checkedBySetter,
+  serverWebSocketVerify: checkedBySetter,
+  appName: checkedBySetter,
+  appVersion: checkedBySetter,
+  localPort: checkedBySetter,
+  p2pPort: checkedBySetter,
+  basestationAttach: checkedBySetter,
+  rendezvous: checkedBySetter,
+  keepAliveProfile: checkedBySetter,
+};
+
+/** @throws LocalError INVALID_ARGUMENT for an option that does not exist, or an environment that is none */
+export function checkDeviceOptions(options: DeviceOptions): void {
+  checkOptions('a device', options, KINDS);
+}
 
 /**
  * Calls the setter of each given option.
- * @throws LocalError INVALID_ARGUMENT for an option that does not exist; as the setters
+ * @throws LocalError as the setters
  */
 export function applyOptions(device: OptionSetters, options: DeviceOptions): void {
-  refuseUnknown(options);
   if (options.productId !== undefined) device.setProductId(options.productId);
   if (options.deviceId !== undefined) device.setDeviceId(options.deviceId);
   if (options.privateKey !== undefined) device.setPrivateKey(options.privateKey);
@@ -92,18 +96,4 @@ export function applyOptions(device: OptionSetters, options: DeviceOptions): voi
   if (options.rendezvous !== undefined) device.setRendezvous(options.rendezvous);
   if (options.keepAliveProfile !== undefined) device.setKeepAliveProfile(options.keepAliveProfile);
   if (options.basestationAttach !== undefined) device.setBasestationAttach(options.basestationAttach);
-}
-
-/** A misspelt option would count as absent. */
-function refuseUnknown(options: object): void {
-  const unknown = Object.keys(options).find((name) => !NAMES.includes(name));
-  if (unknown === undefined) return;
-  const meant = NAMES.find((name) => plain(name) === plain(unknown));
-  const remedy = meant === undefined ? `the options are ${NAMES.join(', ')}` : `the name is "${meant}"`;
-  throw new LocalError('INVALID_ARGUMENT', `a device has no option "${unknown.slice(0, 64)}": ${remedy}`);
-}
-
-/** A name as people remember it: product_id, productID, ProductId. */
-function plain(name: string): string {
-  return name.replace(/[^A-Za-z0-9]/g, '').toLowerCase();
 }

@@ -1,4 +1,5 @@
 /** A push notification to a user of the device, through the base station and the push provider (docs/outbound.md). */
+import { check, text } from '../protocol/arguments.ts';
 import { type CoapResponse, Status } from '../protocol/coap/index.ts';
 import { DevicePath, decodePushAnswer, encodePushRequest, type PushAnswer, stationError } from '../protocol/control/index.ts';
 import { type ErrorCode, LocalError, RemoteError } from '../protocol/errors/index.ts';
@@ -21,13 +22,18 @@ export class PushNotification {
     this.#call = new StationCall(request, DevicePath.PUSH_SEND);
   }
 
-  /** Sets the project id at the provider. */
+  /** Sets the project id at the provider. @throws LocalError INVALID_ARGUMENT */
   setProjectId(projectId: string): void {
+    check('the project id of a push', projectId, text);
     this.#projectId = projectId;
   }
 
-  /** Sets the provider's document as JSON: `{"message": {"token": …, "notification": {…}}}`, at most 64 KiB. */
+  /**
+   * Sets the provider's document as JSON text: `{"message": {"token": …, "notification": {…}}}`, at most 64 KiB.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   setPayload(payload: string): void {
+    check('the payload of a push', payload, text);
     this.#payload = payload;
   }
 

@@ -1,4 +1,5 @@
 /** Options of direct paths: the clients with which the device searches for one, and the addresses that it offers. */
+import { checkOptions, flag, type Kind, oneOf, texts } from '../protocol/arguments.ts';
 import type { SocketAddress } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { parseSocketAddress } from '../transport/address.ts';
@@ -54,29 +55,22 @@ export const defaultRendezvous: RendezvousSettings = {
   portMapping: 'auto',
 };
 
+const KINDS: Record<keyof RendezvousOptions, Kind> = {
+  mode: oneOf(rendezvousModes),
+  hardNat: flag,
+  candidates: texts,
+  noCandidatesOn: texts,
+  portMapping: oneOf(portMappings),
+};
+
 /**
- * @throws LocalError INVALID_ARGUMENT for an unknown mode, a value of the wrong type, an address that is not `ip:port`,
- *   one that does not belong to a single other host, or more than three of them
+ * @throws LocalError INVALID_ARGUMENT for an unknown option or mode, a value of the wrong type, an address that is not
+ *   `ip:port`, one that does not belong to a single other host, or more than three of them
  */
 export function checkRendezvous(given: RendezvousMode | RendezvousOptions): RendezvousSettings {
-  if (typeof given !== 'string' && (typeof given !== 'object' || given === null || Array.isArray(given)))
-    throw new LocalError('INVALID_ARGUMENT', 'the rendezvous is a mode or an object of options');
-  const {
-    mode = 'anyone',
-    hardNat = true,
-    candidates = [],
-    noCandidatesOn = [],
-    portMapping = 'auto',
-  } = typeof given === 'string' ? { mode: given } : given;
-  if (!rendezvousModes.includes(mode))
-    throw new LocalError('INVALID_ARGUMENT', `the rendezvous is with "anyone", "paired", or "off", not ${JSON.stringify(mode)}`);
-  if (!portMappings.includes(portMapping))
-    throw new LocalError('INVALID_ARGUMENT', `the port mapping is "auto" or "off", not ${JSON.stringify(portMapping)}`);
-  if (typeof hardNat !== 'boolean') throw new LocalError('INVALID_ARGUMENT', 'hardNat of the rendezvous is true or false');
-  for (const [name, list] of Object.entries({ candidates, noCandidatesOn })) {
-    if (!(Array.isArray(list) && list.every((each) => typeof each === 'string')))
-      throw new LocalError('INVALID_ARGUMENT', `${name} of the rendezvous is an array of texts`);
-  }
+  const options = typeof given === 'string' ? { mode: given } : given;
+  checkOptions('the rendezvous', options, KINDS);
+  const { mode = 'anyone', hardNat = true, candidates = [], noCandidatesOn = [], portMapping = 'auto' } = options;
   if (candidates.length > MAX_STATED) throw new LocalError('INVALID_ARGUMENT', `a device has at most ${MAX_STATED} stated candidates`);
   return { mode, hardNat, candidates: candidates.map(statedCandidate), noCandidatesOn, portMapping };
 }

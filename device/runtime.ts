@@ -7,6 +7,7 @@
  * `Device` is the public surface. Settings that may change only before start go through `setup`.
  */
 import type { CoreOptions } from '../bindings/index.ts';
+import { check, flag } from '../protocol/arguments.ts';
 import type { CoapResponse } from '../protocol/coap/index.ts';
 import type { KeptConnections } from '../protocol/endpoint/index.ts';
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
@@ -143,8 +144,7 @@ export class DeviceRuntime {
   }
 
   limitStreamSegments(limit: number): void {
-    // To the core 0 means no limit; any small number gives the least that it needs.
-    this.#streamSegments = Math.max(1, limit);
+    this.#streamSegments = limit;
     this.#limitHost();
   }
 
@@ -159,6 +159,7 @@ export class DeviceRuntime {
 
   /** @throws LocalError INVALID_STATE after close, or when started without a base station set */
   setBasestationAttach(attach: boolean): void {
+    check('basestationAttach', attach, flag);
     if (this.#state === 'closed') throw new LocalError('INVALID_STATE', 'the device is closed');
     this.settings.attach = attach;
     if (this.#host === null || this.#state !== 'running') return;

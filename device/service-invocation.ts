@@ -1,4 +1,5 @@
 /** Invokes an HTTP service that the operator of the base station has configured (docs/outbound.md). */
+import { bytesOf, check, type Payload, text } from '../protocol/arguments.ts';
 import { type CoapResponse, Status } from '../protocol/coap/index.ts';
 import {
   DevicePath,
@@ -23,12 +24,15 @@ export class ServiceInvocation {
     this.#call = new StationCall(request, DevicePath.SERVICE_INVOKE);
   }
 
+  /** @throws LocalError INVALID_ARGUMENT */
   setServiceId(serviceId: string): void {
+    check('the service id', serviceId, text);
     this.#serviceId = serviceId;
   }
 
-  /** Sets the message; default none. @throws LocalError INVALID_ARGUMENT over 64 KiB */
-  setMessage(message: Uint8Array): void {
+  /** Sets the message, text as UTF-8; default none. @throws LocalError INVALID_ARGUMENT, also over 64 KiB */
+  setMessage(given: Payload): void {
+    const message = bytesOf('the message of an invocation', given);
     if (message.length > MAX_SERVICE_MESSAGE)
       throw new LocalError('INVALID_ARGUMENT', `a message has at most ${MAX_SERVICE_MESSAGE} bytes`);
     this.#message = message.slice();

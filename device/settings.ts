@@ -2,11 +2,12 @@
  * Settings of a device before start: identity, names, base station, ports. Each check validates one value;
  * `DeviceSetup` decides when it may be set.
  */
+import { text as anyText, check, flag, oneOf, whole } from '../protocol/arguments.ts';
 import { MAX_APP_TEXT } from '../protocol/control/index.ts';
 import type { CryptoProvider, PrivateKey } from '../protocol/crypto-provider.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, isFingerprint } from '../protocol/identity/index.ts';
-import { defaultProfile, isKeepAliveProfile, type KeepAliveProfile, keepAliveProfiles } from '../protocol/keep-alive/index.ts';
+import { defaultProfile, type KeepAliveProfile, keepAliveProfiles } from '../protocol/keep-alive/index.ts';
 import { checkIds, isId } from '../protocol/records/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import {
@@ -84,8 +85,9 @@ export function checkId(kind: string, id: string): string {
   return id;
 }
 
-/** @throws LocalError STRING_TOO_LONG over 32 bytes */
+/** @throws LocalError INVALID_ARGUMENT; STRING_TOO_LONG over 32 bytes */
 export function checkAppText(kind: string, text: string): string {
+  check(`the ${kind}`, text, anyText);
   if (new TextEncoder().encode(text).length > MAX_APP_TEXT)
     throw new LocalError('STRING_TOO_LONG', `the ${kind} is longer than ${MAX_APP_TEXT} bytes`);
   return text;
@@ -93,27 +95,25 @@ export function checkAppText(kind: string, text: string): string {
 
 /** @throws LocalError INVALID_ARGUMENT outside 0 to 65535 */
 export function checkPort(kind: string, port: number): number {
-  if (!Number.isInteger(port) || port < 0 || port > 0xffff)
-    throw new LocalError('INVALID_ARGUMENT', `the ${kind} must be a number from 0 to 65535`);
+  check(`the ${kind}`, port, whole(0, 0xffff));
   return port;
 }
 
 /** @throws LocalError INVALID_ARGUMENT for an unknown profile */
 export function checkProfile(profile: KeepAliveProfile): KeepAliveProfile {
-  if (!isKeepAliveProfile(profile))
-    throw new LocalError('INVALID_ARGUMENT', `the keep-alive profile must be one of ${keepAliveProfiles.join(', ')}`);
+  check('the keep-alive profile', profile, oneOf(keepAliveProfiles));
   return profile;
 }
 
-/** Checks a limit. @throws LocalError INVALID_ARGUMENT unless a whole number from 0 */
-export function checkLimit(kind: string, limit: number): number {
-  if (!Number.isSafeInteger(limit) || limit < 0)
-    throw new LocalError('INVALID_ARGUMENT', `the limit of ${kind} must be a whole number from 0`);
+/** Checks a limit. @throws LocalError INVALID_ARGUMENT unless a whole number from `least` */
+export function checkLimit(kind: string, limit: number, least = 0): number {
+  check(`the limit of ${kind}`, limit, whole(least));
   return limit;
 }
 
 /** @throws LocalError INVALID_ARGUMENT unless 64 hexadecimal digits */
 export function checkFingerprint(text: string): string {
+  check('the fingerprint', text, anyText);
   const fingerprint = text.toLowerCase();
   if (!isFingerprint(fingerprint)) throw new LocalError('INVALID_ARGUMENT', 'a fingerprint is 64 hexadecimal digits');
   return fingerprint;
@@ -124,6 +124,7 @@ export function checkFingerprint(text: string): string {
  * @throws LocalError INVALID_ARGUMENT
  */
 export function parseServerUrl(url: string): { host: string; port?: number } {
+  check('the server URL', url, anyText);
   const address = stationAddress(url.includes('://') ? url : `https://${url}`);
   if (address === null) throw new LocalError('INVALID_ARGUMENT', 'the server URL must be https://host or https://host:port');
   const { host, port } = address;
@@ -136,7 +137,8 @@ export function parseServerUrl(url: string): { host: string; port?: number } {
  *   type, or with `ws://`
  */
 export function checkWebSocket(text: string | null, verify: boolean): Pick<Settings, 'serverWebSocketUrl' | 'serverWebSocketVerify'> {
-  if (typeof verify !== 'boolean') throw new LocalError('INVALID_ARGUMENT', 'verify of the WebSocket URL must be true or false');
+  check('verify of the WebSocket URL', verify, flag);
+  if (text !== null) check('the URL of the WebSocket', text, anyText);
   const serverWebSocketUrl = text === null ? null : parseWebSocketUrl(text);
   if (verify && serverWebSocketUrl?.startsWith('ws:'))
     throw new LocalError('INVALID_ARGUMENT', 'a ws:// URL has no certificate to verify: give a wss:// URL');

@@ -10,6 +10,9 @@ import type { DeviceParts } from './parts.ts';
 import { checkRendezvous, type RendezvousMode, type RendezvousOptions } from './rendezvous-options.ts';
 import * as settings from './settings.ts';
 
+/** Units of the stream buffer that the core needs. */
+const LEAST_SEGMENTS = 128;
+
 export abstract class DeviceSetup {
   readonly #parts: DeviceParts;
 
@@ -43,12 +46,12 @@ export abstract class DeviceSetup {
     return settings.createPrivateKey(this.#parts.environment.crypto);
   }
 
-  /** @throws LocalError STRING_TOO_LONG over 32 bytes */
+  /** @throws LocalError INVALID_ARGUMENT; STRING_TOO_LONG over 32 bytes */
   setAppName(name: string): void {
     this.#parts.runtime.setup().appName = settings.checkAppText('application name', name);
   }
 
-  /** @throws LocalError STRING_TOO_LONG over 32 bytes */
+  /** @throws LocalError INVALID_ARGUMENT; STRING_TOO_LONG over 32 bytes */
   setAppVersion(version: string): void {
     this.#parts.runtime.setup().appVersion = settings.checkAppText('application version', version);
   }
@@ -217,7 +220,7 @@ export abstract class DeviceSetup {
    * @throws LocalError INVALID_ARGUMENT
    */
   limitStreamSegments(limit: number): void {
-    this.#parts.runtime.limitStreamSegments(settings.checkLimit('stream segments', limit));
+    this.#parts.runtime.limitStreamSegments(settings.checkLimit('stream segments', limit, LEAST_SEGMENTS));
   }
 
   /**
@@ -270,7 +273,10 @@ export abstract class DeviceSetup {
     this.#parts.log.setLevel(level);
   }
 
-  /** Sets a callback for each message, besides the environment's log; null removes it. */
+  /**
+   * Sets a callback for each message, besides the environment's log; null removes it.
+   * @throws LocalError INVALID_ARGUMENT
+   */
   setLogCallback(callback: DeviceLogCallback | null): void {
     this.#parts.log.setCallback(callback);
   }

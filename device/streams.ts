@@ -1,6 +1,7 @@
 /**
  * Stream listeners: which handler serves which port of the device. A stream to a port without a listener is refused.
  */
+import { callback, check, whole } from '../protocol/arguments.ts';
 import { LocalError, StreamCode } from '../protocol/errors/index.ts';
 import type { Log } from '../transport/environment.ts';
 import type { IncomingStream, SessionStream } from '../transport/session/index.ts';
@@ -58,8 +59,8 @@ export class StreamListeners {
    * @throws LocalError OPERATION_IN_PROGRESS when the port has a listener; INVALID_ARGUMENT
    */
   listen(port: number, handler: StreamHandler): StreamListener {
-    if (!Number.isInteger(port) || port < 0 || port > LAST_PORT)
-      throw new LocalError('INVALID_ARGUMENT', 'a stream port is a number from 0 to 4294967295');
+    check('the stream port', port, whole(0, LAST_PORT));
+    check('the stream handler', handler, callback);
     const chosen = port === 0 ? this.#ephemeral() : port;
     if (this.#handlers.has(chosen)) throw new LocalError('OPERATION_IN_PROGRESS', `stream port ${chosen} already has a listener`);
     this.#handlers.set(chosen, handler);

@@ -7,6 +7,7 @@
  * access control, open pairing's and then its users' from the oldest. Clients with any other token reach the device
  * locally only.
  */
+import { check, text } from '../protocol/arguments.ts';
 import { MAX_SCT } from '../protocol/control/index.ts';
 import type { CryptoProvider } from '../protocol/crypto-provider.ts';
 import { LocalError } from '../protocol/errors/index.ts';
@@ -44,6 +45,7 @@ export class ServerConnectTokens {
    * @throws LocalError INVALID_ARGUMENT when empty or over 64 bytes
    */
   add(token: string): boolean {
+    check('a server connect token', token, text);
     const length = new TextEncoder().encode(token).length;
     if (length < 1 || length > MAX_SCT) throw new LocalError('INVALID_ARGUMENT', `a server connect token has 1 to ${MAX_SCT} bytes`);
     return this.#changed(() => this.#tokens.add(token));
@@ -54,6 +56,7 @@ export class ServerConnectTokens {
    * @throws LocalError NOT_FOUND
    */
   remove(token: string): boolean {
+    check('a server connect token', token, text);
     if (!this.#tokens.has(token)) throw new LocalError('NOT_FOUND', 'the device has no such server connect token');
     return this.#changed(() => this.#tokens.delete(token));
   }

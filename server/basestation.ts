@@ -7,6 +7,16 @@
  * session ends, its device is no longer attached, its routes end, and its pending requests are dropped.
  */
 import { setMaxListeners } from 'node:events';
+import {
+  callback,
+  checkOptions,
+  type Kind,
+  nonEmptyText,
+  object,
+  options as optionsOf,
+  plainObject,
+  whole,
+} from '../protocol/arguments.ts';
 import { type CoapReply, MAX_MESSAGE, type RoutedRequest, Router, Status } from '../protocol/coap/index.ts';
 import { ClientPath, DevicePath, decodeRouteRelease, type StunServer } from '../protocol/control/index.ts';
 import type { PrivateKey } from '../protocol/crypto-provider.ts';
@@ -32,7 +42,7 @@ import { BURST_SECONDS } from './station/rates.ts';
 import { Relay } from './station/relay.ts';
 import { Revocation } from './station/revocation.ts';
 import { seenAddress } from './station/seen-address.ts';
-import { defaultSettings, type StationSettings } from './station/settings.ts';
+import { checkSettings, defaultSettings, type StationSettings } from './station/settings.ts';
 import { StorageHealth } from './station/storage-health.ts';
 import { checkStun, Stun } from './station/stun.ts';
 import { WebSockets } from './station/web-sockets.ts';
@@ -61,6 +71,18 @@ export interface BasestationOptions {
    */
   issuers?: Partial<Pick<KeySetsOptions, 'get' | 'allowPrivate'> & Pick<TokenVerifierOptions, 'verify'>>;
 }
+
+const KINDS: Record<keyof BasestationOptions, Kind> = {
+  identity: object,
+  resetSecret: [(value) => value instanceof Uint8Array && value.length === 32, '32 bytes'],
+  store: object,
+  sealer: object,
+  port: whole(0, 0xffff),
+  host: nonEmptyText,
+  settings: plainObject,
+  outbound: optionsOf('outbound', { post: callback, sign: callback, onEvent: callback }),
+  issuers: optionsOf('issuers', { get: callback, allowPrivate: callback, verify: callback }),
+};
 
 /** The name that a base station answers to (PROTOCOL.md §2.3, mac1). */
 const RESPONDER = ['station'] as const;
@@ -114,6 +136,8 @@ export class Basestation {
     options: BasestationOptions,
     directoryOf: (here: Presence) => Directory = (here) => here,
   ): Promise<Basestation> {
+    checkOptions('a base station', options, KINDS, ['identity', 'resetSecret', 'store', 'sealer', 'port']);
+    checkSettings(options.settings ?? {});
     const settings = { ...defaultSettings, ...options.settings };
     checkStun(settings, options);
     const host = await Host.open(environment, hostConfig(options, settings));

@@ -12,6 +12,7 @@ import { ipAllowed } from './administration/ip-list.ts';
 
 /** Which header trusted proxies set. */
 export type ProxyHeader = 'x-forwarded-for' | 'forwarded';
+export const proxyHeaders: readonly ProxyHeader[] = ['x-forwarded-for', 'forwarded'];
 
 /** The parts of a request that matter here. */
 export interface AddressedRequest {

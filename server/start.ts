@@ -9,20 +9,32 @@
 import type { Server } from 'node:https';
 import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import {
+  callback,
+  checkOptions,
+  type Kind,
+  nonEmptyText,
+  oneOf,
+  options as optionsOf,
+  orNull,
+  plainObject,
+  texts,
+  whole,
+} from '../protocol/arguments.ts';
 import type { StunServer } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import type { Log } from '../transport/environment.ts';
+import { aLog, type Log } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
 import { parseServerUrl } from '../transport/station/index.ts';
 import { ipAllowed, isIpEntry } from './administration/ip-list.ts';
 import { Basestation } from './basestation.ts';
-import { ClientAddresses, type ProxyHeader } from './client-address.ts';
+import { ClientAddresses, type ProxyHeader, proxyHeaders } from './client-address.ts';
 import { provesHost } from './rest/certificate-proof.ts';
 import { type CertificateFiles, Certificates } from './rest/certificates.ts';
 import { type HttpAddresses, isLoopback, type Listening, listenAt, servesAt } from './rest/listen.ts';
 import { restApp } from './rest/server.ts';
 import type { OutboundEvent } from './station/outbound-api.ts';
-import { defaultSettings, type StationSettings } from './station/settings.ts';
+import { checkSettings, defaultSettings, type StationSettings } from './station/settings.ts';
 import { checkStun } from './station/stun.ts';
 import { serveStatus } from './status-socket.ts';
 import { openStationData, type StationData } from './storage/data-directory.ts';
@@ -83,9 +95,26 @@ const PORT_ATTEMPTS = 20;
 const LOOPBACK = '127.0.0.1';
 const ALL = '::';
 
+const KINDS: Record<keyof StartOptions, Kind> = {
+  data: nonEmptyText,
+  port: whole(0, 0xffff),
+  host: nonEmptyText,
+  url: orNull(nonEmptyText),
+  httpHost: nonEmptyText,
+  tls: optionsOf('tls', { certFile: nonEmptyText, keyFile: nonEmptyText }, ['certFile', 'keyFile']),
+  settings: plainObject,
+  jwksAllow: texts,
+  trustedProxies: texts,
+  proxyHeader: oneOf(proxyHeaders),
+  onEvent: callback,
+  log: aLog,
+};
+
 /** Starts a base station. @throws LocalError with one line that names the remedy */
 export async function startBasestation(options: StartOptions): Promise<RunningBasestation> {
+  checkOptions('a base station', options, KINDS, ['data', 'port', 'log']);
   checkHosts(options);
+  checkSettings(options.settings ?? {});
   checkStun({ ...defaultSettings, ...options.settings }, options);
   checkEntries(options.jwksAllow ?? []);
   checkEntries(options.trustedProxies ?? []);

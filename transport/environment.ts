@@ -8,6 +8,7 @@
  * This file has the types, the silent log, and a function that replaces the log.
  */
 import type { Core, CoreOptions } from '../bindings/index.ts';
+import { type Kind, withMethods } from '../protocol/arguments.ts';
 import type { CryptoProvider } from '../protocol/crypto-provider.ts';
 import type { SvcError } from '../protocol/errors/index.ts';
 import type { Path } from '../protocol/path.ts';
@@ -36,6 +37,12 @@ export interface Environment {
    */
   createCore(options: CoreOptions): Promise<Core>;
 }
+
+/** For options: an `Environment`. */
+export const anEnvironment: Kind = [withMethods('createCore')[0], 'an Environment, as nodeEnvironment() returns'];
+
+/** For options: a `Log`. */
+export const aLog: Kind = [withMethods('error', 'warn', 'info', 'debug', 'trace')[0], 'a Log'];
 
 /** Cancels a scheduled call. Harmless after it has run. */
 export type Cancel = () => void;

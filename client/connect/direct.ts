@@ -5,6 +5,7 @@
  * Candidates may be added before and after `connect`. The channel fails once `end` has been called and every candidate
  * has failed; the error is NOT_FOUND when nothing answered.
  */
+import { check, nonEmptyText, whole } from '../../protocol/arguments.ts';
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Network } from '../../transport/environment.ts';
 import type { ConnectTarget, Host } from '../../transport/host/index.ts';
@@ -25,10 +26,9 @@ export class DirectCandidates {
 
   /** @throws LocalError INVALID_ARGUMENT for port 0 or an empty host; INVALID_STATE after `end` */
   add(host: string, port: number): void {
+    check('the host of a direct candidate', host, nonEmptyText);
+    check('the port of a direct candidate', port, whole(1, 0xffff));
     if (this.#complete) throw new LocalError('INVALID_STATE', 'the direct candidates have ended');
-    if (!Number.isInteger(port) || port < 1 || port > 0xffff)
-      throw new LocalError('INVALID_ARGUMENT', 'the port of a direct candidate is a number from 1 to 65535');
-    if (host === '') throw new LocalError('INVALID_ARGUMENT', 'a direct candidate needs a host');
     this.#candidates.push({ host, port });
     this.#changed?.();
   }

@@ -11,13 +11,14 @@
  * A TCP connection does not survive the connection that carries it; new ones wait for the next (`node-tcp-port.ts`).
  * Datagrams are dropped meanwhile. The gateway does the same for CoAP endpoints.
  */
+import { callback, checkOptions, flag, type Kind, nonEmptyText, oneOf, whole, withMethods } from '../../protocol/arguments.ts';
 import { asSvcError, LocalError, SvcError } from '../../protocol/errors/index.ts';
 import type { TunnelServiceRecord } from '../../protocol/records/index.ts';
-import type { Environment } from '../../transport/environment.ts';
+import { anEnvironment, type Environment } from '../../transport/environment.ts';
 import type { Session } from '../../transport/session/index.ts';
 import type { Connection } from '../connection.ts';
 import { DeviceLink } from '../device-link.ts';
-import type { FoundService, TunnelKind } from '../tunnels/ask-service.ts';
+import { type FoundService, SERVICE_ID, type TunnelKind, tunnelKinds } from '../tunnels/ask-service.ts';
 import { UdpTunnelListener } from '../tunnels/udp-listener.ts';
 import { TcpPort } from './node-tcp-port.ts';
 
@@ -80,6 +81,17 @@ export interface PortForwardingOptions {
   readonly onEvent?: (event: ForwardingEvent) => void;
 }
 
+const KINDS: Record<keyof PortForwardingOptions, Kind> = {
+  environment: anEnvironment,
+  connection: withMethods('findService'),
+  connect: callback,
+  services: [Array.isArray, 'an array of services'],
+  address: nonEmptyText,
+  renewsToken: flag,
+  onEvent: callback,
+};
+const SERVICE_KINDS: Record<keyof ForwardedService, Kind> = { kind: oneOf(tunnelKinds), id: SERVICE_ID, localPort: whole(0, 0xffff) };
+
 interface LocalPort {
   readonly port: number;
   attach(session: Session, streamPort: number): void;
@@ -98,10 +110,12 @@ export class PortForwarding {
 
   /**
    * Requests the services and opens the ports. On an error only the connection stays open.
-   * @throws NOT_FOUND (no such service); FORBIDDEN; LocalPortError; INVALID_ARGUMENT (too many services); STOPPED,
-   *   NOT_CONNECTED when the connection is lost meanwhile
+   * @throws NOT_FOUND (no such service); FORBIDDEN; LocalPortError; INVALID_ARGUMENT (too many services, a wrong type);
+   *   STOPPED, NOT_CONNECTED when the connection is lost meanwhile
    */
   static async open(options: PortForwardingOptions): Promise<PortForwarding> {
+    checkOptions('a port forwarding', options, KINDS, ['environment', 'connection', 'connect', 'services']);
+    for (const service of options.services) checkOptions('a forwarded service', service, SERVICE_KINDS, ['kind', 'id']);
     const forwarding = new PortForwarding(options);
     await forwarding.#open();
     return forwarding;

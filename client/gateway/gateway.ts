@@ -9,11 +9,12 @@
  * to wait; those under way when it is lost are answered 5.04. Bounded: requests under way, observations, bodies and the
  * memory of messages.
  */
+import { callback, checkOptions, flag, type Kind, nonEmptyText, whole, withMethods } from '../../protocol/arguments.ts';
 import type { CoapReply } from '../../protocol/coap/index.ts';
 import { BlockTransfers, type DatagramRequest, MessageLayer } from '../../protocol/coap-udp/index.ts';
 import { asSvcError, LocalError, type SvcError } from '../../protocol/errors/index.ts';
 import { Alarm } from '../../transport/alarm.ts';
-import type { BoundSocket, Cancel, Environment } from '../../transport/environment.ts';
+import { anEnvironment, type BoundSocket, type Cancel, type Environment } from '../../transport/environment.ts';
 import type { Connection } from '../connection.ts';
 import { DeviceLink } from '../device-link.ts';
 import { Observations, type Observer } from './observations.ts';
@@ -44,6 +45,17 @@ export interface GatewayOptions {
 
 export type GatewayState = 'connected' | 'lost' | 'ended';
 
+const KINDS: Record<keyof GatewayOptions, Kind> = {
+  environment: anEnvironment,
+  connect: callback,
+  connection: withMethods('addConnectionEventsListener'),
+  host: nonEmptyText,
+  port: whole(0, 0xffff),
+  requestTimeout: whole(1),
+  renewsToken: flag,
+  onState: callback,
+};
+
 /** Requests under way at the device; it serves 64 of one connection, observations included. */
 const MAX_REQUESTS = 24;
 const REQUEST_TIMEOUT = 60_000;
@@ -60,8 +72,9 @@ export class Gateway {
   readonly #alarm: Alarm;
   #socket: BoundSocket | null = null;
 
-  /** Listens. @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (host or port) */
+  /** Listens. @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT */
   static async open(options: GatewayOptions): Promise<Gateway> {
+    checkOptions('a gateway', options, KINDS, ['environment', 'connect']);
     const gateway = new Gateway(options);
     await gateway.#listen();
     return gateway;

@@ -5,8 +5,10 @@
  * Unless stated otherwise, each method is one request over an open connection. Besides its own codes each may fail with
  * BLOCKED_BY_DEVICE_CONFIGURATION (the role of this client does not allow it), INVALID_INPUT (a value the device does
  * not accept), IAM_NOT_SUPPORTED (the device has no such endpoint), FAILED (a limit of the device, or its disk), all of
- * them `IamError`; BAD_RESPONSE; and the errors of any request: NOT_CONNECTED, STOPPED, TIMEOUT.
+ * them `IamError`; BAD_RESPONSE; INVALID_ARGUMENT (a wrong type); and the errors of any request: NOT_CONNECTED,
+ * STOPPED, TIMEOUT.
  */
+import { callback, check, checkOptions, flag, type Kind, oneOf, optional, orNull, text, texts } from '../../protocol/arguments.ts';
 import {
   type DeviceDetails,
   type DeviceSettings,
@@ -23,7 +25,9 @@ import {
   type IamUser,
   type PairingMode,
   type PushAnswer,
+  pairingModes,
   type SettingName,
+  settingNames,
   type UserRecord,
 } from '../../protocol/records/index.ts';
 import { IamError, type Meanings } from './errors.ts';
@@ -34,6 +38,20 @@ import { createUser, type NewUser, setRole, setting, unknownUser, withKnownUser 
 const renamed: Meanings = { ...unknownUser, 409: ['USERNAME_EXISTS', 'a user of that name exists already'] };
 const keyTaken: Meanings = { ...unknownUser, 409: ['FINGERPRINT_IN_USE', 'the fingerprint belongs to a user already'] };
 const notAttached: Meanings = { ...unknownUser, 503: ['NOT_ATTACHED', 'the device cannot reach its base station now'] };
+
+const PAIRING: Record<keyof pairing.PairingOptions, Kind> = { fingerprintName: text };
+const PAIR: Record<keyof pairing.PairOptions, Kind> = {
+  ...PAIRING,
+  mode: oneOf(pairingModes),
+  pairing: [
+    (value) => typeof value === 'string' || (typeof value === 'object' && value !== null),
+    'a pairing string, or what decodePairing returns',
+  ],
+  username: text,
+  password: text,
+  ask: callback,
+};
+const NEW_USER: Record<keyof NewUser, Kind> = { password: text, role: text };
 
 /** Access control of the device of a connection. */
 export class IamUtil {
@@ -51,7 +69,9 @@ export class IamUtil {
    * @throws PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION (also over a connection that is not local);
    *   USERNAME_EXISTS
    */
-  pairLocalOpen(username: string, options?: pairing.PairingOptions): Promise<void> {
+  async pairLocalOpen(username: string, options: pairing.PairingOptions = {}): Promise<void> {
+    check('the user name', username, text);
+    checkOptions('a pairing', options, PAIRING);
     return pairing.pairLocalOpen(this.#connection, username, options);
   }
 
@@ -59,7 +79,8 @@ export class IamUtil {
    * Local initial pairing: the first client on the local network becomes the user prepared for it.
    * @throws PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION; INITIAL_USER_ALREADY_PAIRED
    */
-  pairLocalInitial(options?: pairing.PairingOptions): Promise<void> {
+  async pairLocalInitial(options: pairing.PairingOptions = {}): Promise<void> {
+    checkOptions('a pairing', options, PAIRING);
     return pairing.pairLocalInitial(this.#connection, options);
   }
 
@@ -69,7 +90,10 @@ export class IamUtil {
    * @throws AUTHENTICATION_ERROR; TOO_MANY_REQUESTS; PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION;
    *   USERNAME_EXISTS
    */
-  pairPasswordOpen(username: string, password: string, options?: pairing.PairingOptions): Promise<void> {
+  async pairPasswordOpen(username: string, password: string, options: pairing.PairingOptions = {}): Promise<void> {
+    check('the user name', username, text);
+    check('the password', password, text);
+    checkOptions('a pairing', options, PAIRING);
     return pairing.pairPasswordOpen(this.#connection, username, password, options);
   }
 
@@ -78,12 +102,16 @@ export class IamUtil {
    * @throws AUTHENTICATION_ERROR; TOO_MANY_REQUESTS; PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION;
    *   FINGERPRINT_IN_USE
    */
-  pairPasswordInvite(username: string, password: string, options?: pairing.PairingOptions): Promise<void> {
+  async pairPasswordInvite(username: string, password: string, options: pairing.PairingOptions = {}): Promise<void> {
+    check('the user name', username, text);
+    check('the password', password, text);
+    checkOptions('a pairing', options, PAIRING);
     return pairing.pairPasswordInvite(this.#connection, username, password, options);
   }
 
   /** Pairs in a mode that the device offers and the options fit, see `PairOptions`. */
-  pair(options?: pairing.PairOptions): Promise<pairing.Paired> {
+  async pair(options: pairing.PairOptions = {}): Promise<pairing.Paired> {
+    checkOptions('a pairing', options, PAIR);
     return pairing.pair(this.#connection, options);
   }
 
@@ -134,7 +162,9 @@ export class IamUtil {
    * fourth request deletes the user again; the error says so when that fails too.
    * @throws USERNAME_EXISTS; ROLE_DOES_NOT_EXIST
    */
-  createUser(username: string, user: NewUser = {}): Promise<IamUser> {
+  async createUser(username: string, user: NewUser = {}): Promise<IamUser> {
+    check('the user name', username, text);
+    checkOptions('a new user', user, NEW_USER);
     return createUser(this.#connection, username, user);
   }
 
@@ -148,7 +178,7 @@ export class IamUtil {
 
   /** @throws USER_DOES_NOT_EXIST; USERNAME_EXISTS, also for the name it has */
   renameUser(username: string, newUsername: string): Promise<void> {
-    return this.#setText(username, 'username', newUsername, renamed);
+    return this.#setText(username, 'username', newUsername, renamed, text);
   }
 
   /** Sets the password of the user's invitation; null withdraws the invitation. @throws USER_DOES_NOT_EXIST */
@@ -160,7 +190,8 @@ export class IamUtil {
    * Sets the user's role: one request, and up to two more to find out which of the two does not exist.
    * @throws USER_DOES_NOT_EXIST; ROLE_DOES_NOT_EXIST
    */
-  updateUserRole(username: string, role: string): Promise<void> {
+  async updateUserRole(username: string, role: string): Promise<void> {
+    check('the role', role, text);
     return setRole(this.#connection, username, role);
   }
 
@@ -171,7 +202,7 @@ export class IamUtil {
 
   /** Sets the token that admits the user's clients at the base station. @throws USER_DOES_NOT_EXIST */
   updateUserSct(username: string, sct: string): Promise<void> {
-    return this.#setText(username, 'sct', sct);
+    return this.#setText(username, 'sct', sct, unknownUser, text);
   }
 
   /** null clears it. @throws USER_DOES_NOT_EXIST */
@@ -193,7 +224,8 @@ export class IamUtil {
    * @param fingerprint full hex, of the client's key
    * @throws USER_DOES_NOT_EXIST; FINGERPRINT_IN_USE
    */
-  addUserFingerprint(username: string, fingerprint: string, name?: string): Promise<void> {
+  async addUserFingerprint(username: string, fingerprint: string, name?: string): Promise<void> {
+    check('the name of the fingerprint', name, optional(text));
     const request = { method: 'PUT', path: ['users', username, 'fingerprints', fingerprint], body: encodeFingerprintName(name) } as const;
     return send(this.#connection, request, keyTaken);
   }
@@ -217,7 +249,8 @@ export class IamUtil {
    * Replaces the categories that the user is notified of; each must be one of the device.
    * @throws USER_DOES_NOT_EXIST; INVALID_INPUT
    */
-  updateUserNotificationCategories(username: string, categories: readonly string[]): Promise<void> {
+  async updateUserNotificationCategories(username: string, categories: readonly string[]): Promise<void> {
+    check('the notification categories', categories, texts);
     return this.#set(username, 'notification-categories', encodeNames(categories));
   }
 
@@ -225,7 +258,9 @@ export class IamUtil {
    * Sets where the user's notifications go: a registration token of the provider, and its project.
    * @throws USER_DOES_NOT_EXIST
    */
-  updateUserPush(username: string, { token, projectId }: { token: string; projectId: string }): Promise<void> {
+  async updateUserPush(username: string, push: { token: string; projectId: string }): Promise<void> {
+    checkOptions('a push registration', push, { token: text, projectId: text }, ['token', 'projectId']);
+    const { token, projectId } = push;
     return this.#set(username, 'push', encodePush({ token, projectId }));
   }
 
@@ -249,12 +284,15 @@ export class IamUtil {
   }
 
   /** Turns a pairing mode on or off. */
-  updateSetting(name: SettingName, on: boolean): Promise<void> {
+  async updateSetting(name: SettingName, on: boolean): Promise<void> {
+    check('the setting', name, oneOf(settingNames));
+    check('the setting', on, flag);
     return send(this.#connection, { method: 'PUT', path: ['settings', name], body: encodeFlag(on) });
   }
 
   /** Sets the device's name on the local network and in its details. */
-  updateFriendlyName(name: string): Promise<void> {
+  async updateFriendlyName(name: string): Promise<void> {
+    check('the friendly name', name, text);
     return send(this.#connection, { method: 'PUT', path: ['device-info', 'friendly-name'], body: encodeText(name) });
   }
 
@@ -262,8 +300,9 @@ export class IamUtil {
     return fetch(this.#connection, { method: 'GET', path }, decode, meanings);
   }
 
-  #setText(username: string, name: string, text: string | null, meanings?: Meanings): Promise<void> {
-    return this.#set(username, name, encodeText(text ?? undefined), meanings);
+  async #setText(username: string, name: string, value: string | null, meanings?: Meanings, kind = orNull(text)): Promise<void> {
+    check(`the ${name}`, value, kind);
+    return this.#set(username, name, encodeText(value ?? undefined), meanings);
   }
 
   #set(username: string, name: string, body: Uint8Array, meanings = unknownUser): Promise<void> {

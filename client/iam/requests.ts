@@ -1,4 +1,5 @@
 /** Requests to the endpoints below /iam: CBOR both ways; a refusal becomes an error. */
+import { check, text } from '../../protocol/arguments.ts';
 import { type CoapMethod, type CoapResponse, diagnosticText, formatPath } from '../../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { CONTENT_FORMAT_CBOR } from '../../protocol/records/index.ts';
@@ -58,6 +59,7 @@ async function answered(connection: IamConnection, { method, path, body }: IamRe
 
 /** Checks a caller's name in a path. An empty one, `.` and `..` would make it another path (RFC 7252 §5.10.1). */
 function checkSegment(segment: string): void {
+  check('the name', segment, text);
   if (segment === '' || segment === '.' || segment === '..')
     throw new LocalError('INVALID_INPUT', 'the name must not be empty, "." or ".."');
 }

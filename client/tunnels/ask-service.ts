@@ -2,13 +2,18 @@
  * Asks a device whether this client may use a service (`GET /tcp-tunnels/connect/:id` or `/udp-tunnels/connect/:id`);
  * the answer names its stream port.
  */
+import { isText, type Kind } from '../../protocol/arguments.ts';
 import { diagnosticText, formatStatus, Status } from '../../protocol/coap/index.ts';
-import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { RemoteError } from '../../protocol/errors/index.ts';
 import { decodeTunnelService, type TunnelServiceRecord } from '../../protocol/records/index.ts';
 import type { Session } from '../../transport/session/index.ts';
 import { whileConnected } from '../while-connected.ts';
 
 export type TunnelKind = 'tcp' | 'udp';
+export const tunnelKinds: readonly TunnelKind[] = ['tcp', 'udp'];
+
+/** Check the id of a service with it before `askService`. */
+export const SERVICE_ID: Kind = [(id) => isText(id) && id !== '' && !id.includes('/'), 'a text without "/"'];
 
 /** A service of the device of a session. */
 export interface FoundService {
@@ -20,11 +25,9 @@ export interface FoundService {
 const MAX_DIAGNOSTIC = 256;
 
 /**
- * @throws NOT_FOUND (no such service); FORBIDDEN; BAD_RESPONSE; INVALID_ARGUMENT; STOPPED (the connection was lost);
- *   TIMEOUT; PARSE
+ * @throws NOT_FOUND (no such service); FORBIDDEN; BAD_RESPONSE; STOPPED (the connection was lost); TIMEOUT; PARSE
  */
 export async function askService(session: Session, kind: TunnelKind, id: string): Promise<FoundService> {
-  if (id === '' || id.includes('/')) throw new LocalError('INVALID_ARGUMENT', 'a service id is a text without "/"');
   const request = { method: 'GET', path: `/${kind}-tunnels/connect/${encodeURIComponent(id)}` } as const;
   const response = await whileConnected(session, () => session.request(request));
   if (response.status === Status.NOT_FOUND) throw new RemoteError('NOT_FOUND', `the device has no tunnel service ${JSON.stringify(id)}`);

@@ -3,10 +3,11 @@
  *
  * Steps of opening: ask the device whether this client may use the service (`ask-service.ts`), then listen.
  */
+import { check, whole } from '../../protocol/arguments.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Session } from '../../transport/session/index.ts';
 import type { TunnelListener } from '../platform.ts';
-import { askService, type TunnelKind } from './ask-service.ts';
+import { askService, SERVICE_ID, type TunnelKind } from './ask-service.ts';
 
 /** Listens on a local port for a service's stream port. @throws LocalError PORT_IN_USE, PRIVILEGED_PORT */
 export type ListenLocally<L extends TunnelListener> = (session: Session, streamPort: number, localPort: number) => Promise<L>;
@@ -27,8 +28,8 @@ export class LocalTunnel<L extends TunnelListener> {
   async open(serviceId: string, localPort: number, listen: ListenLocally<L> | undefined): Promise<void> {
     const kind = this.#kind.toUpperCase();
     if (listen === undefined) throw new LocalError('NOT_IMPLEMENTED', `${kind} tunnels need a platform that can listen on ${kind} ports`);
-    if (!Number.isInteger(localPort) || localPort < 0 || localPort > 0xffff)
-      throw new LocalError('INVALID_ARGUMENT', 'a local port is a number from 0 to 65535');
+    check('the service id', serviceId, SERVICE_ID);
+    check('the local port', localPort, whole(0, 0xffff));
     if (this.#state !== 'new') throw new LocalError('INVALID_STATE', 'the tunnel has already been opened');
     this.#state = 'opening';
     try {

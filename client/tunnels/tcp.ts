@@ -20,8 +20,8 @@ export class TcpTunnel {
   /**
    * @param serviceId id of the service on the device
    * @param localPort port to listen on; 0 chooses a free one
-   * @throws NOT_FOUND (no such service); FORBIDDEN; PORT_IN_USE; PRIVILEGED_PORT; NOT_CONNECTED; STOPPED; INVALID_STATE
-   *   when opened before; NOT_IMPLEMENTED in a browser
+   * @throws NOT_FOUND (no such service); FORBIDDEN; PORT_IN_USE; PRIVILEGED_PORT; NOT_CONNECTED; STOPPED;
+   *   INVALID_ARGUMENT; INVALID_STATE when opened before; NOT_IMPLEMENTED in a browser
    */
   open(serviceId: string, localPort = 0): Promise<void> {
     const listen = this.#listen;

@@ -4,7 +4,7 @@
  *
  * The specification has no UDP tunnels; the API is that of `TcpTunnel`, plus statistics.
  */
-import { LocalError } from '../../protocol/errors/index.ts';
+import { checkOptions, whole } from '../../protocol/arguments.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { Session } from '../../transport/session/index.ts';
 import { LocalTunnel } from './local-tunnel.ts';
@@ -28,7 +28,7 @@ export class UdpTunnel {
    *   INVALID_ARGUMENT; INVALID_STATE when opened before; NOT_IMPLEMENTED in a browser
    */
   async open(serviceId: string, localPort = 0, options: UdpTunnelOptions = {}): Promise<void> {
-    check(options);
+    checkOptions('a UDP tunnel', options, { idleTimeout: whole(1_000), maxFlows: whole(1) });
     const host = this.#host;
     await this.#tunnel.open(
       serviceId,
@@ -56,11 +56,4 @@ export class UdpTunnel {
   close(): Promise<void> {
     return this.#tunnel.close();
   }
-}
-
-function check({ idleTimeout = 1_000, maxFlows = 1 }: UdpTunnelOptions): void {
-  if (!Number.isSafeInteger(idleTimeout) || idleTimeout < 1_000)
-    throw new LocalError('INVALID_ARGUMENT', 'the idle timeout of a UDP tunnel is a whole number of ms from 1,000');
-  if (!Number.isSafeInteger(maxFlows) || maxFlows < 1)
-    throw new LocalError('INVALID_ARGUMENT', 'maxFlows of a UDP tunnel is a whole number from 1');
 }

@@ -6,8 +6,9 @@
  * written within a second. When a write fails, all queued entries are lost, their callers get the error, and the next
  * write begins with an entry that says how many were lost.
  */
+import { check, checkOptions, type Kind, nonEmptyText, object, text, whole, withMethods } from '../../protocol/arguments.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
-import { type Cancel, type Clock, type Log, silentLog } from '../../transport/environment.ts';
+import { aLog, type Cancel, type Clock, type Log, silentLog } from '../../transport/environment.ts';
 import { type AuditDetails, type AuditDraft, type AuditHead, checkEntry } from './entry.ts';
 import { type AuditIdentity, JOURNAL_EVENTS, Journal } from './journal.ts';
 import { type CallerClass, RefusalLimiter } from './limiter.ts';
@@ -23,6 +24,15 @@ export interface AuditLogOptions {
   /** Bytes of all segments, at least two segments; default 16 segments. One entry more while a segment begins. */
   readonly maxBytes?: number;
 }
+
+const IDENTITY: Record<keyof AuditIdentity, Kind> = { productId: text, deviceId: text, fingerprint: text };
+const KINDS: Record<keyof AuditLogOptions, Kind> = {
+  identity: object,
+  clock: withMethods('now', 'wallTime', 'schedule'),
+  log: aLog,
+  segmentBytes: whole(1),
+  maxBytes: whole(1),
+};
 
 /** The refused caller, as far as it is known. */
 export interface AuditSubject {
@@ -84,6 +94,9 @@ export class AuditLog {
    *   FAILED; INVALID_ARGUMENT
    */
   static async open(directory: string, options: AuditLogOptions): Promise<AuditLog> {
+    check('the directory', directory, nonEmptyText);
+    checkOptions('an audit log', options, KINDS, ['identity', 'clock']);
+    checkOptions('the identity of an audit log', options.identity, IDENTITY, ['productId', 'deviceId', 'fingerprint']);
     const time = () => options.clock.wallTime();
     return new AuditLog(options, await Journal.open(directory, { ...options, time }));
   }
@@ -105,6 +118,8 @@ export class AuditLog {
    * @throws LocalError INVALID_ARGUMENT; FAILED when it cannot be written; INVALID_STATE after close
    */
   async append(event: string, details: AuditDetails = {}): Promise<void> {
+    check('the event', event, text);
+    check('the details', details, object);
     if (JOURNAL_EVENTS.has(event) || event === LOST || event === SUPPRESSED) {
       throw new LocalError('INVALID_ARGUMENT', `only the audit log itself writes "${event}"`);
     }

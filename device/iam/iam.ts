@@ -8,10 +8,11 @@
  * Decisions use the published state and need no promise. The parts are in other files of this folder: policies and
  * their evaluation, rules and limits, users, draft, pairing.
  */
+import { callback, check, checkOptions, type Kind, object, plainObject, texts } from '../../protocol/arguments.ts';
 import { asSvcError, LocalError } from '../../protocol/errors/index.ts';
 import type { IamUser, PairingMode } from '../../protocol/records/index.ts';
 import { Emitter } from '../../transport/emitter.ts';
-import { type Log, silentLog } from '../../transport/environment.ts';
+import { aLog, type Log, silentLog } from '../../transport/environment.ts';
 import type { KeptDocument } from '../kept-document.ts';
 import { type Caller, type Demand, requestAttributes, resolveCaller } from './caller.ts';
 import type { ChangeAuthor, IamChange, IamChangeListener, IamRecorder } from './changes.ts';
@@ -58,6 +59,18 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+const KINDS: Record<keyof IamOptions, Kind> = {
+  configuration: object,
+  state: object,
+  secrets: object,
+  limits: plainObject,
+  notificationCategories: texts,
+  save: callback,
+  saveConfiguration: callback,
+  passwordThrottle: object,
+  log: aLog,
+};
+
 export class Iam {
   /** For the device: where it stores the count of password attempts. */
   readonly passwordThrottle: KeptDocument | undefined;
@@ -87,6 +100,7 @@ export class Iam {
    *   where
    */
   constructor(options: IamOptions) {
+    checkOptions('access control', options, KINDS, ['configuration', 'state', 'secrets']);
     checkConfiguration(options.configuration);
     this.passwordThrottle = options.passwordThrottle;
     this.#secrets = options.secrets;
@@ -214,6 +228,7 @@ export class Iam {
    */
   update<T>(change: (draft: IamDraft) => T, by?: Caller, demand?: Demand): Promise<T> {
     return new Promise<T>((resolve, reject) => {
+      check('the change', change, callback);
       this.#waiting.push({ change, by, demand, resolve: resolve as (result: unknown) => void, reject });
       this.#work ??= this.#carryOut();
     });
@@ -266,6 +281,7 @@ export class Iam {
    * @throws LocalError INVALID_ARGUMENT when the current state breaks one: it could not be loaded again
    */
   setLimits(limits: Partial<IamLimits>): void {
+    check('the limits', limits, plainObject);
     const rules = new Rules({ ...this.limits, ...limits });
     this.#checkStates(rules, this.#categories);
     this.#rules = rules;
@@ -276,6 +292,7 @@ export class Iam {
    *   first
    */
   setNotificationCategories(categories: readonly string[]): void {
+    check('the notification categories', categories, texts);
     const known = new Set(categories);
     this.#checkStates(this.#rules, known);
     this.#categories = known;
@@ -283,6 +300,7 @@ export class Iam {
 
   /** Calls `listener` for every change after it is saved. Returns the function that removes the listener. */
   onChange(listener: IamChangeListener): () => void {
+    check('the listener', listener, callback);
     return this.#events.on('change', listener);
   }
 
@@ -292,6 +310,7 @@ export class Iam {
    * function that removes it.
    */
   record(recorder: IamRecorder): () => void {
+    check('the recorder', recorder, callback);
     const own: IamRecorder = (changes) => recorder(changes);
     this.#recorders.add(own);
     return () => this.#recorders.delete(own);

@@ -1,4 +1,5 @@
 /** Rules for names, texts and counts (docs/iam.md). Lengths are bytes of UTF-8; bounds are inclusive. */
+import { amount, text as anyText, check, checkOptions, type Kind } from '../../protocol/arguments.ts';
 import { utf8Length } from '../../protocol/cbor/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { isFingerprint } from '../../protocol/identity/index.ts';
@@ -37,6 +38,8 @@ export const defaultIamLimits: IamLimits = {
   maxFingerprintsPerUser: 1024,
 };
 
+const KINDS = Object.fromEntries(Object.keys(defaultIamLimits).map((name) => [name, amount])) as Record<keyof IamLimits, Kind>;
+
 /** Share of `maxUsers` up to which local clients may become users uninvited. */
 const LOCAL_OPEN_SHARE = 3 / 4;
 const USERNAME = /^[a-z0-9_.-]+$/;
@@ -46,9 +49,7 @@ export class Rules {
   readonly limits: IamLimits;
 
   constructor(limits: IamLimits) {
-    for (const [name, value] of Object.entries(limits)) {
-      if (Number.isNaN(value) || value < 0) throw new LocalError('INVALID_ARGUMENT', `${name} must be a number from 0`);
-    }
+    checkOptions('access control', limits, KINDS);
     this.limits = limits;
   }
 
@@ -117,6 +118,7 @@ export class Rules {
   }
 
   #length(what: string, text: string, min: number, max: number): void {
+    check(`the ${what}`, text, anyText);
     const length = utf8Length(text);
     if (length < min) throw invalid(min === 1 ? `the ${what} is empty` : `the ${what} is shorter than ${min} bytes`);
     if (length > max) throw invalid(`the ${what} is longer than ${max} bytes`);

@@ -4,7 +4,9 @@
  * application's first configuration and state.
  */
 import { join } from 'node:path';
+import { callback, check, checkOptions, type Kind, nonEmptyText, object, plainObject, texts } from '../../protocol/arguments.ts';
 import { LocalError, SvcError } from '../../protocol/errors/index.ts';
+import { aLog } from '../../transport/environment.ts';
 import { prepareDirectory, readJson, replaceJson } from '../../transport/node/files.ts';
 import type { KeptDocument } from '../kept-document.ts';
 import { configurationDocument, readConfiguration } from './configuration.ts';
@@ -27,16 +29,25 @@ export interface IamStoreOptions extends Omit<IamOptions, 'configuration' | 'sta
   readonly firstState: (secrets: IamSecrets) => Promise<IamState>;
 }
 
+const KINDS: Record<keyof IamStoreOptions, Kind> = {
+  firstConfiguration: callback,
+  firstState: callback,
+  secrets: object,
+  limits: plainObject,
+  notificationCategories: texts,
+  log: aLog,
+};
+
 /**
  * Opens access control with the files of a directory, which is created if missing. From then on every change is in its
  * file before it counts. Only one process may have a directory open.
  * @throws LocalError PARSE or INVALID_ARGUMENT that names file and place, INVALID_STATE when the password of open
  *   pairing was sealed on a device with another key, FAILED when the directory cannot be used
  */
-export async function openIam(
-  directory: string,
-  { firstConfiguration = defaultConfiguration, firstState, ...options }: IamStoreOptions,
-): Promise<Iam> {
+export async function openIam(directory: string, given: IamStoreOptions): Promise<Iam> {
+  check('the directory', directory, nonEmptyText);
+  checkOptions('access control', given, KINDS, ['firstState', 'secrets']);
+  const { firstConfiguration = defaultConfiguration, firstState, ...options } = given;
   await prepareDirectory(directory);
   const [configurationPath, statePath] = [join(directory, CONFIGURATION_FILE), join(directory, STATE_FILE)];
   const saveConfiguration = (configuration: IamConfiguration) => replaceJson(configurationPath, configurationDocument(configuration));

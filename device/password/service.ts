@@ -11,6 +11,7 @@
  * A name without a password takes the same steps with a random password, and a Kdf and salt that stay the same: its
  * answers look like those of any other name. No password, share or tag is ever logged.
  */
+import { callback, check, withMethods } from '../../protocol/arguments.ts';
 import { Status } from '../../protocol/coap/index.ts';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
@@ -89,6 +90,7 @@ export class PasswordService {
    * @throws LocalError IN_USE when there is a source
    */
   listen(listener: PasswordAuthenticationListener): () => void {
+    check('the password authentication listener', listener, callback);
     return this.use(listenerSource(listener, this.#context.clock, this.#context.log));
   }
 
@@ -97,6 +99,7 @@ export class PasswordService {
    * @throws LocalError IN_USE when there is a source
    */
   use(source: PasswordSource): () => void {
+    check('the source of passwords', source, withMethods('lookup', 'kdfOf', 'isPaired'));
     if (this.#source !== null) throw new LocalError('IN_USE', 'the device already has a source of passwords');
     this.#source = source;
     return () => {

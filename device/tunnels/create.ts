@@ -24,7 +24,7 @@ export function createTunnels(environment: Environment, parts: TunnelParts): Dev
     resolve: (host: string): Promise<string[]> => environment.network.resolve(host),
   };
   return {
-    tcp: new Tunnels({ ...shared, kind: 'TCP', connect: connectTcp }),
+    tcp: new Tunnels({ ...shared, kind: 'TCP', connect: connectTcp, extra: {} }),
     udp: new UdpTunnels(environment, shared),
   };
 }

@@ -7,6 +7,7 @@
  * which client may do what. A service's host is pinned to its addresses (`pinned-address.ts`). `tcp.ts` and `udp.ts`
  * handle an accepted stream.
  */
+import { check, checkOptions, type Kind, nonEmptyText, text, textMap, whole } from '../../protocol/arguments.ts';
 import { Status } from '../../protocol/coap/index.ts';
 import { LocalError, StreamCode } from '../../protocol/errors/index.ts';
 import { CONTENT_FORMAT_CBOR, encodeTunnelService, encodeTunnelServiceIds } from '../../protocol/records/index.ts';
@@ -14,7 +15,7 @@ import type { SessionStream } from '../../transport/session/index.ts';
 import type { Authorization } from '../authorization.ts';
 import type { CoapResources, DeviceCoapResponse } from '../coap-resources.ts';
 import type { DeviceConnection } from '../connections.ts';
-import { checkLimit, checkPort } from '../settings.ts';
+import { checkLimit } from '../settings.ts';
 import type { DeviceStream, StreamListener, StreamListeners } from '../streams.ts';
 import { TunnelConcurrencyLimit } from './concurrency-limit.ts';
 import { PinnedAddresses } from './pinned-address.ts';
@@ -82,6 +83,8 @@ export interface TunnelsOptions<S extends TunnelService> {
   readonly concurrency: TunnelConcurrencyLimit;
   /** Resolves a host name to numeric addresses. */
   readonly resolve: (host: string) => Promise<string[]>;
+  /** Options of a service besides those of `TunnelService`. */
+  readonly extra: Readonly<Record<Exclude<keyof S, keyof TunnelService>, Kind>>;
 }
 
 interface Registered<S> {
@@ -91,6 +94,13 @@ interface Registered<S> {
   readonly listener: StreamListener;
   readonly connections: Set<TunnelConnection>;
 }
+
+// The id is a segment of a path, which cannot be "." or ".." (RFC 7252 §5.10.1).
+const ID: Kind = [
+  (id) => text[0](id) && /^(?!\.{1,2}$)[^/]{1,64}$/.test(id as string),
+  'text of 1 to 64 characters without "/", not "." or ".."',
+];
+const TYPE: Kind = [(type) => text[0](type) && /^.{1,64}$/.test(type as string), 'text of 1 to 64 characters'];
 
 /** The services of one kind. */
 export class Tunnels<S extends TunnelService> {
@@ -114,7 +124,8 @@ export class Tunnels<S extends TunnelService> {
 
   /** @throws LocalError INVALID_ARGUMENT; IN_USE when the id is taken */
   add(service: S): void {
-    check(service);
+    const kinds = { id: ID, type: TYPE, host: nonEmptyText, port: whole(1, 0xffff), metadata: textMap, ...this.#options.extra };
+    checkOptions('a tunnel service', service, kinds as Record<keyof S, Kind>, ['id', 'type', 'host', 'port']);
     if (this.#services.has(service.id)) throw new LocalError('IN_USE', `there is already a tunnel service ${JSON.stringify(service.id)}`);
     const addresses = new PinnedAddresses(service.host, this.#options.resolve);
     const listener = this.#options.streams.listen(0, (stream) => this.#carry(service.id, stream));
@@ -124,9 +135,8 @@ export class Tunnels<S extends TunnelService> {
 
   /** Replaces the metadata that clients see. @throws LocalError NOT_FOUND; INVALID_ARGUMENT */
   setMetadata(id: string, metadata: Readonly<Record<string, string>>): void {
-    const registered = this.#find(id);
-    checkMetadata(metadata);
-    registered.metadata = { ...metadata };
+    check('the metadata of a tunnel service', metadata, textMap);
+    this.#find(id).metadata = { ...metadata };
   }
 
   /** Removes a service and resets its connections. @throws LocalError NOT_FOUND */
@@ -144,6 +154,7 @@ export class Tunnels<S extends TunnelService> {
 
   /** Limits the concurrent connections to all services of a type; further ones are refused, open ones stay. */
   limit(type: string, connections: number): void {
+    check('the type of a tunnel service', type, TYPE);
     this.#limits.set(type, checkLimit('tunnel connections', connections));
   }
 
@@ -229,6 +240,7 @@ export class Tunnels<S extends TunnelService> {
   }
 
   #find(id: string): Registered<S> {
+    check('the id of a tunnel service', id, ID);
     const registered = this.#services.get(id);
     if (registered === undefined) throw new LocalError('NOT_FOUND', `there is no tunnel service ${JSON.stringify(id)}`);
     return registered;
@@ -249,21 +261,6 @@ export class Tunnels<S extends TunnelService> {
       this.#openOf.set(client, (this.#openOf.get(client) ?? 1) - 1);
     };
   }
-}
-
-function check({ id, type, host, port, metadata = {} }: TunnelService): void {
-  // The id is a segment of a path, which cannot be "." or ".." (RFC 7252 §5.10.1).
-  if (!/^(?!\.{1,2}$)[^/]{1,64}$/.test(id))
-    throw new LocalError('INVALID_ARGUMENT', 'the id of a tunnel service has 1 to 64 characters, no "/", and is not "." or ".."');
-  if (!/^.{1,64}$/.test(type)) throw new LocalError('INVALID_ARGUMENT', 'the type of a tunnel service has 1 to 64 characters');
-  if (host === '') throw new LocalError('INVALID_ARGUMENT', 'a tunnel service needs a host');
-  if (checkPort('port of a tunnel service', port) === 0) throw new LocalError('INVALID_ARGUMENT', 'the port of a tunnel service is not 0');
-  checkMetadata(metadata);
-}
-
-function checkMetadata(metadata: Readonly<Record<string, string>>): void {
-  if (Object.values(metadata).some((value) => typeof value !== 'string'))
-    throw new LocalError('INVALID_ARGUMENT', 'the metadata of a tunnel service maps texts to texts');
 }
 
 function denied(): DeviceCoapResponse {

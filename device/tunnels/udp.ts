@@ -1,5 +1,5 @@
 /** UDP tunnel services of a device: the services (`tunnels.ts`), and counts of their datagrams. */
-import { LocalError } from '../../protocol/errors/index.ts';
+import { whole } from '../../protocol/arguments.ts';
 import type { Environment } from '../../transport/environment.ts';
 import { type DatagramCounts, noDatagrams } from '../../transport/session/index.ts';
 import { checkLimit } from '../settings.ts';
@@ -27,10 +27,11 @@ export class UdpTunnels {
   readonly #tunnels: Tunnels<UdpTunnelService>;
   readonly #counts = new Map<string, DatagramCounts>();
 
-  constructor(environment: Environment, options: Omit<TunnelsOptions<UdpTunnelService>, 'kind' | 'connect'>) {
+  constructor(environment: Environment, options: Omit<TunnelsOptions<UdpTunnelService>, 'kind' | 'connect' | 'extra'>) {
     this.#tunnels = new Tunnels({
       ...options,
       kind: 'UDP',
+      extra: { idleTimeout: whole(1_000) },
       connect: ({ id, port, idleTimeout = IDLE_TIMEOUT }, addresses, client) =>
         UdpFlow.open({ environment, client, addresses, port, idleTimeout, counts: this.#countsOf(id) }),
     });
@@ -39,11 +40,8 @@ export class UdpTunnels {
 
   /** @throws as Tunnels.add */
   add(service: UdpTunnelService): void {
-    const { id, idleTimeout = IDLE_TIMEOUT } = service;
-    if (!Number.isSafeInteger(idleTimeout) || idleTimeout < 1_000)
-      throw new LocalError('INVALID_ARGUMENT', 'the idle timeout of a UDP tunnel service is a whole number of ms from 1,000');
     this.#tunnels.add(service);
-    this.#counts.set(id, noDatagrams());
+    this.#counts.set(service.id, noDatagrams());
   }
 
   /** @throws as Tunnels.setMetadata */

@@ -2,6 +2,7 @@
  * Encoding and decoding of the TXT items of a service (RFC 6763 §6): `key=value`, each of at most 255 bytes, keys
  * without case.
  */
+import { isText } from '../arguments.ts';
 import { LocalError } from '../errors/index.ts';
 
 /** Maximum bytes of one item: its length is one byte (RFC 6763 §6.1). */
@@ -22,7 +23,7 @@ export class TxtItems {
    *   over 255 bytes, or when all items together exceed 1,300
    */
   set(key: string, value: string): void {
-    if (typeof key !== 'string' || typeof value !== 'string' || !KEY.test(key))
+    if (!isText(key) || !isText(value) || !KEY.test(key))
       throw new LocalError('INVALID_ARGUMENT', 'the key of a TXT item is printable ASCII without "=", and its value a text');
     const item = new TextEncoder().encode(`${key}=${value}`);
     if (item.length > MAX_ITEM) throw new LocalError('STRING_TOO_LONG', `a TXT item, key=value, has at most ${MAX_ITEM} bytes`);

@@ -25,7 +25,7 @@ export function shortFingerprint(full: string): string {
 
 /** Returns true for a full fingerprint in its one spelling. */
 export function isFingerprint(candidate: string): boolean {
-  return FULL.test(candidate);
+  return typeof candidate === 'string' && FULL.test(candidate);
 }
 
 /** Compares two full fingerprints in constant time; anything that is not a full fingerprint equals nothing. */

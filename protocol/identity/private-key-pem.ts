@@ -5,6 +5,7 @@
  * attributes or public key, and ignores these.
  */
 import { base64 } from '@scure/base';
+import { check, text } from '../arguments.ts';
 import { LocalError } from '../errors/index.ts';
 import { KEY_LENGTH } from './public-key.ts';
 
@@ -41,6 +42,7 @@ export function checkPrivateKey(raw: Uint8Array): Uint8Array {
  * @throws LocalError INVALID_ARGUMENT for anything but one X25519 key in PKCS#8
  */
 export function decodePrivateKey(pem: string): Uint8Array {
+  check('the private key', pem, text);
   const begin = pem.indexOf(BEGIN);
   const end = pem.indexOf(END);
   if (begin < 0 || end < begin) throw invalid('it has no PRIVATE KEY block');

@@ -2,6 +2,7 @@
  * From a password to the string for CPace (PROTOCOL.md §8). Kdf 0 uses the password itself, for a device that has it in
  * plain text. Kdf 1 is scrypt (RFC 7914) with a salt of the user, so that a device keeps only the result.
  */
+import { text as anyText, check } from '../arguments.ts';
 import type { CryptoProvider, ScryptCost } from '../crypto-provider.ts';
 import { LocalError } from '../errors/index.ts';
 import { lvCat } from './strings.ts';
@@ -44,6 +45,7 @@ const text = new TextEncoder();
 
 /** @throws LocalError INVALID_ARGUMENT for an empty password and above {@link MAX_PASSWORD} bytes */
 export function passwordBytes(password: string): Uint8Array {
+  check('the password', password, anyText);
   const bytes = text.encode(password);
   if (bytes.length === 0 || bytes.length > MAX_PASSWORD) {
     throw new LocalError('INVALID_ARGUMENT', `a password has 1 to ${MAX_PASSWORD} bytes of UTF-8`);

@@ -10,7 +10,7 @@ export const MAX_DEVICE_NAME = 63;
 
 /** Returns true for 1 to 61 letters, digits, `-` and `_`. */
 export function isId(text: string): boolean {
-  return /^[A-Za-z0-9_-]{1,61}$/.test(text);
+  return typeof text === 'string' && /^[A-Za-z0-9_-]{1,61}$/.test(text);
 }
 
 /** Returns true when both are ids and short enough together. */

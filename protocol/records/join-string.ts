@@ -4,6 +4,7 @@
  * the token of one invitation. It always has the binary form.
  */
 import { hex } from '@scure/base';
+import { text as anyText, check as checkValue } from '../arguments.ts';
 import { JOIN_TOKEN } from '../control/limits.ts';
 import { LocalError } from '../errors/index.ts';
 import { isFingerprint } from '../identity/index.ts';
@@ -45,6 +46,7 @@ export function encodeJoinString(join: JoinString): string {
 
 /** @throws LocalError INVALID_ARGUMENT that says what is wrong without repeating the text, which holds a secret */
 export function decodeJoinString(text: string): JoinString {
+  checkValue('the join string', text, anyText);
   const trimmed = text.trim();
   if (!trimmed.startsWith(JOIN_PREFIX)) reject(`it does not begin with ${JOIN_PREFIX}`);
   const fields = decodeBinaryForm(trimmed.slice(JOIN_PREFIX.length - BINARY_MARK.length), VERSION, NAME);

@@ -3,6 +3,7 @@
  * fragment of a link to the server that its base names (RFC 9110 §7.1), so a page that opens the application learns no
  * password from it.
  */
+import { text as anyText, check } from '../arguments.ts';
 import { LocalError } from '../errors/index.ts';
 import { orElse } from '../or-else.ts';
 import { JOIN_PREFIX } from './join-string.ts';
@@ -35,6 +36,7 @@ export function isLinkBase(text: string): boolean {
  * @throws LocalError INVALID_ARGUMENT that says what is wrong
  */
 export function decodePairing(text: string): PairingString {
+  check('the pairing string', text, anyText);
   const trimmed = text.trim();
   if (trimmed.startsWith(JOIN_PREFIX))
     throw new LocalError('INVALID_ARGUMENT', 'this is a join string, for a device: a client pairs with a pairing string');

@@ -13,6 +13,7 @@ export const settingFields = {
 } as const;
 
 export type SettingName = keyof typeof settingFields;
+export const settingNames = Object.keys(settingFields) as readonly SettingName[];
 
 /** Absent fields are not set. */
 export interface DeviceSettings {

@@ -1,4 +1,5 @@
 /** Settings of a base station; every limit has a default that suits one machine. */
+import { amount, checkOptions, type Kind, nonEmptyText, options, orNull, whole } from '../../protocol/arguments.ts';
 import type { RouteLimits } from '../../protocol/relay/index.ts';
 import type { KeepAlive } from '../../transport/host/index.ts';
 
@@ -95,3 +96,28 @@ export const defaultSettings: StationSettings = {
   routeIdleTimeout: 300_000,
   routes: {},
 };
+
+const KEEP_ALIVE = ['interval', 'retryInterval', 'maxRetries'] as const;
+const ROUTES: Record<keyof StationSettings['routes'], Kind> = {
+  routes: amount,
+  routesPerChannel: amount,
+  bytesPerSecond: amount,
+  packetsPerSecond: amount,
+  resetsPerSecond: amount,
+  checksPerSecond: amount,
+};
+const KINDS: Record<keyof StationSettings, Kind> = {
+  ...(Object.fromEntries(Object.keys(defaultSettings).map((name) => [name, amount])) as Record<keyof StationSettings, Kind>),
+  stunPort: orNull(whole(0, 0xffff)),
+  stunAddress: orNull(nonEmptyText),
+  keepAlive: orNull(
+    options('the keep-alive of a base station', { interval: amount, retryInterval: amount, maxRetries: amount }, KEEP_ALIVE),
+  ),
+  tokensPerDevice: whole(1, 4_096),
+  routes: options('the routes of a base station', ROUTES),
+};
+
+/** @throws LocalError INVALID_ARGUMENT for an unknown setting, or a value of a wrong type */
+export function checkSettings(settings: Partial<StationSettings>): void {
+  checkOptions('the settings of a base station', settings, KINDS);
+}

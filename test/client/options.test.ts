@@ -87,7 +87,10 @@ describe('ServerJwtToken', () => {
     ['another type', 7],
   ])('a token with %s is INVALID_ARGUMENT where it is set', (_, ServerJwtToken) => {
     expect(() => mergeOptions({}, { ServerJwtToken: ServerJwtToken as string })).toThrow(
-      expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(/ServerJwtToken must be a JWT: three parts/) }),
+      expect.objectContaining({
+        code: 'INVALID_ARGUMENT',
+        message: expect.stringMatching(/ServerJwtToken of a connection must be a JWT: three parts/),
+      }),
     );
   });
 

@@ -1,5 +1,6 @@
 /** What a device logs: levels, the callback, lines on standard output; each device separately. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { DeviceConnection } from '../../device/connections.ts';
 import { Device, type DeviceLogMessage, LogSeverity, logSeverityAsString } from '../../device/index.ts';
 import { DeviceLog, stdOutCallback } from '../../device/log.ts';
 import { silentLog } from '../../transport/environment.ts';
@@ -20,6 +21,8 @@ function logOfTests() {
   };
   return { log, lines, messages, all };
 }
+
+const aConnection: DeviceConnection = Object.create(DeviceConnection.prototype);
 
 describe('the level', () => {
   test('is not set at first: the log gets everything, the callback info and above', () => {
@@ -102,7 +105,7 @@ describe('the callback', () => {
     device.onAuthorizationRequest(() => new Promise(() => {}));
     for (const level of ['warn', 'error', 'trace']) {
       device.setLogLevel(level);
-      expect(await fixture.settle(device.authorize({} as never, 'Test:Do'))).toBe(false);
+      expect(await fixture.settle(device.authorize(aConnection, 'Test:Do'))).toBe(false);
       // A warning that clients can cause is logged once a minute.
       await fixture.sim.run(60_000);
     }
@@ -128,7 +131,7 @@ describe('the callback', () => {
     device.onAuthorizationRequest(() => {
       throw new Error('no');
     });
-    expect(await device.authorize({} as never, 'Test:Do')).toBe(false);
+    expect(await device.authorize(aConnection, 'Test:Do')).toBe(false);
     expect(write.mock.calls.map(([line]) => line)).toEqual([
       expect.stringMatching(/error the authorization listener failed: denied action=Test:Do error="Error: no"\n$/),
     ]);

@@ -9,16 +9,17 @@ import { nativeHost } from '../support/crypto.ts';
 
 describe('a rendezvous of the wrong type', () => {
   test.each<[unknown, string]>([
-    [null, 'the rendezvous is a mode or an object of options'],
-    [7, 'the rendezvous is a mode or an object of options'],
-    [['off'], 'the rendezvous is a mode or an object of options'],
-    ['on', 'the rendezvous is with "anyone", "paired", or "off", not "on"'],
-    [{ portMapping: 'upnp' }, 'the port mapping is "auto" or "off", not "upnp"'],
-    [{ hardNat: 'no' }, 'hardNat of the rendezvous is true or false'],
-    [{ noCandidatesOn: 'eth0' }, 'noCandidatesOn of the rendezvous is an array of texts'],
-    [{ noCandidatesOn: [1] }, 'noCandidatesOn of the rendezvous is an array of texts'],
-    [{ candidates: '203.0.113.7:5593' }, 'candidates of the rendezvous is an array of texts'],
-    [{ candidates: [7] }, 'candidates of the rendezvous is an array of texts'],
+    [null, 'the options of the rendezvous must be a plain object'],
+    [7, 'the options of the rendezvous must be a plain object'],
+    [['off'], 'the options of the rendezvous must be a plain object'],
+    ['on', 'the option mode of the rendezvous must be one of anyone, paired, off'],
+    [{ hardnat: false }, 'the rendezvous has no option "hardnat": the name is "hardNat"'],
+    [{ portMapping: 'upnp' }, 'the option portMapping of the rendezvous must be one of auto, off'],
+    [{ hardNat: 'no' }, 'the option hardNat of the rendezvous must be true or false'],
+    [{ noCandidatesOn: 'eth0' }, 'the option noCandidatesOn of the rendezvous must be an array of texts'],
+    [{ noCandidatesOn: [1] }, 'the option noCandidatesOn of the rendezvous must be an array of texts'],
+    [{ candidates: '203.0.113.7:5593' }, 'the option candidates of the rendezvous must be an array of texts'],
+    [{ candidates: [7] }, 'the option candidates of the rendezvous must be an array of texts'],
   ])('%j is refused with a message', (rendezvous, message) => {
     const refused = expect.objectContaining({ code: 'INVALID_ARGUMENT', message });
     expect(() => new Device({ rendezvous: rendezvous as RendezvousOptions })).toThrow(refused);

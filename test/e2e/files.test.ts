@@ -67,8 +67,9 @@ function halting(device: Device): Device {
       const write = stream.write.bind(stream);
       let sent = 0;
       stream.write = async (data) => {
-        if (sent < MIB && sent + data.length >= MIB) await halt();
-        sent += data.length;
+        const { length } = data as Uint8Array;
+        if (sent < MIB && sent + length >= MIB) await halt();
+        sent += length;
         return write(data);
       };
       return stream;

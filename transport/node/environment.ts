@@ -6,9 +6,10 @@
  * sockets ends at once.
  */
 import { Core } from '../../bindings/index.ts';
+import { amount, checkOptions, type Kind, texts, whole } from '../../protocol/arguments.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { canonicalAddress } from '../address.ts';
-import { type Environment, type Log, type MessagePipe, type Network, silentLog, type WebSocketOptions } from '../environment.ts';
+import { aLog, type Environment, type Log, type MessagePipe, type Network, silentLog, type WebSocketOptions } from '../environment.ts';
 import { checkLinkMtu, packetSizeFor } from '../udp-path.ts';
 import { clock, keepProcess } from './clock.ts';
 import { connectUdp } from './connected-udp.ts';
@@ -58,8 +59,19 @@ export interface NodeEnvironmentOptions {
   mdnsInterfaces?: readonly string[];
 }
 
-/** @throws LocalError INVALID_ARGUMENT for a size out of range */
+const KINDS: Record<keyof NodeEnvironmentOptions, Kind> = {
+  log: aLog,
+  linkMtu: amount,
+  maxPacketSize: whole(1_200, 65_000),
+  receiveBuffer: amount,
+  sendBuffer: amount,
+  systemCallsAfter: amount,
+  mdnsInterfaces: texts,
+};
+
+/** @throws LocalError INVALID_ARGUMENT for a wrong type, a size out of range, or an unknown option */
 export function nodeEnvironment(options: NodeEnvironmentOptions = {}): Environment {
+  checkOptions('an environment', options, KINDS);
   const { log = silentLog } = options;
   return {
     clock,

@@ -2,6 +2,7 @@
  * A byte stream that the peer wants to open, until the application accepts or refuses it; after 30 s the connection
  * resets it.
  */
+import { check, whole } from '../../protocol/arguments.ts';
 import { LocalError, StreamCode } from '../../protocol/errors/index.ts';
 import type { SessionStream } from './stream.ts';
 
@@ -42,8 +43,10 @@ export class IncomingStream {
   /**
    * Refuses: the peer's open fails with STOPPED. Does nothing when answered before.
    * @param code stream error code on the wire
+   * @throws LocalError INVALID_ARGUMENT
    */
   refuse(code: number = StreamCode.STREAM_REFUSED): void {
+    check('the code of a refusal', code, whole(0, 0xffff_ffff));
     if (this.#state !== 'waiting') return;
     this.#state = 'decided';
     this.#answers.refuse(code);

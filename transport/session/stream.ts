@@ -13,6 +13,7 @@
  * `abort` or the end of its session.
  */
 import type { CoreStreamStats } from '../../bindings/index.ts';
+import { bytesOf, check, type Payload, whole } from '../../protocol/arguments.ts';
 import { LocalError, RemoteError, StreamCode, type SvcError, streamError } from '../../protocol/errors/index.ts';
 import { Deferred } from '../deferred.ts';
 
@@ -145,7 +146,8 @@ export class SessionStream {
    *   session ended
    */
   readSome(max: number = MAX_READ): Promise<Uint8Array> {
-    if (!(max >= 1)) return Promise.reject(new LocalError('INVALID_ARGUMENT', `cannot read at most ${max} bytes`));
+    if (typeof max !== 'number' || !(max >= 1))
+      return Promise.reject(new LocalError('INVALID_ARGUMENT', `cannot read at most ${max} bytes`));
     const obstacle = this.#readObstacle();
     if (obstacle !== null) return Promise.reject(obstacle);
     const most = Math.min(MAX_READ, Math.floor(max));
@@ -178,10 +180,17 @@ export class SessionStream {
   }
 
   /**
-   * Buffers all of `data`; resolves when its last byte is copied: only then may the caller reuse the array.
-   * @throws OPERATION_IN_PROGRESS while another write runs; CLOSED after close; STOPPED
+   * Buffers all of `given`, text as UTF-8; resolves when its last byte is copied: only then may the caller reuse the
+   * array.
+   * @throws INVALID_ARGUMENT; OPERATION_IN_PROGRESS while another write runs; CLOSED after close; STOPPED
    */
-  write(data: Uint8Array): Promise<void> {
+  write(given: Payload): Promise<void> {
+    let data: Uint8Array;
+    try {
+      data = bytesOf('the data of a stream', given);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     const obstacle = this.#writeObstacle();
     if (obstacle !== null) return Promise.reject(obstacle);
     const taken = this.#give(data, 0);
@@ -212,8 +221,10 @@ export class SessionStream {
    * Ends both directions at once: unsent data is lost and outstanding calls fail with STOPPED, here and at the peer.
    * May be called at any time, and again.
    * @param code stream error code on the wire
+   * @throws LocalError INVALID_ARGUMENT
    */
   abort(code: number = StreamCode.ABORTED): void {
+    check('the code of an abort', code, whole(0, 0xffff_ffff));
     const error = new LocalError('STOPPED', 'the stream was aborted');
     this.#opened.reject(error);
     if (this.#opening) this.#finished = false;
@@ -247,14 +258,14 @@ export class SessionStream {
   /**
    * The writing direction as a WHATWG stream; do not use write and close then. Aborting it resets only our direction.
    */
-  get writable(): WritableStream<Uint8Array> {
-    this.#writable ??= new WritableStream<Uint8Array>(
+  get writable(): WritableStream<Payload> {
+    this.#writable ??= new WritableStream<Payload>(
       {
         write: (chunk) => this.write(chunk),
         close: () => this.close(),
         abort: () => this.#stopWriting(new LocalError('STOPPED', 'writing was aborted'), StreamCode.ABORTED),
       },
-      { highWaterMark: MAX_READ, size: (chunk) => chunk.byteLength },
+      { highWaterMark: MAX_READ, size: (chunk) => (typeof chunk === 'string' ? chunk.length : (chunk?.byteLength ?? 0)) },
     );
     return this.#writable;
   }

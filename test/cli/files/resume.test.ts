@@ -210,7 +210,7 @@ describe('a damaged file', () => {
       const stream = createStream();
       const write = stream.write.bind(stream);
       stream.write = (data) => {
-        const text = new TextDecoder().decode(data);
+        const text = new TextDecoder().decode(data as Uint8Array);
         return text.startsWith('{"sha256"') && left-- > 0 ? write(encodeLine({ sha256: '0'.repeat(64) })) : write(data);
       };
       return stream;

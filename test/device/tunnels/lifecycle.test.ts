@@ -32,7 +32,7 @@ beforeEach(() => {
   const resources = new CoapResources(new Connections(silentLog, { wallTime: () => 0 }), silentLog, clock, authorization);
   const resolve = async (): Promise<string[]> => ['192.0.2.1'];
   const concurrency = new TunnelConcurrencyLimit();
-  tunnels = new Tunnels({ kind: 'TCP', authorization, streams, resources, concurrency, connect: async () => tcp(), resolve });
+  tunnels = new Tunnels({ kind: 'TCP', authorization, streams, resources, concurrency, connect: async () => tcp(), resolve, extra: {} });
   tunnels.add({ id: 'web', type: 'http', host: '127.0.0.1', port: 80 });
 });
 

@@ -1,6 +1,5 @@
 /** The data directory: first start, permissions, the lock, damage. */
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { openStationData, openStore } from '../../../server/storage/data-directory.ts';

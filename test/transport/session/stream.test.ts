@@ -2,8 +2,10 @@
  * The semantics of a stream over a carrier that the test controls; `streams.test.ts` tests the same over the real core.
  */
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Payload } from '../../../protocol/arguments.ts';
 import { RemoteError, StreamCode } from '../../../protocol/errors/index.ts';
 import { SessionStream, type StreamCarrier } from '../../../transport/session/stream.ts';
+import { NO_PAYLOADS } from '../../support/wrong-arguments.ts';
 
 /** The peer's data and capacity, both set by the test; requests of the stream are recorded. */
 class TestCarrier implements StreamCarrier {
@@ -69,6 +71,32 @@ it('takes a weight from 1 to 256 and passes it to its carrier', () => {
   for (const weight of [0, 257, 2.5]) expect(() => s.setWeight(weight)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   for (const weight of [1, 256]) s.setWeight(weight);
   expect(carrier.calls).toEqual(['weight 1', 'weight 256']);
+});
+
+describe('data', () => {
+  it('is text or bytes of any kind', async () => {
+    for (const payload of [
+      'h\u00e9',
+      '',
+      Uint8Array.of(1, 2).buffer,
+      new DataView(Uint8Array.of(3, 4, 5).buffer, 1),
+      new Uint16Array([0x0706]),
+    ])
+      await s.write(payload);
+    expect(carrier.sent).toEqual([0x68, 0xc3, 0xa9, 1, 2, 4, 5, 6, 7]);
+    const writer = s.writable.getWriter();
+    await writer.write('x');
+    expect(carrier.sent.at(-1)).toBe(0x78);
+  });
+
+  it('of any other type is refused at once, and the stream stays usable', async () => {
+    for (const payload of NO_PAYLOADS) await expect(s.write(payload as Payload)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    for (const code of ['7', -1, null])
+      expect(() => s.abort(code as number)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+    await s.write(bytes(9));
+    expect(carrier.sent).toEqual([9]);
+    expect(carrier.calls).toEqual([]);
+  });
 });
 
 describe('reading', () => {

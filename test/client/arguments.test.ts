@@ -1,0 +1,197 @@
+/** What the client SDK takes: every public function refuses a wrong type, and an option that does not exist. */
+import { runInNewContext } from 'node:vm';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Coap, type Connection, Gateway, type IamConnection, IamUtil, PortForwarding, SvcClient } from '../../client/node.ts';
+import type { Payload } from '../../protocol/arguments.ts';
+import type { Environment } from '../../transport/environment.ts';
+import type { Session, SessionRequest } from '../../transport/session/index.ts';
+import { thrownCode } from '../support/code-of.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
+import { expectChecked, Fixed, NO_PAYLOADS, OrNull, takenWrongly } from '../support/wrong-arguments.ts';
+
+const { signal } = new AbortController();
+const listener = { onEvent: () => {} };
+const receiver = { onResultReady: () => {} };
+const bytes = Uint8Array.of(1);
+const fingerprint = 'ab'.repeat(32);
+
+let environment: Environment;
+let client: SvcClient;
+let connection: Connection;
+beforeAll(() => {
+  environment = new ProductFixture().host('phone');
+  client = SvcClient.create({ environment });
+  connection = client.createConnection();
+  connection.enableDirectCandidates();
+});
+afterAll(() => client.stop());
+
+describe('every function refuses a wrong type:', () => {
+  test('SvcClient', async () => {
+    const options = { environment, maxConnections: 4, noCandidatesOn: ['eth0'], mapsPort: true };
+    expect(await takenWrongly('create', (given) => SvcClient.create(given), [options])).toEqual([]);
+    await expectChecked(client, {
+      version: [],
+      setLogLevel: ['info'],
+      setLogCallback: [new OrNull(() => {})],
+      createPrivateKey: [],
+      createConnection: [{ ProductId: 'pr-1', Local: true, ConnectTimeout: 5 }],
+      addMdnsResultListener: [receiver, new OrNull('thermostat')],
+      removeMdnsResultListener: [new Fixed()],
+      createMdnsScanner: [new OrNull('thermostat')],
+      stop: [],
+    });
+  });
+
+  test('Connection', async () => {
+    await expectChecked(connection, {
+      updateOptions: [{ ProductId: 'pr-1', Local: true, KeepAliveInterval: 5, ServerJwtToken: 'a.b.c' }],
+      getOptions: [],
+      connect: [{ signal }],
+      close: [],
+      getLocalChannelErrorCode: [],
+      getRemoteChannelErrorCode: [],
+      getDirectCandidatesChannelErrorCode: [],
+      getType: [],
+      paths: [],
+      getDeviceFingerprint: [],
+      getClientFingerprint: [],
+      stats: [],
+      enableDirectCandidates: [],
+      addDirectCandidate: ['192.0.2.1', 5592],
+      endOfDirectCandidates: [],
+      createCoap: ['GET', '/x'],
+      passwordAuthenticate: ['ann', 'secret'],
+      createStream: [],
+      createTcpTunnel: [],
+      createUdpTunnel: [],
+      findService: ['tcp', 'web'],
+      addConnectionEventsListener: [listener],
+      removeConnectionEventsListener: [new Fixed()],
+    });
+  });
+
+  test('Coap', async () => {
+    await expectChecked(connection.createCoap('GET', '/x'), {
+      setRequestPayload: [new OrNull(0), bytes],
+      setRequestQuery: [['a=b']],
+      execute: [{ signal }],
+      observe: [{ onResponse: () => {} }, { signal }],
+      getResponse: [],
+      getResponseStatusCode: [],
+      getResponseContentFormat: [],
+      getResponsePayload: [],
+    });
+  });
+
+  test('tunnels and scanners', async () => {
+    await expectChecked(connection.createTcpTunnel(), { open: ['web', 0], getLocalPort: [], close: [] });
+    const udp = { open: ['web', 0, { idleTimeout: 1_000, maxFlows: 1 }], getLocalPort: [], stats: [], close: [] };
+    await expectChecked(connection.createUdpTunnel(), udp);
+    await expectChecked(client.createMdnsScanner(), {
+      start: [],
+      stop: [],
+      isStarted: [],
+      addMdnsResultReceiver: [receiver],
+      removeMdnsResultReceiver: [new Fixed()],
+    });
+  });
+
+  test('IamUtil', async () => {
+    const asked: string[] = [];
+    const silent = { createCoap: (method: string, path: string) => asked.push(`${method} ${path}`) } as unknown as IamConnection;
+    const pairing = { fingerprintName: 'phone' };
+    await expectChecked(new IamUtil(silent), {
+      pairLocalOpen: ['ann', pairing],
+      pairLocalInitial: [pairing],
+      pairPasswordOpen: ['ann', 'secret', pairing],
+      pairPasswordInvite: ['ann', 'secret', pairing],
+      pair: [{ ...pairing, mode: 'LocalOpen', username: 'ann', password: 'secret', ask: Math.abs }],
+      getAvailablePairingModes: [],
+      getDeviceDetails: [],
+      isCurrentUserPaired: [],
+      getCurrentUser: [],
+      getUser: ['ann'],
+      listUsers: [],
+      listRoles: [],
+      createUser: ['ann', { password: 'secret', role: 'Guest' }],
+      deleteUser: ['ann'],
+      renameUser: ['ann', 'bob'],
+      updateUserPassword: ['ann', new OrNull('secret')],
+      updateUserRole: ['ann', 'Guest'],
+      updateUserDisplayName: ['ann', new OrNull('Ann')],
+      updateUserSct: ['ann', 'token'],
+      updateUserOauthSubject: ['ann', new OrNull('subject')],
+      updateUserFingerprint: ['ann', new OrNull(fingerprint)],
+      addUserFingerprint: ['ann', fingerprint, 'phone'],
+      removeUserFingerprint: ['ann', fingerprint],
+      getNotificationCategories: [],
+      updateUserNotificationCategories: ['ann', ['Info']],
+      updateUserPush: ['ann', { token: 't', projectId: 'p' }],
+      sendUserPushTest: ['ann'],
+      getSettings: [],
+      updateSetting: ['local-open-pairing', true],
+      updateFriendlyName: ['Kitchen'],
+    });
+    expect(asked).toEqual([]);
+  });
+
+  test('PortForwarding and Gateway', async () => {
+    const forwarding = {
+      environment,
+      connection,
+      connect: Math.abs,
+      services: [],
+      address: '127.0.0.1',
+      renewsToken: false,
+      onEvent: Math.abs,
+    };
+    expect(await takenWrongly('PortForwarding.open', (given) => PortForwarding.open(given), [forwarding])).toEqual([]);
+    const service = async (given: unknown) => PortForwarding.open({ ...forwarding, services: [given] } as never);
+    expect(await takenWrongly('service', service, [{ kind: 'tcp', id: 'web', localPort: 0 }])).toEqual([]);
+    const gateway = {
+      environment,
+      connect: Math.abs,
+      connection,
+      host: '127.0.0.1',
+      port: 0,
+      requestTimeout: 1,
+      renewsToken: false,
+      onState: Math.abs,
+    };
+    expect(await takenWrongly('Gateway.open', (given) => Gateway.open(given), [gateway])).toEqual([]);
+  });
+});
+
+const PAYLOADS: [string, Payload, number[]][] = [
+  ['text', 'h\u00e9\u{1f511}', [0x68, 0xc3, 0xa9, 0xf0, 0x9f, 0x94, 0x91]],
+  ['an empty text', '', []],
+  ['an ArrayBuffer', Uint8Array.of(1, 2, 3).buffer, [1, 2, 3]],
+  ['an empty ArrayBuffer', new ArrayBuffer(0), []],
+  ['a DataView of a part', new DataView(Uint8Array.of(1, 2, 3).buffer, 1, 2), [2, 3]],
+  ['a view of wider elements', new Uint16Array([0x0201]), [1, 2]],
+  ['a Buffer', Buffer.from('ab'), [0x61, 0x62]],
+  ['an ArrayBuffer of another realm', runInNewContext('Uint8Array.of(7).buffer'), [7]],
+];
+
+describe('a payload', () => {
+  const requests: SessionRequest[] = [];
+  const request = async (sent: SessionRequest) => {
+    requests.push(sent);
+    return { status: 205, payload: new Uint8Array(0) };
+  };
+  const coap = new Coap(() => ({ request }) as unknown as Session, 'POST', '/x');
+
+  test.each(PAYLOADS)('of %s is sent by a request as its bytes', async (_, payload, expected) => {
+    coap.setRequestPayload(null, payload);
+    await coap.execute();
+    expect([...requests.at(-1)!.payload!]).toEqual(expected);
+  });
+
+  test('of anything else is refused, and the one before stays', async () => {
+    coap.setRequestPayload(0, 'before');
+    for (const payload of NO_PAYLOADS) expect(thrownCode(() => coap.setRequestPayload(42, payload as Payload))).toBe('INVALID_ARGUMENT');
+    await coap.execute();
+    expect(requests.at(-1)).toMatchObject({ contentFormat: 0, payload: new TextEncoder().encode('before') });
+  });
+});

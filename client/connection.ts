@@ -290,7 +290,8 @@ export class Connection {
    * Logs in: proves to the device that this end knows the user's password, and makes the device prove the same. Fails
    * when an attacker is in the middle. Afterwards {@link verified} is `password`.
    * @param username at most 255 bytes; empty for the password of open pairing
-   * @param password 1 to 1,024 bytes
+   * @param password 1 to 1,024 bytes. In both, composed and decomposed letters are the same, and so are all spaces (RFC
+   *   8265 §4.2)
    * @throws UNAUTHORIZED (wrong user name or password, not distinguished); NOT_FOUND (the device has no password
    *   authentication); TOO_MANY_REQUESTS; OPERATION_IN_PROGRESS; INVALID_ARGUMENT; NOT_CONNECTED; STOPPED (closed or
    *   lost meanwhile); TIMEOUT; BAD_RESPONSE

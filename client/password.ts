@@ -9,6 +9,7 @@ import type { ClientRun } from '../protocol/password/exchange.ts';
 import { deriveValue, passwordBytes } from '../protocol/password/kdf.ts';
 import { loadExchange } from '../protocol/password/load.ts';
 import * as messages from '../protocol/password/messages.ts';
+import { opaqueString } from '../protocol/password/opaque-string.ts';
 import { CONTENT_FORMAT_CBOR } from '../protocol/records/index.ts';
 import type { Session } from '../transport/session/index.ts';
 import { decodeResponse } from './decode-response.ts';
@@ -41,11 +42,11 @@ export class PasswordAuthentication {
    */
   async run(username: string, secret: string): Promise<void> {
     if (this.#running) throw new LocalError('OPERATION_IN_PROGRESS', 'a password authentication is already running on this connection');
-    checkUsername(username);
+    const name = checkedUsername(username);
     const bytes = passwordBytes(secret);
     this.#running = true;
     try {
-      await whileConnected(this.#session, () => this.#exchange(username, bytes));
+      await whileConnected(this.#session, () => this.#exchange(name, bytes));
     } finally {
       bytes.fill(0);
       this.#running = false;
@@ -91,8 +92,10 @@ export class PasswordAuthentication {
   }
 }
 
-function checkUsername(username: string): void {
+function checkedUsername(given: string): string {
+  const username = opaqueString('the user name', given);
   if (new TextEncoder().encode(username).length > messages.MAX_USERNAME) {
     throw new LocalError('INVALID_ARGUMENT', `a user name has at most ${messages.MAX_USERNAME} bytes of UTF-8`);
   }
+  return username;
 }

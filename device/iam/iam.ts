@@ -254,8 +254,8 @@ export class Iam {
 
   /** Sets the password of open pairing; undefined clears it. @throws LocalError INVALID_ARGUMENT outside the limits */
   async setOpenPairingPassword(password: string | undefined, by?: Caller): Promise<void> {
-    if (password !== undefined) this.#rules.password(password);
-    const sealed = await this.#inTurn(async () => (password === undefined ? undefined : this.#secrets.seal(password)));
+    const opaque = password === undefined ? undefined : this.#rules.password(password);
+    const sealed = await this.#inTurn(async () => (opaque === undefined ? undefined : this.#secrets.seal(opaque)));
     await this.update((draft) => draft.setOpenPairingPasswordSealed(sealed), by);
   }
 

@@ -3,6 +3,7 @@ import { amount, text as anyText, check, checkOptions, type Kind } from '../../p
 import { utf8Length } from '../../protocol/cbor/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { isFingerprint } from '../../protocol/identity/index.ts';
+import { opaqueString } from '../../protocol/password/opaque-string.ts';
 import type { UserPush } from '../../protocol/records/index.ts';
 
 /** Limits. All can be set while the device runs (`Iam.setLimits`). */
@@ -67,8 +68,11 @@ export class Rules {
     this.#length('display name', text, 0, this.limits.maxDisplayName);
   }
 
-  password(text: string): void {
-    this.#length('password', text, this.limits.minPassword, this.limits.maxPassword);
+  /** Returns the form of a password that counts, which has the limits. */
+  password(text: string): string {
+    const password = opaqueString('the password', text);
+    this.#length('password', password, this.limits.minPassword, this.limits.maxPassword);
+    return password;
   }
 
   sct(text: string): void {

@@ -10,7 +10,7 @@ import type { PasswordSource } from './source.ts';
 
 /** A client's login as `username`. Answer with `setPassword` within 30 s; no answer counts as no such user. */
 export class PasswordAuthenticationRequest {
-  /** Empty for the password of open pairing. */
+  /** Empty for the password of open pairing. In Normalization Form C (PROTOCOL.md §8), to be compared in that form. */
   readonly username: string;
   readonly connection: DeviceConnection;
   #answer: ((password: Uint8Array | null) => void) | null;
@@ -25,8 +25,8 @@ export class PasswordAuthenticationRequest {
   /**
    * @param password of the user; null when there is no such user, which the client cannot distinguish from a wrong
    *   password
-   * @throws LocalError INVALID_STATE when it was set before; INVALID_ARGUMENT for an empty password or more than 1,024
-   *   bytes
+   * @throws LocalError INVALID_STATE when it was set before; INVALID_ARGUMENT for an empty password, control
+   *   characters, or more than 1,024 bytes
    */
   setPassword(password: string | null): void {
     if (this.#answer === null) throw new LocalError('INVALID_STATE', 'the password of this request has already been set');

@@ -5,4 +5,5 @@ export * from './group.ts';
 export * from './kdf.ts';
 export * from './load.ts';
 export * from './messages.ts';
+export * from './opaque-string.ts';
 export * from './strings.ts';

@@ -2,19 +2,19 @@
  * From a password to the string for CPace (PROTOCOL.md §8). Kdf 0 uses the password itself, for a device that has it in
  * plain text. Kdf 1 is scrypt (RFC 7914) with a salt of the user, so that a device keeps only the result.
  */
-import { text as anyText, check } from '../arguments.ts';
 import type { CryptoProvider, ScryptCost } from '../crypto-provider.ts';
 import { LocalError } from '../errors/index.ts';
+import { opaqueString } from './opaque-string.ts';
 import { lvCat } from './strings.ts';
 
-/** 0: UTF-8 bytes of the password. 1: scrypt of them. */
+/** 0: UTF-8 bytes of the password, see {@link passwordBytes}. 1: scrypt of them. */
 export type Kdf = 0 | 1;
 
 /** Length of a salt, bytes. */
 export const SALT_LENGTH = 16;
 /** Length of scrypt's output, bytes. */
 export const VALUE_LENGTH = 32;
-/** Maximum UTF-8 bytes of a password. */
+/** Maximum UTF-8 bytes of a password, in the form of `opaqueString`. */
 export const MAX_PASSWORD = 1024;
 /** 16 MiB and some 40 ms: acceptable on a phone at every login. */
 export const SCRYPT_COST: ScryptCost = { N: 2 ** 14, r: 8, p: 1 };
@@ -43,10 +43,12 @@ export type PasswordSecret = PlainPassword | PasswordVerifier;
 
 const text = new TextEncoder();
 
-/** @throws LocalError INVALID_ARGUMENT for an empty password and above {@link MAX_PASSWORD} bytes */
+/**
+ * Returns the UTF-8 of a password in the form of `opaqueString`.
+ * @throws LocalError INVALID_ARGUMENT for an empty password, control characters, and above {@link MAX_PASSWORD} bytes
+ */
 export function passwordBytes(password: string): Uint8Array {
-  check('the password', password, anyText);
-  const bytes = text.encode(password);
+  const bytes = text.encode(opaqueString('the password', password));
   if (bytes.length === 0 || bytes.length > MAX_PASSWORD) {
     throw new LocalError('INVALID_ARGUMENT', `a password has 1 to ${MAX_PASSWORD} bytes of UTF-8`);
   }

@@ -1,7 +1,9 @@
 /** Bodies of `POST /p2p/password/1` and `/2` (PROTOCOL.md §8): CBOR maps with the field names on the wire. */
 import { bytes, decode, encode, map, optionalBytes, text, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
+import { orElse } from '../or-else.ts';
 import { type Kdf, SALT_LENGTH } from './kdf.ts';
+import { opaqueString } from './opaque-string.ts';
 
 /** Client → device. */
 export const PasswordPath = {
@@ -20,6 +22,7 @@ export const TAG_LENGTH = 64;
 
 /** The user whose password the client wants to prove. */
 export interface PasswordRequest {
+  /** In the form of `opaqueString`. */
   readonly username: string;
 }
 
@@ -55,7 +58,10 @@ export function encodePasswordRequest({ username }: PasswordRequest): Uint8Array
 
 /** @throws RemoteError PARSE, as every decoder here */
 export function decodePasswordRequest(payload: Uint8Array): PasswordRequest {
-  return { username: text(map(decode(payload)), 'Username', { max: MAX_USERNAME }) };
+  const username = text(map(decode(payload)), 'Username', { max: MAX_USERNAME });
+  if (orElse(() => opaqueString('Username', username), null) !== username)
+    throw new RemoteError('PARSE', 'Username is not an OpaqueString (RFC 8265 §4.2)');
+  return { username };
 }
 
 export function encodePasswordOffer({ kdf, salt, run, share }: PasswordOffer): Uint8Array {

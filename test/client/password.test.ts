@@ -38,6 +38,28 @@ describe('passwordAuthenticate', () => {
     expect(connection.stats().packetsSent).toBe(packetsSent);
   });
 
+  test.each([
+    ['composed', 'Zo\u00eb', 'decomposed', 'Zoe\u0308'],
+    ['decomposed', 'Zoe\u0308', 'composed', 'Zo\u00eb'],
+    ['with a no-break space', 'a\u00a0word', 'with a space', 'a word'],
+  ])('a word set %s may be typed %s, as name and as password', async (_, set, __, typed) => {
+    const names: string[] = [];
+    under.device.onPasswordAuthenticationRequest((request) => {
+      names.push(request.username);
+      request.setPassword(set);
+    });
+    expect(await under.login(await under.connected(), typed, typed)).toBe('OK');
+    expect(names).toEqual([password.opaqueString('the name', set)]);
+  });
+
+  test.each([
+    ['case', 'zoe', 'Zoe'],
+    ['width', 'Abc', '\uff21bc'],
+  ])('a word of another %s is another password', async (_, set, typed) => {
+    under.device.onPasswordAuthenticationRequest((request) => request.setPassword(set));
+    expect(await under.login(await under.connected(), 'owner', typed)).toBe('UNAUTHORIZED');
+  });
+
   test('OPERATION_IN_PROGRESS without an answer to the first', async () => {
     const session = { request: () => new Promise(() => {}) } as unknown as Session;
     const passwords = new PasswordAuthentication(session, under.crypto);

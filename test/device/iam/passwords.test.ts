@@ -19,6 +19,8 @@ describe('passwords', () => {
     const iam = iamWithUsers();
     expect(await codeOf(() => iam.setUserPassword('ann', 'abc'))).toBe('INVALID_ARGUMENT');
     expect(await codeOf(() => iam.setUserPassword('ann', 'é'.repeat(33)))).toBe('INVALID_ARGUMENT');
+    expect(await codeOf(() => iam.setUserPassword('ann', 'e\u0308'.repeat(32)))).toBe('OK');
+    expect(await codeOf(() => iam.setUserPassword('ann', 'e\u0308'))).toBe('INVALID_ARGUMENT');
     expect(await codeOf(() => iam.setUserPassword('gone', 'secret'))).toBe('NOT_FOUND');
     expect(await codeOf(() => iam.setUserPassword('gone', undefined))).toBe('NOT_FOUND');
   });
@@ -29,6 +31,8 @@ describe('passwords', () => {
     await iam.setOpenPairingPassword('open-sesame');
     expect(await iam.passwordOf('')).toEqual({ kdf: 0, password: 'open-sesame' });
     expect(iam.state.openPairingPasswordSealed).toBe('sealed:open-sesame');
+    await iam.setOpenPairingPassword('Zoe\u0308\u00a0x');
+    expect(await iam.passwordOf('')).toEqual({ kdf: 0, password: 'Zo\u00eb x' });
   });
 });
 

@@ -14,7 +14,7 @@ import { inPrefix, type Prefix, parsePrefix } from './address.ts';
  * - cloud: a metadata or platform service of a cloud at an address that is not link-local. A caller that reaches one
  *   acts as the machine
  * - this-network, multicast, broadcast: no single host has it
- * - translated: an IPv6 address with an IPv4 address inside, see {@link embeddedAddress}
+ * - translated: an IPv6 address with an IPv4 address inside, also one of ISATAP, see {@link embeddedAddress}
  * - protocol, documentation, relay-anycast, reserved: no host has it, or none that offers a service
  */
 export type AddressKind =
@@ -89,6 +89,13 @@ interface Entry {
   readonly kind: AddressKind;
 }
 
+/** Interface identifiers of ISATAP, under any prefix: these four bytes before an IPv4 address (RFC 5214 §6.1). */
+const ISATAP: readonly (readonly number[])[] = [
+  [0, 0, 0x5e, 0xfe],
+  [2, 0, 0x5e, 0xfe],
+];
+const INTERFACE_AT = 8;
+
 /** Most specific first. */
 const entries: readonly Entry[] = SPECIAL_ADDRESSES.map(([prefix, kind]) => ({ prefix: parsePrefix(prefix)!, kind })).sort(
   (a, b) => b.prefix.length - a.prefix.length,
@@ -99,14 +106,21 @@ const entries: readonly Entry[] = SPECIAL_ADDRESSES.map(([prefix, kind]) => ({ p
  * @param address 4 or 16 bytes, as `parseAddress` returns them: an IPv4-mapped one is IPv4
  */
 export function addressKind(address: Uint8Array): AddressKind {
-  return entryOf(address).kind;
+  return isIsatap(address) ? 'translated' : entryOf(address).kind;
 }
 
 /** Returns the 4 bytes of the IPv4 address inside an address of kind `translated`; null for any other. */
 export function embeddedAddress(address: Uint8Array): Uint8Array | null {
+  if (isIsatap(address)) return address.subarray(12);
   const { kind, prefix } = entryOf(address);
   const at = kind === 'translated' ? EMBEDDED_AT.get(prefix.length)! : null;
   return at === null ? null : address.subarray(at, at + 4);
+}
+
+/** Only global ones: any other kind is no public address anyway. */
+function isIsatap(address: Uint8Array): boolean {
+  const marked = ISATAP.some((mark) => mark.every((byte, index) => address[INTERFACE_AT + index] === byte));
+  return marked && entryOf(address).kind === 'global';
 }
 
 function entryOf(address: Uint8Array): Entry {

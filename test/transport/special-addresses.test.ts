@@ -79,6 +79,10 @@ describe('the table', () => {
     ['2606:4700::1111', 'global'],
     ['64:ff9b::8.8.8.8', 'translated'],
     ['64:ff9b:1::1', 'reserved'],
+    ['2606:4700::5efe:8.8.8.8', 'translated'],
+    ['2606:4700::200:5efe:10.0.0.1', 'translated'],
+    ['2606:4700::100:5efe:10.0.0.1', 'global'],
+    ['fe80::5efe:10.0.0.1', 'link-local'],
   ])('%s is %s', (address, kind) => {
     expect(kindOf(address)).toBe(kind);
   });
@@ -88,6 +92,9 @@ describe('an address that embeds another one', () => {
   test.each([
     ['64:ff9b::10.1.2.3', '10.1.2.3'],
     ['2002:a01:203:ffff::1', '10.1.2.3'],
+    ['2606:4700::5efe:10.1.2.3', '10.1.2.3'],
+    ['2606:4700::200:5efe:10.1.2.3', '10.1.2.3'],
+    ['fe80::5efe:10.1.2.3', null],
     ['2001:db8::10.1.2.3', null],
     ['10.1.2.3', null],
   ])('%s embeds %s', (address, inside) => {
@@ -110,6 +117,8 @@ const policies: readonly (readonly [AddressKind, string, station: string, device
   ['broadcast', '255.255.255.255', 'never', false],
   ['translated', '64:ff9b::10.0.0.1', 'private', true],
   ['translated', '2002:a9fe:a9fe::1', 'never', false],
+  ['translated', '2606:4700::5efe:127.0.0.1', 'private', true],
+  ['translated', '2606:4700::200:5efe:169.254.169.254', 'never', false],
   ['protocol', '192.0.0.1', 'never', true],
   ['documentation', '2001:db8::1', 'never', true],
   ['relay-anycast', '192.88.99.1', 'never', true],

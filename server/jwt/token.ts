@@ -14,6 +14,9 @@ const MAX_TRIED = 4;
 /** Seconds by which clocks may differ (RFC 7519 §4.1.4). */
 export const LEEWAY = 60;
 
+/** Unix ms of the last time that a Date has (ECMA-262 §21.4.1.1). JSON can have a later one: 1e999 is Infinity. */
+const LAST_TIME = 8.64e15;
+
 /** The header's members about the signature. */
 export interface TokenHeader {
   readonly alg: Algorithm;
@@ -71,7 +74,9 @@ export const verifyToken: VerifyToken = async (token, { alg }, { keys, issuer, w
       const audience = payload[issuer.audienceClaim];
       if (audience === undefined) return `it has no ${issuer.audienceClaim}`;
       if (![audience].flat().includes(issuer.audience)) return `its ${issuer.audienceClaim} is not ${issuer.audience}`;
-      return { keyId: id, expires: payload.exp! * 1000, devices: devicesOf(payload, issuer.svcIdsClaim) };
+      const expires = payload.exp! * 1000;
+      if (expires > LAST_TIME) return 'its exp is no time';
+      return { keyId: id, expires, devices: devicesOf(payload, issuer.svcIdsClaim) };
     } catch (error) {
       // An unusable key, such as RSA of less than 2048 bits, raises a TypeError or an error of the platform.
       if (error instanceof errors.JOSEError && !(error instanceof errors.JWSSignatureVerificationFailed)) return reasonOf(error);

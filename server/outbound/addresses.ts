@@ -1,7 +1,8 @@
 /**
  * Checks where a URL that the operator configured may lead: a service must not open up the operator's own network.
  *
- * Every address that a name resolves to is checked, including an IPv4 address inside IPv6 (mapped, NAT64, 6to4).
+ * Every address that a name resolves to is checked, including an IPv4 address inside IPv6 (mapped, NAT64, 6to4,
+ * ISATAP).
  * `transport/special-addresses.ts` classifies addresses; this file decides which of them a service may have.
  */
 import { RemoteError } from '../../protocol/errors/index.ts';

@@ -93,6 +93,15 @@ describe('claims', () => {
     expect(await verified(await signed(key, { ...goodClaims(), nbf: SECONDS - 10 }), { wallTime: NOW - YEAR })).toBeNull();
   });
 
+  test.each([
+    ['of the last time there is', '8640000000000', true],
+    ['after it', '8640000000001', false],
+    ['of Infinity', '1e999', false],
+  ])('an expiry %s', async (_, exp, good) => {
+    const claims = `{"iss":"${ISSUER}","aud":"svc","exp":${exp},"svc_ids":"pr-1.de-1"}`;
+    expect((await verified(await raw({ alg: 'ES256', kid: 'one' }, claims))) !== null).toBe(good);
+  });
+
   test('may be repeated: the last one counts, for signature and check alike (RFC 7519 §4)', async () => {
     const twice = '{"iss":"https://login.example","aud":"svc","exp":9999999999,"svc_ids":"pr-1.de-1","svc_ids":"pr-1.de-2"}';
     const token = await raw({ alg: 'ES256', kid: 'one' }, twice);

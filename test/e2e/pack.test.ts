@@ -83,7 +83,7 @@ async function startsIn(place: string): Promise<void> {
 }
 
 async function isImportedIn(place: string): Promise<void> {
-  const subpaths = Object.keys(manifest.exports).filter((subpath) => !/\.(wasm|json)$/.test(subpath));
+  const subpaths = Object.keys(manifest.exports).filter((subpath) => subpath !== '.' && !/\.(wasm|json)$/.test(subpath));
   const script = subpaths.map(
     (subpath) => `if (Object.keys(await import('svc-connect${subpath.slice(1)}')).length === 0) throw new Error('${subpath}');`,
   );

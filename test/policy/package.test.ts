@@ -1,5 +1,6 @@
 /** Rules of package.json: install scripts, registry, exports. */
 import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
@@ -44,8 +45,10 @@ describe('exports', () => {
     expect(typed.filter(({ types, default: file }) => types !== file?.replace(/\.js$/, '.d.ts'))).toEqual([]);
   });
 
-  it('have no root import: a program names its role', () => {
-    expect(manifest.exports['.']).toBeUndefined();
+  it('have no root: an import or a require of it names the imports of the roles', async () => {
+    const hint = "svc-connect has no main module: import from 'svc-connect/client', 'svc-connect/device' or 'svc-connect/server' instead";
+    await expect(import('svc-connect' as string)).rejects.toThrow(hint);
+    expect(() => createRequire(import.meta.url)('svc-connect')).toThrow(hint);
     expect(manifest.main).toBeUndefined();
   });
 });

@@ -56,6 +56,22 @@ describe('the tarball', () => {
     await isImportedIn(installed);
   });
 
+  it('has types that a program of every role compiles with, set up as docs/install.md says', async () => {
+    const [, configuration] = /```json\n([\s\S]*?)```/.exec(await readFile(join(root, 'docs/install.md'), 'utf8')) ?? [];
+    const program = join(folder, 'program');
+    await mkdir(program);
+    await writeFile(join(program, 'package.json'), '{ "private": true, "type": "module" }\n');
+    await writeFile(join(program, 'tsconfig.json'), configuration ?? '');
+    await writeFile(
+      join(program, 'program.ts'),
+      `import { SvcClient } from 'svc-connect/client';
+      import { Device } from 'svc-connect/device';
+      import { startBasestation } from 'svc-connect/server';
+      console.log(SvcClient.create(), new Device(), startBasestation);`,
+    );
+    expect(await run(program, join(root, 'node_modules/.bin/tsc'), '--noEmit', '-p', program)).toBe('');
+  });
+
   it('runs the engine', async () => {
     const script = `
       import { Core } from 'svc-connect/bindings';

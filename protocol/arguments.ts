@@ -8,9 +8,7 @@
  */
 import { LocalError } from './errors/index.ts';
 
-/**
- * Text, which counts as its UTF-8, or bytes: those of an ArrayBuffer, or of a view of one, neither shared nor detached.
- */
+/** Text, which counts as its UTF-8, or bytes: those of an ArrayBuffer or of any view, unless it is detached. */
 export type Payload = string | ArrayBuffer | ArrayBufferView;
 
 /** A test of a value, and what the value must be, as in "the port must be …". */
@@ -116,19 +114,21 @@ export function checkOptions<T extends object>(
  * @throws LocalError INVALID_ARGUMENT
  */
 export function bytesOf(what: string, payload: Payload): Uint8Array {
-  // The usual case, for each piece of a stream. A detached array has no bytes.
-  if (payload instanceof Uint8Array && payload.length > 0 && payload.buffer instanceof ArrayBuffer) return payload;
+  // The usual case, for each piece of a stream. A detached array has no bytes. To look at the buffer of a small array
+  // would cost more than all else here: V8 makes one for it then. So bytes of shared memory are bytes, too.
+  if (payload instanceof Uint8Array && payload.length > 0) return payload;
   const bytes = isText(payload) ? new TextEncoder().encode(payload) : viewOf(payload);
-  if (bytes === null) throw invalid(`${what} must be text without half characters, or bytes that are neither shared nor detached`);
+  if (bytes === null) throw invalid(`${what} must be text without half characters, an ArrayBuffer or a view, not detached`);
   return bytes;
 }
 
-/** Null for anything but an ArrayBuffer of any realm, neither shared nor detached, or a view of one. */
+/** Null for anything but a view, or an ArrayBuffer of any realm; and for a detached one. */
 function viewOf(value: unknown): Uint8Array | null {
-  const [buffer, offset, length] = ArrayBuffer.isView(value) ? [value.buffer, value.byteOffset, value.byteLength] : [value, 0, undefined];
   try {
-    ArrayBuffer.prototype.slice.call(buffer as ArrayBuffer, 0, 0);
-    return new Uint8Array(buffer as ArrayBuffer, offset, length);
+    if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+    // Throws for anything else, also for a SharedArrayBuffer.
+    ArrayBuffer.prototype.slice.call(value as ArrayBuffer, 0, 0);
+    return new Uint8Array(value as ArrayBuffer);
   } catch {
     return null;
   }

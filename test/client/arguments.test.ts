@@ -171,6 +171,7 @@ const PAYLOADS: [string, Payload, number[]][] = [
   ['a DataView of a part', new DataView(Uint8Array.of(1, 2, 3).buffer, 1, 2), [2, 3]],
   ['a view of wider elements', new Uint16Array([0x0201]), [1, 2]],
   ['a Buffer', Buffer.from('ab'), [0x61, 0x62]],
+  ['a view of shared memory', new Uint16Array(new SharedArrayBuffer(2)), [0, 0]],
   ['an ArrayBuffer of another realm', runInNewContext('Uint8Array.of(7).buffer'), [7]],
 ];
 

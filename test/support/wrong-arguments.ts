@@ -29,18 +29,7 @@ const ofDetached = new Uint8Array(detached);
 structuredClone(detached, { transfer: [detached] });
 
 /** Neither text nor bytes. */
-export const NO_PAYLOADS: readonly unknown[] = [
-  null,
-  5,
-  true,
-  {},
-  [1, 2],
-  '\ud800',
-  new SharedArrayBuffer(3),
-  new Uint8Array(new SharedArrayBuffer(3)),
-  detached,
-  ofDetached,
-];
+export const NO_PAYLOADS: readonly unknown[] = [null, 5, true, {}, [1, 2], '\ud800', new SharedArrayBuffer(3), detached, ofDetached];
 
 /** Returns values that are wrong in the place of this one. */
 function wrong(value: unknown): readonly unknown[] {

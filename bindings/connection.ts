@@ -354,14 +354,24 @@ export class CoreConnection {
   }
 
   /**
-   * Queues a datagram, perhaps dropping the oldest; false when it fits no packet, none are accepted, or memory is
-   * short.
+   * Queues a datagram; false when it is larger than `datagramSize`, or has no room: the queue is full, memory is short,
+   * or the connection rests.
    */
   sendDatagram(data: Uint8Array): boolean {
     const { transfer } = this.check();
     if (data.length > transfer.length) return false;
     transfer.set(data);
     return this.call((exports) => exports.connectionSendDatagram(this.handle, data.length)) !== 0;
+  }
+
+  /** Bytes of the largest datagram that a packet carries now and the peer accepts; -1: none. */
+  get datagramSize(): number {
+    return this.call((exports) => exports.connectionDatagramSize(this.handle));
+  }
+
+  /** Number of datagrams that the queue takes now, as far as there is memory. */
+  get datagramRoom(): number {
+    return this.call((exports) => exports.connectionDatagramRoom(this.handle));
   }
 
   /**

@@ -43,6 +43,8 @@ export interface CoreExports extends AeadExports, HashExports, Record<string, un
   connectionClose(handle: number, code: number, length: number, now: number): void;
   connectionCloseReason(handle: number): number;
   connectionSendDatagram(handle: number, length: number): number;
+  connectionDatagramSize(handle: number): number;
+  connectionDatagramRoom(handle: number): number;
   connectionReadDatagram(handle: number): number;
   connectionStats(handle: number): void;
 

@@ -16,7 +16,7 @@ import { writeParameters } from './parameters.ts';
 import { Trap } from './trap.ts';
 
 /** Result fields in use; the core has room for more (core-as/memory/layout.ts). */
-const RESULTS = 16;
+const RESULTS = 32;
 /** Largest number of segments that the core can express: more than any memory. */
 const MOST_SEGMENTS = 0xffff_ffff;
 

@@ -28,7 +28,7 @@ export interface CoreConnectionStats extends TrafficStats {
   packetsLost: number;
   /** Dropped packets, from the peer or forged. */
   packetsDropped: number;
-  /** Datagrams, ours and the peer's, dropped because of a full queue or a smaller packet size. */
+  /** Datagrams dropped: ours because of a smaller packet size, the peer's because of a full queue. */
   datagramsDropped: number;
   authenticationFailures: number;
   /** One of CongestionState. */
@@ -37,6 +37,8 @@ export interface CoreConnectionStats extends TrafficStats {
   pacingRate: number;
   /** BBR: estimated capacity of the path, bytes per second; 0 = unknown, or another controller. */
   bandwidth: number;
+  /** Our DATAGRAM frames in packets that were declared lost. */
+  datagramsLost: number;
 }
 
 /** Statistics of one path since it was added; of the first one since the connection was opened. */
@@ -66,6 +68,7 @@ const CONNECTION = [
   'congestionState',
   'pacingRate',
   'bandwidth',
+  'datagramsLost',
 ] as const satisfies readonly (keyof CoreConnectionStats)[];
 
 /** Reads the statistics that `connectionPathStats` left in the core's results. */

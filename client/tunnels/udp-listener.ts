@@ -22,8 +22,9 @@ const IDLE_TIMEOUT = 120_000;
 const MAX_FLOWS = 128;
 /** Our constant, ms. */
 const REST = 1_000;
-/** Our constant: datagrams that wait to leave for local programs. */
+/** Our constants: datagrams that wait to leave for local programs, and their bytes. */
 const MOST_LEAVING = 256;
+const MOST_LEAVING_BYTES = 1024 * 1024;
 
 /** Limits of a tunnel's flows. */
 export interface UdpTunnelOptions {
@@ -68,6 +69,7 @@ export class UdpTunnelListener implements TunnelListener {
   #socket: BoundSocket | null = null;
   #target: Target | null = null;
   #leaving = 0;
+  #leavingBytes = 0;
   #opened = 0;
   #failed = 0;
   #replaced = 0;
@@ -177,11 +179,16 @@ export class UdpTunnelListener implements TunnelListener {
   }
 
   #toProgram(payload: Uint8Array, path: Path): void {
-    if (this.#leaving >= MOST_LEAVING) {
+    const { length } = payload;
+    if (this.#leaving >= MOST_LEAVING || this.#leavingBytes + length > MOST_LEAVING_BYTES) {
       this.#counts.dropped++;
       return;
     }
     this.#leaving++;
-    this.#socket?.send(payload, 0, payload.length, path, () => void this.#leaving--);
+    this.#leavingBytes += length;
+    this.#socket?.send(payload, 0, length, path, () => {
+      this.#leaving--;
+      this.#leavingBytes -= length;
+    });
   }
 }

@@ -1,14 +1,20 @@
 /**
- * DATAGRAM frames (RFC 9221): a bounded queue in each direction that drops its oldest datagram first.
+ * DATAGRAM frames (RFC 9221): a bounded queue in each direction. The one of received datagrams drops its oldest; the
+ * outgoing one takes nothing further, so that its caller can count what had no room, and drop all parts of a datagram.
  *
  * A datagram lies in a chain of chunks: next chunk (u32); in the first chunk also next datagram (u32) and length (u32);
  * then bytes. One chunk holds the heads of both queues; a connection without datagrams does not own it.
  */
-import { BOOKKEEPING, CHUNK, MESSAGES_IN, MESSAGES_OUT, releaseChunk, takeChunk, takeClearChunk } from '../memory/chunks';
+import { BOOKKEEPING, CHUNK, MESSAGES_IN, MESSAGES_OUT, releaseChunk, scarce, takeChunk, takeClearChunk } from '../memory/chunks';
 import { Connection } from '../records/connection';
 
-/** Our constant: most datagrams that wait, in each direction. */
-const MOST_QUEUED: u32 = 64;
+/**
+ * Our constants: most datagrams that wait for the reader, and to be sent: all parts of four of the largest. When half
+ * of the budget is in use fewer may wait to be sent, so that messages keep the other half.
+ */
+const MOST_RECEIVED: u32 = 64;
+const MOST_OUTGOING: u32 = 256;
+const MOST_WHEN_SCARCE: u32 = 16;
 
 @unmanaged
 export class Queue {
@@ -20,6 +26,8 @@ export class Queue {
   dropped: u32;
   /** Bytes received, up to 2^31, since we last asked the peer whether more are on their way (connection/stall.ts). */
   bytes: u32;
+  /** Sent in packets that were declared lost. */
+  lost: u32;
 }
 
 const QUEUE_SIZE: usize = 32;
@@ -34,13 +42,21 @@ export function queueOf(c: Connection, outgoing: bool): Queue {
   return changetype<Queue>(c.datagrams ? c.datagrams + (outgoing ? 0 : QUEUE_SIZE) : 0);
 }
 
-/** Appends `length` bytes; false when no chunk is left. A full queue drops its oldest datagram. */
+/** Number of datagrams that the outgoing queue still takes, as far as there are chunks. */
+export function outgoingRoom(c: Connection): u32 {
+  const most = scarce(budgetOf(true)) ? MOST_WHEN_SCARCE : MOST_OUTGOING;
+  const count = waiting(c, true);
+  return count < most ? most - count : 0;
+}
+
+/** Appends `length` bytes; false when no chunk is left, or the outgoing queue is full. */
 export function enqueue(c: Connection, outgoing: bool, source: usize, length: u32): bool {
   if (!c.datagrams) c.datagrams = takeClearChunk(BOOKKEEPING);
   if (!c.datagrams) return false;
   const queue = queueOf(c, outgoing);
-  if (queue.count >= MOST_QUEUED) {
-    drop(c, outgoing);
+  if (outgoing && outgoingRoom(c) == 0) return false;
+  if (!outgoing && queue.count >= MOST_RECEIVED) {
+    drop(c, false);
     queue.dropped++;
   }
   const first = chainOf(source, length, budgetOf(outgoing));
@@ -100,6 +116,11 @@ export function releaseDatagrams(c: Connection): void {
 export function dropUnsent(c: Connection): void {
   drop(c, true);
   queueOf(c, true).dropped++;
+}
+
+/** Counts the datagrams of a lost packet. */
+export function noteLost(c: Connection, count: u32): void {
+  if (c.datagrams) queueOf(c, true).lost += count;
 }
 
 /** Drops the oldest datagram. */

@@ -2,7 +2,7 @@
 import { DATAGRAM_LEN } from '../frames/types';
 import { varintSize, writeVarint } from '../frames/varint';
 import { frameSpace } from '../packet/size';
-import { stageEliciting } from '../packet/staging';
+import { stageDatagram } from '../packet/staging';
 import { Connection } from '../records/connection';
 import { dequeue, dropUnsent, headLength, waiting } from './queue';
 
@@ -20,7 +20,7 @@ export function fillDatagrams(c: Connection, to: usize, limit: usize): usize {
     if (end + header + length > limit) break;
     end = writeVarint(writeVarint(end, DATAGRAM_LEN), length);
     end += dequeue(c, true, end);
-    stageEliciting();
+    stageDatagram();
   }
   return end;
 }

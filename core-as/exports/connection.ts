@@ -7,11 +7,12 @@ import { completeReceived, receive } from '../connection/receive';
 import { handleTimeout } from '../connection/timeouts';
 import { nextTimer } from '../connection/timers';
 import { outTransmitPath, transmit } from '../connection/transmit';
-import { dequeue, enqueue, queueOf, waiting } from '../datagrams/queue';
+import { dequeue, enqueue, outgoingRoom, queueOf, waiting } from '../datagrams/queue';
+import { varintSize } from '../frames/varint';
 import { transfer } from '../memory/layout';
 import { frameSpace } from '../packet/size';
 import { arrivedOn } from '../paths/arrival';
-import { flagged, OPEN, PHASE_ACKED, ROUTED, SEND_PING, UPDATE_WANTED } from '../records/connection';
+import { Connection, flagged, OPEN, PHASE_ACKED, RESTING, ROUTED, SEND_PING, UPDATE_WANTED } from '../records/connection';
 import { UNKNOWN } from '../records/path';
 import { allowSize, resetSize } from '../recovery/mtu';
 import { put, the } from './handle';
@@ -114,19 +115,35 @@ export function connectionCloseReason(handle: u32): u32 {
 }
 
 /**
- * Queues the first `length` bytes of the transfer area as a datagram; false when they fit no packet or the peer accepts
- * none.
+ * Queues the first `length` bytes of the transfer area as a datagram; false when they fit no packet, the peer accepts
+ * none, or there is no room. A connection that rests takes none: they would be old when it continues.
  */
 export function connectionSendDatagram(handle: u32, length: u32): bool {
   const c = the(handle);
-  if (c.state != OPEN || length > <u32>c.peerMaxDatagram || length + 3 > frameSpace(c)) return false;
+  if (c.state != OPEN || flagged(c, RESTING) || <i32>length > datagramSize(c)) return false;
   return enqueue(c, true, transfer, length);
+}
+
+/** Bytes of the largest datagram that a packet carries now and the peer accepts; -1: none. */
+export function connectionDatagramSize(handle: u32): i32 {
+  return datagramSize(the(handle));
+}
+
+/** Number of datagrams that can be queued now. */
+export function connectionDatagramRoom(handle: u32): u32 {
+  return outgoingRoom(the(handle));
 }
 
 /** Copies the oldest received datagram to the transfer area; returns its length + 1, 0 when there is none. */
 export function connectionReadDatagram(handle: u32): u32 {
   const c = the(handle);
   return waiting(c, false) ? dequeue(c, false, transfer) + 1 : 0;
+}
+
+function datagramSize(c: Connection): i32 {
+  if (c.peerMaxDatagram == 0) return -1;
+  const space = frameSpace(c);
+  return min<i32>(c.peerMaxDatagram, space - 1 - varintSize(space));
 }
 
 /** Fills the results; bindings/stats.ts names them in this order. */
@@ -148,4 +165,5 @@ export function connectionStats(handle: u32): void {
   put(13, congestionState(c));
   put(14, <f64>pacingRate(c) * 1_000);
   put(15, bandwidth(c) * 1_000);
+  put(16, c.datagrams ? queueOf(c, true).lost : 0);
 }

@@ -45,6 +45,12 @@ export function stageEliciting(): void {
   eliciting = true;
 }
 
+/** Counts a datagram: nothing repeats it, but its loss is counted. */
+export function stageDatagram(): void {
+  staging().datagrams++;
+  eliciting = true;
+}
+
 /** Marks the packet as a probe of a larger size. */
 export function stageMtuProbe(): void {
   staging().mtuProbe = 1;

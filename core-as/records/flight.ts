@@ -112,6 +112,8 @@ export class SentPacket {
   mtuProbe: u8;
   /** Index of the path it went out on (records/path.ts); NO_PATH once that index serves another path. */
   path: u8;
+  /** DATAGRAM frames that it carried; the least one has 3 bytes, so that 65,000 bytes hold more than 255. */
+  datagrams: u16;
   // Delivery-rate sampling (draft-ietf-ccwg-bbr §4.1.2.1): the connection's counters at its sending, low 32 bits.
   delivered: u32;
   lost: u32;

@@ -1,4 +1,5 @@
 /** Consequences of an acknowledged or lost packet for its content: settled, or queued again. */
+import { noteLost } from '../datagrams/queue';
 import { BOOKKEEPING, releaseChunk } from '../memory/chunks';
 import { Connection, ON_COMPLETED, SEND_COMPLETE } from '../records/connection';
 import {
@@ -38,6 +39,7 @@ export function settleLost(c: Connection, record: SentPacket): void {
   leaveFlight(c, record);
   if (record.mtuProbe) return;
   c.packetsLost++;
+  if (record.datagrams) noteLost(c, record.datagrams);
   sendAgain(c, record);
 }
 

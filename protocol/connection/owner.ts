@@ -38,6 +38,8 @@ export interface Established {
   readonly info: Readonly<Record<string, unknown>>;
   /** ms without a packet after which the first of the two ends forgets the connection; 0: never. */
   readonly idleTimeout: number;
+  /** Parts of one datagram that the peer puts together (PROTOCOL.md §12); 0: it takes whole ones only. */
+  readonly flowParts: number;
   readonly streams: StreamLimits;
   readonly acceptStreams: boolean;
 }

@@ -13,6 +13,7 @@ export class Peer {
   #info = NOTHING;
   #verified: Verified = 'none';
   #idleTimeout = 0;
+  #flowParts = 0;
 
   /** Full fingerprint of the X25519 key that the peer proved. */
   get remoteFingerprint(): string {
@@ -41,17 +42,23 @@ export class Peer {
     return this.#idleTimeout;
   }
 
+  /** Parts of one datagram that the peer puts together (PROTOCOL.md §12); 0: whole datagrams only. */
+  get flowParts(): number {
+    return this.#flowParts;
+  }
+
   /** Call when a password exchange or a pairing has shown whose key this is. */
   markVerified(how: 'pinned' | 'password'): void {
     this.#verified = how;
   }
 
   /** Stores the identity that the handshake has shown. */
-  protected shown({ remoteFingerprint, verified, handshakeHash, info, idleTimeout }: Established): void {
+  protected shown({ remoteFingerprint, verified, handshakeHash, info, idleTimeout, flowParts }: Established): void {
     this.#remoteFingerprint = remoteFingerprint;
     this.#verified = verified;
     this.#handshakeHash = packed(handshakeHash);
     this.#info = info;
     this.#idleTimeout = idleTimeout;
+    this.#flowParts = flowParts;
   }
 }

@@ -85,7 +85,17 @@ export abstract class Traffic extends Peer {
     return this.touch(this.data().sendMessage(data));
   }
 
-  /** Returns false when the queue is full or the peer takes none of that size: the datagram is dropped. */
+  /** Bytes of the largest datagram that a packet carries now and the peer takes; -1: none. */
+  get datagramSize(): number {
+    return this.data().datagramSize;
+  }
+
+  /** Number of datagrams that the queue takes now. */
+  get datagramRoom(): number {
+    return this.data().datagramRoom;
+  }
+
+  /** Returns false when it is longer than `datagramSize`, or has no room: the datagram is dropped. */
   sendDatagram(data: Uint8Array): boolean {
     return this.touch(this.data().sendDatagram(data));
   }

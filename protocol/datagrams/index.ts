@@ -1,2 +1,11 @@
-/** Datagrams of flows. */
-export { decodeFlowDatagram, encodeFlowDatagram, type FlowDatagram, flowOf } from './flow-datagram.ts';
+/** Datagrams of flows, whole and in parts. */
+export {
+  decodeFlowDatagram,
+  decodeFlowPart,
+  encodeFlowDatagram,
+  encodeFlowPart,
+  type FlowDatagram,
+  type FlowPart,
+  flowOf,
+} from './flow-datagram.ts';
+export { cutFlowDatagram, MOST_PARTS, PartSets } from './parts.ts';

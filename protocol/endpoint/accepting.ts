@@ -27,7 +27,7 @@ import {
 } from '../packet/index.ts';
 import type { Path } from '../path.ts';
 import type { RouteOptions } from './config.ts';
-import { type Context, ownParameters } from './context.ts';
+import { type Context, flowPartsOf, ownParameters } from './context.ts';
 import { HalfOpen, HalfOpenTable, MAX_EARLY } from './half-open.ts';
 import { prologue, SUITES, supported, VERSIONS } from './negotiation.ts';
 import { encodeResponderOffer } from './parameters.ts';
@@ -202,7 +202,7 @@ export class Acceptor {
   #writeSecond(handshake: HandshakeState, id: Uint8Array): Uint8Array | null {
     const { config, resets } = this.#context;
     const parameters = ownParameters(config, config.acceptStreams === true);
-    const payload = encodeResponderOffer({ parameters, id, resetToken: resets.token(id) }, this.#info);
+    const payload = encodeResponderOffer({ parameters, flowParts: flowPartsOf(parameters), id, resetToken: resets.token(id) }, this.#info);
     try {
       return handshake.writeMessage(payload);
     } catch (error) {

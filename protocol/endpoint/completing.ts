@@ -9,7 +9,7 @@ import { CloseCode, LocalError } from '../errors/index.ts';
 import { equalBytes, fingerprint } from '../identity/index.ts';
 import { packed } from '../packed-bytes.ts';
 import { hasSlot } from './admission.ts';
-import { type Context, idleTimeoutOf, openCore, ownParameters } from './context.ts';
+import { type Context, flowPartsOf, idleTimeoutOf, openCore, ownParameters } from './context.ts';
 import type { HalfOpen, HalfOpenTable } from './half-open.ts';
 import { isBest } from './negotiation.ts';
 import { decodeInitiatorOffer, type InitiatorOffer } from './parameters.ts';
@@ -96,6 +96,7 @@ export class Completer {
       handshakeHash: handshake.hash,
       info: NOTHING,
       idleTimeout: idleTimeoutOf(local, remote),
+      flowParts: Math.min(flowPartsOf(local), offer.flowParts),
       streams,
       acceptStreams,
     });

@@ -1,6 +1,7 @@
 /** The state that the parts of an endpoint share: created once by `Endpoint`. */
 import type { Core, CoreConnection, DataParameters } from '../../bindings/index.ts';
 import type { StreamLimits } from '../connection/index.ts';
+import { MOST_PARTS } from '../datagrams/index.ts';
 import { LocalError } from '../errors/index.ts';
 import type { TrafficKeys } from '../noise/index.ts';
 import { u32 } from '../packet/index.ts';
@@ -48,6 +49,11 @@ export function ownParameters(config: EndpointConfig, acceptStreams: boolean): D
     maxStreams: acceptStreams ? Math.min(parameters.maxStreams, mostStreams(core)) : 0,
     maxMessages: Math.min(parameters.maxMessages, core.mostPeerMessages),
   };
+}
+
+/** Returns how many parts of a datagram an end puts together: one that takes datagrams takes parts. */
+export function flowPartsOf({ maxDatagram }: DataParameters): number {
+  return maxDatagram > 0 ? MOST_PARTS : 0;
 }
 
 /** ms without a packet after which the first of the two ends forgets a connection; 0: never. */

@@ -17,7 +17,7 @@ import type { HandshakeState } from '../noise/index.ts';
 import { decodeRespond, decodeRetry, decodeVersions, encodeComplete } from '../packet/index.ts';
 import type { Path } from '../path.ts';
 import type { ConnectOptions, PrepareOptions, RouteOptions } from './config.ts';
-import { type Context, idleTimeoutOf, openCore, ownParameters } from './context.ts';
+import { type Context, flowPartsOf, idleTimeoutOf, openCore, ownParameters } from './context.ts';
 import { Dial, FIRST_TIMEOUT } from './dial.ts';
 import { SUITES, supported, VERSIONS } from './negotiation.ts';
 import { decodeResponderOffer, encodeInitiatorOffer, type ResponderOffer } from './parameters.ts';
@@ -184,6 +184,7 @@ export class Dialer {
       handshakeHash: handshake.hash,
       info: peer.offer.info,
       idleTimeout: idleTimeoutOf(local, remote),
+      flowParts: Math.min(flowPartsOf(local), peer.offer.flowParts),
       streams,
       acceptStreams: false,
     });
@@ -197,7 +198,8 @@ export class Dialer {
 
   #writeThird(slot: Slot, handshake: HandshakeState, parameters: DataParameters): Uint8Array {
     const resetToken = this.#context.resets.token(slot.id);
-    return handshake.writeMessage(encodeInitiatorOffer({ parameters, id: slot.id, resetToken, versions: VERSIONS, suites: SUITES }));
+    const offer = { parameters, flowParts: flowPartsOf(parameters), id: slot.id, resetToken, versions: VERSIONS, suites: SUITES };
+    return handshake.writeMessage(encodeInitiatorOffer(offer));
   }
 
   #fail(slot: Slot, error: SvcError): void {

@@ -10,6 +10,7 @@
  *   MaxMessages     2, 3     messages the receiver may hold open
  *   MaxAckDelay     2, 3     ms the sender may delay an acknowledgement, at most 16,383
  *   MaxDatagram     2, 3     largest DATAGRAM the sender takes; 0 or absent: none
+ *   FlowParts       2, 3     parts of a datagram that the sender puts together (PROTOCOL.md §12); 0 or absent: none
  *   Id              2, 3     8 bytes, the sender's connection id; authenticates that of the header (as RFC 9000 §7.3)
  *   ResetToken      2, 3     16 bytes, reset token of that id
  *   Info            2        map with the responder's own description, e.g. {ProductId, DeviceId}
@@ -20,6 +21,7 @@
  */
 import { type DataParameters, MESSAGE_LIMIT } from '../../bindings/options.ts';
 import { bytes, type CborMap, decode, MapWriter, map, optionalMapField, optionalUint, uint } from '../cbor/index.ts';
+import { MOST_PARTS } from '../datagrams/index.ts';
 import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 
 /** Largest value that the core counts to; larger ones have the same effect. */
@@ -30,6 +32,8 @@ const LIMITS = { depth: 4, items: 256 } as const;
 /** The part of a message that describes its sender. */
 export interface Offer {
   readonly parameters: DataParameters;
+  /** Parts of a datagram that the sender puts together (PROTOCOL.md §12), up to 64; 0: none. */
+  readonly flowParts: number;
   readonly id: Uint8Array;
   readonly resetToken: Uint8Array;
 }
@@ -69,8 +73,8 @@ export function decodeInitiatorOffer(payload: Uint8Array): InitiatorOffer {
   };
 }
 
-function common({ parameters, id, resetToken }: Offer): MapWriter {
-  return new MapWriter()
+function common({ parameters, flowParts, id, resetToken }: Offer): MapWriter {
+  const fields = new MapWriter()
     .uint('IdleTimeout', parameters.idleTimeout)
     .uint('MaxUdpPayload', parameters.maxUdpPayload)
     .uint('MaxData', parameters.initialMaxData)
@@ -78,9 +82,9 @@ function common({ parameters, id, resetToken }: Offer): MapWriter {
     .uint('MaxStreams', parameters.maxStreams)
     .uint('MaxMessages', parameters.maxMessages)
     .uint('MaxAckDelay', parameters.maxAckDelay)
-    .uint('MaxDatagram', parameters.maxDatagram)
-    .bytes('Id', id)
-    .bytes('ResetToken', resetToken);
+    .uint('MaxDatagram', parameters.maxDatagram);
+  if (flowParts > 0) fields.uint('FlowParts', flowParts);
+  return fields.bytes('Id', id).bytes('ResetToken', resetToken);
 }
 
 function readCommon(fields: CborMap): Offer {
@@ -95,6 +99,7 @@ function readCommon(fields: CborMap): Offer {
       maxAckDelay: uint(fields, 'MaxAckDelay', { max: 16_383 }),
       maxDatagram: optionalUint(fields, 'MaxDatagram', { max: 65_527 }) ?? 0,
     },
+    flowParts: Math.min(optionalUint(fields, 'FlowParts') ?? 0, MOST_PARTS),
     id: bytes(fields, 'Id', { exact: ID_LENGTH }),
     resetToken: bytes(fields, 'ResetToken', { exact: TOKEN_LENGTH }),
   };

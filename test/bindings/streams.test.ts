@@ -279,6 +279,48 @@ describe('datagrams', () => {
     expect(pair.responder.events.find(({ kind }) => kind === EventKind.CLOSED)?.value).toBe(error);
   });
 
+  test('take no more than 256 to send, and none while the connection rests', () => {
+    const pair = new Pair({ link: { delay: 50 } });
+    const { connection } = pair.initiator;
+    const taken = Array.from({ length: 260 }, () => connection.sendDatagram(new Uint8Array(1_000)));
+    expect(taken.filter((isTaken) => isTaken)).toHaveLength(256);
+    expect(connection.datagramRoom).toBe(0);
+    pair.run(1_000);
+    expect(connection.datagramRoom).toBe(256);
+    connection.rest();
+    expect(connection.sendDatagram(new Uint8Array(1))).toBe(false);
+  });
+
+  test('leave half of the memory for messages to these, but each connection has room for 16', () => {
+    const core = Core.create({ memory: 2 << 20, connections: 8 });
+    const pairs = Array.from({ length: 4 }, () => new Pair({ core }));
+    const fill = ({ initiator: { connection } }: Pair): number => {
+      let taken = 0;
+      while (connection.sendDatagram(new Uint8Array(1_000))) taken++;
+      return taken;
+    };
+    const taken = pairs.map(fill);
+    expect(taken[0]).toBeLessThan(256);
+    expect(taken.slice(1)).toEqual([16, 16, 16]);
+    expect(pairs[3]!.initiator.connection.sendMessage(new Uint8Array(40_000))).toBeGreaterThanOrEqual(0);
+  });
+
+  test('say how large one may be, and count those that were lost', () => {
+    const pair = new Pair();
+    const { connection } = pair.initiator;
+    expect(connection.datagramSize).toBe(1_200 - 29 - 3);
+    expect(new Pair({ parameters: { maxDatagram: 100 } }).initiator.connection.datagramSize).toBe(100);
+    const none = new Pair({ parameters: { maxDatagram: 0 } }).initiator.connection;
+    expect([none.datagramSize, none.sendDatagram(new Uint8Array(0))]).toEqual([-1, false]);
+    pair.intercept = () => null;
+    for (const length of [500, 500, 1_100]) connection.sendDatagram(new Uint8Array(length));
+    pair.run(5);
+    pair.intercept = (datagram) => datagram;
+    for (let i = 0; i < 5; i++) connection.sendDatagram(new Uint8Array(1_100));
+    pair.run(1_000);
+    expect(connection.stats()).toMatchObject({ datagramsLost: 3, packetsLost: 2 });
+  });
+
   test('drop the oldest when the application does not read', () => {
     const pair = new Pair();
     pair.responder.onEvent = () => {};

@@ -8,7 +8,7 @@ import { parseServerUrl } from '../../device/settings.ts';
 import { type CborValue, decode, encode } from '../../protocol/cbor/index.ts';
 import { decodeMessage, encodeMessage } from '../../protocol/coap/message.ts';
 import { formatPath, parsePath } from '../../protocol/coap/path.ts';
-import { decodeFlowDatagram, encodeFlowDatagram } from '../../protocol/datagrams/index.ts';
+import { decodeFlowDatagram, decodeFlowPart, encodeFlowDatagram, encodeFlowPart, MOST_PARTS } from '../../protocol/datagrams/index.ts';
 import {
   decodeInitiatorOffer,
   decodeResponderOffer,
@@ -36,7 +36,7 @@ const text = new TextDecoder();
 const crypto = nativeHost(1);
 const bytes = (length: number) => crypto.randomBytes(length);
 const fingerprint = 'ab'.repeat(32);
-const offer = { parameters: defaultParameters, id: bytes(8), resetToken: bytes(16) };
+const offer = { parameters: defaultParameters, flowParts: 64, id: bytes(8), resetToken: bytes(16) };
 const ids = { productId: 'pr-1', deviceId: 'de-1' };
 
 const pairings: readonly records.PairingString[] = [
@@ -146,6 +146,12 @@ const parsers: readonly Target[] = [
     samples: [0, 100, 70_000, 2 ** 40].map((flow) => encodeFlowDatagram(flow, bytes(20))),
     parse: decodeFlowDatagram,
     encode: ({ flow, payload }) => encodeFlowDatagram(flow, payload),
+  }),
+  parser({
+    name: 'datagrams.part',
+    samples: [0, 1, 70_000].map((number) => encodeFlowPart({ flow: 100, number, index: 1, count: 3, payload: bytes(20) })),
+    parse: (content) => decodeFlowPart(content, MOST_PARTS),
+    encode: encodeFlowPart,
   }),
   parser({
     name: 'password.request',

@@ -10,6 +10,7 @@ import { decodeCoap, pathOf } from './decoder/coap.ts';
 import { inputsOf, run, scryptValue } from './decoder/cpace.ts';
 import { fingerprint, hex, hkdf, join, maskOf, open, publicKeyOf, rekey, seal, sha256, u32, x25519 } from './decoder/crypto.ts';
 import { Direction } from './decoder/direction.ts';
+import { decodeFlowContent } from './decoder/flows.ts';
 import { decodeFrames } from './decoder/frames.ts';
 import { begin, encrypt, message1, mixHash, mixKey, readMessage2, readMessage3 } from './decoder/noise.ts';
 import { type Data, decodePacket, mac1Of } from './decoder/packets.ts';
@@ -143,7 +144,7 @@ const checks: Readonly<Record<string, () => void>> = {
     matches('payload of message 3', third.payload);
     const common = {
       ...{ IdleTimeout: 180_000, MaxUdpPayload: 1_452, MaxData: 1_048_576, MaxStreamData: 16_384 },
-      ...{ MaxStreams: 64, MaxMessages: 256, MaxAckDelay: 25, MaxDatagram: 1_200 },
+      ...{ MaxStreams: 64, MaxMessages: 256, MaxAckDelay: 25, MaxDatagram: 65_527, FlowParts: 64 },
     };
     const of = (end: string) => ({ ...common, Id: bytes(`${end} id`), ResetToken: bytes(`${end} reset token`) });
     expect(decodeMap(read.payload)).toEqual({ ...of('responder'), Info: { ProductId: 'pr-1', DeviceId: 'de-1' } });
@@ -224,6 +225,23 @@ const checks: Readonly<Record<string, () => void>> = {
     for (const label of ['initiator Data packet', 'Data packet under it']) direction.open(decodePacket(bytes(label)) as Data);
     expect(direction.keys).toHaveLength(2);
     expect(hex(open(key, BigInt(number), packet.subarray(0, 13), packet.subarray(13)))).toBe('01');
+  },
+
+  'datagrams of a flow': () => {
+    const [flow, number, payload] = [count('flow number'), count('datagram number'), bytes('UDP payload')];
+    const twoBytes = (value: number) => Buffer.of(0x40 | (value >> 8), value & 255);
+    const half = payload.length / 2;
+    const parts = [0, 1].map((index) => bytes(`content of part ${index} of 2`));
+    matches('content without FlowParts', join(twoBytes(flow), payload));
+    matches('whole content', join(twoBytes(flow), Buffer.of(0), payload));
+    for (const [index, part] of parts.entries()) {
+      expect(hex(part)).toBe(
+        hex(join(twoBytes(flow), twoBytes(number), Buffer.of(index, 2), payload.subarray(index * half, (index + 1) * half))),
+      );
+      expect(decodeFlowContent(part)).toMatchObject({ flow, number, index, count: 2 });
+    }
+    expect(decodeFlowContent(bytes('whole content'))).toEqual({ flow, number: 0, payload });
+    expect(Buffer.concat(parts.map((part) => decodeFlowContent(part).payload))).toEqual(payload);
   },
 
   'the password exchange': () => {

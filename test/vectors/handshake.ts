@@ -142,12 +142,19 @@ function idSection(initiatorId: Uint8Array, responderId: Uint8Array): Section {
 
 function responderPayload(id: Uint8Array): Uint8Array {
   const info = encode({ ProductId: names.productId, DeviceId: names.deviceId });
-  return encodeResponderOffer({ parameters, id, resetToken: resetToken(responder.resetSecret, id) }, info);
+  return encodeResponderOffer({ parameters, flowParts: 64, id, resetToken: resetToken(responder.resetSecret, id) }, info);
 }
 
 function initiatorPayload(id: Uint8Array): Uint8Array {
   const token = resetToken(initiator.resetSecret, id);
-  return encodeInitiatorOffer({ parameters: initiatorParameters, id, resetToken: token, versions: VERSIONS, suites: SUITES });
+  return encodeInitiatorOffer({
+    parameters: initiatorParameters,
+    flowParts: 64,
+    id,
+    resetToken: token,
+    versions: VERSIONS,
+    suites: SUITES,
+  });
 }
 
 /** The first id of a table of two whose generation begins just before the word. */

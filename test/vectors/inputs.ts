@@ -54,7 +54,7 @@ export const parameters: DataParameters = {
   maxStreams: 64,
   maxMessages: 256,
   maxAckDelay: 25,
-  maxDatagram: 1_200,
+  maxDatagram: 65_527,
 };
 
 /** Of the initiator, a client: it takes no byte streams. */

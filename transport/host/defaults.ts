@@ -14,7 +14,8 @@ export const defaultParameters: DataParameters = {
   maxStreams: 2048,
   maxMessages: 256,
   maxAckDelay: 25,
-  maxDatagram: 1200,
+  // What UDP over IPv6 carries (RFC 768); packets limit it further.
+  maxDatagram: 65_527,
 };
 
 /** The limits of a device (docs/transport.md §1). */

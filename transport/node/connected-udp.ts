@@ -6,11 +6,13 @@
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { LocalError } from '../../protocol/errors/index.ts';
+import { orElse } from '../../protocol/or-else.ts';
 import type { ConnectedSocket, ConnectOptions } from '../environment.ts';
 import { numericLookup } from './family-socket.ts';
 
-/** Our constant, bytes. */
+/** Our constants, bytes: to be sent; and arrived, if granted: the system's default holds two of the largest. */
 const MOST_QUEUED = 65_536;
+const RECEIVE_BUFFER = 1024 * 1024;
 
 /** Errors of a datagram that concern the peer; others mean the loss of that datagram. */
 const UNREACHABLE: readonly (string | undefined)[] = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH'];
@@ -30,6 +32,7 @@ export async function connectUdp({ address, port, receive, failed }: ConnectOpti
     close();
     throw new LocalError('UNKNOWN', `no UDP socket towards ${address} port ${port}: ${(error as Error).message}`, { cause: error });
   }
+  orElse(() => socket.setRecvBufferSize(RECEIVE_BUFFER), undefined);
   const onError = (error: NodeJS.ErrnoException | null): void => {
     if (!open || error === null || !UNREACHABLE.includes(error.code)) return;
     close();

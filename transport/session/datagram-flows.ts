@@ -2,14 +2,30 @@
  * The datagrams of one session, sorted by flow (PROTOCOL.md §12). A flow is bound to a byte stream and ends with it:
  * its opener closes it then.
  *
+ * A datagram that fits no packet is sent in parts, if the peer announced that it puts them together; all of them or
+ * none: one that lacks a part is lost, and its other parts would only take the room of others.
+ *
  * A datagram may overtake the opening of its stream, or arrive while the application is still deciding whether to
  * accept it. So the last `MOST_EARLY` unclaimed datagrams are kept until their flow is opened, for at least 5 s (two
  * sweeps of the session). Those whose stream is refused or over are simply dropped.
  */
-import { decodeFlowDatagram, encodeFlowDatagram, type FlowDatagram, flowOf } from '../../protocol/datagrams/index.ts';
+import type { Connection } from '../../protocol/connection/index.ts';
+import {
+  cutFlowDatagram,
+  decodeFlowDatagram,
+  decodeFlowPart,
+  encodeFlowDatagram,
+  encodeFlowPart,
+  type FlowDatagram,
+  flowOf,
+  MOST_PARTS,
+  PartSets,
+} from '../../protocol/datagrams/index.ts';
+import { whileOpen } from './while-open.ts';
 
-/** Our constant: unclaimed datagrams kept for a session; the oldest is dropped first. */
+/** Our constants: unclaimed datagrams kept for a session, and their bytes; the oldest is dropped first. */
 const MOST_EARLY = 32;
+const MOST_EARLY_BYTES = 256 * 1024;
 
 /**
  * Length that always fits into a packet, on a route too, flow number included (PROTOCOL.md §12). If a datagram of at
@@ -19,13 +35,15 @@ export const SURE_LENGTH = 1_159;
 
 /** Counters of one flow, or of several. */
 export interface DatagramCounts {
-  /** Passed to the connection, which drops the oldest when it may not send that many. */
+  /** Passed to the connection. */
   sent: number;
   received: number;
-  /** Too long for a packet of the connection. */
+  /** Too long for the peer, or for a packet where the peer takes no parts. */
   tooLong: number;
   /** Dropped here for lack of room, or because the flow was refused or is over. */
   dropped: number;
+  /** Arrived only in part. */
+  incomplete: number;
 }
 
 /** Datagrams of one stream. */
@@ -36,22 +54,52 @@ export interface DatagramFlow {
   close(): void;
 }
 
+/** What the flows need from their session. */
+export interface DatagramLink {
+  readonly connection: Pick<Connection, 'flowParts' | 'datagramSize' | 'datagramRoom' | 'stats'>;
+  /** Passes the content of a DATAGRAM frame to the connection; returns false when it was not taken. */
+  readonly send: (content: Uint8Array) => boolean;
+  /** Monotonic ms. */
+  readonly now: () => number;
+}
+
+interface OpenFlow {
+  readonly receive: (payload: Uint8Array) => void;
+  readonly counts: DatagramCounts;
+}
+
 export class DatagramFlows {
-  readonly #send: (datagram: Uint8Array) => boolean;
-  readonly #open = new Map<number, (payload: Uint8Array) => void>();
+  readonly #link: DatagramLink;
+  readonly #open = new Map<number, OpenFlow>();
+  readonly #sets: PartSets;
+  /** Number of the last datagram that was sent in parts. */
+  #number = 0;
   /** Unclaimed datagrams since the last sweep, and before it. */
   #early: FlowDatagram[] = [];
   #older: FlowDatagram[] = [];
   #unclaimed = 0;
+  #lost = 0;
 
-  /** @param send passes a datagram to the connection; returns false when it was not taken */
-  constructor(send: (datagram: Uint8Array) => boolean) {
-    this.#send = send;
+  constructor(link: DatagramLink) {
+    this.#link = link;
+    this.#sets = new PartSets((flow) => this.#givenUp(flow));
   }
 
   /** Datagrams that belonged to no flow, or came too early for one. */
   get unclaimed(): number {
     return this.#unclaimed;
+  }
+
+  /** Our datagrams, and parts of them, in packets that were lost on the way; of all flows, since the session began. */
+  get lost(): number {
+    const stats = whileOpen(() => this.#link.connection.stats(), null);
+    this.#lost = stats?.datagramsLost ?? this.#lost;
+    return this.#lost;
+  }
+
+  /** The session ends: `lost` keeps its last value. */
+  end(): void {
+    void this.lost;
   }
 
   /**
@@ -60,46 +108,78 @@ export class DatagramFlows {
    */
   open(streamId: number, receive: (payload: Uint8Array) => void, counts: DatagramCounts): DatagramFlow {
     const flow = flowOf(streamId);
-    const take = (payload: Uint8Array): void => {
-      counts.received++;
-      receive(payload);
-    };
-    this.#open.set(flow, take);
-    for (const { payload } of this.#takeEarly(flow)) take(payload);
+    const open = { receive, counts };
+    this.#open.set(flow, open);
+    for (const { payload } of this.#takeEarly(flow)) deliver(open, payload);
     return { send: (payload) => this.#pass(flow, payload, counts), close: () => void this.#open.delete(flow) };
   }
 
-  /** Receives a datagram of the session. */
-  receive(datagram: Uint8Array): void {
-    const decoded = decodeFlowDatagram(datagram);
-    if (decoded === null) {
-      this.#unclaimed++;
+  /** Receives a datagram of the session: the content of a frame, which is kept. */
+  receive(content: Uint8Array): void {
+    if (this.#link.connection.flowParts === 0) {
+      this.#receiveWhole(decodeFlowDatagram(content));
       return;
     }
-    const take = this.#open.get(decoded.flow);
-    if (take !== undefined) take(decoded.payload);
-    else this.#keep(decoded);
+    const part = decodeFlowPart(content, MOST_PARTS);
+    if (part === null || part.number === 0) {
+      this.#receiveWhole(part);
+      return;
+    }
+    const whole = this.#sets.receive(part, this.#link.now());
+    if (whole !== null) this.#receiveWhole(whole);
   }
 
-  /** Drops datagrams that no flow claimed since the last sweep. @returns false when some are left: call again */
+  /**
+   * Drops datagrams that no flow claimed since the last sweep, and incomplete ones that are too old.
+   * @returns false when some are left: call again
+   */
   sweep(): boolean {
+    this.#sets.expire(this.#link.now());
     this.#unclaimed += this.#older.length;
     this.#older = this.#early;
     this.#early = [];
-    return this.#older.length === 0;
+    return this.#older.length === 0 && this.#sets.size === 0;
+  }
+
+  #receiveWhole(datagram: FlowDatagram | null): void {
+    const open = datagram === null ? undefined : this.#open.get(datagram.flow);
+    if (datagram === null) this.#unclaimed++;
+    else if (open !== undefined) deliver(open, datagram.payload);
+    else this.#keep(datagram);
+  }
+
+  #givenUp(flow: number): void {
+    const open = this.#open.get(flow);
+    if (open === undefined) this.#unclaimed++;
+    else open.counts.incomplete++;
   }
 
   #keep(datagram: FlowDatagram): void {
     this.#early.push(datagram);
-    if (this.#early.length + this.#older.length <= MOST_EARLY) return;
-    (this.#older.length > 0 ? this.#older : this.#early).shift();
-    this.#unclaimed++;
+    const all = [...this.#older, ...this.#early];
+    let bytes = all.reduce((sum, { payload }) => sum + payload.length, 0);
+    for (let left = all.length; left > MOST_EARLY || bytes > MOST_EARLY_BYTES; left--) {
+      bytes -= (this.#older.length > 0 ? this.#older : this.#early).shift()!.payload.length;
+      this.#unclaimed++;
+    }
   }
 
   #pass(flow: number, payload: Uint8Array, counts: DatagramCounts): void {
-    const datagram = encodeFlowDatagram(flow, payload);
-    if (this.#send(datagram)) counts.sent++;
-    else if (datagram.length > SURE_LENGTH) counts.tooLong++;
+    const { connection } = this.#link;
+    const { flowParts } = connection;
+    const whole = flowParts === 0 ? encodeFlowDatagram(flow, payload) : encodeFlowPart({ flow, number: 0, index: 0, count: 1, payload });
+    if (whole.length <= SURE_LENGTH || whole.length <= whileOpen(() => connection.datagramSize, -1)) {
+      if (this.#link.send(whole)) counts.sent++;
+      else counts.dropped++;
+    } else this.#passParts({ flow, payload }, counts);
+  }
+
+  #passParts(datagram: FlowDatagram, counts: DatagramCounts): void {
+    const { connection, send } = this.#link;
+    const parts = cutFlowDatagram(datagram, { number: ++this.#number, size: SURE_LENGTH, most: connection.flowParts });
+    const room = whileOpen(() => connection.datagramRoom, 0);
+    if (parts === null) counts.tooLong++;
+    else if (room >= parts.length && parts.every(send)) counts.sent++;
     else counts.dropped++;
   }
 
@@ -114,5 +194,10 @@ export class DatagramFlows {
 }
 
 export function noDatagrams(): DatagramCounts {
-  return { sent: 0, received: 0, tooLong: 0, dropped: 0 };
+  return { sent: 0, received: 0, tooLong: 0, dropped: 0, incomplete: 0 };
+}
+
+function deliver({ receive, counts }: OpenFlow, payload: Uint8Array): void {
+  counts.received++;
+  receive(payload);
 }

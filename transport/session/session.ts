@@ -215,7 +215,8 @@ export class Session {
 
   /** Datagrams of byte streams (PROTOCOL.md §12). To use them, set `onDatagram` to pass arrivals on to them. */
   get flows(): DatagramFlows {
-    this.#flows ??= new DatagramFlows((datagram) => this.sendDatagram(datagram));
+    const { connection } = this;
+    this.#flows ??= new DatagramFlows({ connection, send: (data) => this.sendDatagram(data), now: () => this.#shared.clock.now() });
     if (this.#isOpen) this.#shared.idleSweeper.watch(this);
     return this.#flows;
   }
@@ -462,6 +463,7 @@ export class Session {
   }
 
   #end(error: SvcError | null): void {
+    this.#flows?.end();
     this.#isOpen = false;
     this.#error = error;
     const why = error?.message ?? 'it was closed here';

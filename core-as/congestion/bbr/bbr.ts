@@ -157,9 +157,12 @@ export function bbrOutOfCredit(c: Connection): void {
   bbrOf(c).outOfCredit = true;
 }
 
-/** Returns whether the model knows more than at the start. */
+/**
+ * Returns whether the model knows more than at the start: a whole window was delivered, of which less than a packet
+ * stays unused where packets are not full, as those of datagrams are.
+ */
 export function bbrWorthKeeping(c: Connection): bool {
-  return bbrOf(c).delivered >= <u64>initialWindow(c);
+  return bbrOf(c).delivered + c.packetSize > <u64>initialWindow(c);
 }
 
 /**

@@ -114,7 +114,7 @@ test('a flow accepts datagrams from its service alone', async () => {
   const stranger = await bound('udp4', '127.0.0.1');
   await new Promise((resolve) => stranger.send('forged', flowPort, '127.0.0.1', resolve));
   expect(String(await ask(Buffer.from('two')))).toBe('two');
-  expect(device.udpTunnelServiceStats('echo')).toEqual({ flows: 1, sent: 2, received: 2, tooLong: 0, dropped: 0 });
+  expect(device.udpTunnelServiceStats('echo')).toEqual({ flows: 1, sent: 2, received: 2, tooLong: 0, dropped: 0, incomplete: 0 });
 });
 
 test('a flow is reset when the service is gone', async () => {

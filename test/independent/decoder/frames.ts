@@ -121,7 +121,7 @@ function close(reader: Reader, application: boolean): Frame {
   return { type: 'CONNECTION_CLOSE', application, code, reason: reader.take(reader.integer()).toString('utf8') };
 }
 
-class Reader {
+export class Reader {
   readonly #bytes: Buffer;
   #at = 0;
 

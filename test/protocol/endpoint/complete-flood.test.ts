@@ -36,7 +36,14 @@ function begun(): (damaged: boolean) => Uint8Array {
   const batch = device.endpoint.transmit(network.now)!;
   const respond = decodeRespond(batch.buffer.slice(batch.offsets[0], batch.offsets[0]! + batch.lengths[0]!))!;
   handshake.readMessage(respond.message);
-  const offer = { parameters, id: source, resetToken: new Uint8Array(16), versions: Uint8Array.of(1), suites: Uint8Array.of(1) };
+  const offer = {
+    parameters,
+    flowParts: 0,
+    id: source,
+    resetToken: new Uint8Array(16),
+    versions: Uint8Array.of(1),
+    suites: Uint8Array.of(1),
+  };
   const message = handshake.writeMessage(encodeInitiatorOffer(offer));
   return (damaged) => {
     const bytes = message.slice();

@@ -143,7 +143,7 @@ describe('hostile peers that complete handshakes', () => {
 });
 
 const NAME = 'device:p.d';
-const offer = { parameters, id: new Uint8Array(8), resetToken: new Uint8Array(16) };
+const offer = { parameters, flowParts: 0, id: new Uint8Array(8), resetToken: new Uint8Array(16) };
 
 function noise(crypto: CryptoProvider, initiator: boolean): HandshakeState {
   const staticKey = crypto.generateKey();

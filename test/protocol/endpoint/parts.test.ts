@@ -1,7 +1,7 @@
 /** The small parts of an endpoint, against naive models where there is one. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encode } from '../../../protocol/cbor/index.ts';
+import { decode, encode } from '../../../protocol/cbor/index.ts';
 import { HalfOpen, type HalfOpenFields } from '../../../protocol/endpoint/half-open.ts';
 import { Ids } from '../../../protocol/endpoint/ids.ts';
 import { isBest, prologue, supported } from '../../../protocol/endpoint/negotiation.ts';
@@ -180,8 +180,8 @@ describe('Routes', () => {
 describe('payloads of messages 2 and 3', () => {
   const id = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
   const resetToken = new Uint8Array(16).fill(3);
-  const second = { parameters, id, resetToken, info: { ProductId: 'p', DeviceId: 'd' } };
-  const third = { parameters, id, resetToken, versions: Uint8Array.of(1), suites: Uint8Array.of(1) };
+  const second = { parameters, flowParts: 64, id, resetToken, info: { ProductId: 'p', DeviceId: 'd' } };
+  const third = { parameters, flowParts: 0, id, resetToken, versions: Uint8Array.of(1), suites: Uint8Array.of(1) };
   const raw = {
     IdleTimeout: 0,
     MaxUdpPayload: 1452,
@@ -200,6 +200,12 @@ describe('payloads of messages 2 and 3', () => {
     expect(decodeResponderOffer(encodeResponderOffer(second, encode(second.info)))).toEqual(second);
     expect(decodeInitiatorOffer(encodeInitiatorOffer(third))).toEqual(third);
     expect(encodeResponderOffer(second, encode(second.info)).length).toBeLessThan(300);
+  });
+
+  it('announce no parts when they do not say so, and no more than can be put together', () => {
+    const flowParts = (fields: object) => decodeInitiatorOffer(encode({ ...raw, ...fields })).flowParts;
+    expect([flowParts({}), flowParts({ FlowParts: 3 }), flowParts({ FlowParts: 2 ** 40 })]).toEqual([0, 3, 64]);
+    expect(decode(encodeInitiatorOffer(third))).not.toHaveProperty('FlowParts');
   });
 
   it('ignore unknown fields, and bound large values', () => {
@@ -223,6 +229,8 @@ describe('payloads of messages 2 and 3', () => {
     { Versions: new Uint8Array(0) },
     { Suites: 1 },
     { MaxDatagram: 70_000 },
+    { FlowParts: -1 },
+    { FlowParts: 'all' },
     { MaxMessages: undefined },
   ])('are refused with %j', (change) => {
     expect(() => decodeInitiatorOffer(encode({ ...raw, ...change }))).toThrow(

@@ -110,7 +110,7 @@ function initiated(seed: number) {
   /** The peer after its first message; `state` has read the Respond. */
   const peerOf = (state: HandshakeState) => ({
     complete: ({ id = source, versions = Uint8Array.of(1), suites = Uint8Array.of(1) }) => {
-      const offer = { parameters, id, resetToken: new Uint8Array(16), versions, suites };
+      const offer = { parameters, flowParts: 0, id, resetToken: new Uint8Array(16), versions, suites };
       return encodeComplete({ destination: respond.source, message: state.writeMessage(encodeInitiatorOffer(offer)) });
     },
     /** Makes a packet of that length for the device's id. */

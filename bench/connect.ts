@@ -34,7 +34,7 @@ const DIRECT_CONNECTS = 30;
 const ATTACHES = 30;
 /** ms between two connects beside another checkout: an old one has slots for 64 connections, closed ones among them. */
 const LONG_REST = 60;
-/** ms until a connection must be direct; ms for which one of another checkout, which may know no direct path, is held. */
+/** ms until a connection must be direct; ms for which one of another checkout is held, which may stay relayed. */
 const DIRECT_WITHIN = 3_000;
 const HELD = 300;
 /** Handshakes of the peer in a round. */

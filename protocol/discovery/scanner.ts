@@ -57,7 +57,7 @@ export class Scanner {
   readonly #cache: ScanCache;
   /** Instances that may have changed. */
   readonly #touched = new Set<Instance>();
-  /** Instances that are asked for by name no more. Their own end, a second after the question, frees them. */
+  /** Instances that no caller seeks any longer. Each is freed a second after its last question. */
   readonly #leaving = new Set<Instance>();
   readonly #events: ServiceEvent[] = [];
   readonly #outgoing: DnsMessage[] = [];
@@ -111,7 +111,7 @@ export class Scanner {
     this.#wake = Math.min(this.#wake, first);
   }
 
-  /** Asks no more for an instance. It stays for a second after the last question, for the next `find`. */
+  /** Ends the questions for an instance. It stays for a second after the last question, for the next `find`. */
   endFind(name: string, now: number): void {
     const instance = this.#cache.get(name);
     if (instance === undefined) return;

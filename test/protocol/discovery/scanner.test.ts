@@ -338,7 +338,7 @@ describe('a device looked up by name', () => {
     expect(own).toEqual([0, 1_000, 3_000].map((time) => [time, questions]));
   });
 
-  test('is queried once a second at most, and looking it up again begins the schedule anew', () => {
+  test('is queried once a second at most, and looking it up again restarts the schedule', () => {
     const bench = new Bench();
     bench.scanner.find(name, 0);
     bench.run(3_500);

@@ -62,7 +62,7 @@ test('the device answers within a round trip; the search ends with its time', as
   expect(state).toEqual({ found: [[2, { address: '192.0.2.1', port: 5592 }]], count: 1, end: 2_000 });
 });
 
-test('a search within a second after another has its answers, and asks nobody', async () => {
+test('a search within a second after another has its answers, and sends no question', async () => {
   await announced(sim, '192.0.2.1');
   const questions: number[] = [];
   const socket = sim.host('neighbour', { addresses: ['192.0.2.77/24'] }).mdns;

@@ -1,15 +1,17 @@
 /**
  * `svc device invite`: invites a user at the device itself, where no administrator is paired yet or all have lost their
- * keys. For the owner of the directory, while the device is stopped; an administrator uses `svc iam`.
+ * keys. For the owner of the directory; an administrator uses `svc iam`. A device that runs is asked for the
+ * invitation.
  */
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { Device, nodeEnvironment, SvcError } from '../device/index.ts';
 import { stderrLog } from '../transport/node/index.ts';
-import { ADMIN, invite, pairingOf } from './device-app/access.ts';
 import { invitationOf, optionsToPair, placeOf } from './device-app/announce.ts';
-import { DeviceData } from './device-app/data.ts';
-import { type OpenDevice, openDevice } from './device-app/open.ts';
+import { DeviceData, type DeviceState } from './device-app/data.ts';
+import { inviteBy } from './device-app/invite-by.ts';
+import { openDevice } from './device-app/open.ts';
+import { askRunning, type Invited, type InviteRequest } from './device-app/owner-socket.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 import { rootsNote } from './frame/server-options.ts';
@@ -28,7 +30,7 @@ interface InviteOptions {
  */
 export function deviceInviteCommand(): Command {
   return new Command('invite')
-    .description('while the device is stopped: invite a new or existing user by a fresh password, and print the pairing string')
+    .description('at the device, running or not: invite a new or existing user by a fresh password, and print the pairing string')
     .argument('<user>', 'user name: a-z, 0-9, "_", "." and "-"')
     .option('--role <role>', 'role of the user from now on; a new user needs one to do anything')
     .option('--data <dir>', 'directory of the device')
@@ -38,14 +40,20 @@ export function deviceInviteCommand(): Command {
 
 async function run(username: string, { data: directory, json, role }: InviteOptions): Promise<void> {
   const data = await DeviceData.open(resolve(directory));
+  const invited = (await askRunning(data.directory, { username, role })) ?? (await inviteHere(data, { username, role }));
+  // A device writes its state before it can invite.
+  print(new Output(json === true), data.state!, invited);
+}
+
+/** Invites in the directory of a device that does not run. */
+async function inviteHere(data: DeviceData, request: InviteRequest): Promise<Invited> {
   const lock = await data.lock();
   try {
     await data.reread();
     const environment = nodeEnvironment({ log: stderrLog() });
     const opened = await openDevice(new Device({ environment }), data, {}, environment);
     try {
-      await print(new Output(json === true), opened, username, role);
-      if (username === ADMIN) await data.update({ OwnerInvited: true });
+      return await inviteBy(opened, request).catch(explained);
     } finally {
       await opened.audit.close();
     }
@@ -54,10 +62,8 @@ async function run(username: string, { data: directory, json, role }: InviteOpti
   }
 }
 
-async function print(output: Output, { device, access, secrets, state }: OpenDevice, username: string, role?: string): Promise<void> {
-  const { iam } = access;
-  const { user, password } = await invite(iam, secrets, username, role).catch(explained);
-  const base = { productId: state.ProductId, deviceId: state.DeviceId, fingerprint: device.deviceFingerprint, ...placeOf(state) };
+function print(output: Output, state: DeviceState, { user, password, fingerprint, roles, modes }: Invited): void {
+  const base = { productId: state.ProductId, deviceId: state.DeviceId, fingerprint, ...placeOf(state) };
   const { pairingString } = share(output, invitationOf(base, user, password), {});
   output.result({ user: user.username, role: user.role, invitation: pairingString }, [
     `${user.username} is invited${user.role === undefined ? ' and has no role' : ` as ${user.role}`}`,
@@ -67,9 +73,9 @@ async function print(output: Output, { device, access, secrets, state }: OpenDev
     pairingString,
   ]);
   if (user.role === undefined)
-    output.warn(`without a role everything is denied to ${username}: give it one with --role, of ${iam.roles.join(', ')}`);
-  if (!iam.state.passwordInvitePairing)
-    output.warn(`pairing by invitation is off: start the device with --pairing ${[...pairingOf(iam), 'PasswordInvite'].join(',')}`);
+    output.warn(`without a role everything is denied to ${user.username}: give it one with --role, of ${roles.join(', ')}`);
+  if (!modes.includes('PasswordInvite'))
+    output.warn(`pairing by invitation is off: start the device with --pairing ${[...modes, 'PasswordInvite'].join(',')}`);
 }
 
 /** Turns an error caused by the arguments into a usage error. */

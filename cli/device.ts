@@ -18,10 +18,12 @@ import { type DeviceConfiguration, readDeviceConfiguration } from './device-app/
 import { DeviceData } from './device-app/data.ts';
 import { installFiles } from './device-app/files.ts';
 import { withInvitation } from './device-app/first-invitation.ts';
+import { inviteBy } from './device-app/invite-by.ts';
 import { forgetOnceAttached, type JoinPlace, joinFirst } from './device-app/join.ts';
 import { type GivenJoin, givenJoin } from './device-app/join-string.ts';
 import { type OpenDevice, openDevice } from './device-app/open.ts';
 import { type DeviceCommandOptions, withDeviceOptions } from './device-app/options.ts';
+import { serveOwner } from './device-app/owner-socket.ts';
 import { givenRendezvous, rendezvousOf, warnOfOff } from './device-app/rendezvous.ts';
 import { Room } from './device-app/room.ts';
 import { listenFirst, type Services, showStartScreen } from './device-app/start-screen.ts';
@@ -134,6 +136,7 @@ async function serve(
     const show = output.isScreen ? screen(output, opened, services) : lines(output, opened);
     const { localPort = DEFAULT_LOCAL_PORT, p2pPort = DEFAULT_P2P_PORT } = options;
     await namingPorts({ '--local-port': localPort, '--p2p-port': p2pPort }, () => device.start());
+    const stopOwner = await serveOwner(data.directory, environment.log, (request) => inviteBy(opened, request));
     try {
       await saveIdentity(data, output);
       await show();
@@ -142,6 +145,7 @@ async function serve(
       await stopped(AbortSignal.any([signal, lost]));
     } finally {
       room.end();
+      stopOwner();
       await device.close();
       await iam.settled();
     }

@@ -56,7 +56,7 @@ export async function announce(output: Output, { device, data, state, access }: 
   );
   if (!hasUsers(access.iam)) share(output, pairings.invitation ?? pairings.open ?? pairings.plain, {});
   if (pairings.invitation === undefined && modes.includes('PasswordInvite') && !isAdministered(access.iam))
-    output.note(['this device has no administrator yet; while it is stopped, this creates an invitation:', inviteCommand(data.directory)]);
+    output.note(['this device has no administrator yet; this creates an invitation:', inviteCommand(data.directory)]);
 }
 
 function stationLines(state: DeviceState, fingerprint: string): string[] {
@@ -153,7 +153,7 @@ function stationProof({ ServerUrl, ServerFingerprint }: StationState): 'pinned' 
 }
 
 /** The pairing string of an invited user. */
-export function invitationOf(device: PairingString, { username, sct }: IamUser, password: string): PairingString {
+export function invitationOf(device: PairingString, { username, sct }: Pick<IamUser, 'username' | 'sct'>, password: string): PairingString {
   return { ...device, username, password, ...(sct !== undefined && { sct }) };
 }
 

@@ -10,6 +10,7 @@
  *     device.json              its services and settings, if an owner wrote it (configuration.ts)
  *     files/                   files that clients sent
  *     device.lock.<id>         the process that holds the directory (transport/node/lock.ts)
+ *     device.sock              takes invitations of the owner while the device runs (owner-socket.ts)
  *
  * state.json is replaced as a whole, one write after the other; `update` resolves when its content is on disk, so that
  * no change is acknowledged to a client before.
@@ -35,7 +36,7 @@ import { isThermostatState, type ThermostatState } from './thermostat.ts';
 
 /** A failed start may have left only the folders; an owner may write device.json before the first start. */
 const OWN = {
-  sure: /^(key\.pem|state\.json|device\.json|join\.json|iam-(configuration|state)\.json|password-throttle\.json|audit-key\.pem|device\.lock\..+)$/,
+  sure: /^(key\.pem|state\.json|device\.json|join\.json|iam-(configuration|state)\.json|password-throttle\.json|audit-key\.pem|device\.lock\..+|device\.sock)$/,
   unsure: /^(files|audit)$/,
 };
 

@@ -127,6 +127,20 @@ test('a second process in the directory is refused, and explain works beside the
   expect(await svcJson(...explain, 'Thermostat:Get')).toMatchObject({ allowed: true, policy: 'ReadThermostat', statement: 0 });
 });
 
+test('while it runs, its owner can invite an administrator', async () => {
+  const data = ['--data', join(folder, 'device')];
+  const { invitation } = await svcJson('device', 'invite', 'admin', ...data);
+  expect(String(invitation)).toMatch(/u=admin/);
+  const state = join(folder, 'recovered');
+  expect(await svcJson('pair', String(invitation), '--state', state, '--no-local')).toMatchObject({
+    username: 'admin',
+    role: 'Administrator',
+    mode: 'PasswordInvite',
+  });
+  const wrong = await svc('device', 'invite', 'guest', '--role', 'King', ...data);
+  expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/^svc: .*King.*\n$/) });
+});
+
 test('after a stop the directory is free, users and log are whole, and the owner can invite', async () => {
   expect(await device.end()).toBe(0);
   const data = ['--data', join(folder, 'device')];

@@ -22,6 +22,7 @@ import { callerOf, type Denial } from './iam/caller.ts';
 import type { IamChange } from './iam/changes.ts';
 import { type DeviceFacade, installIamEndpoints } from './iam/endpoints/index.ts';
 import type { Iam } from './iam/iam.ts';
+import { KeyUse } from './iam/key-use.ts';
 import type { PasswordService } from './password/service.ts';
 import type { PasswordSource } from './password/source.ts';
 import { PushNotification } from './push.ts';
@@ -33,7 +34,7 @@ const FAREWELL = 1000;
 
 /** The parts of a device that access control acts on. */
 export interface ControlledDevice {
-  readonly clock: Pick<Clock, 'schedule' | 'now'>;
+  readonly clock: Pick<Clock, 'schedule' | 'now' | 'wallTime'>;
   readonly authorization: Authorization;
   readonly passwords: PasswordService;
   readonly resources: CoapResources;
@@ -46,7 +47,8 @@ export interface ControlledDevice {
 export class AccessControl {
   readonly iam: Iam;
   readonly #device: ControlledDevice;
-  readonly #stop: () => void;
+  readonly #stops: readonly (() => void)[];
+  readonly #use = new KeyUse();
 
   /** @throws LocalError IN_USE when the device has an authorization listener or a password source */
   constructor(iam: Iam, device: ControlledDevice) {
@@ -67,7 +69,7 @@ export class AccessControl {
     installIamEndpoints(resources, iam, this.#facade());
     this.#tokens();
     if (iam.state.friendlyName !== undefined) this.#friendlyName();
-    this.#stop = iam.onChange((change) => this.#changed(change));
+    this.#stops = [iam.onChange((change) => this.#changed(change)), device.connections.onEvent((connection) => this.#used(connection))];
   }
 
   /**
@@ -83,13 +85,17 @@ export class AccessControl {
 
   /** Stops applying changes of the state to the device. */
   close(): void {
-    this.#stop();
+    for (const stop of this.#stops) stop();
   }
 
   #facade(): DeviceFacade {
     const { clock, runtime, denied } = this.#device;
     return {
       clock,
+      lastUsed: (fingerprint) => {
+        for (const connection of this.#open) this.#used(connection);
+        return this.#use.day(fingerprint);
+      },
       isSctOmitted: (token) => runtime.tokens.omitted.includes(token),
       details() {
         const { productId, deviceId } = requireIdentity(runtime.settings);
@@ -128,6 +134,10 @@ export class AccessControl {
     }
     // An open tunnel or stream may depend on any of these: roles, keys, names and policies.
     this.#device.authorization.reconsider();
+  }
+
+  #used({ clientFingerprint }: DeviceConnection): void {
+    if (this.iam.userByFingerprint(clientFingerprint) !== undefined) this.#use.note(clientFingerprint, this.#device.clock.wallTime());
   }
 
   #tokens(): void {

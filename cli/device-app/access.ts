@@ -50,6 +50,8 @@ export interface AccessOptions {
   readonly secrets: IamSecrets;
   readonly first: FirstAccess;
   readonly log: Log;
+  /** Unix ms. */
+  readonly now: () => number;
 }
 
 /** Username of the first administrator. */
@@ -73,7 +75,7 @@ export function thermostatConfiguration(): IamConfiguration {
 }
 
 /** Opens the files of a directory, and creates missing ones. @throws LocalError that names file and place */
-export async function openAccess(directory: string, { secrets, first, log }: AccessOptions): Promise<Access> {
+export async function openAccess(directory: string, { secrets, first, log, now }: AccessOptions): Promise<Access> {
   let adminPassword: string | undefined;
   let isNew = false;
   const firstState = async (): Promise<IamState> => {
@@ -85,6 +87,7 @@ export async function openAccess(directory: string, { secrets, first, log }: Acc
   const iam = await openIam(directory, {
     secrets,
     log,
+    now,
     notificationCategories: CATEGORIES,
     firstConfiguration: thermostatConfiguration,
     firstState,

@@ -31,7 +31,7 @@ export async function openDevice(
   const { log, clock } = environment;
   const { state, privateKey } = await identify(device, data, options);
   const secrets = createIamSecrets(privateKey);
-  const access = await openAccess(data.directory, { secrets, first: options.iam ?? 'production', log });
+  const access = await openAccess(data.directory, { secrets, first: options.iam ?? 'production', log, now: clock.wallTime });
   const identity = { productId: state.ProductId, deviceId: state.DeviceId, fingerprint: device.deviceFingerprint };
   const audit = await AuditLog.open(data.directory, { identity, clock, log });
   device.setIam(access.iam);

@@ -50,8 +50,9 @@ export function keyLines(
   return [...fingerprints.map(keyText), `a lost one is removed by  ${remove}`];
 }
 
-function keyText({ fingerprint, name }: UserRecord['fingerprints'][number]): string {
-  return name === undefined ? fingerprint : `${fingerprint}  ${name}`;
+function keyText({ fingerprint, name, added, lastUsed }: UserRecord['fingerprints'][number]): string {
+  const days = [...(added === undefined ? [] : [`added ${added}`]), ...(lastUsed === undefined ? [] : [`last used ${lastUsed}`])];
+  return [fingerprint, ...(name === undefined ? [] : [name]), ...(days.length === 0 ? [] : [days.join(', ')])].join('  ');
 }
 
 /** Names and values in two columns; those without a value are left out. */

@@ -20,6 +20,8 @@ export interface DraftContext {
   readonly roles: ReadonlySet<string>;
   readonly notificationCategories: ReadonlySet<string>;
   readonly makeToken: IamSecrets['makeToken'];
+  /** Today (YYYY-MM-DD), for the keys that are added; undefined where that is not known. */
+  readonly today: string | undefined;
 }
 
 /** Settings whose values no listener receives. */
@@ -65,7 +67,13 @@ export class IamDraft {
     const { fingerprints = [], ...rest } = fields;
     for (const each of fingerprints) this.#checkFingerprint(each);
     rules.fingerprints(fingerprints.length);
-    const user: IamUser = { username, fingerprints, sct: makeToken(), notificationCategories: [], ...rest };
+    const user: IamUser = {
+      username,
+      fingerprints: fingerprints.map((each) => this.#dated(each)),
+      sct: makeToken(),
+      notificationCategories: [],
+      ...rest,
+    };
     const users = this.#state.users.adding({ user });
     rules.users(users.size);
     this.#replace({ ...this.#state, users }, { kind: 'user-created', username, user });
@@ -132,7 +140,7 @@ export class IamDraft {
   setUserFingerprint(username: string, fingerprint: string | undefined): void {
     const { fingerprints } = this.user(username);
     if (fingerprint !== undefined) this.#checkFree(fingerprint);
-    this.#setFingerprints(username, [...(fingerprint === undefined ? [] : [{ fingerprint }]), ...fingerprints.slice(1)]);
+    this.#setFingerprints(username, [...(fingerprint === undefined ? [] : [this.#dated({ fingerprint })]), ...fingerprints.slice(1)]);
   }
 
   addUserFingerprint(username: string, fingerprint: string, name?: string): void {
@@ -141,7 +149,7 @@ export class IamDraft {
     const { fingerprints } = this.user(username);
     this.#checkFree(fingerprint);
     this.#context.rules.fingerprints(fingerprints.length + 1);
-    this.#setFingerprints(username, [...fingerprints, added]);
+    this.#setFingerprints(username, [...fingerprints, this.#dated(added)]);
   }
 
   removeUserFingerprint(username: string, fingerprint: string): void {
@@ -224,6 +232,11 @@ export class IamDraft {
     if (!this.#open) throw new LocalError('INVALID_STATE', 'the update that this draft belongs to has ended');
     this.#state = state;
     this.#changes.push(change);
+  }
+
+  #dated(added: UserFingerprint): UserFingerprint {
+    const { today } = this.#context;
+    return today === undefined ? added : { ...added, added: today };
   }
 
   #checkFingerprint({ fingerprint, name }: UserFingerprint): void {

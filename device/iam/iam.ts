@@ -19,6 +19,7 @@ import type { ChangeAuthor, IamChange, IamChangeListener, IamRecorder } from './
 import { checkConfiguration } from './configuration.ts';
 import { type DraftContext, IamDraft } from './draft.ts';
 import { type Decision, Evaluator } from './evaluate.ts';
+import { dayOf } from './key-use.ts';
 import { availablePairingModes, pairLocalInitial, pairLocalOpen, pairPasswordInvite, pairPasswordOpen, requirePairing } from './pairing.ts';
 import type { Attributes, IamConfiguration } from './policy.ts';
 import { defaultIamLimits, type IamLimits, Rules } from './rules.ts';
@@ -44,6 +45,8 @@ export interface IamOptions {
   readonly saveConfiguration?: (configuration: IamConfiguration) => Promise<void>;
   /** Stores the count of password attempts. Without it, a restart resets the count. */
   readonly passwordThrottle?: KeptDocument;
+  /** Unix ms: the days on which keys of users were added. Default: they are not stored. */
+  readonly now?: () => number;
   readonly log?: Log;
 }
 
@@ -80,6 +83,7 @@ export class Iam {
   readonly #events: Emitter<{ change: IamChange }>;
   readonly #recorders = new Set<IamRecorder>();
   readonly #log: Log;
+  readonly #now: (() => number) | undefined;
   #configuration: IamConfiguration;
   #evaluator: Evaluator;
   #state: IamState;
@@ -107,6 +111,7 @@ export class Iam {
     this.#save = options.save ?? (async () => {});
     this.#saveConfiguration = options.saveConfiguration ?? (async () => {});
     this.#log = options.log ?? silentLog;
+    this.#now = options.now;
     this.#events = new Emitter(this.#log);
     this.#configuration = options.configuration;
     this.#evaluator = new Evaluator(options.configuration);
@@ -464,6 +469,7 @@ export class Iam {
       roles: new Set(this.roles),
       notificationCategories: this.#categories,
       makeToken: this.#secrets.makeToken,
+      today: this.#now === undefined ? undefined : dayOf(this.#now()),
     };
   }
 }

@@ -5,7 +5,7 @@
  *     {Version: 3, OpenPairingPasswordSealed?, OpenPairingSct?,
  *      LocalOpenPairing, PasswordOpenPairing, PasswordInvitePairing, LocalInitialPairing,
  *      OpenPairingRole?, InitialPairingUsername?, FriendlyName?,
- *      Users: [{Username, DisplayName?, Fingerprints: [{Fingerprint, Name?}], ServerConnectToken?,
+ *      Users: [{Username, DisplayName?, Fingerprints: [{Fingerprint, Name?, Added?}], ServerConnectToken?,
  *               PasswordVerifier?: {Kdf: 1, Salt, Value}, Role?, Push?: {Token?, ProjectId?},
  *               NotificationCategories?: […], OauthSubject?}]}
  *
@@ -102,7 +102,7 @@ function userDocument({ user, verifier }: UserEntry): unknown {
   return {
     Username: user.username,
     DisplayName: user.displayName,
-    Fingerprints: user.fingerprints.map(({ fingerprint, name }) => ({ Fingerprint: fingerprint, Name: name })),
+    Fingerprints: user.fingerprints.map(({ fingerprint, name, added }) => ({ Fingerprint: fingerprint, Name: name, Added: added })),
     ServerConnectToken: user.sct,
     PasswordVerifier:
       verifier === undefined ? undefined : { Kdf: verifier.kdf, Salt: toBase64(verifier.salt), Value: toBase64(verifier.value) },
@@ -145,8 +145,10 @@ function readFingerprints(field: JsonField): UserFingerprint[] {
   const only = field.optional('Fingerprint')?.text;
   if (only !== undefined) return [{ fingerprint: only }];
   return (field.optional('Fingerprints')?.array ?? []).map((each) => {
-    each.only(['Fingerprint', 'Name']);
-    return defined({ fingerprint: each.required('Fingerprint').text, name: each.optional('Name')?.text });
+    each.only(['Fingerprint', 'Name', 'Added']);
+    const added = each.optional('Added');
+    if (added !== undefined && !/^\d{4}-\d\d-\d\d$/.test(added.text)) added.reject('a day is YYYY-MM-DD');
+    return defined({ fingerprint: each.required('Fingerprint').text, name: each.optional('Name')?.text, added: added?.text });
   });
 }
 

@@ -1,7 +1,7 @@
 /**
  * The user record of `/iam/users/:username` and `/iam/me` (docs/iam.md): a map with `Username`, `DisplayName?`,
- * `Role?`, `Fingerprints`, `Fingerprint?`, `Sct?`, `SctOmitted?`, `Administers?`, `Push?`, `NotificationCategories`,
- * `OauthSubject?`. It never contains the password.
+ * `Role?`, `Fingerprints` (each with `Name?`, `Added?`, `LastUsed?`), `Fingerprint?`, `Sct?`, `SctOmitted?`,
+ * `Administers?`, `Push?`, `NotificationCategories`, `OauthSubject?`. It never contains the password.
  *
  * `Fingerprint` repeats the last of `Fingerprints`. It is written, and not read.
  */
@@ -26,6 +26,8 @@ export interface UserFingerprint {
   /** Full hex. */
   readonly fingerprint: string;
   readonly name?: string;
+  /** Day (YYYY-MM-DD, UTC, by the device's clock) on which it was paired or added; absent where that is not known. */
+  readonly added?: string;
 }
 
 /** Destination of the user's push notifications. */
@@ -46,8 +48,15 @@ export interface IamUser {
   readonly oauthSubject?: string;
 }
 
+/** A key in the device's answers. */
+export interface FingerprintRecord extends UserFingerprint {
+  /** Day of the latest connection since the device was started; absent without one. */
+  readonly lastUsed?: string;
+}
+
 /** A user in the device's answers. */
 export interface UserRecord extends IamUser {
+  readonly fingerprints: readonly FingerprintRecord[];
   /**
    * True when the base station has no room for the user's server connect token: its clients reach the device only
    * locally (PROTOCOL.md §7).
@@ -58,6 +67,7 @@ export interface UserRecord extends IamUser {
 }
 
 const FINGERPRINT = { min: 64, max: 64 };
+const DAY = { min: 10, max: 10 };
 /** Texts of 1,024 bytes or more are refused (docs/iam.md). */
 const TEXT = { max: 1023 };
 const MAX_FINGERPRINTS = 1024;
@@ -103,7 +113,12 @@ function userMap(user: UserRecord): CborValue {
     Username: user.username,
     DisplayName: user.displayName,
     Role: user.role,
-    Fingerprints: user.fingerprints.map(({ fingerprint, name }) => ({ Fingerprint: fingerprint, Name: name })),
+    Fingerprints: user.fingerprints.map(({ fingerprint, name, added, lastUsed }) => ({
+      Fingerprint: fingerprint,
+      Name: name,
+      Added: added,
+      LastUsed: lastUsed,
+    })),
     Fingerprint: user.fingerprints.at(-1)?.fingerprint,
     Sct: user.sct,
     SctOmitted: user.sctOmitted,
@@ -114,10 +129,15 @@ function userMap(user: UserRecord): CborValue {
   };
 }
 
-function readFingerprints(body: CborMap): UserFingerprint[] {
+function readFingerprints(body: CborMap): FingerprintRecord[] {
   return arrayField(body, 'Fingerprints', MAX_FINGERPRINTS).map((entry, i) => {
     const from = map(entry, `Fingerprints[${i}]`);
-    return defined({ fingerprint: text(from, 'Fingerprint', FINGERPRINT), name: optionalText(from, 'Name', TEXT) });
+    return defined({
+      fingerprint: text(from, 'Fingerprint', FINGERPRINT),
+      name: optionalText(from, 'Name', TEXT),
+      added: optionalText(from, 'Added', DAY),
+      lastUsed: optionalText(from, 'LastUsed', DAY),
+    });
   });
 }
 

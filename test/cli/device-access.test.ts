@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 
 const open = (options: Partial<AccessOptions> = {}): Promise<Access> =>
-  openAccess(directory, { secrets, first: 'production', log: silentLog, ...options });
+  openAccess(directory, { secrets, first: 'production', log: silentLog, now: () => 0, ...options });
 
 describe('roles', () => {
   const users = [user('guest', { role: 'Guest' }), user('standard', { role: 'Standard' }), user('admin', { role: 'Administrator' })];

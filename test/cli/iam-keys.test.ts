@@ -20,7 +20,7 @@ async function deviceWith(...users: UserEntry[]): Promise<void> {
   const admin = user('admin', { role: 'Administrator', fingerprints: [{ fingerprint: connection.getClientFingerprint() }] });
   const device = new Device({ productId: 'pr', deviceId: 'lamp', basestationAttach: false, localPort: 0, p2pPort: 0 });
   device.setPrivateKey(device.createPrivateKey());
-  device.setIam(iamOf({ state: stateOf([admin, ...users], { passwordInvitePairing: true }) }));
+  device.setIam(iamOf({ state: stateOf([admin, ...users], { passwordInvitePairing: true }), now: () => Date.UTC(2026, 0, 2) }));
   await device.start();
   onTestFinished(() => device.close());
   place = ['--state', state, '--no-local', '--address', `127.0.0.1:${device.localPort}`, '--fingerprint', device.deviceFingerprint];
@@ -46,4 +46,10 @@ test('of a user without a key it says nothing', async () => {
 test('a user with several keys is shown with the way to remove one', { tags: ['slow'] }, async () => {
   expect((await iam('users', 'show', 'bob')).stderr).toBe(`${remove()}\n`);
   expect((await iam('users', 'show', 'eve')).stderr).toBe('');
+});
+
+test('a key has the day on which it was added, and on which it was last used', { tags: ['slow'] }, async () => {
+  await iam('fingerprints', 'add', 'eve', key(4), '--key-name', 'Tablet');
+  expect((await iam('users', 'show', 'eve')).stdout).toMatch(/\nfingerprint +0+4 {2}Tablet {2}added 2026-01-02\n/);
+  expect((await iam('users', 'show', 'admin')).stdout).toMatch(/\nfingerprint +[0-9a-f]{64} {2}last used \d{4}-\d\d-\d\d\n/);
 });

@@ -3,7 +3,7 @@
  * changed or deleted.
  */
 import { describe, expect, test } from 'vitest';
-import type { Connection } from '../../client/node.ts';
+import { type Connection, IamUtil } from '../../client/node.ts';
 import type { Denial, DeviceConnection, Iam } from '../../device/index.ts';
 import { ids } from '../support/fixture/identifiers.ts';
 import { GuardedDevice } from './iam/guarded-device.ts';
@@ -255,6 +255,15 @@ describe('a deleted user', () => {
     expect([allowed, isClosed(connection)]).toEqual([false, false]);
     await guarded.pass(2000);
     expect(isClosed(connection)).toBe(true);
+  });
+
+  test('has the day on which its key was last used', async () => {
+    await withUsers('guest');
+    const connection = await guarded.direct();
+    await paired(connection, 'guest');
+    const { fingerprints } = await guarded.settle(new IamUtil(connection).getCurrentUser());
+    const day = new Date(guarded.fixture.sim.wallTime).toISOString().slice(0, 10);
+    expect(fingerprints).toEqual([{ fingerprint: connection.getClientFingerprint(), lastUsed: day }]);
   });
 
   test('that only loses its key loses its rights, not the connection', async () => {

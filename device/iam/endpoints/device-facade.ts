@@ -13,6 +13,8 @@ export interface DeviceFacade {
   readonly clock: Pick<Clock, 'now'>;
   /** Whether the base station has no capacity for this server connect token. */
   isSctOmitted(token: string): boolean;
+  /** Day of the latest connection with this key since the device was started; undefined without one. */
+  lastUsed(fingerprint: string): string | undefined;
   /** The current caller on the connection, which can become local or password authenticated. */
   caller(connection: DeviceConnection): Caller;
   /**

@@ -1,5 +1,7 @@
 /** Users, and the caller's own record (docs/iam.md). */
+
 import { Status } from '../../../protocol/coap/index.ts';
+import { defined } from '../../../protocol/defined.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
 import {
   decodeFingerprintName,
@@ -116,5 +118,6 @@ type Shower = Pick<IamRequest<unknown>, 'iam' | 'device'>;
 
 function shown({ iam, device }: Shower, user: IamUser): UserRecord {
   const omitted = user.sct !== undefined && device.isSctOmitted(user.sct);
-  return { ...user, ...(omitted && { sctOmitted: true }), administers: iam.administers(user.role) };
+  const fingerprints = user.fingerprints.map((each) => defined({ ...each, lastUsed: device.lastUsed(each.fingerprint) }));
+  return { ...user, fingerprints, ...(omitted && { sctOmitted: true }), administers: iam.administers(user.role) };
 }

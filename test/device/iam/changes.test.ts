@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { IamChange, IamDraft, StateDocument } from '../../../device/iam/index.ts';
 import { codeOf } from '../../support/code-of.ts';
 import { eventually } from '../../support/eventually.ts';
-import { ann, caller, iamWithUsers } from './model.ts';
+import { ann, caller, iamWithUsers, key } from './model.ts';
 
 describe('a change', () => {
   it('counts only once it is saved', async () => {
@@ -18,6 +18,22 @@ describe('a change', () => {
     await done;
     expect(iam.user('ann')).toBeUndefined();
     expect(changes).toEqual([{ kind: 'user-deleted', username: 'ann', previous: ann.user }]);
+  });
+
+  it('that adds a key notes the day, where the time is known', async () => {
+    const added = (now?: () => number) => async () => {
+      const iam = iamWithUsers(now === undefined ? {} : { now });
+      await iam.update((draft) => {
+        draft.addUserFingerprint('bob', key(7), 'Phone');
+        draft.createUser('carl', { fingerprints: [{ fingerprint: key(8) }] });
+        draft.createUser('dora');
+        draft.setUserFingerprint('dora', key(9));
+      });
+      return ['bob', 'carl', 'dora'].map((name) => iam.user(name)?.fingerprints[0]?.added);
+    };
+    const day = '2026-01-02';
+    expect(await added(() => Date.UTC(2026, 0, 2, 23))()).toEqual([day, day, day]);
+    expect(await added()()).toEqual([undefined, undefined, undefined]);
   });
 
   it('whose save fails is dropped with those that build on it, and the next one counts', async () => {

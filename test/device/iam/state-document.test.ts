@@ -28,7 +28,13 @@ const version2 = {
   OpenPairingRole: 'Guest',
   InitialPairingUsername: 'admin',
   FriendlyName: 'Kitchen',
-  Users: [{ ...fullUser, Password: 'secret', Fingerprints: [{ Fingerprint: key(1), Name: 'Phone' }, { Fingerprint: key(2) }] }],
+  Users: [
+    {
+      ...fullUser,
+      Password: 'secret',
+      Fingerprints: [{ Fingerprint: key(1), Name: 'Phone', Added: '2026-01-02' }, { Fingerprint: key(2) }],
+    },
+  ],
 };
 
 describe('the state document', () => {
@@ -104,6 +110,11 @@ describe('the state document', () => {
       'Users[1]: a fingerprint is listed twice',
     ],
     ['a key twice', only({ Fingerprints: [1, 1].map((n) => ({ Fingerprint: key(n) })) }), 'Users[1]: a fingerprint is listed twice'],
+    [
+      'a day of another form',
+      only({ Fingerprints: [{ Fingerprint: key(1), Added: '2026-1-2' }] }),
+      'Users[1].Fingerprints[0].Added: a day is YYYY-MM-DD',
+    ],
     ['a short fingerprint', only({ Fingerprints: [{ Fingerprint: 'ab' }] }), 'Users[1]: a fingerprint has 64 lower-case hex digits'],
     [
       'an unknown category',

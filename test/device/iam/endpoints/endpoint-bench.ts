@@ -185,6 +185,7 @@ export class EndpointBench {
   #facade(push: (projectId: string, body: string) => Promise<PushAnswer>): DeviceFacade {
     return {
       clock: { now: () => this.#now },
+      lastUsed: () => undefined,
       isSctOmitted: (token) => this.omitted.has(token),
       details: () => ({ svcVersion: '1.2.3', appName: 'Heater', productId: 'pr-1', deviceId: 'de-1' }),
       caller: (connection) => ({

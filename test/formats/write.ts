@@ -141,7 +141,7 @@ export const device = {
   },
   ann: {
     ...{ username: 'ann', displayName: 'Ann', role: 'Guest', sct: 'token-of-ann', oauthSubject: 'ann@issuer.example' },
-    fingerprints: [{ fingerprint: hash(0xf1), name: 'Phone' }, { fingerprint: hash(0xf2) }],
+    fingerprints: [{ fingerprint: hash(0xf1), name: 'Phone', added: '2026-01-02' }, { fingerprint: hash(0xf2) }],
     ...{ push: { token: 'push-token', projectId: 'project-1' }, notificationCategories: ['CRITICAL', 'INFO'] },
   },
   bob: { username: 'bob', fingerprints: [], notificationCategories: [] },

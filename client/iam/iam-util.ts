@@ -8,7 +8,19 @@
  * them `IamError`; BAD_RESPONSE; INVALID_ARGUMENT (a wrong type); and the errors of any request: NOT_CONNECTED,
  * STOPPED, TIMEOUT.
  */
-import { callback, check, checkOptions, flag, type Kind, oneOf, optional, orNull, text, texts } from '../../protocol/arguments.ts';
+import {
+  callback,
+  check,
+  checkOptions,
+  flag,
+  type Kind,
+  oneOf,
+  optional,
+  orNull,
+  text,
+  texts,
+  withMethods,
+} from '../../protocol/arguments.ts';
 import {
   type DeviceDetails,
   type DeviceSettings,
@@ -57,7 +69,9 @@ const NEW_USER: Record<keyof NewUser, Kind> = { password: text, role: text };
 export class IamUtil {
   readonly #connection: IamConnection;
 
+  /** @throws LocalError INVALID_ARGUMENT */
   constructor(connection: IamConnection) {
+    check('the connection', connection, withMethods('createCoap', 'passwordAuthenticate', 'getClientFingerprint'));
     this.#connection = connection;
   }
 

@@ -4,6 +4,7 @@
  * The two modes by password authenticate first, with the empty user name for open pairing; that also proves the device
  * to this client.
  */
+import { check, checkOptions, flag, type Kind, oneOf, text, texts } from '../../protocol/arguments.ts';
 import { Status } from '../../protocol/coap/index.ts';
 import { LocalError, type RemoteError, SvcError } from '../../protocol/errors/index.ts';
 import {
@@ -15,6 +16,7 @@ import {
   type IamUser,
   type PairingMode,
   type PairingString,
+  pairingModes,
 } from '../../protocol/records/index.ts';
 import { IamError, type Meaning, type Meanings } from './errors.ts';
 import { fetch, type IamConnection, send } from './requests.ts';
@@ -129,8 +131,13 @@ export interface PairingKnowledge {
   readonly invited?: boolean;
 }
 
+const KNOWLEDGE: Record<keyof PairingKnowledge, Kind> = { username: text, password: text, invited: flag };
+
 /** Returns the inputs that the mode needs and that are missing. */
-export function missingForPairing(mode: PairingMode, { username, password }: PairingKnowledge): PairingInput[] {
+export function missingForPairing(mode: PairingMode, given: PairingKnowledge): PairingInput[] {
+  check('the mode', mode, oneOf(pairingModes));
+  checkOptions('a pairing', given, KNOWLEDGE);
+  const { username, password } = given;
   const needs = { PasswordOpen: [true, true], LocalOpen: [true, false], PasswordInvite: [true, true], LocalInitial: [false, false] }[mode];
   return [
     ...(needs[0] && username === undefined ? (['user name'] as const) : []),
@@ -145,6 +152,8 @@ export function missingForPairing(mode: PairingMode, { username, password }: Pai
  * @throws LocalError PAIRING_MODE_DISABLED when nothing fits; INVALID_INPUT when a password may be for either
  */
 export function choosePairingMode(modes: readonly PairingMode[], given: PairingKnowledge): PairingMode {
+  check('the modes', modes, texts);
+  checkOptions('a pairing', given, KNOWLEDGE);
   const wanted = preference(given);
   const offered = wanted.filter((mode) => modes.includes(mode));
   const [first] = offered;

@@ -2,6 +2,7 @@
  * Maps changes of access control to entries of the audit log. Entries name passwords, tokens and push registrations,
  * but never contain them.
  */
+import { check, withMethods } from '../../protocol/arguments.ts';
 import type { Iam, IamChange } from '../iam/index.ts';
 import type { AuditDetails } from './entry.ts';
 import { type AuditLog, subjectDetails } from './log.ts';
@@ -17,6 +18,8 @@ export interface AuditEvent {
  * A change whose entry cannot be written still counts; a later entry has the number of those lost.
  */
 export function auditIam(iam: Iam, log: AuditLog): () => void {
+  check('access control', iam, withMethods('record'));
+  check('the audit log', log, withMethods('append'));
   return iam.record(async (changes) => {
     const entries = changes.flatMap(auditEvents).map(({ event, details }) => log.append(event, details));
     await Promise.all(entries);

@@ -7,6 +7,7 @@
  */
 import { type FileHandle, open, readdir, rm, stat, truncate } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { check, checkOptions, type Kind, nonEmptyText, options as optionsOf, text, texts, whole } from '../../protocol/arguments.ts';
 import { LocalError, SvcError } from '../../protocol/errors/index.ts';
 import { createFile, fileError, makeDirectory, prepareDirectory, readFileIfPresent, syncDirectory } from '../../transport/node/files.ts';
 import { type AuditFile, entriesOf } from './chain.ts';
@@ -21,6 +22,12 @@ const SEGMENT = /^(\d{12})\.jsonl$/;
 /** Bytes. The log never writes a larger segment, and a larger file is not read into memory. */
 const LARGEST_SEGMENT = 64 * 1024 * 1024;
 const READ_ATTEMPTS = 3;
+
+const TARGET: Kind = [(value) => nonEmptyText[0](value) || texts[0](value), 'a directory, or an array of files'];
+const VERIFY: Record<keyof VerifyOptions, Kind> = {
+  publicKey: text,
+  expect: optionsOf('an entry', { seq: whole(0), hash: text }, ['seq', 'hash']),
+};
 
 interface Segment {
   readonly first: number;
@@ -46,6 +53,7 @@ export async function openAuditKey(directory: string): Promise<AuditSigner> {
 
 /** Returns undefined when there is none. @throws LocalError PARSE, FAILED */
 export async function readAuditKey(directory: string): Promise<AuditSigner | undefined> {
+  check('the directory', directory, nonEmptyText);
   const path = join(directory, AUDIT_KEY_FILE);
   const bytes = await readFileIfPresent(path);
   if (bytes === undefined) return undefined;
@@ -63,6 +71,7 @@ export async function readAuditKey(directory: string): Promise<AuditSigner | und
  * @throws LocalError NOT_FOUND when there is no log, FAILED when it cannot be read. Never for its content
  */
 export async function verifyAuditLog(target: string | readonly string[], options: VerifyOptions = {}): Promise<AuditVerdict> {
+  checkOptions('a verification', options, VERIFY);
   let files = await readAuditFiles(target);
   for (let attempt = 1; ; attempt++) {
     const verdict = verifyEntries(files, { ...auditHash, ...auditVerifier() }, options);
@@ -81,6 +90,7 @@ export async function readAuditEntries(target: string | readonly string[]): Prom
 
 /** Reads the segments in order. @throws LocalError as verifyAuditLog */
 async function readAuditFiles(target: string | readonly string[]): Promise<AuditFile[]> {
+  check('the audit log', target, TARGET);
   const paths = typeof target === 'string' ? await segmentPaths(target) : [...target];
   if (paths.length === 0) throw new LocalError('NOT_FOUND', `there is no audit log in ${target}: a device creates one at its first start`);
   const files: AuditFile[] = [];

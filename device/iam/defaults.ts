@@ -7,6 +7,7 @@
  * - `Tunnelling` covers TCP and UDP tunnels.
  * - `ManageIAM` covers all settings of every user: also username, SCT and OAuth subject.
  */
+import { check, withMethods } from '../../protocol/arguments.ts';
 import type { Condition, IamConfiguration, Policy, Statement } from './policy.ts';
 import type { IamSecrets, IamState } from './state.ts';
 import { Users } from './users.ts';
@@ -60,6 +61,7 @@ export interface FirstState {
  * Returns the first state of a product: the user `admin` is invited by a password; open pairing is prepared but off.
  */
 export async function productionState(secrets: IamSecrets): Promise<FirstState> {
+  check('the secrets', secrets, withMethods('makeToken', 'seal', 'makeVerifier'));
   const [adminPassword, openPairingPassword] = [secrets.makeToken(), secrets.makeToken()];
   const admin = {
     user: { username: 'admin', role: 'Administrator', fingerprints: [], sct: secrets.makeToken(), notificationCategories: [] },
@@ -78,6 +80,7 @@ export async function productionState(secrets: IamSecrets): Promise<FirstState> 
  * Returns the first state for trials: a client on the local network, or with the password, becomes an administrator.
  */
 export async function demoState(secrets: IamSecrets): Promise<FirstState> {
+  check('the secrets', secrets, withMethods('makeToken', 'seal', 'makeVerifier'));
   const openPairingPassword = secrets.makeToken();
   const state: IamState = {
     ...(await openPairing(secrets, openPairingPassword)),

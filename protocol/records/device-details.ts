@@ -1,6 +1,7 @@
 /**
  * The record of `GET /iam/pairing`: what a device is, and how the requesting client may pair with it now (docs/iam.md).
  */
+import { bytesOf } from '../arguments.ts';
 import { decode, encode, map, optionalArrayField, optionalText } from '../cbor/index.ts';
 
 /** Pairing modes in the order of the record. */
@@ -41,7 +42,7 @@ export function encodeDeviceDetails(details: DeviceDetails): Uint8Array {
 
 /** Skips modes with unknown names. @throws RemoteError PARSE */
 export function decodeDeviceDetails(payload: Uint8Array): DeviceDetails {
-  const body = map(decode(payload));
+  const body = map(decode(bytesOf('the details of a device', payload)));
   const modes = (optionalArrayField(body, 'Modes', MAX_MODES) ?? []).filter(isPairingMode);
   const fields = texts.flatMap(([name, field]) => {
     const value = optionalText(body, name, { max: MAX_TEXT });

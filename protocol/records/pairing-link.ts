@@ -28,7 +28,7 @@ export function encodePairingLink(pairing: PairingString, base: string = DEFAULT
 
 /** Returns true for `scheme://…` of printable ASCII without `#`. */
 export function isLinkBase(text: string): boolean {
-  return LINK.test(text);
+  return typeof text === 'string' && LINK.test(text);
 }
 
 /**

@@ -6,6 +6,7 @@
  * add some. In a value, `%`, `,`, blanks and everything that is not printable ASCII are percent-encoded as UTF-8; the
  * first `=` ends the name and more may follow. A string without any encoding reads the same unless a value holds a `%`.
  */
+import { checkOptions, type Kind, text, texts } from '../arguments.ts';
 import { utf8Length } from '../cbor/index.ts';
 import { LocalError } from '../errors/index.ts';
 import { isFingerprint } from '../identity/index.ts';
@@ -54,6 +55,18 @@ const names = {
   fp: 'fingerprint',
 } as const;
 
+const KINDS: Record<keyof PairingString, Kind> = {
+  productId: text,
+  deviceId: text,
+  server: text,
+  serverFingerprint: text,
+  addresses: texts,
+  password: text,
+  sct: text,
+  username: text,
+  fingerprint: text,
+};
+
 /** @throws LocalError INVALID_ARGUMENT for values that a pairing string cannot hold */
 export function encodePairingString(pairing: PairingString): string {
   checkPairing(pairing);
@@ -85,7 +98,9 @@ export function decodePairingString(text: string): PairingString {
 }
 
 /** @throws LocalError INVALID_ARGUMENT for values that no form of a pairing may have */
-export function checkPairing({ productId, deviceId, server, serverFingerprint, addresses, fingerprint, ...texts }: PairingString): void {
+export function checkPairing(pairing: PairingString): void {
+  checkOptions('a pairing', pairing, KINDS);
+  const { productId, deviceId, server, serverFingerprint, addresses, fingerprint, ...texts } = pairing;
   checkIds(productId, deviceId);
   if (server !== undefined && !isHostPort(server)) reject('the base station (s=) must be host:port');
   if (serverFingerprint !== undefined && server === undefined)
@@ -96,7 +111,7 @@ export function checkPairing({ productId, deviceId, server, serverFingerprint, a
     reject(`the addresses (a=) must be 1 to ${MAX_ADDRESSES} times host:port, with "${SEPARATOR}" between them`);
   for (const [name, value] of Object.entries(texts)) {
     if (value === undefined) continue;
-    if (utf8Length(value) > MAX_VALUE || /\p{Surrogate}/u.test(value)) reject(`the ${name} is longer than ${MAX_VALUE} bytes or not text`);
+    if (utf8Length(value) > MAX_VALUE) reject(`the ${name} is longer than ${MAX_VALUE} bytes`);
   }
 }
 

@@ -5,6 +5,7 @@
  *
  * `Fingerprint` repeats the last of `Fingerprints`. It is written, and not read.
  */
+import { text as anyText, bytesOf, checkOptions, flag, isText, type Kind, texts as manyTexts, options } from '../arguments.ts';
 import {
   arrayField,
   type CborMap,
@@ -73,14 +74,28 @@ const TEXT = { max: 1023 };
 const MAX_FINGERPRINTS = 1024;
 const MAX_CATEGORIES = 1024;
 
+const KINDS: Record<keyof UserRecord, Kind> = {
+  username: anyText,
+  displayName: anyText,
+  role: anyText,
+  fingerprints: [(value) => Array.isArray(value) && value.every((each) => isText(each?.fingerprint)), 'an array of fingerprints'],
+  sct: anyText,
+  sctOmitted: flag,
+  administers: flag,
+  push: options('a push registration', { token: anyText, projectId: anyText }),
+  notificationCategories: manyTexts,
+  oauthSubject: anyText,
+};
+
 /** Body of the answer to `GET /iam/users/:username` and `/iam/me`. */
 export function encodeUser(user: UserRecord): Uint8Array {
+  checkOptions('the record of a user', user, KINDS, ['username', 'fingerprints', 'notificationCategories']);
   return encode(userMap(user));
 }
 
 /** @throws RemoteError PARSE */
 export function decodeUser(payload: Uint8Array): UserRecord {
-  const body = map(decode(payload));
+  const body = map(decode(bytesOf('the record of a user', payload)));
   const sctOmitted: true | undefined = optionalBool(body, 'SctOmitted') === true ? true : undefined;
   const push = optionalMapField(body, 'Push');
   return defined({

@@ -10,6 +10,7 @@
  */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { check, nonEmptyText } from '../../protocol/arguments.ts';
 import type { CryptoProvider } from '../../protocol/crypto-provider.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { makeDirectory, ownLock, prepareDirectory, refuseForeignDirectory } from '../../transport/node/index.ts';
@@ -74,7 +75,8 @@ export function hasStore(directory: string): boolean {
   return existsSync(databaseFile(directory));
 }
 
-function refuseForeign(directory: string): Promise<void> {
+async function refuseForeign(directory: string): Promise<void> {
+  check('the directory', directory, nonEmptyText);
   return refuseForeignDirectory(directory, 'a base station', OWN);
 }
 

@@ -6,8 +6,10 @@
  * to its record, so that it cannot be moved to another. A copy of only the database, such as a backup, reveals none of
  * them; read access to the whole data directory reveals all.
  */
+
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { check, nonEmptyText } from '../../protocol/arguments.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { createFile, readFileIfPresent } from '../../transport/node/index.ts';
 
@@ -65,6 +67,7 @@ export function serviceRecord({ serviceId }: { serviceId: string }): string {
  * @throws LocalError FAILED when the file cannot be read or created, INVALID_STATE when it is damaged
  */
 export async function openSealer(directory: string): Promise<Sealer> {
+  check('the directory', directory, nonEmptyText);
   const file = join(directory, 'outbound.key');
   let content = await readFileIfPresent(file);
   if (content === undefined) {

@@ -5,7 +5,9 @@
  * SHA-256: they carry 128 bits or more, so a fast hash without salt is enough. Randomness is an argument, by default
  * the system's.
  */
+
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { text as anyText, check } from '../../protocol/arguments.ts';
 import { JOIN_TOKEN } from '../../protocol/control/index.ts';
 
 /** Returns `length` random bytes. */
@@ -18,6 +20,7 @@ const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 
 /** Returns a random id of 40 bits after its prefix, e.g. `pr-k4x2mq7a`. */
 export function newId(prefix: IdPrefix, random: RandomBytes = randomBytes): string {
+  check('the prefix of an id', prefix, anyText);
   return `${prefix}-${Array.from(random(8), (byte) => alphabet[byte & 31]).join('')}`;
 }
 
@@ -36,11 +39,13 @@ export function isServerKey(text: string): boolean {
  * proves the key.
  */
 export function newApiKeySecret(apikeyId: string, random: RandomBytes = randomBytes): string {
+  check('the id of an API key', apikeyId, anyText);
   return `${apikeyId}.${Buffer.from(random(32)).toString('base64url')}`;
 }
 
 /** Returns SHA-256 of the text's UTF-8 bytes, 64 lower-case hex. */
 export function hashSecret(text: string): string {
+  check('the secret', text, anyText);
   return createHash('sha256').update(text, 'utf8').digest('hex');
 }
 

@@ -6,9 +6,11 @@
  * acknowledged; writers take the lock when they begin (`begin immediate`), so two of them wait for each other instead
  * of failing half-way.
  */
+
 import { closeSync, openSync, statSync } from 'node:fs';
 import { CompiledQuery, type DatabaseConnection, Kysely, Migrator, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely';
 import Database from 'libsql';
+import { check, nonEmptyText } from '../../protocol/arguments.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Constraint, StoreDialect } from './dialect.ts';
 import { KyselyStore } from './kysely-store.ts';
@@ -31,6 +33,7 @@ const WAL_ATTEMPTS = 50;
  *   version
  */
 export async function openSqliteStore(file: string): Promise<Store> {
+  check('the file', file, nonEmptyText);
   const database = openDatabase(file);
   const dialect = new ImmediateDialect({ database });
   const db = new Kysely<Tables>({ dialect });

@@ -1,13 +1,14 @@
 /** What the client SDK takes: every public function refuses a wrong type, and an option that does not exist. */
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as entry from '../../client/node.ts';
 import { Coap, type Connection, Gateway, type IamConnection, IamUtil, PortForwarding, SvcClient } from '../../client/node.ts';
 import type { Payload } from '../../protocol/arguments.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { Session, SessionRequest } from '../../transport/session/index.ts';
 import { thrownCode } from '../support/code-of.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
-import { expectChecked, Fixed, NO_PAYLOADS, OrNull, takenWrongly } from '../support/wrong-arguments.ts';
+import { expectChecked, expectFunctionsChecked, Fixed, NO_PAYLOADS, OrNull, takenWrongly } from '../support/wrong-arguments.ts';
 
 const { signal } = new AbortController();
 const listener = { onEvent: () => {} };
@@ -99,7 +100,12 @@ describe('every function refuses a wrong type:', () => {
 
   test('IamUtil', async () => {
     const asked: string[] = [];
-    const silent = { createCoap: (method: string, path: string) => asked.push(`${method} ${path}`) } as unknown as IamConnection;
+    const silent = {
+      createCoap: (method: string, path: string) => asked.push(`${method} ${path}`),
+      passwordAuthenticate: async () => asked.push('login'),
+      getClientFingerprint: () => fingerprint,
+    } as unknown as IamConnection;
+    expect(await takenWrongly('IamUtil', (given) => new IamUtil(given), [silent])).toEqual([]);
     const pairing = { fingerprintName: 'phone' };
     await expectChecked(new IamUtil(silent), {
       pairLocalOpen: ['ann', pairing],
@@ -134,6 +140,24 @@ describe('every function refuses a wrong type:', () => {
       updateFriendlyName: ['Kitchen'],
     });
     expect(asked).toEqual([]);
+  });
+
+  test('functions', async () => {
+    const pairing = { productId: 'pr-1', deviceId: 'de-1', server: 'a:1', addresses: ['a:1'], password: 'secret', username: 'ann' };
+    const known = { username: 'ann', password: 'secret', invited: true };
+    await expectFunctionsChecked(entry, {
+      choosePairingMode: [['LocalOpen'], known],
+      missingForPairing: ['LocalOpen', known],
+      decodeDeviceDetails: [bytes],
+      decodeUser: [bytes],
+      decodePairing: ['p=pr-1,d=de-1'],
+      encodePairingLink: [pairing, 'https://app.example/'],
+      encodePairingString: [pairing],
+      encodeUser: [{ username: 'ann', role: 'Guest', fingerprints: [], notificationCategories: ['Info'], push: { token: 't' } }],
+      // Any other code has the meaning of UNKNOWN.
+      errorGetMessage: [new Fixed('TIMEOUT')],
+      nodeEnvironment: [{ mdnsInterfaces: ['eth0'] }],
+    });
   });
 
   test('PortForwarding and Gateway', async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DeviceConnection } from '../../device/connections.ts';
 import { IamDraft } from '../../device/iam/draft.ts';
+import * as entry from '../../device/index.ts';
 import {
   AuditLog,
   createIamSecrets,
@@ -25,7 +26,7 @@ import { IncomingStream } from '../../transport/session/incoming-stream.ts';
 import { SessionStream, type StreamCarrier } from '../../transport/session/stream.ts';
 import { thrownCode } from '../support/code-of.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
-import { expectChecked, Fixed, NO_PAYLOADS, OrNull, takenWrongly } from '../support/wrong-arguments.ts';
+import { expectChecked, expectFunctionsChecked, Fixed, NO_PAYLOADS, OrNull, takenWrongly } from '../support/wrong-arguments.ts';
 
 const environment = new ProductFixture().host('box');
 const fingerprint = 'ab'.repeat(32);
@@ -139,6 +140,34 @@ describe('every function refuses a wrong type:', () => {
     });
     expect(thrownCode(() => device.limitStreamSegments(127))).toBe('INVALID_ARGUMENT');
     expect(await takenWrongly('logSeverityAsString', logSeverityAsString, [2])).toEqual([]);
+  });
+
+  test('functions', async () => {
+    const any = new Fixed({});
+    await expectFunctionsChecked(entry, {
+      auditIam: [iam, log],
+      createIamSecrets: [device.createPrivateKey(), any],
+      defaultConfiguration: [],
+      demoState: [secrets],
+      productionState: [secrets],
+      errorGetMessage: [new Fixed('TIMEOUT')],
+      joinBaseStation: [{ joinString: 'svc://join#~x', privateKey: 'pem' }],
+      logSeverityAsString: [2],
+      nodeEnvironment: [{ mdnsInterfaces: ['eth0'] }],
+      openIam: [directory, { secrets: new Fixed(secrets), firstState: Math.abs }],
+      readAuditKey: [directory],
+      // A directory, or files.
+      readAuditEntries: [new Fixed(directory)],
+      verifyAuditLog: [new Fixed(directory), { publicKey: fingerprint, expect: { seq: 0, hash: fingerprint } }],
+      // JSON of any form, which is PARSE where it is wrong; and values of the SDK.
+      readConfiguration: [any],
+      readState: [any, any],
+      configurationDocument: [any],
+      stateDocument: [any],
+    });
+    for (const target of [null, 5, {}, [5]])
+      for (const read of [entry.readAuditEntries, entry.verifyAuditLog])
+        await expect(read(target as never)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
   test('what a device makes', async () => {

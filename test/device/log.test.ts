@@ -22,7 +22,8 @@ function logOfTests() {
   return { log, lines, messages, all };
 }
 
-const aConnection: DeviceConnection = Object.create(DeviceConnection.prototype);
+const client = { clientFingerprint: '', isLocal: false, isPasswordAuthenticated: false, boundUsername: null };
+const aConnection: DeviceConnection = Object.create(DeviceConnection.prototype, Object.getOwnPropertyDescriptors(client));
 
 describe('the level', () => {
   test('is not set at first: the log gets everything, the callback info and above', () => {

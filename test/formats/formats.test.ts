@@ -99,7 +99,7 @@ test('the users, roles, passwords and failed attempts of a device', { tags: ['sl
 
 test('the audit log of a device', async () => {
   const { productId: ProductId, deviceId: DeviceId, fingerprint: DeviceFingerprint } = device.identity;
-  const log = await AuditLog.open(copy('device'), device);
+  const log = await AuditLog.open(copy('device'), { identity: device.identity, clock: device.clock });
   const binding = { Version: 1, ProductId, DeviceId, DeviceFingerprint, AuditKey: log.publicKey };
   const frame = { Time: created, Prev: expect.stringMatching(/^[0-9a-f]{64}$/), Sig: expect.stringMatching(/^[0-9a-f]{128}$/) };
   expect(await readAuditEntries(copy('device'))).toEqual([

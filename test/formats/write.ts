@@ -164,7 +164,7 @@ async function writeDevice(directory: string): Promise<void> {
   await savePendingJoin(data.joinFile, device.join);
   const auditKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }).export({ format: 'pem', type: 'pkcs8' });
   await replaceFile(join(directory, AUDIT_KEY_FILE), auditKey.toString());
-  const log = await AuditLog.open(directory, device);
+  const log = await AuditLog.open(directory, { identity: device.identity, clock: device.clock });
   await log.append('made-up', device.details);
   await log.close();
   const firstState = async () => {

@@ -1,10 +1,11 @@
 /** What a base station takes: a wrong type, and a setting that does not exist, is refused before anything is opened. */
 import { expect, test } from 'vitest';
+import * as entry from '../../server/index.ts';
 import { Basestation, defaultSettings, startBasestation } from '../../server/index.ts';
 import { silentLog } from '../../transport/environment.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
-import { Fixed, OrNull, takenWrongly } from '../support/wrong-arguments.ts';
+import { expectFunctionsChecked, Fixed, OrNull, takenWrongly } from '../support/wrong-arguments.ts';
 
 const settings = {
   ...defaultSettings,
@@ -56,4 +57,21 @@ test('the options and settings of Basestation.open', async () => {
   const withSettings = (given: object) =>
     open({ identity, resetSecret: new Uint8Array(32), store: {}, sealer: {}, port: 0, settings: given });
   expect(await takenWrongly('settings', withSettings, [settings])).toEqual([]);
+});
+
+test('functions', async () => {
+  const record = new Fixed({ organizationId: 'or-1', projectId: 'p', serviceId: 'se-1' });
+  await expectFunctionsChecked(entry, {
+    startBasestation: [{ data: '/nowhere', port: 0, log: silentLog }],
+    openStationData: ['/nowhere', new Fixed({})],
+    openStore: ['/nowhere'],
+    openSqliteStore: ['/nowhere/file'],
+    openSealer: ['/nowhere'],
+    hashSecret: ['secret'],
+    newApiKeySecret: ['ak-1'],
+    newId: ['pr'],
+    newServerKey: [],
+    credentialRecord: [record],
+    serviceRecord: [record],
+  });
 });

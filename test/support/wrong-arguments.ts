@@ -86,6 +86,15 @@ export async function expectChecked(object: object, rows: Readonly<Record<string
   expect(taken).toEqual([]);
 }
 
+/** Every function of a module, classes apart, has a row, and takes nothing wrong. */
+export async function expectFunctionsChecked(module: object, rows: Readonly<Record<string, Row>>): Promise<void> {
+  const functions = Object.entries(module).filter(([name, value]) => typeof value === 'function' && /^[a-z]/.test(name));
+  expect(Object.keys(rows).sort()).toEqual(functions.map(([name]) => name).sort());
+  const taken: string[] = [];
+  for (const [name, call] of functions) taken.push(...(await takenWrongly(name, call, rows[name]!)));
+  expect(taken).toEqual([]);
+}
+
 function methodsOf(prototype: object): string[] {
   const above = Object.getPrototypeOf(prototype);
   const own = Object.entries(Object.getOwnPropertyDescriptors(prototype)).flatMap(([name, { value }]) =>

@@ -70,6 +70,7 @@ const KINDS: Record<keyof IamOptions, Kind> = {
   notificationCategories: texts,
   save: callback,
   saveConfiguration: callback,
+  now: callback,
   passwordThrottle: object,
   log: aLog,
 };

@@ -35,6 +35,7 @@ const KINDS: Record<keyof IamStoreOptions, Kind> = {
   secrets: object,
   limits: plainObject,
   notificationCategories: texts,
+  now: callback,
   log: aLog,
 };
 

@@ -236,6 +236,7 @@ describe('every function refuses a wrong type:', () => {
         roles: new Set(),
         notificationCategories: new Set(),
         makeToken: () => 't',
+        today: undefined,
       });
     const drafts = (name: keyof IamDraft, right: unknown[]) =>
       takenWrongly(name, (...given) => (draft() as unknown as Record<string, (...all: unknown[]) => unknown>)[name]!(...given), right);
